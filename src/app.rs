@@ -117,6 +117,8 @@ pub enum Error {
     Roots(String),
     #[error("`nats.credentials`: {0}")]
     Nats(String),
+    #[error("`archive.url`: {0}")]
+    Archive(String),
     #[error("TLS for webhooks cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
     #[error("the reflection service cannot be built: {0}")]
@@ -179,6 +181,8 @@ pub struct App {
     pub health: tonic_health::server::HealthReporter,
     /// What is read at each scrape of the metrics.
     pub gauges: Gauges,
+    /// What archiving needs; `None` without an archive.
+    pub archiving: Option<authority_archive::Parts>,
 }
 
 impl App {
@@ -206,6 +210,7 @@ impl App {
         let (health, health_service) = tonic_health::server::health_reporter();
         let wiring = Wiring {
             urls: Arc::new(named::url_rules(&config)?),
+            bucket: named::bucket(&config)?,
             nats: Arc::new(Nats::new(named::nats(&config)?)),
             push: named::push(&config)?,
             config,
@@ -223,6 +228,7 @@ impl App {
         ours.extend(programme.services());
         let (decisions, watching) = wiring.decisions(&overload, recorder, heartbeat);
         let (transparency, sealing) = wiring.transparency();
+        let (archiving, archiver) = wiring.archiving(&transparency);
         checks.push(Check { name: "data_folder", ask: Box::new(transparency.room()) });
         let deliveries = wiring.deliveries()?;
         let (events, numbering) = wiring.events(deliveries.clone());
@@ -245,12 +251,14 @@ impl App {
         let reference = Reference::new(contract(&url)).router();
         let router = router(grpc, host, receipts.router().merge(widgets).merge(reference));
         let mut workers = vec![schema.worker(), readiness::grpc_health(health.clone(), directory)];
-        workers.extend([feeding, programme.worker(), retention]);
+        workers.extend([feeding, programme.worker(), retention, archiver]);
         workers.extend(housekeeping(&store, &clock, &identity));
         workers.extend(numbering.into_iter().chain(deliveries.workers()));
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
         workers.extend(recording.into_iter().chain(watching).chain(sealing));
-        Ok((Self { router, graph, keys, store, provider, identity, health, gauges }, workers))
+        let app =
+            Self { router, graph, keys, store, provider, identity, health, gauges, archiving };
+        Ok((app, workers))
     }
 }
 

@@ -1,9 +1,12 @@
 //! What the settings refer to: the key ring, the database's address, the rules of webhooks, the credentials for
 //! NATS and the key of Web Push. Parsed, and checked before the start.
 
+use std::path::Path;
+
+use authority_archive::Bucket;
 use authority_core::{
     clock::Clock,
-    config::{Config, NatsConfig},
+    config::{Config, NatsConfig, private_folder},
     keys::{self, key_ring, push_key},
     store::Address,
 };
@@ -56,6 +59,17 @@ pub(super) fn nats(config: &Config) -> Result<Option<NatsSettings>, Error> {
     url.map(|url| NatsSettings::new(url, credentials).map_err(Error::Nats)).transpose()
 }
 
+/// Where months of decisions are archived. A folder is made for this user alone.
+pub(super) fn bucket(config: &Config) -> Result<Option<Bucket>, Error> {
+    let unfit = |why: &dyn std::fmt::Display| Error::Archive(why.to_string());
+    let Some(url) = config.archive_url().map_err(|why| unfit(&why))? else { return Ok(None) };
+    let bucket = Bucket::open(&url).map_err(|why| unfit(&why))?;
+    if let Some(folder) = url.strip_prefix("file://") {
+        private_folder(Path::new(folder)).map_err(|why| unfit(&format!("`{folder}`: {why}")))?;
+    }
+    Ok(Some(bucket))
+}
+
 /// How the installation names itself to push services; `None` if push is off. A key that is not named is made in
 /// the data folder, which only development does.
 pub(super) fn push(config: &Config) -> Result<Option<PushSettings>, keys::Error> {
@@ -88,7 +102,9 @@ pub fn check(config: &Config) -> Result<(), String> {
     let push_key = push_key.map(|fault| fault.to_string());
     let issuers = issuers(config, &Clock::default()).err();
     let issuers = issuers.map(|fault| format!("`programme.issuers`: {fault}"));
-    let faults = [ring, address, owner, networks, roots, nats, push_key, issuers];
+    let archive = config.archive.url.as_ref().and_then(|url| Bucket::open(url).err());
+    let archive = archive.map(|fault| format!("`archive.url`: {fault}"));
+    let faults = [ring, address, owner, networks, roots, nats, push_key, issuers, archive];
     let faults: Vec<_> = faults.into_iter().flatten().collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }

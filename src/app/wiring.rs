@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use authority_api::identity::Exports;
+use authority_archive::{Bucket, Parts as Archiving, format::part::DECISIONS};
 use authority_core::{
     clock::Clock,
     compute::ComputePool,
@@ -51,6 +52,8 @@ pub(super) struct Wiring {
     /// Where webhooks may go.
     pub urls: Arc<UrlRules>,
     pub shutdown: CancellationToken,
+    /// Where months of decisions are archived; `None` only in production.
+    pub bucket: Option<Bucket>,
 }
 
 impl Wiring {
@@ -150,6 +153,27 @@ impl Wiring {
             graph: Arc::clone(&self.graph),
             pool: self.pool.clone(),
         })
+    }
+
+    /// What archiving needs, and its worker; `None` without an archive, or under the installation's legal hold.
+    pub(super) fn archiving(&self, transparency: &Transparency) -> (Option<Archiving>, Worker) {
+        let is_held = self.config.personal_data.legal_hold.is_some();
+        let bucket = self.bucket.clone().filter(|_| !is_held);
+        let archiving = bucket.map(|bucket| Archiving {
+            store: self.store.clone(),
+            keys: self.keys.clone(),
+            clock: self.clock.clone(),
+            bucket,
+            evidence: transparency.pages(),
+            issuer: self.config.public_url(),
+            part: DECISIONS,
+            stopping: self.shutdown.clone(),
+        });
+        let worker = match &archiving {
+            Some(parts) => authority_archive::worker(parts.clone()),
+            None => authority_archive::worker_without_archive(self.store.clone()),
+        };
+        (archiving, worker)
     }
 
     pub(super) fn deliveries(&self) -> Result<Deliveries, Error> {

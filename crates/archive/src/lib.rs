@@ -1,5 +1,18 @@
 //! Months of decisions as files outside the database.
 //!
-//! `format/` says what the files are, and is pure.
+//! `format/` says what the files are, and is pure; `bucket.rs` is where they lie. `writer/` archives months, reads
+//! back what it wrote, and removes the rows.
 
+pub mod bucket;
+mod error;
+mod evidence;
 pub mod format;
+pub mod inspect;
+mod manifest;
+mod tidy;
+mod writer;
+
+pub use bucket::Bucket;
+pub use error::Error;
+pub use evidence::{Evidence, Page, ReadEvidence};
+pub use writer::{Archiver, Parts, Step, worker, worker_without_archive};

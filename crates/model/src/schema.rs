@@ -124,6 +124,75 @@ diesel::table! {
 }
 
 diesel::table! {
+    archive_parts (tenant_id, month, part) {
+        tenant_id -> Text,
+        month -> Text,
+        part -> Int4,
+        decisions -> Int8,
+        first_id -> Text,
+        last_id -> Text,
+        name -> Text,
+        bytes -> Int8,
+        sha256 -> Bytea,
+        index_name -> Text,
+        index_bytes -> Int8,
+        index_sha256 -> Bytea,
+    }
+}
+
+diesel::table! {
+    archive_runs (tenant_id, month) {
+        tenant_id -> Text,
+        month -> Text,
+        begun_at -> Timestamptz,
+        lease -> Text,
+        leased_until -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    archived_parts (tenant_id, month, part) {
+        tenant_id -> Text,
+        month -> Text,
+        part -> Int4,
+        decisions -> Int8,
+        first_id -> Text,
+        last_id -> Text,
+        has_others -> Bool,
+    }
+}
+
+diesel::table! {
+    archived_times (hour, tenant_id) {
+        tenant_id -> Text,
+        month -> Text,
+        hour -> Int4,
+        times -> Bytea,
+    }
+}
+
+diesel::table! {
+    archives (tenant_id, month) {
+        tenant_id -> Text,
+        month -> Text,
+        lower -> Text,
+        upper -> Text,
+        decisions -> Int8,
+        versions -> Int8,
+        changes -> Int8,
+        bytes -> Int8,
+        manifest -> Text,
+        manifest_sha256 -> Bytea,
+        settled_before -> Timestamptz,
+        archived_at -> Timestamptz,
+        checked_at -> Nullable<Timestamptz>,
+        is_tidy -> Bool,
+        removal_begun -> Nullable<Timestamptz>,
+        removed_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
     audit_cursors (stream_id) {
         stream_id -> Text,
         tenant_id -> Text,

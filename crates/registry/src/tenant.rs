@@ -56,6 +56,15 @@ impl Row for Tenant {
         if self.known_state() == Some(TenantState::Deleted) {
             found.add("state", "cannot be `deleted`; use DELETE");
         }
+        // Contexts are erased before their decisions are archived.
+        if let Some(kept) = &self.retention
+            && let Some((contexts, decisions)) = kept.contexts_days.zip(kept.decisions_days)
+            && contexts > decisions
+        {
+            let problem =
+                "must not be more than `decisions_days`, after which contexts are archived";
+            found.add("retention.contexts_days", problem);
+        }
         if let Some(declared) = &self.context_schema
             && let Err((path, problem)) = ContextSchema::of(Value::Object(declared.0.clone()))
         {

@@ -4,7 +4,8 @@
 //! `seal.rs` appends `leaves.rs` to a tenant's log (`log.rs`) and stores `packs.rs`, which core reads; `seal_once.rs`
 //! does so under an idempotency key, and `auto.rs` for all decisions of a tenant. `witness.rs`
 //! remembers checkpoints on this node, apart from the database (`room.rs`: whether it can);
-//! `follow.rs` adds those of other nodes, and `elsewhere.rs` reads those that left the service.
+//! `follow.rs` adds those of other nodes, and `elsewhere.rs` reads those that left the service. `pages.rs` has what
+//! is archived.
 
 mod auto;
 mod elsewhere;
@@ -13,6 +14,7 @@ mod lag;
 mod leaves;
 mod log;
 mod packs;
+mod pages;
 mod replay;
 mod replay_request;
 mod room;

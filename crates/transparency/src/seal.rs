@@ -238,7 +238,7 @@ impl Sealer {
 }
 
 /// Packs by decision.
-type Packs = HashMap<String, Result<StoredPack, Altered>>;
+pub(super) type Packs = HashMap<String, Result<StoredPack, Altered>>;
 
 /// The result for a decision, for callers who may see it.
 struct SealResult {

@@ -175,10 +175,7 @@ impl Transparency {
         if !stored.sealed.is_whole() {
             return Err(Error::Erased);
         }
-        let key = self.0.keys.public(&stored.kid).map(|key| key.published());
-        let key = key.ok_or_else(|| Error::Unreadable(format!("no key {}", stored.kid)))?;
-        let log_key = log_key(&self.0.keys, &pack)?;
-        Ok(bundle(&pack, &stored.sealed, &key, &log_key)?)
+        whole(&self.0.keys, &pack, &stored)
     }
 
     /// The log of a tenant that the caller may see.
@@ -251,6 +248,14 @@ pub(super) async fn stored(
 ) -> Result<Stored, Error> {
     let found = stored_decisions::one(db, within, id).await?;
     found.ok_or_else(|| Error::NotFound("decision", id.to_owned()))
+}
+
+/// The bundle of a decision of which nothing was erased.
+pub(super) fn whole(keys: &Keys, pack: &str, stored: &Stored) -> Result<String, Error> {
+    let key = keys.public(&stored.kid).map(|key| key.published());
+    let key = key.ok_or_else(|| Error::Unreadable(format!("no key {}", stored.kid)))?;
+    let log_key = log_key(keys, pack)?;
+    Ok(bundle(pack, &stored.sealed, &key, &log_key)?)
 }
 
 /// The verifier key of the checkpoint in a pack: the key that it names, among all log keys.

@@ -7,7 +7,7 @@ pub(crate) mod golden;
 mod idempotency;
 pub(crate) mod log;
 mod packs;
-mod packs_from_before;
+pub(crate) mod packs_from_before;
 mod reality;
 mod receipts;
 mod replay;

@@ -13,19 +13,24 @@ use super::{
 };
 use crate::support::{TestApp, Wishes};
 
-const MIGRATION: &str = "00000000000049_packs_by_month";
+/// The migration, and those after it that build on it; the last first.
+const MIGRATIONS: [&str; 2] = ["00000000000050_archives", "00000000000049_packs_by_month"];
 
 /// The schema as it was, with these packs as rows of it, in the order of the log; as if the release before had sealed
 /// them.
 async fn go_back(app: &TestApp, packs: &Packs) {
-    let down = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(MIGRATION);
-    let down = std::fs::read_to_string(down.join("down.sql")).unwrap();
-    app.database
-        .run(&format!(
-            "SET session_replication_role = replica; DELETE FROM evidence_packs; {down};
-             DELETE FROM __diesel_schema_migrations WHERE version = '00000000000049'"
-        ))
-        .await;
+    app.database.run("SET session_replication_role = replica; DELETE FROM evidence_packs").await;
+    for migration in MIGRATIONS {
+        let down = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(migration);
+        let down = std::fs::read_to_string(down.join("down.sql")).unwrap();
+        let (version, _) = migration.split_once('_').unwrap();
+        app.database
+            .run(&format!(
+                "SET session_replication_role = replica; {down};
+                 DELETE FROM __diesel_schema_migrations WHERE version = '{version}'"
+            ))
+            .await;
+    }
     for (id, pack) in packs {
         let mut leaf: Value = serde_json::from_str(pack).unwrap();
         let log = leaf.as_object_mut().unwrap().remove("log").unwrap();
@@ -43,6 +48,12 @@ async fn go_back(app: &TestApp, packs: &Packs) {
             ))
             .await;
     }
+}
+
+/// The database after the upgrade from the release before, which had sealed these packs.
+pub(crate) async fn upgraded(app: &TestApp, packs: &Packs) {
+    go_back(app, packs).await;
+    migrate(&app.database.owner_address(), LOGIN).await.unwrap();
 }
 
 #[derive(QueryableByName)]
@@ -63,7 +74,8 @@ async fn whole_packs_stay_and_the_log_goes_on() {
     packs.extend(seal_some(&client, 6).await);
     go_back(&app, &packs).await;
     let owner = app.database.owner_address();
-    assert_eq!(migrate(&owner, LOGIN).await.unwrap().versions, ["00000000000049"]);
+    let versions = ["00000000000049", "00000000000050"];
+    assert_eq!(migrate(&owner, LOGIN).await.unwrap().versions, versions);
     // An attempt that ended between the migration and its version.
     app.database.run("DELETE FROM __diesel_schema_migrations WHERE version LIKE '%49'").await;
     assert_eq!(migrate(&owner, LOGIN).await.unwrap().versions, ["00000000000049"]);

@@ -91,18 +91,18 @@ impl TestApp {
 
     /// On an existing database.
     pub(crate) async fn on(database: Arc<Database>, wishes: Wishes) -> Self {
-        Self::node(database, KeyRing::generate().unwrap(), wishes).await
+        Box::pin(Self::node(database, KeyRing::generate().unwrap(), wishes)).await
     }
 
     /// Another node on the same database, with files of its own.
     pub(crate) async fn apart(&self, wishes: Wishes) -> Self {
         let wishes = Wishes { own_files: true, ..wishes };
-        Self::node(Arc::clone(&self.database), self.ring.clone(), wishes).await
+        Box::pin(Self::node(Arc::clone(&self.database), self.ring.clone(), wishes)).await
     }
 
     /// Another node on the same database.
     pub(crate) async fn beside(&self, wishes: Wishes) -> Self {
-        Self::node(Arc::clone(&self.database), self.ring.clone(), wishes).await
+        Box::pin(Self::node(Arc::clone(&self.database), self.ring.clone(), wishes)).await
     }
 
     async fn node(database: Arc<Database>, ring: String, wishes: Wishes) -> Self {

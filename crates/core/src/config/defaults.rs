@@ -3,8 +3,9 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use super::{
-    Config, Cors, Database, Decide, DnsConfig, Durability, Environment, Identity, Keys, Limits,
-    Listen, Logs, NatsConfig, PersonalDataConfig, ProgrammeConfig, PushConfig, Traces, Webhooks,
+    ArchiveConfig, Config, Cors, Database, Decide, DnsConfig, Durability, Environment, Identity,
+    Keys, Limits, Listen, Logs, NatsConfig, PersonalDataConfig, ProgrammeConfig, PushConfig,
+    Traces, Webhooks,
 };
 
 impl Default for Config {
@@ -28,6 +29,7 @@ impl Default for Config {
             dns: DnsConfig::default(),
             programme: ProgrammeConfig::default(),
             personal_data: PersonalDataConfig::default(),
+            archive: ArchiveConfig::default(),
         }
     }
 }

@@ -7,7 +7,7 @@ mod production;
 mod secret;
 mod text;
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,7 @@ pub struct Config {
     pub dns: DnsConfig,
     pub programme: ProgrammeConfig,
     pub personal_data: PersonalDataConfig,
+    pub archive: ArchiveConfig,
 }
 
 /// Development runs with defaults that production refuses (`validate`).
@@ -272,6 +273,14 @@ pub struct PersonalDataConfig {
     pub legal_hold: Option<String>,
 }
 
+/// Where months of decisions are archived before their rows are deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ArchiveConfig {
+    /// A folder, `file:///var/lib/authority/archive`, or a bucket that is compatible with S3, `s3://bucket/prefix`, with credentials, region and endpoint in `AWS_*`. In development `archive` in `data_dir`. Without one nothing is deleted.
+    pub url: Option<String>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
@@ -300,6 +309,21 @@ impl Config {
         match &self.listen.public_url {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => format!("http://{}", self.listen.gateway.unwrap_or(self.listen.main)),
+        }
+    }
+
+    /// Where months of decisions are archived; `None` only in production.
+    ///
+    /// # Errors
+    /// The folder that the process was started in is gone.
+    pub fn archive_url(&self) -> io::Result<Option<String>> {
+        match &self.archive.url {
+            Some(url) => Ok(Some(url.clone())),
+            None if self.production() => Ok(None),
+            None => {
+                let folder = std::path::absolute(self.data_dir.join("archive"))?;
+                Ok(Some(format!("file://{}", folder.display())))
+            }
         }
     }
 

@@ -1,0 +1,72 @@
+//! Why a month cannot be archived, or an archive not be read.
+
+use authority_core::{store, worker};
+use tokio::task::JoinError;
+
+use crate::{bucket, format};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Bucket(#[from] bucket::Error),
+    #[error(transparent)]
+    Format(#[from] format::Error),
+    #[error(transparent)]
+    Evidence(#[from] authority_evidence::Error),
+    #[error("decisions cannot be read with their evidence: {0}")]
+    Source(worker::Error),
+    /// An object is not what was written.
+    #[error("`{0}` of the archive is damaged: {1}")]
+    Damaged(String, String),
+    /// The setting leads elsewhere than when this month was archived, or its objects were lost.
+    #[error(
+        "`{0}` is not in the archive that `archive.url` names: if it was changed, copy the old archive there or set it back"
+    )]
+    Elsewhere(String),
+    /// A decision of this month is asked for.
+    #[error(
+        "the decisions of {0} are archived, and this installation has no archive: set `archive.url`"
+    )]
+    NoArchive(String),
+    /// Another node has gone on with this month, or an erasure made what was written of it void.
+    #[error("another node archives this month")]
+    Lost,
+    /// The service stops.
+    #[error("stopped")]
+    Stopped,
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// Whether it concerns one month alone, so that others can be archived.
+    pub(crate) fn is_of_one(&self) -> bool {
+        match self {
+            Self::Format(_)
+            | Self::Evidence(_)
+            | Self::Source(_)
+            | Self::Damaged(..)
+            | Self::Elsewhere(_)
+            | Self::Lost => true,
+            Self::Store(_)
+            | Self::Bucket(_)
+            | Self::NoArchive(_)
+            | Self::Stopped
+            | Self::Internal(_) => false,
+        }
+    }
+}
+
+impl From<diesel::result::Error> for Error {
+    fn from(error: diesel::result::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl From<JoinError> for Error {
+    fn from(error: JoinError) -> Self {
+        Self::Internal(error.to_string())
+    }
+}

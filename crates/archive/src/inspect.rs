@@ -1,0 +1,148 @@
+//! Reads the objects of an archive back and compares them with its manifest.
+
+use std::sync::Arc;
+
+use authority_crypto::sha256;
+use authority_evidence::{
+    archive::{Content, Manifest, Object},
+    digest_text,
+};
+use bytes::Bytes;
+
+use crate::{
+    Bucket, Error, bucket,
+    format::{self, frames::lines, index::Row, month::Month, part},
+};
+
+/// What is done with each entry: its row in the index, and its line.
+pub type Each = Arc<dyn Fn(&Row, &[u8]) -> Result<(), format::Error> + Send + Sync>;
+
+/// Reads one archive.
+pub struct Inspector<'a> {
+    pub bucket: &'a Bucket,
+    /// The folder of the archive: `<slug>/<month>`.
+    pub folder: &'a str,
+    pub manifest: &'a Manifest,
+}
+
+/// An object to be inspected, with the index of a part.
+pub enum Target<'a> {
+    Part { decisions: &'a Object, index: &'a Object },
+    History(&'a Object),
+}
+
+impl Target<'_> {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Part { decisions, .. } => &decisions.name,
+            Self::History(object) => &object.name,
+        }
+    }
+}
+
+impl<'a> Inspector<'a> {
+    /// What there is to inspect: parts in their order, and then history.
+    ///
+    /// # Errors
+    /// A part has no index, or two, or its ids do not follow those of the part before.
+    pub fn targets(&self) -> Result<Vec<Target<'a>>, Error> {
+        let mut targets = Vec::new();
+        let mut before: Option<&str> = None;
+        for decisions in self.manifest.objects_of(Content::Decisions) {
+            let mut indexes = self.manifest.objects_of(Content::Index);
+            let fits = |index: &&Object| index.part == decisions.part;
+            let index = indexes.find(fits).filter(|_| indexes.all(|other| !fits(&other)));
+            let index = index.ok_or_else(|| damaged(decisions, &"it has not one index"))?;
+            let first = decisions.first_id.as_deref();
+            if first <= before || index.entries != decisions.entries {
+                return Err(damaged(decisions, &"it does not follow the part before it"));
+            }
+            before = decisions.last_id.as_deref();
+            targets.push(Target::Part { decisions, index });
+        }
+        let history = [Content::Versions, Content::Changes];
+        let history = history.into_iter().flat_map(|content| self.manifest.objects_of(content));
+        targets.extend(history.map(Target::History));
+        Ok(targets)
+    }
+
+    /// Reads a target and compares it; the rows of a part's index.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] names what differs, or the first error of `each`; the bucket is away.
+    pub async fn inspect(&self, target: &Target<'_>, each: Each) -> Result<Vec<Row>, Error> {
+        match target {
+            Target::Part { decisions, index } => {
+                let (part, bytes) = (self.read(decisions).await?, self.read(index).await?);
+                self.part(decisions, part, bytes, each).await
+            }
+            Target::History(object) => {
+                let bytes = self.read(object).await?;
+                let found = tokio::task::spawn_blocking(move || lines(&bytes)).await?;
+                let found = found.map_err(|why| damaged(object, &why))?;
+                if u64::try_from(found.len()) != Ok(object.entries) {
+                    return Err(damaged(object, &"it has not as many lines"));
+                }
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    async fn part(
+        &self,
+        decisions: &Object,
+        part: Bytes,
+        index: Bytes,
+        each: Each,
+    ) -> Result<Vec<Row>, Error> {
+        let month: Result<Month, _> = self.manifest.month.parse();
+        let month = month.map_err(|why| Error::Internal(why.to_string()))?;
+        let (tenant_id, name) = (self.manifest.tenant_id.clone(), decisions.name.clone());
+        let rows = tokio::task::spawn_blocking(move || {
+            let tenant_id = &tenant_id;
+            part::Read { tenant_id, month, name: &name, decisions: &part, index }
+                .check(|row, line| each(row, line))
+        });
+        let rows = rows.await?.map_err(|why| damaged(decisions, &why))?;
+        let ends = rows.first().zip(rows.last());
+        let ends = ends.map(|(first, last)| (&*first.about.decision_id, &*last.about.decision_id));
+        let named = decisions.first_id.as_deref().zip(decisions.last_id.as_deref());
+        if ends != named || u64::try_from(rows.len()) != Ok(decisions.entries) {
+            return Err(damaged(decisions, &"it has other decisions than the manifest names"));
+        }
+        Ok(rows)
+    }
+
+    async fn read(&self, object: &Object) -> Result<Bytes, Error> {
+        read(self.bucket, self.folder, object).await
+    }
+}
+
+/// Reads an object whole.
+///
+/// # Errors
+/// [`Error::Damaged`]: it is not the one that the manifest names, or is missing; the bucket is away.
+pub(crate) async fn read(bucket: &Bucket, folder: &str, object: &Object) -> Result<Bytes, Error> {
+    let bytes = bucket.get(&format!("{folder}/{}", object.name)).await;
+    let bytes = bytes.map_err(|why| unread(object, why))?;
+    if u64::try_from(bytes.len()) != Ok(object.bytes) {
+        let what = format!("it has {} bytes, not {}", bytes.len(), object.bytes);
+        return Err(damaged(object, &what));
+    }
+    if digest_text(&sha256(&bytes)) != object.sha256 {
+        return Err(damaged(object, &"its SHA-256 is not the manifest's"));
+    }
+    Ok(bytes)
+}
+
+/// An object that is missing is damage, and not a bucket that is away.
+pub(crate) fn unread(object: &Object, why: bucket::Error) -> Error {
+    match why {
+        bucket::Error::NotFound(_) => damaged(object, &"it is missing"),
+        why => why.into(),
+    }
+}
+
+pub(crate) fn damaged(object: &Object, why: &impl ToString) -> Error {
+    Error::Damaged(object.name.clone(), why.to_string())
+}

@@ -1,0 +1,264 @@
+//! The end of a month: everything is read back, the manifest is signed, and the archive is committed.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use authority_core::store::{Db, RunQueryDsl, Scope};
+use authority_decision::moment;
+use authority_evidence::{
+    archive::{Content, Manifest, Object},
+    digest_text,
+};
+use authority_ids::DecisionId;
+use authority_model::schema::log_heads;
+use chrono::TimeDelta;
+use diesel::{
+    prelude::*,
+    sql_types::{Array, BigInt, Bool, Bytea, Integer, Text, Timestamptz},
+};
+
+use super::{
+    Archiver, Step, Subject,
+    run::{Run, Written, renew},
+};
+use crate::{
+    Error,
+    format::month::Month,
+    inspect::Inspector,
+    manifest::{self, Signed},
+};
+
+/// A report or a proof that was made so long before the month was read, was committed then.
+const SETTLED: TimeDelta = TimeDelta::hours(1);
+
+/// Whether the tenant's month may be archived now. Whoever sets a hold or another retention waits.
+const LOCK: &str = "
+    SELECT t.legal_hold IS NULL AND t.retention ->> 'decisions_days' IS NOT NULL AS holds
+    FROM tenants t WHERE t.id = $1 FOR SHARE";
+
+const COMMIT: &str = "
+    INSERT INTO archives (tenant_id, month, decisions, versions, changes, bytes, manifest, manifest_sha256,
+                          settled_before, archived_at, checked_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now())";
+
+/// Whether there are exactly the rows that are archived.
+const SAME: &str = "
+    SELECT is_as_archived(a) AS holds FROM archives a WHERE a.tenant_id = $1 AND a.month = $2";
+
+const TIMES: &str = "
+    INSERT INTO archived_times (tenant_id, month, hour, times)
+    SELECT $1, $2, t.* FROM UNNEST($3, $4) AS t";
+
+/// What is to be removed, part by part.
+const PARTS: &str = "
+    INSERT INTO archived_parts (tenant_id, month, part, decisions, first_id, last_id)
+    SELECT tenant_id, month, part, decisions, first_id, last_id FROM archive_parts
+    WHERE tenant_id = $1 AND month = $2";
+
+const DONE: &str = "DELETE FROM archive_runs WHERE tenant_id = $1 AND month = $2";
+
+/// The run stays as the one who wrote objects that no archive names.
+const END: &str = "
+    WITH parts AS (DELETE FROM archive_parts WHERE tenant_id = $1 AND month = $2)
+    UPDATE archive_runs SET lease = '', leased_until = '-infinity' WHERE tenant_id = $1 AND month = $2";
+
+#[derive(QueryableByName)]
+struct Holds {
+    #[diesel(sql_type = Bool)]
+    holds: bool,
+}
+
+/// When decisions were made: the milliseconds of each hour, four bytes a decision.
+type Times = BTreeMap<i32, Vec<u8>>;
+
+/// An archive that is to be committed.
+struct Whole {
+    manifest: Manifest,
+    name: String,
+    sha256: [u8; 32],
+    times: Times,
+}
+
+impl Archiver {
+    pub(super) async fn finish(&self, subject: &Subject, run: Run) -> Result<Step, Error> {
+        let mut objects: Vec<Object> = run.written.iter().flat_map(objects).collect();
+        objects.extend(self.write_history(subject).await?);
+        let manifest = self.manifest(subject, objects).await?;
+        let read = self.read_back(subject, &manifest).await;
+        if let Err(Error::Damaged(..)) = &read {
+            // What is written of it is of no use: it is written anew.
+            self.end(subject).await?;
+        }
+        let times = read?;
+        let Signed { name, text, sha256 } = manifest::sign(&manifest, &self.parts.keys)?;
+        let path = subject.path(&name);
+        self.parts.bucket.put(&path, text.clone().into_bytes()).await?;
+        if self.parts.bucket.get(&path).await? != text.as_bytes() {
+            return Err(Error::Damaged(name, "it is not what was written".to_owned()));
+        }
+        let whole = Whole { manifest, name, sha256, times };
+        self.commit(subject, run, whole).await
+    }
+
+    async fn manifest(&self, subject: &Subject, objects: Vec<Object>) -> Result<Manifest, Error> {
+        let tenant_id = subject.tenant_id.to_string();
+        let of = tenant_id.clone();
+        let read = self.parts.store.read_tx(&Scope::service(), async move |db| {
+            let newest = log_heads::table
+                .filter(log_heads::tenant_id.eq(of))
+                .order(log_heads::epoch.desc())
+                .select(log_heads::checkpoint);
+            let checkpoint: Option<String> = newest.first(db).await.optional()?;
+            Ok::<_, Error>(checkpoint)
+        });
+        let checkpoint = read.await?.filter(|note| !note.is_empty());
+        let count = |content| {
+            let of_content = objects.iter().filter(|object| object.content == content);
+            of_content.map(|object| object.entries).sum()
+        };
+        let mut decisions = objects.iter().filter(|object| object.content == Content::Decisions);
+        let first_id = decisions.clone().next().and_then(|first| first.first_id.clone());
+        let last_id = decisions.next_back().and_then(|last| last.last_id.clone());
+        Ok(Manifest {
+            archived_at: moment::text(self.parts.clock.now()),
+            changes: count(Content::Changes),
+            checkpoint,
+            decisions: count(Content::Decisions),
+            first_id,
+            issuer: self.parts.issuer.clone(),
+            last_id,
+            month: subject.month.to_string(),
+            tenant_id,
+            versions: count(Content::Versions),
+            objects,
+        })
+    }
+
+    /// Reads everything back; when the decisions were made.
+    pub(super) async fn read_back(
+        &self,
+        subject: &Subject,
+        manifest: &Manifest,
+    ) -> Result<Times, Error> {
+        let folder = subject.folder();
+        let inspector = Inspector { bucket: &self.parts.bucket, folder: &folder, manifest };
+        let mut times = Times::new();
+        for target in inspector.targets()? {
+            self.unless_stopping()?;
+            for row in inspector.inspect(&target, Arc::new(|_, _| Ok(()))).await? {
+                let id = DecisionId::parse(&row.about.decision_id);
+                let place = id.ok().and_then(|id| Month::time(&id));
+                let (hour, rest) = place.ok_or_else(|| internal("an id has no time"))?;
+                times.entry(hour).or_default().extend(rest);
+            }
+        }
+        Ok(times)
+    }
+
+    async fn commit(&self, subject: &Subject, run: Run, whole: Whole) -> Result<Step, Error> {
+        let (of, name) = (subject.clone(), self.name.clone());
+        let archived_at = self.parts.clock.now();
+        let settled_before = run.begun_at - SETTLED;
+        let committed = self.parts.store.write_tx(&Scope::service(), async move |db| {
+            renew(db, &of, &name).await?;
+            let (tenant_id, month) = (of.tenant_id.as_str(), of.month.to_string());
+            let lock: Holds =
+                diesel::sql_query(LOCK).bind::<Text, _>(tenant_id).get_result(db).await?;
+            if !lock.holds {
+                return Ok(false);
+            }
+            let manifest = &whole.manifest;
+            diesel::sql_query(COMMIT)
+                .bind::<Text, _>(tenant_id)
+                .bind::<Text, _>(&month)
+                .bind::<BigInt, _>(signed(manifest.decisions))
+                .bind::<BigInt, _>(signed(manifest.versions))
+                .bind::<BigInt, _>(signed(manifest.changes))
+                .bind::<BigInt, _>(signed(manifest.objects.iter().map(|one| one.bytes).sum()))
+                .bind::<Text, _>(&whole.name)
+                .bind::<Bytea, _>(&whole.sha256[..])
+                .bind::<Timestamptz, _>(settled_before)
+                .bind::<Timestamptz, _>(archived_at)
+                .execute(db)
+                .await?;
+            keep_times(db, tenant_id, &month, &whole.times).await?;
+            let parts = diesel::sql_query(PARTS).bind::<Text, _>(tenant_id);
+            parts.bind::<Text, _>(&month).execute(db).await?;
+            let same = diesel::sql_query(SAME).bind::<Text, _>(tenant_id);
+            let same: Holds = same.bind::<Text, _>(&month).get_result(db).await?;
+            if !same.holds {
+                let why = "there are other rows than were read: the month is archived anew";
+                return Err(Error::Damaged(month, why.to_owned()));
+            }
+            end(db, DONE, &of).await?;
+            Ok::<_, Error>(true)
+        });
+        match committed.await {
+            Ok(true) => {
+                tracing::info!(tenant = %subject.tenant_id, month = %subject.month, "archived a month of decisions");
+                Ok(Step::Archived)
+            }
+            Ok(false) => Ok(Step::Skipped),
+            Err(error @ Error::Damaged(..)) => {
+                self.end(subject).await?;
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends a run: what was written is of no use, and is deleted with the next archive of the month.
+    async fn end(&self, subject: &Subject) -> Result<(), Error> {
+        let of = subject.clone();
+        self.parts.store.write_tx(&Scope::service(), async move |db| end(db, END, &of).await).await
+    }
+}
+
+async fn end(db: &mut Db, statement: &str, subject: &Subject) -> Result<(), Error> {
+    let ended = diesel::sql_query(statement).bind::<Text, _>(subject.tenant_id.as_str());
+    ended.bind::<Text, _>(subject.month.to_string()).execute(db).await?;
+    Ok(())
+}
+
+async fn keep_times(db: &mut Db, tenant_id: &str, month: &str, times: &Times) -> Result<(), Error> {
+    let hours: Vec<i32> = times.keys().copied().collect();
+    let times: Vec<&[u8]> = times.values().map(Vec::as_slice).collect();
+    diesel::sql_query(TIMES)
+        .bind::<Text, _>(tenant_id)
+        .bind::<Text, _>(month)
+        .bind::<Array<Integer>, _>(hours)
+        .bind::<Array<Bytea>, _>(times)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+/// A part's objects, as the manifest names them.
+fn objects(part: &Written) -> [Object; 2] {
+    let number = u32::try_from(part.part).unwrap_or_default();
+    let made = |content, name: &str, bytes: i64, sha256: &[u8]| Object {
+        bytes: unsigned(bytes),
+        content,
+        entries: unsigned(part.decisions),
+        first_id: Some(part.first_id.clone()),
+        last_id: Some(part.last_id.clone()),
+        name: name.to_owned(),
+        part: number,
+        sha256: digest_text(&sha256.try_into().unwrap_or_default()),
+    };
+    [
+        made(Content::Decisions, &part.name, part.bytes, &part.sha256),
+        made(Content::Index, &part.index_name, part.index_bytes, &part.index_sha256),
+    ]
+}
+
+fn internal(why: &str) -> Error {
+    Error::Internal(why.to_owned())
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_default()
+}

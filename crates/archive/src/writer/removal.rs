@@ -1,0 +1,191 @@
+//! Removes the rows of archived months, and objects that no archive names.
+
+use authority_core::store::{RunQueryDsl, Scope};
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Integer, Nullable, Text},
+};
+use tokio::time::Duration;
+
+use super::{Archiver, Step, Subject};
+use crate::{Error, manifest::Archive, tidy};
+
+/// A partition's rows are counted, and a month's history is looked through.
+const LONGEST: Duration = Duration::from_secs(600);
+
+const UNTIDY: &str = "
+    SELECT tenant_id, month, manifest, manifest_sha256 FROM archives
+    WHERE NOT is_tidy ORDER BY month, tenant_id";
+
+const TIDY: &str =
+    "UPDATE archives SET is_tidy = true WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
+
+/// Months whose rows may go once the archive was read back, which is long ago.
+const UNCHECKED: &str = "
+    SELECT a.tenant_id, a.month, a.manifest, a.manifest_sha256
+    FROM archives a JOIN tenants t ON t.id = a.tenant_id
+    WHERE may_go(a, t) AND NOT is_checked(a) ORDER BY a.month, a.tenant_id";
+
+const CHECK: &str = "
+    UPDATE archives SET checked_at = now() WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
+
+/// Months whose rows may go, or are going.
+const REMOVABLE: &str = "
+    SELECT a.tenant_id, a.month, a.manifest, a.manifest_sha256
+    FROM archives a JOIN tenants t ON t.id = a.tenant_id
+    WHERE may_go(a, t) AND is_checked(a) ORDER BY a.month, a.tenant_id";
+
+const DROP: &str = "SELECT drop_archived_partitions() AS removed";
+
+const REMOVE: &str = "SELECT remove_archived($1, $2) AS removed";
+
+/// Parts among whose rows others came.
+const KEPT: &str =
+    "SELECT count(*) AS parts FROM archived_parts WHERE tenant_id = $1 AND month = $2";
+
+/// Its objects are then a run's that was ended.
+const DISCARD: &str = "
+    WITH discarded AS (
+        DELETE FROM archives WHERE tenant_id = $1 AND month = $2 AND removal_begun IS NULL
+        RETURNING tenant_id, month)
+    INSERT INTO archive_runs (tenant_id, month, begun_at, lease, leased_until)
+    SELECT tenant_id, month, clock_timestamp(), '', '-infinity' FROM discarded";
+
+#[derive(QueryableByName)]
+struct Removed {
+    #[diesel(sql_type = Nullable<Integer>)]
+    removed: Option<i32>,
+}
+
+#[derive(QueryableByName)]
+struct Kept {
+    #[diesel(sql_type = BigInt)]
+    parts: i64,
+}
+
+fn subject(archive: &Archive) -> Result<Subject, Error> {
+    let month = archive.month.parse();
+    let month = month.map_err(|_| Error::Internal(format!("`{}` is no month", archive.month)))?;
+    Ok(Subject { tenant_id: archive.tenant_id()?, month })
+}
+
+impl Archiver {
+    /// Archives that may have objects beside them that they do not name.
+    pub(super) async fn untidy(&self) -> Result<Vec<Archive>, Error> {
+        self.read(UNTIDY).await
+    }
+
+    pub(super) async fn tidy(&self, archived: &Archive) -> Result<Step, Error> {
+        let manifest = archived.manifest(&self.parts.bucket).await?;
+        let folder = archived.folder()?;
+        tidy::delete_unnamed(&self.parts.bucket, &folder, &archived.manifest, &manifest).await?;
+        self.mark(TIDY, archived).await?;
+        Ok(Step::Tidied)
+    }
+
+    pub(super) async fn unchecked(&self) -> Result<Vec<Archive>, Error> {
+        self.read(UNCHECKED).await
+    }
+
+    /// Reads an archive back before its rows go.
+    pub(super) async fn check(&self, archived: &Archive) -> Result<Step, Error> {
+        let manifest = archived.manifest(&self.parts.bucket).await?;
+        self.read_back(&subject(archived)?, &manifest).await?;
+        self.mark(CHECK, archived).await?;
+        Ok(Step::Checked)
+    }
+
+    pub(super) async fn removable(&self) -> Result<Vec<Archive>, Error> {
+        self.read(REMOVABLE).await
+    }
+
+    /// Drops the partitions of which every row is archived.
+    pub(super) async fn drop_partitions(&self) -> Result<Step, Error> {
+        let scope = Scope::service();
+        let dropped = self.parts.store.long_write_tx(LONGEST, &scope, async move |db| {
+            let dropped: Removed = diesel::sql_query(DROP).get_result(db).await?;
+            Ok::<_, Error>(dropped.removed.unwrap_or_default())
+        });
+        let dropped = dropped.await?;
+        if dropped > 0 {
+            tracing::info!(dropped, "dropped partitions of archived decisions");
+        }
+        Ok(Step::Dropped(dropped))
+    }
+
+    /// Removes the rows of a part.
+    pub(super) async fn remove(&self, archived: &Archive) -> Result<Step, Error> {
+        let (of, scope) = (archived.clone(), Scope::service());
+        let removed = self.parts.store.long_write_tx(LONGEST, &scope, async move |db| {
+            let removed: Removed = diesel::sql_query(REMOVE)
+                .bind::<Text, _>(&of.tenant_id)
+                .bind::<Text, _>(&of.month)
+                .get_result(db)
+                .await?;
+            if removed.removed.is_some_and(|removed| removed < 0) {
+                let discard = diesel::sql_query(DISCARD).bind::<Text, _>(&of.tenant_id);
+                discard.bind::<Text, _>(&of.month).execute(db).await?;
+            }
+            Ok::<_, Error>(removed.removed)
+        });
+        let Archive { tenant_id, month, .. } = archived;
+        match removed.await? {
+            Some(removed) if removed < 0 => {
+                tracing::warn!(
+                    tenant_id,
+                    month,
+                    "other rows than were archived: the month is archived anew"
+                );
+                Ok(Step::Skipped)
+            }
+            Some(removed) => {
+                if removed == 0 {
+                    self.tell_removed(archived).await?;
+                }
+                Ok(Step::Removed(removed))
+            }
+            None => Ok(Step::Skipped),
+        }
+    }
+
+    async fn tell_removed(&self, archived: &Archive) -> Result<(), Error> {
+        let of = archived.clone();
+        let kept = self.parts.store.read_tx(&Scope::service(), async move |db| {
+            let kept = diesel::sql_query(KEPT).bind::<Text, _>(of.tenant_id);
+            let kept: Kept = kept.bind::<Text, _>(of.month).get_result(db).await?;
+            Ok::<_, Error>(kept.parts)
+        });
+        let Archive { tenant_id, month, .. } = archived;
+        match kept.await? {
+            0 => tracing::info!(tenant_id, month, "removed the rows of an archived month"),
+            parts => tracing::warn!(
+                tenant_id,
+                month,
+                parts,
+                "decisions came late among those of an archived month: the rows of these parts stay"
+            ),
+        }
+        Ok(())
+    }
+
+    async fn mark(&self, statement: &'static str, archived: &Archive) -> Result<(), Error> {
+        let of = archived.clone();
+        let marked = self.parts.store.write_tx(&Scope::service(), async move |db| {
+            diesel::sql_query(statement)
+                .bind::<Text, _>(of.tenant_id)
+                .bind::<Text, _>(of.month)
+                .bind::<Text, _>(of.manifest)
+                .execute(db)
+                .await?;
+            Ok::<_, Error>(())
+        });
+        marked.await
+    }
+
+    async fn read(&self, query: &'static str) -> Result<Vec<Archive>, Error> {
+        let read = self.parts.store.read_tx(&Scope::service(), async move |db| {
+            Ok::<_, Error>(diesel::sql_query(query).load(db).await?)
+        });
+        read.await
+    }
+}

@@ -1,0 +1,87 @@
+//! Pages of decisions with their evidence, as they are archived; what is not sealed yet is.
+
+use std::sync::Arc;
+
+use authority_archive::{Evidence, Page, ReadEvidence};
+use authority_core::{
+    keys::Keys,
+    store::{RunQueryDsl, Scope},
+    stored_decisions::{self, Stored},
+    stored_packs::{self, StoredPack},
+};
+use authority_evidence::bundle;
+use authority_model::schema::decisions;
+use diesel::prelude::*;
+use futures_util::FutureExt;
+
+use super::{Error, Transparency, seal::Packs, service::whole};
+
+/// A page's decisions, in the order of ids, each with the approval request that it waited for.
+type Decisions = Vec<(Stored, Option<String>)>;
+
+impl Transparency {
+    /// Reads pages of decisions with their evidence.
+    pub fn pages(&self) -> ReadEvidence {
+        let this = self.clone();
+        Arc::new(move |page| {
+            let this = this.clone();
+            async move { Ok(this.page(page).await?) }.boxed()
+        })
+    }
+
+    async fn page(&self, page: Page) -> Result<Vec<Evidence>, Error> {
+        let (decisions, mut packs) = self.stored_page(page.clone()).await?;
+        let Some((last, _)) = decisions.last() else { return Ok(Vec::new()) };
+        if packs.len() < decisions.len() {
+            let most = i64::try_from(page.most).unwrap_or(i64::MAX);
+            let mut leaves = self.0.logs.open(&page.tenant_id, page.after, most).await?;
+            leaves.list.retain(|leaf| leaf.decision_id <= last.id);
+            packs.extend(self.0.logs.seal_leaves(&page.tenant_id, leaves).await?);
+        }
+        let keys = self.0.keys.clone();
+        let make = move || {
+            let evidence = decisions.into_iter().map(|(stored, approval_id)| {
+                let unsealed = || Error::NotSealed(stored.id.clone());
+                let pack = packs.remove(&stored.id).ok_or_else(unsealed)??;
+                evidence(&keys, pack, &stored, approval_id)
+            });
+            evidence.collect()
+        };
+        // It takes as long as a part of the page's texts is long.
+        let made = tokio::task::spawn_blocking(make).await;
+        made.map_err(|crash| Error::Unreadable(crash.to_string()))?
+    }
+
+    async fn stored_page(&self, page: Page) -> Result<(Decisions, Packs), Error> {
+        let read = self.0.store.read_tx(&Scope::service(), async move |db| {
+            let most = i64::try_from(page.most).unwrap_or(i64::MAX);
+            let found: Vec<(stored_decisions::Row, Option<String>)> = decisions::table
+                .filter(decisions::tenant_id.eq(page.tenant_id.as_str()))
+                .filter(decisions::id.gt(page.after).and(decisions::id.lt(page.before)))
+                .order(decisions::id)
+                .limit(most)
+                .select((stored_decisions::Row::as_select(), decisions::approval_id))
+                .load(db)
+                .await?;
+            let (rows, approvals): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+            let ids = rows.iter().map(|row| row.id.as_str());
+            let packs = stored_packs::page(db, Some(&page.tenant_id), ids).await?;
+            let stored = stored_decisions::complete(db, rows).await?;
+            Ok::<_, Error>((stored.into_iter().zip(approvals).collect(), packs))
+        });
+        read.await
+    }
+}
+
+fn evidence(
+    keys: &Keys,
+    pack: StoredPack,
+    stored: &Stored,
+    approval_id: Option<String>,
+) -> Result<Evidence, Error> {
+    let (origin, pack) = (pack.origin.clone(), pack.text()?);
+    let is_whole = stored.sealed.is_whole();
+    let bundle = is_whole.then(|| whole(keys, &pack, &origin, stored)).transpose()?;
+    let remains = (!is_whole).then(|| bundle::remains(&stored.sealed)).transpose()?;
+    Ok(Evidence { decision_id: stored.id.clone(), approval_id, pack, bundle, remains })
+}

@@ -1,0 +1,427 @@
+-- Months of decisions that are archived outside the database, and the removal of their rows (crates/archive).
+--
+-- A row goes only when its month is archived, its tenant has `decisions_days` that have passed and no legal hold, and
+-- there are exactly as many rows as were archived. The functions that remove check this themselves; nobody else may
+-- delete.
+
+-- ## Months
+
+CREATE FUNCTION month_start(month text) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT make_timestamptz(left(month, 4)::integer, right(month, 2)::integer, 1, 0, 0, 0, 'UTC')
+$$;
+
+CREATE FUNCTION month_end(month text) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT make_timestamptz(left(month, 4)::integer + right(month, 2)::integer / 12,
+                            right(month, 2)::integer % 12 + 1, 1, 0, 0, 0, 'UTC')
+$$;
+
+-- ## What is archived
+
+CREATE TABLE archives (
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    -- `2026-07`, of UTC.
+    month text COLLATE "C" NOT NULL CHECK (month ~ '^\d{4}-(0[1-9]|1[0-2])$'),
+    -- The ids of its decisions, from the one and before the other.
+    lower text COLLATE "C" NOT NULL
+        GENERATED ALWAYS AS (time_bound('svc:decision:', month_start(month))) STORED,
+    upper text COLLATE "C" NOT NULL
+        GENERATED ALWAYS AS (time_bound('svc:decision:', month_end(month))) STORED,
+    decisions bigint NOT NULL CHECK (decisions >= 0),
+    versions bigint NOT NULL CHECK (versions >= 0),
+    changes bigint NOT NULL CHECK (changes >= 0),
+    -- Of all its objects.
+    bytes bigint NOT NULL CHECK (bytes >= 0),
+    -- The name of its manifest, and its digest: whoever changes the archive does not change this.
+    manifest text COLLATE "C" NOT NULL,
+    manifest_sha256 bytea NOT NULL CHECK (length(manifest_sha256) = 32),
+    -- Reports and replays from before are in it; what came later stays a row.
+    settled_before timestamptz NOT NULL,
+    archived_at timestamptz NOT NULL,
+    -- When it was last read back whole.
+    checked_at timestamptz,
+    -- Whether objects that it does not name are deleted.
+    is_tidy boolean NOT NULL DEFAULT false,
+    -- When the first of its rows went, and the last.
+    removal_begun timestamptz,
+    removed_at timestamptz,
+    PRIMARY KEY (tenant_id, month)
+);
+CALL guard('archives');
+CALL grant_to('{tenant}', 'SELECT ON archives');
+CALL grant_to('{system}', 'SELECT, INSERT, DELETE, UPDATE (bytes, manifest, manifest_sha256, checked_at, is_tidy) ON archives');
+
+-- From its first removed row on, an archive is all that there is of its month.
+CREATE FUNCTION keep_archive() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.removal_begun IS NOT NULL THEN
+        RAISE 'the archive of `%` of % cannot be dropped: rows of it are removed', OLD.tenant_id, OLD.month
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN OLD;
+END $$;
+CREATE TRIGGER keep_archive BEFORE DELETE ON archives FOR EACH ROW EXECUTE FUNCTION keep_archive();
+
+-- When the decisions of an archive were made, by hour: so that a decision that is named by its id alone is looked for
+-- where it can be, and one that never was, nowhere. Four bytes a decision: milliseconds of its hour.
+CREATE TABLE archived_times (
+    tenant_id text COLLATE "C" NOT NULL,
+    month text COLLATE "C" NOT NULL,
+    -- Since 1970.
+    hour integer NOT NULL,
+    times bytea NOT NULL,
+    PRIMARY KEY (hour, tenant_id),
+    FOREIGN KEY (tenant_id, month) REFERENCES archives ON DELETE CASCADE
+);
+CREATE INDEX archived_times_of_archive ON archived_times (tenant_id, month);
+CALL guard('archived_times');
+CALL grant_to('{tenant}', 'SELECT ON archived_times');
+CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON archived_times');
+
+-- The months that are being archived, and what is written of them so far. Whoever has the lease goes on; without one,
+-- `''`, the run was ended and begins anew: no archive names what it wrote.
+CREATE TABLE archive_runs (
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    month text COLLATE "C" NOT NULL,
+    begun_at timestamptz NOT NULL,
+    lease text NOT NULL,
+    leased_until timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, month)
+);
+-- Decisions that are written, each part with its index.
+CREATE TABLE archive_parts (
+    tenant_id text COLLATE "C" NOT NULL,
+    month text COLLATE "C" NOT NULL,
+    part integer NOT NULL CHECK (part > 0),
+    decisions bigint NOT NULL,
+    first_id text COLLATE "C" NOT NULL,
+    last_id text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    bytes bigint NOT NULL,
+    sha256 bytea NOT NULL CHECK (length(sha256) = 32),
+    index_name text COLLATE "C" NOT NULL,
+    index_bytes bigint NOT NULL,
+    index_sha256 bytea NOT NULL CHECK (length(index_sha256) = 32),
+    PRIMARY KEY (tenant_id, month, part),
+    FOREIGN KEY (tenant_id, month) REFERENCES archive_runs ON DELETE CASCADE
+);
+-- The archived decisions whose rows are still there, in parts as they were written. The rows of a part go in one
+-- transaction.
+CREATE TABLE archived_parts (
+    tenant_id text COLLATE "C" NOT NULL,
+    month text COLLATE "C" NOT NULL,
+    part integer NOT NULL,
+    decisions bigint NOT NULL CHECK (decisions > 0),
+    first_id text COLLATE "C" NOT NULL,
+    last_id text COLLATE "C" NOT NULL,
+    -- Whether rows came among them that are not archived: then all of them stay.
+    has_others boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (tenant_id, month, part),
+    FOREIGN KEY (tenant_id, month) REFERENCES archives ON DELETE CASCADE
+);
+CALL guard('archived_parts');
+CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON archived_parts');
+CALL guard('archive_runs');
+CALL guard('archive_parts');
+CALL grant_to('{system}', 'SELECT, INSERT, UPDATE, DELETE ON archive_runs');
+CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON archive_parts');
+
+-- ## Append-only tables whose rows can be archived
+
+-- Whose rows the functions below remove; nobody else's can be deleted.
+CREATE FUNCTION is_removing(tenant text) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce(tenant = nullif(current_setting('authority.removing', true), ''), false)
+$$;
+
+CREATE FUNCTION refuse_all_but_removal() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF is_removing(OLD.tenant_id) THEN
+        RETURN OLD;
+    END IF;
+    RAISE 'table `%` is append-only: delete is refused', TG_TABLE_NAME
+        USING ERRCODE = 'restrict_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'append_only';
+END $$;
+
+-- Updates are refused as before. The policy lets the tables' owner see what it removes.
+CREATE PROCEDURE may_remove(name regclass) LANGUAGE plpgsql AS $$
+DECLARE
+    was CONSTANT text := pg_get_triggerdef(oid) FROM pg_trigger
+        WHERE tgrelid = name AND tgname = 'append_only';
+    made CONSTANT text := replace(was, 'BEFORE DELETE OR UPDATE ON', 'BEFORE UPDATE ON');
+BEGIN
+    IF made IS NOT DISTINCT FROM was THEN
+        RAISE '`%` is not append-only', name;
+    END IF;
+    EXECUTE format('DROP TRIGGER append_only ON %s', name);
+    EXECUTE made;
+    EXECUTE format('CREATE TRIGGER append_only_delete BEFORE DELETE ON %s
+                    FOR EACH ROW EXECUTE FUNCTION refuse_all_but_removal()', name);
+    EXECUTE format('CREATE POLICY bookkeeping ON %s TO CURRENT_USER USING (is_removing(tenant_id))', name);
+END $$;
+
+CALL may_remove('decisions');
+CALL may_remove('evidence_packs');
+CALL may_remove('decision_reports');
+CALL may_remove('replay_proofs');
+CREATE POLICY bookkeeping ON tenants TO CURRENT_USER USING (is_removing(id));
+CREATE POLICY bookkeeping ON archives TO CURRENT_USER USING (true);
+CREATE POLICY bookkeeping ON archived_parts TO CURRENT_USER USING (true);
+
+-- ## Removal
+
+-- Whether what is left of an archived month may go.
+CREATE FUNCTION may_go(archive archives, tenant tenants) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT coalesce(
+        archive.removed_at IS NULL AND tenant.legal_hold IS NULL
+        AND month_end(archive.month)
+            + make_interval(hours => 24 * (tenant.retention ->> 'decisions_days')::integer) <= now(), false)
+$$;
+
+-- Whether the archive was read back a short time ago.
+CREATE FUNCTION is_checked(archive archives) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT coalesce(archive.checked_at > now() - interval '1 day', false)
+$$;
+
+-- The archive of a month whose rows may go now. Whoever sets a hold or another retention waits for this
+-- transaction, and none after it removes more.
+CREATE FUNCTION removable(of_tenant text, of_month text) RETURNS SETOF archives LANGUAGE sql VOLATILE AS $$
+    SELECT a.* FROM archives a JOIN tenants t ON t.id = a.tenant_id
+    WHERE a.tenant_id = of_tenant AND a.month = of_month AND may_go(a, t) AND is_checked(a)
+      -- What is not counted for `usage_days` yet is still needed.
+      AND a.upper <= (SELECT counted_until FROM usage_cursor)
+    FOR UPDATE OF a FOR SHARE OF t
+$$;
+
+-- The versions and changes of a month that are archived: never what holds now, the trace of a deletion, or a
+-- tenant's newest change, from which its next revision follows.
+CREATE FUNCTION archived_versions(of_tenant text, of_month text) RETURNS SETOF record_versions
+LANGUAGE sql STABLE AS $$
+    SELECT * FROM record_versions
+    WHERE tenant_id = of_tenant AND body IS NOT NULL
+      AND valid_to >= month_start(of_month) AND valid_to < month_end(of_month)
+$$;
+CREATE FUNCTION archived_changes(of_tenant text, of_month text) RETURNS SETOF authority_changes
+LANGUAGE sql STABLE AS $$
+    SELECT * FROM authority_changes
+    WHERE tenant_id = of_tenant AND at >= month_start(of_month) AND at < month_end(of_month)
+      AND tenant_revision < (SELECT max(tenant_revision) FROM authority_changes WHERE tenant_id = of_tenant)
+$$;
+
+-- Whether there are exactly the rows that were archived.
+CREATE FUNCTION is_as_archived(archive archives) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT archive.decisions = (SELECT count(*) FROM decisions
+                                WHERE tenant_id = archive.tenant_id AND id >= archive.lower AND id < archive.upper)
+       AND archive.versions = (SELECT count(*) FROM archived_versions(archive.tenant_id, archive.month))
+       AND archive.changes = (SELECT count(*) FROM archived_changes(archive.tenant_id, archive.month))
+$$;
+
+-- Removes what is beside the decisions of a month, before the first of them: its history, and the proofs of replays,
+-- since a proof's pack is there. Nothing, and false, if there are other rows than were archived.
+CREATE FUNCTION begin_removal(archive archives) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    versions bigint;
+    changes bigint;
+BEGIN
+    IF NOT is_as_archived(archive) THEN
+        RETURN false;
+    END IF;
+    DELETE FROM record_versions
+    WHERE version IN (SELECT version FROM archived_versions(archive.tenant_id, archive.month));
+    GET DIAGNOSTICS versions = ROW_COUNT;
+    DELETE FROM authority_changes
+    WHERE seq IN (SELECT seq FROM archived_changes(archive.tenant_id, archive.month));
+    GET DIAGNOSTICS changes = ROW_COUNT;
+    IF (versions, changes) <> (archive.versions, archive.changes) THEN
+        RAISE 'history of % came to % while it was removed', archive.tenant_id, archive.month;
+    END IF;
+    DELETE FROM replay_proofs
+    WHERE tenant_id = archive.tenant_id AND decision_id >= archive.lower AND decision_id < archive.upper
+      AND created_at < archive.settled_before;
+    UPDATE archives SET removal_begun = now() WHERE tenant_id = archive.tenant_id AND month = archive.month;
+    RETURN true;
+END $$;
+
+-- Removes the rows of one part of an archived month. Returns how many decisions went: 0 at the end; NULL if nothing may
+-- go now, and -1 if there are other rows than were archived. What comes among the rows later, stays with the rows of
+-- its part. Runs as the tables' owner.
+CREATE FUNCTION remove_archived(of_tenant text, of_month text) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    removed integer;
+BEGIN
+    PERFORM set_config('authority.removing', of_tenant, true);
+    removed := remove_archived_rows(of_tenant, of_month);
+    PERFORM set_config('authority.removing', '', true);
+    RETURN removed;
+END $$;
+
+-- For the function above alone.
+CREATE FUNCTION remove_archived_rows(of_tenant text, of_month text) RETURNS integer
+LANGUAGE plpgsql AS $$
+DECLARE
+    archive archives;
+    rest archived_parts;
+BEGIN
+    SELECT * INTO archive FROM removable(of_tenant, of_month);
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    IF archive.removal_begun IS NULL AND NOT begin_removal(archive) THEN
+        RETURN -1;
+    END IF;
+    FOR rest IN SELECT * FROM archived_parts
+                WHERE tenant_id = of_tenant AND month = of_month AND NOT has_others ORDER BY part LOOP
+        IF remove_archived_part(archive, rest) THEN
+            RETURN rest.decisions;
+        END IF;
+    END LOOP;
+    -- Of the partitions that were dropped.
+    DELETE FROM decision_reports r
+    WHERE tenant_id = of_tenant AND decision_id >= archive.lower AND decision_id < archive.upper
+      AND created_at < archive.settled_before
+      AND NOT EXISTS (SELECT FROM decisions d WHERE d.id = r.decision_id AND d.tenant_id = of_tenant);
+    UPDATE archives SET removed_at = now() WHERE tenant_id = of_tenant AND month = of_month;
+    RETURN 0;
+END $$;
+
+-- Removes the decisions of a part with their packs and reports. False, and nothing, if there are others among them.
+CREATE FUNCTION remove_archived_part(archive archives, rest archived_parts) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    removed bigint := (SELECT count(*) FROM decisions
+                       WHERE tenant_id = rest.tenant_id AND id >= rest.first_id AND id <= rest.last_id);
+BEGIN
+    IF removed <> rest.decisions THEN
+        UPDATE archived_parts SET has_others = true
+        WHERE tenant_id = rest.tenant_id AND month = rest.month AND part = rest.part;
+        RETURN false;
+    END IF;
+    DELETE FROM decision_reports
+    WHERE tenant_id = rest.tenant_id AND decision_id >= rest.first_id AND decision_id <= rest.last_id
+      AND created_at < archive.settled_before;
+    DELETE FROM evidence_packs
+    WHERE tenant_id = rest.tenant_id AND decision_id >= rest.first_id AND decision_id <= rest.last_id;
+    DELETE FROM decisions
+    WHERE tenant_id = rest.tenant_id AND id >= rest.first_id AND id <= rest.last_id;
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    IF removed <> rest.decisions THEN
+        RAISE 'decisions of % came to % while they were removed', rest.tenant_id, rest.month;
+    END IF;
+    DELETE FROM archived_parts
+    WHERE tenant_id = rest.tenant_id AND month = rest.month AND part = rest.part;
+    RETURN true;
+END $$;
+
+-- ## Whole partitions
+
+-- The partitions of decisions in which every id is older than any retention, with their bounds; `lower` is NULL in
+-- the first one. `packs` is the partition of the evidence packs of these decisions, if they have one.
+CREATE FUNCTION old_decision_partitions()
+RETURNS TABLE (part regclass, packs regclass, lower text, upper text) LANGUAGE sql STABLE AS $$
+    WITH bounds AS (
+        SELECT p.table_name, i.inhrelid::regclass AS part, bound.texts[1] AS lower, bound.texts[2] AS upper
+        FROM time_partitions p
+        JOIN pg_inherits i ON i.inhparent = p.table_name::regclass
+        JOIN pg_class c ON c.oid = i.inhrelid
+        CROSS JOIN LATERAL (SELECT regexp_match(
+            pg_get_expr(c.relpartbound, c.oid),
+            '^FOR VALUES FROM \((?:MINVALUE|''([^'']+)'')\) TO \(''([^'']+)''\)$') AS texts) AS bound
+        WHERE p.table_name IN ('decisions', 'evidence_packs'))
+    SELECT d.part, e.part, d.lower, d.upper
+    FROM bounds d LEFT JOIN bounds e
+      ON e.table_name = 'evidence_packs' AND e.upper = d.upper AND e.lower IS NOT DISTINCT FROM d.lower
+    WHERE d.table_name = 'decisions'
+      AND d.upper COLLATE "C" <= time_bound('svc:decision:', now() - interval '30 days') COLLATE "C"
+$$;
+
+-- Drops one of them if every row of it is archived and may go. Runs as the tables' owner, since the service may not
+-- drop tables; a partition has no policies of its own, so that no row is hidden here.
+CREATE FUNCTION drop_archived_partition(old_part regclass) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '200ms' AS $$
+DECLARE
+    old record;
+    archive archives;
+    whole archives[];
+    allowed boolean;
+BEGIN
+    SELECT * INTO old FROM old_decision_partitions() WHERE part = old_part;
+    IF NOT FOUND THEN
+        RAISE '`%` is not an old partition of decisions', old_part;
+    END IF;
+    -- Rows are counted while decisions go on: nobody writes into an old partition.
+    EXECUTE format('LOCK TABLE ONLY %s IN SHARE MODE', old.part);
+    whole := wholly_archived(old.part, old.lower, old.upper);
+    -- Packs that are in no partition of the same months are deleted with their decisions.
+    IF whole IS NULL OR whole <> '{}' AND old.packs IS NULL THEN
+        RETURN false;
+    END IF;
+    FOREACH archive IN ARRAY whole LOOP
+        PERFORM set_config('authority.removing', archive.tenant_id, true);
+        allowed := EXISTS (SELECT FROM removable(archive.tenant_id, archive.month))
+            AND (archive.removal_begun IS NOT NULL OR begin_removal(archive));
+        PERFORM set_config('authority.removing', '', true);
+        IF NOT allowed THEN
+            RETURN false;
+        END IF;
+        DELETE FROM archived_parts WHERE tenant_id = archive.tenant_id AND month = archive.month;
+    END LOOP;
+    -- Whoever writes waits for both locks, in this order. A long reader is not waited for: others would wait behind.
+    LOCK TABLE ONLY decisions, ONLY evidence_packs IN ACCESS EXCLUSIVE MODE;
+    EXECUTE format('DROP TABLE %s', old.part);
+    IF old.packs IS NOT NULL THEN
+        EXECUTE format('DROP TABLE %s', old.packs);
+    END IF;
+    RETURN true;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN false;
+END $$;
+
+-- The archives that have every row of a partition between them; NULL if it has others.
+CREATE FUNCTION wholly_archived(part regclass, from_id text, before_id text) RETURNS archives[]
+LANGUAGE plpgsql AS $$
+DECLARE
+    archive archives;
+    whole archives[] := '{}';
+    left_over bigint;
+    archived bigint;
+    counted bigint;
+BEGIN
+    EXECUTE format('SELECT count(*) FROM ONLY %s', part) INTO left_over;
+    FOR archive IN SELECT * FROM archives a
+                   WHERE a.upper <= before_id AND (from_id IS NULL OR a.lower >= from_id) LOOP
+        SELECT coalesce(sum(r.decisions), 0) INTO archived FROM archived_parts r
+        WHERE r.tenant_id = archive.tenant_id AND r.month = archive.month;
+        EXECUTE format('SELECT count(*) FROM ONLY %s WHERE tenant_id = $1 AND id >= $2 AND id < $3', part)
+            INTO counted USING archive.tenant_id, archive.lower, archive.upper;
+        IF counted <> archived THEN
+            RETURN NULL;
+        END IF;
+        IF counted > 0 THEN
+            whole := whole || archive;
+            left_over := left_over - counted;
+        END IF;
+    END LOOP;
+    RETURN CASE WHEN left_over = 0 THEN whole END;
+END $$;
+
+-- Drops those of them that have archives and no other rows; returns their number.
+CREATE FUNCTION drop_archived_partitions() RETURNS integer LANGUAGE plpgsql
+SET search_path = public, pg_temp AS $$
+DECLARE
+    old record;
+    dropped integer := 0;
+BEGIN
+    PERFORM pg_advisory_xact_lock(4157002);
+    FOR old IN SELECT * FROM old_decision_partitions() LOOP
+        IF EXISTS (SELECT FROM archives a
+                   WHERE a.upper <= old.upper AND (old.lower IS NULL OR a.lower >= old.lower))
+            AND drop_archived_partition(old.part)
+        THEN
+            dropped := dropped + 1;
+        END IF;
+    END LOOP;
+    RETURN dropped;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION remove_archived, remove_archived_rows, remove_archived_part, begin_removal,
+    drop_archived_partition, drop_archived_partitions FROM PUBLIC;
+CALL grant_to('{system}', 'EXECUTE ON FUNCTION remove_archived, drop_archived_partition, drop_archived_partitions');
