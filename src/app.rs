@@ -44,7 +44,6 @@ pub use crate::directory::{OPENAPI, contract};
 
 use crate::{
     directory::{Check, Directory},
-    receipts::Receipts,
     reference::Reference,
     routes::ROUTES,
     transport::Peer,
@@ -238,6 +237,7 @@ impl App {
         ours.extend([
             service::directory_service(Arc::new(directory.clone())),
             service::evidence_service(Arc::new(transparency.clone())),
+            transparency.archive_service(),
             service::webhook_delivery_service(deliveries.service()),
         ]);
         let grpc = Routes::new(health_service);
@@ -245,11 +245,10 @@ impl App {
         let open_api = OpenApi::new(&contract(&url));
         let grpc = routed(grpc, ours, supervisor.shutdown(), &open_api).prepare();
         let host = RestHost::new(&identity, open_api.rest, &clock, overload);
-        let receipts =
-            Receipts::new(store.clone(), keys.clone(), &url, identity.clone(), client_of);
         let widgets = Widgets::new(programme.clone(), client_of).router();
         let reference = Reference::new(contract(&url)).router();
-        let router = router(grpc, host, receipts.router().merge(widgets).merge(reference));
+        let pages = wiring.receipts(&identity, client_of).merge(widgets).merge(reference);
+        let router = router(grpc, host, pages);
         let mut workers = vec![schema.worker(), readiness::grpc_health(health.clone(), directory)];
         workers.extend([feeding, programme.worker(), retention, archiver]);
         workers.extend(housekeeping(&store, &clock, &identity));

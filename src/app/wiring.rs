@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use authority_api::identity::Exports;
-use authority_archive::{Bucket, Parts as Archiving, format::part::DECISIONS};
+use authority_api::identity::{Exports, Identity};
+use authority_archive::{Archives, Bucket, Parts as Archiving, format::part::DECISIONS};
 use authority_core::{
     clock::Clock,
     compute::ComputePool,
@@ -28,10 +28,12 @@ use authority_runtime::{
 };
 use authority_transparency::{Parts as TransparencyParts, Transparency};
 use authority_webhook::destination::UrlRules;
+use axum::Router;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use super::{Error, named, overload::Overload};
+use crate::receipts::{Peer, Receipts};
 
 /// How long a held request waits for approvals.
 const APPROVAL_TTL: Duration = Duration::from_secs(24 * 3600);
@@ -134,8 +136,20 @@ impl Wiring {
             queue: overload.queue.clone(),
             rates: overload.rates.clone(),
             recorder,
+            archives: self.archives(),
             shutdown: self.shutdown.clone(),
         })
+    }
+
+    /// Reads decisions that are no longer in the tables.
+    fn archives(&self) -> Archives {
+        Archives::new(self.store.clone(), self.bucket.clone())
+    }
+
+    pub(super) fn receipts(&self, identity: &Identity, peer: Peer) -> Router {
+        let (store, url) = (self.store.clone(), self.config.public_url());
+        Receipts::new(store, self.keys.clone(), self.archives(), &url, identity.clone(), peer)
+            .router()
     }
 
     pub(super) fn transparency(&self) -> (Transparency, [Worker; 5]) {
@@ -152,6 +166,7 @@ impl Wiring {
             keys: self.keys.clone(),
             graph: Arc::clone(&self.graph),
             pool: self.pool.clone(),
+            archives: self.archives(),
         })
     }
 

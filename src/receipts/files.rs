@@ -10,6 +10,7 @@ use axum::{
 use super::{POLICY, Receipts, missing, read, refused};
 use authority_api::error::{ApiError, ErrorCode};
 use authority_evidence::pack;
+use serde_json::Value;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -24,6 +25,9 @@ pub(super) async fn file(
         Err(response) => return *response,
     };
     let decision = read.decision;
+    if let Some(pack) = read.archived_pack.filter(|_| matches!(&*file, "pack.json" | "proof")) {
+        return if file == "proof" { document(TEXT, proof(&pack)) } else { document(JSON, pack) };
+    }
     match file.as_str() {
         "record.json" => document(JSON, decision.record),
         "signature.json" => match pack::signature(&decision.kid, &decision.signature) {
@@ -45,6 +49,12 @@ pub(super) async fn file(
         },
         _ => missing(),
     }
+}
+
+/// The proof in a pack.
+fn proof(pack: &str) -> String {
+    let pack: Value = serde_json::from_str(pack).unwrap_or_default();
+    pack["log"]["proof"].as_str().unwrap_or_default().to_owned()
 }
 
 fn document(kind: HeaderValue, body: impl IntoResponse) -> Response {

@@ -5,6 +5,7 @@
 //! the browser. The files for verification are below it (`files.rs`), as public as the page. A tenant may
 //! restrict both to its own credentials.
 
+mod archive;
 mod files;
 mod page;
 mod read;
@@ -26,6 +27,7 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{CallerKind, Error as IdentityError, Identity},
 };
+use authority_archive::Archives;
 use authority_core::{keys::Keys, store::Store};
 use authority_ids::{DecisionId, TenantId};
 use page::{NotFound, Receipt};
@@ -50,6 +52,8 @@ pub struct Receipts(Arc<Inner>);
 struct Inner {
     store: Store,
     keys: Keys,
+    /// Decisions that are no longer in the tables.
+    archives: Archives,
     /// The service's public URL, without a trailing `/`.
     issuer: String,
     turns: Semaphore,
@@ -58,13 +62,20 @@ struct Inner {
 }
 
 /// Reads a request's peer address, which the transport put into the extensions.
-type Peer = fn(&Extensions) -> Option<IpAddr>;
+pub type Peer = fn(&Extensions) -> Option<IpAddr>;
 
 impl Receipts {
-    pub fn new(store: Store, keys: Keys, public_url: &str, identity: Identity, peer: Peer) -> Self {
+    pub fn new(
+        store: Store,
+        keys: Keys,
+        archives: Archives,
+        public_url: &str,
+        identity: Identity,
+        peer: Peer,
+    ) -> Self {
         let issuer = public_url.trim_end_matches('/').to_owned();
         let turns = Semaphore::new(MOST_READS);
-        Self(Arc::new(Inner { store, keys, issuer, turns, identity, peer }))
+        Self(Arc::new(Inner { store, keys, archives, issuer, turns, identity, peer }))
     }
 
     /// The page and its assets.
@@ -93,10 +104,6 @@ fn asset(text: &'static str, kind: &'static str) -> Response {
 const MOST_READS: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(2);
 
-fn is_id(text: &str) -> bool {
-    DecisionId::check(text).is_ok()
-}
-
 fn missing() -> Response {
     match NotFound.render() {
         Ok(page) => (StatusCode::NOT_FOUND, [POLICY], Html(page)).into_response(),
@@ -111,13 +118,9 @@ impl Receipts {
         decision_id: String,
         parts: &Parts,
     ) -> Result<(Read, SemaphorePermit<'_>), Box<Response>> {
-        if !is_id(&decision_id) {
-            return Err(missing().into());
-        }
+        let Ok(id) = DecisionId::parse(&decision_id) else { return Err(missing().into()) };
         let turn = self.turn().await?;
-        let read = read::decision(&self.0.store, decision_id)
-            .await
-            .map_err(|error| Box::new(refused(error)))?;
+        let read = self.find(&id).await.map_err(|error| Box::new(refused(error)))?;
         let read = read.ok_or_else(|| Box::new(missing()))?;
         if !read.members_only {
             return Ok((read, turn));
@@ -136,6 +139,16 @@ impl Receipts {
         }
         let turn = self.turn().await?;
         Ok((read, turn))
+    }
+
+    /// From the tables, or else from the archive.
+    async fn find(&self, id: &DecisionId) -> Result<Option<Read>, ApiError> {
+        if let Some(read) = read::decision(&self.0.store, id.to_string()).await? {
+            return Ok(Some(read));
+        }
+        let archived = self.0.archives.find(&read::scope(), id).await?;
+        let Some(archived) = archived else { return Ok(None) };
+        Ok(Some(archive::read(&self.0.store, archived).await?))
     }
 
     async fn turn(&self) -> Result<SemaphorePermit<'_>, Box<Response>> {

@@ -127,7 +127,7 @@ const REQUEST_MEMBERS: [(&str, &str); 9] = [
 impl Receipt {
     /// `None` if the record cannot be read.
     pub(super) fn of(read: Read, issuer: &str) -> Option<Self> {
-        let Read { decision, approval, report, pack, members_only: _ } = read;
+        let Read { decision, approval, report, pack, archived_pack: _, members_only: _ } = read;
         let text = String::from_utf8(decision.record).ok()?;
         let record: Value = serde_json::from_str(&text).ok()?;
         let (request, verdict) = (&record["request"], &record["verdict"]);

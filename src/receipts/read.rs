@@ -12,7 +12,7 @@ use diesel::{
 
 use authority_core::{
     keys::Keys,
-    store::{Error, RunQueryDsl, Scope, Store, row_id},
+    store::{Db, Error, RunQueryDsl, Scope, Store, row_id},
     stored_packs::{self, Altered, StoredPack},
 };
 
@@ -22,6 +22,8 @@ pub(super) struct Read {
     pub(super) approval: Option<Approval>,
     pub(super) report: Option<Report>,
     pub(super) pack: Option<Pack>,
+    /// The pack itself, if the decision is archived.
+    pub(super) archived_pack: Option<String>,
     /// Whether only the tenant's own credentials may see it.
     pub(super) members_only: bool,
 }
@@ -36,7 +38,7 @@ pub(super) struct Decision {
     pub(super) kid: String,
     pub(super) signature: Vec<u8>,
     pub(super) evaluated_at: DateTime<Utc>,
-    approval_id: Option<String>,
+    pub(super) approval_id: Option<String>,
 }
 
 #[derive(Queryable, Selectable)]
@@ -70,33 +72,46 @@ const PACK: &str = "SELECT h.origin, p.log_index, p.sealed_at FROM evidence_pack
      JOIN log_heads h ON h.tenant_id = p.tenant_id AND h.epoch = p.epoch \
      WHERE p.decision_id = $1 AND p.tenant_id = $2";
 
+/// Any tenant's decision.
+pub(super) fn scope() -> Scope {
+    Scope { actor: "receipt".to_owned(), ..Scope::service() }
+}
+
 /// `None` if there is no such decision.
 pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, Error> {
-    let scope = Scope { actor: "receipt".to_owned(), ..Scope::service() };
-    let read = store.read_tx(&scope, async move |db| {
+    let read = store.read_tx(&scope(), async move |db| {
         let decision: Option<Decision> =
             decisions::table.find(&id).select(Decision::as_select()).first(db).await.optional()?;
         let Some(decision) = decision else { return Ok(None) };
-        let tenant = tenants::table.find(&decision.tenant_id).select(tenants::receipts);
-        let shown_to: Option<String> = tenant.first(db).await.optional()?;
-        // The approval that a held decision opened, or the one that an allow used.
-        let about = approvals::table.filter(
-            approvals::used_by.eq(&id).or(approvals::id.nullable().eq(&decision.approval_id)),
-        );
-        let approval = about.select(Approval::as_select()).first(db).await.optional()?;
-        let report = decision_reports::table.find(&id).select(Report::as_select());
-        let report = report.first(db).await.optional()?;
         let pack = diesel::sql_query(PACK)
             .bind::<Text, _>(&id)
             .bind::<Text, _>(&decision.tenant_id)
             .get_result(db)
             .await
             .optional()?;
-        // If it cannot be determined it is not public.
-        let members_only = shown_to.as_deref() != Some("public");
-        Ok::<_, Error>(Some(Read { decision, approval, report, pack, members_only }))
+        Ok::<_, Error>(Some(Read { pack, ..Read::beside(db, decision).await? }))
     });
     read.await
+}
+
+impl Read {
+    /// The decision with what is beside it, also when it is archived; without its pack.
+    pub(super) async fn beside(db: &mut Db, decision: Decision) -> QueryResult<Self> {
+        let tenant = tenants::table.find(&decision.tenant_id).select(tenants::receipts);
+        let shown_to: Option<String> = tenant.first(db).await.optional()?;
+        // The approval that a held decision opened, or the one that an allow used.
+        let about = approvals::table.filter(
+            approvals::used_by
+                .eq(&decision.id)
+                .or(approvals::id.nullable().eq(&decision.approval_id)),
+        );
+        let approval = about.select(Approval::as_select()).first(db).await.optional()?;
+        let report = decision_reports::table.find(&decision.id).select(Report::as_select());
+        let report = report.first(db).await.optional()?;
+        // If it cannot be determined it is not public.
+        let members_only = shown_to.as_deref() != Some("public");
+        Ok(Self { decision, approval, report, pack: None, archived_pack: None, members_only })
+    }
 }
 
 /// The decision's pack; `None` if it is not sealed.
@@ -105,10 +120,9 @@ pub(super) async fn sealed(
     keys: &Keys,
     decision: &Decision,
 ) -> Result<Option<Result<StoredPack, Altered>>, Error> {
-    let scope = Scope { actor: "receipt".to_owned(), ..Scope::service() };
     let (id, tenant_id) = (decision.id.clone(), row_id(&decision.tenant_id)?);
     let keys = keys.clone();
-    let read = store.read_tx(&scope, async move |db| {
+    let read = store.read_tx(&scope(), async move |db| {
         Ok::<_, Error>(stored_packs::one(db, &keys, Some(&tenant_id), &id).await?)
     });
     read.await

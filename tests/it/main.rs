@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod architecture;
+mod archive;
 mod command_line;
 mod contract;
 mod decision;

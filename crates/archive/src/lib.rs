@@ -1,7 +1,7 @@
 //! Months of decisions as files outside the database.
 //!
 //! `format/` says what the files are, and is pure; `bucket.rs` is where they lie. `writer/` archives months, reads
-//! back what it wrote, and removes the rows.
+//! back what it wrote, and removes the rows; `reader.rs` finds a decision in an archive.
 
 pub mod bucket;
 mod error;
@@ -9,10 +9,13 @@ mod evidence;
 pub mod format;
 pub mod inspect;
 mod manifest;
+pub mod offline;
+mod reader;
 mod tidy;
 mod writer;
 
 pub use bucket::Bucket;
 pub use error::Error;
 pub use evidence::{Evidence, Page, ReadEvidence};
+pub use reader::{Archived, Archives};
 pub use writer::{Archiver, Parts, Step, worker, worker_without_archive};

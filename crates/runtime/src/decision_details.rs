@@ -19,13 +19,15 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
+use authority_archive::Archived;
 use authority_core::{
-    store::{self, RunQueryDsl},
+    store::{self, Db, RunQueryDsl},
     stored_decisions::{self, Stored},
 };
 use authority_crypto::sha256;
 use authority_decision::{Decision, Draft, Request, decide};
 use authority_evidence::{self as evidence, Sealed, sealed::Outcome};
+use authority_ids::DecisionId;
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decisions, check_for_backend(Pg))]
@@ -53,7 +55,7 @@ impl DecisionQueries {
         caller: &Caller,
         asked: GetDecisionRequest,
     ) -> Result<GetDecisionResponse, ApiError> {
-        let (stored, since) = self.stored(caller, asked.decision_id).await?;
+        let (stored, since, _) = self.stored(caller, asked.decision_id).await?;
         self.shown(stored, since)
     }
 
@@ -64,12 +66,17 @@ impl DecisionQueries {
         asked: InspectDecisionRequest,
     ) -> Result<GetDecisionResponse, ApiError> {
         let id = asked.decision_id;
-        let (stored, since) = self.stored(caller, id.clone()).await?;
-        let (scope, within) = (caller.scope(), caller.tenant().cloned());
-        let whole = self.store.read_tx(&scope, async move |db| {
-            Ok::<_, store::Error>(stored_decisions::one(db, within.as_ref(), &id).await?)
-        });
-        let trace = match whole.await? {
+        let (stored, since, archived) = self.stored(caller, id.clone()).await?;
+        let whole = if let Some(archived) = archived {
+            Some(archived.stored()?)
+        } else {
+            let (scope, within) = (caller.scope(), caller.tenant().cloned());
+            let whole = self.store.read_tx(&scope, async move |db| {
+                Ok::<_, store::Error>(stored_decisions::one(db, within.as_ref(), &id).await?)
+            });
+            whole.await?
+        };
+        let trace = match whole {
             // To decide takes as long as its policies do.
             Some(whole) => {
                 let tenant_id = whole.tenant_id.clone();
@@ -80,22 +87,48 @@ impl DecisionQueries {
         Ok(GetDecisionResponse { trace, ..self.shown(stored, since)? })
     }
 
-    async fn stored(&self, caller: &Caller, id: String) -> Result<(Found, Since), ApiError> {
-        let (scope, by) = (caller.scope(), caller.clone());
-        let missing = ApiError::not_found("decision", &id);
+    /// The decision, from the tables or the archive.
+    async fn stored(
+        &self,
+        caller: &Caller,
+        id: String,
+    ) -> Result<(Found, Since, Option<Archived>), ApiError> {
+        let (scope, by, of) = (caller.scope(), caller.clone(), id.clone());
         let found = self.store.read_tx(&scope, async move |db| {
-            let query = readable(&id, &by).select(Found::as_select());
+            let query = readable(&of, &by).select(Found::as_select());
             let stored: Option<Found> = query.first(db).await.optional()?;
             let Some(stored) = stored else { return Ok(None) };
-            let mut since = Since::default();
-            if let Some(approval) = &stored.approval_id {
-                let found = approvals::table.find(approval).select(approvals::state);
-                since.approval_state = found.first(db).await.optional()?;
-            }
-            since.report = report::shown(db, &stored.id).await?;
+            let since = since(db, &stored).await?;
             Ok::<_, store::Error>(Some((stored, since)))
         });
-        found.await?.ok_or(missing)
+        match found.await? {
+            Some((stored, since)) => Ok((stored, since, None)),
+            None => self.archived(caller, &id).await,
+        }
+    }
+
+    async fn archived(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<(Found, Since, Option<Archived>), ApiError> {
+        let missing = || ApiError::not_found("decision", id);
+        let parsed = DecisionId::parse(id).map_err(|_| missing())?;
+        let scope = caller.scope();
+        let archived = self.archives.find(&scope, &parsed).await?;
+        let archived = archived.ok_or_else(missing)?;
+        if !caller.acts_for(&archived.summary()?.subject) {
+            return Err(missing());
+        }
+        let stored = of_archive(&archived)?;
+        let report = archived.entry()?.report;
+        let read = self.store.read_tx(&scope, async move |db| {
+            let since = since(db, &stored).await?;
+            Ok::<_, store::Error>((stored, since))
+        });
+        let (stored, mut since) = read.await?;
+        since.report = since.report.or_else(|| report.map(reported));
+        Ok((stored, since, Some(archived)))
     }
 
     fn shown(&self, stored: Found, since: Since) -> Result<GetDecisionResponse, ApiError> {
@@ -138,6 +171,36 @@ impl DecisionQueries {
             },
         })
     }
+}
+
+async fn since(db: &mut Db, stored: &Found) -> QueryResult<Since> {
+    let mut since = Since::default();
+    if let Some(approval) = &stored.approval_id {
+        let found = approvals::table.find(approval).select(approvals::state);
+        since.approval_state = found.first(db).await.optional()?;
+    }
+    since.report = report::shown(db, &stored.id).await?;
+    Ok(since)
+}
+
+/// A decision's row as it was before it was archived.
+fn of_archive(archived: &Archived) -> Result<Found, authority_archive::Error> {
+    let (entry, summary) = (archived.entry()?, archived.summary()?);
+    let stored = archived.stored()?;
+    Ok(Found {
+        id: entry.decision_id,
+        decision: summary.decision,
+        reason_code: summary.reason_code,
+        evaluated_at: summary.evaluated_at,
+        record: stored.sealed.record,
+        kid: stored.kid,
+        signature: stored.signature,
+        approval_id: entry.approval_id,
+    })
+}
+
+fn reported(report: authority_archive::format::entry::Report) -> OutcomeReport {
+    OutcomeReport { outcome: report.outcome, at: Some(report.at.into()), detail: report.detail }
 }
 
 /// What each stage found; nothing if the decision cannot be made again, or comes out otherwise.

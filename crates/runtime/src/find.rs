@@ -18,6 +18,7 @@ use authority_api::{
     identity::{Caller, Exports},
     page_token,
 };
+use authority_archive::Archives;
 use authority_core::{
     clock::Clock,
     compute::ComputePool,
@@ -55,6 +56,8 @@ pub(super) struct DecisionQueries {
     pub(super) receipts: ReceiptUrls,
     /// The exports under way.
     pub(super) exports: Exports,
+    /// Decisions that are no longer in the tables.
+    pub(super) archives: Archives,
 }
 
 impl DecisionQueries {

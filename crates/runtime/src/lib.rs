@@ -49,6 +49,7 @@ mod view;
 use std::{sync::Arc, time::Duration};
 
 use authority_api::{credentials::Credentials, identity::Exports};
+use authority_archive::Archives;
 use authority_core::{
     clock::Clock, compute::ComputePool, graph::Graph, keys::Keys, store::Store, worker::Worker,
 };
@@ -119,6 +120,8 @@ pub struct Parts {
     pub queue: DecisionQueue,
     pub rates: DecisionRates,
     pub recorder: Recorder,
+    /// Decisions that are no longer in the tables.
+    pub archives: Archives,
     /// Ends the streams, which would otherwise block the drain.
     pub shutdown: CancellationToken,
 }
@@ -136,6 +139,7 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 3]) {
         queue,
         rates,
         recorder,
+        archives,
         shutdown,
     } = parts;
     let facts = FactSource::new(Arc::clone(&graph), store.clone());
@@ -158,6 +162,7 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 3]) {
         keys: keys.clone(),
         receipts: settings.receipts.clone(),
         exports: exports.clone(),
+        archives,
     };
     let decider = Arc::new(Decider {
         settings,
@@ -183,15 +188,13 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 3]) {
         },
         impact: ImpactRun { graph: Arc::clone(&graph), store: store.clone(), candidates, pool },
     };
-    let authority = AuthorityHandlers {
-        entities: EntityQueries { store: store.clone(), keys: keys.clone(), exports },
-        grants: GrantQueries { graph, store: store.clone(), clock: clock.clone() },
-        purposes: PurposeAdmission { clock, facts },
-    };
+    let entities = EntityQueries { store: store.clone(), keys: keys.clone(), exports };
+    let grants = GrantQueries { graph, store: store.clone(), clock: clock.clone() };
+    let purposes = PurposeAdmission { clock, facts };
     let services = [
         service::runtime_service(Arc::new(RuntimeHandlers { decider, watches })),
         service::decision_service(Arc::new(decisions)),
-        service::authority_service(Arc::new(authority)),
+        service::authority_service(Arc::new(AuthorityHandlers { entities, grants, purposes })),
         service::usage_service(Arc::new(UsageHandlers { store: store.clone(), keys })),
     ];
     (services, [listener, feed, UsageRollUp::new(store).worker()])

@@ -7,6 +7,8 @@
 //! `follow.rs` adds those of other nodes, and `elsewhere.rs` reads those that left the service. `pages.rs` has what
 //! is archived.
 
+mod archived;
+mod archives;
 mod auto;
 mod elsewhere;
 mod follow;
@@ -28,10 +30,12 @@ use std::{path::PathBuf, sync::Arc};
 
 use tokio::sync::{Mutex, mpsc};
 
+use archives::ArchiveHandlers;
 use authority_api::{
     error::{ApiError, ErrorCode},
     idempotency,
 };
+use authority_archive::Archives;
 use authority_core::{
     clock::Clock,
     compute::{self, ComputePool},
@@ -42,6 +46,7 @@ use authority_core::{
     worker::Worker,
 };
 use authority_evidence as evidence;
+use authority_model::service::{Service, archive_service};
 use elsewhere::Elsewhere;
 pub use elsewhere::ReadElsewhere;
 use room::Room;
@@ -62,6 +67,8 @@ pub struct Parts {
     pub graph: Arc<Graph>,
     /// The threads on which replays compile policies and decide.
     pub pool: ComputePool,
+    /// Decisions that are no longer in the tables.
+    pub archives: Archives,
 }
 
 /// The evidence service. Cheap to clone.
@@ -79,12 +86,14 @@ struct Inner {
     /// Held while a decision is sealed under an idempotency key.
     turn: Arc<Mutex<()>>,
     pool: ComputePool,
+    archives: Archives,
 }
 
 impl Transparency {
     /// The service and its background work.
     pub fn new(parts: Parts) -> (Self, [Worker; 5]) {
-        let Parts { public_url, folder, elsewhere, clock, store, keys, graph, pool } = parts;
+        let Parts { public_url, folder, elsewhere, clock, store, keys, graph, pool, archives } =
+            parts;
         let logs = Arc::new(Sealer {
             public_url: public_url.clone(),
             clock: clock.clone(),
@@ -108,10 +117,17 @@ impl Transparency {
             logs,
             turn: Arc::default(),
             pool,
+            archives,
         }));
         let auto = auto::worker(service.clone());
         let lag = lag::worker(service.0.store.clone());
         (service, [sealing, following, looking, auto, lag])
+    }
+
+    /// The list of archived months.
+    pub fn archive_service(&self) -> Service {
+        let (store, keys) = (self.0.store.clone(), self.0.keys.clone());
+        archive_service(Arc::new(ArchiveHandlers { store, keys }))
     }
 
     /// A function that tells whether this node can write what sealing needs, from memory.
@@ -153,6 +169,8 @@ pub enum Error {
     #[error(transparent)]
     Idempotency(#[from] idempotency::Error),
     #[error(transparent)]
+    Archive(#[from] authority_archive::Error),
+    #[error(transparent)]
     Keys(#[from] keys::Error),
     #[error(transparent)]
     Compute(#[from] compute::Error),
@@ -186,6 +204,7 @@ impl From<Error> for ApiError {
             Error::Altered(error) => error.into(),
             Error::Evidence(error) => error.into(),
             Error::Idempotency(error) => error.into(),
+            Error::Archive(error) => error.into(),
             Error::Keys(error) => error.into(),
             Error::Compute(error) => error.into(),
             Error::Graph(error) => error.into(),

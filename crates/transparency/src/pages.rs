@@ -53,6 +53,7 @@ impl Transparency {
     }
 
     async fn stored_page(&self, page: Page) -> Result<(Decisions, Packs), Error> {
+        let keys = self.0.keys.clone();
         let read = self.0.store.read_tx(&Scope::service(), async move |db| {
             let most = i64::try_from(page.most).unwrap_or(i64::MAX);
             let found: Vec<(stored_decisions::Row, Option<String>)> = decisions::table
@@ -65,7 +66,7 @@ impl Transparency {
                 .await?;
             let (rows, approvals): (Vec<_>, Vec<_>) = found.into_iter().unzip();
             let ids = rows.iter().map(|row| row.id.as_str());
-            let packs = stored_packs::page(db, Some(&page.tenant_id), ids).await?;
+            let packs = stored_packs::page(db, &keys, Some(&page.tenant_id), ids).await?;
             let stored = stored_decisions::complete(db, rows).await?;
             Ok::<_, Error>((stored.into_iter().zip(approvals).collect(), packs))
         });
@@ -79,9 +80,9 @@ fn evidence(
     stored: &Stored,
     approval_id: Option<String>,
 ) -> Result<Evidence, Error> {
-    let (origin, pack) = (pack.origin.clone(), pack.text()?);
+    let pack = pack.text()?;
     let is_whole = stored.sealed.is_whole();
-    let bundle = is_whole.then(|| whole(keys, &pack, &origin, stored)).transpose()?;
+    let bundle = is_whole.then(|| whole(keys, &pack, stored)).transpose()?;
     let remains = (!is_whole).then(|| bundle::remains(&stored.sealed)).transpose()?;
     Ok(Evidence { decision_id: stored.id.clone(), approval_id, pack, bundle, remains })
 }

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::{
     Error, Transparency,
+    archived::Pack,
     replay_request::{decision, mode},
-    service::stored,
 };
 use authority_api::{
     idempotency::{self, Done, IdempotencyKey},
@@ -26,7 +26,6 @@ use authority_core::{
     spending::CounterQuery,
     store::{Db, RunQueryDsl, new_id},
     stored_decisions::Stored,
-    stored_packs::{self, Altered, StoredPack},
 };
 use authority_crypto::sha256;
 use authority_decision::{
@@ -69,24 +68,17 @@ impl Transparency {
         asked: MintReplayProofRequest,
     ) -> Result<Done<EvidenceDocument>, Error> {
         let (mode, decision_id) = (mode(&asked)?, decision(&asked)?);
-        if !self.is_shown(caller, decision_id.as_str()).await? {
-            return Err(Error::NotFound("decision", decision_id.into()));
-        }
+        let (stored, pack) = self.basis(caller, &decision_id).await?;
         let scope = caller.scope();
-        let within = scope.tenant.clone();
         let (this, id) = (self.clone(), decision_id.clone());
         let now = self.0.clock.now();
         let read = self.0.store.read_tx(&scope, async move |db| {
-            let stored = stored(db, within.as_ref(), id.as_str()).await?;
             let key = key.map(|key| key.within(stored.tenant_id.as_str()));
             if let Some(key) = &key
                 && let Some(first) = key.find(db, now).await?
             {
                 return Ok(ControlFlow::Break(first.read()?));
             }
-            let pack = stored_packs::one(db, &this.0.keys, within.as_ref(), id.as_str())
-                .await?
-                .ok_or_else(|| Error::NotSealed(id.to_string()))?;
             let ground = match (mode, this.altered(pack, &stored)?) {
                 (_, Some(why)) => Ground::Altered(why),
                 (_, None) if stored.sealed.is_erased() => Ground::Erased,
@@ -123,13 +115,9 @@ impl Transparency {
 
     /// The part of a sealed decision that was altered, if any: its pack, with signature and place
     /// in the log; the record; context and facts, whose digests are in the record.
-    fn altered(
-        &self,
-        pack: Result<StoredPack, Altered>,
-        stored: &Stored,
-    ) -> Result<Option<String>, Error> {
+    fn altered(&self, pack: Pack, stored: &Stored) -> Result<Option<String>, Error> {
         let pack = match pack {
-            Ok(pack) => pack.text()?,
+            Ok(pack) => pack,
             Err(altered) => return Ok(Some(altered.part.to_owned())),
         };
         let keys = key_set(self.0.keys.jwks().as_bytes());

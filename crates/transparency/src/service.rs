@@ -17,7 +17,7 @@ use super::{
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
-    idempotency::IdempotencyKey,
+    idempotency::{Done, IdempotencyKey},
     identity::{Caller, CallerKind, Role, admitted},
 };
 use authority_core::{
@@ -68,16 +68,16 @@ impl EvidenceService for Transparency {
     async fn seal_decision(&self, call: Request<SealDecisionRequest>) -> Reply<EvidenceDocument> {
         let key = IdempotencyKey::of(&call)?;
         let (caller, asked) = admitted(call)?;
-        if !self.is_shown(&caller, &asked.decision_id).await.map_err(ApiError::from)? {
-            return Err(ApiError::not_found("decision", &asked.decision_id).into());
+        let id = asked.decision_id;
+        match self.seal_stored(&caller, key, id.clone()).await {
+            // Sealing again returns the same pack.
+            Err(Error::NotFound(..)) => match self.archived_pack(&caller, &id).await {
+                Ok(Some(pack)) => Ok(document(pack)),
+                Ok(None) => Err(ApiError::not_found("decision", &id).into()),
+                Err(error) => Err(ApiError::from(error).into()),
+            },
+            sealed => Ok(sealed.map_err(ApiError::from)?.reply()),
         }
-        let within = caller.scope().tenant;
-        let Some(key) = key else {
-            let pack = self.seal(asked.decision_id, within).await.map_err(ApiError::from)?;
-            return Ok(document(pack));
-        };
-        let sealed = self.seal_once(key, asked.decision_id, within).await;
-        Ok(sealed.map_err(ApiError::from)?.reply())
     }
 
     async fn get_evidence(&self, call: Request<GetEvidenceRequest>) -> Reply<EvidenceDocument> {
@@ -149,10 +149,42 @@ impl Transparency {
 
     async fn evidence(&self, caller: &Caller, asked: GetEvidenceRequest) -> Result<String, Error> {
         let missing = || Error::NotFound("evidence", asked.entity_id.clone());
-        let decision_id: String = decision_of(&asked.entity_id).ok_or_else(missing)?.into();
-        if !self.is_shown(caller, &decision_id).await? {
-            return Err(missing());
+        let id = decision_of(&asked.entity_id).ok_or_else(missing)?;
+        if self.is_shown(caller, id.as_str()).await?
+            && let Some(text) = self.in_tables(caller, id.to_string(), asked.bundle).await?
+        {
+            return Ok(text);
         }
+        let archived = self.archived(caller, &id).await?.ok_or_else(missing)?;
+        if asked.bundle {
+            return Ok(archived.entry()?.bundle.ok_or(Error::Erased)?.get().to_owned());
+        }
+        Ok(archived.pack()?.to_owned())
+    }
+
+    async fn seal_stored(
+        &self,
+        caller: &Caller,
+        key: Option<IdempotencyKey>,
+        id: String,
+    ) -> Result<Done<EvidenceDocument>, Error> {
+        if !self.is_shown(caller, &id).await? {
+            return Err(Error::NotFound("decision", id));
+        }
+        let within = caller.scope().tenant;
+        match key {
+            Some(key) => self.seal_once(key, id, within).await,
+            None => Ok(Done::now(EvidenceDocument { document: self.seal(id, within).await? })),
+        }
+    }
+
+    /// The pack or the bundle of a decision whose row is there.
+    async fn in_tables(
+        &self,
+        caller: &Caller,
+        decision_id: String,
+        bundle: bool,
+    ) -> Result<Option<String>, Error> {
         let scope = caller.scope();
         let (within, keys) = (scope.tenant.clone(), self.0.keys.clone());
         let read = self.0.store.read_tx(&scope, async move |db| {
@@ -163,19 +195,16 @@ impl Transparency {
             };
             let pack = pack?;
             let pack = pack.text()?;
-            let stored = if asked.bundle {
-                Some(stored(db, within.as_ref(), &decision_id).await?)
-            } else {
-                None
-            };
+            let stored =
+                if bundle { Some(stored(db, within.as_ref(), &decision_id).await?) } else { None };
             Ok::<_, Error>(Some((pack, stored)))
         });
-        let (pack, stored) = read.await?.ok_or_else(missing)?;
-        let Some(stored) = stored else { return Ok(pack) };
+        let Some((pack, stored)) = read.await? else { return Ok(None) };
+        let Some(stored) = stored else { return Ok(Some(pack)) };
         if !stored.sealed.is_whole() {
             return Err(Error::Erased);
         }
-        whole(&self.0.keys, &pack, &stored)
+        whole(&self.0.keys, &pack, &stored).map(Some)
     }
 
     /// The log of a tenant that the caller may see.

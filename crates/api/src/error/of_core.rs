@@ -1,5 +1,6 @@
-//! Maps the errors of core to client errors.
+//! Maps the errors of core and the archive to client errors.
 
+use authority_archive as archive;
 use authority_core::{compute, graph, keys, store, stored_packs::Altered};
 use authority_evidence as evidence;
 
@@ -13,6 +14,30 @@ impl From<compute::Error> for ApiError {
             }
             compute::Error::TooLong => Self::new(ErrorCode::Unavailable, error.to_string()),
             compute::Error::Failed => Self::plain(ErrorCode::Internal),
+        }
+    }
+}
+
+/// The decision is archived, and cannot be read.
+impl From<archive::Error> for ApiError {
+    fn from(error: archive::Error) -> Self {
+        match error {
+            archive::Error::Store(error) => error.into(),
+            error @ (archive::Error::NoArchive(_) | archive::Error::Elsewhere(_)) => {
+                tracing::error!(%error, "an archived decision cannot be read");
+                Self::new(ErrorCode::Unavailable, error.to_string())
+            }
+            error @ archive::Error::Bucket(_) => {
+                tracing::error!(%error, "an archived decision cannot be read");
+                Self::new(
+                    ErrorCode::Unavailable,
+                    "the archive that the decision is in is unavailable",
+                )
+            }
+            error => {
+                tracing::error!(%error, "an archived decision cannot be read");
+                Self::plain(ErrorCode::Internal)
+            }
         }
     }
 }

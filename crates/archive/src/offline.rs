@@ -1,0 +1,115 @@
+//! Archives without the service and its database: found by their manifests, verified by what is in them.
+
+use std::sync::Arc;
+
+use authority_evidence::{
+    archive::Manifest,
+    verify::{Fault, Trust, Valid, verify, verify_manifest},
+};
+use authority_ids::DecisionId;
+
+use crate::{
+    Bucket, Error,
+    format::{self, entry::Entry, month::Month, names},
+    inspect::{Each, Inspector},
+    reader::{find_line, recent::Recent},
+};
+
+/// An archived month in a bucket.
+pub struct Found {
+    /// `<slug>/<month>`, or shorter where the bucket's URL names a folder below the archive.
+    pub folder: String,
+    /// The manifest's name.
+    pub name: String,
+    pub manifest: Result<(Manifest, Valid), Fault>,
+}
+
+/// A part of an archive that is not what its manifest says, or a decision that does not verify.
+pub struct Damage {
+    pub object: String,
+    pub what: String,
+}
+
+/// All archives below a bucket's URL, in the order of their names.
+///
+/// # Errors
+/// The bucket cannot be read.
+pub async fn list(bucket: &Bucket, trust: &Trust) -> Result<Vec<Found>, Error> {
+    let mut found = Vec::new();
+    for object in bucket.list("").await? {
+        let (folder, name) = object.name.rsplit_once('/').unwrap_or(("", &object.name));
+        if names::is_manifest(name) {
+            let manifest = verify_manifest(&bucket.get(&object.name).await?, trust);
+            found.push(Found { folder: folder.to_owned(), name: name.to_owned(), manifest });
+        }
+    }
+    Ok(found)
+}
+
+/// Reads everything that a manifest names, and verifies each decision; everything that is wrong.
+///
+/// # Errors
+/// The bucket cannot be read.
+pub async fn inspect(
+    bucket: &Bucket,
+    found: &Found,
+    manifest: &Manifest,
+    trust: &Trust,
+) -> Result<Vec<Damage>, Error> {
+    let inspector = Inspector { bucket, folder: &found.folder, manifest };
+    let trust = trust.clone();
+    let each: Each = Arc::new(move |_, line| entry(line, &trust));
+    let mut damages = Vec::new();
+    let targets = match inspector.targets() {
+        Err(Error::Damaged(object, what)) => return Ok(vec![Damage { object, what }]),
+        targets => targets?,
+    };
+    for target in targets {
+        match inspector.inspect(&target, Arc::clone(&each)).await {
+            Err(Error::Damaged(object, what)) => damages.push(Damage { object, what }),
+            inspected => drop(inspected?),
+        }
+    }
+    Ok(damages)
+}
+
+/// Verifies what is in an entry. A pack alone, and a replay's proof, have no keys of their own: without trusted ones
+/// they are only compared.
+fn entry(line: &[u8], trust: &Trust) -> Result<(), format::Error> {
+    let entry = Entry::read(line)?;
+    let mut files = Vec::from_iter(entry.bundle);
+    if trust.keys.is_some() {
+        files.extend(entry.pack);
+        files.extend(&entry.replays);
+    }
+    for file in files {
+        let verified = verify(file.get().as_bytes(), trust);
+        verified
+            .map_err(|fault| format::Error::Differs(format!("`{}`: {fault}", entry.decision_id)))?;
+    }
+    Ok(())
+}
+
+/// The bundle of an archived decision, or its pack if a part was erased; `None` if no archive has it.
+///
+/// # Errors
+/// The bucket cannot be read, or an object is damaged.
+pub async fn get(bucket: &Bucket, id: &DecisionId) -> Result<Option<String>, Error> {
+    let Some(month) = Month::of_decision(id) else { return Ok(None) };
+    for found in list(bucket, &Trust::default()).await? {
+        let Ok((manifest, _)) = &found.manifest else { continue };
+        if manifest.month != month.to_string() {
+            continue;
+        }
+        let line = find_line(bucket, &Recent::default(), &found.folder, manifest, id).await?;
+        if let Some(line) = line {
+            let entry = Entry::read(&line)?;
+            let text = match entry.bundle {
+                Some(bundle) => bundle.get(),
+                None => entry.pack_text()?,
+            };
+            return Ok(Some(text.to_owned()));
+        }
+    }
+    Ok(None)
+}

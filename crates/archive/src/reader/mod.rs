@@ -1,0 +1,156 @@
+//! Finds decisions in archives, for whoever asks for one that is no longer in the tables.
+//!
+//! The database names the archive and its manifest's digest, the manifest the index's, and the index the frame's: a
+//! decision is what was archived, or an error.
+
+mod archived;
+pub(crate) mod recent;
+
+use std::sync::Arc;
+
+use authority_core::store::{RunQueryDsl, Scope, Store};
+use authority_crypto::sha256;
+use authority_evidence::archive::{Content, Manifest, Object};
+use authority_ids::{DecisionId, TenantId};
+use diesel::sql_types::{Bytea, Integer, Nullable, Text};
+
+pub use archived::Archived;
+use recent::Recent;
+
+use crate::{
+    Bucket, Error,
+    format::{frames::lines, index, index::Row, month::Month},
+    inspect::{self, damaged, unread},
+    manifest::Archive,
+};
+
+/// Where a decision of this time can be, of the tenant if one is given. A month whose rows are all there is read from
+/// the tables.
+const PLACES: &str = "
+    SELECT a.tenant_id, a.month, a.manifest, a.manifest_sha256
+    FROM archived_times t JOIN archives a ON a.tenant_id = t.tenant_id AND a.month = t.month
+    WHERE t.hour = $1 AND position($2 IN t.times) > 0 AND ($3 IS NULL OR t.tenant_id = $3)
+      AND a.removal_begun IS NOT NULL
+    ORDER BY a.tenant_id";
+
+/// Reads archived decisions. Cheap to clone.
+#[derive(Clone)]
+pub struct Archives(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    /// `None` in an installation without an archive.
+    bucket: Option<Bucket>,
+    /// By their own SHA-256.
+    manifests: Recent<Manifest>,
+    indexes: Recent<Vec<Row>>,
+}
+
+impl Archives {
+    pub fn new(store: Store, bucket: Option<Bucket>) -> Self {
+        let (manifests, indexes) = (Recent::default(), Recent::default());
+        Self(Arc::new(Inner { store, bucket, manifests, indexes }))
+    }
+
+    /// The archived decision, of the scope's tenant if it has one; `None` if there is no such.
+    ///
+    /// # Errors
+    /// The archive or the database is away, or an object is damaged.
+    pub async fn find(&self, scope: &Scope, id: &DecisionId) -> Result<Option<Archived>, Error> {
+        for place in self.places(scope, id).await? {
+            let Some(bucket) = &self.0.bucket else { return Err(Error::NoArchive(place.month)) };
+            if let Some(line) = self.line(bucket, &place, id).await? {
+                return Archived::new(line, &place.tenant_id).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    async fn places(&self, scope: &Scope, id: &DecisionId) -> Result<Vec<Archive>, Error> {
+        let Some((hour, rest)) = Month::time(id) else { return Ok(Vec::new()) };
+        let tenant = scope.tenant.as_ref().map(TenantId::to_string);
+        let read = self.0.store.read_tx(scope, async move |db| {
+            let places = diesel::sql_query(PLACES)
+                .bind::<Integer, _>(hour)
+                .bind::<Bytea, _>(&rest[..])
+                .bind::<Nullable<Text>, _>(tenant);
+            Ok::<_, Error>(places.load(db).await?)
+        });
+        read.await
+    }
+
+    async fn line(
+        &self,
+        bucket: &Bucket,
+        place: &Archive,
+        id: &DecisionId,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let manifest = if let Some(known) = self.0.manifests.get(&place.manifest_sha256) {
+            known
+        } else {
+            let read = Arc::new(place.manifest(bucket).await?);
+            self.0.manifests.add(&place.manifest_sha256, read)
+        };
+        let folder = place.folder()?;
+        find_line(bucket, &self.0.indexes, &folder, &manifest, id).await
+    }
+}
+
+/// The line of a decision in an archive; `None` if it has no such decision.
+pub(crate) async fn find_line(
+    bucket: &Bucket,
+    indexes: &Recent<Vec<Row>>,
+    folder: &str,
+    manifest: &Manifest,
+    id: &DecisionId,
+) -> Result<Option<Vec<u8>>, Error> {
+    let id = id.as_str();
+    let has = |index: &&Object| {
+        index.first_id.as_deref().is_some_and(|first| first <= id)
+            && index.last_id.as_deref().is_some_and(|last| id <= last)
+    };
+    let Some(object) = manifest.objects_of(Content::Index).find(has) else { return Ok(None) };
+    let index = read_index(bucket, indexes, folder, object).await?;
+    let found = index.binary_search_by(|row| row.about.decision_id.as_str().cmp(id));
+    let Ok(found) = found else { return Ok(None) };
+    let parts = &mut manifest.objects_of(Content::Decisions);
+    let part = parts.find(|part| part.part == object.part);
+    let part = part.ok_or_else(|| damaged(object, &"it is the index of no part"))?;
+    frame_line(bucket, folder, part, &index[found]).await.map(Some)
+}
+
+async fn read_index(
+    bucket: &Bucket,
+    indexes: &Recent<Vec<Row>>,
+    folder: &str,
+    object: &Object,
+) -> Result<Arc<Vec<Row>>, Error> {
+    let key = object.sha256.as_bytes();
+    if let Some(index) = indexes.get(key) {
+        return Ok(index);
+    }
+    let bytes = inspect::read(bucket, folder, object).await?;
+    let (rows, _) = tokio::task::spawn_blocking(move || index::read(bytes)).await??;
+    Ok(indexes.add(key, Arc::new(rows)))
+}
+
+/// The line of a row of the index.
+async fn frame_line(
+    bucket: &Bucket,
+    folder: &str,
+    part: &Object,
+    row: &Row,
+) -> Result<Vec<u8>, Error> {
+    let place = &row.place;
+    let range = place.offset..place.offset.saturating_add(place.length);
+    let frame = bucket.get_range(&format!("{folder}/{}", part.name), range).await;
+    let frame = frame.map_err(|why| unread(part, why))?;
+    if sha256(&frame) != place.sha256 {
+        return Err(damaged(part, &"a frame is not what was archived"));
+    }
+    let found = tokio::task::spawn_blocking(move || lines(&frame)).await?;
+    let mut found = found.map_err(crate::format::Error::from)?;
+    let line = usize::try_from(place.line).ok().filter(|line| *line < found.len());
+    let line = line.ok_or_else(|| damaged(part, &"a frame has too few lines"))?;
+    Ok(found.swap_remove(line))
+}

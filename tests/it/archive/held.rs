@@ -1,0 +1,116 @@
+//! What keeps decisions in the tables.
+
+use diesel_async::SimpleAsyncConnection;
+use serde_json::json;
+
+use super::{Step, TENANT, World, steps};
+use crate::support::Wishes;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_goes_under_a_legal_hold() {
+    let world = World::start().await;
+    world.decided(5).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.set(TENANT, json!({"legal_hold": {"reason": "case 7"}})).await;
+    assert_eq!(world.run().await, [Step::Dropped(0)]);
+    assert!(world.objects("").await.is_empty(), "nor is anything written");
+    // It comes when the month is half written, and then when it is archived.
+    world.set(TENANT, json!({"legal_hold": null})).await;
+    let archiver = world.archiver();
+    assert_eq!(archiver.step().await.unwrap(), Step::Written);
+    world.set(TENANT, json!({"legal_hold": {"reason": "case 7"}})).await;
+    let done = steps(&archiver).await;
+    assert!(done.contains(&Step::Skipped) && !done.contains(&Step::Archived), "{done:?}");
+    world.set(TENANT, json!({"legal_hold": null})).await;
+    let archiver = world.until_archived().await;
+    world.set(TENANT, json!({"legal_hold": {"reason": "case 7"}})).await;
+    steps(&archiver).await;
+    assert_eq!(world.count("decisions", "true").await, 5);
+    // The functions themselves refuse, whoever calls them, and nobody else may delete.
+    assert_eq!(world.removed(TENANT).await, None);
+    for table in
+        ["decisions", "evidence_packs", "decision_reports", "replay_proofs", "authority_changes"]
+    {
+        let mut db = world.app.app.store.system().await.unwrap();
+        let alone = format!(
+            "SELECT set_config('authority.removing', '{TENANT}', false); DELETE FROM {table}"
+        );
+        let told = db.batch_execute(&alone).await.unwrap_err().to_string();
+        assert!(told.contains("permission denied"), "{table}: {told}");
+    }
+    world.set(TENANT, json!({"legal_hold": null})).await;
+    world.run().await;
+    assert_eq!(world.count("decisions", "true").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_goes_before_its_time_or_without_an_archive() {
+    let world = World::start().await;
+    world.decided(5).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 200}})).await;
+    assert_eq!(world.run().await, [Step::Dropped(0)]);
+    assert_eq!(world.removed(TENANT).await, None);
+    for bad in [29, 0, 36_501] {
+        let body = json!({"retention": {"decisions_days": bad}});
+        let path = format!("/api/v1/tenants/{TENANT}");
+        assert_eq!(world.owner().patch(&path, body).await.0, 400, "{bad}");
+    }
+    let body = json!({"retention": {"decisions_days": 30, "contexts_days": 31}});
+    let (status, refused) = world.owner().patch(&format!("/api/v1/tenants/{TENANT}"), body).await;
+    assert_eq!(status, 400);
+    assert!(refused.to_string().contains("retention.contexts_days"), "{refused:#}");
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let wishes = Wishes { legal_hold: Some("case 9".to_owned()), ..Wishes::default() };
+    let held = world.app.beside(wishes).await;
+    assert!(held.app.archiving.is_none(), "the installation's hold");
+    assert_eq!(world.count("decisions", "true").await, 5);
+}
+
+/// It is the retention of now that counts, also for what is archived, and for the rest of a month that is going.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_to_be_kept_longer_stays_although_it_is_archived() {
+    let world = World::start().await;
+    world.decided(6).await;
+    world.counted().await;
+    let kept = async |days: Option<u32>| {
+        world.set(TENANT, json!({"retention": {"decisions_days": days}})).await;
+    };
+    kept(Some(30)).await;
+    let archiver = world.until_archived().await;
+    for longer in [Some(300), None] {
+        kept(longer).await;
+        assert!(!steps(&archiver).await.iter().any(|step| matches!(step, Step::Removed(_))));
+        assert_eq!(world.removed(TENANT).await, None);
+    }
+    kept(Some(30)).await;
+    assert_eq!(world.removed(TENANT).await, Some(4));
+    kept(Some(300)).await;
+    steps(&archiver).await;
+    assert_eq!(world.count("decisions", "true").await, 2);
+    kept(Some(30)).await;
+    steps(&archiver).await;
+    assert_eq!(world.count("decisions", "true").await, 0);
+}
+
+/// Contexts that are to be erased are not archived before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn contexts_are_erased_before_their_decisions_are_archived() {
+    let world = World::start().await;
+    let ids = world.decided(2).await;
+    world.counted().await;
+    let body = json!({"retention": {"decisions_days": 30, "contexts_days": 30}});
+    world.set(TENANT, body).await;
+    assert_eq!(world.run().await, [Step::Dropped(0)]);
+    world.contexts_erased().await;
+    world.run().await;
+    assert_eq!(world.count("decisions", "true").await, 0);
+    let reader = world.reader(TENANT).await;
+    let (status, pack) = reader.get(&format!("/v1/evidence/{}", ids[0])).await;
+    assert_eq!((status, &pack["decision_id"]), (200, &json!(ids[0])));
+    let (status, refused) = reader.get(&format!("/v1/evidence/{}?bundle=true", ids[0])).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("decision_erased")));
+    let (_, proof) = reader.post("/v1/replay/proof", json!({"decision_id": ids[0]})).await;
+    assert_eq!(proof["result"], "indeterminate", "{proof:#}");
+}

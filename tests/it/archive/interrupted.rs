@@ -1,0 +1,93 @@
+//! Archiving goes on after whatever ended it.
+
+use authority_archive::{Archiver, Parts, Step};
+use serde_json::json;
+
+use super::{TENANT, World, removed, steps};
+
+/// As a node that was killed after so many steps: nothing of it is left but what it committed.
+async fn killed_after(world: &World, count: usize) -> Vec<Step> {
+    let archiver = world.archiver();
+    let mut done = Vec::new();
+    for _ in 0..count {
+        done.push(archiver.step().await.unwrap());
+    }
+    world.leases_ended().await;
+    done
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_is_killed_after_any_step_is_followed_by_another() {
+    let world = World::start().await;
+    let ids = world.decided(9).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let mut done = Vec::new();
+    while done.last() != Some(&Step::Removed(0)) {
+        assert!(done.len() < 100, "{done:?}");
+        // Nothing is left of what a node that dropped partitions would do next.
+        let count = if done.last() == Some(&Step::Dropped(0)) { 2 } else { 1 };
+        done.extend(killed_after(&world, count).await);
+    }
+    assert_eq!(done.iter().filter(|step| **step == Step::Written).count(), 3, "{done:?}");
+    assert_eq!(world.count("decisions", "true").await, 0);
+    assert_eq!(world.damages().await, [""; 0]);
+    let reader = world.reader(TENANT).await;
+    for id in &ids {
+        assert_eq!(reader.get(&format!("/v1/evidence/{id}?bundle=true")).await.0, 200);
+    }
+}
+
+/// Killed after an object was written and before the database knew: it is written again, and what nobody names goes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_written_without_being_committed_is_written_again() {
+    let world = World::start().await;
+    world.decided(9).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    killed_after(&world, 2).await;
+    world.app.database.run("DELETE FROM archive_parts WHERE part = 2").await;
+    world.parts().bucket.put("acme/2020-01/half", b"of another month".to_vec()).await.unwrap();
+    let month = world.month();
+    let lost = format!("acme/{month}/decisions-00002-000000000000.jsonl.zst");
+    world.parts().bucket.put(&lost, b"half written".to_vec()).await.unwrap();
+    let done = steps(&world.archiver()).await;
+    assert_eq!(removed(&done), 9, "{done:?}");
+    assert_eq!(world.damages().await, [""; 0]);
+    let objects = world.objects("acme").await;
+    assert!(!objects.contains(&lost), "{objects:?}");
+    assert!(objects.contains(&"acme/2020-01/half".to_owned()), "not in this month's folder");
+}
+
+/// Two nodes at once: one has the lease, and a node that lost it commits nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_node_at_a_time_archives_a_month() {
+    let world = World::start().await;
+    world.decided(9).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let (one, other) = (world.archiver(), world.archiver());
+    assert_eq!(one.step().await.unwrap(), Step::Written);
+    assert_eq!(other.step().await.unwrap(), Step::Dropped(0), "the month is another's");
+    assert_eq!(other.step().await.unwrap(), Step::Idle);
+    // The first one stands still for long.
+    world.leases_ended().await;
+    assert_eq!(other.step().await.unwrap(), Step::Written);
+    assert_eq!(one.step().await.unwrap(), Step::Skipped);
+    assert!(steps(&other).await.contains(&Step::Archived));
+    steps(&one).await;
+    assert_eq!(world.damages().await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_that_stops_ends_between_two_pages() {
+    let world = World::start().await;
+    world.decided(3).await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let parts = world.parts();
+    let stopping = parts.stopping.child_token();
+    stopping.cancel();
+    let archiver = Archiver::new(Parts { stopping, ..parts });
+    assert!(matches!(archiver.step().await, Err(authority_archive::Error::Stopped)));
+    assert_eq!(world.count("archives", "true").await, 0);
+}

@@ -1,0 +1,78 @@
+//! What comes to a month that is being removed: it is not archived, and stays.
+
+use chrono::TimeDelta;
+use serde_json::json;
+
+use super::{Step, TENANT, World, removed, steps};
+
+/// The worker's steps until it has removed the first part of a month of nine decisions.
+async fn half_removed(world: &World) -> authority_archive::Archiver {
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let archiver = world.until_archived().await;
+    for _ in 0..10 {
+        if archiver.step().await.unwrap() == Step::Removed(4) {
+            return archiver;
+        }
+    }
+    panic!("nothing is removed");
+}
+
+/// No clock of a service permits it; a database that was repaired by hand may have it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_decision_stays_with_those_around_it() {
+    let world = World::start().await;
+    let ids = world.decided(9).await;
+    let archiver = half_removed(&world).await;
+    // One among the second part's, one after all, and one before what is already gone.
+    world.then.advance(TimeDelta::milliseconds(-7 * 4 + 3));
+    let mut late = world.decided(1).await;
+    world.then.advance(TimeDelta::milliseconds(1000));
+    late.extend(world.decided(1).await);
+    world.then.advance(TimeDelta::milliseconds(-2000));
+    late.extend(world.decided(1).await);
+    assert!(ids[4] < late[0] && late[0] < ids[7] && late[1] > ids[8] && late[2] < ids[0]);
+
+    let done = steps(&archiver).await;
+    assert_eq!(removed(&done), 1, "the third part alone: {done:?}");
+    assert_eq!(done.last(), Some(&Step::Removed(0)));
+    assert_eq!(world.count("decisions", "true").await, 4 + 3);
+    assert_eq!(world.count("archives", "removed_at IS NOT NULL").await, 1);
+    let reader = world.reader(TENANT).await;
+    for id in &ids {
+        assert_eq!(reader.get(&format!("/v1/evidence/{id}?bundle=true")).await.0, 200, "{id}");
+    }
+    for id in &late {
+        assert_eq!(reader.get(&format!("/v1/decisions/{id}")).await.0, 200, "{id}");
+    }
+    // Nor does anything go later, one by one or as a partition.
+    assert_eq!(world.run().await, [Step::Dropped(0)]);
+    assert_eq!(world.count("decisions", "true").await, 4 + 3);
+    assert_eq!(world.damages().await, [""; 0]);
+}
+
+/// The newest change is not archived. When it is the newest no more, it is archived before it goes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_that_became_old_since_is_archived_first() {
+    let world = World::start().await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.app.database.run("UPDATE authority_changes SET at = at - interval '3 months'").await;
+    let archiver = world.until_archived().await;
+    let all = world.count("authority_changes", &format!("tenant_id = '{TENANT}'")).await;
+    let changes =
+        async || world.owner().get("/api/v1/archives").await.1["archives"][0]["changes"].take();
+    assert_eq!(changes().await, all - 1, "all but the newest");
+
+    world.set(TENANT, json!({"name": "Acme Payments"})).await;
+    let done = steps(&archiver).await;
+    assert!(done.contains(&Step::Skipped) && !done.contains(&Step::Removed(0)), "{done:?}");
+    let done = world.run().await;
+    assert!(done.contains(&Step::Archived) && done.contains(&Step::Removed(0)), "{done:?}");
+    assert_eq!(changes().await, all);
+    let month = "at < now() - interval '1 month'";
+    assert_eq!(
+        world.count("authority_changes", &format!("tenant_id = '{TENANT}' AND {month}")).await,
+        0
+    );
+}

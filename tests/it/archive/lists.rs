@@ -1,0 +1,113 @@
+//! Lists, exports, dry runs and repeated calls, whose decisions go while they are walked.
+
+use serde_json::{Value, json};
+
+use super::{TENANT, World};
+use crate::support::asking;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_go_on_behind_rows_that_went() {
+    let world = World::start().await;
+    let old = world.decided(6).await;
+    world.counted().await;
+    let key = world.app.api_key(TENANT, &["runtime:read", "runtime:write"]).await;
+    let today = world.app.client(&key);
+    let mut new = Vec::new();
+    for _ in 0..3 {
+        let (_, answer) = today.post("/api/v1/runtime/evaluate", asking(5.0, "DE")).await;
+        new.push(answer["decision_id"].as_str().unwrap().to_owned());
+    }
+    let auditor = world.app.person(TENANT, "auditor", "eve@example.org");
+    let (status, first) = auditor.get("/api/v1/app/decisions?limit=4").await;
+    assert_eq!((status, first["decisions"].as_array().unwrap().len()), (200, 4));
+    let export = auditor.text("GET", "/api/v1/app/decisions:export", None).await.1;
+    let export: Vec<Value> =
+        export.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(export.len(), 9 + 1);
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.run().await;
+
+    // The page's last line is of a row that is gone.
+    let last = first["decisions"][3]["decision_id"].as_str().unwrap();
+    assert!(old.iter().any(|id| id == last), "{first:#}");
+    let token = first["next_page_token"].as_str().unwrap();
+    let (status, rest) = auditor.get(&format!("/api/v1/app/decisions?page_token={token}")).await;
+    assert_eq!((status, &rest["decisions"]), (200, &json!([])), "{rest:#}");
+    let (_, listed) = auditor.get("/api/v1/app/decisions").await;
+    assert_eq!(listed["decisions"].as_array().unwrap().len(), 3, "today's: {listed:#}");
+    for line in &export[..9] {
+        let after = line["decision"]["decision_id"].as_str().unwrap();
+        let path = format!("/api/v1/app/decisions:export?after={after}");
+        let (status, text) = auditor.text("GET", &path, None).await;
+        assert_eq!(status, 200, "{text}");
+        let end: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        assert_eq!(end["end"], true, "{text}");
+        assert!(old.iter().all(|id| !text.contains(id)), "{text}");
+    }
+    // What-if runs over what is there.
+    let forbid =
+        json!({"candidate_policies": [{"cedar": "forbid (principal, action, resource);"}]});
+    let admin = world.app.person(TENANT, "admin", "ann@example.org");
+    let (status, impact) = admin.post("/api/v1/app/policies:impact", forbid).await;
+    assert_eq!((status, &impact["considered"]), (200, &json!(3)), "{impact:#}");
+}
+
+/// A key is kept for a day, a decision for thirty at least.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_of_then_makes_a_new_decision() {
+    let world = World::start().await;
+    let key = world.past.api_key(TENANT, &["runtime:write", "evidence:write"]).await;
+    let idempotent = [("idempotency-key", "once")];
+    let evaluate = async |client: crate::support::Client| {
+        let body = asking(7.0, "DE");
+        let (status, answer) =
+            client.call("POST", "/api/v1/runtime/evaluate", Some(body), &idempotent).await;
+        assert_eq!(status, 200, "{answer:#}");
+        answer["decision_id"].as_str().unwrap().to_owned()
+    };
+    let old = evaluate(world.past.client(&key)).await;
+    assert_eq!(evaluate(world.past.client(&key)).await, old);
+    let seal = json!({"decision_id": old});
+    let path = "/v1/evidence/seal";
+    let idempotent = [("idempotency-key", "sealed once")];
+    let first = world.past.client(&key).call("POST", path, Some(seal.clone()), &idempotent).await;
+    assert_eq!(first.0, 200, "{first:?}");
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.run().await;
+    assert_eq!(world.count("decisions", "true").await, 0);
+    assert_ne!(evaluate(world.app.client(&key)).await, old);
+    let again = world.app.client(&key).call("POST", path, Some(seal), &idempotent).await;
+    assert_eq!(again, first, "sealing again returns the same pack");
+}
+
+/// An approval outlives the row of the decision that waited for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_of_then_is_still_shown() {
+    let world = World::start().await;
+    let key = world.past.api_key(TENANT, &["runtime:write"]).await;
+    let ask = asking(25_000.0, "DE");
+    let (_, held) = world.past.client(&key).post("/api/v1/runtime/evaluate", ask).await;
+    assert_eq!(held["decision"], "require_approval", "{held:#}");
+    let id = held["approval_id"].as_str().unwrap();
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let state = |word: &str| format!("UPDATE approvals SET state = '{word}'");
+    world.app.database.run(&state("pending")).await;
+    assert_eq!(world.run().await, [super::Step::Dropped(0)], "an open one keeps its month");
+    world.app.database.run(&state("expired")).await;
+    world.run().await;
+    assert_eq!(world.count("decisions", "true").await, 0);
+    let (status, shown) = world.owner().get(&format!("/api/v1/approvals/{id}")).await;
+    assert_eq!(
+        (status, &shown["approval"]["decision_id"]),
+        (200, &held["decision_id"]),
+        "{shown:#}"
+    );
+    let (status, listed) = world.owner().get("/api/v1/approvals?state=expired").await;
+    assert_eq!((status, &listed["approvals"][0]["id"]), (200, &json!(id)), "{listed:#}");
+    let decision = held["decision_id"].as_str().unwrap();
+    let (status, shown) =
+        world.reader(TENANT).await.get(&format!("/v1/decisions/{decision}")).await;
+    assert_eq!((status, &shown["approval_state"]), (200, &json!("expired")), "{shown:#}");
+}

@@ -1,0 +1,62 @@
+//! The log goes on behind a month whose rows are gone, and proves what was in it.
+
+use authority_evidence::log::{
+    proof::InclusionProof,
+    tree::Hash,
+    verify::{verify_consistency, verify_inclusion},
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+
+use super::{TENANT, World};
+use crate::{evidence::log::checkpoint, support::Wishes};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_proves_leaves_that_are_gone_and_appends_new_ones() {
+    let world = World::start().await;
+    let ids = world.decided(5).await;
+    world.counted().await;
+    let reader = world.reader(TENANT).await;
+    for id in &ids {
+        assert_eq!(reader.post("/v1/evidence/seal", json!({"decision_id": id})).await.0, 200);
+    }
+    let before = checkpoint(&reader).await.checkpoint;
+    assert_eq!(before.size, 5);
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}, "auto_seal": true})).await;
+    world.run().await;
+    assert_eq!(world.count("evidence_packs", "true").await, 0);
+
+    // A node that knows nothing but the database, and its witness of before.
+    let node = world.app.beside(Wishes::default()).await;
+    let key = node.api_key(TENANT, &["runtime:write", "evidence:read", "evidence:write"]).await;
+    let client = node.client(&key);
+    let ask = crate::support::asking(5.0, "DE");
+    let (_, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+    let sealed = json!({"decision_id": answer["decision_id"]});
+    let (status, pack) = client.post("/v1/evidence/seal", sealed).await;
+    assert_eq!(status, 200, "{pack:#}");
+    assert_eq!(pack["log"]["index"], 5, "the same log goes on: {pack:#}");
+    let now = checkpoint(&client).await.checkpoint;
+    assert_eq!((now.size, &now.origin), (6, &before.origin));
+    let (_, proof) = client.get("/v1/log/acme/consistency?from=5").await;
+    let path: Vec<Hash> = proof["path"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hash| STANDARD.decode(hash.as_str().unwrap()).unwrap().try_into().unwrap())
+        .collect();
+    assert!(verify_consistency(before.size, &before.root, now.size, &now.root, &path));
+    for id in &ids {
+        let (_, pack) = client.get(&format!("/v1/evidence/{id}")).await;
+        let index = pack["log"]["index"].as_u64().unwrap();
+        let (_, text) =
+            client.text("GET", &format!("/v1/log/acme/proof?index={index}"), None).await;
+        let proof = InclusionProof::parse(&text).unwrap();
+        assert!(verify_inclusion(&leaf(&pack), index, now.size, &proof.path, &now.root), "{id}");
+    }
+}
+
+fn leaf(pack: &Value) -> Hash {
+    let leaf = pack["log"]["leaf_hash"].as_str().unwrap().strip_prefix("sha256:").unwrap();
+    hex::decode(leaf).unwrap().try_into().unwrap()
+}

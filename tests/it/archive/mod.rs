@@ -1,0 +1,218 @@
+//! Months of decisions: archived, removed from the tables, and still verified and replayed.
+
+mod damaged;
+mod held;
+mod interrupted;
+mod late;
+mod lists;
+mod log;
+mod months;
+mod moved;
+mod reading;
+mod shared;
+mod upgraded;
+
+use std::time::Duration;
+
+use authority_archive::{Archiver, Parts, Step, offline};
+use authority_core::{clock::Clock, worker::Supervisor};
+use authority_evidence::verify::{Trust, key_set};
+use chrono::{DateTime, Datelike, Months, TimeDelta, Utc};
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Integer, Nullable},
+};
+use diesel_async::RunQueryDsl;
+use serde_json::{Value, json};
+
+use crate::support::{Client, TestApp, Wishes, asking};
+
+const TENANT: &str = "svc:tenant:acme";
+
+/// A demonstration tenant with decisions of a month that is long ago, seen by a service of today.
+struct World {
+    /// The service as it was then, whose clock stands still.
+    past: TestApp,
+    then: Clock,
+    /// Today's, on the same database.
+    app: TestApp,
+}
+
+/// The middle of the month that is so many months ago.
+fn months_ago(count: u32) -> DateTime<Utc> {
+    let now = Clock::default().now() - Months::new(count);
+    now.with_day(15).unwrap()
+}
+
+impl World {
+    /// Three months ago.
+    async fn start() -> Self {
+        let then = Clock::fixed(months_ago(3));
+        let past = TestApp::wished(Wishes { clock: then.clone(), ..Wishes::default() }).await;
+        past.demo().await;
+        let app = past.beside(Wishes::default()).await;
+        Self { past, then, app }
+    }
+}
+
+impl World {
+    fn owner(&self) -> Client {
+        self.app.owner()
+    }
+
+    /// So many decisions of the past; their ids.
+    async fn decided(&self, count: usize) -> Vec<String> {
+        self.decided_by(TENANT, "svc:agent:acme:invoice-bot", count).await
+    }
+
+    async fn decided_by(&self, tenant_id: &str, subject: &str, count: usize) -> Vec<String> {
+        let key = self.past.api_key(tenant_id, &["runtime:write"]).await;
+        let client = self.past.client(&key);
+        let mut ids = Vec::new();
+        for number in 0..count {
+            self.then.advance(TimeDelta::milliseconds(7));
+            let mut ask = asking(f64::from(u32::try_from(number).unwrap()), "DE");
+            ask["subject"] = json!(subject);
+            let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+            assert_eq!(status, 200, "{answer:#}");
+            ids.push(answer["decision_id"].as_str().unwrap().to_owned());
+        }
+        ids
+    }
+
+    async fn set(&self, tenant_id: &str, body: Value) {
+        let path = format!("/api/v1/tenants/{tenant_id}");
+        let (status, changed) = self.owner().patch(&path, body).await;
+        assert_eq!(status, 200, "{changed:#}");
+    }
+
+    /// A key of today that reads and replays evidence.
+    async fn reader(&self, tenant_id: &str) -> Client {
+        let scopes = ["runtime:read", "evidence:read", "evidence:write"];
+        self.app.client(&self.app.api_key(tenant_id, &scopes).await)
+    }
+
+    fn parts(&self) -> Parts {
+        self.app.app.archiving.clone().unwrap()
+    }
+
+    /// Small parts, so that a few decisions make several.
+    fn archiver(&self) -> Archiver {
+        Archiver::new(Parts { part: 4, ..self.parts() })
+    }
+
+    /// Steps until a month is archived, before anything is removed.
+    async fn until_archived(&self) -> Archiver {
+        self.leases_ended().await;
+        let archiver = self.archiver();
+        for _ in 0..100 {
+            if archiver.step().await.unwrap() == Step::Archived {
+                return archiver;
+            }
+        }
+        panic!("no month is archived");
+    }
+
+    /// As some minutes later.
+    async fn leases_ended(&self) {
+        let ended = "UPDATE archive_runs SET leased_until = now() - interval '1 second'";
+        self.app.database.run(ended).await;
+    }
+
+    /// All steps of a run.
+    async fn run(&self) -> Vec<Step> {
+        steps(&self.archiver()).await
+    }
+
+    /// Days are counted for the usage first; here at once.
+    async fn counted(&self) {
+        let now = "time_bound('svc:decision:', now())";
+        self.app.database.run(&format!("UPDATE usage_cursor SET counted_until = {now}")).await;
+    }
+
+    async fn count(&self, table: &str, which: &str) -> i64 {
+        #[derive(QueryableByName)]
+        struct Count {
+            #[diesel(sql_type = BigInt)]
+            count: i64,
+        }
+        let mut db = self.app.database.owner().await;
+        let query = format!("SELECT count(*) AS count FROM {table} WHERE {which}");
+        diesel::sql_query(query).get_result::<Count>(&mut db).await.unwrap().count
+    }
+
+    /// The objects in the archive of the tenant's month.
+    async fn objects(&self, slug: &str) -> Vec<String> {
+        let listed = self.parts().bucket.list(slug).await.unwrap();
+        listed.into_iter().map(|object| object.name).collect()
+    }
+}
+
+/// How many decisions some steps removed.
+fn removed(done: &[Step]) -> i32 {
+    let removed = done.iter().map(|step| if let Step::Removed(count) = step { *count } else { 0 });
+    removed.sum()
+}
+
+/// Until nothing is left to do.
+async fn steps(archiver: &Archiver) -> Vec<Step> {
+    let mut done = Vec::new();
+    loop {
+        match archiver.step().await.unwrap() {
+            Step::Idle => return done,
+            step => done.push(step),
+        }
+        assert!(done.len() < 1000, "{done:?}");
+    }
+}
+
+impl World {
+    /// The month of the decisions: `2026-07`.
+    fn month(&self) -> String {
+        self.then.now().format("%Y-%m").to_string()
+    }
+
+    /// What `archive verify` finds in the bucket.
+    async fn damages(&self) -> Vec<String> {
+        let (bucket, trust) = (self.parts().bucket, self.trust().await);
+        let mut damages = Vec::new();
+        for found in offline::list(&bucket, &trust).await.unwrap() {
+            match &found.manifest {
+                Ok((manifest, _)) => {
+                    let wrong = offline::inspect(&bucket, &found, manifest, &trust).await.unwrap();
+                    damages.extend(wrong.iter().map(|one| format!("{}: {}", one.object, one.what)));
+                }
+                Err(fault) => damages.push(format!("{}: {fault}", found.name)),
+            }
+        }
+        damages
+    }
+
+    async fn trust(&self) -> Trust {
+        let (_, jwks) = self.owner().text("GET", "/.well-known/jwks.json", None).await;
+        Trust { keys: Some(key_set(jwks.as_bytes()).unwrap()), log_key: None }
+    }
+
+    /// As the service, whatever the worker would have decided: how many rows go.
+    async fn removed(&self, tenant_id: &str) -> Option<i32> {
+        #[derive(QueryableByName)]
+        struct Removed {
+            #[diesel(sql_type = Nullable<Integer>)]
+            removed: Option<i32>,
+        }
+        let mut db = self.app.app.store.system().await.unwrap();
+        let query = format!("SELECT remove_archived('{tenant_id}', '{}') AS removed", self.month());
+        diesel::sql_query(query).get_result::<Removed>(&mut db).await.unwrap().removed
+    }
+
+    /// The worker that erases contexts by age, once.
+    async fn contexts_erased(&self) {
+        let supervisor = Supervisor::default();
+        let (store, clock) = (self.app.database.store(), Clock::default());
+        supervisor.run([authority_registry::erase_by_age(store, clock, 730, false)]);
+        while supervisor.statuses().reports()[0].since_success.is_none() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        supervisor.shutdown().cancel();
+    }
+}

@@ -1,0 +1,104 @@
+//! A month from the tables to the archive.
+
+use serde_json::json;
+
+use super::{Step, TENANT, World};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_month_is_archived_and_only_then_removed() {
+    let world = World::start().await;
+    let ids = world.decided(10).await;
+    let today = world.app.client(&world.app.demo().await.api_key);
+    let (status, kept) =
+        today.post("/api/v1/runtime/evaluate", crate::support::asking(5.0, "DE")).await;
+    assert_eq!(status, 200, "{kept:#}");
+    assert_eq!(world.run().await, [Step::Dropped(0)], "without days nothing is due");
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.counted().await;
+
+    let done = world.run().await;
+    assert_eq!(
+        done,
+        [
+            Step::Written,
+            Step::Written,
+            Step::Written,
+            Step::Archived,
+            Step::Tidied,
+            Step::Dropped(0),
+            Step::Removed(4),
+            Step::Removed(4),
+            Step::Removed(2),
+            Step::Removed(0),
+        ]
+    );
+    let gone = format!("id = ANY ('{{{}}}')", ids.join(","));
+    assert_eq!(world.count("decisions", &gone).await, 0);
+    assert_eq!(world.count("evidence_packs", &gone.replace("id =", "decision_id =")).await, 0);
+    assert_eq!(world.count("decisions", "true").await, 1, "today's stays");
+    // The log keeps proving what went.
+    assert_eq!(world.count("log_nodes", "level = 0").await, 3);
+    let objects = world.objects("acme").await;
+    assert_eq!(objects.len(), 3 + 3 + 1, "parts, their indexes and the manifest: {objects:?}");
+    assert_eq!(world.damages().await, [""; 0]);
+    assert_eq!(world.run().await, [Step::Dropped(0)]);
+}
+
+/// Ended versions and old changes go with the month; what holds now, and what later changes are counted from, stays.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_history_of_the_month_is_archived_with_it() {
+    let world = World::start().await;
+    let owner = world.owner();
+    let body = |name: &str| json!({"tenant_id": TENANT, "name": name});
+    let mut teams = Vec::new();
+    for name in ["one", "two"] {
+        let (status, made) = owner.post("/api/v1/teams", body(name)).await;
+        assert_eq!(status, 201, "{made:#}");
+        teams.push(made["team"]["id"].as_str().unwrap().to_owned());
+    }
+    let path = format!("/api/v1/teams/{}", teams[0]);
+    assert_eq!(owner.patch(&path, json!({"name": "uno"})).await.0, 200);
+    let deleted = format!("/api/v1/teams/{}", teams[1]);
+    assert_eq!(owner.call("DELETE", &deleted, None, &[]).await.0, 200);
+    let months = "interval '3 months'";
+    world
+        .app
+        .database
+        .run(&format!(
+            "UPDATE record_versions SET valid_from = valid_from - {months}, valid_to = valid_to - {months};
+             UPDATE authority_changes SET at = at - {months}"
+        ))
+        .await;
+    let revision = "(SELECT max(revision) FROM tenant_revisions)";
+    let before = world.count("authority_changes", "true").await;
+    let newest = world.count("authority_changes", &format!("tenant_revision = {revision}")).await;
+    assert!(before > 5 && newest == 1);
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.counted().await;
+    let done = world.run().await;
+    assert_eq!(done, [Step::Archived, Step::Tidied, Step::Dropped(0), Step::Removed(0)]);
+    let objects = world.objects("acme").await;
+    assert_eq!(objects.len(), 3, "versions, changes and the manifest: {objects:?}");
+    assert_eq!(world.damages().await, [""; 0]);
+    let (_, listed) = owner.get("/api/v1/archives").await;
+    let archive = &listed["archives"][0];
+    assert_eq!(
+        (&archive["decisions"], &archive["versions"]),
+        (&json!(0), &json!(2)),
+        "{archive:#}"
+    );
+    // Of the one its present version is left, and of the other that it was deleted.
+    for team in &teams {
+        assert_eq!(world.count("record_versions", &format!("entity_id = '{team}'")).await, 1);
+    }
+    let (_, shown) = owner.get(&path).await;
+    assert_eq!(shown["team"]["name"], "uno");
+    // Revisions go on, and so do decisions on what holds now.
+    assert_eq!(owner.patch(&path, json!({"name": "ichi"})).await.0, 200);
+    let next = world.count("authority_changes", &format!("tenant_revision = {revision}")).await;
+    assert_eq!(next, 1);
+    let client = world.app.client(&world.app.demo().await.api_key);
+    let (status, answer) =
+        client.post("/api/v1/runtime/evaluate", crate::support::asking(5.0, "DE")).await;
+    assert_eq!((status, &answer["decision"]), (200, &json!("allow")), "{answer:#}");
+}

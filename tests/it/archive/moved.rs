@@ -1,0 +1,83 @@
+//! An archive that is not where the setting leads: that is said, and is never a missing decision.
+
+use authority_archive::Archives;
+use authority_core::store::Scope;
+use authority_ids::DecisionId;
+use serde_json::json;
+
+use super::{Step, TENANT, World};
+use crate::support::Wishes;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn archived_decisions_are_unavailable_where_the_setting_leads_elsewhere() {
+    let world = World::start().await;
+    let ids = world.decided(2).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.run().await;
+    // A node with another folder.
+    let moved = world.app.apart(Wishes::default()).await;
+    let scopes = ["runtime:read", "evidence:read", "evidence:write"];
+    let reader = moved.client(&moved.api_key(TENANT, &scopes).await);
+    for path in ["/v1/evidence/", "/v1/decisions/"] {
+        let (status, refused) = reader.get(&format!("{path}{}", ids[0])).await;
+        assert_eq!((status, &refused["error"]), (503, &json!("unavailable")), "{refused:#}");
+        let told = refused["message"].as_str().unwrap();
+        assert!(told.contains("`archive.url`") && told.contains(&world.month()), "{told}");
+        let unknown = format!("{}{}", &ids[0][..22], "0".repeat(55));
+        assert_eq!(reader.get(&format!("{path}{unknown}")).await.0, 404);
+    }
+    for path in ["/v1/replay/proof", "/v1/evidence/seal"] {
+        let (status, refused) = reader.post(path, json!({"decision_id": ids[0]})).await;
+        assert_eq!(status, 503, "{path}: {refused:#}");
+    }
+    assert_eq!(reader.text("GET", &format!("/receipts/{}", ids[0]), None).await.0, 503);
+    // Nobody else learns that there is something.
+    world.owner().post("/api/v1/tenants", json!({"name": "Globex", "slug": "globex"})).await;
+    let foreign = moved.client(&moved.api_key("svc:tenant:globex", &scopes).await);
+    assert_eq!(foreign.get(&format!("/v1/evidence/{}", ids[0])).await.0, 404);
+
+    // An installation that has an archive no more.
+    let without = Archives::new(world.app.database.store(), None);
+    let id = DecisionId::parse(&ids[0]).unwrap();
+    let told = without.find(&Scope::service(), &id).await.err().unwrap().to_string();
+    assert!(told.contains("set `archive.url`"), "{told}");
+}
+
+/// What is archived elsewhere and still has its rows, keeps them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_goes_that_is_archived_elsewhere() {
+    let world = World::start().await;
+    world.decided(2).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.until_archived().await;
+    world.app.database.run("UPDATE archives SET checked_at = now() - interval '2 days'").await;
+    let moved = world.app.apart(Wishes::default()).await;
+    let done =
+        super::steps(&authority_archive::Archiver::new(moved.app.archiving.clone().unwrap())).await;
+    assert!(done.contains(&Step::Skipped), "{done:?}");
+    assert_eq!(world.count("decisions", "true").await, 2);
+    assert_eq!(world.removed(TENANT).await, None);
+}
+
+/// The slug is the name of a folder.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_slug_leads_out_of_the_archive_or_into_another_tenants_folder() {
+    let world = World::start().await;
+    for bad in ["..", ".", "a/b", "a\\b", "Acme", "ACME", "a.", "a%2f", "-a", &"a".repeat(64)] {
+        let body = json!({"name": "Bad", "slug": bad});
+        let (status, refused) = world.owner().post("/api/v1/tenants", body).await;
+        assert_eq!(status, 400, "{bad}: {refused:#}");
+    }
+    let long = "a".repeat(63);
+    let body = json!({"name": "Long", "slug": long});
+    assert_eq!(world.past.owner().post("/api/v1/tenants", body).await.0, 201);
+    let tenant_id = format!("svc:tenant:{long}");
+    world.decided_by(&tenant_id, &format!("svc:agent:{long}:bot"), 1).await;
+    world.counted().await;
+    world.set(&tenant_id, json!({"retention": {"decisions_days": 30}})).await;
+    assert!(world.run().await.contains(&Step::Removed(1)));
+    assert_eq!(world.objects(&long).await.len(), 3);
+    assert_eq!(world.damages().await, [""; 0]);
+}

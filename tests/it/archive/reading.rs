@@ -1,0 +1,111 @@
+//! Archived decisions are read as before.
+
+use authority_evidence::verify::{Trust, Valid, key_set, verify};
+use serde_json::{Value, json};
+
+use super::{TENANT, World};
+use crate::support::Client;
+
+/// All that can be read of a decision without changing anything.
+async fn everything(client: &Client, owner: &Client, id: &str) -> Vec<(u16, String)> {
+    let evidence = id.replace("svc:decision:", "svc:evidence:");
+    let mut read = Vec::new();
+    for path in [
+        format!("/v1/evidence/{id}"),
+        format!("/v1/evidence/{evidence}"),
+        format!("/v1/evidence/{id}?bundle=true"),
+        format!("/v1/decisions/{id}"),
+    ] {
+        read.push(client.text("GET", &path, None).await);
+    }
+    read.push(owner.text("GET", &format!("/v1/evidence/{id}?bundle=true"), None).await);
+    read.push(owner.text("GET", &format!("/api/v1/decisions/{id}"), None).await);
+    for file in ["", "/record.json", "/signature.json", "/pack.json", "/proof"] {
+        read.push(client.text("GET", &format!("/receipts/{id}{file}"), None).await);
+    }
+    read
+}
+
+async fn replayed(client: &Client, body: Value) -> Value {
+    let (status, proof) = client.post("/v1/replay/proof", body).await;
+    assert_eq!(status, 200, "{proof:#}");
+    proof
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn evidence_receipts_and_replays_are_as_if_nothing_had_happened() {
+    let world = World::start().await;
+    let ids = world.decided(6).await;
+    world.counted().await;
+    let (client, owner) = (world.reader(TENANT).await, world.owner());
+    for id in &ids {
+        let sealed = client.post("/v1/evidence/seal", json!({"decision_id": id})).await;
+        assert_eq!(sealed.0, 200, "{sealed:?}");
+    }
+    let first = replayed(&client, json!({"decision_id": ids[1]})).await;
+    assert_eq!(first["result"], "match", "{first:#}");
+    let mut before = Vec::new();
+    for id in &ids {
+        before.push(everything(&client, &owner, id).await);
+    }
+    assert!(before.iter().flatten().all(|(status, _)| *status == 200), "{before:#?}");
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.run().await;
+    assert_eq!(world.count("decisions", "true").await, 0);
+
+    for (id, before) in ids.iter().zip(&before) {
+        let after = everything(&client, &owner, id).await;
+        for (after, before) in after.iter().zip(before) {
+            assert_eq!(after, before, "{id}");
+        }
+    }
+    let (_, jwks) = client.text("GET", "/.well-known/jwks.json", None).await;
+    let trust = Trust { keys: Some(key_set(jwks.as_bytes()).unwrap()), log_key: None };
+    let bundle = &before[2][2].1;
+    assert_eq!(verify(bundle.as_bytes(), &trust), Ok(Valid::Trusted));
+    // Sealing again returns the same pack, and every kind of replay goes on.
+    let path = "/v1/evidence/seal";
+    let again = client.text("POST", path, Some(json!({"decision_id": ids[3]}))).await;
+    assert_eq!(again, before[3][0]);
+    for mode in ["historical_state_snapshot", "current_state"] {
+        let proof = replayed(&client, json!({"decision_id": ids[2], "mode": mode})).await;
+        assert_eq!(proof["result"], "match", "{proof:#}");
+        assert!(verify(proof.to_string().as_bytes(), &trust).is_ok());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_foreign_id_is_as_unknown_as_any_other() {
+    let world = World::start().await;
+    let ids = world.decided(2).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.run().await;
+    let (status, made) =
+        world.owner().post("/api/v1/tenants", json!({"name": "Globex", "slug": "globex"})).await;
+    assert_eq!(status, 201, "{made:#}");
+    let foreign = world.reader("svc:tenant:globex").await;
+    // A key of the tenant that is bound to another agent.
+    let body = json!({"tenant_id": TENANT, "label": "bound", "principal_ids": ["svc:agent:acme:support-bot"],
+                      "scopes": ["runtime:read", "evidence:read", "evidence:write"]});
+    let (status, made) = world.owner().post("/api/v1/api-keys", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    let bound = world.app.client(made["secret"].as_str().unwrap());
+    let unknown = format!("{}{}", &ids[0][..25], "0".repeat(52));
+    for client in [foreign, bound] {
+        for path in ["/v1/evidence/", "/v1/decisions/"] {
+            let answer = async |id: &str| {
+                let (status, mut body) = client.get(&format!("{path}{id}")).await;
+                body["request_id"].take();
+                (status, body.to_string().replace(id, "ID"))
+            };
+            let there = answer(&ids[0]).await;
+            assert_eq!(there.0, 404, "{there:?}");
+            assert_eq!(there, answer(&unknown).await);
+        }
+        for path in ["/v1/replay/proof", "/v1/evidence/seal"] {
+            let (status, there) = client.post(path, json!({"decision_id": ids[0]})).await;
+            assert_eq!(status, 404, "{path}: {there:#}");
+        }
+    }
+}

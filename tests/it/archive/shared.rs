@@ -1,0 +1,165 @@
+//! Tenants that share a month's partition.
+
+use authority_core::store::embedded::LOGIN;
+use serde_json::json;
+
+use super::{Step, TENANT, World, removed};
+
+const OTHER: &str = "svc:tenant:globex";
+/// The tables that removing reads or changes.
+const GUARDED: [&str; 13] = [
+    "decisions",
+    "evidence_packs",
+    "decision_reports",
+    "replay_proofs",
+    "tenants",
+    "archives",
+    "archived_parts",
+    "archived_times",
+    "record_versions",
+    "authority_changes",
+    "tenant_revisions",
+    "time_partitions",
+    "usage_cursor",
+];
+
+/// Gives the decisions' month a partition of its own in these tables, as months have that come after the
+/// installation.
+pub(super) async fn partitioned(world: &World, tables: &str) {
+    let month = world.month();
+    world
+        .app
+        .database
+        .run(&format!(
+            "DO $$
+            DECLARE
+                name text;
+                prefix CONSTANT text := 'svc:decision:';
+                lower CONSTANT text := time_bound(prefix, month_start('{month}'));
+                upper CONSTANT text := time_bound(prefix, month_end('{month}'));
+                rest text;
+            BEGIN
+                FOR name IN SELECT table_name FROM time_partitions
+                            WHERE table_name = ANY ('{{{tables}}}') LOOP
+                    SELECT substring(pg_get_expr(relpartbound, oid) FROM 'TO \\(''([^'']+)''\\)') INTO rest
+                    FROM pg_class WHERE relname = name || '_before';
+                    EXECUTE format('DROP TABLE %I', name || '_before');
+                    CALL add_time_partition(name, name || '_old', 'MINVALUE', lower);
+                    CALL add_time_partition(name, name || '_month', quote_literal(lower), upper);
+                    CALL add_time_partition(name, name || '_rest', quote_literal(upper), rest);
+                END LOOP;
+            END $$"
+        ))
+        .await;
+}
+
+pub(super) async fn is_there(world: &World, table: &str) -> bool {
+    world.count("pg_class", &format!("relname = '{table}'")).await == 1
+}
+
+/// Two tenants, with five and three decisions.
+async fn two() -> World {
+    let world = World::start().await;
+    partitioned(&world, "decisions,evidence_packs").await;
+    world.decided(5).await;
+    let (status, made) = world
+        .past
+        .owner()
+        .post("/api/v1/tenants", json!({"name": "Globex", "slug": "globex"}))
+        .await;
+    assert_eq!(status, 201, "{made:#}");
+    world.decided_by(OTHER, "svc:agent:globex:bot", 3).await;
+    world.counted().await;
+    world
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_tenant_has_its_own_time() {
+    let world = two().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.set(OTHER, json!({"retention": {"decisions_days": 300}})).await;
+    let done = world.run().await;
+    assert!(done.contains(&Step::Dropped(0)) && removed(&done) == 5, "{done:?}");
+    assert!(is_there(&world, "decisions_month").await, "the other tenant's rows are there");
+    assert_eq!(world.count("decisions", &format!("tenant_id = '{OTHER}'")).await, 3);
+    assert!(world.objects("globex").await.is_empty());
+    // Now all that is left of it is due.
+    world.set(OTHER, json!({"retention": {"decisions_days": 30}})).await;
+    let done = world.run().await;
+    assert!(done.contains(&Step::Archived), "{done:?}");
+    assert_eq!(world.count("decisions", "true").await, 0);
+    assert!(done.contains(&Step::Dropped(1)), "{done:?}");
+    world.run().await;
+    assert!(!is_there(&world, "decisions_month").await, "an empty one goes, too");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_goes_whole_when_all_of_it_is_archived() {
+    let world = two().await;
+    for tenant in [TENANT, OTHER] {
+        world.set(tenant, json!({"retention": {"decisions_days": 30}})).await;
+    }
+    world.set(OTHER, json!({"legal_hold": {"reason": "case 7"}})).await;
+    world.until_archived().await;
+    assert!(is_there(&world, "decisions_month").await);
+    world.set(OTHER, json!({"legal_hold": null})).await;
+    let done = world.run().await;
+    assert!(done.contains(&Step::Dropped(1)), "{done:?}");
+    world.run().await;
+    assert!(!is_there(&world, "decisions_month").await && is_there(&world, "decisions_rest").await);
+    assert_eq!(world.count("decisions", "true").await, 0);
+    assert_eq!(world.count("evidence_packs", "true").await, 0);
+    assert_eq!(world.damages().await, [""; 0]);
+    for (tenant, slug) in [(TENANT, "acme"), (OTHER, "globex")] {
+        let (status, listed) =
+            world.owner().get(&format!("/api/v1/archives?tenant_id={slug}")).await;
+        assert_eq!(status, 200, "{listed:#}");
+        assert_eq!(listed["archives"][0]["tenant_id"], tenant);
+        assert!(!listed["archives"][0]["removed_at"].is_null(), "{listed:#}");
+    }
+}
+
+/// As an installation has them whose login is no superuser: policies are for the tables' owner, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plain_owner_of_the_tables_can_remove() {
+    let world = two().await;
+    // One after the other: the service works meanwhile.
+    for parent in GUARDED {
+        let own = format!(
+            "DO $$ DECLARE part regclass; BEGIN
+                FOR part IN SELECT '{parent}'::regclass UNION SELECT relid FROM pg_partition_tree('{parent}') LOOP
+                    EXECUTE format('ALTER TABLE %s OWNER TO {LOGIN}', part);
+                END LOOP;
+            END $$"
+        );
+        world.app.database.run(&own).await;
+        let policies = format!(
+            "DO $$ DECLARE policy text; BEGIN
+                FOR policy IN SELECT policyname FROM pg_policies
+                              WHERE tablename = '{parent}' AND policyname = 'bookkeeping' LOOP
+                    EXECUTE format('ALTER POLICY %I ON {parent} TO {LOGIN}', policy);
+                END LOOP;
+            END $$"
+        );
+        world.app.database.run(&policies).await;
+    }
+    let functions = [
+        "remove_archived",
+        "remove_archived_rows",
+        "remove_archived_part",
+        "begin_removal",
+        "drop_archived_partition",
+    ];
+    for function in functions {
+        world.app.database.run(&format!("ALTER FUNCTION {function} OWNER TO {LOGIN}")).await;
+    }
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let done = world.run().await;
+    assert!(removed(&done) == 5 && done.contains(&Step::Removed(0)), "{done:?}");
+    assert_eq!(world.count("decisions", "true").await, 3, "the other tenant's");
+    world.set(OTHER, json!({"retention": {"decisions_days": 30}})).await;
+    world.run().await;
+    world.run().await;
+    assert_eq!(world.count("decisions", "true").await, 0);
+    assert!(!is_there(&world, "decisions_month").await);
+}
