@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use authority_api::identity::{Exports, Identity};
-use authority_archive::{Archives, Bucket, Parts as Archiving, format::part::DECISIONS};
+use authority_archive::{Archives, Bucket, Eraser, Parts as Archiving, format::part::DECISIONS};
 use authority_core::{
     clock::Clock,
     compute::ComputePool,
@@ -92,6 +92,7 @@ impl Wiring {
             service::personal_data_service(Arc::new(PersonalData {
                 registry,
                 legal_hold: self.config.personal_data.legal_hold.clone(),
+                archives: self.eraser(),
             })),
         ]);
         Ok((all, writer))
@@ -139,6 +140,15 @@ impl Wiring {
             archives: self.archives(),
             shutdown: self.shutdown.clone(),
         })
+    }
+
+    fn eraser(&self) -> Eraser {
+        Eraser {
+            store: self.store.clone(),
+            keys: self.keys.clone(),
+            clock: self.clock.clone(),
+            bucket: self.bucket.clone(),
+        }
     }
 
     /// Reads decisions that are no longer in the tables.

@@ -4,6 +4,7 @@
 //! back what it wrote, and removes the rows; `reader.rs` finds a decision in an archive.
 
 pub mod bucket;
+mod erasure;
 mod error;
 mod evidence;
 pub mod format;
@@ -15,6 +16,7 @@ mod tidy;
 mod writer;
 
 pub use bucket::Bucket;
+pub use erasure::{Erased, Eraser};
 pub use error::Error;
 pub use evidence::{Evidence, Page, ReadEvidence};
 pub use reader::{Archived, Archives};

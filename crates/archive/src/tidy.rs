@@ -4,6 +4,17 @@ use authority_evidence::archive::Manifest;
 
 use crate::{Bucket, Error};
 
+/// Deletes everything in a folder that has no archive.
+///
+/// # Errors
+/// The bucket is away.
+pub(crate) async fn delete_all(bucket: &Bucket, folder: &str) -> Result<(), Error> {
+    for object in bucket.list(folder).await? {
+        bucket.delete(&object.name).await?;
+    }
+    Ok(bucket.delete_halves(folder).await?)
+}
+
 /// Deletes what was written to an archive's folder before its manifest and is not in it: of runs that were ended, and
 /// of the archive that this one replaced. What is newer may be of one that is still being written.
 ///

@@ -8,6 +8,7 @@ mod lists;
 mod log;
 mod months;
 mod moved;
+mod personal;
 mod reading;
 mod shared;
 mod upgraded;

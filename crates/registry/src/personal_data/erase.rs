@@ -21,13 +21,15 @@ use super::{
     person::Person,
     tables::{ACTORS, OWN_RECORDS, STATEMENTS, WITHOUT_TENANT},
 };
-use authority_api::idempotency::Done;
+use authority_api::{error::ApiError, idempotency::Done};
 use authority_core::store;
 
 /// How long one transaction may take: it goes through whole tables.
 const LONGEST: Duration = Duration::from_secs(600);
 /// What has taken the place of a name that decides nothing.
 const ERASED: &str = "erased";
+
+const ARCHIVED_MEANWHILE: &str = "a month was archived while the person was erased: erase again";
 
 /// Erases a person. It goes on when the call's deadline has passed: its task ends with the erasure.
 pub(super) async fn erase(
@@ -64,9 +66,12 @@ async fn run(
         parameter: &parameter,
         held: &held,
     };
-    let (paged, version) = pages.erase().await?;
+    let (mut paged, version) = pages.erase().await?;
+    // After the tables, from which more may be archived.
+    let archived = service.archives.erase(&scope, &parameter).await.map_err(ApiError::from)?;
+    paged.add(&archived);
     let (now, by) = (registry.clock.now(), caller.clone());
-    let destinations = Arc::clone(&registry.destinations);
+    let (destinations, archives) = (Arc::clone(&registry.destinations), service.archives.clone());
     let erased = registry.store.long_write_tx(LONGEST, &scope, async move |db| {
         if let Some(key) = &key
             && let Some(first) = key.claim(db, now).await?
@@ -74,6 +79,10 @@ async fn run(
             return Ok(first);
         }
         hold::still_held(db, person.within.as_deref(), &held).await?;
+        let whole = archives.are_all(db, &parameter, &archived.manifests).await;
+        if !whole.map_err(ApiError::from)? {
+            return Err(ApiError::new(ErrorCode::Unavailable, ARCHIVED_MEANWHILE).into());
+        }
         let mut tx = WriteTx { db, caller: &by, now, destinations: &destinations };
         let last = Last { person: &person, parameter: &parameter, held: &held };
         let counts = last.erase(&mut tx, paged, version).await?;
@@ -120,8 +129,9 @@ impl Last<'_> {
         paged: Erased,
         version: i64,
     ) -> Result<Counts, Error> {
-        let Erased { contexts, facts, versions } = paged;
-        let mut counts = Counts::from([("contexts", contexts), ("facts", facts)]);
+        let Erased { contexts, facts, versions, reports } = paged;
+        let mut counts =
+            Counts::from([("contexts", contexts), ("facts", facts), ("reports", reports)]);
         self.end_principals(tx).await?;
         for statement in STATEMENTS {
             let changed = diesel::sql_query(statement.sql)

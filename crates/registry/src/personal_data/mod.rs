@@ -24,6 +24,7 @@ use authority_model::{
 };
 
 use super::prelude::*;
+use authority_archive::Eraser;
 
 pub use retention::worker as erase_by_age;
 
@@ -33,6 +34,8 @@ pub struct PersonalData {
     pub registry: Registry,
     /// The installation's legal hold: why nothing is erased.
     pub legal_hold: Option<String>,
+    /// Erases from what is archived.
+    pub archives: Eraser,
 }
 
 #[tonic::async_trait]

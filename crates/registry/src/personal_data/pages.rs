@@ -62,6 +62,18 @@ pub(super) struct Erased {
     /// Facts of one decision, and shared ones.
     pub(super) facts: i64,
     pub(super) versions: i64,
+    /// In archives; those in the tables are erased at the end.
+    pub(super) reports: i64,
+}
+
+impl Erased {
+    /// Adds what was erased from archives.
+    pub(super) fn add(&mut self, archived: &authority_archive::Erased) {
+        self.contexts += archived.contexts;
+        self.facts += archived.facts;
+        self.versions += archived.versions;
+        self.reports += archived.reports;
+    }
 }
 
 #[derive(QueryableByName)]

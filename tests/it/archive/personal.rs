@@ -1,0 +1,179 @@
+//! Erasing a person reaches what is archived.
+
+use authority_archive::Eraser;
+use authority_core::store::Scope;
+use authority_model::wire::Json;
+use serde_json::{Value, json};
+
+use super::{Step, TENANT, World};
+use crate::support::asking;
+
+const ANN: &str = "ann@example.org";
+
+/// A decision of the past whose context names Ann, and one that does not.
+async fn two(world: &World) -> [String; 2] {
+    let key = world.past.api_key(TENANT, &["runtime:write"]).await;
+    let client = world.past.client(&key);
+    let mut ids = Vec::new();
+    for payee in [ANN, "bob@example.org"] {
+        world.then.advance(chrono::TimeDelta::milliseconds(7));
+        let mut ask = asking(7.0, "DE");
+        ask["context"]["payee"] = json!(payee);
+        let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+        assert_eq!((status, &answer["decision"]), (200, &json!("allow")), "{answer:#}");
+        let id = answer["decision_id"].as_str().unwrap().to_owned();
+        let report = json!({"outcome": "executed", "detail": format!("paid to {payee}")});
+        let (status, reported) = client.post(&format!("/v1/decisions/{id}:report"), report).await;
+        assert!(status < 300, "{reported:#}");
+        ids.push(id);
+    }
+    ids.try_into().unwrap()
+}
+
+async fn erase(world: &World) -> (u16, Value) {
+    let body = json!({"email": ANN, "reason": "request 17"});
+    world.owner().post("/api/v1/personal-data:erase", body).await
+}
+
+/// Every byte of the archive, decompressed where it is compressed.
+async fn everything(world: &World) -> String {
+    let bucket = world.parts().bucket;
+    let mut text = String::new();
+    for name in world.objects("").await {
+        let bytes = bucket.get(&name).await.unwrap();
+        let lines = authority_archive::format::frames::lines(&bytes);
+        let bytes = lines.map_or(bytes.to_vec(), |lines| lines.concat());
+        text.push_str(&String::from_utf8_lossy(&bytes));
+    }
+    text
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_archive_is_written_anew_without_the_person() {
+    let world = World::start().await;
+    let [anns, bobs] = two(&world).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.run().await;
+    assert!(everything(&world).await.contains(ANN));
+    let reader = world.reader(TENANT).await;
+    let (_, pack) = reader.text("GET", &format!("/v1/evidence/{anns}"), None).await;
+    let (_, bundle) = reader.text("GET", &format!("/v1/evidence/{bobs}?bundle=true"), None).await;
+
+    let (status, erased) = erase(&world).await;
+    assert_eq!(status, 200, "{erased:#}");
+    let counts = &erased["erasure"]["erased"];
+    assert_eq!((&counts["contexts"], &counts["reports"]), (&json!(1), &json!(1)), "{erased:#}");
+    let left = everything(&world).await;
+    assert!(!left.contains(ANN) && left.contains("bob@example.org"));
+    assert_eq!(world.damages().await, [""; 0]);
+    // What was signed stays and verifies; what was erased is not said to match.
+    let again = reader.text("GET", &format!("/v1/evidence/{anns}"), None).await;
+    assert_eq!(again, (200, pack));
+    let (status, refused) = reader.get(&format!("/v1/evidence/{anns}?bundle=true")).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("decision_erased")));
+    let (_, proof) = reader.post("/v1/replay/proof", json!({"decision_id": anns})).await;
+    assert_eq!(proof["result"], "indeterminate", "{proof:#}");
+    let same = reader.text("GET", &format!("/v1/evidence/{bobs}?bundle=true"), None).await;
+    assert_eq!(same, (200, bundle));
+    let (status, again) = erase(&world).await;
+    assert_eq!((status, &again["erasure"]["erased"]["contexts"]), (200, &Value::Null), "{again:#}");
+}
+
+/// A month that is half written when somebody is erased begins again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_month_that_is_being_archived_has_nothing_of_the_person() {
+    let world = World::start().await;
+    two(&world).await;
+    world.decided(6).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let archiver = world.archiver();
+    assert_eq!(archiver.step().await.unwrap(), Step::Written);
+    assert!(everything(&world).await.contains(ANN));
+    assert_eq!(erase(&world).await.0, 200);
+    assert!(!everything(&world).await.contains(ANN), "at once");
+    super::steps(&archiver).await;
+    super::steps(&world.archiver()).await;
+    assert_eq!(world.count("decisions", "true").await, 0);
+    assert!(!everything(&world).await.contains(ANN));
+    assert_eq!(world.damages().await, [""; 0]);
+}
+
+/// Archived, and its rows still there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_archive_whose_rows_are_there_is_read_back_again_before_they_go() {
+    let world = World::start().await;
+    let [anns, bobs] = two(&world).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let archiver = world.until_archived().await;
+    let bundle = format!("/v1/evidence/{bobs}?bundle=true");
+    let before = world.reader(TENANT).await.text("GET", &bundle, None).await;
+    assert_eq!(erase(&world).await.0, 200);
+    assert!(!everything(&world).await.contains(ANN));
+    assert_eq!(world.count("archives", "checked_at IS NULL").await, 1);
+    assert_eq!(world.removed(TENANT).await, None);
+    super::steps(&archiver).await;
+    assert!(super::steps(&archiver).await.contains(&Step::Dropped(0)));
+    assert_eq!(world.count("decisions", "true").await, 0);
+    assert!(!everything(&world).await.contains(ANN));
+    assert_eq!(world.damages().await, [""; 0]);
+    let reader = world.reader(TENANT).await;
+    assert_eq!(reader.text("GET", &bundle, None).await, before);
+    let (status, refused) = reader.get(&format!("/v1/evidence/{anns}?bundle=true")).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("decision_erased")));
+}
+
+/// Between the archives and the last of the tables, a month may be archived with what they still have.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_erasure_knows_of_a_month_that_was_archived_meanwhile() {
+    let world = World::start().await;
+    world.decided(6).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let archiver = world.archiver();
+    assert_eq!(archiver.step().await.unwrap(), Step::Written);
+    let Value::Object(person) = json!({"emails": {ANN: "code"}, "subjects": {}, "principals": []})
+    else {
+        panic!()
+    };
+    let person = Json(person);
+    let (store, parts) = (world.app.database.store(), world.parts());
+    let eraser = Eraser { store, keys: parts.keys, clock: parts.clock, bucket: Some(parts.bucket) };
+    let are_all = async |manifests: Vec<String>| {
+        let (eraser, person) = (eraser.clone(), person.clone());
+        let asked = world.app.database.store().write_tx(&Scope::service(), async move |db| {
+            eraser.are_all(db, &person, &manifests).await
+        });
+        asked.await.unwrap()
+    };
+    assert!(are_all(Vec::new()).await, "nothing is archived");
+    assert!(world.objects("").await.is_empty(), "what was written of a month is deleted");
+    assert_eq!(world.count("archive_parts", "true").await, 0, "and begins again");
+    world.until_archived().await;
+    assert!(!are_all(Vec::new()).await);
+    let erased = eraser.erase(&Scope::service(), &person).await.unwrap();
+    assert!(are_all(erased.manifests).await);
+}
+
+/// What cannot be reached is not said to be erased.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_erasure_that_cannot_reach_an_archive_is_not_complete() {
+    let world = World::start().await;
+    two(&world).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.run().await;
+    let bucket = world.parts().bucket;
+    let objects = world.objects("acme").await;
+    let part = objects.iter().find(|name| name.contains("/decisions-")).unwrap();
+    let bytes = bucket.get(part).await.unwrap();
+    bucket.delete(part).await.unwrap();
+    assert!(erase(&world).await.0 >= 500);
+    let (_, listed) = world.owner().get("/api/v1/erasures").await;
+    assert_eq!(listed["erasures"], json!([]), "{listed:#}");
+    bucket.put(part, bytes.to_vec()).await.unwrap();
+    assert_eq!(erase(&world).await.0, 200);
+    assert!(!everything(&world).await.contains(ANN));
+}
