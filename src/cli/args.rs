@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::{
+    archive::Archive,
     confirm::Confirm,
     listen::Listen,
     remote::{self, LoginArgs, LogoutArgs, Remote, ServerArgs},
@@ -74,6 +75,9 @@ pub(super) enum Command {
     Verify(Verify),
     /// Decide again on the facts in an evidence bundle, offline
     Replay(Replay),
+    /// Verify, read and list archived months of decisions, offline
+    #[command(subcommand)]
+    Archive(Archive),
     /// Print the `OpenAPI` 3.1 document
     Openapi,
     /// Ask a running service whether it is ready

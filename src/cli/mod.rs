@@ -2,6 +2,7 @@
 //!
 //! Commands act through [`Actions`], so that this module depends only on what it needs of the service.
 
+mod archive;
 mod args;
 pub(crate) mod banner;
 mod confirm;
@@ -72,6 +73,7 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
         Some(Command::Openapi) => return Ok(CommandOutput::whole(actions.openapi())),
         Some(Command::Verify(verify)) => return verify.run(),
         Some(Command::Replay(replay)) => return replay.run(),
+        Some(Command::Archive(archive)) => return runtime()?.block_on(archive.run()),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Args::command(), "agent-authority", &mut script);
@@ -157,6 +159,7 @@ async fn act(
         | Command::Keys(Keys::Remote(_))
         | Command::Verify(_)
         | Command::Replay(_)
+        | Command::Archive(_)
         | Command::Completions { .. }
         | Command::Config { .. } => CommandOutput::nothing(),
     })

@@ -1,5 +1,6 @@
 //! Months of decisions: archived, removed from the tables, and still verified and replayed.
 
+mod command_line;
 mod damaged;
 mod held;
 mod interrupted;
@@ -10,6 +11,7 @@ mod months;
 mod moved;
 mod personal;
 mod reading;
+mod s3;
 mod shared;
 mod upgraded;
 

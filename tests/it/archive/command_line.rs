@@ -1,0 +1,104 @@
+//! `archive verify`, `get` and `list`, and other programs that read the files.
+
+use std::{fs, path::Path, process::Command};
+
+use serde_json::{Value, json};
+
+use super::{TENANT, World, s3::python};
+use crate::command_line::run;
+
+/// A page of the handbook with the commands that are run here.
+const PAGE: &str = include_str!("../../../docs/archive.md");
+
+async fn archived() -> (World, Vec<String>) {
+    let world = World::start().await;
+    let ids = world.decided(6).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.run().await;
+    (world, ids)
+}
+
+fn folder(world: &World) -> String {
+    world.app.database.folder().join("archive").display().to_string()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_archive_is_verified_without_service_and_database() {
+    let (world, ids) = archived().await;
+    let (month, folder) = (world.month(), folder(&world));
+    let url = format!("file://{folder}");
+    let (_, jwks) = world.owner().text("GET", "/.well-known/jwks.json", None).await;
+    let keys = tempfile::tempdir().unwrap();
+    let jwks_file = keys.path().join("jwks.json").display().to_string();
+    fs::write(&jwks_file, jwks).unwrap();
+    let trusted = ["archive", "verify", &url, "--jwks", &jwks_file, "--require-trust"];
+    let (code, text, told) = run(&trusted, &[]);
+    assert_eq!((code, told.as_str()), (0, ""));
+    assert!(text.starts_with(&format!("acme/{month}: valid, 6 decisions, ")), "{text}");
+    let (code, text, _) = run(&["archive", "verify", &url], &[]);
+    assert!(code == 0 && text.contains("consistent; issuer not pinned: "), "{text}");
+    let (code, text, _) = run(&["archive", "list", &url, "--json"], &[]);
+    let listed: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((code, &listed["archives"][0]["decisions"]), (0, &json!(6)), "{listed:#}");
+    assert_eq!(listed["archives"][0]["month"], *month);
+    // A month's folder alone, as it may have been copied.
+    let month_url = format!("{url}/acme/{month}");
+    let (code, bundle, told) = run(&["archive", "get", &month_url, &ids[3]], &[]);
+    assert_eq!(code, 0, "{told}");
+    let (_, served) = world
+        .reader(TENANT)
+        .await
+        .text("GET", &format!("/v1/evidence/{}?bundle=true", ids[3]), None)
+        .await;
+    assert_eq!(bundle.trim_end(), served);
+    let unknown = format!("{}{}", &ids[0][..25], "0".repeat(52));
+    let (code, _, told) = run(&["archive", "get", &url, &unknown], &[]);
+    assert!(code == 1 && told.contains("no archive below"), "{told}");
+    for bad in ["s3://", "/srv/archive", "file:///nowhere/at/all"] {
+        let (code, _, told) = run(&["archive", "verify", bad], &[]);
+        assert!(code == 2 && told.starts_with("error: "), "{bad}: {told}");
+    }
+    // Every object, by one byte.
+    for object in world.objects("acme").await {
+        let path = Path::new(&folder).join(&object);
+        let whole = fs::read(&path).unwrap();
+        let mut damaged = whole.clone();
+        damaged[whole.len() / 2] ^= 1;
+        fs::write(&path, damaged).unwrap();
+        let (code, _, told) = run(&trusted, &[]);
+        assert!(matches!(code, 1 | 2), "{object}: {told}");
+        let named = object.rsplit('/').next().unwrap();
+        assert!(told.contains(named), "{object}: {told}");
+        fs::write(&path, whole).unwrap();
+    }
+}
+
+/// What the page shows is what works.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn duckdb_reads_the_indexes_as_the_page_says() {
+    let (world, ids) = archived().await;
+    let query = PAGE.split("```sql\n").nth(1).and_then(|rest| rest.split("```").next());
+    let query = query.unwrap().replace("/var/lib/authority/archive", &folder(&world));
+    let script = format!(
+        "import duckdb\nfor row in duckdb.sql('''{query}''').fetchall(): print(*row, sep='|')"
+    );
+    let output = Command::new(python()).args(["-c", &script]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        text.lines().collect::<Vec<_>>(),
+        ["svc:agent:acme:invoice-bot|allow_with_constraints|6"],
+        "{text}"
+    );
+    // And the lines by any zstd.
+    let part = world.objects("acme").await.into_iter().find(|name| name.contains("/decisions-"));
+    let path = Path::new(&folder(&world)).join(part.unwrap());
+    let script = format!(
+        "import duckdb\nprint(duckdb.sql(\"SELECT decision_id FROM read_json('{}', format = 'newline_delimited', compression = 'zstd') ORDER BY 1\").fetchall())",
+        path.display()
+    );
+    let output = Command::new(python()).args(["-c", &script]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains(&ids[0]), "{text}{}", String::from_utf8_lossy(&output.stderr));
+}
