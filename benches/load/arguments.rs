@@ -12,7 +12,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seconds: u64,
     /// What to measure: these, or `lists`, which takes a quarter of an hour and 12 GB.
-    #[arg(long = "only", value_delimiter = ',', default_values = ["engine", "ceiling", "product", "events", "sealing", "reality", "overload", "cerbos"])]
+    #[arg(long = "only", value_delimiter = ',', default_values = ["engine", "ceiling", "product", "events", "sealing", "archive", "reality", "overload", "cerbos"])]
     pub(crate) parts: Vec<Part>,
     /// How many decisions `--only lists` makes.
     #[arg(long, default_value_t = 8_000_000)]
@@ -53,6 +53,7 @@ pub(crate) enum Part {
     Product,
     Events,
     Sealing,
+    Archive,
     Reality,
     Overload,
     Lists,
@@ -67,6 +68,7 @@ impl Part {
             Self::Product => "Agent Authority",
             Self::Events => "events",
             Self::Sealing => "sealing",
+            Self::Archive => "archive",
             Self::Reality => "reality",
             Self::Overload => "overload",
             Self::Lists => "lists",

@@ -4,6 +4,7 @@
 //! The generator shares the cores with the servers, so it is a single thread that writes frames
 //! encoded ahead and reads only the verdict of a response. `cargo bench --bench load` runs it.
 
+mod archive;
 mod arguments;
 mod call;
 mod ceiling;
@@ -26,6 +27,7 @@ mod receiver;
 mod row;
 mod sealing;
 mod server;
+mod stored;
 mod table;
 mod wire;
 
@@ -94,6 +96,7 @@ async fn everything(arguments: &Arguments) -> Result<String, Fault> {
             Part::Engine => engine::note(&mut report),
             Part::Ceiling => ceiling::rows(arguments, &folder, &mut report).await,
             Part::Product => product::rows(arguments, &folder, &mut report).await,
+            Part::Archive => archive::rows(arguments, &folder, &mut report).await,
             Part::Sealing => sealing::rows(arguments, &folder, &mut report).await,
             Part::Reality => reality::rows(arguments, &folder, &mut report).await,
             Part::Events => events::rows(arguments, &folder, &mut report).await,

@@ -3,28 +3,22 @@
 use std::time::{Duration, Instant};
 
 use authority_core::store::{
-    Address, Db,
+    Address,
     embedded::{Embedded, Options},
 };
-use diesel::{
-    QueryableByName,
-    sql_types::{BigInt, Text},
-};
-use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
-use hdrhistogram::Histogram;
+use diesel_async::SimpleAsyncConnection;
 use tokio::time::sleep;
 
 use crate::{
     Fault,
     arguments::Arguments,
-    call::{Call, Protocol},
-    http1::Connection,
     meter::to_float,
     owner::Owner,
     preflight::preflight,
     product::{self, Started},
     row::Report,
     server::Folder,
+    stored::{number, read, sample},
 };
 
 /// Batches of a hundred decisions, sealed by `auto_seal`.
@@ -41,18 +35,6 @@ const STORED: &str = "SELECT sum(pg_total_relation_size(oid))::bigint AS n FROM 
 const LEAVES: &str = "SELECT coalesce(sum(size), 0)::bigint AS n FROM log_heads";
 /// Bytes of write-ahead log since the database was made.
 const WRITTEN: &str = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint AS n";
-
-#[derive(QueryableByName)]
-struct Number {
-    #[diesel(sql_type = BigInt)]
-    n: i64,
-}
-
-#[derive(QueryableByName)]
-struct Id {
-    #[diesel(sql_type = Text)]
-    decision_id: String,
-}
 
 pub(crate) async fn rows(_: &Arguments, folder: &Folder, report: &mut Report) -> Result<(), Fault> {
     let Started { server: _server, address, key } =
@@ -80,7 +62,8 @@ pub(crate) async fn rows(_: &Arguments, folder: &Folder, report: &mut Report) ->
     let written = number(&mut db, WRITTEN).await? - before;
     let stored = number(&mut db, STORED).await? - stored;
     let owner = Owner::new(address, folder, "sealing")?;
-    let read = read(&mut db, &owner).await?;
+    let each = BATCHES * u64::from(product::BATCH) / READ;
+    let read = read(&sample(&mut db, each).await?, &owner).await?;
     let millis = |quantile| to_float(read.value_at_quantile(quantile)) / 1000.0;
     report.notes.push(format!(
         "sealing: {:.0} decisions a second; for each {:.0} bytes stored with indexes, {:.0} bytes of write-ahead log; \
@@ -94,38 +77,4 @@ pub(crate) async fn rows(_: &Arguments, folder: &Folder, report: &mut Report) ->
     drop(db);
     database.stop().await?;
     Ok(())
-}
-
-async fn number(db: &mut Db, sql: &str) -> Result<f64, Fault> {
-    let Number { n } = diesel::sql_query(sql).get_result(db).await?;
-    Ok(to_float(u64::try_from(n)?))
-}
-
-/// Microseconds of `GET /v1/evidence/{id}`.
-async fn read(db: &mut Db, owner: &Owner) -> Result<Histogram<u64>, Fault> {
-    let each = BATCHES * u64::from(product::BATCH) / READ;
-    let sample =
-        format!("SELECT decision_id FROM evidence_packs WHERE log_index % {each} = 0 ORDER BY 1");
-    let ids: Vec<Id> = diesel::sql_query(sample).load(db).await?;
-    let mut took = Histogram::new(3)?;
-    for Id { decision_id } in ids {
-        let path = format!("/v1/evidence/{decision_id}");
-        let call = Call {
-            address: owner.address,
-            protocol: Protocol::Rest,
-            path: path.clone().into(),
-            credential: Some(owner.credential().to_owned()),
-            body: Vec::new(),
-            allowed: |_| true,
-            decisions: 0,
-        };
-        let mut connection = Connection::open(&call).await?;
-        let begun = Instant::now();
-        let (status, answer) = connection.ask().await?;
-        took.record(u64::try_from(begun.elapsed().as_micros())?)?;
-        if status != 200 {
-            return Err(format!("{path}: {status}: {}", String::from_utf8_lossy(answer)).into());
-        }
-    }
-    Ok(took)
 }
