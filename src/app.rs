@@ -44,10 +44,8 @@ pub use crate::directory::{OPENAPI, contract};
 
 use crate::{
     directory::{Check, Directory},
-    reference::Reference,
     routes::ROUTES,
     transport::Peer,
-    widgets::Widgets,
 };
 use authority_api::{
     idempotency,
@@ -228,6 +226,7 @@ impl App {
         let (decisions, watching) = wiring.decisions(&overload, recorder, heartbeat);
         let (transparency, sealing) = wiring.transparency();
         let (archiving, archiver) = wiring.archiving(&transparency);
+        let pages = wiring.pages(&identity, &programme, client_of);
         checks.push(Check { name: "data_folder", ask: Box::new(transparency.room()) });
         let deliveries = wiring.deliveries()?;
         let (events, numbering) = wiring.events(deliveries.clone());
@@ -245,9 +244,6 @@ impl App {
         let open_api = OpenApi::new(&contract(&url));
         let grpc = routed(grpc, ours, supervisor.shutdown(), &open_api).prepare();
         let host = RestHost::new(&identity, open_api.rest, &clock, overload);
-        let widgets = Widgets::new(programme.clone(), client_of).router();
-        let reference = Reference::new(contract(&url)).router();
-        let pages = wiring.receipts(&identity, client_of).merge(widgets).merge(reference);
         let router = router(grpc, host, pages);
         let mut workers = vec![schema.worker(), readiness::grpc_health(health.clone(), directory)];
         workers.extend([feeding, programme.worker(), retention, archiver]);

@@ -33,7 +33,12 @@ use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use super::{Error, named, overload::Overload};
-use crate::receipts::{Peer, Receipts};
+use crate::{
+    directory::contract,
+    receipts::{Peer, Receipts},
+    reference::Reference,
+    widgets::Widgets,
+};
 
 /// How long a held request waits for approvals.
 const APPROVAL_TTL: Duration = Duration::from_secs(24 * 3600);
@@ -156,10 +161,13 @@ impl Wiring {
         Archives::new(self.store.clone(), self.bucket.clone())
     }
 
-    pub(super) fn receipts(&self, identity: &Identity, peer: Peer) -> Router {
+    /// Receipts, widgets and the API's pages.
+    pub(super) fn pages(&self, identity: &Identity, programme: &Programme, peer: Peer) -> Router {
         let (store, url) = (self.store.clone(), self.config.public_url());
-        Receipts::new(store, self.keys.clone(), self.archives(), &url, identity.clone(), peer)
-            .router()
+        let (keys, archives) = (self.keys.clone(), self.archives());
+        let receipts = Receipts::new(store, keys, archives, &url, identity.clone(), peer);
+        let widgets = Widgets::new(programme.clone(), peer);
+        receipts.router().merge(widgets.router()).merge(Reference::new(contract(&url)).router())
     }
 
     pub(super) fn transparency(&self) -> (Transparency, [Worker; 5]) {
