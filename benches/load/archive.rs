@@ -43,8 +43,9 @@ const STORED: &str = "SELECT sum(pg_total_relation_size(oid))::bigint AS n FROM 
      WHERE relkind = 'r' AND relname ~ '^(decisions|evidence_packs)_'";
 const BYTES: &str = "SELECT sum(bytes)::bigint AS n FROM archives";
 const DUE: &str = "UPDATE tenants SET retention = '{\"decisions_days\": 30}'";
-/// Which no caller can set: the database asks its own clock whether rows may go.
-const MAY_GO: &str = "UPDATE tenants SET retention = '{\"decisions_days\": -70}'; \
+/// The database asks its own clock whether rows may go: only its owner makes it do without.
+const MAY_GO: &str = "CREATE OR REPLACE FUNCTION may_go(archive archives, tenant tenants) RETURNS boolean \
+     LANGUAGE sql STABLE AS 'SELECT archive.removed_at IS NULL'; \
      UPDATE usage_cursor SET counted_until = time_bound('svc:decision:', now() + interval '70 days')";
 
 pub(crate) async fn rows(_: &Arguments, folder: &Folder, report: &mut Report) -> Result<(), Fault> {

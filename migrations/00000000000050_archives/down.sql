@@ -1,3 +1,4 @@
+DROP PROCEDURE allow_removal;
 DROP FUNCTION drop_archived_partitions, drop_archived_partition, wholly_archived, old_decision_partitions,
     remove_archived, remove_archived_rows, remove_archived_part, begin_removal, is_as_archived, archived_changes,
     archived_versions, removable, is_checked, may_go;

@@ -2,7 +2,7 @@
 --
 -- A row goes only when its month is archived, its tenant has `decisions_days` that have passed and no legal hold, and
 -- there are exactly as many rows as were archived. The functions that remove check this themselves; nobody else may
--- delete.
+-- delete. The service may call them where `migrate` was told of an archive.
 
 -- ## Months
 
@@ -48,7 +48,8 @@ CREATE TABLE archives (
 );
 CALL guard('archives');
 CALL grant_to('{tenant}', 'SELECT ON archives');
-CALL grant_to('{system}', 'SELECT, INSERT, DELETE, UPDATE (bytes, manifest, manifest_sha256, checked_at, is_tidy) ON archives');
+CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON archives');
+CALL grant_to('{system}', 'UPDATE (bytes, manifest, manifest_sha256, checked_at, is_tidy) ON archives');
 
 -- From its first removed row on, an archive is all that there is of its month.
 CREATE FUNCTION keep_archive() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -168,12 +169,12 @@ CREATE POLICY bookkeeping ON archived_parts TO CURRENT_USER USING (true);
 
 -- ## Removal
 
--- Whether what is left of an archived month may go.
+-- Whether what is left of an archived month may go. Nothing is younger than 30 days, whatever the tenant's row says.
 CREATE FUNCTION may_go(archive archives, tenant tenants) RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT coalesce(
-        archive.removed_at IS NULL AND tenant.legal_hold IS NULL
-        AND month_end(archive.month)
-            + make_interval(hours => 24 * (tenant.retention ->> 'decisions_days')::integer) <= now(), false)
+    SELECT coalesce(archive.removed_at IS NULL AND tenant.legal_hold IS NULL
+                    AND month_end(archive.month) + make_interval(hours => 24 * kept.days) <= now(), false)
+    FROM (SELECT CASE WHEN tenant.retention ->> 'decisions_days' IS NOT NULL
+                      THEN greatest(30, (tenant.retention ->> 'decisions_days')::integer) END AS days) AS kept
 $$;
 
 -- Whether the archive was read back a short time ago.
@@ -424,4 +425,17 @@ END $$;
 
 REVOKE EXECUTE ON FUNCTION remove_archived, remove_archived_rows, remove_archived_part, begin_removal,
     drop_archived_partition, drop_archived_partitions FROM PUBLIC;
-CALL grant_to('{system}', 'EXECUTE ON FUNCTION remove_archived, drop_archived_partition, drop_archived_partitions');
+
+-- Whoever may remove could also enter an archive that nobody has written. So nobody may until `migrate` is told of an
+-- archive, and calls this as the tables' owner.
+CREATE PROCEDURE allow_removal(is_allowed boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    right_to_remove CONSTANT text :=
+        'EXECUTE ON FUNCTION remove_archived, drop_archived_partition, drop_archived_partitions';
+BEGIN
+    IF is_allowed THEN
+        CALL grant_to('{system}', right_to_remove);
+    ELSE
+        CALL revoke_from('{system}', right_to_remove);
+    END IF;
+END $$;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use authority_core::{
     config::{Config, Secret, data_folder},
     store::{
-        Address, Error as StoreError, Limits, Migrated, Serving, Store,
+        Address, Error as StoreError, Limits, Migrated, Serving, Store, allow_removal,
         embedded::{self, Embedded},
         may_migrate, migrate,
     },
@@ -71,7 +71,7 @@ impl Database {
             let owner = logins.owner(config).await?;
             environment::refuse_productions(owner).await?;
             if may_migrate(owner).await? {
-                run(owner, &serving).await?.versions
+                run(owner, &serving, config).await?.versions
             } else {
                 Vec::new()
             }
@@ -92,7 +92,7 @@ impl Database {
             environment::refuse_productions(owner).await?;
         }
         let serving = logins.serving.as_ref().unwrap_or(owner);
-        let migrated = run(owner, serving).await?;
+        let migrated = run(owner, serving, config).await?;
         warn_if_newer(migrated.newer.as_deref());
         Self::on(owner, config, migrated.versions, logins.embedded.clone()).await
     }
@@ -161,8 +161,10 @@ async fn wait(address: &Address, config: &Config) -> Result<(), Error> {
     Ok(address.wait(limit).await?)
 }
 
-async fn run(owner: &Address, serving: &Address) -> Result<Migrated, Error> {
-    Ok(migrate(owner, serving.user().unwrap_or_default()).await?)
+async fn run(owner: &Address, serving: &Address, config: &Config) -> Result<Migrated, Error> {
+    let migrated = migrate(owner, serving.user().unwrap_or_default()).await?;
+    allow_removal(owner, config.has_archive()).await?;
+    Ok(migrated)
 }
 
 fn warn_if_newer(migrations: Option<&str>) {

@@ -111,10 +111,11 @@ pub fn require_installation(config: &Config) -> Result<(), Failure> {
 }
 
 /// What a development server makes in its data folder, besides its database.
-const MADE: [&str; 5] = [RING_FILE, "push.pem", "demo-api-key", demo::webhook::FILE, "logs"];
+const MADE: [&str; 6] =
+    [RING_FILE, "push.pem", "demo-api-key", demo::webhook::FILE, "logs", "archive"];
 
-/// Removes what a development server made in its data folder: the database, the keys and the logs. Returns what
-/// was removed; other files stay.
+/// Removes what a development server made in its data folder: the database, the keys, the logs and the
+/// archive. Returns what was removed; other files stay.
 pub async fn reset(config: &Config) -> Result<Vec<PathBuf>, Failure> {
     if config.production() || config.database.url.is_some() {
         return Err(Failure::NotOurs);

@@ -53,7 +53,7 @@ pub(super) enum Command {
     ApiKey(ApiKey),
     /// Run the pending database migrations
     Migrate,
-    /// Remove a development server's database, keys and logs, to start afresh
+    /// Remove a development server's database, keys, logs and archive, to start afresh
     Reset(Confirm),
     /// Seed the database with records
     #[command(subcommand)]

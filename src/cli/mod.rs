@@ -46,7 +46,7 @@ pub(crate) trait Actions {
     async fn rewrap(&self, config: Config) -> Result<usize, Failure>;
     /// The names of the migrations that were run.
     async fn migrate(&self, config: Config) -> Result<Vec<String>, Failure>;
-    /// Removes a development server's database, keys and logs; returns what was removed.
+    /// Removes a development server's database, keys, logs and archive; returns what was removed.
     async fn reset(&self, config: Config) -> Result<Vec<String>, Failure>;
     /// The demo tenant; for people, how to try it.
     async fn seed_demo(&self, config: Config) -> Result<String, Failure>;
@@ -173,8 +173,8 @@ async fn reset(
 ) -> Result<CommandOutput, Failure> {
     let folder = config.data_dir.display().to_string();
     let shown = format!(
-        "This removes the development server's database, keys and logs in `{folder}`, for good: tenants, \
-         decisions, evidence, API keys."
+        "This removes the development server's database, keys, logs and archive in `{folder}`, for \
+         good: tenants, decisions, evidence, API keys."
     );
     confirm.type_name(&shown, "remove them", &folder)?;
     let removed = actions.reset(config).await?;

@@ -1,9 +1,10 @@
 //! What keeps decisions in the tables.
 
+use authority_core::store::allow_removal;
 use diesel_async::SimpleAsyncConnection;
 use serde_json::json;
 
-use super::{Step, TENANT, World, steps};
+use super::{Step, TENANT, World, removed, steps};
 use crate::support::Wishes;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,6 +41,22 @@ async fn nothing_goes_under_a_legal_hold() {
         assert!(told.contains("permission denied"), "{table}: {told}");
     }
     world.set(TENANT, json!({"legal_hold": null})).await;
+    world.run().await;
+    assert_eq!(world.count("decisions", "true").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_goes_unless_the_owner_of_the_tables_lets_it() {
+    let world = World::start().await;
+    world.decided(5).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let owner = world.app.database.owner_address();
+    allow_removal(&owner, false).await.unwrap();
+    let done = world.run().await;
+    assert!(done.contains(&Step::Archived) && removed(&done) == 0, "{done:?}");
+    assert_eq!(world.count("decisions", "true").await, 5);
+    allow_removal(&owner, true).await.unwrap();
     world.run().await;
     assert_eq!(world.count("decisions", "true").await, 0);
 }

@@ -1,5 +1,6 @@
 //! A database that was upgraded over migration 49: its packs have one partition, to the end of that month.
 
+use authority_core::store::allow_removal;
 use serde_json::json;
 
 use super::{
@@ -22,6 +23,7 @@ async fn its_months_go_part_by_part_and_proofs_before_packs() {
         packs.push((id.clone(), pack));
     }
     upgraded(&world.app, &packs).await;
+    allow_removal(&world.app.database.owner_address(), true).await.unwrap();
     let app = world.app.beside(Wishes::default()).await;
     let (reader, world) = (app.client(&reader.token), World { app, ..world });
     world.counted().await;

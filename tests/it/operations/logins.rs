@@ -52,6 +52,15 @@ impl Installation {
 
     /// Runs the program in production with the URL of the login that serves and, if given, the owner's.
     async fn run(&self, args: &'static [&str], owner: Option<&str>) -> (i32, String) {
+        self.run_with(&[], args, owner).await
+    }
+
+    async fn run_with(
+        &self,
+        more: &'static [(&str, &str)],
+        args: &'static [&str],
+        owner: Option<&str>,
+    ) -> (i32, String) {
         let (url, owner) = (self.url(&self.login), owner.map(|owner| self.url(owner)));
         let ran = spawn_blocking(move || {
             let folder = tempfile::tempdir().unwrap();
@@ -66,6 +75,7 @@ impl Installation {
                 ("AGENT_AUTHORITY__LISTEN__PUBLIC_URL", "https://authority.example.org"),
             ];
             settings.extend(owner.as_deref().map(|owner| ("DATABASE_OWNER_URL", owner)));
+            settings.extend(more);
             let (code, said, told) = run(args, &settings);
             (code, format!("{said}{told}"))
         });
@@ -127,10 +137,28 @@ async fn the_serving_login_changes_nothing_about_the_tables() {
             "TRUNCATE record_versions",
             "CREATE TABLE mine (id text)",
             "CREATE ROLE mine",
+            "SELECT remove_archived('svc:tenant:acme', '2020-01')",
+            "SELECT drop_archived_partitions()",
+            "CALL allow_removal(true)",
             "SET session_replication_role = replica",
         ] {
             assert!(db.batch_execute(sql).await.is_err(), "as {role}: {sql}");
         }
+    }
+    made.clear().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn migrate_lets_the_service_remove_archived_rows_while_there_is_an_archive() {
+    const ARCHIVE: [(&str, &str); 1] = [("AGENT_AUTHORITY__ARCHIVE__URL", "s3://bucket/prefix")];
+    let made = Installation::migrated().await;
+    for (more, is_allowed) in [(&ARCHIVE[..], true), (&[], false)] {
+        Installation::ended_well(made.run_with(more, &["migrate"], Some(&made.owner)).await);
+        let mut db = made.connect(&made.login).await;
+        let role = format!("SET ROLE authority_system_{}", made.database);
+        db.batch_execute(&role).await.unwrap();
+        let removal = "SELECT remove_archived('svc:tenant:acme', '2020-01')";
+        assert_eq!(db.batch_execute(removal).await.is_ok(), is_allowed);
     }
     made.clear().await;
 }

@@ -18,7 +18,7 @@ use std::{
 };
 
 use authority_core::store::{
-    Address, Db, Limits, Store,
+    Address, Db, Limits, Store, allow_removal,
     embedded::{Embedded, LOGIN, Options},
     migrate,
 };
@@ -184,6 +184,7 @@ async fn make_template() -> String {
         server.batch_execute("CREATE DATABASE building").await.unwrap();
         let owner = Address::parse(&cluster().owner_url_of("building")).unwrap();
         migrate(&owner, LOGIN).await.unwrap();
+        allow_removal(&owner, true).await.unwrap();
         // Its last connection may still be closing.
         let rename = format!("ALTER DATABASE building RENAME TO {name}");
         for _ in 0..500 {

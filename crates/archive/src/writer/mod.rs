@@ -163,6 +163,9 @@ impl Archiver {
         Ok(match phase {
             Phase::Archive => self.due().await?.into_iter().map(Task::Archive).collect(),
             Phase::Tidy => archives(self.untidy().await?, Task::Tidy),
+            Phase::Check | Phase::DropPartitions | Phase::Remove if !self.may_remove().await? => {
+                Vec::new()
+            }
             Phase::Check => archives(self.unchecked().await?, Task::Check),
             Phase::DropPartitions => vec![Task::DropPartitions],
             Phase::Remove => archives(self.removable().await?, Task::Remove),

@@ -3,7 +3,7 @@
 use authority_core::store::{RunQueryDsl, Scope};
 use diesel::{
     QueryableByName,
-    sql_types::{BigInt, Integer, Nullable, Text},
+    sql_types::{BigInt, Bool, Integer, Nullable, Text},
 };
 use tokio::time::Duration;
 
@@ -35,6 +35,11 @@ const REMOVABLE: &str = "
     FROM archives a JOIN tenants t ON t.id = a.tenant_id
     WHERE may_go(a, t) AND is_checked(a) ORDER BY a.month, a.tenant_id";
 
+/// Whether `migrate` was told of an archive, and whether that matters now.
+const RIGHT: &str = "
+    SELECT has_function_privilege('remove_archived(text, text)', 'EXECUTE') AS may_remove,
+           EXISTS (SELECT FROM archives a JOIN tenants t ON t.id = a.tenant_id WHERE may_go(a, t)) AS is_due";
+
 const DROP: &str = "SELECT drop_archived_partitions() AS removed";
 
 const REMOVE: &str = "SELECT remove_archived($1, $2) AS removed";
@@ -50,6 +55,14 @@ const DISCARD: &str = "
         RETURNING tenant_id, month)
     INSERT INTO archive_runs (tenant_id, month, begun_at, lease, leased_until)
     SELECT tenant_id, month, clock_timestamp(), '', '-infinity' FROM discarded";
+
+#[derive(QueryableByName)]
+struct Right {
+    #[diesel(sql_type = Bool)]
+    may_remove: bool,
+    #[diesel(sql_type = Bool)]
+    is_due: bool,
+}
 
 #[derive(QueryableByName)]
 struct Removed {
@@ -70,6 +83,21 @@ fn subject(archive: &Archive) -> Result<Subject, Error> {
 }
 
 impl Archiver {
+    /// Whether the owner lets the service remove rows. Otherwise everything stays, which is said if rows are due.
+    pub(super) async fn may_remove(&self) -> Result<bool, Error> {
+        let read = self.parts.store.read_tx(&Scope::service(), async move |db| {
+            Ok::<_, Error>(diesel::sql_query(RIGHT).get_result::<Right>(db).await?)
+        });
+        let right = read.await?;
+        if right.is_due && !right.may_remove {
+            tracing::warn!(
+                "archived decisions stay in the tables, since the database's owner does not let the service remove \
+                 them: run `agent-authority migrate` with `archive.url` set"
+            );
+        }
+        Ok(right.may_remove)
+    }
+
     /// Archives that may have objects beside them that they do not name.
     pub(super) async fn untidy(&self) -> Result<Vec<Archive>, Error> {
         self.read(UNTIDY).await

@@ -277,7 +277,7 @@ pub struct PersonalDataConfig {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ArchiveConfig {
-    /// A folder, `file:///var/lib/authority/archive`, or a bucket that is compatible with S3, `s3://bucket/prefix`, with credentials, region and endpoint in `AWS_*`. In development `archive` in `data_dir`. Without one nothing is deleted.
+    /// A folder, `file:///var/lib/authority/archive`, or a bucket that is compatible with S3, `s3://bucket/prefix`, with credentials, region and endpoint in `AWS_*`. In development `archive` in `data_dir`. Without one nothing is deleted: `migrate` reads it, too, and lets the login that serves remove what is archived.
     pub url: Option<String>,
 }
 
@@ -310,6 +310,11 @@ impl Config {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => format!("http://{}", self.listen.gateway.unwrap_or(self.listen.main)),
         }
+    }
+
+    /// Whether months of decisions are archived.
+    pub fn has_archive(&self) -> bool {
+        self.archive.url.is_some() || !self.production()
     }
 
     /// Where months of decisions are archived; `None` only in production.

@@ -73,6 +73,16 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Migrated, Error> {
     Ok(Migrated { versions, newer: Some(newer).filter(|newer| !newer.is_empty()) })
 }
 
+/// Whether the service may remove rows of decisions that are archived.
+///
+/// # Errors
+/// `owner` does not own the tables, or the database is unavailable.
+pub async fn allow_removal(owner: &Address, is_allowed: bool) -> Result<(), Error> {
+    let mut db = owner.connect().await?;
+    db.batch_execute(&lock_wait::limit()).await?;
+    persistently(&mut db, &format!("CALL allow_removal({is_allowed})")).await
+}
+
 /// Whether the login may create tables, as only migrations need to.
 pub async fn may_migrate(owner: &Address) -> Result<bool, Error> {
     may_create(&mut owner.connect().await?).await

@@ -30,7 +30,7 @@ pub use address::Address;
 pub use error::Error;
 pub use ids::{new_id, row_id};
 pub use listen::Notification;
-pub use migrate::{Migrated, may_migrate, migrate};
+pub use migrate::{Migrated, allow_removal, may_migrate, migrate};
 pub use pool::{Limits, Pooled, Store};
 pub use prepared::{Prepared, prepared};
 pub use query::{LoadQuery, RunQueryDsl};
