@@ -20,6 +20,7 @@ mod overload;
 mod pretty;
 mod readiness;
 mod serve;
+mod served;
 mod stream_deadline;
 mod streams;
 mod wiring;
@@ -44,14 +45,12 @@ pub use crate::directory::{OPENAPI, contract};
 
 use crate::{
     directory::{Check, Directory},
-    routes::ROUTES,
     transport::Peer,
 };
 use authority_api::{
     idempotency,
     identity::{
-        AuthenticateLayer, Identity, Issuer, JwksClient, JwksSettings, KeySource, Rules,
-        Settings as IdentitySettings,
+        Identity, Issuer, JwksClient, JwksSettings, KeySource, Rules, Settings as IdentitySettings,
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
 };
@@ -72,15 +71,12 @@ use authority_registry::{
 };
 use authority_runtime::recorder::Recorder;
 use authority_webhook::destination::RuleError;
-use deadline::DeadlineLayer;
 use directory::GraphDirectory;
 use document::{GET_OPEN_API, OpenApi};
-use grpc::{GrpcOnlyLayer, UnknownMethodLayer};
 use host::RestHost;
-use measure::MeasureLayer;
-use overload::{Overload, OverloadLayer};
+use overload::Overload;
 use readiness::Schema;
-use stream_deadline::StreamDeadlineLayer;
+use served::Served;
 use streams::StreamsLayer;
 use wiring::Wiring;
 
@@ -104,6 +100,8 @@ pub enum Error {
     Keys(#[from] keys::Error),
     #[error("the identity provider cannot be used: {0}")]
     Identity(String),
+    #[error("the console cannot be set up: {0}")]
+    Console(String),
     #[error("`programme.issuers`: {0}")]
     Issuers(String),
     #[error("`webhooks.allow_cidrs`: {0}")]
@@ -210,7 +208,7 @@ impl App {
             bucket: named::bucket(&config)?,
             nats: Arc::new(Nats::new(named::nats(&config)?)),
             push: named::push(&config)?,
-            config,
+            config: config.clone(),
             store: store.clone(),
             keys: keys.clone(),
             graph: Arc::clone(&graph),
@@ -244,8 +242,17 @@ impl App {
         let open_api = OpenApi::new(&contract(&url));
         let grpc = routed(grpc, ours, supervisor.shutdown(), &open_api).prepare();
         let host = RestHost::new(&identity, open_api.rest, &clock, overload);
-        let router = router(grpc, host, pages);
-        let mut workers = vec![schema.worker(), readiness::grpc_health(health.clone(), directory)];
+        let console = authority_console::Parts {
+            store: store.clone(),
+            keys: keys.clone(),
+            clock: clock.clone(),
+            identity: identity.clone(),
+            provider: provider.clone(),
+            client: client_of,
+        };
+        let (router, console) = Served { grpc, host, pages, console }.router(&config)?;
+        let mut workers: Vec<Worker> = console.into_iter().collect();
+        workers.extend([schema.worker(), readiness::grpc_health(health.clone(), directory)]);
         workers.extend([feeding, programme.worker(), retention, archiver]);
         workers.extend(housekeeping(&store, &clock, &identity));
         workers.extend(numbering.into_iter().chain(deliveries.workers()));
@@ -282,27 +289,6 @@ async fn first_looks(store: &Store, schema: &Schema, recorder: &Recorder) {
 /// The peer's address, as the transport provides it.
 fn client_of(extensions: &http::Extensions) -> Option<IpAddr> {
     extensions.get::<Peer>().map(|peer| peer.client)
-}
-
-/// gRPC, gRPC-Web and REST of the same services, and the pages.
-fn router(grpc: Routes, host: RestHost, pages: Router) -> Router {
-    let authenticated = AuthenticateLayer::new(host.identity.clone(), client_of);
-    let only_grpc = GrpcOnlyLayer(Arc::new(host.clone()));
-    let deadlines = DeadlineLayer::new(host.clone());
-    let overload = OverloadLayer(host.overload.clone());
-    let rest = gateway_rest::router(ROUTES, authenticated.layer(grpc.clone()), host)
-        .layer(UnknownMethodLayer)
-        .layer(pretty::PrettyLayer);
-    // tonic-web wraps only gRPC paths, since it answers 400 to other HTTP/1.1 requests.
-    let web = grpc
-        .into_axum_router()
-        .reset_fallback()
-        .layer(StreamDeadlineLayer)
-        .layer(overload)
-        .layer(tonic_web::GrpcWebLayer::new())
-        .layer(authenticated)
-        .layer(only_grpc);
-    web.merge(pages).fallback_service(rest).layer(deadlines).layer(MeasureLayer::new())
 }
 
 fn routed(

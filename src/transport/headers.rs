@@ -6,8 +6,8 @@ use axum::{
     http::{HeaderName, HeaderValue, Response, header},
 };
 
-/// A page that needs more (a receipt's style) sets its own policy, which is kept.
-const UNLESS_SET: [(HeaderName, HeaderValue); 2] = [
+/// A page that needs more (a receipt's style, a console's form) sets its own policies, which are kept.
+const UNLESS_SET: [(HeaderName, HeaderValue); 3] = [
     (
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(
@@ -15,11 +15,11 @@ const UNLESS_SET: [(HeaderName, HeaderValue); 2] = [
         ),
     ),
     (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
 ];
 
-const ALWAYS: [(HeaderName, HeaderValue); 4] = [
+const ALWAYS: [(HeaderName, HeaderValue); 3] = [
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
     (
         HeaderName::from_static("permissions-policy"),
         HeaderValue::from_static(

@@ -4,6 +4,7 @@
 mod architecture;
 mod archive;
 mod command_line;
+mod console;
 mod contract;
 mod decision;
 mod events;

@@ -284,6 +284,23 @@ diesel::table! {
 }
 
 diesel::table! {
+    console_sessions (digest) {
+        digest -> Bytea,
+        person -> Text,
+        email -> Nullable<Text>,
+        sid -> Nullable<Text>,
+        tenant_id -> Nullable<Text>,
+        shown_tenant_id -> Nullable<Text>,
+        sealed_tokens -> Bytea,
+        opened -> Jsonb,
+        authenticated_at -> Timestamptz,
+        created_at -> Timestamptz,
+        last_used_at -> Timestamptz,
+        expires_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     consultant_links (id) {
         id -> Text,
         tenant_id -> Text,

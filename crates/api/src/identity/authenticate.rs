@@ -53,6 +53,15 @@ impl Identity {
         Arc::clone(&self.0.used)
     }
 
+    pub(super) fn verifier(&self) -> &Verifier {
+        &self.0.verifier
+    }
+
+    /// Whether the rules let `caller` call `rpc_path` on this transport, whatever the request.
+    pub fn permits(&self, rpc_path: &str, via: Via<'_>, caller: &Caller) -> bool {
+        permit(&self.0.rules.of(rpc_path, via), caller, || None).is_ok()
+    }
+
     /// The caller of `rpc_path` (`/package.Service/Method`), if the rules permit the call on this
     /// transport. Waits only if an issuer's keys must be fetched, or for an API key that may have
     /// just been created.

@@ -43,6 +43,24 @@ impl DevProvider {
     /// A token for `holder`, or `None` if it cannot be signed. A tenant's member never gets the
     /// owner's role.
     pub fn issue(&self, holder: &Holder, lifetime: TimeDelta) -> Option<String> {
+        self.issue_with(holder, lifetime, &Value::Null)
+    }
+
+    /// The same with further claims, or others in place of the usual ones: an object, or null for none.
+    pub fn issue_with(
+        &self,
+        holder: &Holder,
+        lifetime: TimeDelta,
+        claims: &Value,
+    ) -> Option<String> {
+        let mut all = self.claims(holder, lifetime)?;
+        if let (Some(all), Some(claims)) = (all.as_object_mut(), claims.as_object()) {
+            all.extend(claims.clone());
+        }
+        self.sign(&all)
+    }
+
+    fn claims(&self, holder: &Holder, lifetime: TimeDelta) -> Option<Value> {
         if matches!(holder, Holder::Member { role, .. } if role == Role::Owner.as_str()) {
             return None;
         }
@@ -55,12 +73,11 @@ impl DevProvider {
         };
         let subject = email.map_or_else(|| SERVICE.to_owned(), |email| format!("dev|{email}"));
         let now = self.clock.now();
-        let claims = json!({
+        Some(json!({
             "iss": ISSUER, "aud": AUDIENCE, "sub": subject, "email": email,
             "iat": now.timestamp(), "nbf": now.timestamp(), "exp": (now + lifetime).timestamp(),
             "public_metadata": metadata,
-        });
-        self.sign(&claims)
+        }))
     }
 
     fn sign(&self, claims: &Value) -> Option<String> {

@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 use chrono::{DateTime, TimeDelta, Utc};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, dangerous, decode, decode_header};
 use parking_lot::RwLock;
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{Error, KeySource, dev_provider};
 use authority_core::{clock::Clock, store::SERVICE};
@@ -114,14 +114,39 @@ impl Verifier {
     }
 
     async fn verify_uncached(&self, token: &str) -> Result<Claims, Error> {
-        let kid = kid(token)?;
-        let issuer = self.issuer_of(token)?;
-        let key = issuer.keys.key(&kid).await?;
-        let claims = verified(token, issuer, &key)?;
+        let (issuer, key) = self.key_of(token, &ACCESS_TYPES).await?;
+        let claims: Claims = verified(token, issuer, &issuer.audiences, &key)?;
         if !claims.are_storable() {
             return Err(Error::Token("a claim is empty, too long or has control characters"));
         }
         Ok(claims)
+    }
+
+    /// The claims of a token that is for `audience` and of one of these types, such as an ID token. It is not
+    /// an access token, so it is neither cached nor counted as a credential.
+    pub(super) async fn verify_for<T: Timed>(
+        &self,
+        token: &str,
+        audience: &str,
+        types: &[&str],
+    ) -> Result<T, Error> {
+        let (issuer, key) = self.key_of(token, types).await?;
+        let claims: T = verified(token, issuer, &[audience.to_owned()], &key)?;
+        let now = self.clock.now().timestamp();
+        if claims.expires() + LEEWAY <= now {
+            return Err(Error::Token("it has expired"));
+        }
+        if claims.issued() > now + LEEWAY {
+            return Err(Error::Token("it is not valid yet"));
+        }
+        Ok(claims)
+    }
+
+    /// The token's issuer, and the key of its header.
+    async fn key_of(&self, token: &str, types: &[&str]) -> Result<(&Issuer, DecodingKey), Error> {
+        let kid = kid(token, types)?;
+        let issuer = self.issuer_of(token)?;
+        Ok((issuer, issuer.keys.key(&kid).await?))
     }
 
     /// The issuer whose keys to try. It is read before the signature is verified, so it is used for
@@ -158,16 +183,25 @@ impl Verifier {
     }
 }
 
+/// Claims that say when their token was issued and when it ends, in seconds since 1970.
+pub(super) trait Timed: DeserializeOwned {
+    fn issued(&self) -> i64;
+    fn expires(&self) -> i64;
+}
+
+/// `typ` of access tokens (RFC 9068, and providers from before it).
+const ACCESS_TYPES: [&str; 3] = ["JWT", "at+jwt", "application/at+jwt"];
+
 /// The header's kid, after the header was checked.
-fn kid(token: &str) -> Result<String, Error> {
+fn kid(token: &str, types: &[&str]) -> Result<String, Error> {
     let header = decode_header(token)
         .map_err(|_| Error::Token("it is not a JWT that this service reads"))?;
     if header.alg != Algorithm::RS256 {
         return Err(Error::Token("it is not signed with RS256"));
     }
     let typ = header.typ.as_deref().unwrap_or("JWT");
-    if !["JWT", "at+jwt", "application/at+jwt"].iter().any(|ours| ours.eq_ignore_ascii_case(typ)) {
-        return Err(Error::Token("its `typ` is not that of an access token"));
+    if !types.iter().any(|ours| ours.eq_ignore_ascii_case(typ)) {
+        return Err(Error::Token("its `typ` is not that of a token for this"));
     }
     // No extension is supported, so none may be critical (RFC 7515, 4.1.11).
     if header.crit.is_some() || header.enc.is_some() || header.zip.is_some() {
@@ -179,15 +213,20 @@ fn kid(token: &str) -> Result<String, Error> {
 }
 
 /// Verifies signature, issuer and audience; [`within_time`] checks the times by our clock.
-fn verified(token: &str, issuer: &Issuer, key: &DecodingKey) -> Result<Claims, Error> {
+fn verified<T: DeserializeOwned>(
+    token: &str,
+    issuer: &Issuer,
+    audiences: &[String],
+    key: &DecodingKey,
+) -> Result<T, Error> {
     use jsonwebtoken::errors::ErrorKind;
     let mut wanted = Validation::new(Algorithm::RS256);
-    wanted.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+    wanted.set_required_spec_claims(&["exp", "iss", "aud"]);
     wanted.set_issuer(&[&issuer.issuer]);
-    wanted.set_audience(&issuer.audiences);
+    wanted.set_audience(audiences);
     wanted.validate_exp = false;
     wanted.validate_nbf = false;
-    let verified = decode::<Claims>(token, key, &wanted).map_err(|error| {
+    let verified = decode::<T>(token, key, &wanted).map_err(|error| {
         Error::Token(match error.kind() {
             ErrorKind::InvalidSignature => "its signature is wrong",
             ErrorKind::InvalidAudience => "it is meant for another audience",

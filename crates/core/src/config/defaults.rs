@@ -3,9 +3,9 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use super::{
-    ArchiveConfig, Config, Cors, Database, Decide, DnsConfig, Durability, Environment, Identity,
-    Keys, Limits, Listen, Logs, NatsConfig, PersonalDataConfig, ProgrammeConfig, PushConfig,
-    Traces, Webhooks,
+    ArchiveConfig, Config, ConsoleConfig, Cors, Database, Decide, DnsConfig, Durability,
+    Environment, Identity, Keys, Limits, Listen, Logs, NatsConfig, PersonalDataConfig,
+    ProgrammeConfig, PushConfig, Traces, Webhooks,
 };
 
 impl Default for Config {
@@ -17,6 +17,7 @@ impl Default for Config {
             listen: Listen::default(),
             database: Database::default(),
             identity: Identity::default(),
+            console: ConsoleConfig::default(),
             keys: Keys::default(),
             decide: Decide::default(),
             cors: Cors::default(),

@@ -33,6 +33,7 @@ pub struct Config {
     pub listen: Listen,
     pub database: Database,
     pub identity: Identity,
+    pub console: ConsoleConfig,
     pub keys: Keys,
     pub decide: Decide,
     pub cors: Cors,
@@ -110,9 +111,21 @@ pub struct Identity {
     pub audience: Option<String>,
     /// Default: the issuer's `/.well-known/jwks.json`.
     pub jwks_url: Option<String>,
-    /// The built-in provider that signs tokens for anyone at the console; by default on in development
+    /// The built-in provider that signs tokens for anyone at this machine; by default on in development
     /// without an issuer.
     pub dev_provider: Option<bool>,
+}
+
+/// The console for people, at `/console`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConsoleConfig {
+    /// Default: on where `console.client_id` is set, and where the development provider runs.
+    pub enabled: Option<bool>,
+    /// The console's client at the identity provider of `identity.issuer`. Its redirect URI is `listen.public_url` and `/console/sign-in/callback`.
+    pub client_id: Option<String>,
+    /// The client's secret. Production needs it.
+    pub client_secret: Option<Secret>,
 }
 
 /// The key-encryption ring that encrypts private keys; one of the two.
@@ -302,6 +315,12 @@ impl Config {
     /// Whether the built-in identity provider runs.
     pub fn dev_provider(&self) -> bool {
         self.identity.dev_provider.unwrap_or(!self.production() && self.identity.issuer.is_none())
+    }
+
+    /// Whether the console is served.
+    pub fn console(&self) -> bool {
+        let usual = self.console.client_id.is_some() || self.dev_provider();
+        self.console.enabled.unwrap_or(usual)
     }
 
     /// The base of links in responses, without a trailing slash.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{Config, Error, NatsConfig, PushConfig};
+use super::{Config, Error, NatsConfig, PushConfig, Secret};
 
 impl Config {
     /// Reports every reason why this configuration must not run.
@@ -70,6 +70,36 @@ impl Config {
         }
         faults.extend(self.unfit_push());
         faults.extend(self.unfit_nats());
+        faults.extend(self.unfit_console());
+        faults
+    }
+
+    fn unfit_console(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if !self.console() {
+            return faults;
+        }
+        let filled = |text: Option<&str>| text.is_some_and(|text| !text.is_empty());
+        let client_id = filled(self.console.client_id.as_deref());
+        if !self.dev_provider() && !(client_id && filled(self.identity.issuer.as_deref())) {
+            faults.push(
+                "the console needs `identity.issuer` and `console.client_id`, its client there, or \
+                 `console.enabled = false`"
+                    .to_owned(),
+            );
+        }
+        if self.production() {
+            if !filled(self.console.client_secret.as_ref().map(Secret::reveal)) {
+                faults.push("production needs `console.client_secret` for the console".to_owned());
+            }
+            if !self.https() {
+                faults.push(
+                    "the console needs a `listen.public_url` that begins with https://: its cookie is sent over \
+                     https alone"
+                        .to_owned(),
+                );
+            }
+        }
         faults
     }
 
@@ -203,7 +233,7 @@ fn is_contact(subject: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Environment, Secret};
+    use crate::config::Environment;
 
     #[test]
     fn production_reports_everything_missing_at_once() {
@@ -287,6 +317,30 @@ mod tests {
         config.nats.url = None;
         config.nats.credentials = Some("nats.creds".into());
         assert!(told(&config).contains("`nats.credentials` needs `nats.url`"));
+    }
+
+    #[test]
+    fn the_console_needs_a_client_and_in_production_its_secret_over_https() {
+        let told = |config: &Config| {
+            config.validate().err().map(|fault| fault.to_string()).unwrap_or_default()
+        };
+        let mut config = Config::default();
+        assert!(config.console() && told(&config).is_empty());
+        config.identity.issuer = Some("https://id.example.org".to_owned());
+        assert!(!config.console());
+        config.console.enabled = Some(true);
+        assert!(told(&config).contains("`console.client_id`"));
+        config.console.enabled = None;
+        config.console.client_id = Some("console".to_owned());
+        assert!(config.console() && told(&config).is_empty());
+        config.environment = Environment::Production;
+        assert!(told(&config).contains("`console.client_secret`"));
+        assert!(told(&config).contains("begins with https://"));
+        config.console.client_secret = Some(Secret::new("hush"));
+        config.listen.public_url = Some("https://authority.example.org".to_owned());
+        assert!(!told(&config).contains("console"), "{}", told(&config));
+        config.console.enabled = Some(false);
+        assert!(!config.console());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 use serde_json::{Value, json};
 
 use super::{
-    Error, NewKey, PublicKey, SigningKey, Status, endpoint,
+    Error, NewKey, PublicKey, SigningKey, Status, console_session, endpoint,
     held::Held,
     inventory,
     purpose::{PROGRAMME, Purpose, TOKENS},
@@ -252,14 +252,16 @@ impl Keys {
         Ok(steps)
     }
 
-    /// Rewraps every stored secret of this module, webhook endpoints and push subscriptions under the ring's current key;
+    /// Rewraps every stored secret of this module, of webhook endpoints, push subscriptions and console sessions
+    /// under the ring's current key;
     /// returns their number. Older ring keys may be removed once no other secrets are wrapped under them.
     pub async fn rewrap(&self) -> Result<usize, Error> {
         let ring = Arc::clone(&self.0.ring);
         self.store()?
             .write_tx(&Scope::service(), async move |db| {
                 let own = inventory::rewrap(db, &ring).await? + endpoint::rewrap(db, &ring).await?;
-                Ok(own + push_subscription::rewrap(db, &ring).await?)
+                let pushed = push_subscription::rewrap(db, &ring).await?;
+                Ok(own + pushed + console_session::rewrap(db, &ring).await?)
             })
             .await
     }

@@ -2,6 +2,7 @@
 //!
 //! Private keys are stored under envelope encryption and decrypted in memory (`custody.rs`).
 
+mod console_session;
 mod custody;
 mod endpoint;
 mod error;

@@ -113,6 +113,9 @@ const OWNERS: &[(Rule, Surfaces)] = &[
     (Under("/openapi"), Surfaces::GATEWAY),
     (Under("/docs"), Surfaces::GATEWAY),
     (Path("/openapi.json"), Surfaces::GATEWAY),
+    // Of people: its pages call what the address serves.
+    (Under("/console"), Surfaces::ADMIN.and(Surfaces::APP)),
+    (Under("/dev-idp"), Surfaces::ADMIN.and(Surfaces::APP)),
     (Under("/receipts"), Surfaces::GATEWAY),
     (Under("/widgets"), Surfaces::GATEWAY.and(Surfaces::SITE)),
     (Under("/schemas"), Surfaces::GATEWAY),
@@ -134,6 +137,8 @@ mod tests {
             ("/api/v1/runtime/evaluate", Surfaces::APP),
             ("/v1/decisions:batchEvaluate", Surfaces::GATEWAY),
             ("/v1beta", Surfaces::ADMIN),
+            ("/console/approvals", Surfaces::ADMIN.and(Surfaces::APP)),
+            ("/consoles", Surfaces::ADMIN),
             ("/authority.registry.v1.TenantService/CreateTenant", Surfaces::ADMIN),
             ("/authority.runtime.v1.RuntimeService/Evaluate", Surfaces::APP),
             ("/authority.runtime.v1.RuntimeService/Authorize", Surfaces::GATEWAY),

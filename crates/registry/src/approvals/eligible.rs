@@ -4,13 +4,15 @@
 use authority_model::{
     proto::approval::{Approval, ApprovalAct},
     schema::{approvals, decisions},
+    state::ApprovalState,
 };
 use chrono::{DateTime, Utc};
 
-use super::{super::prelude::*, judge};
+use super::{super::prelude::*, Approvals, judge};
 use authority_core::{
     graph::{Graph, Person, Persons, ProposedAction, TenantHandle, actor},
     spending,
+    store::row_id,
 };
 use authority_decision::{Draft, facts::Signature, verdict::AuthorityUsed};
 use authority_evidence::sealed;
@@ -132,6 +134,31 @@ impl Eligibility {
             text.push_str(role);
         }
         Error::NotEligible(text)
+    }
+}
+
+impl Approvals {
+    /// Why the caller could not act on a pending request now; `None` if they could, or it is not pending.
+    pub(super) async fn not_eligible(
+        &self,
+        caller: &Caller,
+        approval: &Approval,
+    ) -> Result<Option<String>, Error> {
+        if approval.known_state() != Some(ApprovalState::Pending) {
+            return Ok(None);
+        }
+        let (graph, own, by) = (self.graph.clone(), approval.clone(), caller.clone());
+        let now = self.registry.clock.now();
+        let read = self.registry.store.read_tx(&caller.scope(), async move |db| {
+            let eligibility = Eligibility::of(db, &graph, &own, now).await?;
+            let handle = graph.tenant(&row_id(&own.tenant_id)?)?;
+            eligibility.may_act(handle.as_ref(), &by, &own.acts)
+        });
+        match read.await {
+            Ok(_) => Ok(None),
+            Err(Error::NotEligible(rule)) => Ok(Some(rule)),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -119,6 +119,7 @@ impl ApprovalService for Approvals {
             (approval.would_be, approval.reality) = (Some(would_be), reality);
             reality::fill(&self.registry, &caller, std::slice::from_mut(approval)).await?;
         }
+        approval.not_eligible = self.not_eligible(&caller, approval).await?;
         Ok(found)
     }
 

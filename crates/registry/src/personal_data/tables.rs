@@ -131,6 +131,11 @@ pub(super) const STATEMENTS: &[Statement] = &[
               AND (person_code($1, person) IS NOT NULL OR person_code($1, email) IS NOT NULL)",
     },
     Statement {
+        kind: "console_sessions",
+        sql: "DELETE FROM console_sessions WHERE person_in_scope($1, tenant_id)
+              AND (person_code($1, person) IS NOT NULL OR person_code($1, email) IS NOT NULL)",
+    },
+    Statement {
         kind: "read_notifications",
         sql: "DELETE FROM notification_reads
             WHERE person_in_scope($1, tenant_id) AND person_code($1, person) IS NOT NULL",

@@ -1,0 +1,183 @@
+//! The second step of an answer: it says once more what is answered, and its form sends it.
+
+use askama::Template;
+use authority_crypto::random;
+use authority_model::proto::approval::{
+    Approval, ApproveApprovalRequest, DeclineApprovalRequest, WithdrawApprovalRequest,
+};
+use axum::{extract::Path, response::Response};
+use http::StatusCode;
+use tonic::Status;
+
+use super::{
+    changed::{Shown, differs, refused},
+    is_opened, read,
+    summary::Summary,
+};
+use crate::{
+    form::Posted,
+    frame::{Frame, Section},
+    page::{page, see},
+    query::Pairs,
+    rpc,
+    view::View,
+};
+
+/// What a person answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Approve,
+    Decline,
+    Withdraw,
+}
+
+impl Verb {
+    fn parse(word: &str) -> Result<Self, Status> {
+        match word {
+            "approve" => Ok(Self::Approve),
+            "decline" => Ok(Self::Decline),
+            "withdraw" => Ok(Self::Withdraw),
+            _ => Err(Status::not_found("there is no such page")),
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Decline => "decline",
+            Self::Withdraw => "withdraw",
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Approve => "Approve",
+            Self::Decline => "Decline",
+            Self::Withdraw => "Withdraw",
+        }
+    }
+
+    fn needs_reason(self) -> bool {
+        self != Self::Approve
+    }
+}
+
+#[derive(Template)]
+#[template(path = "confirm.html")]
+struct Confirm {
+    frame: Frame,
+    verb: Verb,
+    summary: Summary,
+    /// Ids of what of reality is reviewed by approving.
+    reviewed: Vec<String>,
+    /// Sent twice, the form acts once.
+    key: String,
+    expires: String,
+    /// Why the form was not taken.
+    problem: Option<&'static str>,
+    /// What was typed.
+    text: String,
+}
+
+pub(super) async fn confirm(view: View, Path((id, verb)): Path<(String, String)>) -> Response {
+    view.answer(confirmation(&view, &id, &verb).await)
+}
+
+async fn confirmation(view: &View, id: &str, verb: &str) -> Result<Response, Status> {
+    let verb = Verb::parse(verb)?;
+    let approval = read(view, id).await?;
+    // Nobody answers what was not shown to them.
+    if verb != Verb::Withdraw && !is_opened(view, &approval) {
+        return Ok(see(&format!("/console/approvals/{}", approval.id)));
+    }
+    form(view, verb, &approval, StatusCode::OK, None, String::new())
+}
+
+fn form(
+    view: &View,
+    verb: Verb,
+    approval: &Approval,
+    status: StatusCode,
+    problem: Option<&'static str>,
+    text: String,
+) -> Result<Response, Status> {
+    let summary = Summary::of(approval, view.now);
+    let reviewed = approval.reality.iter().filter(|found| found.effect == "require_human_review");
+    let confirm = Confirm {
+        frame: view.frame(format!("{} {}", verb.label(), summary.line()), Section::Approvals),
+        verb,
+        reviewed: reviewed.map(|found| found.id.clone()).collect(),
+        key: key()?,
+        expires: summary.expires.as_ref().map(|at| at.exact.clone()).unwrap_or_default(),
+        summary,
+        problem,
+        text,
+    };
+    Ok(page(status, &confirm))
+}
+
+/// A new idempotency key.
+pub(super) fn key() -> Result<String, Status> {
+    let bytes = random::<16>().map_err(|_| Status::unavailable("no randomness"))?;
+    Ok(hex::encode(bytes))
+}
+
+pub(super) async fn act(
+    Path((id, verb)): Path<(String, String)>,
+    Posted { view, form }: Posted,
+) -> Response {
+    view.answer(acted(&view, &id, &verb, &form).await)
+}
+
+async fn acted(view: &View, id: &str, verb: &str, form: &Pairs) -> Result<Response, Status> {
+    let verb = Verb::parse(verb)?;
+    let shown = Shown::of(form);
+    let approval = read(view, id).await?;
+    let text = form.text("text").trim().to_owned();
+    if verb.needs_reason() && text.is_empty() {
+        let problem = Some("Say why, for the record and for whoever asked.");
+        return self::form(view, verb, &approval, StatusCode::BAD_REQUEST, problem, text);
+    }
+    // The API compares state and digest when it acts; here is what only this page showed.
+    let expires = Summary::of(&approval, view.now).expires.map(|at| at.exact).unwrap_or_default();
+    if verb != Verb::Withdraw {
+        let opened = view.session.opened.get(id) == Some(&shown.request_digest);
+        if !opened || expires != shown.expires || approval.request_digest != shown.request_digest {
+            return Ok(differs(view, &approval, &shown, None));
+        }
+    }
+    let reviewed = form.all("reviewed").map(str::to_owned).collect();
+    let sent = send(view, verb, id, text, &shown.request_digest, reviewed, form.text("key")).await;
+    match sent {
+        Ok(_) => Ok(see(&format!("/console/approvals/{id}?did={}", verb.word()))),
+        Err(status) => Ok(refused(view, id, &shown, status).await),
+    }
+}
+
+async fn send(
+    view: &View,
+    verb: Verb,
+    id: &str,
+    text: String,
+    digest: &str,
+    reviewed: Vec<String>,
+    key: &str,
+) -> Result<Approval, Status> {
+    let (id, key) = (id.to_owned(), (!key.is_empty()).then_some(key));
+    let request_digest = Some(digest.to_owned());
+    match verb {
+        Verb::Approve => {
+            let comment = (!text.is_empty()).then_some(text);
+            let request = ApproveApprovalRequest { id, comment, request_digest, reviewed };
+            view.calls.call_once(rpc::APPROVE_APPROVAL, &request, key).await
+        }
+        Verb::Decline => {
+            let request = DeclineApprovalRequest { id, reason: text, request_digest };
+            view.calls.call_once(rpc::DECLINE_APPROVAL, &request, key).await
+        }
+        Verb::Withdraw => {
+            let request = WithdrawApprovalRequest { id, reason: text };
+            view.calls.call_once(rpc::WITHDRAW_APPROVAL, &request, key).await
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Held actions, and what people answer.
+//!
+//! What is shown is what is signed: a form has the digest of the request that its page showed, an act is refused for
+//! any other, and nobody acts on a request that their session has not opened.
+
+mod act;
+mod authority;
+mod changed;
+mod inbox;
+mod one;
+mod several;
+mod summary;
+
+use authority_model::proto::approval::{Approval, GetApprovalRequest};
+use axum::{Router, routing::get};
+use tonic::Status;
+
+use crate::{Console, rpc, view::View};
+
+pub(crate) fn router() -> Router<Console> {
+    Router::new()
+        .route("/console/approvals", get(inbox::list))
+        .route("/console/approvals/several", get(several::confirm).post(several::act))
+        .route("/console/approvals/{id}", get(one::show))
+        .route("/console/approvals/{id}/{verb}", get(act::confirm).post(act::act))
+}
+
+async fn read(view: &View, id: &str) -> Result<Approval, Status> {
+    view.calls.call(rpc::GET_APPROVAL, &GetApprovalRequest { id: id.to_owned() }).await
+}
+
+/// Whether the session has opened exactly this request.
+fn is_opened(view: &View, approval: &Approval) -> bool {
+    let shown = view.session.opened.get(&approval.id);
+    approval.request.is_some() && shown.is_some_and(|digest| *digest == approval.request_digest)
+}

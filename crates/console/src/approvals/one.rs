@@ -1,0 +1,236 @@
+//! One request: what would be done, by whom, on what authority, and what can be answered.
+
+use askama::Template;
+use authority_model::{
+    proto::{
+        approval::{Approval, ApprovalPolicy, ApprovalReality},
+        runtime::{ListDecisionsRequest, ListDecisionsResponse},
+    },
+    state::ApprovalState,
+};
+use axum::{
+    extract::{Path, RawQuery},
+    response::Response,
+};
+use http::StatusCode;
+use tonic::Status;
+
+use super::{
+    authority::{self, Authority},
+    read,
+    summary::{Summary, decision, is_erased, reason},
+};
+use crate::{
+    frame::{Frame, Section},
+    page::page,
+    query::Pairs,
+    rpc,
+    show::{Argument, Moment, arguments, short},
+    text,
+    view::View,
+};
+
+/// Decisions of the agent on the same action that are shown.
+const HISTORY: i32 = 8;
+
+struct Act {
+    name: String,
+    role: String,
+    verb: &'static str,
+    own_interest: bool,
+    comment: Option<String>,
+    at: Option<Moment>,
+}
+
+struct Earlier {
+    id: String,
+    label: &'static str,
+    at: Option<Moment>,
+    reason: Option<String>,
+}
+
+struct Finding {
+    name: String,
+    drift: String,
+    since: Option<Moment>,
+    /// Whether an approval can meet it.
+    is_review: bool,
+    anchors: Vec<String>,
+}
+
+struct WouldBe {
+    word: &'static str,
+    reason: String,
+    code: String,
+}
+
+struct Past {
+    id: String,
+    word: &'static str,
+    reason_code: String,
+    at: Option<Moment>,
+}
+
+#[derive(Template)]
+#[template(path = "approval.html")]
+struct ApprovalPage {
+    frame: Frame,
+    summary: Summary,
+    agent_name: Option<String>,
+    /// What the person just did.
+    done: Option<&'static str>,
+    arguments: Vec<Argument>,
+    is_erased: bool,
+    /// The text that is signed.
+    exact: String,
+    policies: Vec<ApprovalPolicy>,
+    findings: Vec<Finding>,
+    authority: Option<Authority>,
+    would_be: Option<WouldBe>,
+    acts: Vec<Act>,
+    asked_by: Vec<String>,
+    earlier: Vec<Earlier>,
+    /// `None` if the role may not read decisions.
+    history: Option<Vec<Past>>,
+    decision_id: String,
+    used_by: Option<String>,
+    /// Why this person cannot act, or `None`.
+    barrier: Option<String>,
+    nobody_eligible: bool,
+    may_withdraw: bool,
+}
+
+pub(super) async fn show(
+    view: View,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+    view.answer(shown(&view, &id, query.text("did")).await)
+}
+
+async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
+    let approval = read(view, id).await?;
+    if approval.request.is_some() {
+        view.note_opened(&approval.id, &approval.request_digest).await;
+    }
+    let summary = Summary::of(&approval, view.now);
+    let names = authority::names(view, vec![approval.subject.clone()]);
+    let (authority, history, mut names) =
+        tokio::join!(authority::of(view, &approval), history(view, &approval), names);
+    let question = approval.request.as_ref().map(|request| &request.0);
+    let shown = ApprovalPage {
+        frame: view.frame(summary.line(), Section::Approvals),
+        agent_name: names.remove(&approval.subject),
+        done: text::done(did, &approval.state).filter(|_| has_acted(view, &approval)),
+        arguments: question.map(arguments).unwrap_or_default(),
+        is_erased: is_erased(&approval),
+        exact: question
+            .and_then(|q| serde_json_canonicalizer::to_string(q).ok())
+            .unwrap_or_default(),
+        findings: approval.reality.iter().map(|found| finding(view, found)).collect(),
+        would_be: would_be(&approval),
+        acts: acts(view, &approval),
+        asked_by: approval.requested_by.iter().map(asker).collect(),
+        earlier: earlier(view, &approval),
+        barrier: barrier(view, &approval),
+        nobody_eligible: approval.eligible.as_deref() == Some("none"),
+        may_withdraw: summary.state.word == ApprovalState::Approved.to_string()
+            && view.may(rpc::WITHDRAW_APPROVAL),
+        authority,
+        history,
+        policies: approval.policies,
+        decision_id: approval.decision_id,
+        used_by: approval.used_by,
+        summary,
+    };
+    Ok(page(StatusCode::OK, &shown))
+}
+
+fn has_acted(view: &View, approval: &Approval) -> bool {
+    let person = view.caller.identity();
+    approval.acts.iter().any(|act| act.by == person)
+}
+
+/// Why this person cannot act, before they try.
+fn barrier(view: &View, approval: &Approval) -> Option<String> {
+    if view.may(rpc::APPROVE_APPROVAL) {
+        return approval.not_eligible.clone();
+    }
+    Some("your role reads requests and does not decide them".to_owned())
+}
+
+fn acts(view: &View, approval: &Approval) -> Vec<Act> {
+    let acts = approval.acts.iter().map(|act| Act {
+        name: act.name.clone(),
+        role: act.role.clone(),
+        verb: match act.verdict.as_str() {
+            "approve" => "approved",
+            "decline" => "declined",
+            "withdraw" => "withdrew it",
+            _ => "acted",
+        },
+        own_interest: act.self_,
+        comment: act.comment.clone(),
+        at: Moment::of_time(act.at, view.now),
+    });
+    acts.collect()
+}
+
+fn earlier(view: &View, approval: &Approval) -> Vec<Earlier> {
+    let earlier = approval.earlier.iter().map(|earlier| Earlier {
+        id: earlier.id.clone(),
+        label: text::state(&earlier.state),
+        at: Moment::of_time(earlier.at, view.now),
+        reason: earlier.reason.clone(),
+    });
+    earlier.collect()
+}
+
+fn finding(view: &View, found: &ApprovalReality) -> Finding {
+    Finding {
+        name: found.name.clone().unwrap_or_else(|| short(&found.id).to_owned()),
+        drift: found.drift_type.replace('_', " "),
+        since: Moment::of_time(found.since, view.now),
+        is_review: found.effect == "require_human_review",
+        anchors: found.anchors.iter().map(|anchor| anchor.name.clone()).collect(),
+    }
+}
+
+fn would_be(approval: &Approval) -> Option<WouldBe> {
+    let would_be = approval.would_be.as_ref()?;
+    Some(WouldBe {
+        word: decision(would_be.decision),
+        reason: reason(&would_be.reason_code),
+        code: would_be.reason_code.clone(),
+    })
+}
+
+fn asker(asker: &authority_model::proto::approval::Asker) -> String {
+    let kind = if asker.kind == "api_key" { "API key" } else { "person" };
+    let name = asker.id.split_once('|').map_or(asker.id.as_str(), |(_, subject)| subject);
+    format!("{kind} {name}")
+}
+
+/// What was decided on the same agent and action, the newest first.
+async fn history(view: &View, approval: &Approval) -> Option<Vec<Past>> {
+    if !view.may(rpc::LIST_DECISIONS) {
+        return None;
+    }
+    let request = ListDecisionsRequest {
+        tenant_id: Some(approval.tenant_id.clone()),
+        subject: Some(approval.subject.clone()),
+        action: Some(approval.action.clone()),
+        limit: Some(HISTORY),
+        ..ListDecisionsRequest::default()
+    };
+    let listed: ListDecisionsResponse =
+        view.calls.call(rpc::LIST_DECISIONS, &request).await.ok()?;
+    let past = listed.decisions.into_iter().map(|past| Past {
+        word: decision(past.decision),
+        reason_code: past.reason_code,
+        at: Moment::of_time(past.evaluated_at, view.now),
+        id: past.decision_id,
+    });
+    Some(past.collect())
+}

@@ -1,0 +1,116 @@
+//! What a request is about, in a sentence's parts.
+
+use authority_decision::Reason;
+use authority_model::{proto::approval::Approval, wire::Time};
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use crate::{
+    show::{Amount, Moment, short},
+    text,
+};
+
+/// A request, as lists and confirmations show it.
+pub(super) struct Summary {
+    pub(super) id: String,
+    pub(super) agent: String,
+    pub(super) action: String,
+    pub(super) amount: Option<Amount>,
+    pub(super) purpose: Option<String>,
+    pub(super) resource: Option<String>,
+    pub(super) reason_code: String,
+    pub(super) reason: String,
+    pub(super) asked: Option<Moment>,
+    pub(super) expires: Option<Moment>,
+    pub(super) state: State,
+    /// `1 of 2 approvals`.
+    pub(super) progress: String,
+    /// Roles that must be among those who approve.
+    pub(super) roles: String,
+    pub(super) request_digest: String,
+}
+
+/// The state of a request, for people.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct State {
+    /// As the API has it; also the colour.
+    pub(super) word: String,
+    pub(super) label: &'static str,
+    pub(super) is_pending: bool,
+}
+
+impl State {
+    /// A request whose time is over is expired, also before that is written.
+    pub(super) fn of(approval: &Approval, now: DateTime<Utc>) -> Self {
+        let ended = approval.expires_at.and_then(Time::moment).is_none_or(|end| end <= now);
+        let word = match approval.state.as_str() {
+            "pending" | "approved" if ended => "expired",
+            word => word,
+        };
+        Self { word: word.to_owned(), label: text::state(word), is_pending: word == "pending" }
+    }
+}
+
+impl Summary {
+    pub(super) fn of(approval: &Approval, now: DateTime<Utc>) -> Self {
+        let question = approval.request.as_ref().map(|request| &request.0);
+        let member = |name: &str| {
+            let text = question?.get(name)?.as_str()?;
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        let context = question.and_then(|question| question.get("context")?.as_object());
+        Self {
+            id: approval.id.clone(),
+            agent: short(&approval.subject).to_owned(),
+            action: approval.action.clone(),
+            amount: context.and_then(Amount::of),
+            purpose: member("purpose"),
+            resource: member("resource_id"),
+            reason_code: approval.reason_code.clone(),
+            reason: reason(&approval.reason_code),
+            asked: Moment::of_time(approval.created_at, now),
+            expires: Moment::of_time(approval.expires_at, now),
+            state: State::of(approval, now),
+            progress: progress(approval),
+            roles: approval.roles.join(", "),
+            request_digest: approval.request_digest.clone(),
+        }
+    }
+
+    /// In one line, for a page's title.
+    pub(super) fn line(&self) -> String {
+        match &self.amount {
+            Some(amount) => format!("{}: {}, {amount}", self.agent, self.action),
+            None => format!("{}: {}", self.agent, self.action),
+        }
+    }
+}
+
+fn progress(approval: &Approval) -> String {
+    let noun = if approval.needed == 1 { "approval" } else { "approvals" };
+    format!("{} of {} {noun}", approval.given, approval.needed)
+}
+
+/// The sentence of a reason code; a tenant's own code has none.
+pub(super) fn reason(code: &str) -> String {
+    let sentence = Reason::from_word(code).map_or("", Reason::sentence);
+    let mut letters = sentence.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    first + letters.as_str()
+}
+
+/// A decision's word for people.
+pub(super) fn decision(word: i32) -> &'static str {
+    use authority_model::proto::runtime::Decision;
+    match Decision::try_from(word) {
+        Ok(Decision::Allow | Decision::AllowWithConstraints) => "allowed",
+        Ok(Decision::RequireApproval) => "held",
+        Ok(Decision::Deny) => "denied",
+        _ => "unknown",
+    }
+}
+
+/// Whether a value of the question is absent from it: nothing was asked, or it was erased.
+pub(super) fn is_erased(approval: &Approval) -> bool {
+    approval.request.as_ref().is_none_or(|request| request.0.values().all(Value::is_null))
+}

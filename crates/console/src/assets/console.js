@@ -1,0 +1,135 @@
+// Comforts only: without this script every page says and does the same.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  root.classList.add("js");
+  const offset = Date.parse(root.dataset.now) - Date.now();
+  const now = () => Date.now() + offset;
+  const live = document.getElementById("live");
+  let spoken = 0;
+  // At most one message in five seconds.
+  const say = (text) => {
+    if (!live || Date.now() - spoken < 5000) return;
+    spoken = Date.now();
+    live.textContent = text;
+  };
+
+  // Time left, by the server's clock, rounded down.
+  const left = (ms) => {
+    const s = Math.floor(ms / 1000), m = Math.floor(s / 60), h = Math.floor(m / 60), d = Math.floor(h / 24);
+    if (d > 1) return `${d} days`;
+    if (d === 1) return `1 day ${h % 24} h`;
+    if (h > 0) return m % 60 > 0 ? `${h} h ${m % 60} min` : `${h} h`;
+    if (m >= 5) return `${m} min`;
+    return m > 0 ? `${m} min ${s % 60} s` : `${s} s`;
+  };
+  const count = () => {
+    for (const time of document.querySelectorAll("time.left")) {
+      const rest = Date.parse(time.dataset.until) - now();
+      const text = rest > 0 ? `ends in ${left(rest)}` : "time is over";
+      if (time.textContent !== text) time.textContent = text;
+      time.classList.toggle("soon", rest < 5 * 60000);
+    }
+    for (const acts of document.querySelectorAll("[data-expires]")) {
+      if (!acts.dataset.expires || acts.dataset.over || Date.parse(acts.dataset.expires) > now()) continue;
+      acts.dataset.over = "yes";
+      for (const button of acts.querySelectorAll("button, .button:not(.quiet)")) {
+        button.setAttribute("aria-disabled", "true");
+        if (button.tagName === "BUTTON") button.disabled = true;
+        else button.removeAttribute("href");
+      }
+      const note = document.createElement("p");
+      note.className = "note warn";
+      note.textContent = "The time for this request is over: it can no longer be decided.";
+      acts.after(note);
+      say(note.textContent);
+    }
+  };
+  count();
+  setInterval(count, 1000);
+
+  // A form that acts is sent once.
+  for (const form of document.querySelectorAll("form[data-once]")) {
+    form.addEventListener("submit", (event) => {
+      if (form.dataset.sent) return event.preventDefault();
+      form.dataset.sent = "yes";
+    });
+  }
+  addEventListener("pageshow", () => {
+    for (const form of document.querySelectorAll("form[data-once]")) delete form.dataset.sent;
+  });
+
+  // The session's end is told two minutes before, and can be put off.
+  let ends = Date.parse(root.dataset.sessionEnds);
+  const ending = () => {
+    const rest = ends - now();
+    const shown = document.querySelector(".ending");
+    if (!ends || rest > 120000) return shown && shown.remove();
+    if (rest <= 0 && shown) {
+      shown.textContent = "Your session has ended. What you typed stays here; sign in in another tab, then send it.";
+      ends = 0;
+      return;
+    }
+    if (shown) return;
+    const note = document.createElement("div");
+    note.className = "note warn ending";
+    note.setAttribute("role", "status");
+    const button = document.createElement("button");
+    button.textContent = "Stay signed in";
+    button.addEventListener("click", async () => {
+      const answer = await fetch("/console/session", { credentials: "same-origin", redirect: "manual" });
+      if (answer.ok) ends = Date.parse(await answer.text());
+      ending();
+    });
+    note.append("Your session ends in two minutes. ", button);
+    document.body.append(note);
+  };
+  setInterval(ending, 5000);
+
+  // The list of what waits looks again by itself, unless somebody is choosing in it.
+  const inbox = document.getElementById("inbox");
+  const busy = () => document.hidden || inbox.querySelector(":checked") || inbox.contains(document.activeElement);
+  const look = async () => {
+    if (busy()) return;
+    try {
+      const answer = await fetch(location.href, {
+        credentials: "same-origin", redirect: "manual", headers: { "x-console-live": "1" },
+      });
+      if (!answer.ok || busy()) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = page.getElementById("inbox"), counted = page.getElementById("count");
+      if (!fresh || fresh.innerHTML === inbox.innerHTML) return;
+      inbox.replaceChildren(...fresh.childNodes);
+      const shown = document.getElementById("count");
+      if (shown.textContent !== counted.textContent) say(counted.textContent);
+      shown.textContent = counted.textContent;
+      count();
+    } catch {
+      // The next look tells.
+    }
+  };
+  if (inbox) setInterval(look, 15000);
+
+  // Keys: on the list j, k and Enter; on a request a and d, which open the second step. They can be turned off.
+  const off = () => localStorage.getItem("console-keys") === "off";
+  const keys = document.querySelector("[data-keys-switch]");
+  const label = () => { if (keys) keys.textContent = off() ? "Turn keys on" : "Turn keys off"; };
+  if (keys) {
+    label();
+    keys.addEventListener("click", () => {
+      localStorage.setItem("console-keys", off() ? "on" : "off");
+      label();
+    });
+  }
+  addEventListener("keydown", (event) => {
+    if (off() || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, select, textarea, [contenteditable]")) return;
+    const opener = document.querySelector(`[data-key="${CSS.escape(event.key)}"][href]`);
+    if (opener) return opener.click();
+    if (!inbox || (event.key !== "j" && event.key !== "k")) return;
+    const links = [...inbox.querySelectorAll(".what")];
+    const at = links.indexOf(document.activeElement);
+    const next = links[Math.min(links.length - 1, Math.max(0, at + (event.key === "j" ? 1 : -1)))];
+    if (next) next.focus();
+  });
+})();

@@ -1,0 +1,111 @@
+//! Calls of the service's own operations, in this process and with a person's own credential.
+//!
+//! A page has no other way to read or change anything: credential, role, tenant, limits and the log of acts are
+//! those of the API, since it is the API that is called. The address that the browser used also decides here
+//! which surfaces there are.
+
+use axum::{Router, body::Body};
+use bytes::{BufMut, Bytes, BytesMut};
+use http::{Extensions, HeaderMap, HeaderValue, Request, Version, header};
+use http_body_util::{BodyExt, Limited};
+use prost::Message;
+use tonic::{Code, Status};
+use tower::ServiceExt;
+
+/// The largest answer that is read, in bytes: a page of approvals has at most 2 MiB of contexts.
+const LARGEST: usize = 16 << 20;
+/// A gRPC frame: whether it is compressed, and the length of its message.
+const FRAME_HEAD: usize = 5;
+
+/// The service's own router, and one person's credential.
+#[derive(Clone)]
+pub(crate) struct Calls {
+    api: Router,
+    token: HeaderValue,
+    /// Those of the page's request: the client's address, the surfaces, the id of the request.
+    extensions: Extensions,
+}
+
+impl Calls {
+    /// # Errors
+    /// The token is no header's value.
+    pub(crate) fn new(api: Router, token: &str, extensions: Extensions) -> Result<Self, Status> {
+        let value = HeaderValue::from_str(&format!("Bearer {token}"));
+        let mut token = value.map_err(|_| Status::unauthenticated("the token is not text"))?;
+        token.set_sensitive(true);
+        Ok(Self { api, token, extensions })
+    }
+
+    /// Calls `rpc`, `/package.Service/Method`.
+    ///
+    /// # Errors
+    /// As the operation answers.
+    pub(crate) async fn call<Q: Message, R: Message + Default>(
+        &self,
+        rpc: &'static str,
+        request: &Q,
+    ) -> Result<R, Status> {
+        self.call_once(rpc, request, None).await
+    }
+
+    /// The same with an idempotency key: what is sent twice is done once.
+    ///
+    /// # Errors
+    /// As the operation answers.
+    pub(crate) async fn call_once<Q: Message, R: Message + Default>(
+        &self,
+        rpc: &'static str,
+        request: &Q,
+        idempotency_key: Option<&str>,
+    ) -> Result<R, Status> {
+        let mut call = Request::post(rpc)
+            .version(Version::HTTP_2)
+            .header(header::CONTENT_TYPE, "application/grpc")
+            .header(header::TE, "trailers")
+            .header(header::AUTHORIZATION, self.token.clone());
+        if let Some(key) = idempotency_key {
+            call = call.header("idempotency-key", key);
+        }
+        let mut call = call
+            .body(Body::from(framed(request)))
+            .map_err(|_| Status::invalid_argument("a header's value is not text"))?;
+        *call.extensions_mut() = self.extensions.clone();
+        let Ok(answer) = self.api.clone().oneshot(call).await;
+        let (head, body) = answer.into_parts();
+        // A status without a message is in the head.
+        succeeded(&head.headers)?;
+        let body = Limited::new(body, LARGEST).collect().await;
+        let body = body.map_err(|_| Status::internal("the answer is too large, or was cut off"))?;
+        if let Some(trailers) = body.trailers() {
+            succeeded(trailers)?;
+        }
+        message(body.to_bytes())
+    }
+}
+
+fn succeeded(headers: &HeaderMap) -> Result<(), Status> {
+    match Status::from_header_map(headers) {
+        Some(status) if status.code() != Code::Ok => Err(status),
+        _ => Ok(()),
+    }
+}
+
+fn framed(request: &impl Message) -> Bytes {
+    let length = request.encoded_len();
+    let mut frame = BytesMut::with_capacity(FRAME_HEAD + length);
+    frame.put_u8(0);
+    frame.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
+    frame.put_slice(&request.encode_to_vec());
+    frame.freeze()
+}
+
+fn message<R: Message + Default>(frame: Bytes) -> Result<R, Status> {
+    let unreadable = || Status::internal("the answer is not one gRPC message");
+    let Some([0, length @ ..]) = frame.first_chunk::<FRAME_HEAD>() else {
+        return Err(unreadable());
+    };
+    let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| unreadable())?;
+    let body =
+        frame.get(FRAME_HEAD..).filter(|body| body.len() == length).ok_or_else(unreadable)?;
+    R::decode(body).map_err(|_| unreadable())
+}

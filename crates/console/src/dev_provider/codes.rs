@@ -1,0 +1,48 @@
+//! Codes that were given and not yet taken: each for a minute, for who has its verifier, once.
+
+use std::collections::HashMap;
+
+use authority_api::identity::dev_provider::Holder;
+use authority_core::clock::Clock;
+use authority_crypto::{equal, random, sha256};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use chrono::{DateTime, TimeDelta, Utc};
+use parking_lot::Mutex;
+
+const LASTS: TimeDelta = TimeDelta::minutes(1);
+
+/// What a code is for.
+pub(super) struct Grant {
+    pub(super) holder: Holder,
+    pub(super) nonce: String,
+    /// Of PKCE, by S256.
+    pub(super) challenge: String,
+}
+
+pub(super) struct Codes {
+    clock: Clock,
+    given: Mutex<HashMap<String, (Grant, DateTime<Utc>)>>,
+}
+
+impl Codes {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self { clock, given: Mutex::default() }
+    }
+
+    pub(super) fn give(&self, grant: Grant) -> Option<String> {
+        let code = hex::encode(random::<16>().ok()?);
+        let now = self.clock.now();
+        let mut given = self.given.lock();
+        given.retain(|_, (_, at)| now - *at < LASTS);
+        given.insert(code.clone(), (grant, now));
+        Some(code)
+    }
+
+    /// What a code is for, and when it was given, in seconds since 1970.
+    pub(super) fn take(&self, code: &str, verifier: &str) -> Option<(Grant, i64)> {
+        let (grant, at) = self.given.lock().remove(code)?;
+        let challenge = URL_SAFE_NO_PAD.encode(sha256(verifier.as_bytes()));
+        let is_theirs = equal(challenge.as_bytes(), grant.challenge.as_bytes());
+        (is_theirs && self.clock.now() - at < LASTS).then(|| (grant, at.timestamp()))
+    }
+}

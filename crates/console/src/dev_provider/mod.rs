@@ -1,0 +1,202 @@
+//! The development identity provider's pages: anybody at this machine may be anyone. Only development has them.
+
+mod codes;
+
+use askama::Template;
+use authority_api::identity::dev_provider::{DevProvider, Holder, ISSUER};
+use authority_core::clock::Clock;
+use authority_crypto::random;
+use axum::{
+    Router,
+    body::Bytes,
+    extract::{RawQuery, State},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use crate::{
+    assets::VERSION,
+    notice::Notice,
+    page::{page, see},
+    query::{Pairs, encoded},
+};
+use codes::{Codes, Grant};
+
+/// The console's client.
+pub(crate) const CLIENT_ID: &str = "authority-console";
+/// The demonstration's tenant.
+const DEMO: &str = "svc:tenant:acme";
+
+/// Somebody of the demonstration.
+struct Person {
+    name: &'static str,
+    email: &'static str,
+    /// Empty for the installation's owner.
+    role: &'static str,
+    about: &'static str,
+}
+
+/// Those of the demonstration's records have the addresses that it gives them.
+const PEOPLE: [Person; 6] = [
+    Person {
+        name: "First approver",
+        email: "approver@acme.example",
+        role: "approver",
+        about: "decides what is held",
+    },
+    Person {
+        name: "Legal approver",
+        email: "legal@acme.example",
+        role: "legal",
+        about: "decides where two people and one for legal are needed",
+    },
+    Person {
+        name: "Head of finance",
+        email: "owner@acme.example",
+        role: "approver",
+        about: "owns the agents, so may not decide for them",
+    },
+    Person {
+        name: "Administrator",
+        email: "admin@acme.example",
+        role: "admin",
+        about: "manages the tenant",
+    },
+    Person {
+        name: "Auditor",
+        email: "auditor@acme.example",
+        role: "auditor",
+        about: "reads everything of the tenant",
+    },
+    Person {
+        name: "Operator",
+        email: "operator@localhost",
+        role: "",
+        about: "owns the installation and sees every tenant",
+    },
+];
+
+#[derive(Clone)]
+pub(crate) struct DevPages(Arc<Inner>);
+
+struct Inner {
+    provider: DevProvider,
+    codes: Codes,
+    /// The only address that a code is sent to.
+    redirect_uri: String,
+}
+
+impl DevPages {
+    pub(crate) fn new(provider: DevProvider, clock: Clock, public_url: &str) -> Self {
+        let redirect_uri = format!("{public_url}/console/sign-in/callback");
+        Self(Arc::new(Inner { provider, codes: Codes::new(clock), redirect_uri }))
+    }
+
+    pub(crate) fn router(self) -> Router {
+        Router::new()
+            .route("/dev-idp/authorize", get(choose).post(chosen))
+            .route("/dev-idp/token", post(token))
+            .with_state(self)
+    }
+
+    /// Why a request for a code is refused.
+    fn problem(&self, asked: &Pairs) -> Option<&'static str> {
+        [
+            ("response_type", "code"),
+            ("client_id", CLIENT_ID),
+            ("redirect_uri", self.0.redirect_uri.as_str()),
+            ("code_challenge_method", "S256"),
+        ]
+        .into_iter()
+        .find_map(|(name, wanted)| (asked.text(name) != wanted).then_some(name))
+        .or_else(|| {
+            ["state", "nonce", "code_challenge"].into_iter().find(|n| asked.one(n).is_none())
+        })
+    }
+}
+
+#[derive(Template)]
+#[template(path = "dev_idp.html")]
+struct Choice {
+    people: &'static [Person],
+    tenant: &'static str,
+    /// The request for a code, as it came.
+    asked: String,
+    version: &'static str,
+}
+
+async fn choose(State(pages): State<DevPages>, RawQuery(query): RawQuery) -> Response {
+    let asked = query.unwrap_or_default();
+    if let Some(member) = pages.problem(&Pairs::read(asked.as_bytes())) {
+        return refused(member);
+    }
+    page(StatusCode::OK, &Choice { people: &PEOPLE, tenant: DEMO, asked, version: &VERSION })
+}
+
+async fn chosen(State(pages): State<DevPages>, body: Bytes) -> Response {
+    let form = Pairs::read(&body);
+    let asked = Pairs::read(form.text("asked").as_bytes());
+    if let Some(member) = pages.problem(&asked) {
+        return refused(member);
+    }
+    let email = form.text("email").to_owned();
+    let holder = match form.text("role") {
+        "" | "owner" => Holder::Owner { email },
+        role => Holder::Member {
+            tenant_id: form.one("tenant_id").unwrap_or(DEMO).to_owned(),
+            role: role.to_owned(),
+            email,
+        },
+    };
+    let grant = Grant {
+        holder,
+        nonce: asked.text("nonce").to_owned(),
+        challenge: asked.text("code_challenge").to_owned(),
+    };
+    let Some(code) = pages.0.codes.give(grant) else { return refused("code") };
+    let to = &pages.0.redirect_uri;
+    let state = encoded(asked.text("state"));
+    see(&format!("{to}?code={code}&state={state}&iss={}", encoded(ISSUER)))
+}
+
+fn refused(member: &str) -> Response {
+    let text = format!("The request for a code is wrong at `{member}`. Open the console again.");
+    Notice::new(StatusCode::BAD_REQUEST, "No sign-in", text).response()
+}
+
+/// `POST /dev-idp/token`: tokens for a code, once.
+async fn token(State(pages): State<DevPages>, body: Bytes) -> Response {
+    let form = Pairs::read(&body);
+    let fits = form.text("grant_type") == "authorization_code"
+        && form.text("client_id") == CLIENT_ID
+        && form.text("redirect_uri") == pages.0.redirect_uri;
+    let grant = pages.0.codes.take(form.text("code"), form.text("code_verifier"));
+    let taken = grant.filter(|_| fits);
+    match taken.and_then(|(grant, at)| tokens(&pages.0.provider, &grant, at)) {
+        Some(tokens) => document(StatusCode::OK, &tokens),
+        None => document(StatusCode::BAD_REQUEST, &json!({"error": "invalid_grant"})),
+    }
+}
+
+fn document(status: StatusCode, document: &Value) -> Response {
+    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    (status, kind, document.to_string()).into_response()
+}
+
+fn tokens(provider: &DevProvider, grant: &Grant, auth_time: i64) -> Option<Value> {
+    let lifetime = crate::session::LONGEST;
+    let sid = hex::encode(random::<8>().ok()?);
+    let access = json!({"auth_time": auth_time, "sid": sid});
+    let id = json!({
+        "aud": CLIENT_ID, "azp": CLIENT_ID, "nonce": grant.nonce, "auth_time": auth_time, "sid": sid,
+    });
+    Some(json!({
+        "access_token": provider.issue_with(&grant.holder, lifetime, &access)?,
+        "id_token": provider.issue_with(&grant.holder, lifetime, &id)?,
+        "token_type": "Bearer",
+        "expires_in": lifetime.num_seconds(),
+    }))
+}

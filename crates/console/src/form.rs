@@ -1,0 +1,91 @@
+//! A form that a person sent: from a page of this console, in their session. Anything else is a 403, and nothing
+//! is done.
+
+use axum::{
+    body::Body,
+    extract::{FromRequest, FromRequestParts},
+    response::Response,
+};
+use http::{HeaderMap, Request, StatusCode, header};
+use http_body_util::{BodyExt, Limited};
+
+use crate::{Console, notice::Notice, query::Pairs, view::View};
+use authority_crypto::equal;
+
+/// The largest form, in bytes: a comment of 4000 characters, encoded, and twenty requests.
+const LARGEST: usize = 64 * 1024;
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// A form, and who sent it.
+pub(crate) struct Posted {
+    pub(crate) view: View,
+    pub(crate) form: Pairs,
+}
+
+impl FromRequest<Console> for Posted {
+    type Rejection = Response;
+
+    async fn from_request(request: Request<Body>, console: &Console) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        if !is_own(&parts.headers, console.origin()) {
+            return Err(Notice::foreign_form().response());
+        }
+        // An ended session is told as such, and not sent through a sign-in: what was typed is still in the browser.
+        let view = match View::from_request_parts(&mut parts, console).await {
+            Ok(view) => view,
+            Err(answer) if answer.status().is_server_error() => return Err(answer),
+            Err(_) => return Err(Notice::ended_session().response()),
+        };
+        let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let body = Limited::new(body, LARGEST).collect().await;
+        let (Some(true), Ok(body)) = (kind.map(|kind| kind.starts_with(FORM)), body) else {
+            return Err(Notice::unreadable_form(StatusCode::BAD_REQUEST).response());
+        };
+        let form = Pairs::read(&body.to_bytes());
+        let token = form.text("csrf");
+        if !equal(token.as_bytes(), view.csrf().as_bytes()) {
+            return Err(Notice::foreign_form().response());
+        }
+        Ok(Self { view, form })
+    }
+}
+
+/// Whether a browser says that a page of this origin sent it. Every one of today does, over https and on the
+/// loopback.
+fn is_own(headers: &HeaderMap, origin: &str) -> bool {
+    let once = |name: &str| {
+        let mut values = headers.get_all(name).iter();
+        values.next().filter(|_| values.next().is_none()).and_then(|value| value.to_str().ok())
+    };
+    once("origin") == Some(origin) && once("sec-fetch-site") == Some("same-origin")
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_form_is_from_this_origin_by_both_headers() {
+        const OWN: &str = "https://authority.example.org";
+        for (origin, site, own) in [
+            (Some(OWN), Some("same-origin"), true),
+            (None, Some("same-origin"), false),
+            (Some("null"), Some("same-origin"), false),
+            (Some("https://evil.example"), Some("same-origin"), false),
+            (Some("https://authority.example.org.evil.example"), Some("same-origin"), false),
+            (Some(OWN), Some("same-site"), false),
+            (Some(OWN), Some("cross-site"), false),
+            (Some(OWN), None, false),
+        ] {
+            let mut headers = HeaderMap::new();
+            for (name, value) in [("origin", origin), ("sec-fetch-site", site)] {
+                if let Some(value) = value {
+                    headers.insert(name, HeaderValue::from_static(value));
+                }
+            }
+            assert_eq!(is_own(&headers, OWN), own, "{origin:?} {site:?}");
+        }
+    }
+}

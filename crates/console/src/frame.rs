@@ -1,0 +1,79 @@
+//! What every page of a session has around its content.
+
+use authority_api::identity::{Caller, CallerKind};
+use authority_ids::TenantId;
+
+use crate::{assets::VERSION, rpc, show::short, view::View};
+
+/// Whether a page is one of a section's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    Approvals,
+    Tenant,
+    None,
+}
+
+/// A link of the header.
+pub(crate) struct Link {
+    pub(crate) path: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) current: bool,
+}
+
+/// The header and the footer of a page.
+pub(crate) struct Frame {
+    pub(crate) title: String,
+    pub(crate) links: Vec<Link>,
+    /// Who is signed in, as the history names them.
+    pub(crate) person: String,
+    pub(crate) role: String,
+    /// The tenant that is shown; `None` if it is all of them.
+    pub(crate) tenant: Option<String>,
+    /// Whether they may look at other tenants.
+    pub(crate) chooses_tenant: bool,
+    pub(crate) csrf: String,
+    /// The server's time, by which a script counts down.
+    pub(crate) now: String,
+    /// When the session ends if nothing is done.
+    pub(crate) session_ends: String,
+    pub(crate) version: &'static str,
+}
+
+/// The sections, and the operation that each needs.
+const SECTIONS: [(Section, &str, &str, &str); 1] =
+    [(Section::Approvals, "/console/approvals", "Approvals", rpc::LIST_APPROVALS)];
+
+impl View {
+    pub(crate) fn frame(&self, title: impl Into<String>, section: Section) -> Frame {
+        Frame::new(self, title.into(), section)
+    }
+}
+
+impl Frame {
+    fn new(view: &View, title: String, section: Section) -> Self {
+        let links = SECTIONS.iter().filter(|(.., needed)| view.may(needed));
+        let links = links.map(|(of, path, label, _)| Link { path, label, current: *of == section });
+        let (role, is_owner) = match &view.caller.kind {
+            CallerKind::Owner { .. } => ("owner of the installation".to_owned(), true),
+            CallerKind::Member { role, .. } => (role.to_string(), false),
+            CallerKind::Key { .. } | CallerKind::Anonymous => (String::new(), false),
+        };
+        Self {
+            title,
+            links: links.collect(),
+            person: view.caller.actor.clone(),
+            role,
+            tenant: tenant(&view.caller, view.shown_tenant()),
+            chooses_tenant: is_owner && view.may(rpc::LIST_TENANTS),
+            csrf: view.csrf().to_owned(),
+            now: view.now_text(),
+            session_ends: view.session_ends(),
+            version: &VERSION,
+        }
+    }
+}
+
+fn tenant(caller: &Caller, shown: Option<&str>) -> Option<String> {
+    let id = caller.tenant().map(TenantId::as_str).or(shown)?;
+    Some(short(id).to_owned())
+}

@@ -1,0 +1,164 @@
+//! The console: pages for the people who answer for agents, at `/console`.
+//!
+//! Written on the server, complete without a script. A page reads and changes everything by the service's own
+//! operations, with the person's own token (`calls.rs`), so that nothing is visible or possible here that the API
+//! refuses. The browser has a cookie; tokens stay here (`session/`). Every form is checked for where it comes from
+//! (`form.rs`), and every value is shown so that nothing in it is hidden (`escape.rs`).
+
+mod approvals;
+mod assets;
+mod calls;
+mod dev_provider;
+mod escape;
+mod form;
+mod frame;
+mod notice;
+mod page;
+mod problem;
+mod query;
+mod rpc;
+mod session;
+mod show;
+mod sign_in;
+mod tenant;
+mod text;
+mod view;
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use authority_api::identity::{
+    Identity,
+    dev_provider::{DevProvider, ISSUER},
+};
+use authority_core::{clock::Clock, config::Config, keys::Keys, store::Store, worker::Worker};
+use axum::{Router, response::Redirect, routing::get};
+use http::{Extensions, Uri};
+use tokio::sync::Mutex;
+
+use dev_provider::{CLIENT_ID, DevPages};
+use session::{Cookies, Sessions};
+use sign_in::provider::{Client, Provider};
+
+/// What the console needs.
+pub struct Parts {
+    pub store: Store,
+    pub keys: Keys,
+    pub clock: Clock,
+    pub identity: Identity,
+    /// The development provider, if it runs.
+    pub provider: Option<DevProvider>,
+    /// Reads a request's client address, which the transport put into the extensions.
+    pub client: fn(&Extensions) -> Option<IpAddr>,
+}
+
+/// The console. Cheap to clone.
+#[derive(Clone)]
+pub struct Console(Arc<Inner>);
+
+struct Inner {
+    /// The service's own router.
+    api: Router,
+    identity: Identity,
+    sessions: Sessions,
+    clock: Clock,
+    provider: Provider,
+    cookies: Cookies,
+    /// Without a trailing `/`.
+    public_url: String,
+    /// The `Origin` of its own pages.
+    origin: String,
+    client: fn(&Extensions) -> Option<IpAddr>,
+    /// Held while tokens are refreshed: some providers take a refresh token once.
+    refreshing: Mutex<()>,
+}
+
+/// The interval at which sessions that have ended are deleted.
+const SWEPT: Duration = Duration::from_secs(300);
+
+/// The console's pages over `api`, the service's own router, and what deletes its old sessions; `None` if the
+/// settings turn it off.
+///
+/// # Errors
+/// The identity provider's client cannot be set up.
+pub fn build(
+    parts: Parts,
+    config: &Config,
+    api: Router,
+) -> Result<Option<(Router, Worker)>, String> {
+    if !config.console() {
+        return Ok(None);
+    }
+    let Parts { store, keys, clock, identity, provider, client } = parts;
+    let public_url = config.public_url();
+    let dev_pages =
+        provider.map(|provider| DevPages::new(provider, clock.clone(), &public_url).router());
+    let settings = &config.console;
+    let provider = match (&config.identity.issuer, &settings.client_id, &dev_pages) {
+        (Some(issuer), Some(client_id), _) => {
+            let client = Client {
+                client_id: client_id.clone(),
+                client_secret: settings.client_secret.clone(),
+            };
+            Provider::remote(issuer.clone(), client, clock.clone())?
+        }
+        (_, _, Some(pages)) => {
+            Provider::development(ISSUER, CLIENT_ID, &public_url, pages.clone(), clock.clone())
+        }
+        _ => return Ok(None),
+    };
+    let sessions = Sessions { store, keys };
+    let console = Console(Arc::new(Inner {
+        api,
+        identity,
+        sessions: sessions.clone(),
+        clock: clock.clone(),
+        provider,
+        cookies: Cookies { https: config.https() },
+        origin: origin(&public_url),
+        public_url,
+        client,
+        refreshing: Mutex::default(),
+    }));
+    let sweeper = Worker::periodic("console_sessions", SWEPT, move || {
+        let (sessions, now) = (sessions.clone(), clock.now());
+        async move { sessions.sweep(now).await }
+    });
+    Ok(Some((console.router().merge(dev_pages.unwrap_or_default()), sweeper)))
+}
+
+impl Console {
+    fn router(self) -> Router {
+        let pages = Router::new()
+            .route("/console", get(async || Redirect::to("/console/approvals")))
+            .merge(assets::router())
+            .merge(sign_in::router())
+            .merge(tenant::router())
+            .merge(approvals::router());
+        pages.with_state(self)
+    }
+}
+
+/// The origin of a URL, as browsers write it: without the scheme's own port.
+fn origin(url: &str) -> String {
+    let Ok(uri) = url.parse::<Uri>() else { return String::new() };
+    let (scheme, host) = (uri.scheme_str().unwrap_or_default(), uri.host().unwrap_or_default());
+    let usual = if scheme == "https" { 443 } else { 80 };
+    let port = uri.port_u16().filter(|port| *port != usual);
+    let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{scheme}://{host}{port}").to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_origin_is_as_browsers_write_it() {
+        for (url, origin) in [
+            ("https://Authority.example.org", "https://authority.example.org"),
+            ("https://authority.example.org:443/base", "https://authority.example.org"),
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+            ("http://[::1]:80", "http://[::1]"),
+        ] {
+            assert_eq!(super::origin(url), origin);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What is said to who is not signed in, with where to go on.
+
+use askama::Template;
+use axum::response::Response;
+use http::StatusCode;
+
+use crate::{assets::VERSION, page::page, query::encoded};
+
+/// A page for who is not signed in.
+#[derive(Template)]
+#[template(path = "notice.html")]
+pub(crate) struct Notice {
+    status: StatusCode,
+    title: &'static str,
+    message: String,
+    /// Where to go on, and the words for it.
+    link: Option<(String, &'static str)>,
+    /// An address that the browser goes to by itself.
+    onward: Option<String>,
+    version: &'static str,
+}
+
+impl Notice {
+    pub(crate) fn new(status: StatusCode, title: &'static str, message: impl Into<String>) -> Self {
+        let link = Some(("/console".to_owned(), "Sign in"));
+        Self { status, title, message: message.into(), link, onward: None, version: &VERSION }
+    }
+
+    /// With a sign-in that leads to `path`.
+    pub(crate) fn again(mut self, path: &str) -> Self {
+        self.link = Some((format!("/console/sign-in?to={}", encoded(path)), "Sign in again"));
+        self
+    }
+
+    pub(crate) fn onward(mut self, url: String) -> Self {
+        self.onward = Some(url);
+        self
+    }
+
+    pub(crate) fn foreign_form() -> Self {
+        let text = "The form did not come from a page of your present session, so nothing was changed. Open the \
+                    page again and send it from there.";
+        Self {
+            link: Some(("/console".to_owned(), "Open the console")),
+            ..Self::new(StatusCode::FORBIDDEN, "Nothing was changed", text)
+        }
+    }
+
+    pub(crate) fn ended_session() -> Self {
+        let text = "Your session has ended, so nothing was changed. Sign in and do it again; what you typed is \
+                    still on the page before this one.";
+        Self::new(StatusCode::FORBIDDEN, "Your session has ended", text)
+    }
+
+    pub(crate) fn unreadable_form(status: StatusCode) -> Self {
+        let text = "The form could not be read, or is larger than 64 KiB, so nothing was changed.";
+        Self {
+            link: Some(("/console".to_owned(), "Open the console")),
+            ..Self::new(status, "Nothing was changed", text)
+        }
+    }
+
+    pub(crate) fn response(self) -> Response {
+        page(self.status, &self)
+    }
+}

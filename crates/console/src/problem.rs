@@ -1,0 +1,77 @@
+//! What did not work, in words, with what to do about it.
+
+use askama::Template;
+use authority_api::error::ErrorCode;
+use axum::response::Response;
+use http::StatusCode;
+use tonic::Status;
+use tonic_types::StatusExt;
+
+use crate::{
+    frame::{Frame, Section},
+    page::page,
+    view::View,
+};
+
+/// A refusal of the API, as a page shows it.
+pub(crate) struct Problem {
+    pub(crate) status: StatusCode,
+    /// The error's code, which a person can look up.
+    pub(crate) code: String,
+    pub(crate) title: &'static str,
+    pub(crate) message: String,
+    /// What is wrong with which member.
+    pub(crate) members: Vec<(String, String)>,
+}
+
+impl Problem {
+    pub(crate) fn of(status: &Status) -> Self {
+        let details = status.get_error_details();
+        let reason = details.error_info().map(|info| info.reason.clone()).unwrap_or_default();
+        let known = ErrorCode::ALL.iter().find(|code| code.word() == reason).copied();
+        let code = known.unwrap_or_else(|| ErrorCode::of(status.code()));
+        let violations = details.bad_request().map(|bad| bad.field_violations.as_slice());
+        let members = violations.unwrap_or_default().iter();
+        Self {
+            status: code.http(),
+            code: code.word().to_owned(),
+            title: title(code.http()),
+            message: status.message().to_owned(),
+            members: members.map(|v| (v.field.clone(), v.description.clone())).collect(),
+        }
+    }
+
+    fn response(self, frame: Frame) -> Response {
+        let status = self.status;
+        page(status, &ProblemPage { frame, problem: self })
+    }
+}
+
+fn title(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::BAD_REQUEST => "That cannot be done as it stands",
+        StatusCode::FORBIDDEN => "You may not do this",
+        StatusCode::NOT_FOUND => "There is nothing here",
+        StatusCode::CONFLICT | StatusCode::PRECONDITION_FAILED => "This has changed",
+        StatusCode::TOO_MANY_REQUESTS => "Too many requests",
+        _ => "This does not work at the moment",
+    }
+}
+
+impl View {
+    /// The page, or the one that says why there is none.
+    pub(crate) fn answer(&self, answered: Result<Response, Status>) -> Response {
+        answered.unwrap_or_else(|status| {
+            let problem = Problem::of(&status);
+            let frame = self.frame(problem.title, Section::None);
+            problem.response(frame)
+        })
+    }
+}
+
+#[derive(Template)]
+#[template(path = "problem.html")]
+struct ProblemPage {
+    frame: Frame,
+    problem: Problem,
+}

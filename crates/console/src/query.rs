@@ -1,0 +1,31 @@
+//! The parameters of a page's address, and the members of a form.
+
+/// Names and values, in the order in which they came.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pairs(Vec<(String, String)>);
+
+impl Pairs {
+    pub(crate) fn read(text: &[u8]) -> Self {
+        Self(form_urlencoded::parse(text).into_owned().collect())
+    }
+
+    /// The value of a name that is given once; empty and absent are the same.
+    pub(crate) fn one(&self, name: &str) -> Option<&str> {
+        let mut found = self.all(name);
+        found.next().filter(|value| !value.is_empty() && found.next().is_none())
+    }
+
+    /// The same, and the empty text for none.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.one(name).unwrap_or_default()
+    }
+
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A text as a part of an address.
+pub(crate) fn encoded(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}

@@ -1,0 +1,268 @@
+//! Sessions in the database: by the digest of their cookie, with their tokens sealed.
+
+use std::collections::HashMap;
+
+use authority_core::{
+    keys::{self, Keys},
+    store::{self, RunQueryDsl, Scope, Store},
+};
+use authority_model::schema::console_sessions::{self, dsl};
+use chrono::{DateTime, TimeDelta, Utc};
+use diesel::{
+    prelude::*,
+    sql_types::{Binary, Jsonb, Text},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// A session that nobody uses ends.
+pub(crate) const IDLE: TimeDelta = TimeDelta::minutes(30);
+/// Every session ends.
+pub(crate) const LONGEST: TimeDelta = TimeDelta::hours(8);
+/// A session's use is noted this often.
+const NOTED: TimeDelta = TimeDelta::minutes(1);
+/// The most approvals that a session is known to have opened.
+const MOST_OPENED: i32 = 200;
+
+/// The tokens of a session.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Tokens {
+    /// The credential at the API.
+    pub(crate) api: String,
+    pub(crate) refresh: Option<String>,
+    /// For the provider, when the person signs out.
+    pub(crate) id: String,
+}
+
+/// A session as stored.
+#[derive(Clone)]
+pub(crate) struct Stored {
+    pub(crate) digest: [u8; 32],
+    pub(crate) person: String,
+    pub(crate) tokens: Tokens,
+    /// The digest of the request of each approval that was opened, by its id.
+    pub(crate) opened: HashMap<String, String>,
+    pub(crate) shown_tenant_id: Option<String>,
+    pub(crate) last_used_at: DateTime<Utc>,
+    pub(crate) expires_at: DateTime<Utc>,
+}
+
+/// A session that begins.
+pub(crate) struct NewSession {
+    pub(crate) person: String,
+    pub(crate) email: Option<String>,
+    pub(crate) sid: Option<String>,
+    pub(crate) tenant_id: Option<String>,
+    pub(crate) tokens: Tokens,
+    pub(crate) authenticated_at: DateTime<Utc>,
+}
+
+/// Why a session cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Keys(#[from] keys::Error),
+    #[error("a session's tokens cannot be read")]
+    Tokens(#[from] serde_json::Error),
+}
+
+/// The sessions of all nodes.
+#[derive(Clone)]
+pub(crate) struct Sessions {
+    pub(crate) store: Store,
+    pub(crate) keys: Keys,
+}
+
+/// Whose sessions a provider ends.
+pub(crate) enum Ended<'a> {
+    Sid(&'a str, &'a str),
+    Person(&'a str),
+}
+
+type Row = (String, Vec<u8>, Value, Option<String>, DateTime<Utc>, DateTime<Utc>);
+
+impl Sessions {
+    /// Stores a session under the digest of its cookie, in place of the one that the browser had.
+    pub(crate) async fn begin(
+        &self,
+        digest: [u8; 32],
+        before: Option<[u8; 32]>,
+        session: NewSession,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        let sealed = self.seal(&digest, &session.tokens)?;
+        let written = self.store.write_tx(&Scope::service(), async move |db| {
+            if let Some(before) = before {
+                diesel::delete(dsl::console_sessions.find(before.to_vec())).execute(db).await?;
+            }
+            diesel::insert_into(dsl::console_sessions)
+                .values((
+                    dsl::digest.eq(digest.to_vec()),
+                    dsl::person.eq(session.person),
+                    dsl::email.eq(session.email),
+                    dsl::sid.eq(session.sid),
+                    dsl::tenant_id.eq(session.tenant_id),
+                    dsl::sealed_tokens.eq(sealed),
+                    dsl::authenticated_at.eq(session.authenticated_at),
+                    dsl::created_at.eq(now),
+                    dsl::last_used_at.eq(now),
+                    dsl::expires_at.eq(now + LONGEST),
+                ))
+                .execute(db)
+                .await?;
+            Ok::<_, store::Error>(())
+        });
+        Ok(written.await?)
+    }
+
+    /// The session of a cookie, if it has not ended.
+    pub(crate) async fn find(
+        &self,
+        digest: [u8; 32],
+        now: DateTime<Utc>,
+    ) -> Result<Option<Stored>, Error> {
+        let read = self.store.read_tx(&Scope::service(), async move |db| {
+            let row: Option<Row> = console_sessions::table
+                .find(digest.to_vec())
+                .filter(dsl::expires_at.gt(now).and(dsl::last_used_at.gt(now - IDLE)))
+                .select((
+                    dsl::person,
+                    dsl::sealed_tokens,
+                    dsl::opened,
+                    dsl::shown_tenant_id,
+                    dsl::last_used_at,
+                    dsl::expires_at,
+                ))
+                .first(db)
+                .await
+                .optional()?;
+            Ok::<_, store::Error>(row)
+        });
+        let Some(row) = read.await? else { return Ok(None) };
+        let (person, sealed, opened, shown_tenant_id, last_used_at, expires_at) = row;
+        let tokens = serde_json::from_slice(&self.keys.open_console_session(&digest, &sealed)?)?;
+        let opened = serde_json::from_value(opened)?;
+        Ok(Some(Stored {
+            digest,
+            person,
+            tokens,
+            opened,
+            shown_tenant_id,
+            last_used_at,
+            expires_at,
+        }))
+    }
+
+    /// Notes that the session was used, unless that was noted just before.
+    pub(crate) async fn note(&self, session: &Stored, now: DateTime<Utc>) -> Result<(), Error> {
+        if now - session.last_used_at < NOTED {
+            return Ok(());
+        }
+        let digest = session.digest.to_vec();
+        let written = self.store.write_tx(&Scope::service(), async move |db| {
+            let row = dsl::console_sessions.find(digest);
+            diesel::update(row).set(dsl::last_used_at.eq(now)).execute(db).await?;
+            Ok::<_, store::Error>(())
+        });
+        Ok(written.await?)
+    }
+
+    /// Keeps refreshed tokens.
+    pub(crate) async fn renew(&self, digest: [u8; 32], tokens: &Tokens) -> Result<(), Error> {
+        let sealed = self.seal(&digest, tokens)?;
+        let written = self.store.write_tx(&Scope::service(), async move |db| {
+            let row = dsl::console_sessions.find(digest.to_vec());
+            diesel::update(row).set(dsl::sealed_tokens.eq(sealed)).execute(db).await?;
+            Ok::<_, store::Error>(())
+        });
+        Ok(written.await?)
+    }
+
+    /// Notes that the request of an approval was shown.
+    pub(crate) async fn open(
+        &self,
+        digest: [u8; 32],
+        approval_id: &str,
+        request_digest: &str,
+    ) -> Result<(), Error> {
+        let opened = json!({approval_id: request_digest});
+        let written = self.store.write_tx(&Scope::service(), async move |db| {
+            diesel::sql_query(
+                "UPDATE console_sessions SET opened = CASE \
+                     WHEN (SELECT count(*) FROM jsonb_object_keys(opened)) < $3 THEN opened || $2 ELSE $2 END \
+                 WHERE digest = $1 AND NOT opened @> $2",
+            )
+            .bind::<Binary, _>(digest.to_vec())
+            .bind::<Jsonb, _>(opened)
+            .bind::<diesel::sql_types::Integer, _>(MOST_OPENED)
+            .execute(db)
+            .await?;
+            Ok::<_, store::Error>(())
+        });
+        Ok(written.await?)
+    }
+
+    /// Moves a session to a new cookie, and to the tenant that an owner looks at.
+    pub(crate) async fn show_tenant(
+        &self,
+        session: &Stored,
+        to: [u8; 32],
+        tenant_id: Option<String>,
+    ) -> Result<(), Error> {
+        let (from, sealed) = (session.digest, self.seal(&to, &session.tokens)?);
+        let written = self.store.write_tx(&Scope::service(), async move |db| {
+            diesel::update(dsl::console_sessions.find(from.to_vec()))
+                .set((
+                    dsl::digest.eq(to.to_vec()),
+                    dsl::sealed_tokens.eq(sealed),
+                    dsl::shown_tenant_id.eq(tenant_id),
+                ))
+                .execute(db)
+                .await?;
+            Ok::<_, store::Error>(())
+        });
+        Ok(written.await?)
+    }
+
+    pub(crate) async fn end(&self, digest: [u8; 32]) -> Result<(), Error> {
+        let written = self.store.write_tx(&Scope::service(), async move |db| {
+            diesel::delete(dsl::console_sessions.find(digest.to_vec())).execute(db).await?;
+            Ok::<_, store::Error>(())
+        });
+        Ok(written.await?)
+    }
+
+    /// Ends those that the provider says; returns their number.
+    pub(crate) async fn end_all(&self, ended: Ended<'_>) -> Result<usize, Error> {
+        let (condition, text) = match ended {
+            // A `sid` is unique at its issuer only.
+            Ended::Sid(issuer, sid) => {
+                ("sid = $1 AND starts_with(person, $2 || '|')", (sid, issuer))
+            }
+            Ended::Person(person) => ("person = $1 AND $2 = ''", (person, "")),
+        };
+        let statement = format!("DELETE FROM console_sessions WHERE {condition}");
+        let (first, second) = (text.0.to_owned(), text.1.to_owned());
+        let written = self.store.write_tx(&Scope::service(), async move |db| {
+            let query = diesel::sql_query(statement).bind::<Text, _>(first).bind::<Text, _>(second);
+            Ok::<_, store::Error>(query.execute(db).await?)
+        });
+        Ok(written.await?)
+    }
+
+    /// Deletes those that have ended.
+    pub(crate) async fn sweep(&self, now: DateTime<Utc>) -> Result<(), Error> {
+        let written = self.store.write_tx(&Scope::service(), async move |db| {
+            let over = dsl::expires_at.le(now).or(dsl::last_used_at.le(now - IDLE));
+            diesel::delete(dsl::console_sessions.filter(over)).execute(db).await?;
+            Ok::<_, store::Error>(())
+        });
+        Ok(written.await?)
+    }
+
+    fn seal(&self, digest: &[u8; 32], tokens: &Tokens) -> Result<Vec<u8>, Error> {
+        Ok(self.keys.seal_console_session(digest, &serde_json::to_vec(tokens)?)?)
+    }
+}

@@ -1,0 +1,103 @@
+//! Amounts, in groups of three digits, and their sums.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde_json::{Map, Value};
+
+/// Between groups of digits: narrow, and no line breaks at it.
+const GROUP: char = '\u{202f}';
+/// The places that every amount is shown with, and that sums are exact to.
+const SHOWN_PLACES: usize = 2;
+const PLACES: usize = 4;
+
+/// The amount of a question's context, and its currency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Amount {
+    /// Ten-thousandths.
+    parts: i128,
+    pub(crate) currency: String,
+}
+
+impl Amount {
+    /// `None` if the context has no amount, or one that is not shown exactly here.
+    pub(crate) fn of(context: &Map<String, Value>) -> Option<Self> {
+        let text = context.get("amount")?.as_number()?.to_string();
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        if fraction.len() > PLACES {
+            return None;
+        }
+        let parts = format!("{whole}{fraction:0<PLACES$}").parse().ok()?;
+        let currency = context.get("currency").and_then(Value::as_str).unwrap_or_default();
+        Some(Self { parts, currency: currency.to_owned() })
+    }
+}
+
+/// `25 000.00 EUR`. It is made of digits, so that it needs no escaper; the currency is a code of ISO 4217.
+impl fmt::Display for Amount {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{:0>5}", self.parts.unsigned_abs());
+        let (whole, fraction) = text.split_at(text.len() - PLACES);
+        let (shown, further) = fraction.split_at(SHOWN_PLACES);
+        let digits = whole.len();
+        let mut grouped = String::new();
+        for (index, digit) in whole.chars().enumerate() {
+            if index > 0 && (digits - index) % 3 == 0 {
+                grouped.push(GROUP);
+            }
+            grouped.push(digit);
+        }
+        let sign = if self.parts < 0 { "−" } else { "" };
+        write!(to, "{sign}{grouped}.{shown}{}", further.trim_end_matches('0'))?;
+        if self.currency.is_empty() { Ok(()) } else { write!(to, "{GROUP}{}", self.currency) }
+    }
+}
+
+/// The sum of each currency.
+#[derive(Default)]
+pub(crate) struct Sums(BTreeMap<String, i128>);
+
+impl Sums {
+    pub(crate) fn add(&mut self, amount: &Amount) {
+        *self.0.entry(amount.currency.clone()).or_default() += amount.parts;
+    }
+
+    pub(crate) fn amounts(self) -> Vec<Amount> {
+        self.0.into_iter().map(|(currency, parts)| Amount { parts, currency }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Option<String> {
+        let context: Value = serde_json::from_str(text).unwrap();
+        Amount::of(context.as_object().unwrap()).map(|amount| amount.to_string())
+    }
+
+    #[test]
+    fn an_amount_is_exact_and_grouped() {
+        for (context, shown) in [
+            (r#"{"amount": 25000, "currency": "EUR"}"#, Some("25\u{202f}000.00\u{202f}EUR")),
+            (r#"{"amount": 1234567.5}"#, Some("1\u{202f}234\u{202f}567.50")),
+            (r#"{"amount": 0.0001, "currency": "BTC"}"#, Some("0.0001\u{202f}BTC")),
+            (r#"{"amount": 0}"#, Some("0.00")),
+            (r#"{"amount": 1e300}"#, None),
+            (r#"{"amount": "12"}"#, None),
+            ("{}", None),
+        ] {
+            assert_eq!(of(context).as_deref(), shown, "{context}");
+        }
+    }
+
+    #[test]
+    fn sums_are_exact_in_each_currency() {
+        let amount = |parts, currency: &str| Amount { parts, currency: currency.to_owned() };
+        let mut sums = Sums::default();
+        for _ in 0..10 {
+            sums.add(&amount(1000, "EUR"));
+        }
+        sums.add(&amount(10_000, "CHF"));
+        assert_eq!(sums.amounts(), [amount(10_000, "CHF"), amount(10_000, "EUR")]);
+    }
+}

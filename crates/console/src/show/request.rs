@@ -1,0 +1,95 @@
+//! A question's members as rows of a table: every one of them, in full.
+
+use serde_json::{Map, Value};
+
+/// The most characters of a value that are shown without a click.
+const SHOWN: usize = 240;
+
+/// A member of a question.
+pub(crate) struct Argument {
+    /// Its place: `context.supplier.name`.
+    pub(crate) path: String,
+    /// The value; a text without its quotes.
+    pub(crate) value: String,
+    /// The first of its characters and the number of all, if they are many; all are in the page.
+    pub(crate) cut: Option<(String, usize)>,
+}
+
+/// The rows of `question`, the context's first: they say what will be done.
+pub(crate) fn arguments(question: &Map<String, Value>) -> Vec<Argument> {
+    let mut rows = Vec::new();
+    let (first, rest): (Vec<_>, Vec<_>) = question.iter().partition(|(name, _)| *name == "context");
+    for (name, value) in first.into_iter().chain(rest) {
+        add(&mut rows, name.clone(), value);
+    }
+    rows
+}
+
+fn add(rows: &mut Vec<Argument>, path: String, value: &Value) {
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            for (name, value) in members {
+                add(rows, format!("{path}.{}", quoted(name)), value);
+            }
+        }
+        // A list of plain values is one row.
+        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+            for (index, value) in items.iter().enumerate() {
+                add(rows, format!("{path}[{index}]"), value);
+            }
+        }
+        Value::String(text) if text.is_empty() => row(rows, path, "\"\"".to_owned()),
+        Value::String(text) => row(rows, path, text.clone()),
+        other => row(rows, path, other.to_string()),
+    }
+}
+
+/// A name as it is, or as JSON where its characters could be taken for the path's.
+fn quoted(name: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
+    if !name.is_empty() && name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        Value::from(name).to_string()
+    }
+}
+
+fn row(rows: &mut Vec<Argument>, path: String, value: String) {
+    let length = value.chars().count();
+    let cut = (length > SHOWN).then(|| (value.chars().take(SHOWN).collect(), length));
+    rows.push(Argument { path, value, cut });
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_member_is_a_row_and_none_is_cut_off() {
+        let long = "x".repeat(1000);
+        let question = json!({
+            "action": "payment.execute",
+            "context": {"amount": 5, "supplier": {"name": "A", "a.b": ["c", "d"]},
+                "lines": [{"text": long}], "none": null, "empty": {}, "blank": ""},
+        });
+        let rows = arguments(question.as_object().unwrap());
+        let shown: Vec<_> = rows.iter().map(|r| (r.path.as_str(), r.value.as_str())).collect();
+        for expected in [
+            ("action", "payment.execute"),
+            ("context.amount", "5"),
+            ("context.supplier.name", "A"),
+            ("context.supplier.\"a.b\"", "[\"c\",\"d\"]"),
+            ("context.lines[0].text", &long),
+            ("context.none", "null"),
+            ("context.empty", "{}"),
+            ("context.blank", "\"\""),
+        ] {
+            assert!(shown.contains(&expected), "{expected:?} in {shown:?}");
+        }
+        assert!(shown[0].0.starts_with("context"));
+        let cut = rows.iter().find_map(|row| row.cut.as_ref()).unwrap();
+        assert_eq!((cut.0.len(), cut.1), (SHOWN, 1000));
+    }
+}

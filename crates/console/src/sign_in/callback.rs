@@ -1,0 +1,221 @@
+//! The provider's answer: a code, which becomes tokens, which become a session.
+
+use authority_api::identity::{Caller, Error as IdentityError, IdClaims};
+use axum::{
+    extract::{RawQuery, State},
+    response::Response,
+};
+use chrono::{DateTime, Utc};
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+
+use super::{Started, TITLE, failed, provider::TokenResponse};
+use crate::{
+    Console,
+    notice::Notice,
+    page::see,
+    query::Pairs,
+    session::{Cookie, NewSession, Tokens, digest, new_value},
+    view::is_person,
+};
+use authority_crypto::equal;
+
+/// A sign-in that ends without a session.
+type Refused = Box<Response>;
+
+pub(super) async fn arrive(
+    State(console): State<Console>,
+    RawQuery(query): RawQuery,
+    parts: Parts,
+) -> Response {
+    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+    let answered = console.signed_in(&query, &parts).await;
+    let (to, cookie) = match answered {
+        Ok(arrived) => arrived,
+        Err(refused) => return without_sign_in(&console, *refused),
+    };
+    let mut answer = see(&to);
+    answer.headers_mut().append(header::SET_COOKIE, cookie);
+    without_sign_in(&console, answer)
+}
+
+/// A sign-in that has ended is forgotten: its answer is not taken twice.
+fn without_sign_in(console: &Console, mut answer: Response) -> Response {
+    if let Some(cookie) = console.0.cookies.remove(Cookie::SignIn) {
+        answer.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    answer
+}
+
+fn refused(status: StatusCode, text: impl Into<String>, to: &str) -> Refused {
+    Notice::new(status, TITLE, text).again(to).response().into()
+}
+
+impl Console {
+    /// The page to go to, and the cookie of a new session.
+    async fn signed_in(
+        &self,
+        query: &Pairs,
+        parts: &Parts,
+    ) -> Result<(String, HeaderValue), Refused> {
+        let now = self.0.clock.now();
+        let started = self.started(query, &parts.headers, now)?;
+        let to = &started.to;
+        let code = self.code(query, to).await?;
+        let redirect_uri = self.redirect_uri();
+        let grant = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", &redirect_uri),
+            ("code_verifier", &started.verifier),
+        ];
+        let given = self.0.provider.tokens(&grant).await;
+        let given = given.map_err(|error| Box::new(failed(&error, to)))?;
+        let id = given.id_token.clone().ok_or_else(|| {
+            refused(StatusCode::BAD_GATEWAY, "The identity provider gave no ID token.", to)
+        })?;
+        let client_id = &self.0.provider.client.client_id;
+        let claims = self.0.identity.id_token(&id, client_id, &started.nonce).await;
+        let claims = claims.map_err(|error| unusable("ID token", &error, to))?;
+        let authenticated_at = authenticated_at(&claims, &started, now)?;
+        let (caller, tokens) = self.credential(given, id, parts, to).await?;
+        if caller.identity() != format!("{}|{}", claims.iss, claims.sub) {
+            let text = "The identity provider's two tokens are not of the same person.";
+            return Err(refused(StatusCode::BAD_GATEWAY, text, to));
+        }
+        let session = NewSession {
+            person: caller.identity(),
+            email: caller.email().map(str::to_lowercase),
+            sid: claims.sid,
+            tenant_id: caller.tenant().map(ToString::to_string),
+            tokens,
+            authenticated_at,
+        };
+        let cookie = self.begin(session, &parts.headers, now).await;
+        let cookie = cookie.ok_or_else(|| {
+            let text = "The session cannot be stored at the moment. Try again in a few seconds.";
+            refused(StatusCode::SERVICE_UNAVAILABLE, text, to)
+        })?;
+        tracing::info!(actor = caller.actor, "signed in at the console");
+        Ok((started.to, cookie))
+    }
+
+    /// The sign-in that this answer belongs to.
+    fn started(
+        &self,
+        query: &Pairs,
+        headers: &HeaderMap,
+        now: DateTime<Utc>,
+    ) -> Result<Started, Refused> {
+        let cookie = self.0.cookies.read(headers, Cookie::SignIn);
+        let started = cookie.and_then(|value| Started::opened(value, &self.0.sessions.keys, now));
+        let state = query.text("state");
+        let started = started.filter(|started| equal(started.state.as_bytes(), state.as_bytes()));
+        started.ok_or_else(|| {
+            let text = "This sign-in was not begun in this browser, took over 15 minutes, or another one was begun \
+                        after it.";
+            refused(StatusCode::BAD_REQUEST, text, "/console")
+        })
+    }
+
+    /// The answer's code, if it is this provider's (RFC 9207) and not an error.
+    async fn code<'q>(&self, query: &'q Pairs, to: &str) -> Result<&'q str, Refused> {
+        let metadata = self.0.provider.metadata().await;
+        let metadata = metadata.map_err(|error| Box::new(failed(&error, to)))?;
+        let is_named = match query.one("iss") {
+            Some(issuer) => issuer == self.0.provider.issuer(),
+            None => !metadata.authorization_response_iss_parameter_supported,
+        };
+        if !is_named {
+            let text = "The answer did not come from this service's identity provider.";
+            return Err(refused(StatusCode::BAD_REQUEST, text, to));
+        }
+        if let Some(error) = query.one("error") {
+            let about = query.text("error_description");
+            let text = format!("The identity provider did not sign you in: {error}. {about}");
+            return Err(refused(StatusCode::FORBIDDEN, text, to));
+        }
+        let missing = || refused(StatusCode::BAD_REQUEST, "The answer has no code.", to);
+        query.one("code").ok_or_else(missing)
+    }
+
+    /// The one of the tokens that the API takes: the access token or, of a provider whose access tokens are not
+    /// for it, the ID token.
+    async fn credential(
+        &self,
+        given: TokenResponse,
+        id: String,
+        parts: &Parts,
+        to: &str,
+    ) -> Result<(Caller, Tokens), Refused> {
+        let TokenResponse { access_token, refresh_token: refresh, id_token: _ } = given;
+        let error = match self.identify(&access_token, parts).await {
+            Ok(caller) if is_person(&caller) => {
+                return Ok((caller, Tokens { api: access_token, refresh, id }));
+            }
+            Ok(_) => IdentityError::Unreadable,
+            Err(error) => error,
+        };
+        // A token that was read and refused is not replaced by another one.
+        let is_other = matches!(error, IdentityError::Token(_) | IdentityError::Unreadable);
+        match self.identify(&id, parts).await {
+            Ok(caller) if is_other && is_person(&caller) => {
+                Ok((caller, Tokens { api: id.clone(), refresh, id }))
+            }
+            _ => Err(unusable("access token", &error, to)),
+        }
+    }
+
+    /// Stores a session under a new cookie; the one that the browser had is over.
+    async fn begin(
+        &self,
+        session: NewSession,
+        headers: &HeaderMap,
+        now: DateTime<Utc>,
+    ) -> Option<HeaderValue> {
+        let value = new_value().ok()?;
+        let before = self.0.cookies.read(headers, Cookie::Session).map(digest);
+        let begun = self.0.sessions.begin(digest(&value), before, session, now).await;
+        if let Err(error) = &begun {
+            tracing::error!(%error, "a console session cannot be stored");
+        }
+        begun.ok()?;
+        self.0.cookies.set(Cookie::Session, &value)
+    }
+}
+
+/// A token that the provider gave and this service does not take, with what can be done about it.
+fn unusable(token: &str, error: &IdentityError, to: &str) -> Refused {
+    tracing::warn!(%error, token, "a sign-in at the console failed");
+    let (status, remedy) = match error {
+        IdentityError::Unavailable => {
+            (StatusCode::SERVICE_UNAVAILABLE, "Try again in a few seconds.")
+        }
+        IdentityError::Forbidden(_) => (
+            StatusCode::FORBIDDEN,
+            "Sign in as somebody else, or ask an administrator of your tenant.",
+        ),
+        _ => (
+            StatusCode::BAD_GATEWAY,
+            "Whoever runs this service can compare `identity.audience` and `console.client_id` with the provider's \
+             settings: docs/console.md has what its tokens must say.",
+        ),
+    };
+    refused(status, format!("Of the provider's {token}: {error}. {remedy}"), to)
+}
+
+/// When the person proved who they are. A provider that was told to ask anew has to say that it did.
+fn authenticated_at(
+    claims: &IdClaims,
+    started: &Started,
+    now: DateTime<Utc>,
+) -> Result<DateTime<Utc>, Refused> {
+    let told = claims.auth_time.and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+    match told {
+        Some(at) if !started.fresh || started.is_after(at) => Ok(at.min(now)),
+        None if !started.fresh => Ok(now),
+        _ => {
+            let text = "You were to prove anew who you are, and the identity provider does not say that you did.";
+            Err(refused(StatusCode::FORBIDDEN, text, &started.to))
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Sign-in at the identity provider: OpenID Connect's authorization code flow with PKCE (RFC 7636), `state`, `nonce`
+//! and the issuer's name (RFC 9207). What the browser gets is a session's cookie.
+
+mod callback;
+mod logout;
+pub(crate) mod provider;
+mod started;
+
+use axum::{
+    Router,
+    extract::{RawQuery, State},
+    response::{IntoResponse, Redirect, Response},
+    routing::{get, post},
+};
+use http::{HeaderMap, StatusCode, header};
+
+use crate::{Console, notice::Notice, page::see, query::Pairs, session::Cookie, view::View};
+use provider::{Error, Metadata};
+use started::{Started, own_path};
+
+/// Where the provider sends people back to.
+const CALLBACK: &str = "/console/sign-in/callback";
+
+pub(crate) fn router() -> Router<Console> {
+    Router::new()
+        .route("/console/sign-in", get(start))
+        .route(CALLBACK, get(callback::arrive))
+        // When the session ends; to ask keeps it.
+        .route("/console/session", get(async |view: View| view.session_ends()))
+        .route("/console/sign-out", post(logout::sign_out))
+        .route("/console/back-channel-logout", post(logout::back_channel))
+}
+
+/// `GET /console/sign-in?to=…`: to the provider. With `fresh` the person proves anew who they are.
+async fn start(
+    State(console): State<Console>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+    let to = own_path(query.one("to"));
+    if let Some(url) = console.elsewhere(&headers, &to) {
+        return Redirect::to(&url).into_response();
+    }
+    let metadata = match console.0.provider.metadata().await {
+        Ok(metadata) => metadata,
+        Err(error) => return failed(&error, &to),
+    };
+    let fresh = query.one("fresh").is_some();
+    let started = Started::new(to, fresh, console.0.clock.now());
+    let sealed = started.ok().and_then(|started| {
+        let value = started.sealed(&console.0.sessions.keys)?;
+        Some((console.0.cookies.set(Cookie::SignIn, &value)?, started))
+    });
+    let Some((cookie, started)) = sealed else {
+        let text = "The sign-in cannot begin; try again in a few seconds.";
+        return Notice::new(StatusCode::SERVICE_UNAVAILABLE, TITLE, text).response();
+    };
+    let mut answer = see(&console.authorization_url(&metadata, &started));
+    answer.headers_mut().insert(header::SET_COOKIE, cookie);
+    answer
+}
+
+const TITLE: &str = "You are not signed in";
+
+/// Why the provider cannot be asked, or gave nothing.
+fn failed(error: &Error, to: &str) -> Response {
+    tracing::warn!(%error, "a sign-in at the console failed");
+    let (status, remedy) = match error {
+        Error::Away(_) => (StatusCode::SERVICE_UNAVAILABLE, "Try again in a few seconds."),
+        Error::Answer(_) => (
+            StatusCode::BAD_GATEWAY,
+            "Whoever runs this service can compare `identity.issuer` with what the provider says of itself.",
+        ),
+        Error::Refused(_) => (
+            StatusCode::BAD_GATEWAY,
+            "Try again; if that does not help, whoever runs this service can compare `console.client_id` and \
+             `console.client_secret` with the client at the provider.",
+        ),
+    };
+    Notice::new(status, TITLE, format!("{}. {remedy}", capitalized(&error.to_string())))
+        .again(to)
+        .response()
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    first + letters.as_str()
+}
+
+impl Console {
+    fn redirect_uri(&self) -> String {
+        format!("{}{CALLBACK}", self.0.public_url)
+    }
+
+    /// In development one may come by another name of this machine, at which the provider's answer would not find
+    /// the cookie: the same page at `listen.public_url`.
+    fn elsewhere(&self, headers: &HeaderMap, to: &str) -> Option<String> {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok())?;
+        let is_here = self.0.public_url.split_once("://").is_some_and(|(_, own)| own == host);
+        (!self.0.cookies.https && !is_here).then(|| format!("{}{to}", self.0.public_url))
+    }
+
+    fn authorization_url(&self, metadata: &Metadata, started: &Started) -> String {
+        let mut scope = "openid profile email".to_owned();
+        // For a refresh token, where the provider has a scope for it.
+        if metadata.scopes_supported.iter().any(|scope| scope == "offline_access") {
+            scope.push_str(" offline_access");
+        }
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs([
+            ("response_type", "code"),
+            ("client_id", &self.0.provider.client.client_id),
+            ("redirect_uri", &self.redirect_uri()),
+            ("scope", &scope),
+            ("state", &started.state),
+            ("nonce", &started.nonce),
+            ("code_challenge", &started.challenge()),
+            ("code_challenge_method", "S256"),
+        ]);
+        if started.fresh {
+            query.extend_pairs([("prompt", "login"), ("max_age", "0")]);
+        }
+        let endpoint = &metadata.authorization_endpoint;
+        let joint = if endpoint.contains('?') { '&' } else { '?' };
+        format!("{endpoint}{joint}{}", query.finish())
+    }
+}

@@ -1,0 +1,238 @@
+//! The identity provider: where it is, and what it gives for a code.
+
+use std::{sync::Arc, time::Duration};
+
+use authority_core::{clock::Clock, config::Secret};
+use axum::{Router, body::Body};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use http::{Request, StatusCode, header};
+use http_body_util::{BodyExt, Limited};
+use parking_lot::RwLock;
+use serde::Deserialize;
+use tower::ServiceExt;
+
+use crate::query::encoded;
+
+/// What the provider says of itself is read again after this.
+const REFRESHED: TimeDelta = TimeDelta::hours(1);
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The largest answer, in bytes.
+const LARGEST: usize = 256 * 1024;
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// What a provider says of itself (OpenID Connect Discovery 1.0).
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Metadata {
+    pub(crate) issuer: String,
+    pub(crate) authorization_endpoint: String,
+    pub(crate) token_endpoint: String,
+    pub(crate) end_session_endpoint: Option<String>,
+    #[serde(default)]
+    pub(crate) scopes_supported: Vec<String>,
+    #[serde(default)]
+    pub(crate) token_endpoint_auth_methods_supported: Vec<String>,
+    /// Its answers name it (RFC 9207).
+    #[serde(default)]
+    pub(crate) authorization_response_iss_parameter_supported: bool,
+}
+
+/// What a provider gives for a code, or a refresh token.
+#[derive(Deserialize)]
+pub(crate) struct TokenResponse {
+    pub(crate) access_token: String,
+    pub(crate) id_token: Option<String>,
+    pub(crate) refresh_token: Option<String>,
+}
+
+/// Why the provider gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("the identity provider cannot be reached: {0}")]
+    Away(String),
+    #[error("the identity provider's {0}")]
+    Answer(String),
+    #[error("the identity provider refused: {0}")]
+    Refused(String),
+}
+
+/// How its endpoints are called.
+pub(crate) enum Transport {
+    Http(reqwest::Client),
+    /// The development provider is in this process.
+    InProcess(Router),
+}
+
+/// The console's client at a provider.
+pub(crate) struct Client {
+    pub(crate) client_id: String,
+    pub(crate) client_secret: Option<Secret>,
+}
+
+/// The provider that people sign in at.
+pub(crate) struct Provider {
+    issuer: String,
+    pub(crate) client: Client,
+    transport: Transport,
+    clock: Clock,
+    known: RwLock<Option<(Arc<Metadata>, DateTime<Utc>)>>,
+}
+
+impl Provider {
+    /// The configured one. It is asked at the first sign-in, so that a start does not depend on it.
+    ///
+    /// # Errors
+    /// There is no HTTP client.
+    pub(crate) fn remote(issuer: String, client: Client, clock: Clock) -> Result<Self, String> {
+        let http = reqwest::Client::builder()
+            .timeout(TIMEOUT)
+            .connect_timeout(TIMEOUT)
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|error| format!("no HTTP client: {error}"))?;
+        let transport = Transport::Http(http);
+        Ok(Self { issuer, client, transport, clock, known: RwLock::default() })
+    }
+
+    /// The development provider, which is at `public_url` for browsers.
+    pub(crate) fn development(
+        issuer: &str,
+        client_id: &str,
+        public_url: &str,
+        router: Router,
+        clock: Clock,
+    ) -> Self {
+        let metadata = Metadata {
+            issuer: issuer.to_owned(),
+            authorization_endpoint: format!("{public_url}/dev-idp/authorize"),
+            token_endpoint: "/dev-idp/token".to_owned(),
+            end_session_endpoint: None,
+            scopes_supported: Vec::new(),
+            token_endpoint_auth_methods_supported: Vec::new(),
+            authorization_response_iss_parameter_supported: true,
+        };
+        let client = Client { client_id: client_id.to_owned(), client_secret: None };
+        let known = RwLock::new(Some((Arc::new(metadata), DateTime::<Utc>::MAX_UTC)));
+        let transport = Transport::InProcess(router);
+        Self { issuer: issuer.to_owned(), client, transport, clock, known }
+    }
+
+    pub(crate) fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// What the provider says of itself.
+    pub(crate) async fn metadata(&self) -> Result<Arc<Metadata>, Error> {
+        let now = self.clock.now();
+        let known = self.known.read().clone();
+        if let Some((metadata, until)) = known
+            && now < until
+        {
+            return Ok(metadata);
+        }
+        let url = format!("{}/.well-known/openid-configuration", self.issuer.trim_end_matches('/'));
+        let (status, body) = self.send(Request::get(url), Bytes::new()).await?;
+        if status != StatusCode::OK {
+            return Err(Error::Answer(format!("description is answered with {status}")));
+        }
+        let metadata: Metadata = serde_json::from_slice(&body)
+            .map_err(|error| Error::Answer(format!("description cannot be read: {error}")))?;
+        if metadata.issuer != self.issuer {
+            let text = format!("description names another issuer, `{}`", metadata.issuer);
+            return Err(Error::Answer(text));
+        }
+        let metadata = Arc::new(metadata);
+        *self.known.write() = Some((Arc::clone(&metadata), now + REFRESHED));
+        Ok(metadata)
+    }
+
+    /// What the provider gives for these parameters, which say what kind of grant it is.
+    pub(crate) async fn tokens(&self, grant: &[(&str, &str)]) -> Result<TokenResponse, Error> {
+        let metadata = self.metadata().await?;
+        let (request, form) = self.grant_request(&metadata, grant);
+        let (status, body) = self.send(request, form).await?;
+        if status != StatusCode::OK {
+            return Err(Error::Refused(refusal(status, &body)));
+        }
+        serde_json::from_slice(&body)
+            .map_err(|error| Error::Answer(format!("tokens cannot be read: {error}")))
+    }
+
+    /// The request for a grant, with the client's own credential, and its form.
+    fn grant_request(
+        &self,
+        metadata: &Metadata,
+        grant: &[(&str, &str)],
+    ) -> (http::request::Builder, Bytes) {
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.extend_pairs(grant);
+        let mut request = Request::post(&metadata.token_endpoint)
+            .header(header::CONTENT_TYPE, FORM)
+            .header(header::ACCEPT, "application/json");
+        let methods = &metadata.token_endpoint_auth_methods_supported;
+        let has = |method: &str| methods.iter().any(|known| known == method);
+        let client_id = self.client.client_id.as_str();
+        match &self.client.client_secret {
+            // `client_secret_basic` where nothing is said (OpenID Connect Core 1.0, 9).
+            Some(secret) if has("client_secret_basic") || !has("client_secret_post") => {
+                let text = format!("{}:{}", encoded(client_id), encoded(secret.reveal()));
+                let value = format!("Basic {}", STANDARD.encode(text));
+                request = request.header(header::AUTHORIZATION, value);
+            }
+            Some(secret) => {
+                form.append_pair("client_id", client_id);
+                form.append_pair("client_secret", secret.reveal());
+            }
+            None => {
+                form.append_pair("client_id", client_id);
+            }
+        }
+        (request, form.finish().into())
+    }
+
+    async fn send(
+        &self,
+        request: http::request::Builder,
+        body: Bytes,
+    ) -> Result<(StatusCode, Bytes), Error> {
+        let away = |error: &dyn std::fmt::Display| Error::Away(error.to_string());
+        let request = request.body(body).map_err(|error| away(&error))?;
+        match &self.transport {
+            Transport::InProcess(router) => {
+                let Ok(answer) = router.clone().oneshot(request.map(Body::from)).await;
+                let (head, body) = answer.into_parts();
+                let body = Limited::new(body, LARGEST).collect().await;
+                let body = body.map_err(|error| away(&error))?.to_bytes();
+                Ok((head.status, body))
+            }
+            Transport::Http(http) => {
+                let request = reqwest::Request::try_from(request).map_err(|error| away(&error))?;
+                let answer = http.execute(request).await;
+                let mut answer = answer.map_err(|error| away(&error.without_url()))?;
+                let (status, mut body) = (answer.status(), Vec::new());
+                while let Some(chunk) = answer.chunk().await.map_err(|e| away(&e.without_url()))? {
+                    if body.len() + chunk.len() > LARGEST {
+                        return Err(Error::Answer("answer is over 256 KiB".to_owned()));
+                    }
+                    body.extend_from_slice(&chunk);
+                }
+                Ok((status, body.into()))
+            }
+        }
+    }
+}
+
+/// The code and description of an OAuth error (RFC 6749, 5.2).
+fn refusal(status: StatusCode, body: &[u8]) -> String {
+    #[derive(Deserialize)]
+    struct Fault {
+        error: String,
+        error_description: Option<String>,
+    }
+    match serde_json::from_slice::<Fault>(body) {
+        Ok(Fault { error, error_description: Some(text) }) => format!("{error}: {text}"),
+        Ok(Fault { error, error_description: None }) => error,
+        Err(_) => status.to_string(),
+    }
+}

@@ -1,0 +1,79 @@
+//! The tenant that the installation's owner looks at.
+
+use askama::Template;
+use authority_model::proto::registry::{ListTenantsRequest, ListTenantsResponse};
+use axum::{Router, response::Response, routing::get};
+use http::{StatusCode, header};
+use tonic::Status;
+
+use crate::{
+    Console,
+    form::Posted,
+    frame::{Frame, Section},
+    page::{page, see},
+    rpc,
+    session::{Cookie, digest, new_value},
+    show::short,
+    view::View,
+};
+
+pub(crate) fn router() -> Router<Console> {
+    Router::new().route("/console/tenant", get(choose).post(chosen))
+}
+
+struct Choice {
+    id: String,
+    slug: String,
+    name: String,
+    is_shown: bool,
+}
+
+#[derive(Template)]
+#[template(path = "tenant.html")]
+struct TenantPage {
+    frame: Frame,
+    tenants: Vec<Choice>,
+    shows_all: bool,
+}
+
+async fn choose(view: View) -> Response {
+    view.answer(choices(&view).await)
+}
+
+async fn choices(view: &View) -> Result<Response, Status> {
+    let request = ListTenantsRequest { limit: Some(500), ..ListTenantsRequest::default() };
+    let listed: ListTenantsResponse = view.calls.call(rpc::LIST_TENANTS, &request).await?;
+    let shown = view.shown_tenant();
+    let tenants = listed.tenants.into_iter().map(|tenant| Choice {
+        slug: short(&tenant.id).to_owned(),
+        is_shown: shown == Some(tenant.id.as_str()),
+        id: tenant.id,
+        name: tenant.name,
+    });
+    let frame = view.frame("Choose a tenant", Section::Tenant);
+    let tenants = tenants.collect();
+    Ok(page(StatusCode::OK, &TenantPage { frame, tenants, shows_all: shown.is_none() }))
+}
+
+/// The session goes on under another cookie.
+async fn chosen(Posted { view, form }: Posted) -> Response {
+    view.answer(shown(&view, form.one("tenant_id")).await)
+}
+
+async fn shown(view: &View, tenant_id: Option<&str>) -> Result<Response, Status> {
+    if !view.may(rpc::LIST_TENANTS) {
+        return Err(Status::permission_denied(
+            "only the installation's owner looks at other tenants",
+        ));
+    }
+    let internal = |_| Status::unavailable("the session cannot be changed at the moment");
+    let value = new_value().map_err(|_| Status::unavailable("no randomness"))?;
+    let tenant_id = tenant_id.map(str::to_owned);
+    let sessions = &view.console.0.sessions;
+    sessions.show_tenant(&view.session, digest(&value), tenant_id).await.map_err(internal)?;
+    let mut answer = see("/console");
+    if let Some(cookie) = view.console.0.cookies.set(Cookie::Session, &value) {
+        answer.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    Ok(answer)
+}

@@ -1,0 +1,60 @@
+//! Everything that an address serves: gRPC, gRPC-Web and REST of the same services, and the pages.
+
+use std::sync::Arc;
+
+use authority_api::identity::AuthenticateLayer;
+use authority_core::{config::Config, worker::Worker};
+use axum::Router;
+use tonic::service::Routes;
+use tower::Layer as _;
+
+use super::{
+    Error,
+    deadline::DeadlineLayer,
+    grpc::{GrpcOnlyLayer, UnknownMethodLayer},
+    host::RestHost,
+    measure::MeasureLayer,
+    overload::OverloadLayer,
+    pretty::PrettyLayer,
+    stream_deadline::StreamDeadlineLayer,
+};
+use crate::routes::ROUTES;
+
+pub(super) struct Served {
+    /// The services.
+    pub(super) grpc: Routes,
+    pub(super) host: RestHost,
+    /// Receipts, widgets and the reference.
+    pub(super) pages: Router,
+    pub(super) console: authority_console::Parts,
+}
+
+impl Served {
+    /// The router, and the console's background work. The console calls the services through the same layers as
+    /// any other client.
+    pub(super) fn router(self, config: &Config) -> Result<(Router, Option<Worker>), Error> {
+        let Self { grpc, host, pages, console } = self;
+        let authenticated = AuthenticateLayer::new(host.identity.clone(), client_of);
+        let only_grpc = GrpcOnlyLayer(Arc::new(host.clone()));
+        let deadlines = DeadlineLayer::new(host.clone());
+        let overload = OverloadLayer(host.overload.clone());
+        let rest = gateway_rest::router(ROUTES, authenticated.layer(grpc.clone()), host)
+            .layer(UnknownMethodLayer)
+            .layer(PrettyLayer);
+        // tonic-web wraps only gRPC paths, since it answers 400 to other HTTP/1.1 requests.
+        let web = grpc
+            .into_axum_router()
+            .reset_fallback()
+            .layer(StreamDeadlineLayer)
+            .layer(overload)
+            .layer(tonic_web::GrpcWebLayer::new())
+            .layer(authenticated)
+            .layer(only_grpc);
+        let layered = |router: Router| router.layer(deadlines.clone()).layer(MeasureLayer::new());
+        let api = layered(web.clone());
+        let console = authority_console::build(console, config, api).map_err(Error::Console)?;
+        let (signed_in, worker) = console.unzip();
+        let pages = pages.merge(signed_in.unwrap_or_default());
+        Ok((layered(web.merge(pages).fallback_service(rest)), worker))
+    }
+}

@@ -1,0 +1,174 @@
+//! Deciding held actions: what was shown is what is answered.
+
+use serde_json::json;
+
+use super::{APPROVER, Console};
+use crate::support::asking;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_is_approved_in_three_steps() {
+    let console = Console::start().await;
+    let id = console.held(25_000.0).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    let inbox = browser.get("/console/approvals").await;
+    inbox.shows("25\u{202f}000.00\u{202f}EUR");
+    let page = browser.get(&format!("/console/approvals/{id}")).await;
+    page.shows("context.amount");
+    page.shows("context.jurisdiction");
+    page.shows("Head of finance");
+    page.shows("Payment threshold");
+    page.shows("once approved, this would be <strong class=\"verdict allowed\">allowed</strong>");
+    let path = format!("/console/approvals/{id}/approve");
+    let confirm = browser.get(&path).await;
+    confirm.shows("25\u{202f}000.00\u{202f}EUR");
+    let form = confirm.form_with(&path, "text", "as agreed");
+    let done = browser.post(&path, &form).await;
+    assert_eq!(done.status, 200);
+    done.shows("You approved this");
+    let approval = console.approval(&id).await;
+    assert_eq!(approval["state"], "approved", "{approval:#}");
+    assert_eq!(approval["acts"][0]["name"], APPROVER.1);
+    assert_eq!(approval["acts"][0]["comment"], "as agreed");
+    // Sent twice, as by a double click, it answers the same.
+    let again = browser.post(&path, &form).await;
+    assert_eq!(again.status, 200);
+    again.shows("You approved this");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decline_says_why() {
+    let console = Console::start().await;
+    let id = console.held(25_000.0).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    browser.get(&format!("/console/approvals/{id}")).await;
+    let path = format!("/console/approvals/{id}/decline");
+    let page = browser.get(&path).await;
+    let refused = browser.post(&path, &page.form_with(&path, "text", "  ")).await;
+    assert_eq!(refused.status, 400);
+    refused.shows("Say why");
+    console.assert_waits(&console.approval(&id).await);
+    let done = browser.post(&path, &page.form_with(&path, "text", "twice invoiced")).await;
+    done.shows("You declined this");
+    let approval = console.approval(&id).await;
+    assert_eq!(approval["state"], "declined");
+    assert_eq!(approval["acts"][0]["comment"], "twice invoiced");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_not_opened_is_not_answered() {
+    let console = Console::start().await;
+    let (id, other) = (console.held(25_000.0).await, console.held(26_000.0).await);
+    let mut browser = console.signed_in(APPROVER).await;
+    // Its second step leads to the request.
+    let path = format!("/console/approvals/{id}/approve");
+    assert_eq!(browser.get(&path).await.path, format!("/console/approvals/{id}"));
+    let form = browser.get(&path).await.form(&path);
+    // The same digest for a request that was not opened, and another digest for the one that was.
+    let there = format!("/console/approvals/{other}/approve");
+    assert_eq!(browser.post(&there, &form).await.status, 409);
+    let mut altered = form.clone();
+    let digest = altered.iter_mut().find(|(name, _)| name == "request_digest").unwrap();
+    digest.1 = format!("sha256:{}", "0".repeat(64));
+    let page = browser.post(&path, &altered).await;
+    assert_eq!(page.status, 409);
+    page.shows("Nothing was done");
+    let mut late = form.clone();
+    late.iter_mut().find(|(name, _)| name == "expires").unwrap().1 =
+        "2020-01-01T00:00:00Z".to_owned();
+    assert_eq!(browser.post(&path, &late).await.status, 409);
+    for id in [id, other] {
+        console.assert_waits(&console.approval(&id).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_tabs_the_later_says_what_has_changed() {
+    let console = Console::start().await;
+    let id = console.held(25_000.0).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    browser.get(&format!("/console/approvals/{id}")).await;
+    let (approve, decline) =
+        (format!("/console/approvals/{id}/approve"), format!("/console/approvals/{id}/decline"));
+    let (first, second) = (browser.get(&approve).await, browser.get(&decline).await);
+    browser.post(&approve, &first.form(&approve)).await.shows("You approved this");
+    let page = browser.post(&decline, &second.form_with(&decline, "text", "no")).await;
+    assert_eq!(page.status, 409);
+    page.shows("Nothing was done");
+    page.shows("Approved, not used yet");
+    page.shows("<td>pending</td><td>approved</td>");
+    assert_eq!(console.approval(&id).await["state"], "approved");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_may_not_decide_is_told_before_they_try() {
+    let console = Console::start().await;
+    let id = console.held(25_000.0).await;
+    let path = format!("/console/approvals/{id}");
+    for (person, why) in [
+        (("approver", "owner@acme.example"), "owns"),
+        (("auditor", "auditor@acme.example"), "your role reads requests"),
+    ] {
+        let mut browser = console.signed_in(person).await;
+        let page = browser.get(&path).await;
+        page.shows("You cannot decide this");
+        page.shows(why);
+        assert!(!page.text.contains("data-key=\"a\""), "{person:?}");
+    }
+    // Who tries all the same, is refused by the API.
+    let mut browser = console.signed_in(("approver", "owner@acme.example")).await;
+    browser.get(&path).await;
+    let approve = format!("{path}/approve");
+    let form = browser.get(&approve).await.form(&approve);
+    let page = browser.post(&approve, &form).await;
+    assert_eq!(page.status, 409, "{}", page.text);
+    console.assert_waits(&console.approval(&id).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_are_approved_only_if_each_was_opened() {
+    let console = Console::start().await;
+    let mut browser = console.signed_in(APPROVER).await;
+    let mut ids = Vec::new();
+    for amount in [11_000.0, 12_000.5, 13_000.0] {
+        ids.push(console.held(amount).await);
+    }
+    for id in &ids[..2] {
+        browser.get(&format!("/console/approvals/{id}")).await;
+    }
+    let several = "/console/approvals/several";
+    let all = format!("{several}?id={}", ids.join("&id="));
+    let page = browser.get(&all).await;
+    assert_eq!(page.status, 400);
+    page.shows("was not opened in this session");
+    let two = format!("{several}?id={}&id={}", ids[0], ids[1]);
+    let page = browser.get(&two).await;
+    page.shows("2 requests");
+    page.shows("23\u{202f}000.50\u{202f}EUR");
+    let mut form = page.form(several);
+    // One more than the page listed.
+    let extra = console.approval(&ids[2]).await["request_digest"].as_str().unwrap().to_owned();
+    form.push(("item".to_owned(), format!("{}={extra}", ids[2])));
+    assert_eq!(browser.post(several, &form).await.status, 400);
+    form.pop();
+    let done = browser.post(several, &form).await;
+    assert_eq!(done.status, 200, "{}", done.text);
+    done.shows("Approved 2 of 2 requests");
+    for (id, state) in ids.iter().zip(["approved", "approved", "pending"]) {
+        assert_eq!(console.approval(id).await["state"], state);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_is_withdrawn_while_it_is_unused() {
+    let console = Console::start().await;
+    let id = console.held_with(asking(25_000.0, "FR")).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    browser.get(&format!("/console/approvals/{id}")).await;
+    let approve = format!("/console/approvals/{id}/approve");
+    let form = browser.get(&approve).await.form(&approve);
+    browser.post(&approve, &form).await.shows("Withdraw");
+    let withdraw = format!("/console/approvals/{id}/withdraw");
+    let form = browser.get(&withdraw).await.form_with(&withdraw, "text", "too early");
+    browser.post(&withdraw, &form).await.shows("You withdrew this approval");
+    assert_eq!(console.approval(&id).await["state"], json!("void"));
+}

@@ -1,0 +1,69 @@
+//! The console: who signs in, what they are shown, and that nothing happens but by their own forms.
+
+mod approving;
+mod browser;
+mod forms;
+mod roles;
+mod shown;
+mod sign_in;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, TestApp, asking};
+use browser::Browser;
+
+const APPROVER: (&str, &str) = ("approver", "approver@acme.example");
+
+/// A service with the demonstration, and its agents' client.
+struct Console {
+    app: TestApp,
+    agent: Client,
+}
+
+impl Console {
+    async fn start() -> Self {
+        let app = TestApp::start().await;
+        let key = app.demo().await.api_key;
+        let agent = app.client(&key);
+        Self { app, agent }
+    }
+
+    fn browser(&self) -> Browser {
+        Browser::new(self.app.base_url())
+    }
+
+    /// A browser in which somebody is signed in.
+    async fn signed_in(&self, (role, email): (&str, &str)) -> Browser {
+        let mut browser = self.browser();
+        let page = browser.sign_in(role, email, "/console").await;
+        assert_eq!((page.status, page.path.as_str()), (200, "/console/approvals"), "{}", page.text);
+        browser
+    }
+
+    /// Opens a request for approval; the id.
+    async fn held(&self, amount: f64) -> String {
+        self.held_with(asking(amount, "DE")).await
+    }
+
+    async fn held_with(&self, question: Value) -> String {
+        let (status, held) = self.agent.post("/api/v1/runtime/evaluate", question).await;
+        assert_eq!((status, &held["decision"]), (200, &json!("require_approval")), "{held:#}");
+        held["approval_id"].as_str().unwrap().to_owned()
+    }
+
+    /// The request as the API has it.
+    async fn approval(&self, id: &str) -> Value {
+        let (status, found) = self.app.owner().get(&format!("/api/v1/approvals/{id}")).await;
+        assert_eq!(status, 200, "{found:#}");
+        found["approval"].clone()
+    }
+
+    #[track_caller]
+    fn assert_waits(&self, approval: &Value) {
+        assert_eq!(
+            (&approval["state"], &approval["given"]),
+            (&json!("pending"), &json!(0)),
+            "{approval:#}"
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! A role sees what the API's own rules open to it, and no more.
+
+use authority_model::access::RULES;
+
+use super::Console;
+
+const LIST: &str = "/authority.approval.v1.ApprovalService/ListApprovals";
+const APPROVE: &str = "/authority.approval.v1.ApprovalService/ApproveApproval";
+
+fn opens(rpc: &str, role: &str) -> bool {
+    let (_, bindings) = RULES.iter().find(|(known, _)| *known == rpc).unwrap();
+    bindings.iter().any(|binding| binding.access.member || binding.access.roles.contains(&role))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_role_sees_and_does_what_the_api_lets_it() {
+    let console = Console::start().await;
+    let id = console.held(25_000.0).await;
+    for role in ["admin", "approver", "legal", "auditor", "member", "viewer"] {
+        let mut browser = console.browser();
+        let email = format!("{role}@acme.example");
+        let page = browser.sign_in(role, &email, "/console").await;
+        let expected = if opens(LIST, role) { 200 } else { 403 };
+        assert_eq!(page.status, expected, "{role}: {}", page.text);
+        assert_eq!(page.text.contains("href=\"/console/approvals\""), opens(LIST, role), "{role}");
+        let page = browser.get(&format!("/console/approvals/{id}")).await;
+        assert_eq!(page.text.contains("data-key=\"a\""), opens(APPROVE, role), "{role}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_tenants_request_does_not_exist() {
+    let console = Console::start().await;
+    let id = console.held(25_000.0).await;
+    let body =
+        serde_json::json!({"name": "Other", "slug": "other", "owner_email": "o@other.example"});
+    let (status, made) = console.app.owner().post("/api/v1/tenants", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    let mut browser = console.browser();
+    let choice = browser.get("/console").await;
+    let mut form = super::browser::person(&choice, "admin", "admin@other.example");
+    form.last_mut().unwrap().1 = "svc:tenant:other".to_owned();
+    browser.post("/dev-idp/authorize", &form).await.shows("Nothing waits for you");
+    assert_eq!(browser.get(&format!("/console/approvals/{id}")).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_owner_chooses_a_tenant_under_a_new_cookie() {
+    let console = Console::start().await;
+    console.held(25_000.0).await;
+    let mut browser = console.signed_in(("owner", "operator@localhost")).await;
+    let before = browser.clone();
+    let page = browser.get("/console/tenant").await;
+    let form = page.form_with("/console/tenant", "tenant_id", "svc:tenant:acme");
+    browser.post("/console/tenant", &form).await.shows("invoice-bot");
+    assert_ne!(browser.cookies["session"], before.cookies["session"]);
+    assert_eq!(before.clone().get_one("/console/approvals").await.status, 303);
+}

@@ -1,0 +1,66 @@
+//! What pages show, and what they are as responses.
+
+use serde_json::json;
+
+use super::{APPROVER, Console};
+use crate::support::asking;
+
+/// A markup, a script's address, and a text that reads backwards.
+const HOSTILE: &str = "\"><script>alert(1)</script>javascript:x\u{202e}'\u{200b}";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_text_is_shown_escaped_and_none_is_left_out() {
+    let console = Console::start().await;
+    let mut question = asking(25_000.0, "DE");
+    let long = format!("{}END", "y".repeat(3000));
+    question["context"][HOSTILE] = json!({"deep": [HOSTILE, {"deeper": HOSTILE}]});
+    question["context"]["long"] = json!(long);
+    let id = console.held_with(question).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    for path in [
+        "/console/approvals".to_owned(),
+        format!("/console/approvals/{id}"),
+        format!("/console/approvals/{id}/approve"),
+        format!("/console/approvals?agent={HOSTILE}&action={HOSTILE}"),
+        format!("/console/approvals/{HOSTILE}"),
+    ] {
+        let page = browser.get(&path.replace(' ', "%20")).await;
+        assert_eq!(page.text.matches("<script").count(), 1, "{path}: {}", page.text);
+        for hidden in ['\u{202e}', '\u{200b}'] {
+            assert!(!page.text.contains(hidden), "{path}");
+        }
+    }
+    let page = browser.get(&format!("/console/approvals/{id}")).await;
+    page.shows("&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;javascript:x⟨U+202E⟩&#39;⟨U+200B⟩");
+    page.shows(&long);
+    page.shows("show all 3003 characters");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_has_a_strict_policy_and_is_small() {
+    let console = Console::start().await;
+    console.held(25_000.0).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    let page = browser.get("/console/approvals").await;
+    let header = |name: &str| page.headers[name].to_str().unwrap().to_owned();
+    assert_eq!(
+        header("content-security-policy"),
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
+         img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    );
+    assert_eq!(header("cache-control"), "no-store");
+    assert_eq!(header("referrer-policy"), "same-origin");
+    assert_eq!(header("x-frame-options"), "DENY");
+    assert!(!page.text.contains(" style=") && !page.text.contains(" onclick"));
+    let mut bytes = page.text.len();
+    for asset in ["style.css", "console.js", "icon.svg"] {
+        let file = browser.get(&format!("/console/{asset}")).await;
+        assert_eq!(file.status, 200);
+        assert!(asset != "style.css" || file.text.len() <= 25_000);
+        bytes += file.text.len();
+    }
+    assert!(bytes < 100_000, "{bytes}");
+    let without = console.browser().get_one("/console/approvals").await;
+    assert_eq!(without.status, 303);
+    assert_eq!(without.headers["location"], "/console/sign-in?to=%2Fconsole%2Fapprovals");
+}
