@@ -24,6 +24,15 @@ pub(crate) fn text(config: &Config, demo: &Demo) -> String {
             r#"ask '{{"amount": {amount}, "currency": "EUR", "jurisdiction": "{jurisdiction}"}}'"#
         )
     };
+    let console = if config.console() {
+        format!(
+            "In a browser:        {url}/console, where \"First approver\" (approver@acme.example)\n\
+             {:21}decides what is held.\n",
+            ""
+        )
+    } else {
+        String::new()
+    };
     let (allowed, held, denied) = (ask(1200, "DE"), ask(25000, "DE"), ask(1200, "US"));
     format!(
         r#"
@@ -49,7 +58,7 @@ Stop the agent:      {client} stop svc:agent:acme:invoice-bot --reason broken
 Its webhook events:  {program} listen
 As somebody else:    {client} login --role approver
 
-The API:  {url}/docs   A decision's receipt:  {url}/receipts/DECISION_ID
+{console}The API:  {url}/docs   A decision's receipt:  {url}/receipts/DECISION_ID
 Under a delegation, with obligations: {url}/v1/runtime/authorize, {delegation}
 "#,
         delegation = demo.delegation_id,
