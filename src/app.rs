@@ -242,14 +242,7 @@ impl App {
         let open_api = OpenApi::new(&contract(&url));
         let grpc = routed(grpc, ours, supervisor.shutdown(), &open_api).prepare();
         let host = RestHost::new(&identity, open_api.rest, &clock, overload);
-        let console = authority_console::Parts {
-            store: store.clone(),
-            keys: keys.clone(),
-            clock: clock.clone(),
-            identity: identity.clone(),
-            provider: provider.clone(),
-            client: client_of,
-        };
+        let console = console(&store, &keys, &clock, &identity, provider.as_ref());
         let (router, console) = Served { grpc, host, pages, console }.router(&config)?;
         let mut workers: Vec<Worker> = console.into_iter().collect();
         workers.extend([schema.worker(), readiness::grpc_health(health.clone(), directory)]);
@@ -261,6 +254,24 @@ impl App {
         let app =
             Self { router, graph, keys, store, provider, identity, health, gauges, archiving };
         Ok((app, workers))
+    }
+}
+
+/// What the console needs.
+fn console(
+    store: &Store,
+    keys: &Keys,
+    clock: &Clock,
+    identity: &Identity,
+    provider: Option<&DevProvider>,
+) -> authority_console::Parts {
+    authority_console::Parts {
+        store: store.clone(),
+        keys: keys.clone(),
+        clock: clock.clone(),
+        identity: identity.clone(),
+        provider: provider.cloned(),
+        client: client_of,
     }
 }
 

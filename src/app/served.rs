@@ -9,7 +9,7 @@ use tonic::service::Routes;
 use tower::Layer as _;
 
 use super::{
-    Error,
+    Error, client_of,
     deadline::DeadlineLayer,
     grpc::{GrpcOnlyLayer, UnknownMethodLayer},
     host::RestHost,

@@ -79,7 +79,7 @@ impl Calls {
         if let Some(trailers) = body.trailers() {
             succeeded(trailers)?;
         }
-        message(body.to_bytes())
+        message(&body.to_bytes())
     }
 }
 
@@ -99,7 +99,7 @@ fn framed(request: &impl Message) -> Bytes {
     frame.freeze()
 }
 
-fn message<R: Message + Default>(frame: Bytes) -> Result<R, Status> {
+fn message<R: Message + Default>(frame: &Bytes) -> Result<R, Status> {
     let unreadable = || Status::internal("the answer is not one gRPC message");
     let Some([0, length @ ..]) = frame.first_chunk::<FRAME_HEAD>() else {
         return Err(unreadable());

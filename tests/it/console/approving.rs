@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{APPROVER, Console};
+use super::{APPROVER, Console, assert_waits};
 use crate::support::asking;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -46,7 +46,7 @@ async fn a_decline_says_why() {
     let refused = browser.post(&path, &page.form_with(&path, "text", "  ")).await;
     assert_eq!(refused.status, 400);
     refused.shows("Say why");
-    console.assert_waits(&console.approval(&id).await);
+    assert_waits(&console.approval(&id).await);
     let done = browser.post(&path, &page.form_with(&path, "text", "twice invoiced")).await;
     done.shows("You declined this");
     let approval = console.approval(&id).await;
@@ -77,7 +77,7 @@ async fn what_was_not_opened_is_not_answered() {
         "2020-01-01T00:00:00Z".to_owned();
     assert_eq!(browser.post(&path, &late).await.status, 409);
     for id in [id, other] {
-        console.assert_waits(&console.approval(&id).await);
+        assert_waits(&console.approval(&id).await);
     }
 }
 
@@ -121,7 +121,7 @@ async fn who_may_not_decide_is_told_before_they_try() {
     let form = browser.get(&approve).await.form(&approve);
     let page = browser.post(&approve, &form).await;
     assert_eq!(page.status, 409, "{}", page.text);
-    console.assert_waits(&console.approval(&id).await);
+    assert_waits(&console.approval(&id).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,6 @@
 //! A form acts only if a page of the person's own session sent it: anything else is a 403, and nothing has changed.
 
-use super::{APPROVER, Console, browser::Source};
+use super::{APPROVER, Console, assert_waits, browser::Source};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_foreign_form_changes_nothing() {
@@ -31,7 +31,7 @@ async fn a_foreign_form_changes_nothing() {
         let page = browser.post_from(&path, form, source).await;
         assert_eq!(page.status, 403, "{from:?} {site:?}: {}", page.text);
         page.shows("othing was changed");
-        console.assert_waits(&console.approval(&id).await);
+        assert_waits(&console.approval(&id).await);
     }
     let mut ended = browser.clone();
     let sign_out = browser.get("/console/approvals").await.form("/console/sign-out");
@@ -39,5 +39,5 @@ async fn a_foreign_form_changes_nothing() {
     let page = ended.post(&path, &form).await;
     assert_eq!(page.status, 403, "{}", page.text);
     page.shows("Your session has ended");
-    console.assert_waits(&console.approval(&id).await);
+    assert_waits(&console.approval(&id).await);
 }

@@ -57,13 +57,10 @@ impl Console {
         assert_eq!(status, 200, "{found:#}");
         found["approval"].clone()
     }
+}
 
-    #[track_caller]
-    fn assert_waits(&self, approval: &Value) {
-        assert_eq!(
-            (&approval["state"], &approval["given"]),
-            (&json!("pending"), &json!(0)),
-            "{approval:#}"
-        );
-    }
+#[track_caller]
+fn assert_waits(approval: &Value) {
+    let (state, given) = (&approval["state"], &approval["given"]);
+    assert_eq!((state, given), (&json!("pending"), &json!(0)), "{approval:#}");
 }

@@ -1,5 +1,5 @@
-//! Tokens of a person's sign-in that are not credentials of this API: ID tokens (OpenID Connect Core 1.0) and
-//! logout tokens (OpenID Connect Back-Channel Logout 1.0). Verified with the issuer's keys, like access tokens.
+//! Tokens of a person's sign-in that are not credentials of this API: ID tokens (OIDC Core 1.0) and
+//! logout tokens (OIDC Back-Channel Logout 1.0). Verified with the issuer's keys, like access tokens.
 
 use std::collections::HashMap;
 

@@ -19,8 +19,14 @@ use crate::{
 };
 use authority_crypto::equal;
 
-/// A sign-in that ends without a session.
-type Refused = Box<Response>;
+/// The answer to a sign-in that ends without a session.
+struct Refused(Box<Response>);
+
+impl From<Response> for Refused {
+    fn from(answer: Response) -> Self {
+        Self(Box::new(answer))
+    }
+}
 
 pub(super) async fn arrive(
     State(console): State<Console>,
@@ -31,7 +37,7 @@ pub(super) async fn arrive(
     let answered = console.signed_in(&query, &parts).await;
     let (to, cookie) = match answered {
         Ok(arrived) => arrived,
-        Err(refused) => return without_sign_in(&console, *refused),
+        Err(refused) => return without_sign_in(&console, *refused.0),
     };
     let mut answer = see(&to);
     answer.headers_mut().append(header::SET_COOKIE, cookie);
@@ -69,7 +75,7 @@ impl Console {
             ("code_verifier", &started.verifier),
         ];
         let given = self.0.provider.tokens(&grant).await;
-        let given = given.map_err(|error| Box::new(failed(&error, to)))?;
+        let given = given.map_err(|error| failed(&error, to))?;
         let id = given.id_token.clone().ok_or_else(|| {
             refused(StatusCode::BAD_GATEWAY, "The identity provider gave no ID token.", to)
         })?;
@@ -120,7 +126,7 @@ impl Console {
     /// The answer's code, if it is this provider's (RFC 9207) and not an error.
     async fn code<'q>(&self, query: &'q Pairs, to: &str) -> Result<&'q str, Refused> {
         let metadata = self.0.provider.metadata().await;
-        let metadata = metadata.map_err(|error| Box::new(failed(&error, to)))?;
+        let metadata = metadata.map_err(|error| failed(&error, to))?;
         let is_named = match query.one("iss") {
             Some(issuer) => issuer == self.0.provider.issuer(),
             None => !metadata.authorization_response_iss_parameter_supported,

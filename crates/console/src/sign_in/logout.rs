@@ -1,4 +1,4 @@
-//! The end of a session: the person signs out here, or at the provider, which says so (OpenID Connect Back-Channel
+//! The end of a session: the person signs out here, or at the provider, which says so (OIDC Back-Channel
 //! Logout 1.0).
 
 use axum::{

@@ -1,4 +1,4 @@
-//! Sign-in at the identity provider: OpenID Connect's authorization code flow with PKCE (RFC 7636), `state`, `nonce`
+//! Sign-in at the identity provider: OIDC's authorization code flow with PKCE (RFC 7636), `state`, `nonce`
 //! and the issuer's name (RFC 9207). What the browser gets is a session's cookie.
 //!
 //! Without a library for it: the usual one needs the crate `rsa`, which `deny.toml` refuses. Tokens are verified as the

@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const LARGEST: usize = 256 * 1024;
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// What a provider says of itself (OpenID Connect Discovery 1.0).
+/// What a provider says of itself (OIDC Discovery 1.0).
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Metadata {
     pub(crate) issuer: String,
@@ -174,7 +174,7 @@ impl Provider {
         let has = |method: &str| methods.iter().any(|known| known == method);
         let client_id = self.client.client_id.as_str();
         match &self.client.client_secret {
-            // `client_secret_basic` where nothing is said (OpenID Connect Core 1.0, 9).
+            // `client_secret_basic` where nothing is said (OIDC Core 1.0, 9).
             Some(secret) if has("client_secret_basic") || !has("client_secret_post") => {
                 let text = format!("{}:{}", encoded(client_id), encoded(secret.reveal()));
                 let value = format!("Basic {}", STANDARD.encode(text));

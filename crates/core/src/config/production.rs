@@ -81,7 +81,8 @@ impl Config {
         }
         let filled = |text: Option<&str>| text.is_some_and(|text| !text.is_empty());
         let client_id = filled(self.console.client_id.as_deref());
-        if !self.dev_provider() && !(client_id && filled(self.identity.issuer.as_deref())) {
+        let is_set = client_id && filled(self.identity.issuer.as_deref());
+        if !(self.dev_provider() || is_set) {
             faults.push(
                 "the console needs `identity.issuer` and `console.client_id`, its client there, or \
                  `console.enabled = false`"
