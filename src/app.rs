@@ -229,8 +229,7 @@ impl App {
         let deliveries = wiring.deliveries()?;
         let (events, numbering) = wiring.events(deliveries.clone());
         let directory = directory(checks, &supervisor, &keys, &graph, &url);
-        ours.extend(decisions);
-        ours.extend(events);
+        ours.extend(decisions.into_iter().chain(events));
         ours.extend([
             service::directory_service(Arc::new(directory.clone())),
             service::evidence_service(Arc::new(transparency.clone())),
@@ -244,10 +243,9 @@ impl App {
         let host = RestHost::new(&identity, open_api.rest, &clock, overload);
         let console = console(&store, &keys, &clock, &identity, provider.as_ref());
         let (router, console) = Served { grpc, host, pages, console }.router(&config)?;
-        let mut workers: Vec<Worker> = console.into_iter().collect();
-        workers.extend([schema.worker(), readiness::grpc_health(health.clone(), directory)]);
-        workers.extend([feeding, programme.worker(), retention, archiver]);
-        workers.extend(housekeeping(&store, &clock, &identity));
+        let mut workers = vec![schema.worker(), feeding, programme.worker(), retention, archiver];
+        workers.push(readiness::grpc_health(health.clone(), directory));
+        workers.extend(housekeeping(&store, &clock, &identity).into_iter().chain(console));
         workers.extend(numbering.into_iter().chain(deliveries.workers()));
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
         workers.extend(recording.into_iter().chain(watching).chain(sealing));

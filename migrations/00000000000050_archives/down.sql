@@ -1,4 +1,6 @@
 DROP PROCEDURE allow_removal;
+ALTER TABLE decision_reports DROP COLUMN stored_at;
+ALTER TABLE replay_proofs DROP COLUMN stored_at;
 DROP FUNCTION drop_archived_partitions, drop_archived_partition, wholly_archived, old_decision_partitions,
     remove_archived, remove_archived_rows, remove_archived_part, begin_removal, is_as_archived, archived_changes,
     archived_versions, removable, is_checked, may_go;

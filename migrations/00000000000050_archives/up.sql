@@ -34,7 +34,11 @@ CREATE TABLE archives (
     -- The name of its manifest, and its digest: whoever changes the archive does not change this.
     manifest text COLLATE "C" NOT NULL,
     manifest_sha256 bytea NOT NULL CHECK (length(manifest_sha256) = 32),
-    -- Reports and replays from before are in it; what came later stays a row.
+    -- Manifests that this one took the place of: they and what only they name are to be deleted.
+    replaced text[] NOT NULL DEFAULT '{}',
+    -- Manifests that an erasure is about to put in its place.
+    intended text[] NOT NULL DEFAULT '{}',
+    -- Reports and replays that were stored before are in it; what came later stays a row.
     settled_before timestamptz NOT NULL,
     archived_at timestamptz NOT NULL,
     -- When it was last read back whole.
@@ -49,7 +53,8 @@ CREATE TABLE archives (
 CALL guard('archives');
 CALL grant_to('{tenant}', 'SELECT ON archives');
 CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON archives');
-CALL grant_to('{system}', 'UPDATE (bytes, manifest, manifest_sha256, checked_at, is_tidy) ON archives');
+CALL grant_to('{system}', 'UPDATE (bytes, manifest, manifest_sha256, replaced, intended, checked_at, is_tidy)
+                           ON archives');
 
 -- From its first removed row on, an archive is all that there is of its month.
 CREATE FUNCTION keep_archive() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -76,7 +81,7 @@ CREATE TABLE archived_times (
 CREATE INDEX archived_times_of_archive ON archived_times (tenant_id, month);
 CALL guard('archived_times');
 CALL grant_to('{tenant}', 'SELECT ON archived_times');
-CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON archived_times');
+CALL grant_to('{system}', 'SELECT, INSERT ON archived_times');
 
 -- The months that are being archived, and what is written of them so far. Whoever has the lease goes on; without one,
 -- `''`, the run was ended and begins anew: no archive names what it wrote.
@@ -86,6 +91,8 @@ CREATE TABLE archive_runs (
     begun_at timestamptz NOT NULL,
     lease text NOT NULL,
     leased_until timestamptz NOT NULL,
+    -- The manifests that were written of it: of this run, of those before it, and of an archive that was discarded.
+    written text[] NOT NULL DEFAULT '{}',
     PRIMARY KEY (tenant_id, month)
 );
 -- Decisions that are written, each part with its index.
@@ -125,6 +132,12 @@ CALL guard('archive_runs');
 CALL guard('archive_parts');
 CALL grant_to('{system}', 'SELECT, INSERT, UPDATE, DELETE ON archive_runs');
 CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON archive_parts');
+
+-- ## When rows were stored
+
+-- By the database's clock: `created_at` is by a node's, which may be behind.
+ALTER TABLE decision_reports ADD COLUMN stored_at timestamptz NOT NULL DEFAULT now();
+ALTER TABLE replay_proofs ADD COLUMN stored_at timestamptz NOT NULL DEFAULT now();
 
 -- ## Append-only tables whose rows can be archived
 
@@ -187,6 +200,10 @@ $$;
 CREATE FUNCTION removable(of_tenant text, of_month text) RETURNS SETOF archives LANGUAGE sql VOLATILE AS $$
     SELECT a.* FROM archives a JOIN tenants t ON t.id = a.tenant_id
     WHERE a.tenant_id = of_tenant AND a.month = of_month AND may_go(a, t) AND is_checked(a)
+      -- In the order of months, so that what is left of history has no gap.
+      AND NOT EXISTS (SELECT FROM archives before
+                      WHERE before.tenant_id = a.tenant_id AND before.month < a.month
+                        AND before.removal_begun IS NULL)
       -- What is not counted for `usage_days` yet is still needed.
       AND a.upper <= (SELECT counted_until FROM usage_cursor)
     FOR UPDATE OF a FOR SHARE OF t
@@ -236,7 +253,7 @@ BEGIN
     END IF;
     DELETE FROM replay_proofs
     WHERE tenant_id = archive.tenant_id AND decision_id >= archive.lower AND decision_id < archive.upper
-      AND created_at < archive.settled_before;
+      AND stored_at < archive.settled_before;
     UPDATE archives SET removal_begun = now() WHERE tenant_id = archive.tenant_id AND month = archive.month;
     RETURN true;
 END $$;
@@ -278,7 +295,7 @@ BEGIN
     -- Of the partitions that were dropped.
     DELETE FROM decision_reports r
     WHERE tenant_id = of_tenant AND decision_id >= archive.lower AND decision_id < archive.upper
-      AND created_at < archive.settled_before
+      AND stored_at < archive.settled_before
       AND NOT EXISTS (SELECT FROM decisions d WHERE d.id = r.decision_id AND d.tenant_id = of_tenant);
     UPDATE archives SET removed_at = now() WHERE tenant_id = of_tenant AND month = of_month;
     RETURN 0;
@@ -298,7 +315,7 @@ BEGIN
     END IF;
     DELETE FROM decision_reports
     WHERE tenant_id = rest.tenant_id AND decision_id >= rest.first_id AND decision_id <= rest.last_id
-      AND created_at < archive.settled_before;
+      AND stored_at < archive.settled_before;
     DELETE FROM evidence_packs
     WHERE tenant_id = rest.tenant_id AND decision_id >= rest.first_id AND decision_id <= rest.last_id;
     DELETE FROM decisions
@@ -361,7 +378,8 @@ BEGIN
             AND (archive.removal_begun IS NOT NULL OR begin_removal(archive));
         PERFORM set_config('authority.removing', '', true);
         IF NOT allowed THEN
-            RETURN false;
+            -- All of them or none: what was begun of the others is undone.
+            RAISE no_data_found;
         END IF;
         DELETE FROM archived_parts WHERE tenant_id = archive.tenant_id AND month = archive.month;
     END LOOP;
@@ -372,7 +390,7 @@ BEGIN
         EXECUTE format('DROP TABLE %s', old.packs);
     END IF;
     RETURN true;
-EXCEPTION WHEN lock_not_available THEN
+EXCEPTION WHEN lock_not_available OR no_data_found THEN
     RETURN false;
 END $$;
 

@@ -163,7 +163,8 @@ async fn wait(address: &Address, config: &Config) -> Result<(), Error> {
 
 async fn run(owner: &Address, serving: &Address, config: &Config) -> Result<Migrated, Error> {
     let migrated = migrate(owner, serving.user().unwrap_or_default()).await?;
-    allow_removal(owner, config.has_archive()).await?;
+    let is_held = config.personal_data.legal_hold.is_some();
+    allow_removal(owner, config.has_archive() && !is_held).await?;
     Ok(migrated)
 }
 

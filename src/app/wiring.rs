@@ -202,9 +202,15 @@ impl Wiring {
             part: DECISIONS,
             stopping: self.shutdown.clone(),
         });
-        let worker = match &archiving {
-            Some(parts) => authority_archive::worker(parts.clone()),
-            None => authority_archive::worker_without_archive(self.store.clone()),
+        let worker = if let Some(parts) = &archiving {
+            authority_archive::worker(parts.clone())
+        } else {
+            let remedy = if is_held {
+                "the installation is under legal hold (`personal_data.legal_hold`)"
+            } else {
+                "set `archive.url`"
+            };
+            authority_archive::worker_without_archive(self.store.clone(), remedy)
         };
         (archiving, worker)
     }

@@ -13,6 +13,8 @@ use object_store::{
 };
 use tokio::time::Duration;
 
+use crate::format::names;
+
 /// A request that is not answered for so long is given up.
 const ANSWER: &str = "30 seconds";
 const CONNECT: &str = "5 seconds";
@@ -138,8 +140,9 @@ impl Bucket {
     }
 
     /// Deletes the files in a folder that a killed process left half written, which no list has. A bucket has none.
-    pub async fn delete_halves(&self, folder: &str) -> Result<(), Error> {
-        let Some(files) = &self.files else { return Ok(()) };
+    /// Returns whether none is left: a new one may still be being written.
+    pub async fn delete_halves(&self, folder: &str) -> Result<bool, Error> {
+        let Some(files) = &self.files else { return Ok(true) };
         let place = files.path_to_filesystem(&self.path(folder))?;
         let deleted = tokio::task::spawn_blocking(move || delete_halves(&place)).await;
         let deleted = deleted.map_err(io::Error::other).flatten();
@@ -160,22 +163,30 @@ impl Bucket {
 }
 
 /// A file is called `name#1` until it is whole, for a moment: one that is older than [`HALF`] was left.
-fn delete_halves(folder: &std::path::Path) -> io::Result<()> {
+fn delete_halves(folder: &std::path::Path) -> io::Result<bool> {
     let entries = match fs::read_dir(folder) {
-        Err(none) if none.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(none) if none.kind() == io::ErrorKind::NotFound => return Ok(true),
         entries => entries?,
     };
+    let mut none_left = true;
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name();
-        let number = name.to_str().and_then(|name| name.rsplit_once('#')).map(|(_, number)| number);
-        let is_half = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        let half = name.to_str().and_then(|name| name.rsplit_once('#'));
+        let is_half = half.is_some_and(|(whole, number)| {
+            names::is_object(whole) && number.bytes().all(|byte| byte.is_ascii_digit())
+        });
+        if !is_half {
+            continue;
+        }
         let age = entry.metadata()?.modified()?.elapsed().unwrap_or_default();
-        if is_half && age >= HALF {
+        if age >= HALF {
             fs::remove_file(entry.path())?;
+        } else {
+            none_left = false;
         }
     }
-    Ok(())
+    Ok(none_left)
 }
 
 /// Variables that are none of S3's are left out, as the usual tools do.
@@ -226,7 +237,7 @@ mod tests {
         bucket.delete("acme/2026-07/one").await.unwrap();
         assert!(matches!(bucket.get("acme/2026-07/one").await, Err(Error::NotFound(_))));
         // What a killed process left half written.
-        let half = folder.path().join("a b/acme/2026-07/three#1");
+        let half = folder.path().join("a b/acme/2026-07/index-00001-abababababab.parquet#1");
         for (minutes, stays) in [(0, true), (2, false)] {
             let file = fs::File::create(&half).unwrap();
             let now = file.metadata().unwrap().modified().unwrap();

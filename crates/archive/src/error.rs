@@ -30,6 +30,14 @@ pub enum Error {
         "the decisions of {0} are archived, and this installation has no archive: set `archive.url`"
     )]
     NoArchive(String),
+    /// Another database wrote it, or a state of this one from before a backup was restored: an erasure cannot vouch for it.
+    #[error(
+        "`{0}` is in the archive, and this database did not write it: move it elsewhere, or delete it, and try again"
+    )]
+    Foreign(String),
+    /// Something is still being written, or was a moment ago.
+    #[error("something is still being written to `{0}` of the archive: try again in a few minutes")]
+    Busy(String),
     /// Another node has gone on with this month, or an erasure made what was written of it void.
     #[error("another node archives this month")]
     Lost,
@@ -49,6 +57,8 @@ impl Error {
             | Self::Source(_)
             | Self::Damaged(..)
             | Self::Elsewhere(_)
+            | Self::Foreign(_)
+            | Self::Busy(_)
             | Self::Lost => true,
             Self::Store(_)
             | Self::Bucket(_)

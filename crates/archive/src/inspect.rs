@@ -69,7 +69,8 @@ impl<'a> Inspector<'a> {
     /// Reads a target and compares it; the rows of a part's index.
     ///
     /// # Errors
-    /// [`Error::Damaged`] names what differs, or the first error of `each`; the bucket is away.
+    /// [`Error::Damaged`] names what differs, or the first error of `each`; [`Error::Elsewhere`] what is missing; the
+    /// bucket is away.
     pub async fn inspect(&self, target: &Target<'_>, each: Each) -> Result<Vec<Row>, Error> {
         match target {
             Target::Part { decisions, index } => {
@@ -121,10 +122,13 @@ impl<'a> Inspector<'a> {
 /// Reads an object whole.
 ///
 /// # Errors
-/// [`Error::Damaged`]: it is not the one that the manifest names, or is missing; the bucket is away.
+/// [`Error::Damaged`]: it is not the one that the manifest names; [`Error::Elsewhere`]: it is missing; the bucket is away.
 pub(crate) async fn read(bucket: &Bucket, folder: &str, object: &Object) -> Result<Bytes, Error> {
-    let bytes = bucket.get(&format!("{folder}/{}", object.name)).await;
-    let bytes = bytes.map_err(|why| unread(object, why))?;
+    let path = format!("{folder}/{}", object.name);
+    let bytes = match bucket.get(&path).await {
+        Err(bucket::Error::NotFound(_)) => return Err(Error::Elsewhere(path)),
+        bytes => bytes?,
+    };
     if u64::try_from(bytes.len()) != Ok(object.bytes) {
         let what = format!("it has {} bytes, not {}", bytes.len(), object.bytes);
         return Err(damaged(object, &what));
@@ -133,14 +137,6 @@ pub(crate) async fn read(bucket: &Bucket, folder: &str, object: &Object) -> Resu
         return Err(damaged(object, &"its SHA-256 is not the manifest's"));
     }
     Ok(bytes)
-}
-
-/// An object that is missing is damage, and not a bucket that is away.
-pub(crate) fn unread(object: &Object, why: bucket::Error) -> Error {
-    match why {
-        bucket::Error::NotFound(_) => damaged(object, &"it is missing"),
-        why => why.into(),
-    }
 }
 
 pub(crate) fn damaged(object: &Object, why: &impl ToString) -> Error {

@@ -67,6 +67,10 @@ pub async fn inspect(
     for target in targets {
         match inspector.inspect(&target, Arc::clone(&each)).await {
             Err(Error::Damaged(object, what)) => damages.push(Damage { object, what }),
+            Err(Error::Elsewhere(_)) => {
+                let object = target.name().to_owned();
+                damages.push(Damage { object, what: "it or its index is missing".to_owned() });
+            }
             inspected => drop(inspected?),
         }
     }
@@ -101,8 +105,12 @@ pub async fn get(bucket: &Bucket, id: &DecisionId) -> Result<Option<String>, Err
         if manifest.month != month.to_string() {
             continue;
         }
-        let line = find_line(bucket, &Recent::default(), &found.folder, manifest, id).await?;
-        if let Some(line) = line {
+        let line = find_line(bucket, &Recent::default(), &found.folder, manifest, id).await;
+        let line = line.map_err(|error| match error {
+            Error::Elsewhere(object) => Error::Damaged(object, "it is missing".to_owned()),
+            error => error,
+        });
+        if let Some(line) = line? {
             let entry = Entry::read(&line)?;
             let text = match entry.bundle {
                 Some(bundle) => bundle.get(),

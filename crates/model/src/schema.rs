@@ -147,6 +147,7 @@ diesel::table! {
         begun_at -> Timestamptz,
         lease -> Text,
         leased_until -> Timestamptz,
+        written -> Array<Text>,
     }
 }
 
@@ -183,6 +184,8 @@ diesel::table! {
         bytes -> Int8,
         manifest -> Text,
         manifest_sha256 -> Bytea,
+        replaced -> Array<Text>,
+        intended -> Array<Text>,
         settled_before -> Timestamptz,
         archived_at -> Timestamptz,
         checked_at -> Nullable<Timestamptz>,
@@ -385,6 +388,7 @@ diesel::table! {
         kid -> Text,
         signature -> Bytea,
         created_at -> Timestamptz,
+        stored_at -> Timestamptz,
     }
 }
 
@@ -1057,6 +1061,7 @@ diesel::table! {
         result -> Text,
         body -> Bytea,
         created_at -> Timestamptz,
+        stored_at -> Timestamptz,
     }
 }
 

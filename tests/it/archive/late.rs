@@ -1,9 +1,11 @@
 //! What comes to a month that is being removed: it is not archived, and stays.
 
+use authority_core::clock::Clock;
 use chrono::TimeDelta;
 use serde_json::json;
 
-use super::{Step, TENANT, World, removed, steps};
+use super::{Step, TENANT, World, months_ago, removed, steps};
+use crate::support::Wishes;
 
 /// The worker's steps until it has removed the first part of a month of nine decisions.
 async fn half_removed(world: &World) -> authority_archive::Archiver {
@@ -49,6 +51,58 @@ async fn a_late_decision_stays_with_those_around_it() {
     assert_eq!(world.run().await, [Step::Dropped(0)]);
     assert_eq!(world.count("decisions", "true").await, 4 + 3);
     assert_eq!(world.damages().await, [""; 0]);
+}
+
+/// By the clock of its node it was made before the archive, and it is not in it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_node_with_a_slow_clock_adds_stays() {
+    let world = World::start().await;
+    let ids = world.decided(5).await;
+    for id in &ids {
+        let (status, pack) =
+            world.reader(TENANT).await.post("/v1/evidence/seal", json!({"decision_id": id})).await;
+        assert_eq!(status, 200, "{pack:#}");
+    }
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let archiver = world.until_archived().await;
+    let scopes = ["runtime:write", "runtime:read", "evidence:read", "evidence:write"];
+    let slow = world.past.client(&world.past.api_key(TENANT, &scopes).await);
+    let report = json!({"outcome": "executed", "detail": "late"});
+    let (status, told) = slow.post(&format!("/v1/decisions/{}:report", ids[0]), report).await;
+    assert!(status < 300, "{told:#}");
+    let (status, proof) = slow.post("/v1/replay/proof", json!({"decision_id": ids[0]})).await;
+    assert_eq!(status, 200, "{proof:#}");
+    steps(&archiver).await;
+    assert_eq!(world.count("decisions", "true").await, 0);
+    assert_eq!(world.count("decision_reports", "true").await, 1);
+    assert_eq!(world.count("replay_proofs", "true").await, 1);
+    let decision = world.reader(TENANT).await.get(&format!("/v1/decisions/{}", ids[0])).await.1;
+    assert_eq!(decision["report"]["detail"], "late", "{decision:#}");
+}
+
+/// What is left of a tenant's history has no gap.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn months_go_in_their_order() {
+    let world = World::start().await;
+    world.decided(2).await;
+    let then = Clock::fixed(months_ago(2));
+    let past = world.past.beside(Wishes { clock: then.clone(), ..Wishes::default() }).await;
+    let world = World { past, then, ..world };
+    world.decided(2).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let archiver = world.until_archived().await;
+    while archiver.step().await.unwrap() != Step::Archived {}
+    // The first month is to be read back before.
+    let months = "UPDATE archives SET checked_at = now() - interval '2 days' \
+                  WHERE month = (SELECT min(month) FROM archives)";
+    world.app.database.run(months).await;
+    let latest = "SELECT remove_archived(tenant_id, month) AS removed FROM archives ORDER BY month DESC LIMIT 1";
+    assert_eq!(world.removed_by(latest).await, None);
+    assert_eq!(world.count("decisions", "true").await, 4);
+    steps(&archiver).await;
+    assert_eq!(world.count("decisions", "true").await, 0);
 }
 
 /// The newest change is not archived. When it is the newest no more, it is archived before it goes.

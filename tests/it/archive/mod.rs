@@ -127,10 +127,14 @@ impl World {
         steps(&self.archiver()).await
     }
 
-    /// Days are counted for the usage first; here at once.
+    /// A day later: days are counted for the usage, and what is stored is committed for sure.
     async fn counted(&self) {
-        let now = "time_bound('svc:decision:', now())";
-        self.app.database.run(&format!("UPDATE usage_cursor SET counted_until = {now}")).await;
+        let later = "
+            SET session_replication_role = replica;
+            UPDATE usage_cursor SET counted_until = time_bound('svc:decision:', now());
+            UPDATE decision_reports SET stored_at = stored_at - interval '1 day';
+            UPDATE replay_proofs SET stored_at = stored_at - interval '1 day'";
+        self.app.database.run(later).await;
     }
 
     async fn count(&self, table: &str, which: &str) -> i64 {
@@ -198,13 +202,18 @@ impl World {
 
     /// As the service, whatever the worker would have decided: how many rows go.
     async fn removed(&self, tenant_id: &str) -> Option<i32> {
+        let month = self.month();
+        self.removed_by(&format!("SELECT remove_archived('{tenant_id}', '{month}') AS removed"))
+            .await
+    }
+
+    async fn removed_by(&self, query: &str) -> Option<i32> {
         #[derive(QueryableByName)]
         struct Removed {
             #[diesel(sql_type = Nullable<Integer>)]
             removed: Option<i32>,
         }
         let mut db = self.app.app.store.system().await.unwrap();
-        let query = format!("SELECT remove_archived('{tenant_id}', '{}') AS removed", self.month());
         diesel::sql_query(query).get_result::<Removed>(&mut db).await.unwrap().removed
     }
 

@@ -1,8 +1,9 @@
 //! Erasing a person reaches what is archived.
 
 use authority_archive::Eraser;
-use authority_core::store::Scope;
+use authority_core::{clock::Clock, store::Scope};
 use authority_model::wire::Json;
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::{Step, TENANT, World};
@@ -16,7 +17,7 @@ async fn two(world: &World) -> [String; 2] {
     let client = world.past.client(&key);
     let mut ids = Vec::new();
     for payee in [ANN, "bob@example.org"] {
-        world.then.advance(chrono::TimeDelta::milliseconds(7));
+        world.then.advance(TimeDelta::milliseconds(7));
         let mut ask = asking(7.0, "DE");
         ask["context"]["payee"] = json!(payee);
         let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
@@ -155,6 +156,40 @@ async fn an_erasure_knows_of_a_month_that_was_archived_meanwhile() {
     assert!(!are_all(Vec::new()).await);
     let erased = eraser.erase(&Scope::service(), &person).await.unwrap();
     assert!(are_all(erased.manifests).await);
+}
+
+/// Whatever the files' times say, of clocks that were set back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_replaced_goes_however_young_it_seems() {
+    let world = World::start().await;
+    two(&world).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.run().await;
+    let folder = world.app.database.folder().join("archive/acme").join(world.month());
+    for file in std::fs::read_dir(folder).unwrap() {
+        let file = std::fs::File::options().append(true).open(file.unwrap().path()).unwrap();
+        file.set_modified((Clock::default().now() + TimeDelta::hours(3)).into()).unwrap();
+    }
+    assert_eq!(erase(&world).await.0, 200);
+    assert!(!everything(&world).await.contains(ANN));
+    assert_eq!(world.damages().await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_keeps_what_is_archived_and_says_so() {
+    let world = World::start().await;
+    two(&world).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.run().await;
+    world.set(TENANT, json!({"legal_hold": {"reason": "case 7"}})).await;
+    let (status, refused) = erase(&world).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("legal_hold")), "{refused:#}");
+    assert!(everything(&world).await.contains(ANN));
+    world.set(TENANT, json!({"legal_hold": null})).await;
+    assert_eq!(erase(&world).await.0, 200);
+    assert!(!everything(&world).await.contains(ANN));
 }
 
 /// What cannot be reached is not said to be erased.

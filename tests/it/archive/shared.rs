@@ -1,9 +1,10 @@
 //! Tenants that share a month's partition.
 
+use authority_archive::{Archiver, Parts};
 use authority_core::store::embedded::LOGIN;
 use serde_json::json;
 
-use super::{Step, TENANT, World, removed};
+use super::{Step, TENANT, World, removed, steps};
 
 const OTHER: &str = "svc:tenant:globex";
 /// The tables that removing reads or changes.
@@ -117,6 +118,67 @@ async fn a_partition_goes_whole_when_all_of_it_is_archived() {
         assert_eq!(listed["archives"][0]["tenant_id"], tenant);
         assert!(!listed["archives"][0]["removed_at"].is_null(), "{listed:#}");
     }
+}
+
+/// Of two tenants whose rows are to go together, one is held in between: nothing of the other is begun.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_goes_for_all_of_its_tenants_or_for_none() {
+    let world = two().await;
+    for tenant in [TENANT, OTHER] {
+        world.set(tenant, json!({"retention": {"decisions_days": 30}})).await;
+    }
+    let archiver = world.until_archived().await;
+    while archiver.step().await.unwrap() != Step::Archived {}
+    world.set(OTHER, json!({"legal_hold": {"reason": "case 7"}})).await;
+    let parts = world.count("archived_parts", "true").await;
+    let done = steps(&archiver).await;
+    assert!(done.contains(&Step::Dropped(0)) && removed(&done) == 5, "{done:?}");
+    assert_eq!(world.count("archived_parts", "true").await, parts - 2, "its own");
+    assert_eq!(world.count("decisions", &format!("tenant_id = '{TENANT}'")).await, 0);
+    assert_eq!(world.count("decisions", &format!("tenant_id = '{OTHER}'")).await, 3);
+    assert_eq!(
+        world
+            .count("archives", &format!("removal_begun IS NOT NULL AND tenant_id = '{OTHER}'"))
+            .await,
+        0
+    );
+    world.set(OTHER, json!({"legal_hold": null})).await;
+    world.run().await;
+    world.run().await;
+    assert_eq!(world.count("decisions", "true").await, 0);
+    assert_eq!(world.damages().await, [""; 0]);
+}
+
+/// Another database writes to the same place: a copy of this one, or another installation.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_another_database_has_archived_stays() {
+    let (world, other) = (World::start().await, World::start().await);
+    let ids = world.decided(6).await;
+    other.decided(2).await;
+    for one in [&world, &other] {
+        one.counted().await;
+        one.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    }
+    world.run().await;
+    world.run().await;
+    let objects = world.objects("acme").await;
+    let same = Archiver::new(Parts { bucket: world.parts().bucket, ..other.parts() });
+    steps(&same).await;
+    steps(&same).await;
+    assert_eq!(other.count("decisions", "true").await, 0, "it archived its own");
+    let now = world.objects("acme").await;
+    assert!(objects.iter().all(|object| now.contains(object)) && now.len() > objects.len());
+    let reader = world.reader(TENANT).await;
+    for id in &ids {
+        assert_eq!(reader.get(&format!("/v1/evidence/{id}?bundle=true")).await.0, 200, "{id}");
+    }
+    // Nobody can say what it has of a person.
+    let body = json!({"email": "ann@example.org", "reason": "request 17"});
+    let (status, refused) = world.owner().post("/api/v1/personal-data:erase", body).await;
+    assert!(
+        status == 503 && refused["message"].as_str().unwrap().contains("did not write it"),
+        "{refused:#}"
+    );
 }
 
 /// As an installation has them whose login is no superuser: policies are for the tables' owner, too.

@@ -31,7 +31,7 @@ async fn its_months_go_part_by_part_and_proofs_before_packs() {
     assert_eq!((status, &proof["result"]), (200, &json!("match")), "{proof:#}");
     // Made long before the month is archived.
     let aged = "SET session_replication_role = replica;
-        UPDATE replay_proofs SET created_at = created_at - interval '1 day'";
+        UPDATE replay_proofs SET stored_at = stored_at - interval '1 day'";
     world.app.database.run(aged).await;
     let guard = "
         CREATE FUNCTION proofs_first() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$

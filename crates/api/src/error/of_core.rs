@@ -18,24 +18,27 @@ impl From<compute::Error> for ApiError {
     }
 }
 
-/// The decision is archived, and cannot be read.
+/// What is asked for is archived, and cannot be read.
 impl From<archive::Error> for ApiError {
     fn from(error: archive::Error) -> Self {
         match error {
             archive::Error::Store(error) => error.into(),
-            error @ (archive::Error::NoArchive(_) | archive::Error::Elsewhere(_)) => {
-                tracing::error!(%error, "an archived decision cannot be read");
+            error @ (archive::Error::NoArchive(_)
+            | archive::Error::Elsewhere(_)
+            | archive::Error::Foreign(_)
+            | archive::Error::Busy(_)) => {
+                tracing::error!(%error, "an archive cannot be read");
                 Self::new(ErrorCode::Unavailable, error.to_string())
             }
             error @ archive::Error::Bucket(_) => {
-                tracing::error!(%error, "an archived decision cannot be read");
+                tracing::error!(%error, "an archive cannot be read");
                 Self::new(
                     ErrorCode::Unavailable,
                     "the archive that the decision is in is unavailable",
                 )
             }
             error => {
-                tracing::error!(%error, "an archived decision cannot be read");
+                tracing::error!(%error, "an archive cannot be read");
                 Self::plain(ErrorCode::Internal)
             }
         }

@@ -33,7 +33,7 @@ const JUDGE: &str = "
          AS e (place, subject, context, facts, blobs, reporter, detail)";
 
 #[derive(QueryableByName)]
-struct Judged {
+pub(super) struct Judged {
     #[diesel(sql_type = Integer)]
     place: i32,
     #[diesel(sql_type = Bool)]
@@ -47,6 +47,12 @@ struct Judged {
     /// The code in the place of who reported.
     #[diesel(sql_type = Nullable<Text>)]
     reporter: Option<String>,
+}
+
+impl Judged {
+    pub(super) fn has_any(&self) -> bool {
+        self.context || self.facts || self.blobs || self.report
+    }
 }
 
 /// What a decision was made on, in a bundle or in what remains of one.
@@ -106,15 +112,9 @@ impl Rewriting<'_> {
         index: &Object,
         erased: &mut Erased,
     ) -> Result<Vec<Object>, Error> {
-        let mut lines = self.lines(manifest, decisions, index).await?;
-        let mut columns = Columns::default();
-        for (place, line) in lines.iter().enumerate() {
-            if self.person.needles.are_in(line) {
-                columns.add(place, line)?;
-            }
-        }
+        let (mut lines, judged) = self.judged(manifest, decisions, index).await?;
         let mut is_changed = false;
-        for judged in self.judge(columns).await? {
+        for judged in judged {
             let place = usize::try_from(judged.place).unwrap_or(usize::MAX);
             let Some(line) = lines.get_mut(place) else { continue };
             if let Some(new) = without(line, judged, erased)? {
@@ -132,6 +132,24 @@ impl Rewriting<'_> {
         });
         let Some(part) = made.await?? else { return Ok(Vec::new()) };
         Ok(vec![self.put(part.decisions, decisions).await?, self.put(part.index, index).await?])
+    }
+
+    /// The lines of a part, and what is to go of them.
+    pub(super) async fn judged(
+        &self,
+        manifest: &Manifest,
+        decisions: &Object,
+        index: &Object,
+    ) -> Result<(Vec<Vec<u8>>, Vec<Judged>), Error> {
+        let lines = self.lines(manifest, decisions, index).await?;
+        let mut columns = Columns::default();
+        for (place, line) in lines.iter().enumerate() {
+            if self.person.needles.are_in(line) {
+                columns.add(place, line)?;
+            }
+        }
+        let judged = self.judge(columns).await?;
+        Ok((lines, judged))
     }
 
     async fn lines(
@@ -177,10 +195,10 @@ fn without(line: &[u8], judged: Judged, erased: &mut Erased) -> Result<Option<Ve
     let mut entry = Entry::read(line)?;
     let pack = entry.pack_text()?;
     let mut basis = Basis::of(&entry)?;
-    let is_part = judged.context || judged.facts || judged.blobs;
-    if !is_part && !judged.report {
+    if !judged.has_any() {
         return Ok(None);
     }
+    let is_part = judged.context || judged.facts || judged.blobs;
     if let Some(report) = entry.report.as_mut().filter(|_| judged.report) {
         report.reported_by = judged.reporter.unwrap_or_else(|| report.reported_by.clone());
         (report.detail, report.record) = (None, String::new());

@@ -6,6 +6,7 @@
 
 mod entries;
 mod needles;
+mod search;
 mod versions;
 
 use authority_core::{
@@ -26,7 +27,7 @@ use crate::{
     format::{names, part::Made},
     inspect::{Inspector, Target},
     manifest::{self, Archive, Signed},
-    tidy,
+    tidy::{self, Known},
 };
 use needles::Needles;
 use tokio::time::{Duration, timeout};
@@ -59,10 +60,10 @@ pub struct Eraser {
 const END_RUNS: &str = "
     WITH ended AS (
         UPDATE archive_runs SET lease = '', leased_until = '-infinity'
-        WHERE person_in_scope($1, tenant_id) RETURNING tenant_id, month),
+        WHERE person_in_scope($1, tenant_id) RETURNING tenant_id, month, written),
     parts AS (
         DELETE FROM archive_parts p USING ended e WHERE (p.tenant_id, p.month) = (e.tenant_id, e.month))
-    SELECT tenant_id, month FROM ended";
+    SELECT tenant_id, month, written FROM ended";
 
 /// Nothing is begun before the transaction ends.
 const LOCK_RUNS: &str = "LOCK TABLE archive_runs IN SHARE ROW EXCLUSIVE MODE";
@@ -77,17 +78,23 @@ const ARCHIVES: &str = "
 /// No hold is set before the transaction ends.
 const LOCK: &str = "SELECT legal_hold IS NULL AS holds FROM tenants WHERE id = $1 FOR SHARE";
 
+/// Before a manifest is written, so that it is known to be of this database whatever comes.
+const INTEND: &str = "
+    UPDATE archives SET intended = array_append(array_remove(intended, $4), $4), is_tidy = false
+    WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
+
 /// Rows that are still there are removed only after the new archive was read back.
 const REPLACE: &str = "
-    UPDATE archives SET manifest = $4, manifest_sha256 = $5, bytes = $6, is_tidy = false, checked_at = NULL
+    UPDATE archives SET manifest = $4, manifest_sha256 = $5, bytes = $6, is_tidy = false, checked_at = NULL,
+        replaced = replaced || array_remove(intended, $4) || $3, intended = '{}'
     WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
 
 const UNTIDY: &str = "
-    SELECT tenant_id, month, manifest, manifest_sha256 FROM archives
+    SELECT tenant_id, month, manifest, manifest_sha256, replaced, intended FROM archives
     WHERE NOT is_tidy AND person_in_scope($1, tenant_id) ORDER BY tenant_id, month";
 
-const TIDY: &str =
-    "UPDATE archives SET is_tidy = true WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
+const TIDY: &str = "
+    UPDATE archives SET is_tidy = true, replaced = '{}' WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
 
 /// A month that is being written.
 #[derive(QueryableByName)]
@@ -96,6 +103,17 @@ struct Ended {
     tenant_id: String,
     #[diesel(sql_type = Text)]
     month: String,
+    #[diesel(sql_type = Array<Text>)]
+    written: Vec<String>,
+}
+
+/// An archive of which something may be left that it took the place of.
+#[derive(QueryableByName)]
+struct Untidy {
+    #[diesel(embed)]
+    archived: Archive,
+    #[diesel(embed)]
+    known: Known,
 }
 
 #[derive(QueryableByName)]
@@ -118,16 +136,15 @@ impl Eraser {
     /// The archive is away or damaged, or a hold was set meanwhile.
     pub async fn erase(&self, scope: &Scope, person: &Json) -> Result<Erased, Error> {
         let parameter = person.clone();
-        let found = self.store.write_tx(scope, async move |db| {
-            end_runs(db, &parameter).await?;
-            let found = diesel::sql_query(ARCHIVES).bind::<Jsonb, _>(&parameter).load(db).await?;
-            Ok::<Vec<Archive>, Error>(found)
-        });
+        let ended = self
+            .store
+            .write_tx(scope, async move |db| Ok::<_, Error>(end_runs(db, &parameter).await?));
+        ended.await?;
+        let found = self.archives_of(scope, person).await?;
         let person = Person { parameter: person, needles: Needles::of(person) };
         let mut erased = Erased::default();
-        for archived in found.await? {
-            let bucket = self.bucket.as_ref();
-            let bucket = bucket.ok_or_else(|| Error::NoArchive(archived.month.clone()))?;
+        for archived in found {
+            let bucket = self.bucket_of(&archived)?;
             let one = self.erase_from(scope, bucket, &archived, &person).await?;
             erased.contexts += one.contexts;
             erased.facts += one.facts;
@@ -137,6 +154,19 @@ impl Eraser {
         }
         self.delete_replaced(scope, person.parameter).await?;
         Ok(erased)
+    }
+
+    async fn archives_of(&self, scope: &Scope, person: &Json) -> Result<Vec<Archive>, Error> {
+        let person = person.clone();
+        let found = self.store.read_tx(scope, async move |db| {
+            let found = diesel::sql_query(ARCHIVES).bind::<Jsonb, _>(&person).load(db).await?;
+            Ok::<_, Error>(found)
+        });
+        found.await
+    }
+
+    fn bucket_of(&self, archived: &Archive) -> Result<&Bucket, Error> {
+        self.bucket.as_ref().ok_or_else(|| Error::NoArchive(archived.month.clone()))
     }
 
     /// Whether there are no other archives than these. For the transaction that erases the last of a person: until it
@@ -151,11 +181,15 @@ impl Eraser {
         manifests: &[String],
     ) -> Result<bool, Error> {
         diesel::sql_query(LOCK_RUNS).execute(db).await?;
-        for Ended { tenant_id, month } in end_runs(db, person).await? {
+        for Ended { tenant_id, month, written } in end_runs(db, person).await? {
             let bucket = self.bucket.as_ref().ok_or_else(|| Error::NoArchive(month.clone()))?;
             let folder = names::folder(&row_id(&tenant_id)?, &month);
-            let deleted = timeout(DELETED, tidy::delete_all(bucket, &folder)).await;
-            deleted.map_err(|_| Error::Internal("the archive deletes too slowly".to_owned()))??;
+            let known = Known { replaced: written, intended: Vec::new() };
+            let deleted = timeout(DELETED, tidy::delete_run(bucket, &folder, &known)).await;
+            let late = |_| Error::Internal("the archive deletes too slowly".to_owned());
+            if !deleted.map_err(late)?? {
+                return Err(Error::Busy(folder));
+            }
         }
         let others = diesel::sql_query(OTHERS).bind::<Jsonb, _>(person);
         let others: Holds = others.bind::<Array<Text>, _>(manifests).get_result(db).await?;
@@ -167,13 +201,16 @@ impl Eraser {
         let person = person.clone();
         let found = self.store.read_tx(scope, async move |db| {
             let found = diesel::sql_query(UNTIDY).bind::<Jsonb, _>(&person).load(db).await?;
-            Ok::<Vec<Archive>, Error>(found)
+            Ok::<Vec<Untidy>, Error>(found)
         });
-        for archived in found.await? {
+        for Untidy { archived, known } in found.await? {
             let Some(bucket) = &self.bucket else { return Ok(()) };
             let folder = archived.folder()?;
             let manifest = archived.manifest(bucket).await?;
-            tidy::delete_unnamed(bucket, &folder, &archived.manifest, &manifest).await?;
+            let own = (archived.manifest.as_str(), &manifest);
+            if !tidy::delete_unnamed(bucket, &folder, own, &known).await? {
+                return Err(Error::Busy(folder));
+            }
             let tidied = self.store.write_tx(scope, async move |db| {
                 let tidied = diesel::sql_query(TIDY).bind::<Text, _>(archived.tenant_id);
                 let tidied =
@@ -265,9 +302,23 @@ impl Rewriting<'_> {
         }
         new.archived_at = moment::text(self.eraser.clock.now());
         let Signed { name, text, sha256 } = manifest::sign(&new, &self.eraser.keys)?;
+        self.intend(archived, &name).await?;
         self.bucket.put(&format!("{}/{name}", self.folder), text.into_bytes()).await?;
         self.commit(archived, name.clone(), sha256, &new).await?;
         Ok(name)
+    }
+
+    async fn intend(&self, archived: &Archive, name: &str) -> Result<(), Error> {
+        let (of, name) = (archived.clone(), name.to_owned());
+        let intended = self.eraser.store.write_tx(self.scope, async move |db: &mut Db| {
+            let intend = diesel::sql_query(INTEND)
+                .bind::<Text, _>(of.tenant_id)
+                .bind::<Text, _>(of.month)
+                .bind::<Text, _>(of.manifest)
+                .bind::<Text, _>(name);
+            Ok::<_, Error>(intend.execute(db).await?)
+        });
+        if intended.await? == 1 { Ok(()) } else { Err(Error::Lost) }
     }
 
     async fn commit(

@@ -34,7 +34,7 @@ const ERASE: &str = "
        OR ($1 -> 'principals') ? (v.line ->> 'entity_id')";
 
 #[derive(QueryableByName)]
-struct Line {
+pub(super) struct Line {
     #[diesel(sql_type = Integer)]
     place: i32,
     #[diesel(sql_type = Text)]
@@ -48,20 +48,7 @@ impl Rewriting<'_> {
         object: &Object,
         erased: &mut Erased,
     ) -> Result<Vec<Object>, Error> {
-        let bytes = inspect::read(self.bucket, self.folder, object).await?;
-        let mut all = tokio::task::spawn_blocking(move || lines(&bytes)).await?;
-        let all =
-            all.as_mut().map_err(|why| Error::Damaged(object.name.clone(), why.to_string()))?;
-        let found = all.iter().enumerate().filter(|(_, line)| self.person.needles.are_in(line));
-        let (places, texts): (Vec<i32>, Vec<String>) = found
-            .map(|(place, line)| {
-                (
-                    i32::try_from(place).unwrap_or(i32::MAX),
-                    String::from_utf8_lossy(line).into_owned(),
-                )
-            })
-            .unzip();
-        let new = self.erase_lines(places, texts).await?;
+        let (mut all, new) = self.changed(object).await?;
         if new.is_empty() {
             return Ok(Vec::new());
         }
@@ -77,6 +64,27 @@ impl Rewriting<'_> {
         let (bytes, _) = frames.finish().map_err(format::Error::from)?;
         let made = Made::new(Content::Versions, object.part, bytes);
         Ok(vec![self.put(made, object).await?])
+    }
+
+    /// The lines of an object, and those that are others without the person.
+    pub(super) async fn changed(
+        &self,
+        object: &Object,
+    ) -> Result<(Vec<Vec<u8>>, Vec<Line>), Error> {
+        let bytes = inspect::read(self.bucket, self.folder, object).await?;
+        let all = tokio::task::spawn_blocking(move || lines(&bytes)).await?;
+        let all = all.map_err(|why| Error::Damaged(object.name.clone(), why.to_string()))?;
+        let found = all.iter().enumerate().filter(|(_, line)| self.person.needles.are_in(line));
+        let (places, texts): (Vec<i32>, Vec<String>) = found
+            .map(|(place, line)| {
+                (
+                    i32::try_from(place).unwrap_or(i32::MAX),
+                    String::from_utf8_lossy(line).into_owned(),
+                )
+            })
+            .unzip();
+        let new = self.erase_lines(places, texts).await?;
+        Ok((all, new))
     }
 
     async fn erase_lines(&self, places: Vec<i32>, texts: Vec<String>) -> Result<Vec<Line>, Error> {

@@ -36,6 +36,24 @@ pub fn is_manifest(name: &str) -> bool {
     name.strip_prefix(MANIFEST).is_some_and(|rest| rest.strip_suffix(".json").is_some())
 }
 
+/// Whether an archive has objects of such names. Nothing else is ever deleted.
+pub fn is_object(name: &str) -> bool {
+    let words = ["decisions-", "index-", "versions-", "changes-"];
+    let is_digest =
+        |text: &str| text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let Some((start, extension)) = name.split_once('.') else { return false };
+    if let Some(digest) = start.strip_prefix(MANIFEST) {
+        return extension == "json" && is_digest(digest);
+    }
+    let rest = words.iter().find_map(|word| start.strip_prefix(word));
+    let parts = rest.and_then(|rest| rest.split_once('-'));
+    parts.is_some_and(|(part, digest)| {
+        part.bytes().all(|byte| byte.is_ascii_digit())
+            && is_digest(digest)
+            && ["parquet", "jsonl.zst"].contains(&extension)
+    })
+}
+
 fn short(sha256: &[u8; 32]) -> String {
     let mut text = hex::encode(sha256);
     text.truncate(DIGITS);
@@ -55,6 +73,15 @@ mod tests {
         );
         assert_eq!(object(Content::Index, 7, &digest), "index-00007-abababababab.parquet");
         assert_eq!(manifest(&digest), "manifest-abababababab.json");
+        for content in [Content::Decisions, Content::Index, Content::Versions, Content::Changes] {
+            assert!(is_object(&object(content, 1, &digest)));
+        }
+        assert!(is_object(&manifest(&digest)));
+        for other in
+            ["important.txt", "sub/index-00001-abababababab.parquet", "manifest-x.json", ""]
+        {
+            assert!(!is_object(other), "{other}");
+        }
         assert!(is_manifest(&manifest(&digest)) && !is_manifest("index-00007-ab.parquet"));
     }
 }

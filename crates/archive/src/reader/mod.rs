@@ -18,9 +18,9 @@ pub use archived::Archived;
 use recent::Recent;
 
 use crate::{
-    Bucket, Error,
+    Bucket, Error, bucket,
     format::{frames::lines, index, index::Row, month::Month},
-    inspect::{self, damaged, unread},
+    inspect::{self, damaged},
     manifest::Archive,
 };
 
@@ -143,8 +143,11 @@ async fn frame_line(
 ) -> Result<Vec<u8>, Error> {
     let place = &row.place;
     let range = place.offset..place.offset.saturating_add(place.length);
-    let frame = bucket.get_range(&format!("{folder}/{}", part.name), range).await;
-    let frame = frame.map_err(|why| unread(part, why))?;
+    let path = format!("{folder}/{}", part.name);
+    let frame = match bucket.get_range(&path, range).await {
+        Err(bucket::Error::NotFound(_)) => return Err(Error::Elsewhere(path)),
+        frame => frame?,
+    };
     if sha256(&frame) != place.sha256 {
         return Err(damaged(part, &"a frame is not what was archived"));
     }

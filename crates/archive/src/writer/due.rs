@@ -12,16 +12,15 @@ use super::{Archiver, Subject};
 use crate::{Error, format::month::Month};
 
 /// The tenants whose decisions go after some days and are under no hold, with their oldest rows and with the months
-/// that are archived, or that another node archives.
+/// that are archived, and those that another node archives.
 const TENANTS: &str = "
     SELECT t.id, (t.retention ->> 'decisions_days')::integer AS days,
            (SELECT min(d.id) FROM decisions d WHERE d.tenant_id = t.id) AS decision,
            least((SELECT min(v.valid_to) FROM record_versions v WHERE v.tenant_id = t.id AND v.body IS NOT NULL),
                  (SELECT c.at FROM authority_changes c WHERE c.tenant_id = t.id
                   ORDER BY c.tenant_revision LIMIT 1)) AS history,
-           ARRAY(SELECT a.month FROM archives a WHERE a.tenant_id = t.id
-                 UNION ALL
-                 SELECT r.month FROM archive_runs r
+           ARRAY(SELECT a.month FROM archives a WHERE a.tenant_id = t.id) AS archived,
+           ARRAY(SELECT r.month FROM archive_runs r
                  WHERE r.tenant_id = t.id AND r.lease <> $1 AND r.leased_until > clock_timestamp()) AS others
     FROM tenants t
     WHERE t.legal_hold IS NULL AND t.retention ->> 'decisions_days' IS NOT NULL
@@ -54,7 +53,9 @@ struct Tenant {
     decision: Option<String>,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     history: Option<DateTime<Utc>>,
-    /// Months that are archived, or that another node archives.
+    #[diesel(sql_type = Array<Text>)]
+    archived: Vec<String>,
+    /// Months that another node archives.
     #[diesel(sql_type = Array<Text>)]
     others: Vec<String>,
 }
@@ -76,12 +77,16 @@ impl Tenant {
         decision.into_iter().chain(history).min()
     }
 
-    /// The months that are old enough and not archived, from the oldest on.
+    /// The months that are old enough and not archived, from the oldest on. None after one that another node archives:
+    /// a tenant's months go in their order, so that what is left of history has no gap.
     fn old(&self, now: DateTime<Utc>) -> Vec<Month> {
         let days = u32::try_from(self.days).unwrap_or_default();
         let months = std::iter::successors(self.first(), |month| Some(month.next()));
-        let old = months.take_while(|month| month.is_older(days, now));
-        old.filter(|month| !self.others.contains(&month.to_string())).collect()
+        months
+            .take_while(|month| month.is_older(days, now))
+            .take_while(|month| !self.others.contains(&month.to_string()))
+            .filter(|month| !self.archived.contains(&month.to_string()))
+            .collect()
     }
 }
 
@@ -95,7 +100,11 @@ impl Archiver {
             let mut due = Vec::new();
             for tenant in tenants {
                 for month in tenant.old(now) {
-                    if is_due(db, &tenant.id, month).await? {
+                    let state = state(db, &tenant.id, month).await?;
+                    if state.has_any && !state.is_settled {
+                        break;
+                    }
+                    if state.has_any {
                         due.push(Subject { tenant_id: row_id(&tenant.id)?, month });
                     }
                 }
@@ -106,14 +115,14 @@ impl Archiver {
     }
 }
 
-async fn is_due(db: &mut Db, tenant_id: &str, month: Month) -> Result<bool, Error> {
+async fn state(db: &mut Db, tenant_id: &str, month: Month) -> Result<State, Error> {
     let ids = month.ids();
-    let state: State = diesel::sql_query(MONTH)
+    let state = diesel::sql_query(MONTH)
         .bind::<Text, _>(tenant_id)
         .bind::<Text, _>(month.to_string())
         .bind::<Text, _>(ids.start)
         .bind::<Text, _>(ids.end)
         .get_result(db)
         .await?;
-    Ok(state.has_any && state.is_settled)
+    Ok(state)
 }

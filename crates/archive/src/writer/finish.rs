@@ -37,8 +37,9 @@ const LOCK: &str = "
 
 const COMMIT: &str = "
     INSERT INTO archives (tenant_id, month, decisions, versions, changes, bytes, manifest, manifest_sha256,
-                          settled_before, archived_at, checked_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now())";
+                          replaced, settled_before, archived_at, checked_at)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, array_remove(r.written, $7), $9, $10, now()
+    FROM archive_runs r WHERE r.tenant_id = $1 AND r.month = $2";
 
 /// Whether there are exactly the rows that are archived.
 const SAME: &str = "
@@ -84,12 +85,13 @@ impl Archiver {
         objects.extend(self.write_history(subject).await?);
         let manifest = self.manifest(subject, objects).await?;
         let read = self.read_back(subject, &manifest).await;
-        if let Err(Error::Damaged(..)) = &read {
+        if let Err(Error::Damaged(..) | Error::Elsewhere(_)) = &read {
             // What is written of it is of no use: it is written anew.
             self.end(subject).await?;
         }
         let times = read?;
         let Signed { name, text, sha256 } = manifest::sign(&manifest, &self.parts.keys)?;
+        self.name_manifest(subject, &name).await?;
         let path = subject.path(&name);
         self.parts.bucket.put(&path, text.clone().into_bytes()).await?;
         if self.parts.bucket.get(&path).await? != text.as_bytes() {
@@ -156,7 +158,7 @@ impl Archiver {
 
     async fn commit(&self, subject: &Subject, run: Run, whole: Whole) -> Result<Step, Error> {
         let (of, name) = (subject.clone(), self.name.clone());
-        let archived_at = self.parts.clock.now();
+        let (archived_at, decisions) = (self.parts.clock.now(), whole.manifest.decisions);
         let settled_before = run.begun_at - SETTLED;
         let committed = self.parts.store.write_tx(&Scope::service(), async move |db| {
             renew(db, &of, &name).await?;
@@ -194,7 +196,10 @@ impl Archiver {
         });
         match committed.await {
             Ok(true) => {
-                tracing::info!(tenant = %subject.tenant_id, month = %subject.month, "archived a month of decisions");
+                tracing::info!(
+                    tenant = %subject.tenant_id, month = %subject.month, decisions, folder = subject.folder(),
+                    "archived a month of decisions"
+                );
                 Ok(Step::Archived)
             }
             Ok(false) => Ok(Step::Skipped),

@@ -133,14 +133,20 @@ impl Archiver {
     /// Does what is next.
     ///
     /// # Errors
-    /// The bucket or the database is away, or the service stops. What is wrong with one month is logged, and does not
-    /// stop the others. Nothing is removed that is not archived.
+    /// The bucket or the database is away, the bucket is not the one that has the archives, or the service stops. What
+    /// is wrong with one month is logged, and does not stop the others. Nothing is removed that is not archived.
     pub async fn step(&self) -> Result<Step, Error> {
         loop {
-            self.unless_stopping()?;
             let next = self.run.lock().tasks.last().cloned();
+            if let Err(stopped) = self.unless_stopping() {
+                self.let_go(next.as_ref()).await;
+                return Err(stopped);
+            }
             if let Some(task) = next {
                 let done = self.perform(&task).await;
+                if done.is_err() {
+                    self.let_go(Some(&task)).await;
+                }
                 if !matches!(done, Ok(Step::Written | Step::Removed(1..))) {
                     self.run.lock().tasks.pop();
                 }
@@ -157,13 +163,26 @@ impl Archiver {
         }
     }
 
+    /// So that another run, or another node, need not wait until the lease ends.
+    async fn let_go(&self, task: Option<&Task>) {
+        let Some(Task::Archive(subject)) = task else { return };
+        if let Err(error) = self.end_lease(subject).await {
+            tracing::debug!(%error, "the lease of a month ends by itself");
+        }
+    }
+
     async fn plan(&self, phase: Phase) -> Result<Vec<Task>, Error> {
         let archives =
             |list: Vec<Archive>, task: fn(Archive) -> Task| list.into_iter().map(task).collect();
         Ok(match phase {
-            Phase::Archive => self.due().await?.into_iter().map(Task::Archive).collect(),
+            Phase::Archive => {
+                self.newest_is_there().await?;
+                self.due().await?.into_iter().map(Task::Archive).collect()
+            }
             Phase::Tidy => archives(self.untidy().await?, Task::Tidy),
-            Phase::Check | Phase::DropPartitions | Phase::Remove if !self.may_remove().await? => {
+            Phase::Check | Phase::DropPartitions | Phase::Remove
+                if !self.may_remove(matches!(phase, Phase::Check)).await? =>
+            {
                 Vec::new()
             }
             Phase::Check => archives(self.unchecked().await?, Task::Check),

@@ -2,13 +2,17 @@
 
 use authority_core::store::{RunQueryDsl, Scope};
 use diesel::{
-    QueryableByName,
+    OptionalExtension, QueryableByName,
     sql_types::{BigInt, Bool, Integer, Nullable, Text},
 };
 use tokio::time::Duration;
 
 use super::{Archiver, Step, Subject};
-use crate::{Error, manifest::Archive, tidy};
+use crate::{
+    Error,
+    manifest::Archive,
+    tidy::{self, Known},
+};
 
 /// A partition's rows are counted, and a month's history is looked through.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -17,8 +21,11 @@ const UNTIDY: &str = "
     SELECT tenant_id, month, manifest, manifest_sha256 FROM archives
     WHERE NOT is_tidy ORDER BY month, tenant_id";
 
-const TIDY: &str =
-    "UPDATE archives SET is_tidy = true WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
+const KNOWN: &str = "
+    SELECT replaced, intended FROM archives WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
+
+const TIDY: &str = "
+    UPDATE archives SET is_tidy = true, replaced = '{}' WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
 
 /// Months whose rows may go once the archive was read back, which is long ago.
 const UNCHECKED: &str = "
@@ -34,6 +41,9 @@ const REMOVABLE: &str = "
     SELECT a.tenant_id, a.month, a.manifest, a.manifest_sha256
     FROM archives a JOIN tenants t ON t.id = a.tenant_id
     WHERE may_go(a, t) AND is_checked(a) ORDER BY a.month, a.tenant_id";
+
+const NEWEST: &str = "
+    SELECT tenant_id, month, manifest, manifest_sha256 FROM archives ORDER BY archived_at DESC LIMIT 1";
 
 /// Whether `migrate` was told of an archive, and whether that matters now.
 const RIGHT: &str = "
@@ -52,9 +62,9 @@ const KEPT: &str =
 const DISCARD: &str = "
     WITH discarded AS (
         DELETE FROM archives WHERE tenant_id = $1 AND month = $2 AND removal_begun IS NULL
-        RETURNING tenant_id, month)
-    INSERT INTO archive_runs (tenant_id, month, begun_at, lease, leased_until)
-    SELECT tenant_id, month, clock_timestamp(), '', '-infinity' FROM discarded";
+        RETURNING tenant_id, month, replaced || intended || manifest AS written)
+    INSERT INTO archive_runs (tenant_id, month, begun_at, lease, leased_until, written)
+    SELECT tenant_id, month, clock_timestamp(), '', '-infinity', written FROM discarded";
 
 #[derive(QueryableByName)]
 struct Right {
@@ -83,13 +93,26 @@ fn subject(archive: &Archive) -> Result<Subject, Error> {
 }
 
 impl Archiver {
-    /// Whether the owner lets the service remove rows. Otherwise everything stays, which is said if rows are due.
-    pub(super) async fn may_remove(&self) -> Result<bool, Error> {
+    /// A folder that is not mounted, or a setting that was changed, looks like an archive that is empty: nothing is
+    /// written to it.
+    pub(super) async fn newest_is_there(&self) -> Result<(), Error> {
+        for newest in self.read(NEWEST).await? {
+            match newest.manifest(&self.parts.bucket).await {
+                // Whoever reads that month is told.
+                Ok(_) | Err(Error::Damaged(..)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the owner lets the service remove rows. Otherwise everything stays, of which `tells` warns if rows are due.
+    pub(super) async fn may_remove(&self, tells: bool) -> Result<bool, Error> {
         let read = self.parts.store.read_tx(&Scope::service(), async move |db| {
             Ok::<_, Error>(diesel::sql_query(RIGHT).get_result::<Right>(db).await?)
         });
         let right = read.await?;
-        if right.is_due && !right.may_remove {
+        if tells && right.is_due && !right.may_remove {
             tracing::warn!(
                 "archived decisions stay in the tables, since the database's owner does not let the service remove \
                  them: run `agent-authority migrate` with `archive.url` set"
@@ -106,9 +129,26 @@ impl Archiver {
     pub(super) async fn tidy(&self, archived: &Archive) -> Result<Step, Error> {
         let manifest = archived.manifest(&self.parts.bucket).await?;
         let folder = archived.folder()?;
-        tidy::delete_unnamed(&self.parts.bucket, &folder, &archived.manifest, &manifest).await?;
+        let Some(known) = self.known(archived).await? else { return Ok(Step::Skipped) };
+        let own = (archived.manifest.as_str(), &manifest);
+        if !tidy::delete_unnamed(&self.parts.bucket, &folder, own, &known).await? {
+            return Ok(Step::Skipped);
+        }
         self.mark(TIDY, archived).await?;
         Ok(Step::Tidied)
+    }
+
+    /// `None` if the archive was replaced meanwhile.
+    async fn known(&self, archived: &Archive) -> Result<Option<Known>, Error> {
+        let of = archived.clone();
+        let read = self.parts.store.read_tx(&Scope::service(), async move |db| {
+            let known = diesel::sql_query(KNOWN)
+                .bind::<Text, _>(of.tenant_id)
+                .bind::<Text, _>(of.month)
+                .bind::<Text, _>(of.manifest);
+            Ok::<_, Error>(known.get_result(db).await.optional()?)
+        });
+        read.await
     }
 
     pub(super) async fn unchecked(&self) -> Result<Vec<Archive>, Error> {
@@ -156,11 +196,11 @@ impl Archiver {
             }
             Ok::<_, Error>(removed.removed)
         });
-        let Archive { tenant_id, month, .. } = archived;
+        let Archive { tenant_id: tenant, month, .. } = archived;
         match removed.await? {
             Some(removed) if removed < 0 => {
                 tracing::warn!(
-                    tenant_id,
+                    tenant,
                     month,
                     "other rows than were archived: the month is archived anew"
                 );
@@ -183,11 +223,11 @@ impl Archiver {
             let kept: Kept = kept.bind::<Text, _>(of.month).get_result(db).await?;
             Ok::<_, Error>(kept.parts)
         });
-        let Archive { tenant_id, month, .. } = archived;
+        let Archive { tenant_id: tenant, month, .. } = archived;
         match kept.await? {
-            0 => tracing::info!(tenant_id, month, "removed the rows of an archived month"),
+            0 => tracing::info!(tenant, month, "removed the rows of an archived month"),
             parts => tracing::warn!(
-                tenant_id,
+                tenant,
                 month,
                 parts,
                 "decisions came late among those of an archived month: the rows of these parts stay"

@@ -40,6 +40,15 @@ const RENEW: &str = "
     UPDATE archive_runs SET leased_until = clock_timestamp() + interval '30 minutes'
     WHERE tenant_id = $1 AND month = $2 AND lease = $3 RETURNING begun_at";
 
+/// Before a manifest is written, so that it is known to be of this database whatever comes.
+const NAME_MANIFEST: &str = "
+    UPDATE archive_runs SET written = array_append(array_remove(written, $4), $4)
+    WHERE tenant_id = $1 AND month = $2 AND lease = $3";
+
+/// What is written stays, and the next run goes on with it.
+const END_LEASE: &str = "
+    UPDATE archive_runs SET leased_until = '-infinity' WHERE tenant_id = $1 AND month = $2 AND lease = $3";
+
 const WRITTEN: &str = "
     SELECT part, decisions, first_id, last_id, name, bytes, sha256, index_name, index_bytes, index_sha256
     FROM archive_parts WHERE tenant_id = $1 AND month = $2 ORDER BY part";
@@ -116,6 +125,32 @@ impl Archiver {
             Ok::<_, Error>(Run { begun_at, written })
         });
         claimed.await
+    }
+
+    /// # Errors
+    /// [`Error::Lost`]: the lease is another node's, or the run was ended.
+    pub(super) async fn name_manifest(&self, subject: &Subject, name: &str) -> Result<(), Error> {
+        let (subject, lease, name) = (subject.clone(), self.name.clone(), name.to_owned());
+        let named = self.parts.store.write_tx(&Scope::service(), async move |db| {
+            let named = diesel::sql_query(NAME_MANIFEST)
+                .bind::<Text, _>(subject.tenant_id.as_str())
+                .bind::<Text, _>(subject.month.to_string())
+                .bind::<Text, _>(lease)
+                .bind::<Text, _>(name);
+            Ok::<_, Error>(named.execute(db).await?)
+        });
+        if named.await? == 1 { Ok(()) } else { Err(Error::Lost) }
+    }
+
+    pub(super) async fn end_lease(&self, subject: &Subject) -> Result<(), Error> {
+        let (subject, name) = (subject.clone(), self.name.clone());
+        let ended = self.parts.store.write_tx(&Scope::service(), async move |db| {
+            let ended = diesel::sql_query(END_LEASE).bind::<Text, _>(subject.tenant_id.as_str());
+            let ended = ended.bind::<Text, _>(subject.month.to_string()).bind::<Text, _>(name);
+            ended.execute(db).await?;
+            Ok::<_, Error>(())
+        });
+        ended.await
     }
 
     async fn read_part(&self, subject: &Subject, after: String) -> Result<PartWriter, Error> {

@@ -47,8 +47,8 @@ pub fn worker(parts: Parts) -> Worker {
     })
 }
 
-/// Warns of tenants with `decisions_days` where the installation has no archive.
-pub fn worker_without_archive(store: Store) -> Worker {
+/// Warns of tenants with `decisions_days` while nothing is archived; `remedy` says what the operator can do.
+pub fn worker_without_archive(store: Store, remedy: &'static str) -> Worker {
     #[derive(QueryableByName)]
     struct Tenant {
         #[diesel(sql_type = Text)]
@@ -61,10 +61,7 @@ pub fn worker_without_archive(store: Store) -> Worker {
                 Ok::<_, store::Error>(diesel::sql_query(WAITING).load::<Tenant>(db).await?)
             });
             for tenant in read.await? {
-                tracing::warn!(
-                    tenant = tenant.id,
-                    "`decisions_days` has no effect: set `archive.url`, and lift the installation's legal hold"
-                );
+                tracing::warn!(tenant = tenant.id, "`decisions_days` has no effect: {remedy}");
             }
             Ok::<_, store::Error>(())
         }

@@ -66,6 +66,7 @@ async fn run(
         parameter: &parameter,
         held: &held,
     };
+    service.archives.reach(&scope, &parameter).await.map_err(ApiError::from)?;
     let (mut paged, version) = pages.erase().await?;
     // After the tables, from which more may be archived.
     let archived = service.archives.erase(&scope, &parameter).await.map_err(ApiError::from)?;

@@ -63,7 +63,9 @@ pub(super) async fn unless_held(
     let held = found.await?;
     for tenant in &held {
         let theirs = Person { within: Some(tenant.clone()), ..person.clone() };
-        if has_any(service, caller, theirs, &names).await? {
+        let parameter = theirs.parameter(&names, &[]);
+        let archived = service.archives.has_any(&caller.scope(), &parameter).await;
+        if archived.map_err(ApiError::from)? || has_any(service, caller, theirs, &names).await? {
             return Err(refused(tenant));
         }
     }

@@ -1,0 +1,102 @@
+//! Looks for a person in archives, and changes nothing.
+
+use std::collections::HashMap;
+
+use authority_core::store::{RunQueryDsl, Scope, row_id};
+use authority_evidence::archive::Content;
+use authority_ids::TenantId;
+use authority_model::wire::Json;
+use diesel::{
+    QueryableByName,
+    sql_types::{Array, Jsonb, Text},
+};
+
+use super::{Eraser, Person, Rewriting, entries::Judged, needles::Needles};
+use crate::{
+    Error,
+    bucket::Listed,
+    format::names,
+    inspect::{Inspector, Target},
+};
+
+/// The tenants in the person's scope, and what this database has written to the folders of each.
+const WRITTEN: &str = "
+    SELECT t.id, ARRAY(
+        SELECT a.month || '/' || unnest(a.replaced || a.intended || a.manifest) FROM archives a
+        WHERE a.tenant_id = t.id
+        UNION ALL
+        SELECT r.month || '/' || unnest(r.written) FROM archive_runs r WHERE r.tenant_id = t.id) AS manifests
+    FROM tenants t WHERE person_in_scope($1, t.id)";
+
+/// The manifests of a tenant that this database has written, each below the tenant's folder.
+#[derive(QueryableByName)]
+struct Written {
+    #[diesel(sql_type = Text)]
+    id: String,
+    #[diesel(sql_type = Array<Text>)]
+    manifests: Vec<String>,
+}
+
+impl Eraser {
+    /// Whether all that is archived in the person's scope can be read, and is known. Before the tables are erased: what
+    /// is erased there is counted once.
+    ///
+    /// # Errors
+    /// The archive is away, or [`Error::Foreign`].
+    pub async fn reach(&self, scope: &Scope, person: &Json) -> Result<(), Error> {
+        for archived in self.archives_of(scope, person).await? {
+            archived.manifest(self.bucket_of(&archived)?).await?;
+        }
+        let Some(bucket) = &self.bucket else { return Ok(()) };
+        let person = person.clone();
+        let written = self.store.read_tx(scope, async move |db| {
+            let written = diesel::sql_query(WRITTEN).bind::<Jsonb, _>(person).load(db).await?;
+            Ok::<Vec<Written>, Error>(written)
+        });
+        let mut known = HashMap::new();
+        for Written { id, manifests } in written.await? {
+            known.insert(row_id(&id).map(|id: TenantId| id.slug().to_owned())?, manifests);
+        }
+        for Listed { name, .. } in bucket.list("").await? {
+            let Some((slug, manifest)) = name.split_once('/') else { continue };
+            let is_manifest =
+                manifest.split_once('/').is_some_and(|(_, name)| names::is_manifest(name));
+            let of_tenant = known.get(slug).filter(|_| is_manifest);
+            if of_tenant.is_some_and(|written| !written.iter().any(|one| one == manifest)) {
+                return Err(Error::Foreign(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an archive in the person's scope has anything that an erasure would take out of it.
+    ///
+    /// # Errors
+    /// The archive is away or damaged.
+    pub async fn has_any(&self, scope: &Scope, person: &Json) -> Result<bool, Error> {
+        let found = self.archives_of(scope, person).await?;
+        let person = &Person { parameter: person, needles: Needles::of(person) };
+        for archived in found {
+            let (bucket, folder) = (self.bucket_of(&archived)?, archived.folder()?);
+            let manifest = archived.manifest(bucket).await?;
+            let searching = Rewriting { eraser: self, scope, bucket, folder: &folder, person };
+            for target in (Inspector { bucket, folder: &folder, manifest: &manifest }).targets()? {
+                let has_any = match &target {
+                    Target::Part { decisions, index } => {
+                        let (_, judged) = searching.judged(&manifest, decisions, index).await?;
+                        judged.iter().any(Judged::has_any)
+                    }
+                    Target::History(object) if object.content == Content::Versions => {
+                        let (_, changed) = searching.changed(object).await?;
+                        !changed.is_empty()
+                    }
+                    Target::History(_) => false,
+                };
+                if has_any {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
