@@ -158,7 +158,7 @@ impl Wiring {
 
     /// Reads decisions that are no longer in the tables.
     fn archives(&self) -> Archives {
-        Archives::new(self.store.clone(), self.bucket.clone())
+        Archives::new(self.store.clone(), self.keys.clone(), self.bucket.clone())
     }
 
     /// Receipts, widgets and the API's pages.

@@ -8,7 +8,7 @@ use authority_archive::{
 };
 use authority_evidence::{
     archive::Manifest,
-    verify::{Fault, Trust, Valid, key_set},
+    verify::{NO_KEY, Trust, Valid, key_set},
 };
 use authority_ids::DecisionId;
 use clap::Subcommand;
@@ -54,16 +54,16 @@ impl Archive {
                     key_set(&std::fs::read(file).map_err(unread)?).map_err(Failure::usage)
                 });
                 let trust = Trust { keys: keys.transpose()?, log_key: None };
-                verify(&open(url)?, &trust, *require_trust).await
+                verify(url, &trust, *require_trust).await
             }
             Self::Get { url, decision_id } => {
                 let id = DecisionId::parse(decision_id);
                 let id = id.map_err(|why| Failure::usage(format!("`{decision_id}` {why}")))?;
                 let found = offline::get(&open(url)?, &id).await.map_err(failure)?;
                 let missing = || Failure::new(format!("no archive below {url} has `{id}`"));
-                Ok(CommandOutput::whole(found.ok_or_else(missing)?))
+                Ok(CommandOutput::exactly(found.ok_or_else(missing)?))
             }
-            Self::List { url } => list(&open(url)?).await,
+            Self::List { url } => list(url).await,
         }
     }
 }
@@ -80,59 +80,102 @@ fn failure(error: Error) -> Failure {
     }
 }
 
-async fn verify(
-    bucket: &Bucket,
-    trust: &Trust,
-    require_trust: bool,
-) -> Result<CommandOutput, Failure> {
+/// What to do about a signature by a key that is not among those that were given.
+const NEWER_KEYS: &str =
+    "save the service's /.well-known/jwks.json again: its keys are replaced from time to time";
+
+/// All archives below a URL: at least one.
+async fn find(bucket: &Bucket, url: &str, trust: &Trust) -> Result<Vec<Found>, Failure> {
     let found = offline::list(bucket, trust).await.map_err(failure)?;
     if found.is_empty() {
-        return Err(Failure::usage("there is no manifest of an archive"));
+        return Err(Failure::usage(format!("there is no manifest of an archive below {url}")));
     }
-    let (mut lines, mut faults, mut shown) = (Vec::new(), Vec::new(), Vec::new());
+    Ok(found)
+}
+
+/// What is valid is told even if something else is not.
+async fn verify(url: &str, trust: &Trust, require_trust: bool) -> Result<CommandOutput, Failure> {
+    let bucket = open(url)?;
+    let found = find(&bucket, url, trust).await?;
+    let (mut lines, mut shown) = (Vec::new(), Vec::new());
+    let mut faults: Vec<String> = offline::doubled(&found)
+        .map(|(one, other)| format!("{} and {} are of one month", one.path(), other.path()))
+        .collect();
     for archive in &found {
-        let place = format!("{}/{}", archive.folder, archive.name);
         let (manifest, valid) = match &archive.manifest {
             Ok(manifest) => manifest,
-            Err(fault @ Fault::Unreadable(_)) => {
-                return Err(Failure::usage(format!("{place}: {fault}")));
-            }
             Err(fault) => {
-                faults.push(format!("{place}: {fault}"));
+                faults.push(format!("{}: {fault}", archive.path()));
                 continue;
             }
         };
-        let damages = offline::inspect(bucket, archive, manifest, trust).await.map_err(failure)?;
-        let folder = &archive.folder;
-        faults.extend(damages.iter().map(|one| format!("{folder}/{}: {}", one.object, one.what)));
-        if require_trust && *valid != Valid::Trusted {
-            faults.push(format!("{place}: {valid}"));
+        let wrong = wrong(&bucket, archive, manifest, valid, trust, require_trust).await?;
+        if wrong.is_empty() {
+            lines.push(format!("{}: {valid}, {}", place(archive), counted(manifest)));
         }
-        lines.push(format!("{folder}: {valid}, {}", counted(manifest)));
-        shown.push(json!({"folder": folder, "found": valid.to_string(),
-                          "decisions": manifest.decisions, "trusted": *valid == Valid::Trusted}));
+        shown.push(json!({"folder": archive.folder, "found": valid.to_string(),
+                          "decisions": manifest.decisions, "trusted": *valid == Valid::Trusted,
+                          "ok": wrong.is_empty()}));
+        faults.extend(wrong);
     }
-    if !faults.is_empty() {
-        return Err(Failure::new(faults.join("\n")));
+    let json = json!({"ok": faults.is_empty(), "archives": shown}).to_string();
+    let output =
+        CommandOutput { text: lines.join("\n"), json: Some(json), ..CommandOutput::default() };
+    if faults.is_empty() {
+        return Ok(output);
     }
-    let json = json!({"ok": true, "archives": shown}).to_string();
-    Ok(CommandOutput { text: lines.join("\n"), json: Some(json), ..CommandOutput::default() })
+    if faults.iter().any(|fault| fault.contains(NO_KEY)) {
+        faults.push(NEWER_KEYS.to_owned());
+    }
+    Err(Failure::new(faults.join("\n")).after(output))
 }
 
-async fn list(bucket: &Bucket) -> Result<CommandOutput, Failure> {
-    let found = offline::list(bucket, &Trust::default()).await.map_err(failure)?;
+/// Everything that is wrong with an archive whose manifest is sound.
+async fn wrong(
+    bucket: &Bucket,
+    archive: &Found,
+    manifest: &Manifest,
+    valid: &Valid,
+    trust: &Trust,
+    require_trust: bool,
+) -> Result<Vec<String>, Failure> {
+    let damages = offline::inspect(bucket, archive, manifest, trust).await.map_err(failure)?;
+    let mut wrong = Vec::new();
+    if archive.is_misplaced() {
+        wrong.push(format!(
+            "{}: it is of {} in {}, and not of its folder",
+            archive.path(),
+            manifest.tenant_id,
+            manifest.month
+        ));
+    }
+    wrong
+        .extend(damages.iter().map(|one| format!("{}: {}", archive.beside(&one.object), one.what)));
+    if require_trust && *valid != Valid::Trusted {
+        wrong.push(format!("{}: {valid}", archive.path()));
+    }
+    Ok(wrong)
+}
+
+async fn list(url: &str) -> Result<CommandOutput, Failure> {
+    let found = find(&open(url)?, url, &Trust::default()).await?;
     let lines: Vec<String> = found.iter().map(line).collect();
     let shown: Vec<Value> = found.iter().map(shown).collect();
     let json = json!({"archives": shown}).to_string();
     Ok(CommandOutput { text: lines.join("\n"), json: Some(json), ..CommandOutput::default() })
 }
 
+/// Its folder, or its manifest where the URL is the folder.
+fn place(found: &Found) -> &str {
+    if found.folder.is_empty() { &found.name } else { &found.folder }
+}
+
 fn line(found: &Found) -> String {
     match &found.manifest {
         Ok((manifest, _)) => {
-            format!("{}: {}, {}", found.folder, counted(manifest), manifest.archived_at)
+            format!("{}: {}, {}", place(found), counted(manifest), manifest.archived_at)
         }
-        Err(fault) => format!("{}/{}: {fault}", found.folder, found.name),
+        Err(fault) => format!("{}: {fault}", found.path()),
     }
 }
 

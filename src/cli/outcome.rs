@@ -2,7 +2,7 @@
 
 use std::{
     fmt::{self, Display, Formatter},
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     process::ExitCode,
 };
 
@@ -18,6 +18,8 @@ pub(crate) struct Failure {
     code: u8,
     /// Whether the service did not answer.
     unreached: bool,
+    /// What was found before, on standard output.
+    found: Option<CommandOutput>,
 }
 
 impl Display for Failure {
@@ -29,17 +31,17 @@ impl Display for Failure {
 impl Failure {
     /// Something went wrong: exit code 1.
     pub(crate) fn new(error: impl Display) -> Self {
-        Self { message: error.to_string(), code: 1, unreached: false }
+        Self { message: error.to_string(), code: 1, unreached: false, found: None }
     }
 
     /// Wrong usage or settings: exit code 2.
     pub(crate) fn usage(error: impl Display) -> Self {
-        Self { message: error.to_string(), code: 2, unreached: false }
+        Self { message: error.to_string(), code: 2, unreached: false, found: None }
     }
 
     /// The service did not answer: exit code 1.
     pub(super) fn unreached(error: impl Display) -> Self {
-        Self { message: error.to_string(), code: 1, unreached: true }
+        Self { message: error.to_string(), code: 1, unreached: true, found: None }
     }
 
     /// Whether the service did not answer.
@@ -55,6 +57,12 @@ impl Failure {
         }
     }
 
+    /// The same after some output.
+    pub(super) fn after(mut self, found: CommandOutput) -> Self {
+        self.found = Some(found);
+        self
+    }
+
     /// The same with another line.
     pub(super) fn with(mut self, line: &str) -> Self {
         self.message.push('\n');
@@ -64,13 +72,15 @@ impl Failure {
 }
 
 /// Text for people, alone on its line so that a shell can capture it; the same as JSON for scripts.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct CommandOutput {
     pub(super) text: String,
     /// One line of JSON; `None` if it is the text.
     pub(super) json: Option<String>,
     /// Notes for people, on standard error.
     pub(super) aside: String,
+    /// Whether a file gets the text's bytes alone, without a line break.
+    is_exact: bool,
 }
 
 impl CommandOutput {
@@ -92,25 +102,35 @@ impl CommandOutput {
     pub(super) fn whole(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
+
+    /// The same, and byte for byte where it is not shown in a terminal.
+    pub(super) fn exactly(text: impl Into<String>) -> Self {
+        Self { is_exact: true, ..Self::whole(text) }
+    }
+
+    fn write(&self, as_json: bool) -> io::Result<()> {
+        let mut to = io::stdout();
+        match self.json.as_ref().filter(|_| as_json) {
+            Some(json) => line(&mut to, json),
+            None if self.is_exact && !to.is_terminal() => {
+                to.write_all(self.text.as_bytes()).and_then(|()| to.flush())
+            }
+            None => line(&mut to, &self.text).and_then(|()| line(&mut io::stderr(), &self.aside)),
+        }
+    }
 }
 
 pub(super) fn print(outcome: Result<CommandOutput, Failure>, as_json: bool) -> ExitCode {
     let (written, code) = match outcome {
-        Ok(output) => {
-            let written = match output.json.filter(|_| as_json) {
-                Some(json) => line(&mut io::stdout(), &json),
-                None => line(&mut io::stdout(), &output.text)
-                    .and_then(|()| line(&mut io::stderr(), &output.aside)),
-            };
-            (written, 0)
-        }
+        Ok(output) => (output.write(as_json), 0),
         Err(failure) => {
             let text = if as_json {
                 json!({ "ok": false, "error": failure.message }).to_string()
             } else {
                 format!("error: {}", failure.message.replace('\n', "\n       "))
             };
-            (line(&mut io::stderr(), &text), failure.code)
+            let found = failure.found.map_or(Ok(()), |found| found.write(as_json));
+            (found.and_then(|()| line(&mut io::stderr(), &text)), failure.code)
         }
     };
     // A reader that closed its pipe (`| head`) has read enough.

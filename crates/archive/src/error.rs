@@ -10,7 +10,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     #[error(transparent)]
-    Bucket(#[from] bucket::Error),
+    Bucket(bucket::Error),
     #[error(transparent)]
     Format(#[from] format::Error),
     #[error(transparent)]
@@ -65,6 +65,15 @@ impl Error {
             | Self::NoArchive(_)
             | Self::Stopped
             | Self::Internal(_) => false,
+        }
+    }
+}
+
+impl From<bucket::Error> for Error {
+    fn from(error: bucket::Error) -> Self {
+        match error {
+            bucket::Error::Unfit(name, why) => Self::Damaged(name, why),
+            error => Self::Bucket(error),
         }
     }
 }

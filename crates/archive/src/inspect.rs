@@ -11,8 +11,11 @@ use bytes::Bytes;
 
 use crate::{
     Bucket, Error, bucket,
-    format::{self, frames::lines, index::Row, month::Month, part},
+    format::{self, frames::lines, index::Row, month::Month, names, part},
 };
+
+/// The most bytes of an object. A part is full at 32 MiB, and has one decision more.
+const MOST_BYTES: u64 = 512 << 20;
 
 /// What is done with each entry: its row in the index, and its line.
 pub type Each = Arc<dyn Fn(&Row, &[u8]) -> Result<(), format::Error> + Send + Sync>;
@@ -97,7 +100,8 @@ impl<'a> Inspector<'a> {
         each: Each,
     ) -> Result<Vec<Row>, Error> {
         let month: Result<Month, _> = self.manifest.month.parse();
-        let month = month.map_err(|why| Error::Internal(why.to_string()))?;
+        let month =
+            month.map_err(|why| damaged(decisions, &format!("the month of its manifest {why}")))?;
         let (tenant_id, name) = (self.manifest.tenant_id.clone(), decisions.name.clone());
         let rows = tokio::task::spawn_blocking(move || {
             let tenant_id = &tenant_id;
@@ -124,9 +128,13 @@ impl<'a> Inspector<'a> {
 /// # Errors
 /// [`Error::Damaged`]: it is not the one that the manifest names; [`Error::Elsewhere`]: it is missing; the bucket is away.
 pub(crate) async fn read(bucket: &Bucket, folder: &str, object: &Object) -> Result<Bytes, Error> {
-    let path = format!("{folder}/{}", object.name);
-    let bytes = match bucket.get(&path).await {
+    if object.bytes > MOST_BYTES {
+        return Err(damaged(object, &"it is larger than any that is written"));
+    }
+    let path = names::path(folder, &object.name);
+    let bytes = match bucket.get(&path, object.bytes).await {
         Err(bucket::Error::NotFound(_)) => return Err(Error::Elsewhere(path)),
+        Err(bucket::Error::Unfit(_, why)) => return Err(damaged(object, &why)),
         bytes => bytes?,
     };
     if u64::try_from(bytes.len()) != Ok(object.bytes) {

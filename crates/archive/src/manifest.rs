@@ -5,7 +5,10 @@ use authority_core::{
     store::row_id,
 };
 use authority_crypto::sha256;
-use authority_evidence::archive::Manifest;
+use authority_evidence::{
+    archive::Manifest,
+    verify::{Trust, key_set, verify_manifest},
+};
 use authority_ids::TenantId;
 use diesel::{
     QueryResult, QueryableByName,
@@ -13,6 +16,9 @@ use diesel::{
 };
 
 use crate::{Bucket, Error, bucket, format::names};
+
+/// The most bytes of a manifest: some hundred for each object of a month.
+pub(crate) const MOST_BYTES: u64 = 16 << 20;
 
 /// An archived month, by its row.
 #[derive(Clone, QueryableByName)]
@@ -37,19 +43,35 @@ impl Archive {
         Ok(names::folder(&self.tenant_id()?, &self.month))
     }
 
+    /// What is kept of it in memory is found by this.
+    pub(crate) fn key(&self) -> Vec<u8> {
+        [self.tenant_id.as_bytes(), self.month.as_bytes(), &self.manifest_sha256].join(&0)
+    }
+
+    /// The manifest, which one of this service's evidence keys signed for this tenant and month: whoever can change the
+    /// row alone cannot have another one read.
+    ///
     /// # Errors
     /// It is not there, or is not the one that was committed; the bucket is away.
-    pub(crate) async fn manifest(&self, place: &Bucket) -> Result<Manifest, Error> {
+    pub(crate) async fn manifest(&self, place: &Bucket, keys: &Keys) -> Result<Manifest, Error> {
         let damaged = |why: &str| Error::Damaged(self.manifest.clone(), why.to_owned());
-        let path = format!("{}/{}", self.folder()?, self.manifest);
-        let text = match place.get(&path).await {
+        let path = names::path(&self.folder()?, &self.manifest);
+        let text = match place.get(&path, MOST_BYTES).await {
             Err(bucket::Error::NotFound(_)) => return Err(Error::Elsewhere(path)),
             text => text?,
         };
         if sha256(&text)[..] != self.manifest_sha256 {
             return Err(damaged("its SHA-256 is not the one that was committed"));
         }
-        serde_json::from_slice(&text).map_err(|why| damaged(&why.to_string()))
+        let published = key_set(keys.jwks().as_bytes());
+        let published = published.map_err(|why| Error::Internal(why.to_string()))?;
+        let trust = Trust { keys: Some(published), log_key: None };
+        let (manifest, _) =
+            verify_manifest(&text, &trust).map_err(|why| damaged(&why.to_string()))?;
+        if (&manifest.tenant_id, &manifest.month) != (&self.tenant_id, &self.month) {
+            return Err(damaged("it is of another tenant or month"));
+        }
+        Ok(manifest)
     }
 }
 

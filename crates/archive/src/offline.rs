@@ -9,9 +9,10 @@ use authority_evidence::{
 use authority_ids::DecisionId;
 
 use crate::{
-    Bucket, Error,
+    Bucket, Error, bucket,
     format::{self, entry::Entry, month::Month, names},
     inspect::{Each, Inspector},
+    manifest::MOST_BYTES,
     reader::{find_line, recent::Recent},
 };
 
@@ -30,6 +31,29 @@ pub struct Damage {
     pub what: String,
 }
 
+impl Found {
+    /// The manifest's name, from the URL.
+    pub fn path(&self) -> String {
+        names::path(&self.folder, &self.name)
+    }
+
+    /// An object's name, from the URL.
+    pub fn beside(&self, object: &str) -> String {
+        names::path(&self.folder, object)
+    }
+
+    /// Whether the manifest is of another tenant or month than its folder, as far as the folder names them below the
+    /// URL.
+    pub fn is_misplaced(&self) -> bool {
+        let Ok((manifest, _)) = &self.manifest else { return false };
+        let mut folders = self.folder.rsplit('/').filter(|folder| !folder.is_empty());
+        let (month, slug) = (folders.next(), folders.next());
+        let slug_named = manifest.tenant_id.strip_prefix("svc:tenant:").unwrap_or_default();
+        month.is_some_and(|month| month != manifest.month)
+            || slug.is_some_and(|slug| slug != slug_named)
+    }
+}
+
 /// All archives below a bucket's URL, in the order of their names.
 ///
 /// # Errors
@@ -38,12 +62,24 @@ pub async fn list(bucket: &Bucket, trust: &Trust) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();
     for object in bucket.list("").await? {
         let (folder, name) = object.name.rsplit_once('/').unwrap_or(("", &object.name));
-        if names::is_manifest(name) {
-            let manifest = verify_manifest(&bucket.get(&object.name).await?, trust);
-            found.push(Found { folder: folder.to_owned(), name: name.to_owned(), manifest });
+        if !names::is_manifest(name) {
+            continue;
         }
+        let manifest = match bucket.get(&object.name, MOST_BYTES).await {
+            // It was deleted since, as by an erasure.
+            Err(bucket::Error::NotFound(_)) => continue,
+            Err(bucket::Error::Unfit(_, why)) => Err(Fault::Unreadable(format!("it {why}"))),
+            text => verify_manifest(&text?, trust),
+        };
+        found.push(Found { folder: folder.to_owned(), name: name.to_owned(), manifest });
     }
     Ok(found)
+}
+
+/// Two manifests of one folder. Only one of them is the one that the service reads: the other was put there, or is of a
+/// node that died.
+pub fn doubled(found: &[Found]) -> impl Iterator<Item = (&Found, &Found)> {
+    found.iter().zip(found.iter().skip(1)).filter(|(one, other)| one.folder == other.folder)
 }
 
 /// Reads everything that a manifest names, and verifies each decision; everything that is wrong.

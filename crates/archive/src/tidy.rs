@@ -15,6 +15,7 @@ use crate::{
     Bucket, Error,
     bucket::{self, Listed},
     format::names,
+    manifest::MOST_BYTES,
 };
 
 /// The names of manifests that this database has written of a month.
@@ -137,10 +138,10 @@ impl<'a> Folder<'a> {
     }
 
     async fn manifest(&self, name: &str) -> Result<Option<Manifest>, Error> {
-        match self.bucket.get(&self.path_of(name)).await {
+        match self.bucket.get(&self.path_of(name), MOST_BYTES).await {
             Ok(text) => Ok(serde_json::from_slice(&text).ok()),
-            // It was deleted meanwhile.
-            Err(bucket::Error::NotFound(_)) => Ok(None),
+            // It was deleted meanwhile, or is no manifest.
+            Err(bucket::Error::NotFound(_) | bucket::Error::Unfit(..)) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

@@ -51,7 +51,7 @@ async fn an_archive_is_verified_without_service_and_database() {
         .await
         .text("GET", &format!("/v1/evidence/{}?bundle=true", ids[3]), None)
         .await;
-    assert_eq!(bundle.trim_end(), served);
+    assert_eq!(bundle, served, "byte for byte");
     let unknown = format!("{}{}", &ids[0][..25], "0".repeat(52));
     let (code, _, told) = run(&["archive", "get", &url, &unknown], &[]);
     assert!(code == 1 && told.contains("no archive below"), "{told}");
@@ -71,6 +71,55 @@ async fn an_archive_is_verified_without_service_and_database() {
         let named = object.rsplit('/').next().unwrap();
         assert!(told.contains(named), "{object}: {told}");
         fs::write(&path, whole).unwrap();
+    }
+}
+
+/// What was copied, put beside or emptied is told with the URL, and what is valid with it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_out_of_place_is_named_and_hides_nothing() {
+    let (world, _) = archived().await;
+    let (month, folder) = (world.month(), folder(&world));
+    let url = format!("file://{folder}");
+    let copy = |from: &Path, to: &Path| {
+        fs::create_dir_all(to).unwrap();
+        for file in fs::read_dir(from).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), to.join(file.file_name())).unwrap();
+        }
+    };
+    let own = Path::new(&folder).join(format!("acme/{month}"));
+    for other in [format!("globex/{month}"), "acme/2001-02".to_owned()] {
+        let to = Path::new(&folder).join(&other);
+        copy(&own, &to);
+        let (code, text, told) = run(&["archive", "verify", &url], &[]);
+        assert_eq!(code, 1, "{told}");
+        assert!(text.starts_with(&format!("acme/{month}: ")), "{text}");
+        assert!(told.contains(&other) && told.contains("not of its folder"), "{told}");
+        // Alone it is in no folder that could be wrong.
+        let (code, _, told) = run(&["archive", "verify", &format!("{url}/{other}")], &[]);
+        assert_eq!(code, 0, "{told}");
+        fs::remove_dir_all(to).unwrap();
+    }
+    let named = fs::read_dir(&own).unwrap().map(|file| file.unwrap().file_name());
+    let manifest = named.map(|name| name.into_string().unwrap());
+    let manifest = manifest.into_iter().find(|name| name.starts_with("manifest-")).unwrap();
+    fs::write(own.join("manifest-zz.json"), "{}").unwrap();
+    let month_url = format!("{url}/acme/{month}");
+    let (code, text, told) = run(&["archive", "verify", &month_url], &[]);
+    assert_eq!(code, 1, "{told}");
+    assert!(told.contains(&manifest) && told.contains("manifest-zz.json"), "{told}");
+    assert!(!told.contains("/manifest") && text.contains("6 decisions"), "{text}{told}");
+    fs::remove_file(own.join("manifest-zz.json")).unwrap();
+    // Keys of another installation.
+    let keys = tempfile::tempdir().unwrap();
+    let jwks = keys.path().join("jwks.json").display().to_string();
+    fs::write(&jwks, r#"{"keys": []}"#).unwrap();
+    let (code, _, told) = run(&["archive", "verify", &url, "--jwks", &jwks], &[]);
+    assert!(code == 1 && told.contains("jwks.json again"), "{told}");
+    let empty = format!("file://{}", keys.path().join("none").display());
+    for command in ["list", "verify"] {
+        let (code, _, told) = run(&["archive", command, &empty], &[]);
+        assert!(code == 2 && told.contains(&empty), "{command}: {told}");
     }
 }
 

@@ -1,12 +1,15 @@
 //! What is damaged in the archive keeps the rows, and is named.
 
 use authority_archive::Bucket;
-use serde_json::json;
+use authority_crypto::sha256;
+use diesel::sql_types::{Bytea, Text};
+use diesel_async::RunQueryDsl;
+use serde_json::{Value, json};
 
-use super::{Step, TENANT, World, removed, steps};
+use super::{MOST, Step, TENANT, World, removed, steps};
 
 pub(super) async fn flip(bucket: &Bucket, name: &str) {
-    let mut bytes = bucket.get(name).await.unwrap().to_vec();
+    let mut bytes = bucket.get(name, MOST).await.unwrap().to_vec();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     bucket.put(name, bytes).await.unwrap();
@@ -84,5 +87,64 @@ async fn what_is_damaged_is_not_shown() {
         let is_history = object.contains("/versions-") || object.contains("/changes-");
         assert_eq!(status == 200, is_history, "{object}: {answer:#}");
         flip(&bucket, &object).await;
+    }
+}
+
+/// Whoever can write to the archive and has the serving login, but no key.
+async fn forge(world: &World, change: impl Fn(&mut Value)) {
+    let bucket = world.parts().bucket;
+    let objects = world.objects("acme").await;
+    let signed =
+        objects.iter().find(|name| name.contains("/manifest-") && !name.contains("forged"));
+    let signed = signed.unwrap();
+    let signed = bucket.get(signed, MOST).await.unwrap();
+    let mut manifest: Value = serde_json::from_slice(&signed).unwrap();
+    change(&mut manifest);
+    let text = manifest.to_string();
+    let name = format!("acme/{}/manifest-forged.json", world.month());
+    bucket.put(&name, text.clone().into()).await.unwrap();
+    let mut db = world.app.app.store.system().await.unwrap();
+    let forged = diesel::sql_query(
+        "UPDATE archives SET manifest = 'manifest-forged.json', manifest_sha256 = $1, is_tidy = false, \
+         checked_at = NULL WHERE tenant_id = $2",
+    );
+    let forged = forged.bind::<Bytea, _>(sha256(text.as_bytes()).to_vec()).bind::<Text, _>(TENANT);
+    assert_eq!(forged.execute(&mut db).await.unwrap(), 1);
+}
+
+/// One whose objects are others, one without a signature, and one that brings its own key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_manifest_that_the_service_did_not_sign_is_not_read_and_removes_nothing() {
+    let world = World::start().await;
+    let ids = world.decided(4).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.until_archived().await;
+    let forgeries: [fn(&mut Value); 3] = [
+        |manifest| manifest["objects"][0]["sha256"] = json!(format!("sha256:{}", "0".repeat(64))),
+        |manifest| drop(manifest.as_object_mut().unwrap().remove("signature")),
+        |manifest| manifest["key"]["x"] = json!("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"),
+    ];
+    let before = world.objects("acme").await;
+    for forged in forgeries {
+        forge(&world, forged).await;
+        let done = world.run().await;
+        assert!(done.contains(&Step::Skipped) && removed(&done) == 0, "{done:?}");
+        assert_eq!(world.count("decisions", "true").await, 4);
+        let left = world.objects("acme").await;
+        assert!(before.iter().all(|object| left.contains(object)), "{left:?}");
+    }
+    // As if the rows were gone.
+    world.app.database.run("UPDATE archives SET removal_begun = now()").await;
+    world.app.database.run("DELETE FROM evidence_packs; DELETE FROM decisions").await;
+    let reader = world.reader(TENANT).await;
+    for forged in forgeries {
+        forge(&world, forged).await;
+        for id in &ids {
+            for path in ["/v1/evidence/", "/v1/decisions/", "/receipts/"] {
+                let (status, text) = reader.text("GET", &format!("{path}{id}"), None).await;
+                assert_eq!(status, 500, "{path}{id}: {text}");
+            }
+        }
     }
 }

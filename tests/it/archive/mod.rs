@@ -31,6 +31,8 @@ use serde_json::{Value, json};
 use crate::support::{Client, TestApp, Wishes, asking};
 
 const TENANT: &str = "svc:tenant:acme";
+/// More bytes than any object here has.
+const MOST: u64 = 1 << 20;
 
 /// A demonstration tenant with decisions of a month that is long ago, seen by a service of today.
 struct World {

@@ -6,7 +6,7 @@ use authority_model::wire::Json;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::{Step, TENANT, World};
+use super::{MOST, Step, TENANT, World};
 use crate::support::asking;
 
 const ANN: &str = "ann@example.org";
@@ -41,7 +41,7 @@ async fn everything(world: &World) -> String {
     let bucket = world.parts().bucket;
     let mut text = String::new();
     for name in world.objects("").await {
-        let bytes = bucket.get(&name).await.unwrap();
+        let bytes = bucket.get(&name, MOST).await.unwrap();
         let lines = authority_archive::format::frames::lines(&bytes);
         let bytes = lines.map_or(bytes.to_vec(), |lines| lines.concat());
         text.push_str(&String::from_utf8_lossy(&bytes));
@@ -203,7 +203,7 @@ async fn an_erasure_that_cannot_reach_an_archive_is_not_complete() {
     let bucket = world.parts().bucket;
     let objects = world.objects("acme").await;
     let part = objects.iter().find(|name| name.contains("/decisions-")).unwrap();
-    let bytes = bucket.get(part).await.unwrap();
+    let bytes = bucket.get(part, MOST).await.unwrap();
     bucket.delete(part).await.unwrap();
     assert!(erase(&world).await.0 >= 500);
     let (_, listed) = world.owner().get("/api/v1/erasures").await;

@@ -21,7 +21,7 @@ use axum::{
 };
 use serde_json::json;
 
-use super::{TENANT, World, damaged::flip, removed, steps};
+use super::{MOST, TENANT, World, damaged::flip, removed, steps};
 use crate::command_line::run;
 
 const URL: &str = "s3://evidence/archive/of acme";
@@ -160,7 +160,8 @@ async fn a_bucket_is_written_read_and_verified_as_a_folder_is() {
     let done = steps(&archiver(&world, &bucket)).await;
     assert!(done.contains(&Step::Archived) && removed(&done) == 6, "{done:?}");
     assert!(world.objects("").await.is_empty(), "nothing is in the folder");
-    let archives = Archives::new(world.app.database.store(), Some(bucket.clone()));
+    let archives =
+        Archives::new(world.app.database.store(), world.parts().keys, Some(bucket.clone()));
     for id in &ids {
         let id = DecisionId::parse(id).unwrap();
         let found = archives.find(&Scope::service(), &id).await.unwrap().unwrap();
@@ -182,7 +183,7 @@ async fn a_bucket_is_written_read_and_verified_as_a_folder_is() {
     // The store is away: that is neither a missing decision nor another answer.
     drop(server);
     let id = DecisionId::parse(&ids[5]).unwrap();
-    let archives = Archives::new(world.app.database.store(), Some(bucket));
+    let archives = Archives::new(world.app.database.store(), world.parts().keys, Some(bucket));
     assert!(archives.find(&Scope::service(), &id).await.is_err());
 }
 
@@ -202,7 +203,7 @@ async fn a_bucket_with_a_wrong_byte_or_without_an_object_deletes_nothing() {
     };
     for object in bucket.list("acme").await.unwrap() {
         let name = object.name;
-        let whole = bucket.get(&name).await.unwrap();
+        let whole = bucket.get(&name, MOST).await.unwrap();
         flip(&bucket, &name).await;
         kept(&format!("{name}, flipped")).await;
         bucket.delete(&name).await.unwrap();
@@ -246,7 +247,7 @@ async fn a_node_that_ends_between_two_requests_is_followed_by_another() {
     let mut variables = server.variables();
     variables[0].1 = &faulty.endpoint;
     let (through, sure) = (bucket(variables), server.bucket());
-    let archives = Archives::new(world.app.database.store(), Some(sure));
+    let archives = Archives::new(world.app.database.store(), world.parts().keys, Some(sure));
     for passed in 0.. {
         world.leases_ended().await;
         faulty.passes(passed, StatusCode::FORBIDDEN);

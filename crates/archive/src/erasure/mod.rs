@@ -206,7 +206,7 @@ impl Eraser {
         for Untidy { archived, known } in found.await? {
             let Some(bucket) = &self.bucket else { return Ok(()) };
             let folder = archived.folder()?;
-            let manifest = archived.manifest(bucket).await?;
+            let manifest = archived.manifest(bucket, &self.keys).await?;
             let own = (archived.manifest.as_str(), &manifest);
             if !tidy::delete_unnamed(bucket, &folder, own, &known).await? {
                 return Err(Error::Busy(folder));
@@ -231,7 +231,7 @@ impl Eraser {
         person: &Person<'_>,
     ) -> Result<Erased, Error> {
         let folder = archived.folder()?;
-        let old = archived.manifest(bucket).await?;
+        let old = archived.manifest(bucket, &self.keys).await?;
         let rewriting = Rewriting { eraser: self, scope, bucket, folder: &folder, person };
         let mut erased = Erased::default();
         let mut new = old.clone();

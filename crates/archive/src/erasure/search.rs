@@ -45,7 +45,7 @@ impl Eraser {
     /// The archive is away, or [`Error::Foreign`].
     pub async fn reach(&self, scope: &Scope, person: &Json) -> Result<(), Error> {
         for archived in self.archives_of(scope, person).await? {
-            archived.manifest(self.bucket_of(&archived)?).await?;
+            archived.manifest(self.bucket_of(&archived)?, &self.keys).await?;
         }
         let Some(bucket) = &self.bucket else { return Ok(()) };
         let person = person.clone();
@@ -78,7 +78,7 @@ impl Eraser {
         let person = &Person { parameter: person, needles: Needles::of(person) };
         for archived in found {
             let (bucket, folder) = (self.bucket_of(&archived)?, archived.folder()?);
-            let manifest = archived.manifest(bucket).await?;
+            let manifest = archived.manifest(bucket, &self.keys).await?;
             let searching = Rewriting { eraser: self, scope, bucket, folder: &folder, person };
             for target in (Inspector { bucket, folder: &folder, manifest: &manifest }).targets()? {
                 let has_any = match &target {

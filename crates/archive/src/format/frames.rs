@@ -12,6 +12,10 @@ use zstd::{bulk::Compressor, stream::read::Decoder, zstd_safe::CParameter};
 const LINES: u32 = 256;
 /// A frame ends when its lines have so many bytes.
 const BYTES: usize = 1 << 20;
+/// The most lines of an object without an index: history has up to 20,500.
+const MOST_LINES: usize = 32 << 10;
+/// Bytes that are decompressed at once.
+const PIECE: usize = 64 << 10;
 /// The most bytes of lines that a frame is read to: a frame is some larger than [`BYTES`] by its last line.
 const MOST_READ: u64 = 256 << 20;
 /// Level 3 is zstd's own default: higher ones take several times as long for some per cent.
@@ -92,24 +96,43 @@ impl FrameWriter {
     }
 }
 
-/// The lines of a frame, or of a whole object.
+/// The lines of a frame.
 ///
 /// # Errors
-/// It is not zstd, its checksum differs, or it is larger than any that is written.
-pub fn lines(frame: &[u8]) -> Result<Vec<Vec<u8>>> {
-    let mut text = Vec::new();
-    Decoder::with_buffer(frame)?.take(MOST_READ + 1).read_to_end(&mut text)?;
-    if length(&text) > MOST_READ {
-        return Err(Error::new(ErrorKind::InvalidData, "a frame is too large"));
+/// It is not zstd, its checksum differs, or it has more than any that is written.
+pub fn frame_lines(frame: &[u8]) -> Result<Vec<Vec<u8>>> {
+    lines_of(frame, usize::try_from(LINES).unwrap_or(usize::MAX))
+}
+
+/// The lines of an object of history.
+///
+/// # Errors
+/// As [`frame_lines`].
+pub fn lines(object: &[u8]) -> Result<Vec<Vec<u8>>> {
+    lines_of(object, MOST_LINES)
+}
+
+/// Some bytes can be a thousand times as many lines: they are counted before a place is made for each.
+fn lines_of(object: &[u8], most: usize) -> Result<Vec<Vec<u8>>> {
+    let unfit = |why| Error::new(ErrorKind::InvalidData, why);
+    let mut read = Decoder::with_buffer(object)?;
+    let (mut text, mut piece, mut ends) = (Vec::new(), vec![0; PIECE], 0);
+    loop {
+        let piece = match read.read(&mut piece)? {
+            0 => break,
+            count => &piece[..count],
+        };
+        ends += piece.split(|byte| *byte == b'\n').skip(1).count();
+        text.extend_from_slice(piece);
+        if ends > most || length(&text) > MOST_READ {
+            return Err(unfit("it has more lines or bytes than any that is written"));
+        }
     }
-    let ends = text.pop();
-    if ends.is_some_and(|last| last != b'\n') {
-        return Err(Error::new(ErrorKind::InvalidData, "its last line has no end"));
+    match text.pop() {
+        None => Ok(Vec::new()),
+        Some(b'\n') => Ok(text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()),
+        Some(_) => Err(unfit("its last line has no end")),
     }
-    if ends.is_none() {
-        return Ok(Vec::new());
-    }
-    Ok(text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect())
 }
 
 fn length(bytes: &[u8]) -> u64 {
@@ -141,8 +164,7 @@ mod tests {
         for (number, place) in places.iter().enumerate() {
             let frame = frame(&object, place);
             assert_eq!(sha256(frame), place.sha256);
-            let found = lines(frame).unwrap();
-            assert!(found.len() <= 256);
+            let found = frame_lines(frame).unwrap();
             assert_eq!(found[usize::try_from(place.line).unwrap()], line(number));
         }
         // As `zstd -dc` does.
@@ -161,7 +183,19 @@ mod tests {
         writer.add(b"small").unwrap();
         let (object, places) = writer.finish().unwrap();
         assert_ne!(places[0].offset, places[1].offset);
-        assert_eq!(lines(frame(&object, &places[1])).unwrap(), [b"small".to_vec()]);
+        assert_eq!(frame_lines(frame(&object, &places[1])).unwrap(), [b"small".to_vec()]);
+    }
+
+    #[test]
+    fn no_more_is_read_than_is_written() {
+        let compressed = |text: &[u8]| zstd::encode_all(text, LEVEL).unwrap();
+        let breaks = |count: usize| compressed(&vec![b'\n'; count]);
+        assert_eq!(frame_lines(&breaks(256)).unwrap().len(), 256);
+        assert!(frame_lines(&breaks(257)).is_err());
+        assert_eq!(lines(&breaks(MOST_LINES)).unwrap().len(), MOST_LINES);
+        assert!(lines(&breaks(MOST_LINES + 1)).is_err());
+        let large = breaks(64 << 20);
+        assert!(large.len() < 8192 && lines(&large).is_err());
     }
 
     #[test]
@@ -172,8 +206,9 @@ mod tests {
         for at in 0..object.len() {
             let mut damaged = object.clone();
             damaged[at] ^= 1;
-            let same = lines(&damaged).is_ok_and(|found| found == lines(&object).unwrap());
-            assert!(!same || lines(&damaged).is_err() || at < 12, "byte {at}");
+            // Some bits mean nothing; the first bytes say whether there is a checksum.
+            let is_same = |found| found == lines(&object).unwrap();
+            assert!(at < 12 || lines(&damaged).map_or(true, is_same), "byte {at}");
         }
         assert!(lines(&object[..object.len() - 1]).is_err());
         assert!(lines(b"no frame").is_err());

@@ -11,6 +11,7 @@ use parquet::{
     column::{reader::get_typed_column_reader, writer::ColumnWriter},
     data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type},
     file::{
+        metadata::{ColumnChunkMetaData, RowGroupMetaData},
         properties::WriterProperties,
         reader::{FileReader, RowGroupReader, SerializedFileReader},
         writer::{SerializedFileWriter, SerializedRowGroupWriter},
@@ -19,6 +20,11 @@ use parquet::{
 };
 
 use super::{Error, entry::Entry, frames::Place};
+
+/// The most rows of an index: four times those of a part.
+const MOST_ROWS: u64 = 64 << 10;
+/// The most bytes of a column's texts. A small file can repeat a long one in every row.
+const MOST_TEXT: usize = 64 << 20;
 
 /// What a decision is looked for by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,10 +151,20 @@ fn column(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, values: Values) -> 
 /// # Errors
 /// It is not an index as this service writes one.
 pub fn read(object: Bytes) -> Result<(Vec<Row>, String), Error> {
+    let size = object.len();
     let file = SerializedFileReader::new(object)?;
     let metadata = file.metadata();
     if *metadata.file_metadata().schema() != *schema()? {
         return Err(Error::Index("it has other columns".to_owned()));
+    }
+    let counts = metadata.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
+    let count = counts.sum::<Option<u64>>();
+    if count.is_none_or(|count| count > MOST_ROWS) {
+        return Err(Error::Index("it has more rows than any that is written".to_owned()));
+    }
+    let mut columns = metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
+    if !columns.all(|column| lies_in(column, size)) {
+        return Err(Error::Index("it is shorter than its columns".to_owned()));
     }
     let (mut rows, mut part) = (Vec::new(), String::new());
     for number in 0..metadata.num_row_groups() {
@@ -188,6 +204,17 @@ pub fn read(object: Bytes) -> Result<(Vec<Row>, String), Error> {
     Ok((rows, part))
 }
 
+/// Whether a column's pages are in the file. The library asserts that its place is not negative.
+fn lies_in(column: &ColumnChunkMetaData, size: usize) -> bool {
+    let starts = [Some(column.data_page_offset()), column.dictionary_page_offset()];
+    let starts = starts.into_iter().flatten();
+    let length = usize::try_from(column.compressed_size()).ok();
+    let mut ends = starts.map(|start| usize::try_from(start).ok()?.checked_add(length?));
+    // The dictionary, if there is one, is the start of the whole.
+    let whole = ends.next_back().flatten();
+    whole.is_some_and(|end| end <= size) && ends.all(|end| end.is_some())
+}
+
 /// A row group's columns.
 struct Group<'g> {
     group: &'g dyn RowGroupReader,
@@ -210,6 +237,9 @@ impl Group<'_> {
 
     fn texts(&self, column: usize) -> Result<Vec<String>, Error> {
         let values = self.values::<ByteArrayType>(column)?;
+        if values.iter().map(ByteArray::len).sum::<usize>() > MOST_TEXT {
+            return Err(Error::Index("its texts are longer than any that are written".to_owned()));
+        }
         let texts = values.iter().map(|value| Ok(value.as_utf8()?.to_owned()));
         texts.collect()
     }
@@ -249,7 +279,7 @@ mod tests {
             offset: u64::from(number / 256) * 9000,
             length: 9000,
             line: number % 256,
-            sha256: [u8::try_from(number / 256).unwrap(); 32],
+            sha256: [u8::try_from(number / 256 % 256).unwrap(); 32],
         };
         Row { about, place }
     }
@@ -263,6 +293,17 @@ mod tests {
             assert_eq!(read, rows);
             assert_eq!(part, "decisions-00001-abc.jsonl.zst");
         }
+    }
+
+    #[test]
+    fn no_more_is_read_than_is_written() {
+        let rows: Vec<Row> = (0..65_537).map(row).collect();
+        let many = write(&rows, "part").unwrap();
+        assert!(read(many.into()).unwrap_err().to_string().contains("more rows"));
+        let long = "a".repeat(8 << 10);
+        let large = write(&rows[..10_000], &long).unwrap();
+        assert!(large.len() < 1 << 20);
+        assert!(read(large.into()).unwrap_err().to_string().contains("longer"));
     }
 
     #[test]

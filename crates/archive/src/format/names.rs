@@ -17,6 +17,11 @@ pub fn folder(tenant_id: &TenantId, month: &impl Display) -> String {
     format!("{}/{month}", tenant_id.slug())
 }
 
+/// The name of an object in a folder, from the top of the archive; `folder` is empty where that is the folder.
+pub fn path(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
 /// The name of an object with this SHA-256: `decisions-00001-1f3a9c0e5b7d.jsonl.zst`.
 pub fn object(content: Content, part: u32, sha256: &[u8; 32]) -> String {
     let extension = match content {
@@ -73,6 +78,8 @@ mod tests {
         );
         assert_eq!(object(Content::Index, 7, &digest), "index-00007-abababababab.parquet");
         assert_eq!(manifest(&digest), "manifest-abababababab.json");
+        assert_eq!(path("acme/2026-07", "one"), "acme/2026-07/one");
+        assert_eq!(path("", "one"), "one");
         for content in [Content::Decisions, Content::Index, Content::Versions, Content::Changes] {
             assert!(is_object(&object(content, 1, &digest)));
         }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::{
     Error,
-    frames::{FrameWriter, lines},
+    frames::{FrameWriter, frame_lines},
     index::{self, About, Row},
     month::Month,
     names,
@@ -132,7 +132,7 @@ impl Read<'_> {
             let Some(frame) = frame else {
                 return differs("its index names frames that it does not have");
             };
-            let found = lines(frame)?;
+            let found = frame_lines(frame)?;
             if found.len() != rows.len() || sha256(frame) != rows[0].place.sha256 {
                 return differs("its index is of other frames");
             }

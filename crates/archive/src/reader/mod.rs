@@ -8,7 +8,10 @@ pub(crate) mod recent;
 
 use std::sync::Arc;
 
-use authority_core::store::{RunQueryDsl, Scope, Store};
+use authority_core::{
+    keys::Keys,
+    store::{RunQueryDsl, Scope, Store},
+};
 use authority_crypto::sha256;
 use authority_evidence::archive::{Content, Manifest, Object};
 use authority_ids::{DecisionId, TenantId};
@@ -19,7 +22,7 @@ use recent::Recent;
 
 use crate::{
     Bucket, Error, bucket,
-    format::{frames::lines, index, index::Row, month::Month},
+    format::{frames::frame_lines, index, index::Row, month::Month, names},
     inspect::{self, damaged},
     manifest::Archive,
 };
@@ -39,17 +42,20 @@ pub struct Archives(Arc<Inner>);
 
 struct Inner {
     store: Store,
+    /// Which sign manifests.
+    keys: Keys,
     /// `None` in an installation without an archive.
     bucket: Option<Bucket>,
-    /// By their own SHA-256.
+    /// By tenant, month and their own SHA-256.
     manifests: Recent<Manifest>,
+    /// By their own SHA-256.
     indexes: Recent<Vec<Row>>,
 }
 
 impl Archives {
-    pub fn new(store: Store, bucket: Option<Bucket>) -> Self {
+    pub fn new(store: Store, keys: Keys, bucket: Option<Bucket>) -> Self {
         let (manifests, indexes) = (Recent::default(), Recent::default());
-        Self(Arc::new(Inner { store, bucket, manifests, indexes }))
+        Self(Arc::new(Inner { store, keys, bucket, manifests, indexes }))
     }
 
     /// The archived decision, of the scope's tenant if it has one; `None` if there is no such.
@@ -85,11 +91,12 @@ impl Archives {
         place: &Archive,
         id: &DecisionId,
     ) -> Result<Option<Vec<u8>>, Error> {
-        let manifest = if let Some(known) = self.0.manifests.get(&place.manifest_sha256) {
+        let key = place.key();
+        let manifest = if let Some(known) = self.0.manifests.get(&key) {
             known
         } else {
-            let read = Arc::new(place.manifest(bucket).await?);
-            self.0.manifests.add(&place.manifest_sha256, read)
+            let read = place.manifest(bucket, &self.0.keys).await?;
+            self.0.manifests.add(&key, Arc::new(read))
         };
         let folder = place.folder()?;
         find_line(bucket, &self.0.indexes, &folder, &manifest, id).await
@@ -130,7 +137,8 @@ async fn read_index(
         return Ok(index);
     }
     let bytes = inspect::read(bucket, folder, object).await?;
-    let (rows, _) = tokio::task::spawn_blocking(move || index::read(bytes)).await??;
+    let read = tokio::task::spawn_blocking(move || index::read(bytes)).await?;
+    let (rows, _) = read.map_err(|why| damaged(object, &why))?;
     Ok(indexes.add(key, Arc::new(rows)))
 }
 
@@ -142,17 +150,18 @@ async fn frame_line(
     row: &Row,
 ) -> Result<Vec<u8>, Error> {
     let place = &row.place;
-    let range = place.offset..place.offset.saturating_add(place.length);
-    let path = format!("{folder}/{}", part.name);
-    let frame = match bucket.get_range(&path, range).await {
+    let end = place.offset.checked_add(place.length).filter(|end| *end <= part.bytes);
+    let end = end.ok_or_else(|| damaged(part, &"its index names frames that it does not have"))?;
+    let path = names::path(folder, &part.name);
+    let frame = match bucket.get_range(&path, place.offset..end).await {
         Err(bucket::Error::NotFound(_)) => return Err(Error::Elsewhere(path)),
         frame => frame?,
     };
     if sha256(&frame) != place.sha256 {
         return Err(damaged(part, &"a frame is not what was archived"));
     }
-    let found = tokio::task::spawn_blocking(move || lines(&frame)).await?;
-    let mut found = found.map_err(crate::format::Error::from)?;
+    let found = tokio::task::spawn_blocking(move || frame_lines(&frame)).await?;
+    let mut found = found.map_err(|why| damaged(part, &why))?;
     let line = usize::try_from(place.line).ok().filter(|line| *line < found.len());
     let line = line.ok_or_else(|| damaged(part, &"a frame has too few lines"))?;
     Ok(found.swap_remove(line))

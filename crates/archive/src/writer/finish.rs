@@ -94,7 +94,7 @@ impl Archiver {
         self.name_manifest(subject, &name).await?;
         let path = subject.path(&name);
         self.parts.bucket.put(&path, text.clone().into_bytes()).await?;
-        if self.parts.bucket.get(&path).await? != text.as_bytes() {
+        if self.parts.bucket.get(&path, manifest::MOST_BYTES).await? != text.as_bytes() {
             return Err(Error::Damaged(name, "it is not what was written".to_owned()));
         }
         let whole = Whole { manifest, name, sha256, times };

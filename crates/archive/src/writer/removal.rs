@@ -97,7 +97,7 @@ impl Archiver {
     /// written to it.
     pub(super) async fn newest_is_there(&self) -> Result<(), Error> {
         for newest in self.read(NEWEST).await? {
-            match newest.manifest(&self.parts.bucket).await {
+            match newest.manifest(&self.parts.bucket, &self.parts.keys).await {
                 // Whoever reads that month is told.
                 Ok(_) | Err(Error::Damaged(..)) => {}
                 Err(error) => return Err(error),
@@ -127,7 +127,7 @@ impl Archiver {
     }
 
     pub(super) async fn tidy(&self, archived: &Archive) -> Result<Step, Error> {
-        let manifest = archived.manifest(&self.parts.bucket).await?;
+        let manifest = archived.manifest(&self.parts.bucket, &self.parts.keys).await?;
         let folder = archived.folder()?;
         let Some(known) = self.known(archived).await? else { return Ok(Step::Skipped) };
         let own = (archived.manifest.as_str(), &manifest);
@@ -157,7 +157,7 @@ impl Archiver {
 
     /// Reads an archive back before its rows go.
     pub(super) async fn check(&self, archived: &Archive) -> Result<Step, Error> {
-        let manifest = archived.manifest(&self.parts.bucket).await?;
+        let manifest = archived.manifest(&self.parts.bucket, &self.parts.keys).await?;
         self.read_back(&subject(archived)?, &manifest).await?;
         self.mark(CHECK, archived).await?;
         Ok(Step::Checked)

@@ -9,7 +9,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use super::{
-    Fault, KeySet, LogTrust, canonical, canonical_without, digest, need, pack,
+    Fault, KeySet, LogTrust, NO_KEY, canonical, canonical_without, digest, need, pack,
     shape::{DIGEST, GATHERED, Shape, fit},
 };
 use crate::{Salts, Sealed, log::note::LogKey, replay::differences};
@@ -27,7 +27,7 @@ pub(super) fn check(
     need(pack["signature"]["kid"] == kid.as_str(), "keys[0].kid", "is not the signature's")?;
     if let Some(pinned) = pinned {
         let known = pinned.get(&kid);
-        need(known.is_some(), "pack.signature.kid", &format!("no key for {kid}"))?;
+        need(known.is_some(), "pack.signature.kid", &format!("{NO_KEY} {kid}"))?;
         need(known == Some(&x), "keys[0].x", "is not the pinned key")?;
     }
     let misfit = |_| Fault::Invalid {

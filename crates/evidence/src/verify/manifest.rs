@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    Fault, KeySet, Trust, Valid, canonical_without, need, read,
+    Fault, KeySet, NO_KEY, Trust, Valid, canonical_without, need, read,
     shape::{MANIFEST, fit},
     signed,
 };
@@ -32,7 +32,7 @@ fn check(document: &Value, trust: &Trust) -> Result<Valid, Fault> {
     let (kid, x) = (text(&document["key"]["kid"]), text(&document["key"]["x"]));
     if let Some(pinned) = &trust.keys {
         let known = pinned.get(&kid);
-        need(known.is_some(), "signature.kid", &format!("no key for {kid}"))?;
+        need(known.is_some(), "signature.kid", &format!("{NO_KEY} {kid}"))?;
         need(known == Some(&x), "key.x", "is not the pinned key")?;
     }
     let (valid, known) = match &trust.keys {

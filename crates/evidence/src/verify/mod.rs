@@ -28,6 +28,9 @@ pub use manifest::verify_manifest;
 pub use seen::verify_seen;
 use shape::{BUNDLE, PACK, PROOF};
 
+/// How a fault begins where the trusted keys have none of this kid.
+pub const NO_KEY: &str = "no key for";
+
 /// Ed25519 public keys (base64url) by kid.
 pub type KeySet = HashMap<String, String>;
 

@@ -1,49 +1,17 @@
 //! Where archives are kept: a folder, or a bucket that is compatible with S3.
 
-use std::{ffi::OsString, fs, io, ops::Range, sync::Arc};
+mod error;
+mod folder;
+mod s3;
 
-use bytes::Bytes;
+use std::{ffi::OsString, io, ops::Range, sync::Arc};
+
+use bytes::{Bytes, BytesMut};
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
-use object_store::{
-    ClientConfigKey, ObjectStore, ObjectStoreExt, RetryConfig,
-    aws::{AmazonS3Builder, AmazonS3ConfigKey},
-    local::LocalFileSystem,
-    path::Path,
-};
-use tokio::time::Duration;
+use object_store::{ObjectStore, ObjectStoreExt, local::LocalFileSystem, path::Path};
 
-use crate::format::names;
-
-/// A request that is not answered for so long is given up.
-const ANSWER: &str = "30 seconds";
-const CONNECT: &str = "5 seconds";
-/// How long one operation is repeated when the store is away or overloaded.
-const REPEAT: Duration = Duration::from_secs(20);
-/// A file that is half written for so long is so for ever.
-const HALF: Duration = Duration::from_secs(60);
-
-/// Why the archive's store cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error(
-        "`{0}` {1}; it must be such as file:///var/lib/authority/archive or s3://bucket/prefix"
-    )]
-    Url(String, String),
-    #[error("the archive has no `{0}`")]
-    NotFound(String),
-    #[error("the archive cannot be used: {0}")]
-    Store(object_store::Error),
-}
-
-impl From<object_store::Error> for Error {
-    fn from(error: object_store::Error) -> Self {
-        match error {
-            object_store::Error::NotFound { path, .. } => Self::NotFound(path),
-            error => Self::Store(error),
-        }
-    }
-}
+pub use error::Error;
 
 /// An object in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +66,7 @@ impl Bucket {
                     return Err(unfit("names no bucket"));
                 }
                 let prefix = Path::parse(prefix).map_err(|why| unfit(&why.to_string()))?;
-                Ok(Self { store: Arc::new(s3(bucket, variables)?), files: None, prefix })
+                Ok(Self { store: Arc::new(s3::open(bucket, variables)?), files: None, prefix })
             }
             _ => Err(unfit("is neither a `file` nor an `s3` URL")),
         }
@@ -110,12 +78,32 @@ impl Bucket {
         Ok(())
     }
 
-    pub async fn get(&self, name: &str) -> Result<Bytes, Error> {
-        Ok(self.store.get(&self.path(name)).await?.bytes().await?)
+    /// An object of at most so many bytes.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`]: it is larger, of which nothing is read, or it is no file; the bucket is away.
+    pub async fn get(&self, name: &str, most: u64) -> Result<Bytes, Error> {
+        self.fit(name).await?;
+        let found = self.store.get(&self.path(name)).await?;
+        let size = found.meta.size;
+        let larger = || Error::Unfit(name.to_owned(), format!("has {size} bytes, not {most}"));
+        if size > most {
+            return Err(larger());
+        }
+        let (mut read, mut pieces) = (BytesMut::new(), found.into_stream());
+        while let Some(piece) = pieces.try_next().await? {
+            read.extend_from_slice(&piece);
+            // Whatever the store said of it before.
+            if u64::try_from(read.len()).is_ok_and(|length| length > most) {
+                return Err(larger());
+            }
+        }
+        Ok(read.freeze())
     }
 
-    /// Some bytes of an object.
+    /// Some bytes of an object, which must be there.
     pub async fn get_range(&self, name: &str, range: Range<u64>) -> Result<Bytes, Error> {
+        self.fit(name).await?;
         Ok(self.store.get_range(&self.path(name), range).await?)
     }
 
@@ -142,11 +130,29 @@ impl Bucket {
     /// Deletes the files in a folder that a killed process left half written, which no list has. A bucket has none.
     /// Returns whether none is left: a new one may still be being written.
     pub async fn delete_halves(&self, folder: &str) -> Result<bool, Error> {
-        let Some(files) = &self.files else { return Ok(true) };
-        let place = files.path_to_filesystem(&self.path(folder))?;
-        let deleted = tokio::task::spawn_blocking(move || delete_halves(&place)).await;
-        let deleted = deleted.map_err(io::Error::other).flatten();
-        deleted.map_err(|why| {
+        let none_left = self.in_folder(folder, folder::delete_halves).await?;
+        Ok(none_left.unwrap_or(true))
+    }
+
+    /// In a folder an object is a file.
+    async fn fit(&self, name: &str) -> Result<(), Error> {
+        match self.in_folder(name, folder::unfit).await?.flatten() {
+            Some(why) => Err(Error::Unfit(name.to_owned(), why.to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// What is done with the path of a file or a folder; `None` in a bucket.
+    async fn in_folder<T: Send + 'static>(
+        &self,
+        name: &str,
+        act: fn(&std::path::Path) -> io::Result<T>,
+    ) -> Result<Option<T>, Error> {
+        let Some(files) = &self.files else { return Ok(None) };
+        let place = files.path_to_filesystem(&self.path(name))?;
+        let done = tokio::task::spawn_blocking(move || act(&place)).await;
+        let done = done.map_err(io::Error::other).flatten();
+        done.map(Some).map_err(|why| {
             Error::Store(object_store::Error::Generic { store: "folder", source: why.into() })
         })
     }
@@ -162,54 +168,12 @@ impl Bucket {
     }
 }
 
-/// A file is called `name#1` until it is whole, for a moment: one that is older than [`HALF`] was left.
-fn delete_halves(folder: &std::path::Path) -> io::Result<bool> {
-    let entries = match fs::read_dir(folder) {
-        Err(none) if none.kind() == io::ErrorKind::NotFound => return Ok(true),
-        entries => entries?,
-    };
-    let mut none_left = true;
-    for entry in entries {
-        let entry = entry?;
-        let name = entry.file_name();
-        let half = name.to_str().and_then(|name| name.rsplit_once('#'));
-        let is_half = half.is_some_and(|(whole, number)| {
-            names::is_object(whole) && number.bytes().all(|byte| byte.is_ascii_digit())
-        });
-        if !is_half {
-            continue;
-        }
-        let age = entry.metadata()?.modified()?.elapsed().unwrap_or_default();
-        if age >= HALF {
-            fs::remove_file(entry.path())?;
-        } else {
-            none_left = false;
-        }
-    }
-    Ok(none_left)
-}
-
-/// Variables that are none of S3's are left out, as the usual tools do.
-fn s3(
-    bucket: &str,
-    variables: impl IntoIterator<Item = (String, String)>,
-) -> Result<impl ObjectStore, Error> {
-    let retry = RetryConfig { max_retries: 5, retry_timeout: REPEAT, ..RetryConfig::default() };
-    let known = variables.into_iter().filter_map(|(name, value)| {
-        let name = name.strip_prefix("AWS_").map(|_| name.to_ascii_lowercase())?;
-        Some((name.parse::<AmazonS3ConfigKey>().ok()?, value))
-    });
-    let builder =
-        known.fold(AmazonS3Builder::new(), |builder, (key, value)| builder.with_config(key, value));
-    let builder = builder
-        .with_bucket_name(bucket)
-        .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), ANSWER)
-        .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::ConnectTimeout), CONNECT);
-    Ok(builder.with_retry(retry).build()?)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use tokio::time::Duration;
+
     use super::*;
 
     #[tokio::test]
@@ -226,7 +190,7 @@ mod tests {
         bucket.put("acme-2/2026-07/one", b"other".to_vec()).await.unwrap();
         assert_eq!(names("acme").await, ["acme/2026-07/one", "acme/2026-07/two"]);
         assert_eq!(names("").await.len(), 3);
-        assert_eq!(&*bucket.get("acme/2026-07/two").await.unwrap(), b"second");
+        assert_eq!(&*bucket.get("acme/2026-07/two", 6).await.unwrap(), b"second");
         assert_eq!(&*bucket.get_range("acme/2026-07/two", 1..4).await.unwrap(), b"eco");
         assert_eq!(
             std::fs::read(folder.path().join("a b/acme/2026-07/one")).unwrap(),
@@ -235,7 +199,7 @@ mod tests {
         );
         bucket.delete("acme/2026-07/one").await.unwrap();
         bucket.delete("acme/2026-07/one").await.unwrap();
-        assert!(matches!(bucket.get("acme/2026-07/one").await, Err(Error::NotFound(_))));
+        assert!(matches!(bucket.get("acme/2026-07/one", 9).await, Err(Error::NotFound(_))));
         // What a killed process left half written.
         let half = folder.path().join("a b/acme/2026-07/index-00001-abababababab.parquet#1");
         for (minutes, stays) in [(0, true), (2, false)] {
@@ -250,7 +214,48 @@ mod tests {
         // No name leads out of the folder.
         bucket.put("../../up", b"kept in".to_vec()).await.unwrap();
         assert!(!folder.path().join("up").exists());
-        assert_eq!(&*bucket.get("../../up").await.unwrap(), b"kept in");
+        assert_eq!(&*bucket.get("../../up", 9).await.unwrap(), b"kept in");
+    }
+
+    /// A pipe would never answer.
+    #[tokio::test]
+    async fn only_files_of_the_right_size_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let bucket = Bucket::open(&format!("file://{}", folder.path().display())).unwrap();
+        bucket.put("file", b"some bytes".to_vec()).await.unwrap();
+        assert_eq!(&*bucket.get("file", 10).await.unwrap(), b"some bytes");
+        std::os::unix::fs::symlink(folder.path().join("file"), folder.path().join("link")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", folder.path().join("zero")).unwrap();
+        fs::create_dir(folder.path().join("folder")).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status();
+        assert!(made.unwrap().success());
+        for (name, why) in [
+            ("file", "has 10 bytes, not 9"),
+            ("link", "is a link"),
+            ("zero", "is a link"),
+            ("folder", "is a folder"),
+            ("pipe", "is a pipe"),
+        ] {
+            let told = bucket.get(name, 9).await.unwrap_err().to_string();
+            assert!(told.contains(&format!("`{name}`")) && told.contains(why), "{told}");
+            let range = bucket.get_range(name, 2..4).await;
+            assert_eq!(range.is_ok(), name == "file", "{name}");
+        }
+        assert!(matches!(bucket.get("none", 9).await, Err(Error::NotFound(_))));
+    }
+
+    #[test]
+    fn an_endpoint_without_tls_is_named_at_once() {
+        let with = |allow: Option<&str>| {
+            let endpoint = ("AWS_ENDPOINT".to_owned(), "http://127.0.0.1:9".to_owned());
+            let allow = allow.map(|allow| ("AWS_ALLOW_HTTP".to_owned(), allow.to_owned()));
+            Bucket::with("s3://bucket", std::iter::once(endpoint).chain(allow))
+        };
+        for refused in [None, Some("false")] {
+            let told = with(refused).unwrap_err().to_string();
+            assert!(told.contains("`AWS_ALLOW_HTTP=true`"), "{told}");
+        }
+        assert!(with(Some("true")).is_ok());
     }
 
     #[test]

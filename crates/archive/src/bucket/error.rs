@@ -1,0 +1,63 @@
+//! Why the archive's store cannot be used, and what is to be done.
+
+use object_store::Error as StoreError;
+
+const NO_BUCKET: &str = "there is no such bucket: make it, or correct the URL, or `AWS_REGION` and `AWS_ENDPOINT` in \
+                         this process's environment";
+const NO_CREDENTIALS: &str = "no credentials were found: set `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` in this \
+                              process's environment, or give the machine a role";
+const REFUSED: &str = "the store refuses these credentials: correct `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and \
+                       `AWS_SESSION_TOKEN` in this process's environment, or what they may do with the bucket";
+const UNREACHED: &str =
+    "the store does not answer: see `AWS_ENDPOINT` and `AWS_REGION` in this process's environment";
+
+/// Why the archive's store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "`{0}` {1}; it must be such as file:///var/lib/authority/archive or s3://bucket/prefix"
+    )]
+    Url(String, String),
+    #[error(
+        "`AWS_ENDPOINT` of this process's environment is not https: set `AWS_ALLOW_HTTP=true` if it has no TLS"
+    )]
+    NoTls,
+    #[error("the archive has no `{0}`")]
+    NotFound(String),
+    /// Something has the object's name, and is not read.
+    #[error("`{0}` of the archive {1}")]
+    Unfit(String, String),
+    #[error("the archive cannot be used: {0}")]
+    Store(StoreError),
+    /// With what is to be done.
+    #[error("the archive cannot be used: {0}; {1}")]
+    Bucket(StoreError, &'static str),
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        match (remedy(&error), error) {
+            (Some(remedy), error) => Self::Bucket(error, remedy),
+            (None, StoreError::NotFound { path, .. }) => Self::NotFound(path),
+            (None, error) => Self::Store(error),
+        }
+    }
+}
+
+/// What is to be done about a bucket. A folder's errors are those of the operating system, which name the file.
+fn remedy(error: &StoreError) -> Option<&'static str> {
+    let said = error.to_string();
+    match error {
+        // An object that is asked for is not missing alone.
+        StoreError::NotFound { .. } => said.contains("NoSuchBucket").then_some(NO_BUCKET),
+        StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => Some(REFUSED),
+        // Where a machine's or a container's role is asked for, when the environment has no keys.
+        StoreError::Generic { store: "S3", .. } if said.contains("//169.254.") => {
+            Some(NO_CREDENTIALS)
+        }
+        StoreError::Generic { store: "S3", .. } if said.contains("error sending request") => {
+            Some(UNREACHED)
+        }
+        _ => None,
+    }
+}
