@@ -80,7 +80,7 @@ pub(super) struct CommandOutput {
     /// Notes for people, on standard error.
     pub(super) aside: String,
     /// Whether a file gets the text's bytes alone, without a line break.
-    is_exact: bool,
+    pub(super) is_exact: bool,
 }
 
 impl CommandOutput {

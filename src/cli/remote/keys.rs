@@ -47,5 +47,5 @@ async fn show(
     let key =
         key.ok_or_else(|| Failure::new(format!("not_found: no `{}` in keys", plain(&kid))))?;
     let text = record::text(key, server.view());
-    Ok(CommandOutput { text, json: Some(key.to_string()), aside: String::new() })
+    Ok(CommandOutput { text, json: Some(key.to_string()), ..CommandOutput::default() })
 }

@@ -129,6 +129,7 @@ impl Found {
             text: table::text(columns, &self.records, width, self.view),
             json: Some(self.body),
             aside: aside.join("\n"),
+            ..CommandOutput::default()
         }
     }
 }

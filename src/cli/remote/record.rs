@@ -64,7 +64,7 @@ impl Record {
         let record = record.filter(|record| record.is_object());
         let record = record.ok_or_else(|| server.unexpected("no record in the response"))?;
         let text = text(record, server.view());
-        Ok(CommandOutput { text, json: Some(body), aside: String::new() })
+        Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
     }
 }
 

@@ -55,7 +55,12 @@ impl Seal {
             plain(text::of(log, "origin")),
             log["index"],
         );
-        Ok(CommandOutput { text, json: Some(body), aside: written.join("\n") })
+        Ok(CommandOutput {
+            text,
+            json: Some(body),
+            aside: written.join("\n"),
+            ..CommandOutput::default()
+        })
     }
 }
 

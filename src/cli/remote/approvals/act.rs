@@ -168,5 +168,5 @@ async fn act(
         _ => String::new(),
     };
     let text = format!("{}  {state}, {} given", plain(id), super::progress(held));
-    Ok(CommandOutput { text, json: Some(body), aside })
+    Ok(CommandOutput { text, json: Some(body), aside, ..CommandOutput::default() })
 }

@@ -113,7 +113,12 @@ impl Diff {
         let shown = diff(text::of(&policy, "cedar"), &other, &name);
         let aside = if shown.is_empty() { "no difference" } else { "" };
         let json = json!({"diff": shown}).to_string();
-        Ok(CommandOutput { text: shown, json: Some(json), aside: aside.to_owned() })
+        Ok(CommandOutput {
+            text: shown,
+            json: Some(json),
+            aside: aside.to_owned(),
+            ..CommandOutput::default()
+        })
     }
 }
 

@@ -179,6 +179,7 @@ fn would_send(body: &Value, key: Option<&Key>) -> CommandOutput {
         text: format!("{body:#}"),
         json: Some(body.to_string()),
         aside: aside.unwrap_or_default(),
+        ..CommandOutput::default()
     }
 }
 
