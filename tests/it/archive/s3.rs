@@ -196,8 +196,14 @@ async fn a_bucket_with_a_wrong_byte_or_without_an_object_deletes_nothing() {
     while archiver.step().await.unwrap() != Step::Archived {}
     world.app.database.run("UPDATE archives SET checked_at = NULL").await;
     let kept = async |what: &str| {
-        let done = steps(&archiver).await;
-        assert!(done.contains(&Step::Skipped), "{what}: {done:?}");
+        // Nothing is begun without the newest manifest.
+        if what.contains("manifest-") && what.ends_with("missing") {
+            let told = archiver.step().await.unwrap_err().to_string();
+            assert!(told.contains("`archive.url`"), "{what}: {told}");
+        } else {
+            let done = steps(&archiver).await;
+            assert!(done.contains(&Step::Skipped), "{what}: {done:?}");
+        }
         assert_eq!(world.count("decisions", "true").await, 6, "{what}");
         assert_eq!(world.removed(TENANT).await, None, "{what}");
     };
