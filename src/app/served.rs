@@ -51,7 +51,7 @@ impl Served {
             .layer(authenticated)
             .layer(only_grpc);
         let layered = |router: Router| router.layer(deadlines.clone()).layer(MeasureLayer::new());
-        let api = layered(web.clone());
+        let api = layered(web.clone().fallback_service(rest.clone()));
         let console = authority_console::build(console, config, api).map_err(Error::Console)?;
         let (signed_in, worker) = console.unzip();
         let pages = pages.merge(signed_in.unwrap_or_default());

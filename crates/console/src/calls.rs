@@ -4,11 +4,13 @@
 //! those of the API, since it is the API that is called. The address that the browser used also decides here
 //! which surfaces there are.
 
-use axum::{Router, body::Body};
+use authority_api::error::ErrorCode;
+use axum::{Router, body::Body, response::Response};
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{Extensions, HeaderMap, HeaderValue, Request, Version, header};
 use http_body_util::{BodyExt, Limited};
 use prost::Message;
+use serde_json::Value;
 use tonic::{Code, Status};
 use tower::ServiceExt;
 
@@ -81,6 +83,37 @@ impl Calls {
         }
         message(&body.to_bytes())
     }
+}
+
+impl Calls {
+    /// Reads a document of the REST API as it stands, for an answer that a message does not have: a long export.
+    ///
+    /// # Errors
+    /// As the operation answers.
+    pub(crate) async fn get(&self, path: &str) -> Result<Response, Status> {
+        let call = Request::get(path).header(header::AUTHORIZATION, self.token.clone());
+        let mut call = call
+            .body(Body::empty())
+            .map_err(|_| Status::invalid_argument("the address is not text"))?;
+        *call.extensions_mut() = self.extensions.clone();
+        let Ok(answer) = self.api.clone().oneshot(call).await;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let body = Limited::new(answer.into_body(), LARGEST).collect().await;
+        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        Err(refusal(&body))
+    }
+}
+
+/// The refusal of an error's body.
+fn refusal(body: &[u8]) -> Status {
+    let said: Value = serde_json::from_slice(body).unwrap_or_default();
+    let word = said["error"].as_str().unwrap_or_default();
+    let known = ErrorCode::ALL.iter().find(|code| code.word() == word);
+    let code = known.map_or(Code::Unavailable, |code| code.grpc());
+    let message = said["message"].as_str().unwrap_or("the service did not answer");
+    Status::new(code, message)
 }
 
 fn succeeded(headers: &HeaderMap) -> Result<(), Status> {

@@ -9,8 +9,10 @@ use axum::{
 use http::{HeaderMap, Request, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 
+use tonic::Status;
+
 use crate::{Console, notice::Notice, query::Pairs, view::View};
-use authority_crypto::equal;
+use authority_crypto::{equal, random};
 
 /// The largest form, in bytes: a comment of 4000 characters, encoded, and twenty requests.
 const LARGEST: usize = 64 * 1024;
@@ -48,6 +50,12 @@ impl FromRequest<Console> for Posted {
         }
         Ok(Self { view, form })
     }
+}
+
+/// A new idempotency key: a form that has it is sent twice and acts once.
+pub(crate) fn idempotency_key() -> Result<String, Status> {
+    let bytes = random::<16>().map_err(|_| Status::unavailable("no randomness"))?;
+    Ok(hex::encode(bytes))
 }
 
 /// Whether a browser says that a page of this origin sent it. Every one of today does, over https and on the

@@ -9,6 +9,8 @@ use crate::{assets::VERSION, rpc, show::short, view::View};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
     Approvals,
+    Decisions,
+    Stop,
     Tenant,
     None,
 }
@@ -24,6 +26,10 @@ pub(crate) struct Link {
 pub(crate) struct Frame {
     pub(crate) title: String,
     pub(crate) links: Vec<Link>,
+    /// The words of the link to what is stopped, for who may read or do that.
+    pub(crate) stop: Option<&'static str>,
+    /// Whether that is where they are.
+    pub(crate) at_stop: bool,
     /// Who is signed in, as the history names them.
     pub(crate) person: String,
     pub(crate) role: String,
@@ -40,8 +46,10 @@ pub(crate) struct Frame {
 }
 
 /// The sections, and the operation that each needs.
-const SECTIONS: [(Section, &str, &str, &str); 1] =
-    [(Section::Approvals, "/console/approvals", "Approvals", rpc::LIST_APPROVALS)];
+const SECTIONS: [(Section, &str, &str, &str); 2] = [
+    (Section::Approvals, "/console/approvals", "Approvals", rpc::LIST_APPROVALS),
+    (Section::Decisions, "/console/decisions", "Decisions", rpc::LIST_DECISIONS),
+];
 
 impl View {
     pub(crate) fn frame(&self, title: impl Into<String>, section: Section) -> Frame {
@@ -61,6 +69,8 @@ impl Frame {
         Self {
             title,
             links: links.collect(),
+            stop: stop(view),
+            at_stop: section == Section::Stop,
             person: view.caller.actor.clone(),
             role,
             tenant: tenant(&view.caller, view.shown_tenant()),
@@ -71,6 +81,11 @@ impl Frame {
             version: &VERSION,
         }
     }
+}
+
+fn stop(view: &View) -> Option<&'static str> {
+    let reads = view.may(rpc::LIST_STOP_SIGNALS);
+    reads.then(|| if view.may(rpc::CREATE_STOP_SIGNAL) { "Stop" } else { "Stopped" })
 }
 
 fn tenant(caller: &Caller, shown: Option<&str>) -> Option<String> {

@@ -7,11 +7,15 @@
 
 mod approvals;
 mod assets;
+mod authority;
 mod calls;
+mod choice;
+mod decisions;
 mod dev_provider;
 mod escape;
 mod form;
 mod frame;
+mod names;
 mod notice;
 mod page;
 mod problem;
@@ -20,6 +24,7 @@ mod rpc;
 mod session;
 mod show;
 mod sign_in;
+mod stop;
 mod tenant;
 mod text;
 mod view;
@@ -133,7 +138,9 @@ impl Console {
             .merge(assets::router())
             .merge(sign_in::router())
             .merge(tenant::router())
-            .merge(approvals::router());
+            .merge(approvals::router())
+            .merge(decisions::router())
+            .merge(stop::router());
         pages.with_state(self)
     }
 }

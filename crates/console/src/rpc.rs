@@ -10,3 +10,29 @@ pub(crate) const GET_DELEGATION: &str = "/authority.delegation.v1.DelegationServ
 pub(crate) const GET_PRINCIPAL: &str = "/authority.registry.v1.PrincipalService/GetPrincipal";
 pub(crate) const LIST_DECISIONS: &str = "/authority.runtime.v1.DecisionService/ListDecisions";
 pub(crate) const LIST_TENANTS: &str = "/authority.registry.v1.TenantService/ListTenants";
+pub(crate) const LIST_STOP_SIGNALS: &str =
+    "/authority.registry.v1.StopSignalService/ListStopSignals";
+pub(crate) const CREATE_STOP_SIGNAL: &str =
+    "/authority.registry.v1.StopSignalService/CreateStopSignal";
+pub(crate) const GET_STOP_SIGNAL: &str = "/authority.registry.v1.StopSignalService/GetStopSignal";
+pub(crate) const LIFT_STOP_SIGNAL: &str = "/authority.registry.v1.StopSignalService/LiftStopSignal";
+pub(crate) const LIST_QUARANTINES: &str =
+    "/authority.registry.v1.QuarantineService/ListQuarantines";
+pub(crate) const CREATE_QUARANTINE: &str =
+    "/authority.registry.v1.QuarantineService/CreateQuarantine";
+pub(crate) const GET_QUARANTINE: &str = "/authority.registry.v1.QuarantineService/GetQuarantine";
+pub(crate) const RELEASE_QUARANTINE: &str =
+    "/authority.registry.v1.QuarantineService/ReleaseQuarantine";
+pub(crate) const LIST_PRINCIPALS: &str = "/authority.registry.v1.PrincipalService/ListPrincipals";
+pub(crate) const LIST_TOOLS: &str = "/authority.registry.v1.ToolService/ListTools";
+pub(crate) const GET_TOOL: &str = "/authority.registry.v1.ToolService/GetTool";
+pub(crate) const LIST_DELEGATIONS: &str =
+    "/authority.delegation.v1.DelegationService/ListDelegations";
+pub(crate) const GET_BLAST_RADIUS: &str =
+    "/authority.delegation.v1.DelegationService/GetBlastRadius";
+pub(crate) const GET_DECISION: &str = "/authority.runtime.v1.DecisionService/GetDecision";
+pub(crate) const INSPECT_DECISION: &str = "/authority.runtime.v1.DecisionService/InspectDecision";
+pub(crate) const EXPORT_DECISIONS: &str = "/authority.runtime.v1.DecisionService/ExportDecisions";
+pub(crate) const GET_EVIDENCE: &str = "/authority.evidence.v1.EvidenceService/GetEvidence";
+pub(crate) const SEAL_DECISION: &str = "/authority.evidence.v1.EvidenceService/SealDecision";
+pub(crate) const MINT_REPLAY_PROOF: &str = "/authority.evidence.v1.EvidenceService/MintReplayProof";

@@ -1,5 +1,8 @@
 //! Words that several pages share.
 
+use authority_decision::{Reason, sentences};
+use authority_model::proto::runtime::Decision;
+
 /// States of approval requests, and their words in the filter.
 pub(crate) const STATES: [(&str, &str); 6] = [
     ("pending", "Waiting"),
@@ -30,4 +33,48 @@ pub(crate) fn done(verb: &str, state: &str) -> Option<&'static str> {
         ("withdraw", "void") => "You withdrew this approval. The agent can no longer use it.",
         _ => return None,
     })
+}
+
+/// The sentence of a reason code; empty for one that is unknown.
+pub(crate) fn reason(code: &str) -> String {
+    let sentence = Reason::from_word(code).map_or("", Reason::sentence);
+    let mut letters = sentence.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    first + letters.as_str()
+}
+
+/// A decision's word for people.
+pub(crate) fn outcome(decision: i32) -> &'static str {
+    match Decision::try_from(decision) {
+        Ok(Decision::Allow | Decision::AllowWithConstraints) => "allowed",
+        Ok(Decision::RequireApproval) => "held",
+        Ok(Decision::Deny) => "denied",
+        _ => "unknown",
+    }
+}
+
+/// A code, and what it means.
+pub(crate) struct Meant {
+    pub(crate) code: String,
+    pub(crate) sentence: String,
+}
+
+impl Meant {
+    pub(crate) fn reason(code: &str) -> Self {
+        Self { code: code.to_owned(), sentence: format!("{}.", reason(code)) }
+    }
+
+    pub(crate) fn obligation(code: &str) -> Self {
+        let known = sentences::obligation(code);
+        Self::of(code, known.unwrap_or("An obligation of the tenant's own."))
+    }
+
+    pub(crate) fn stop(code: &str) -> Self {
+        let known = sentences::stop_condition(code);
+        Self::of(code, known.unwrap_or("A condition of the tenant's own, which the agent watches."))
+    }
+
+    fn of(code: &str, sentence: &str) -> Self {
+        Self { code: code.to_owned(), sentence: sentence.to_owned() }
+    }
 }

@@ -195,6 +195,12 @@ impl View {
         self.console.0.identity.permits(rpc, Via::Grpc(self.surfaces), &self.caller)
     }
 
+    /// The path of an operation of the owner's surface, or of that of a tenant's people.
+    pub(crate) fn path(&self, operation: &str) -> String {
+        let surface = if self.caller.is_owner() { "/api/v1" } else { "/api/v1/app" };
+        format!("{surface}/{operation}")
+    }
+
     pub(crate) fn now_text(&self) -> String {
         self.now.to_rfc3339_opts(SecondsFormat::Secs, true)
     }

@@ -48,6 +48,7 @@ pub mod reason;
 pub mod records;
 pub mod remedy;
 pub mod request;
+pub mod sentences;
 pub mod statement;
 pub mod stricter;
 pub mod target;

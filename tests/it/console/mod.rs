@@ -2,10 +2,12 @@
 
 mod approving;
 mod browser;
+mod decisions;
 mod forms;
 mod roles;
 mod shown;
 mod sign_in;
+mod stop;
 
 use serde_json::{Value, json};
 
@@ -37,6 +39,14 @@ impl Console {
         let mut browser = self.browser();
         let page = browser.sign_in(role, email, "/console").await;
         assert_eq!((page.status, page.path.as_str()), (200, "/console/approvals"), "{}", page.text);
+        browser
+    }
+
+    /// The same, on the way to a page.
+    async fn signed_in_at(&self, (role, email): (&str, &str), path: &str) -> Browser {
+        let mut browser = self.browser();
+        let page = browser.sign_in(role, email, path).await;
+        assert_eq!((page.status, page.path.as_str()), (200, path), "{}", page.text);
         browser
     }
 

@@ -1,7 +1,6 @@
 //! The second step of an answer: it says once more what is answered, and its form sends it.
 
 use askama::Template;
-use authority_crypto::random;
 use authority_model::proto::approval::{
     Approval, ApproveApprovalRequest, DeclineApprovalRequest, WithdrawApprovalRequest,
 };
@@ -15,7 +14,7 @@ use super::{
     summary::Summary,
 };
 use crate::{
-    form::Posted,
+    form::{Posted, idempotency_key},
     frame::{Frame, Section},
     page::{page, see},
     query::Pairs,
@@ -107,19 +106,13 @@ fn form(
         frame: view.frame(format!("{} {}", verb.label(), summary.line()), Section::Approvals),
         verb,
         reviewed: reviewed.map(|found| found.id.clone()).collect(),
-        key: key()?,
+        key: idempotency_key()?,
         expires: summary.expires.as_ref().map(|at| at.exact.clone()).unwrap_or_default(),
         summary,
         problem,
         text,
     };
     Ok(page(status, &confirm))
-}
-
-/// A new idempotency key.
-pub(super) fn key() -> Result<String, Status> {
-    let bytes = random::<16>().map_err(|_| Status::unavailable("no randomness"))?;
-    Ok(hex::encode(bytes))
 }
 
 pub(super) async fn act(

@@ -8,6 +8,7 @@ use tonic::Status;
 
 use super::{is_opened, summary::Summary};
 use crate::{
+    choice::Choice,
     frame::{Frame, Section},
     page::page,
     query::Pairs,
@@ -25,13 +26,6 @@ struct Item {
     summary: Summary,
     /// Whether this session has opened it, so that it can be ticked.
     opened: bool,
-}
-
-/// A choice of a filter.
-struct Choice {
-    value: String,
-    label: String,
-    chosen: bool,
 }
 
 #[derive(Template)]
@@ -66,8 +60,10 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     } else {
         approvals.reverse();
     }
-    let agents = choices(approvals.iter().map(|a| a.subject.as_str()), agent, short);
-    let actions = choices(approvals.iter().map(|a| a.action.as_str()), action, |action| action);
+    let subjects = approvals.iter().map(|approval| approval.subject.as_str());
+    let agents = Choice::of_values(subjects, agent, short);
+    let names = approvals.iter().map(|approval| approval.action.as_str());
+    let actions = Choice::of_values(names, action, |action| action);
     approvals.retain(|approval| action.is_none_or(|action| approval.action == action));
     let items: Vec<Item> = approvals
         .iter()
@@ -76,18 +72,13 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
             opened: is_opened(view, approval),
         })
         .collect();
-    let states = STATES.iter().map(|(value, label)| Choice {
-        value: (*value).to_owned(),
-        label: (*label).to_owned(),
-        chosen: *value == state,
-    });
     let shows_pending = state == "pending";
     let inbox = Inbox {
         frame: view.frame("Approvals", Section::Approvals),
         count: counted(items.len(), "request", "requests"),
         any_opened: items.iter().any(|item| item.opened),
         items,
-        states: states.collect(),
+        states: Choice::of_list(&STATES, state),
         agents,
         actions,
         is_filtered: agent.is_some() || action.is_some() || !shows_pending,
@@ -120,21 +111,4 @@ async fn read(
             next => return Ok((approvals, next.is_some())),
         }
     }
-}
-
-/// The values that a filter can have here, and the one that it has.
-fn choices<'a>(
-    values: impl Iterator<Item = &'a str>,
-    chosen: Option<&'a str>,
-    label: impl Fn(&str) -> &str,
-) -> Vec<Choice> {
-    let mut values: Vec<&str> = values.chain(chosen).collect();
-    values.sort_unstable();
-    values.dedup();
-    let choice = |value: &str| Choice {
-        value: value.to_owned(),
-        label: label(value).to_owned(),
-        chosen: chosen == Some(value),
-    };
-    values.into_iter().map(choice).collect()
 }

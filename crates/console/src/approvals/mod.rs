@@ -4,7 +4,6 @@
 //! any other, and nobody acts on a request that their session has not opened.
 
 mod act;
-mod authority;
 mod changed;
 mod inbox;
 mod one;

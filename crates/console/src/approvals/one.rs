@@ -16,17 +16,18 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    authority::{self, Authority},
     read,
-    summary::{Summary, decision, is_erased, reason},
+    summary::{Summary, is_erased},
 };
 use crate::{
+    authority::Authority,
     frame::{Frame, Section},
+    names::Names,
     page::page,
     query::Pairs,
     rpc,
     show::{Argument, Moment, arguments, short},
-    text,
+    text::{self, outcome, reason},
     view::View,
 };
 
@@ -115,13 +116,18 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         view.note_opened(&approval.id, &approval.request_digest).await;
     }
     let summary = Summary::of(&approval, view.now);
-    let names = authority::names(view, vec![approval.subject.clone()]);
-    let (authority, history, mut names) =
-        tokio::join!(authority::of(view, &approval), history(view, &approval), names);
+    let names = Names::of(view, vec![approval.subject.clone()]);
+    let authority = async {
+        match &approval.authority {
+            Some(used) => Some(Authority::of(view, used).await),
+            None => None,
+        }
+    };
+    let (authority, history, names) = tokio::join!(authority, history(view, &approval), names);
     let question = approval.request.as_ref().map(|request| &request.0);
     let shown = ApprovalPage {
         frame: view.frame(summary.line(), Section::Approvals),
-        agent_name: names.remove(&approval.subject),
+        agent_name: names.get(&approval.subject).map(str::to_owned),
         done: text::done(did, &approval.state).filter(|_| has_acted(view, &approval)),
         arguments: question.map(arguments).unwrap_or_default(),
         is_erased: is_erased(&approval),
@@ -200,7 +206,7 @@ fn finding(view: &View, found: &ApprovalReality) -> Finding {
 fn would_be(approval: &Approval) -> Option<WouldBe> {
     let would_be = approval.would_be.as_ref()?;
     Some(WouldBe {
-        word: decision(would_be.decision),
+        word: outcome(would_be.decision),
         reason: reason(&would_be.reason_code),
         code: would_be.reason_code.clone(),
     })
@@ -227,7 +233,7 @@ async fn history(view: &View, approval: &Approval) -> Option<Vec<Past>> {
     let listed: ListDecisionsResponse =
         view.calls.call(rpc::LIST_DECISIONS, &request).await.ok()?;
     let past = listed.decisions.into_iter().map(|past| Past {
-        word: decision(past.decision),
+        word: outcome(past.decision),
         reason_code: past.reason_code,
         at: Moment::of_time(past.evaluated_at, view.now),
         id: past.decision_id,

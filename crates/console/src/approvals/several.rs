@@ -6,9 +6,9 @@ use axum::{extract::RawQuery, response::Response};
 use http::StatusCode;
 use tonic::Status;
 
-use super::{act::key, is_opened, read, summary::Summary};
+use super::{is_opened, read, summary::Summary};
 use crate::{
-    form::Posted,
+    form::{Posted, idempotency_key},
     frame::{Frame, Section},
     page::page,
     problem::Problem,
@@ -70,7 +70,7 @@ async fn confirmation(view: &View, ids: &[&str]) -> Result<Response, Status> {
         sums: sums.amounts(),
         without_amount: items.iter().filter(|item| item.amount.is_none()).count(),
         items,
-        key: key()?,
+        key: idempotency_key()?,
     };
     Ok(page(StatusCode::OK, &several))
 }

@@ -1,13 +1,12 @@
 //! What a request is about, in a sentence's parts.
 
-use authority_decision::Reason;
 use authority_model::{proto::approval::Approval, wire::Time};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::{
     show::{Amount, Moment, short},
-    text,
+    text::{self, reason},
 };
 
 /// A request, as lists and confirmations show it.
@@ -89,25 +88,6 @@ impl Summary {
 fn progress(approval: &Approval) -> String {
     let noun = if approval.needed == 1 { "approval" } else { "approvals" };
     format!("{} of {} {noun}", approval.given, approval.needed)
-}
-
-/// The sentence of a reason code; a tenant's own code has none.
-pub(super) fn reason(code: &str) -> String {
-    let sentence = Reason::from_word(code).map_or("", Reason::sentence);
-    let mut letters = sentence.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    first + letters.as_str()
-}
-
-/// A decision's word for people.
-pub(super) fn decision(word: i32) -> &'static str {
-    use authority_model::proto::runtime::Decision;
-    match Decision::try_from(word) {
-        Ok(Decision::Allow | Decision::AllowWithConstraints) => "allowed",
-        Ok(Decision::RequireApproval) => "held",
-        Ok(Decision::Deny) => "denied",
-        _ => "unknown",
-    }
 }
 
 /// Whether a value of the question is absent from it: nothing was asked, or it was erased.

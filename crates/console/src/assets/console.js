@@ -86,9 +86,10 @@
   };
   setInterval(ending, 5000);
 
-  // The list of what waits looks again by itself, unless somebody is choosing in it.
-  const inbox = document.getElementById("inbox");
-  const busy = () => document.hidden || inbox.querySelector(":checked") || inbox.contains(document.activeElement);
+  // What may change looks again by itself, unless somebody is choosing in it.
+  const inbox = document.getElementById("inbox"), changing = document.querySelector("[data-live]");
+  const busy = () =>
+    document.hidden || changing.querySelector(":checked") || changing.contains(document.activeElement);
   const look = async () => {
     if (busy()) return;
     try {
@@ -97,18 +98,18 @@
       });
       if (!answer.ok || busy()) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const fresh = page.getElementById("inbox"), counted = page.getElementById("count");
-      if (!fresh || fresh.innerHTML === inbox.innerHTML) return;
-      inbox.replaceChildren(...fresh.childNodes);
+      const fresh = page.querySelector("[data-live]"), counted = page.getElementById("count");
+      if (!fresh || fresh.innerHTML === changing.innerHTML) return;
+      changing.replaceChildren(...fresh.childNodes);
       const shown = document.getElementById("count");
-      if (shown.textContent !== counted.textContent) say(counted.textContent);
-      shown.textContent = counted.textContent;
+      if (shown && shown.textContent !== counted.textContent) say(counted.textContent);
+      if (shown) shown.textContent = counted.textContent;
       count();
     } catch {
       // The next look tells.
     }
   };
-  if (inbox) setInterval(look, 15000);
+  if (changing) setInterval(look, 15000);
 
   // Keys: on the list j, k and Enter; on a request a and d, which open the second step. They can be turned off.
   const off = () => localStorage.getItem("console-keys") === "off";

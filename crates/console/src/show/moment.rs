@@ -28,6 +28,11 @@ impl Moment {
         }
     }
 
+    /// A time of RFC 3339.
+    pub(crate) fn read(text: &str, now: DateTime<Utc>) -> Option<Self> {
+        DateTime::parse_from_rfc3339(text).ok().map(|at| Self::of(at.to_utc(), now))
+    }
+
     pub(crate) fn of_time(at: Option<Time>, now: DateTime<Utc>) -> Option<Self> {
         at.and_then(Time::moment).map(|at| Self::of(at, now))
     }

@@ -1,0 +1,66 @@
+//! The evidence of a decision: whether it is sealed, where in the log, and the bundle that verifies offline.
+
+use authority_model::proto::evidence::{EvidenceDocument, GetEvidenceRequest, SealDecisionRequest};
+use axum::{
+    extract::Path,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, header};
+use serde_json::Value;
+use tonic::{Code, Status};
+
+use super::export::saved;
+use crate::{form::Posted, page::see, rpc, show::Moment, view::View};
+
+/// Whether a decision is sealed.
+pub(super) enum Seal {
+    Sealed(Box<Sealed>),
+    NotYet,
+    /// The role may not read it, or it cannot be read now.
+    Unknown,
+}
+
+pub(super) struct Sealed {
+    pub(super) evidence_id: String,
+    pub(super) origin: String,
+    pub(super) index: String,
+    pub(super) at: Option<Moment>,
+}
+
+impl Seal {
+    pub(super) async fn of(view: &View, decision_id: &str) -> Self {
+        let request = GetEvidenceRequest { entity_id: decision_id.to_owned(), bundle: false };
+        let read = view.calls.call::<_, EvidenceDocument>(rpc::GET_EVIDENCE, &request).await;
+        match read {
+            Ok(pack) => Self::read(view, &pack.document),
+            Err(status) if status.code() == Code::NotFound => Self::NotYet,
+            Err(_) => Self::Unknown,
+        }
+    }
+
+    fn read(view: &View, pack: &str) -> Self {
+        let Ok(pack) = serde_json::from_str::<Value>(pack) else { return Self::Unknown };
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        Self::Sealed(Box::new(Sealed {
+            evidence_id: text(&pack["id"]),
+            origin: text(&pack["log"]["origin"]),
+            index: pack["log"]["index"].to_string(),
+            at: Moment::read(&text(&pack["sealed_at"]), view.now),
+        }))
+    }
+}
+
+/// `POST /console/decisions/{id}/seal`.
+pub(super) async fn seal(Path(id): Path<String>, Posted { view, .. }: Posted) -> Response {
+    let request = SealDecisionRequest { decision_id: id.clone() };
+    let sealed = view.calls.call::<_, EvidenceDocument>(rpc::SEAL_DECISION, &request).await;
+    view.answer(sealed.map(|_| see(&format!("/console/decisions/{id}?did=seal"))))
+}
+
+/// `GET /console/decisions/{id}/bundle.json`: all that an offline verifier needs.
+pub(super) async fn bundle(view: View, Path(id): Path<String>) -> Response {
+    let request = GetEvidenceRequest { entity_id: id, bundle: true };
+    let read: Result<EvidenceDocument, Status> = view.calls.call(rpc::GET_EVIDENCE, &request).await;
+    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    view.answer(read.map(|bundle| saved((kind, bundle.document).into_response(), "bundle.json")))
+}

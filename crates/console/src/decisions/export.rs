@@ -1,0 +1,38 @@
+//! What a browser saves: the API's own documents, with the session's credential.
+
+use axum::{extract::RawQuery, response::Response};
+use http::{HeaderValue, header};
+
+use super::filter::Filter;
+use crate::{query::Pairs, view::View};
+
+/// `GET /console/decisions/export`: the decisions of a filter with their signed records, a line each, as the API's
+/// export has them.
+pub(super) async fn export(view: View, RawQuery(query): RawQuery) -> Response {
+    let filter = Filter::of(&Pairs::read(query.unwrap_or_default().as_bytes()));
+    let request = filter.request(&view);
+    let since = request.since.map(|since| since.to_string());
+    let members = [
+        ("tenant_id", request.tenant_id),
+        ("subject", request.subject),
+        ("action", request.action),
+        ("decision", request.decision),
+        ("reason_code", request.reason_code),
+        ("since", since),
+    ];
+    let given = members.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
+    let answered = view.calls.get(&format!("{}?{query}", view.path("decisions:export"))).await;
+    view.answer(answered.map(|answer| saved(answer, "decisions.ndjson")))
+}
+
+/// A document that is saved as a file of this name.
+pub(super) fn saved(mut answer: Response, name: &'static str) -> Response {
+    let headers = answer.headers_mut();
+    let disposition = format!("attachment; filename=\"{name}\"");
+    if let Ok(value) = HeaderValue::from_str(&disposition) {
+        headers.insert(header::CONTENT_DISPOSITION, value);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+}

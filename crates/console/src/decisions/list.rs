@@ -1,0 +1,126 @@
+//! The list of decisions, newest first.
+
+use askama::Template;
+use authority_decision::Reason;
+use authority_ids::DecisionId;
+use authority_model::proto::{
+    registry::{ListPrincipalsRequest, ListPrincipalsResponse},
+    runtime::ListDecisionsResponse,
+};
+use axum::{extract::RawQuery, response::Response};
+use http::StatusCode;
+use tonic::Status;
+
+use super::filter::{Filter, OUTCOMES, SPANS};
+use crate::{
+    choice::Choice,
+    frame::{Frame, Section},
+    page::{page, see},
+    query::{Pairs, encoded},
+    rpc,
+    show::{Moment, short},
+    text::{outcome, reason},
+    view::View,
+};
+
+const PAGE: i32 = 50;
+/// Agents that the filter proposes.
+const PROPOSED: i32 = 200;
+
+struct Item {
+    id: String,
+    agent: String,
+    /// Where several tenants are shown.
+    tenant: Option<String>,
+    action: String,
+    word: &'static str,
+    reason: String,
+    code: String,
+    at: Option<Moment>,
+}
+
+#[derive(Template)]
+#[template(path = "decisions.html")]
+struct DecisionsPage {
+    frame: Frame,
+    filter: Filter,
+    outcomes: Vec<Choice>,
+    spans: Vec<Choice>,
+    agents: Vec<String>,
+    codes: &'static [Reason],
+    items: Vec<Item>,
+    /// The address of the next page.
+    older: Option<String>,
+    /// The filter as the query of an address.
+    query: String,
+    is_first: bool,
+}
+
+pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
+    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+    if let Some(id) = query.one("id").map(str::trim) {
+        return see(&of_id(id));
+    }
+    view.answer(listed(&view, &query).await)
+}
+
+/// The page of an id that was typed: of a decision, its evidence or an approval.
+fn of_id(id: &str) -> String {
+    if id.starts_with("svc:approval:") {
+        return format!("/console/approvals/{}", encoded(id));
+    }
+    let decision = format!("svc:decision:{}", short(id));
+    if DecisionId::check(&decision).is_ok() {
+        return format!("/console/decisions/{decision}");
+    }
+    format!("/console/decisions/{}", encoded(id))
+}
+
+async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
+    let filter = Filter::of(query);
+    let mut request = filter.request(view);
+    request.limit = Some(PAGE);
+    request.page_token = query.text("page").to_owned();
+    let listed: ListDecisionsResponse = view.calls.call(rpc::LIST_DECISIONS, &request).await?;
+    let shows_all = view.caller.tenant().is_none() && view.shown_tenant().is_none();
+    let items = listed.decisions.into_iter().map(|decision| Item {
+        agent: short(&decision.subject).to_owned(),
+        tenant: shows_all.then(|| short(&decision.tenant_id).to_owned()),
+        word: outcome(decision.decision),
+        reason: reason(&decision.reason_code),
+        at: Moment::of_time(decision.evaluated_at, view.now),
+        id: decision.decision_id,
+        action: decision.action,
+        code: decision.reason_code,
+    });
+    let older = listed.next_page_token.as_deref();
+    let decisions = DecisionsPage {
+        frame: view.frame("Decisions", Section::Decisions),
+        outcomes: Choice::of_list(&OUTCOMES, &filter.outcome),
+        spans: Choice::of_list(&SPANS, &filter.span),
+        agents: agents(view).await,
+        codes: Reason::ALL,
+        items: items.collect(),
+        older: older.map(|token| format!("/console/decisions?{}", filter.query(Some(token)))),
+        query: filter.query(None),
+        is_first: request.page_token.is_empty(),
+        filter,
+    };
+    Ok(page(StatusCode::OK, &decisions))
+}
+
+/// The ids of agents that the filter proposes: without them it is typed.
+async fn agents(view: &View) -> Vec<String> {
+    if !view.may(rpc::LIST_PRINCIPALS) {
+        return Vec::new();
+    }
+    let request = ListPrincipalsRequest {
+        tenant_id: view.shown_tenant().map(str::to_owned),
+        principal_class: Some("agent".to_owned()),
+        limit: Some(PROPOSED),
+        ..ListPrincipalsRequest::default()
+    };
+    let listed = view.calls.call::<_, ListPrincipalsResponse>(rpc::LIST_PRINCIPALS, &request).await;
+    let principals = listed.map(|listed| listed.principals).unwrap_or_default();
+    principals.into_iter().map(|principal| principal.id).collect()
+}

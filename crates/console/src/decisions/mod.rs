@@ -1,0 +1,26 @@
+//! Decisions: found by what they were about, with why each was reached, its evidence, and its replay.
+
+mod evidence;
+mod export;
+mod filter;
+mod list;
+mod one;
+mod question;
+mod replay;
+
+use axum::{
+    Router,
+    routing::{get, post},
+};
+
+use crate::Console;
+
+pub(crate) fn router() -> Router<Console> {
+    Router::new()
+        .route("/console/decisions", get(list::list))
+        .route("/console/decisions/export", get(export::export))
+        .route("/console/decisions/{id}", get(one::show))
+        .route("/console/decisions/{id}/bundle.json", get(evidence::bundle))
+        .route("/console/decisions/{id}/seal", post(evidence::seal))
+        .route("/console/decisions/{id}/replay", post(replay::replay))
+}

@@ -1,0 +1,90 @@
+//! Replay: a sealed decision is decided again, and the signed result says whether it is the same.
+
+use askama::Template;
+use authority_model::proto::evidence::{EvidenceDocument, MintReplayProofRequest};
+use axum::{extract::Path, response::Response};
+use http::StatusCode;
+use serde_json::Value;
+use tonic::Status;
+
+use crate::{
+    form::Posted,
+    frame::{Frame, Section},
+    page::page,
+    rpc,
+    show::short,
+    view::View,
+};
+
+/// From what a decision is decided again, and the words for it.
+pub(super) const MODES: [(&str, &str); 2] = [
+    ("historical_state_snapshot", "from the facts that were sealed with it"),
+    ("current_state", "on present authority"),
+];
+
+struct Difference {
+    member: String,
+    sealed: String,
+    recomputed: String,
+}
+
+#[derive(Template)]
+#[template(path = "replay.html")]
+struct ReplayPage {
+    frame: Frame,
+    decision_id: String,
+    name: String,
+    mode: &'static str,
+    /// `match`, `mismatch` or `indeterminate`.
+    result: String,
+    detail: Option<String>,
+    differences: Vec<Difference>,
+    recomputed_id: Option<String>,
+    kid: String,
+    /// The signed document.
+    document: String,
+}
+
+pub(super) async fn replay(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
+    view.answer(replayed(&view, &id, form.text("mode")).await)
+}
+
+async fn replayed(view: &View, id: &str, mode: &str) -> Result<Response, Status> {
+    let request = MintReplayProofRequest {
+        decision_id: Some(id.to_owned()),
+        mode: (!mode.is_empty()).then(|| mode.to_owned()),
+        ..MintReplayProofRequest::default()
+    };
+    let minted: EvidenceDocument = view.calls.call(rpc::MINT_REPLAY_PROOF, &request).await?;
+    let unreadable = |_| Status::internal("the replay proof cannot be read");
+    let proof: Value = serde_json::from_str(&minted.document).map_err(unreadable)?;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let known = |word: &str| MODES.iter().find(|(mode, _)| *mode == word).map(|(_, words)| *words);
+    let differences = proof["diff"].as_array().into_iter().flatten().map(|differs| Difference {
+        member: text(&differs["member"]).unwrap_or_default(),
+        sealed: shown(&differs["sealed"]),
+        recomputed: shown(&differs["recomputed"]),
+    });
+    let replay = ReplayPage {
+        frame: view.frame("Replay", Section::Decisions),
+        decision_id: id.to_owned(),
+        name: short(id).chars().take(12).collect(),
+        mode: text(&proof["mode"]).and_then(|mode| known(&mode)).unwrap_or_default(),
+        result: text(&proof["result"]).unwrap_or_default(),
+        detail: text(&proof["detail"]),
+        differences: differences.collect(),
+        recomputed_id: text(&proof["recomputed_decision_id"]),
+        kid: text(&proof["signature"]["kid"]).unwrap_or_default(),
+        document: minted.document,
+    };
+    Ok(page(StatusCode::OK, &replay))
+}
+
+/// A value of a record: a text without its quotes.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "none".to_owned(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,57 @@
+//! The names of principals, as far as the caller may read them.
+
+use std::collections::HashMap;
+
+use authority_model::proto::registry::{GetPrincipalRequest, Principal};
+use futures_util::future::join_all;
+
+use crate::{rpc, show::short, view::View};
+
+/// The most names that are read for a page; further principals are shown by their ids.
+const MOST: usize = 60;
+
+/// A principal's name, and its id.
+#[derive(Clone)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) id: String,
+}
+
+/// The display names of principals, by their ids.
+pub(crate) struct Names(HashMap<String, String>);
+
+impl Names {
+    pub(crate) async fn of(view: &View, mut ids: Vec<String>) -> Self {
+        ids.sort();
+        ids.dedup();
+        ids.truncate(MOST);
+        if !view.may(rpc::GET_PRINCIPAL) {
+            return Self(HashMap::new());
+        }
+        let read = ids.into_iter().filter(|id| !id.is_empty()).map(|id| async move {
+            let request = GetPrincipalRequest { id: id.clone(), ..GetPrincipalRequest::default() };
+            let read = view.calls.call::<_, Principal>(rpc::GET_PRINCIPAL, &request).await;
+            Some((id, read.ok()?.display_name))
+        });
+        Self(join_all(read).await.into_iter().flatten().collect())
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<&str> {
+        self.0.get(id).map(String::as_str)
+    }
+
+    /// A principal with its display name, or the last part of its id.
+    pub(crate) fn named(&self, id: impl Into<String>) -> Named {
+        let id = id.into();
+        Named { name: self.get(&id).unwrap_or_else(|| short(&id)).to_owned(), id }
+    }
+
+    /// A principal as people call it: an agent by the name in its id, anybody else by their display name.
+    pub(crate) fn called(&self, id: impl Into<String>) -> Named {
+        let id = id.into();
+        if id.starts_with("svc:agent:") {
+            return Named { name: short(&id).to_owned(), id };
+        }
+        self.named(id)
+    }
+}

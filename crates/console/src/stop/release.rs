@@ -1,0 +1,72 @@
+//! Releasing a stop: what it suspends is in force again.
+
+use askama::Template;
+use authority_model::proto::registry::{
+    LiftStopSignalRequest, Quarantine, ReleaseQuarantineRequest, StopSignal,
+};
+use axum::{extract::Path, response::Response};
+use http::StatusCode;
+use tonic::Status;
+
+use super::stopped::{Stopped, is_signal};
+use crate::{
+    form::{Posted, idempotency_key},
+    frame::{Frame, Section},
+    names::Names,
+    page::{page, see},
+    rpc,
+    show::Moment,
+    view::View,
+};
+
+#[derive(Template)]
+#[template(path = "stop_release.html")]
+struct Release {
+    frame: Frame,
+    id: String,
+    what: String,
+    reason: String,
+    by: String,
+    at: Option<Moment>,
+    key: String,
+}
+
+pub(super) async fn confirm(view: View, Path(id): Path<String>) -> Response {
+    view.answer(confirmation(&view, &id).await)
+}
+
+async fn confirmation(view: &View, id: &str) -> Result<Response, Status> {
+    let stopped = Stopped::read(view, id).await?;
+    // What is released already is shown as it is.
+    if !stopped.is_active {
+        return Ok(see(&format!("/console/stop/{id}")));
+    }
+    let names = Names::of(view, stopped.subject.iter().cloned().collect()).await;
+    let what = stopped.what(&names);
+    let release = Release {
+        frame: view.frame(format!("Release {what}"), Section::Stop),
+        what,
+        at: Moment::of_time(stopped.at, view.now),
+        id: stopped.id,
+        reason: stopped.reason,
+        by: stopped.by,
+        key: idempotency_key()?,
+    };
+    Ok(page(StatusCode::OK, &release))
+}
+
+pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
+    view.answer(acted(&view, &id, form.one("key")).await)
+}
+
+async fn acted(view: &View, id: &str, key: Option<&str>) -> Result<Response, Status> {
+    let named = id.to_owned();
+    if is_signal(id) {
+        let request = LiftStopSignalRequest { id: named };
+        view.calls.call_once::<_, StopSignal>(rpc::LIFT_STOP_SIGNAL, &request, key).await?;
+    } else {
+        let request = ReleaseQuarantineRequest { id: named };
+        view.calls.call_once::<_, Quarantine>(rpc::RELEASE_QUARANTINE, &request, key).await?;
+    }
+    Ok(see(&format!("/console/stop/{id}?did=release")))
+}

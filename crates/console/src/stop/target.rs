@@ -1,0 +1,145 @@
+//! What somebody wants to stop, with the records that it names.
+
+use authority_model::proto::{
+    delegation::{Delegation, GetDelegationRequest},
+    registry::{GetPrincipalRequest, GetToolRequest, Principal, Tool},
+};
+use tonic::Status;
+
+use crate::{
+    names::{Named, Names},
+    query::Pairs,
+    rpc,
+    show::short,
+    view::View,
+};
+
+/// The members of the form, and of the address, in their order.
+pub(super) const MEMBERS: [&str; 4] = ["subject", "delegation", "action", "tool"];
+
+/// What somebody wants to stop: what matches all of its parts, everything of the tenant if it has none.
+pub(super) struct Target {
+    pub(super) tenant_id: String,
+    pub(super) subject: Option<Named>,
+    /// The principal's display name, beside the name in its id.
+    pub(super) about: Option<String>,
+    pub(super) delegation: Option<Delegated>,
+    /// Patterns of actions; those of the tool, if one is named.
+    pub(super) actions: Vec<String>,
+    pub(super) tool: Option<Named>,
+    /// The parts as they were asked for: names of members, and values.
+    pub(super) asked: Vec<(&'static str, String)>,
+}
+
+pub(super) struct Delegated {
+    pub(super) id: String,
+    pub(super) to: Named,
+}
+
+impl Target {
+    pub(super) async fn read(view: &View, asked: &Pairs) -> Result<Self, Status> {
+        let given = |name: &str| asked.one(name).map(str::trim).filter(|value| !value.is_empty());
+        let mut target = Self {
+            tenant_id: String::new(),
+            subject: None,
+            about: None,
+            delegation: None,
+            actions: given("action").map(str::to_owned).into_iter().collect(),
+            tool: None,
+            asked: MEMBERS
+                .into_iter()
+                .filter_map(|name| Some((name, given(name)?.to_owned())))
+                .collect(),
+        };
+        let mut tenant_id = None;
+        if let Some(id) = given("subject") {
+            tenant_id = Some(target.name_subject(view, id).await?);
+        }
+        if let Some(id) = given("delegation") {
+            tenant_id = target.name_delegation(view, id).await?.or(tenant_id);
+        }
+        if let Some(id) = given("tool") {
+            tenant_id = Some(target.name_tool(view, id).await?);
+        }
+        let own = view.caller.tenant().map(ToString::to_string);
+        let tenant_id = tenant_id.or(own).or_else(|| view.shown_tenant().map(str::to_owned));
+        target.tenant_id = tenant_id.ok_or_else(|| {
+            Status::invalid_argument(
+                "this does not say whose authority is suspended: choose a tenant in the menu of your name, or name \
+                 an agent or a delegation",
+            )
+        })?;
+        Ok(target)
+    }
+
+    /// The tenant of the principal.
+    async fn name_subject(&mut self, view: &View, id: &str) -> Result<String, Status> {
+        let request = GetPrincipalRequest { id: id.to_owned(), ..GetPrincipalRequest::default() };
+        let found: Principal = view.calls.call(rpc::GET_PRINCIPAL, &request).await?;
+        let is_agent = found.id.starts_with("svc:agent:");
+        let name = if is_agent { short(&found.id).to_owned() } else { found.display_name.clone() };
+        self.about = is_agent.then_some(found.display_name);
+        self.subject = Some(Named { name, id: found.id });
+        Ok(found.tenant_id)
+    }
+
+    async fn name_delegation(&mut self, view: &View, id: &str) -> Result<Option<String>, Status> {
+        let request = GetDelegationRequest { id: id.to_owned() };
+        let found: Delegation = view.calls.call(rpc::GET_DELEGATION, &request).await?;
+        let names = Names::of(view, vec![found.delegate_id.clone()]).await;
+        self.delegation = Some(Delegated { id: found.id, to: names.called(found.delegate_id) });
+        Ok(found.tenant_id)
+    }
+
+    async fn name_tool(&mut self, view: &View, id: &str) -> Result<String, Status> {
+        if !self.actions.is_empty() {
+            let text = "a tool is stopped with all its actions: name a tool or an action, not both";
+            return Err(Status::invalid_argument(text));
+        }
+        let request = GetToolRequest { id: id.to_owned() };
+        let found: Tool = view.calls.call(rpc::GET_TOOL, &request).await?;
+        if found.actions.is_empty() {
+            let text = "this tool says no actions, so nothing can be suspended for it: stop the agents that use it";
+            return Err(Status::invalid_argument(text));
+        }
+        self.actions = found.actions;
+        self.tool = Some(Named { name: found.name, id: found.id });
+        Ok(found.tenant_id)
+    }
+
+    /// Whether a stop signal says all of it.
+    pub(super) fn is_signal(&self) -> bool {
+        self.subject.is_some() && self.delegation.is_none() && self.actions.is_empty()
+    }
+
+    /// What a person types to confirm.
+    pub(super) fn name(&self) -> &str {
+        let named = self.subject.as_ref().or(self.delegation.as_ref().map(|d| &d.to));
+        let named = named.or(self.tool.as_ref()).map(|named| named.name.as_str());
+        named.or(self.actions.first().map(String::as_str)).unwrap_or(short(&self.tenant_id))
+    }
+
+    /// Whether `typed` is that name; capitals do not count, since phones add them.
+    pub(super) fn is_named(&self, typed: &str) -> bool {
+        typed.trim().to_lowercase() == self.name().trim().to_lowercase()
+    }
+
+    /// What ends, in a few words: `everything of invoice-bot`, `payment.* under a delegation to invoice-bot`.
+    pub(super) fn what(&self) -> String {
+        let mut words =
+            if self.actions.is_empty() { "everything".to_owned() } else { self.actions.join(", ") };
+        if let Some(subject) = &self.subject {
+            words.push_str(" of ");
+            words.push_str(&subject.name);
+        }
+        if let Some(delegation) = &self.delegation {
+            words.push_str(" under the delegation to ");
+            words.push_str(&delegation.to.name);
+        }
+        if self.subject.is_none() && self.delegation.is_none() {
+            words.push_str(" of everybody at ");
+            words.push_str(short(&self.tenant_id));
+        }
+        words
+    }
+}

@@ -1,0 +1,123 @@
+//! Decisions: found by a filter in the address, explained, sealed, replayed and exported.
+
+use serde_json::{Value, json};
+
+use super::Console;
+use crate::support::asking;
+
+const AUDITOR: (&str, &str) = ("auditor", "auditor@acme.example");
+
+async fn decided(console: &Console, amount: f64, place: &str) -> String {
+    let (status, answer) =
+        console.agent.post("/api/v1/runtime/evaluate", asking(amount, place)).await;
+    assert_eq!(status, 200, "{answer:#}");
+    answer["decision_id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_filter_is_an_address() {
+    let console = Console::start().await;
+    let allowed = decided(&console, 1_200.0, "DE").await;
+    let denied = decided(&console, 1_200.0, "US").await;
+    let held = decided(&console, 25_000.0, "DE").await;
+    let mut browser = console.signed_in_at(AUDITOR, "/console/decisions").await;
+    for (query, found) in [
+        ("", vec![&allowed, &denied, &held]),
+        ("outcome=deny", vec![&denied]),
+        ("outcome=require_approval&span=1h", vec![&held]),
+        ("reason=jurisdiction_unsupported", vec![&denied]),
+        ("agent=invoice-bot&action=payment.execute&outcome=allow", vec![&allowed]),
+        ("agent=svc:agent:acme:invoice-bot", vec![&allowed, &denied, &held]),
+        ("agent=nobody", vec![]),
+        ("action=refund.execute", vec![]),
+    ] {
+        let page = browser.get(&format!("/console/decisions?{query}")).await;
+        assert_eq!(page.status, 200, "{query}: {}", page.text);
+        for id in [&allowed, &denied, &held] {
+            let link = format!("href=\"/console/decisions/{id}\"");
+            assert_eq!(page.text.contains(&link), found.contains(&id), "{query}: {id}");
+        }
+    }
+    // By the id of the decision, of its evidence, or of an approval.
+    let evidence = allowed.replace("decision", "evidence");
+    for id in [&allowed, &evidence] {
+        let page = browser.get(&format!("/console/decisions?id={id}")).await;
+        assert_eq!(page.path, format!("/console/decisions/{allowed}"));
+        page.shows("invoice-bot");
+    }
+    let export = browser.get("/console/decisions/export?outcome=deny").await;
+    let lines: Vec<Value> =
+        export.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2, "{}", export.text);
+    assert_eq!(lines[0]["decision"]["decision_id"], json!(denied));
+    assert_eq!(lines[1]["end"], json!(true));
+    let disposition = export.headers["content-disposition"].to_str().unwrap();
+    assert_eq!(disposition, "attachment; filename=\"decisions.ndjson\"");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decision_is_explained_with_its_question_and_its_stages() {
+    let console = Console::start().await;
+    let denied = decided(&console, 1_234.0, "US").await;
+    let mut browser = console.signed_in_at(AUDITOR, "/console/decisions").await;
+    let page = browser.get(&format!("/console/decisions/{denied}")).await;
+    page.shows("was <strong class=\"verdict denied\">denied</strong>");
+    page.shows("jurisdiction_unsupported");
+    page.shows("<code>context.amount</code></th><td>1234</td>");
+    for stage in ["Authority", "Purpose", "Rules", "Decision"] {
+        page.shows(&format!("<strong>{stage}</strong>"));
+    }
+    page.shows("Not sealed yet");
+    let allowed = decided(&console, 1_200.0, "DE").await;
+    let page = browser.get(&format!("/console/decisions/{allowed}")).await;
+    page.shows("Head of finance");
+    page.shows("The agent keeps a record of what it did.");
+    page.shows("Somebody stops the agent");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decision_is_sealed_saved_and_replayed() {
+    let console = Console::start().await;
+    let id = decided(&console, 1_200.0, "DE").await;
+    let path = format!("/console/decisions/{id}");
+    let mut browser = console.signed_in_at(AUDITOR, &path).await;
+    let seal = format!("{path}/seal");
+    let page = browser.get(&path).await;
+    let form = page.form(&seal);
+    let page = browser.post(&seal, &form).await;
+    page.shows("It is sealed");
+    page.shows("leaf 0 of the log");
+    let bundle = browser.get(&format!("{path}/bundle.json")).await;
+    let bundle: Value = serde_json::from_str(&bundle.text).unwrap();
+    assert_eq!(bundle["pack"]["decision_id"], json!(id), "{bundle:#}");
+    let replay = format!("{path}/replay");
+    for (mode, shows) in
+        [("historical_state_snapshot", "The same again"), ("current_state", "The same again")]
+    {
+        let form = browser.get(&path).await.form_with(&replay, "mode", mode);
+        let page = browser.post(&replay, &form).await;
+        page.shows(shows);
+        page.shows("svc.replay.proof.v1");
+    }
+    // What is not sealed is not replayed, and the refusal says so.
+    let other = decided(&console, 1_300.0, "DE").await;
+    let form = browser.get(&path).await.form_with(&replay, "mode", "current_state");
+    let page = browser.post(&format!("/console/decisions/{other}/replay"), &form).await;
+    assert_eq!(page.status, 409, "{}", page.text);
+    page.shows("decision_not_sealed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_reads_no_lists_sees_what_the_api_shows_them() {
+    let console = Console::start().await;
+    let id = decided(&console, 1_200.0, "DE").await;
+    let mut browser = console.signed_in(super::APPROVER).await;
+    let page = browser.get("/console/decisions").await;
+    assert_eq!(page.status, 403, "{}", page.text);
+    assert!(!page.text.contains("href=\"/console/decisions\""));
+    let page = browser.get(&format!("/console/decisions/{id}")).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    page.shows("Your role does not read what each stage found");
+    page.shows("Your role does not read contexts");
+    assert!(!page.text.contains("/seal\"") && !page.text.contains("1200"), "{}", page.text);
+}
