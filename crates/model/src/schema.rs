@@ -1303,6 +1303,7 @@ diesel::table! {
         legal_hold -> Nullable<Jsonb>,
         retention -> Nullable<Jsonb>,
         decisions_per_second -> Nullable<Int4>,
+        approval_max_auth_age_seconds -> Nullable<Int4>,
     }
 }
 

@@ -55,6 +55,7 @@ fn view(table: &str) -> Option<View> {
                 "activated_at",
                 "auto_seal",
                 "self_approval",
+                "approval_max_auth_age_seconds",
                 "receipts",
                 "policy_validation",
                 "context_schema",

@@ -4,6 +4,7 @@ mod approving;
 mod browser;
 mod decisions;
 mod forms;
+mod fresh;
 mod roles;
 mod shown;
 mod sign_in;

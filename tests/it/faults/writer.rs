@@ -41,7 +41,12 @@ pub(crate) fn entry(number: usize, is_bad: bool) -> Entry {
         reality: None,
         index: RawValue::from_string("[]".to_owned()).unwrap(),
     };
-    let caller = Caller { actor: "nobody".to_owned(), kind: CallerKind::Anonymous, until: None };
+    let caller = Caller {
+        actor: "nobody".to_owned(),
+        kind: CallerKind::Anonymous,
+        until: None,
+        authenticated_at: None,
+    };
     let keyed = Keyed {
         key: IdempotencyKey::new(&caller, "test", format!("key-{number}"), b"request"),
         answer: Box::new(move |_| {

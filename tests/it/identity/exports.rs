@@ -31,7 +31,7 @@ impl Pages for Counted {
 fn caller(subject: &str) -> Caller {
     let (issuer, subject) = ("https://idp".to_owned(), subject.to_owned());
     let kind = CallerKind::Owner { issuer, subject, email: None };
-    Caller { actor: "a".to_owned(), kind, until: None }
+    Caller { actor: "a".to_owned(), kind, until: None, authenticated_at: None }
 }
 
 #[tokio::test]

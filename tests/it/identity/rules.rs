@@ -197,7 +197,8 @@ async fn the_layer_refuses_or_hands_the_caller_on() {
     assert_eq!(refused.unwrap().headers()["grpc-status"], "7");
     // A call whose caller is authenticated already is not checked again.
     let mut checked = Request::post("/t.Service/New").body(String::new()).unwrap();
-    let rest = Caller { actor: "rest".to_owned(), kind: owner(), until: None };
+    let rest =
+        Caller { actor: "rest".to_owned(), kind: owner(), until: None, authenticated_at: None };
     checked.extensions_mut().insert(rest);
     assert_eq!(service.oneshot(checked).await.unwrap().body(), "rest");
 }

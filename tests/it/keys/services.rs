@@ -120,6 +120,7 @@ fn owner() -> Caller {
         actor: "o@example.com".to_owned(),
         kind: CallerKind::Owner { issuer: "i".to_owned(), subject: "o".to_owned(), email: None },
         until: None,
+        authenticated_at: None,
     }
 }
 
@@ -131,7 +132,7 @@ fn admin(tenant: &str) -> Caller {
         subject: "s".to_owned(),
         email: None,
     };
-    Caller { actor: format!("admin@{tenant}.example"), kind, until: None }
+    Caller { actor: format!("admin@{tenant}.example"), kind, until: None, authenticated_at: None }
 }
 
 fn by<T>(caller: &Caller, request: T) -> Request<T> {

@@ -174,7 +174,7 @@ impl Host for TestHost {
             },
             None => CallerKind::Anonymous,
         };
-        parts.extensions.insert(Caller { actor, kind, until: None });
+        parts.extensions.insert(Caller { actor, kind, until: None, authenticated_at: None });
         Ok(())
     }
 

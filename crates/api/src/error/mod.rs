@@ -73,6 +73,7 @@ codes! {
     SignatureInvalid "signature_invalid" InvalidArgument 400 "the anchor has keys, and none of them made this signature over the snapshot; what is signed is the canonical JSON (RFC 8785) of the members that docs/reality.md lists";
     MalformedJson "malformed_json" InvalidArgument 400 "the body is not valid JSON in UTF-8";
     Unauthenticated "unauthenticated" Unauthenticated 401 "send `Authorization: Bearer` with a valid token or API key";
+    InsufficientUserAuthentication "insufficient_user_authentication" Unauthenticated 401 "sign in again: the tenant takes approvals only from people who have just signed in";
     Forbidden "forbidden" PermissionDenied 403 "this credential may not do this";
     PermissionScopeExceeded "permission_scope_exceeded" PermissionDenied 403 "the API key lacks the scope that this operation needs";
     SubjectNotPermitted "subject_not_permitted" PermissionDenied 403 "the API key is bound to other principals than the subject";

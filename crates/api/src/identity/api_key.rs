@@ -127,6 +127,7 @@ pub(super) fn check(
             peer,
         },
         until: None,
+        authenticated_at: None,
     })
 }
 

@@ -149,7 +149,8 @@ impl Identity {
             let tenant_id = tenant.id;
             CallerKind::Member { tenant_id, role, issuer, subject, email }
         };
-        Ok(Caller { actor: claims.actor(), kind, until: Some(claims.until()) })
+        let authenticated_at = claims.authenticated_at();
+        Ok(Caller { actor: claims.actor(), kind, until: Some(claims.until()), authenticated_at })
     }
 
     /// The tenant of the token's organisation or, if no tenant has it, the tenant that the token

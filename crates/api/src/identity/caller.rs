@@ -19,6 +19,9 @@ pub struct Caller {
     /// The time from which the token is refused; `None` if the credential is not a token. Streams
     /// end then.
     pub until: Option<DateTime<Utc>>,
+    /// When the person proved who they are, as their token says (`auth_time`); `None` if it does not, and for
+    /// anybody else.
+    pub authenticated_at: Option<DateTime<Utc>>,
 }
 
 /// The kind of caller.
@@ -62,7 +65,12 @@ impl fmt::Debug for SecretCode {
 
 impl Caller {
     pub fn anonymous() -> Self {
-        Self { actor: "anonymous".to_owned(), kind: CallerKind::Anonymous, until: None }
+        Self {
+            actor: "anonymous".to_owned(),
+            kind: CallerKind::Anonymous,
+            until: None,
+            authenticated_at: None,
+        }
     }
 
     /// The tenant that they are confined to; `None` for the owner and for anonymous callers.

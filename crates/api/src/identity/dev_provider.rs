@@ -73,10 +73,12 @@ impl DevProvider {
         };
         let subject = email.map_or_else(|| SERVICE.to_owned(), |email| format!("dev|{email}"));
         let now = self.clock.now();
+        // Whoever gets a token is taken to have signed in for it.
+        let auth_time = email.map(|_| now.timestamp());
         Some(json!({
             "iss": ISSUER, "aud": AUDIENCE, "sub": subject, "email": email,
             "iat": now.timestamp(), "nbf": now.timestamp(), "exp": (now + lifetime).timestamp(),
-            "public_metadata": metadata,
+            "public_metadata": metadata, "auth_time": auth_time,
         }))
     }
 

@@ -9,6 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, dangerous, decode, decode_header};
 use parking_lot::RwLock;
 use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use super::{Error, KeySource, dev_provider};
 use authority_core::{clock::Clock, store::SERVICE};
@@ -36,6 +37,8 @@ pub struct Claims {
     pub sub: String,
     exp: f64,
     nbf: Option<f64>,
+    /// Any value: one that is not a time counts as none, and refuses no token.
+    auth_time: Option<Value>,
     pub org_id: Option<String>,
     pub email: Option<String>,
     #[serde(default)]
@@ -68,6 +71,12 @@ impl Claims {
         let latest = DateTime::<Utc>::MAX_UTC.timestamp();
         let expired = (self.exp.ceil() as i64).clamp(0, latest).saturating_add(LEEWAY);
         DateTime::from_timestamp(expired, 0).unwrap_or(DateTime::<Utc>::MAX_UTC)
+    }
+
+    /// When the person proved who they are; `None` if the token does not say.
+    pub fn authenticated_at(&self) -> Option<DateTime<Utc>> {
+        let seconds = self.auth_time.as_ref()?.as_i64()?;
+        DateTime::from_timestamp(seconds, 0)
     }
 
     /// Checks that texts are of reasonable length without control characters: they are stored,

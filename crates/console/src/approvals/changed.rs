@@ -6,7 +6,7 @@ use axum::response::Response;
 use http::StatusCode;
 use tonic::Status;
 
-use super::{read, summary::State};
+use super::{again, read, summary::State};
 use crate::{
     frame::{Frame, Section},
     page::page,
@@ -71,6 +71,9 @@ struct Changed {
 /// The page for a refusal of an act: where the request has changed, what.
 pub(super) async fn refused(view: &View, id: &str, shown: &Shown, status: Status) -> Response {
     let problem = Problem::of(&status);
+    if again::is_needed(&problem) {
+        return again::page_for(view, id, problem.message);
+    }
     if ![StatusCode::CONFLICT, StatusCode::PRECONDITION_FAILED].contains(&problem.status) {
         return view.answer(Err(status));
     }

@@ -4,6 +4,7 @@
 //! any other, and nobody acts on a request that their session has not opened.
 
 mod act;
+mod again;
 mod changed;
 mod inbox;
 mod one;

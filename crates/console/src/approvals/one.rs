@@ -16,7 +16,7 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    read,
+    again, read,
     summary::{Summary, is_erased},
 };
 use crate::{
@@ -97,6 +97,8 @@ struct ApprovalPage {
     used_by: Option<String>,
     /// Why this person cannot act, or `None`.
     barrier: Option<String>,
+    /// Where this person signs in again before they approve, if the tenant requires that of them now.
+    sign_in_again: Option<String>,
     nobody_eligible: bool,
     may_withdraw: bool,
 }
@@ -140,6 +142,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         asked_by: approval.requested_by.iter().map(asker).collect(),
         earlier: earlier(view, &approval),
         barrier: barrier(view, &approval),
+        sign_in_again: approval.authenticate_again.as_ref().map(|_| again::sign_in(id)),
         nobody_eligible: approval.eligible.as_deref() == Some("none"),
         may_withdraw: summary.state.word == ApprovalState::Approved.to_string()
             && view.may(rpc::WITHDRAW_APPROVAL),

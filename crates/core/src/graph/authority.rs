@@ -12,6 +12,8 @@ use authority_model::{
     },
 };
 
+use chrono::TimeDelta;
+
 use super::{
     decision_limits,
     delegation_row::delegation,
@@ -49,6 +51,9 @@ impl Authority for registry::Tenant {
         graph.profile = Profile {
             relaxed: self.durability.as_deref() == Some("relaxed"),
             self_approval: self.self_approval,
+            approval_max_auth_age: self
+                .approval_max_auth_age_seconds
+                .map(|seconds| TimeDelta::seconds(seconds.into())),
             slug: self.slug.unwrap_or_default(),
             // The empty text is not an organisation.
             idp_org_id: self.idp_org_id.filter(|org| !org.is_empty()),

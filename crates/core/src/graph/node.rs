@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use super::indexed::{HasParent, Row};
@@ -19,6 +20,8 @@ pub struct Profile {
     pub approval_ttl: Option<Duration>,
     /// Whether people may approve in their own interest if one approval is needed.
     pub self_approval: bool,
+    /// How long ago whoever approves may have signed in, if it sets that.
+    pub approval_max_auth_age: Option<TimeDelta>,
     /// Whether its requests use ready approvals without citing them.
     pub cites_ready: bool,
     /// How many decisions a second it may have, if that is limited.

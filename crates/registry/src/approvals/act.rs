@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use super::{
     super::prelude::*,
     eligible::{ACTED, Eligibility},
+    fresh,
 };
 use authority_api::identity::{Caller, CallerKind, Role};
 use authority_core::{
@@ -91,6 +92,9 @@ pub(in super::super) async fn make(
     now: DateTime<Utc>,
 ) -> Result<ApprovalAct, Error> {
     let own_interest = context.eligibility.may_act(context.handle, caller, before)?;
+    if matches!(said, ApproverAct::Approve(_)) {
+        fresh::require(context.handle, caller, now)?;
+    }
     let (verdict, comment) = match said {
         ApproverAct::Approve(comment) => (APPROVE, comment.clone()),
         ApproverAct::Decline(reason) => (DECLINE, Some(reason.clone())),

@@ -8,7 +8,7 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 
-use super::{super::prelude::*, Approvals, judge};
+use super::{super::prelude::*, Approvals, fresh, judge};
 use authority_core::{
     graph::{Graph, Person, Persons, ProposedAction, TenantHandle, actor},
     spending,
@@ -159,6 +159,22 @@ impl Approvals {
             Err(Error::NotEligible(rule)) => Ok(Some(rule)),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl Approvals {
+    /// Why the caller must sign in again before they approve a pending request; `None` if they need not.
+    pub(super) fn authenticate_again(
+        &self,
+        caller: &Caller,
+        approval: &Approval,
+    ) -> Result<Option<String>, Error> {
+        if approval.known_state() != Some(ApprovalState::Pending) {
+            return Ok(None);
+        }
+        let handle = self.graph.tenant(&row_id(&approval.tenant_id)?)?;
+        let fresh = fresh::require(handle.as_ref(), caller, self.registry.clock.now());
+        Ok(fresh.err().map(|error| error.to_string()))
     }
 }
 

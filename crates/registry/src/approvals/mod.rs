@@ -7,6 +7,7 @@
 mod act;
 mod eligible;
 mod expire;
+mod fresh;
 mod judge;
 mod question;
 mod reality;
@@ -33,6 +34,7 @@ use tonic::Response;
 pub(super) use act::{ActContext, ApproverAct, Statement, Terms, make as act, sign};
 pub(super) use eligible::{APPROVERS, Eligibility, requesters};
 pub use expire::expire;
+pub(super) use fresh::require as require_fresh;
 pub use waiting::measure_waiting;
 
 use super::{
@@ -120,6 +122,7 @@ impl ApprovalService for Approvals {
             reality::fill(&self.registry, &caller, std::slice::from_mut(approval)).await?;
         }
         approval.not_eligible = self.not_eligible(&caller, approval).await?;
+        approval.authenticate_again = self.authenticate_again(&caller, approval)?;
         Ok(found)
     }
 

@@ -26,7 +26,7 @@ use chrono::TimeDelta;
 
 use super::{
     super::{
-        approvals::{Eligibility, requesters},
+        approvals::{Eligibility, requesters, require_fresh},
         digest::digest,
         flow::{Reply, or_not_found},
         prelude::*,
@@ -123,7 +123,7 @@ impl Overrider<'_> {
         }
         let needed = if effect >= RuntimeEffect::Quarantine { 2 } else { 1 };
         let mut acts = self.earlier(db, now).await?;
-        let own_interest = self.permit(db, needed, &acts).await?;
+        let own_interest = self.permit(db, needed, &acts, now).await?;
         acts.push(self.sign(&lifts, rationale, own_interest, now)?);
         let is_whole = i32::try_from(acts.len()).unwrap_or(i32::MAX) >= needed;
         let (state, lasts) = if is_whole {
@@ -171,8 +171,10 @@ impl Overrider<'_> {
         db: &mut Db,
         needed: i32,
         before: &[OverrideAct],
+        now: Time,
     ) -> Result<bool, Error> {
         let handle = self.graph.fenced(db, &row_id(&self.check.tenant_id)?, Fence::Alone).await?;
+        require_fresh(handle.as_ref(), self.by, freshness::moment(now))?;
         let (decided, action) = (self.decided(db).await?, &self.check.action);
         let actor = self.check.actor_entity_id.as_ref().or(self.check.subject_id.as_ref());
         let subjects = match (actor, &handle) {

@@ -1,0 +1,80 @@
+//! Fresh authentication: a tenant may require that whoever permits something has just proved who they are.
+//! What only refuses, a decline or a withdrawal, never needs it.
+
+use authority_api::{
+    error::{ApiError, ErrorCode},
+    identity::Caller,
+};
+use authority_core::graph::TenantHandle;
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::super::prelude::*;
+
+/// How far the identity provider's clock may be ahead of this one.
+const SKEW: TimeDelta = TimeDelta::seconds(30);
+
+/// Refuses a caller who signed in too long ago, or whose credential does not say when: an API key says nothing.
+///
+/// # Errors
+/// 401 with what to do about it, as a step-up challenge (RFC 9470).
+pub(in super::super) fn require(
+    handle: Option<&TenantHandle>,
+    caller: &Caller,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let longest = handle.and_then(|handle| handle.read().profile.approval_max_auth_age);
+    match longest.and_then(|longest| missing(longest, caller.authenticated_at, now)) {
+        Some(problem) => Err(problem.into()),
+        None => Ok(()),
+    }
+}
+
+/// Why this time of authentication does not do; `None` if it does.
+fn missing(longest: TimeDelta, at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Option<ApiError> {
+    let seconds = longest.num_seconds();
+    let found = match at {
+        None => "your credential does not say when you did (`auth_time`), and whoever runs the identity provider can \
+                 put that claim into its access tokens"
+            .to_owned(),
+        Some(at) if at > now + SKEW => "your token says that you will do so later".to_owned(),
+        Some(at) if now - at > longest => {
+            format!("you did {} seconds ago", (now - at).num_seconds())
+        }
+        Some(_) => return None,
+    };
+    let text = format!(
+        "sign in again (`max_age={seconds}`): who approves at this tenant has signed in in the last {seconds} \
+         seconds, and {found}"
+    );
+    let challenge =
+        format!("Bearer error=\"insufficient_user_authentication\", max_age=\"{seconds}\"");
+    Some(
+        ApiError::new(ErrorCode::InsufficientUserAuthentication, text)
+            .with("max_age", seconds.to_string())
+            .with("www_authenticate", challenge),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_counts_only_within_the_age_that_the_tenant_sets() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let ago = |seconds| Some(now - TimeDelta::seconds(seconds));
+        for (at, does) in [
+            (ago(0), true),
+            (ago(300), true),
+            (ago(301), false),
+            (ago(-30), true),
+            (ago(-31), false),
+            (DateTime::from_timestamp(0, 0), false),
+            (None, false),
+        ] {
+            let found = missing(TimeDelta::seconds(300), at, now);
+            assert_eq!(found.is_none(), does, "{at:?}");
+            assert!(found.is_none_or(|error| error.message.contains("sign in again")));
+        }
+    }
+}

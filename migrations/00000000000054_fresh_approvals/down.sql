@@ -1,0 +1,1 @@
+ALTER TABLE tenants DROP COLUMN approval_max_auth_age_seconds;

@@ -1,0 +1,118 @@
+//! Fresh authentication: a tenant may take approvals only from people who have just signed in.
+
+use authority_core::clock::Clock;
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+
+use super::{APPROVER, Console, assert_waits, browser::person};
+use crate::support::{TestApp, Wishes};
+
+const AGE: i64 = 300;
+
+/// The demonstration, whose tenant takes approvals within five minutes of a sign-in.
+async fn strict(clock: &Clock) -> Console {
+    let app = TestApp::wished(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
+    let key = app.demo().await.api_key;
+    let agent = app.client(&key);
+    let body = json!({"approval_max_auth_age_seconds": AGE});
+    let (status, changed) = app.owner().patch("/api/v1/tenants/acme", body).await;
+    assert_eq!(status, 200, "{changed:#}");
+    assert_eq!(changed["tenant"]["approval_max_auth_age_seconds"], json!(AGE));
+    Console { app, agent }
+}
+
+impl Console {
+    /// Approves with a token of the approver that has these claims besides the usual ones.
+    async fn approve_with(&self, id: &str, claims: Value) -> (u16, Value) {
+        let mut all = json!({
+            "sub": "dev|approver@acme.example", "email": "approver@acme.example",
+            "public_metadata": {"role": "approver", "tenant_id": "svc:tenant:acme"},
+        });
+        all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
+        let client = self.app.client(&self.app.token(&all));
+        client.post(&format!("/api/v1/app/approvals/{id}/approve"), json!({})).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_api_takes_an_approval_only_with_a_recent_time_of_authentication() {
+    let clock = Clock::default();
+    let console = strict(&clock).await;
+    let id = console.held(25_000.0).await;
+    let ago = |seconds: i64| clock.now().timestamp() - seconds;
+    for (claims, says) in [
+        (json!({}), "does not say when you did"),
+        (json!({"auth_time": null}), "does not say when you did"),
+        (json!({"auth_time": ago(0).to_string()}), "does not say when you did"),
+        (json!({"auth_time": ago(AGE + 5)}), "seconds ago"),
+        (json!({"auth_time": ago(-3600)}), "later"),
+    ] {
+        let (status, refused) = console.approve_with(&id, claims.clone()).await;
+        assert_eq!(
+            (status, &refused["error"]),
+            (401, &json!("insufficient_user_authentication")),
+            "{claims}: {refused:#}"
+        );
+        let message = refused["message"].as_str().unwrap();
+        assert!(message.contains("sign in again (`max_age=300`)"), "{message}");
+        assert!(message.contains(says), "{message}");
+        assert_waits(&console.approval(&id).await);
+    }
+    // An API key has no time of authentication, and approves nothing anyway.
+    let path = format!("/api/v1/app/approvals/{id}/approve");
+    let (status, refused) = console.agent.post(&path, json!({})).await;
+    assert!([401, 403].contains(&status), "{refused:#}");
+    // The owner is no exception.
+    let owner = json!({"sub": "dev|o@localhost", "public_metadata": {"role": "owner"}});
+    let owner = console.app.client(&console.app.token(&owner));
+    let (status, _) = owner.post(&format!("/api/v1/approvals/{id}/approve"), json!({})).await;
+    assert_eq!(status, 401);
+    assert_waits(&console.approval(&id).await);
+    let (status, approved) = console.approve_with(&id, json!({"auth_time": ago(60)})).await;
+    assert_eq!((status, &approved["approval"]["state"]), (200, &json!("approved")), "{approved:#}");
+    // What refuses, needs none.
+    let other = console.held(26_000.0).await;
+    let claims = json!({
+        "sub": "dev|legal@acme.example", "email": "legal@acme.example",
+        "public_metadata": {"role": "legal", "tenant_id": "svc:tenant:acme"},
+    });
+    let legal = console.app.client(&console.app.token(&claims));
+    let decline = format!("/api/v1/app/approvals/{other}/decline");
+    let (status, declined) = legal.post(&decline, json!({"reason": "no"})).await;
+    assert_eq!((status, &declined["approval"]["state"]), (200, &json!("declined")), "{declined:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_console_leads_to_a_sign_in_and_back() {
+    let clock = Clock::fixed(Clock::default().now());
+    let console = strict(&clock).await;
+    let id = console.held(25_000.0).await;
+    let path = format!("/console/approvals/{id}");
+    let approve = format!("{path}/approve");
+    let mut browser = console.signed_in(APPROVER).await;
+    browser.get(&path).await.shows("Approve…");
+    let form = browser.get(&approve).await.form(&approve);
+    clock.advance(TimeDelta::seconds(AGE + 1));
+    // A form that was opened in time comes too late.
+    let page = browser.post(&approve, &form).await;
+    assert_eq!(page.status, 403, "{}", page.text);
+    page.shows("Nothing was done");
+    assert_waits(&console.approval(&id).await);
+    let again = format!(
+        "/console/sign-in?fresh=yes&amp;to={}",
+        path.replace('/', "%2F").replace(':', "%3A")
+    );
+    page.shows(&again);
+    let page = browser.get(&path).await;
+    page.shows(&again);
+    assert!(!page.text.contains("data-key=\"a\""), "{}", page.text);
+    let start = browser.get_one(&again.replace("&amp;", "&")).await;
+    let to = start.headers["location"].to_str().unwrap();
+    assert!(to.contains("max_age=0") && to.contains("prompt=login"), "{to}");
+    let choice = browser.get(&again.replace("&amp;", "&")).await;
+    let page = browser.post("/dev-idp/authorize", &person(&choice, APPROVER.0, APPROVER.1)).await;
+    assert_eq!(page.path, path);
+    page.shows("Approve…");
+    let form = browser.get(&approve).await.form(&approve);
+    browser.post(&approve, &form).await.shows("You approved this");
+}
