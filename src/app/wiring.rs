@@ -165,7 +165,7 @@ impl Wiring {
     pub(super) fn pages(&self, identity: &Identity, programme: &Programme, peer: Peer) -> Router {
         let (store, url) = (self.store.clone(), self.config.public_url());
         let (keys, archives) = (self.keys.clone(), self.archives());
-        let receipts = Receipts::new(store, keys, archives, &url, identity.clone(), peer);
+        let receipts = Receipts::new(store, keys, archives, &self.config, identity.clone(), peer);
         let widgets = Widgets::new(programme.clone(), peer);
         receipts.router().merge(widgets.router()).merge(Reference::new(contract(&url)).router())
     }

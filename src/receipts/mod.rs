@@ -1,12 +1,14 @@
 //! The receipt page at `/receipts/{decision_id}`: a decision in a form that people can read and check.
 //!
 //! Anyone with its unguessable id may open it. It shows the record itself, in which the request's context
-//! is a digest, and no person's name. It is readable without a script; a script verifies the signature in
+//! is a digest; beside its ids are names, of people only for
+//! the tenant's own readers. It is readable without a script; a script verifies the signature in
 //! the browser. The files for verification are below it (`files.rs`), as public as the page. A tenant may
 //! restrict both to its own credentials.
 
 mod archive;
 mod files;
+mod names;
 mod page;
 mod read;
 
@@ -28,7 +30,7 @@ use authority_api::{
     identity::{CallerKind, Error as IdentityError, Identity},
 };
 use authority_archive::Archives;
-use authority_core::{keys::Keys, store::Store};
+use authority_core::{config::Config, keys::Keys, store::Store};
 use authority_ids::{DecisionId, TenantId};
 use page::{NotFound, Receipt};
 use read::Read;
@@ -56,6 +58,8 @@ struct Inner {
     archives: Archives,
     /// The service's public URL, without a trailing `/`.
     issuer: String,
+    /// Whether there is a console, to which approvers are led.
+    console: bool,
     turns: Semaphore,
     identity: Identity,
     peer: Peer,
@@ -69,13 +73,13 @@ impl Receipts {
         store: Store,
         keys: Keys,
         archives: Archives,
-        public_url: &str,
+        config: &Config,
         identity: Identity,
         peer: Peer,
     ) -> Self {
-        let issuer = public_url.trim_end_matches('/').to_owned();
-        let turns = Semaphore::new(MOST_READS);
-        Self(Arc::new(Inner { store, keys, archives, issuer, turns, identity, peer }))
+        let issuer = config.public_url().trim_end_matches('/').to_owned();
+        let (console, turns) = (config.console(), Semaphore::new(MOST_READS));
+        Self(Arc::new(Inner { store, keys, archives, issuer, console, turns, identity, peer }))
     }
 
     /// The page and its assets.
@@ -180,7 +184,7 @@ async fn receipt(
         Ok(read) => read,
         Err(response) => return *response,
     };
-    let Some(receipt) = Receipt::of(read, &this.0.issuer) else {
+    let Some(receipt) = Receipt::of(read, &this.0.issuer, this.0.console) else {
         return ErrorCode::Internal.http().into_response();
     };
     match receipt.render() {

@@ -7,10 +7,13 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::read::{self, Read};
+use super::{
+    names::Names,
+    read::{self, Read},
+};
 use authority_core::spending::APPROVE;
 use authority_crypto::sha256;
-use authority_decision::{Decision, Reason as Code, moment};
+use authority_decision::{Decision, Reason as Code, moment, sentences};
 use authority_evidence::{digest_text, pack::evidence_id};
 
 #[derive(Template)]
@@ -22,6 +25,7 @@ pub(super) struct Receipt {
     reason: Reason,
     further_reasons: Vec<Reason>,
     tenant_id: String,
+    tenant_name: Option<String>,
     asked: Vec<Fact>,
     evaluated_at: Moment,
     valid_until: Option<Moment>,
@@ -52,6 +56,7 @@ struct Reason {
 struct Fact {
     label: &'static str,
     value: String,
+    name: Option<String>,
 }
 
 struct Moment {
@@ -64,18 +69,25 @@ struct Moment {
 struct Authority {
     kind: &'static str,
     id: String,
-    chain_from_root: Vec<String>,
+    chain_from_root: Vec<Link>,
     actor: String,
+    actor_name: Option<String>,
+}
+
+/// A delegation of the chain: by whom, and to whom.
+struct Link {
+    id: String,
+    parties: Option<(String, String)>,
 }
 
 struct Conditions {
-    obligations: Vec<Obligation>,
-    stop_conditions: Vec<String>,
+    obligations: Vec<Term>,
+    stop_conditions: Vec<Term>,
 }
 
-struct Obligation {
+struct Term {
     code: String,
-    /// What those say that are about reality.
+    /// What it means; a tenant's own has none.
     sentence: Option<&'static str>,
 }
 
@@ -87,6 +99,15 @@ struct Approval {
     given: Vec<GivenApproval>,
     /// The approvals that are still missing.
     missing: Vec<&'static str>,
+    /// The policies that held it.
+    policies: Vec<Policy>,
+    /// Where people decide it, while it waits.
+    decide: Option<String>,
+}
+
+struct Policy {
+    statement: String,
+    advice: Option<String>,
 }
 
 struct GivenApproval {
@@ -126,8 +147,9 @@ const REQUEST_MEMBERS: [(&str, &str); 9] = [
 
 impl Receipt {
     /// `None` if the record cannot be read.
-    pub(super) fn of(read: Read, issuer: &str) -> Option<Self> {
-        let Read { decision, approval, report, pack, archived_pack: _, members_only: _ } = read;
+    pub(super) fn of(read: Read, issuer: &str, console: bool) -> Option<Self> {
+        let Read { decision, approval, report, pack, names, members_only, archived_pack: _ } = read;
+        let name = |id: &str| names.name(id, members_only).map(visible);
         let text = String::from_utf8(decision.record).ok()?;
         let record: Value = serde_json::from_str(&text).ok()?;
         let (request, verdict) = (&record["request"], &record["verdict"]);
@@ -140,8 +162,8 @@ impl Receipt {
         };
         let mut reasons = texts(&verdict["reasons"]).into_iter().map(reason);
         let conditions = Conditions {
-            obligations: texts(&verdict["obligations"]).into_iter().map(obligation).collect(),
-            stop_conditions: texts(&verdict["stop_conditions"]),
+            obligations: terms(&verdict["obligations"], sentences::obligation),
+            stop_conditions: terms(&verdict["stop_conditions"], sentences::stop_condition),
         };
         let bare = conditions.obligations.is_empty() && conditions.stop_conditions.is_empty();
         Some(Self {
@@ -150,14 +172,15 @@ impl Receipt {
             reason: reasons.next()?,
             further_reasons: reasons.collect(),
             tenant_id: record["tenant_id"].as_str()?.to_owned(),
-            asked: request_facts(request),
+            tenant_name: name(record["tenant_id"].as_str()?),
+            asked: request_facts(request, name),
             evaluated_at: Moment::of(decision.evaluated_at),
             valid_until: record["valid_until"].as_str().and_then(Moment::read),
             authority_revision: record["authority_revision"].to_string(),
             semantics: record["semantics"].as_str()?.to_owned(),
-            authority: authority(verdict, request),
+            authority: authority(verdict, request, &names, name),
             conditions: (!bare).then_some(conditions),
-            approval: approval.map(people),
+            approval: approval.map(|approval| people(approval, console)),
             outcome: report.map(|report| Outcome {
                 word: match report.outcome.as_str() {
                     "executed" => "Executed",
@@ -201,15 +224,9 @@ fn reason(code: String) -> Reason {
     Reason { sentence: format!("{}{}.", first.unwrap_or_default(), letters.as_str()), code }
 }
 
-fn obligation(code: String) -> Obligation {
-    let sentence = match code.as_str() {
-        "reality.overridden" => {
-            Some("A source of truth had drifted, and a person decided that actions go on.")
-        }
-        "reality.warn" => Some("A source of truth gave a warning that does not stop the action."),
-        _ => None,
-    };
-    Obligation { code, sentence }
+fn terms(list: &Value, sentence: fn(&str) -> Option<&'static str>) -> Vec<Term> {
+    let term = |code: String| Term { sentence: sentence(&code), code };
+    texts(list).into_iter().map(term).collect()
 }
 
 fn texts(list: &Value) -> Vec<String> {
@@ -243,10 +260,10 @@ fn visible(text: &str) -> String {
     shown
 }
 
-fn request_facts(request: &Value) -> Vec<Fact> {
+fn request_facts(request: &Value, name: impl Fn(&str) -> Option<String>) -> Vec<Fact> {
     let plain = REQUEST_MEMBERS.iter().filter_map(|(member, label)| {
-        let value = visible(request[*member].as_str()?);
-        Some(Fact { label, value })
+        let text = request[*member].as_str()?;
+        Some(Fact { label, value: visible(text), name: name(text) })
     });
     let declared = [
         ("Declared effect", &request["action_declaration"]),
@@ -258,15 +275,24 @@ fn request_facts(request: &Value) -> Vec<Fact> {
             Some(text) => visible(&format!("{name}: {text}")),
             None => visible(&format!("{name}: {value}")),
         });
-        Some(Fact { label, value: values.collect::<Vec<_>>().join(", ") })
+        Some(Fact { label, value: values.collect::<Vec<_>>().join(", "), name: None })
     });
     plain.chain(declared).collect()
 }
 
-fn authority(verdict: &Value, request: &Value) -> Option<Authority> {
+fn authority(
+    verdict: &Value,
+    request: &Value,
+    names: &Names,
+    name: impl Fn(&str) -> Option<String>,
+) -> Option<Authority> {
     let used = verdict["authority"].as_object()?;
-    let mut chain_from_root = texts(&used["chain"]);
-    chain_from_root.reverse();
+    let called = |id: &str| name(id).unwrap_or_else(|| visible(id));
+    let links = texts(&used["chain"]).into_iter().rev().map(|id| {
+        let parties = names.link(&id).map(|(from, to)| (called(from), called(to)));
+        Link { id, parties }
+    });
+    let actor = request["subject"].as_str()?;
     Some(Authority {
         kind: match used["kind"].as_str()? {
             "delegation" => "Delegation",
@@ -274,12 +300,13 @@ fn authority(verdict: &Value, request: &Value) -> Option<Authority> {
             _ => "Work in a workspace",
         },
         id: used["id"].as_str()?.to_owned(),
-        chain_from_root,
-        actor: request["subject"].as_str()?.to_owned(),
+        chain_from_root: links.collect(),
+        actor_name: name(actor),
+        actor: actor.to_owned(),
     })
 }
 
-fn people(approval: read::Approval) -> Approval {
+fn people(approval: read::Approval, console: bool) -> Approval {
     let legal = approval.roles.iter().any(|role| role == "legal");
     let approving: Vec<_> = approval.acts.iter().filter(|act| act.verdict == APPROVE).collect();
     let needed = usize::try_from(approval.needed).unwrap_or_default();
@@ -291,7 +318,14 @@ fn people(approval: read::Approval) -> Approval {
         open = open.saturating_sub(1);
     }
     missing.extend(std::iter::repeat_n("any approver", open));
+    let waits = console && approval.state == "pending";
+    let policies = approval.policies.iter().map(|policy| Policy {
+        statement: visible(&policy.statement),
+        advice: policy.advice.as_deref().map(visible),
+    });
     Approval {
+        policies: policies.collect(),
+        decide: waits.then(|| format!("/console/approvals/{}", approval.id)),
         id: Some(approval.id),
         needed: match (needed, legal) {
             (1, false) => "1 person".to_owned(),

@@ -1,7 +1,7 @@
 //! The data of a receipt: a decision's row, and what was added later.
 
 use authority_model::{
-    proto::approval::ApprovalAct,
+    proto::approval::{ApprovalAct, ApprovalPolicy},
     schema::{approvals, decision_reports, decisions, tenants},
 };
 use chrono::{DateTime, Utc};
@@ -10,6 +10,7 @@ use diesel::{
     sql_types::{BigInt, Text, Timestamptz},
 };
 
+use super::names::Names;
 use authority_core::{
     keys::Keys,
     store::{Db, Error, RunQueryDsl, Scope, Store, row_id},
@@ -24,6 +25,7 @@ pub(super) struct Read {
     pub(super) pack: Option<Pack>,
     /// The pack itself, if the decision is archived.
     pub(super) archived_pack: Option<String>,
+    pub(super) names: Names,
     /// Whether only the tenant's own credentials may see it.
     pub(super) members_only: bool,
 }
@@ -48,6 +50,9 @@ pub(super) struct Approval {
     pub(super) needed: i32,
     pub(super) roles: Vec<String>,
     pub(super) acts: Vec<ApprovalAct>,
+    pub(super) state: String,
+    /// The statements of policies that held it.
+    pub(super) policies: Vec<ApprovalPolicy>,
 }
 
 #[derive(Queryable, Selectable)]
@@ -96,7 +101,7 @@ pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, 
 
 impl Read {
     /// The decision with what is beside it, also when it is archived; without its pack.
-    pub(super) async fn beside(db: &mut Db, decision: Decision) -> QueryResult<Self> {
+    pub(super) async fn beside(db: &mut Db, decision: Decision) -> Result<Self, Error> {
         let tenant = tenants::table.find(&decision.tenant_id).select(tenants::receipts);
         let shown_to: Option<String> = tenant.first(db).await.optional()?;
         // The approval that a held decision opened, or the one that an allow used.
@@ -110,7 +115,17 @@ impl Read {
         let report = report.first(db).await.optional()?;
         // If it cannot be determined it is not public.
         let members_only = shown_to.as_deref() != Some("public");
-        Ok(Self { decision, approval, report, pack: None, archived_pack: None, members_only })
+        let record = serde_json::from_slice(&decision.record).unwrap_or_default();
+        let names = Names::read(db, &decision.tenant_id, &record).await?;
+        Ok(Self {
+            decision,
+            approval,
+            report,
+            pack: None,
+            archived_pack: None,
+            names,
+            members_only,
+        })
     }
 }
 

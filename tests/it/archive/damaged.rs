@@ -135,7 +135,8 @@ async fn a_manifest_that_the_service_did_not_sign_is_not_read_and_removes_nothin
         assert!(before.iter().all(|object| left.contains(object)), "{left:?}");
     }
     // As if the rows were gone.
-    let removed = "UPDATE archives SET removal_begun = now(); SET session_replication_role = replica;
+    let removed =
+        "UPDATE archives SET removal_begun = now(); SET session_replication_role = replica;
         DELETE FROM evidence_packs; DELETE FROM decisions";
     world.app.database.run(removed).await;
     let reader = world.reader(TENANT).await;

@@ -126,6 +126,29 @@ async fn what_a_receipt_links_is_there_for_its_reader() {
     assert_eq!(super::check(&pack, Some(&keys)).unwrap().to_string(), "valid");
 }
 
+/// Names are beside the ids; a person's only where the reader is the tenant's own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_held_receipt_names_its_policy_and_leads_approvers_to_the_console() {
+    let (app, client) = sealing().await;
+    let id = decided(&client, asking(25_000.0, "DE")).await;
+    let (status, shown) = page(&app.client(""), &id).await;
+    assert_eq!(status, 200);
+    for text in [
+        "<bdi>Pays supplier invoices</bdi>",
+        "from <bdi>a person</bdi> to <bdi>Pays supplier invoices</bdi>",
+        "policy <code>payment-threshold</code>",
+        "href=\"/console/approvals/svc:approval:",
+    ] {
+        assert!(shown.contains(text), "no {text} in {shown}");
+    }
+    assert!(!shown.contains("Head of finance"), "{shown}");
+    let body = json!({"receipts": "members"});
+    assert_eq!(app.owner().patch("/api/v1/tenants/acme", body).await.0, 200);
+    let (status, shown) = page(&client, &id).await;
+    assert_eq!(status, 200);
+    assert!(shown.contains("from <bdi>Head of finance</bdi>"), "{shown}");
+}
+
 /// A tenant restricts its receipts to its own credentials, page and files alike.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn receipts_of_members_need_a_credential_of_the_tenant() {

@@ -1,0 +1,78 @@
+//! Names beside the ids of a record. They are today's, and the record has the ids alone: what it proves does not
+//! depend on them. A person's name is for the tenant's own readers; to anybody else they are "a person".
+
+use std::collections::HashMap;
+
+use authority_core::store::{Db, Error, RunQueryDsl};
+use authority_model::schema::{delegations, principals, resources, tenants, tools};
+use diesel::prelude::*;
+use serde_json::Value;
+
+/// The name of whoever is not named here.
+const PERSON: &str = "a person";
+
+/// The names that a receipt shows.
+#[derive(Default)]
+pub(super) struct Names {
+    names: HashMap<String, String>,
+    people: HashMap<String, String>,
+    /// Delegator and delegate of each delegation of the chain.
+    links: HashMap<String, (String, String)>,
+}
+
+impl Names {
+    /// The names of what the record of this tenant refers to.
+    pub(super) async fn read(db: &mut Db, tenant_id: &str, record: &Value) -> Result<Self, Error> {
+        let mut found = Self::default();
+        let texts = |value: &Value| {
+            let items = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+            items.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let chain = texts(&record["verdict"]["authority"]["chain"]);
+        let links: Vec<(String, String, String)> = delegations::table
+            .filter(delegations::tenant_id.eq(tenant_id).and(delegations::id.eq_any(chain)))
+            .select((delegations::id, delegations::delegator_id, delegations::delegate_id))
+            .load(db)
+            .await?;
+        let member = |name: &str| record["request"][name].as_str().map(str::to_owned);
+        let mut acting: Vec<String> = member("subject").into_iter().collect();
+        for (id, from, to) in links {
+            acting.extend([from.clone(), to.clone()]);
+            found.links.insert(id, (from, to));
+        }
+        let rows: Vec<(String, String, String)> = principals::table
+            .filter(principals::tenant_id.eq(tenant_id).and(principals::id.eq_any(acting)))
+            .select((principals::id, principals::display_name, principals::principal_class))
+            .load(db)
+            .await?;
+        for (id, name, class) in rows {
+            let names = if class == "human" { &mut found.people } else { &mut found.names };
+            names.insert(id, name);
+        }
+        let tool = tools::table
+            .filter(tools::tenant_id.eq(tenant_id).and(tools::id.nullable().eq(member("tool_id"))))
+            .select((tools::id, tools::name));
+        let resource = resources::table
+            .filter(resources::tenant_id.eq(tenant_id))
+            .filter(resources::id.nullable().eq(member("resource_id")))
+            .select((resources::id, resources::name));
+        let tenant = tenants::table.find(tenant_id).select((tenants::id, tenants::name));
+        found.names.extend(tool.load::<(String, String)>(db).await?);
+        found.names.extend(resource.load::<(String, String)>(db).await?);
+        found.names.extend(tenant.load::<(String, String)>(db).await?);
+        Ok(found)
+    }
+
+    /// The name of an id, for a reader who may know people or may not.
+    pub(super) fn name(&self, id: &str, knows_people: bool) -> Option<&str> {
+        if let Some(name) = self.people.get(id) {
+            return Some(if knows_people { name } else { PERSON });
+        }
+        self.names.get(id).map(String::as_str)
+    }
+
+    /// Who gave a delegation, and to whom.
+    pub(super) fn link(&self, id: &str) -> Option<(&str, &str)> {
+        self.links.get(id).map(|(from, to)| (from.as_str(), to.as_str()))
+    }
+}
