@@ -10,6 +10,7 @@ use crate::{
     names::{Named, Names},
     rpc,
     show::{Argument, Moment, arguments},
+    text,
     view::View,
 };
 
@@ -57,12 +58,7 @@ impl Authority {
             Link { id, terms }
         });
         Self {
-            kind: match used.kind.as_str() {
-                "delegation" => "Delegation",
-                "uses" => "Right of use",
-                "acts_in" => "Work in a workspace",
-                _ => "Authority",
-            },
+            kind: text::authority(&used.kind),
             id: used.id.clone(),
             links: links.collect(),
             actions: used.actions.clone(),

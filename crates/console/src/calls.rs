@@ -60,13 +60,28 @@ impl Calls {
         request: &Q,
         idempotency_key: Option<&str>,
     ) -> Result<R, Status> {
+        let key = idempotency_key.map(|key| ("idempotency-key", key));
+        let answer = self.send(rpc, request, key.as_slice()).await?;
+        R::decode(answer.message).map_err(|_| unreadable())
+    }
+
+    /// The same with these headers; the answer's message as it came.
+    ///
+    /// # Errors
+    /// As the operation answers.
+    pub(crate) async fn send(
+        &self,
+        rpc: &str,
+        request: &impl Message,
+        headers: &[(&str, &str)],
+    ) -> Result<Answer, Status> {
         let mut call = Request::post(rpc)
             .version(Version::HTTP_2)
             .header(header::CONTENT_TYPE, "application/grpc")
             .header(header::TE, "trailers")
             .header(header::AUTHORIZATION, self.token.clone());
-        if let Some(key) = idempotency_key {
-            call = call.header("idempotency-key", key);
+        for (name, value) in headers {
+            call = call.header(*name, *value);
         }
         let mut call = call
             .body(Body::from(framed(request)))
@@ -81,7 +96,7 @@ impl Calls {
         if let Some(trailers) = body.trailers() {
             succeeded(trailers)?;
         }
-        message(&body.to_bytes())
+        Ok(Answer { headers: head.headers, message: unframed(&body.to_bytes())? })
     }
 }
 
@@ -116,6 +131,13 @@ fn refusal(body: &[u8]) -> Status {
     Status::new(code, message)
 }
 
+/// What an operation answered.
+pub(crate) struct Answer {
+    pub(crate) headers: HeaderMap,
+    /// One encoded message.
+    pub(crate) message: Bytes,
+}
+
 fn succeeded(headers: &HeaderMap) -> Result<(), Status> {
     match Status::from_header_map(headers) {
         Some(status) if status.code() != Code::Ok => Err(status),
@@ -132,13 +154,16 @@ fn framed(request: &impl Message) -> Bytes {
     frame.freeze()
 }
 
-fn message<R: Message + Default>(frame: &Bytes) -> Result<R, Status> {
-    let unreadable = || Status::internal("the answer is not one gRPC message");
+/// The message of a body that is one frame.
+fn unframed(frame: &Bytes) -> Result<Bytes, Status> {
     let Some([0, length @ ..]) = frame.first_chunk::<FRAME_HEAD>() else {
         return Err(unreadable());
     };
     let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| unreadable())?;
-    let body =
-        frame.get(FRAME_HEAD..).filter(|body| body.len() == length).ok_or_else(unreadable)?;
-    R::decode(body).map_err(|_| unreadable())
+    let body = frame.slice(FRAME_HEAD..);
+    if body.len() == length { Ok(body) } else { Err(unreadable()) }
+}
+
+fn unreadable() -> Status {
+    Status::internal("the answer is not one gRPC message")
 }

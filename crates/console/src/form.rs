@@ -14,8 +14,8 @@ use tonic::Status;
 use crate::{Console, notice::Notice, query::Pairs, view::View};
 use authority_crypto::{equal, random};
 
-/// The largest form, in bytes: a comment of 4000 characters, encoded, and twenty requests.
-const LARGEST: usize = 64 * 1024;
+/// The largest form, in bytes: a record of the size that the API takes, encoded.
+const LARGEST: usize = 512 * 1024;
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// A form, and who sent it.

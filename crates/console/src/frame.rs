@@ -3,7 +3,7 @@
 use authority_api::identity::{Caller, CallerKind};
 use authority_ids::TenantId;
 
-use crate::{assets::VERSION, rpc, show::short, view::View};
+use crate::{assets::VERSION, menu::Group, rpc, show::short, view::View};
 
 /// Whether a page is one of a section's.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub(crate) enum Section {
     Approvals,
     Decisions,
     Stop,
+    Records,
+    Log,
     Tenant,
     None,
 }
@@ -30,6 +32,10 @@ pub(crate) struct Frame {
     pub(crate) stop: Option<&'static str>,
     /// Whether that is where they are.
     pub(crate) at_stop: bool,
+    /// The records that they may list.
+    pub(crate) menu: Vec<Group>,
+    /// Whether the page is one of records.
+    pub(crate) of_records: bool,
     /// Who is signed in, as the history names them.
     pub(crate) person: String,
     pub(crate) role: String,
@@ -46,9 +52,10 @@ pub(crate) struct Frame {
 }
 
 /// The sections, and the operation that each needs.
-const SECTIONS: [(Section, &str, &str, &str); 2] = [
+const SECTIONS: [(Section, &str, &str, &str); 3] = [
     (Section::Approvals, "/console/approvals", "Approvals", rpc::LIST_APPROVALS),
     (Section::Decisions, "/console/decisions", "Decisions", rpc::LIST_DECISIONS),
+    (Section::Log, "/console/log", "Log", rpc::GET_CHECKPOINT),
 ];
 
 impl View {
@@ -58,6 +65,12 @@ impl View {
 }
 
 impl Frame {
+    /// Whether the person may open the list of this kind of records.
+    pub(crate) fn lists(&self, kind: &str) -> bool {
+        let path = format!("/console/records/{kind}");
+        self.menu.iter().flat_map(|group| &group.entries).any(|entry| entry.path == path)
+    }
+
     fn new(view: &View, title: String, section: Section) -> Self {
         let links = SECTIONS.iter().filter(|(.., needed)| view.may(needed));
         let links = links.map(|(of, path, label, _)| Link { path, label, current: *of == section });
@@ -71,6 +84,8 @@ impl Frame {
             links: links.collect(),
             stop: stop(view),
             at_stop: section == Section::Stop,
+            menu: view.menu(),
+            of_records: section == Section::Records,
             person: view.caller.actor.clone(),
             role,
             tenant: tenant(&view.caller, view.shown_tenant()),

@@ -5,6 +5,7 @@
 //! refuses. The browser has a cookie; tokens stay here (`session/`). Every form is checked for where it comes from
 //! (`form.rs`), and every value is shown so that nothing in it is hidden (`escape.rs`).
 
+mod agents;
 mod approvals;
 mod assets;
 mod authority;
@@ -15,11 +16,16 @@ mod dev_provider;
 mod escape;
 mod form;
 mod frame;
+mod keys;
+mod log;
+mod menu;
 mod names;
 mod notice;
 mod page;
+mod policies;
 mod problem;
 mod query;
+mod records;
 mod rpc;
 mod session;
 mod show;
@@ -28,6 +34,7 @@ mod stop;
 mod tenant;
 mod text;
 mod view;
+mod webhooks;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -140,7 +147,13 @@ impl Console {
             .merge(tenant::router())
             .merge(approvals::router())
             .merge(decisions::router())
-            .merge(stop::router());
+            .merge(stop::router())
+            .merge(records::router())
+            .merge(agents::router())
+            .merge(policies::router())
+            .merge(webhooks::router())
+            .merge(keys::router())
+            .merge(log::router());
         pages.with_state(self)
     }
 }

@@ -53,7 +53,7 @@ impl Notice {
     }
 
     pub(crate) fn unreadable_form(status: StatusCode) -> Self {
-        let text = "The form could not be read, or is larger than 64 KiB, so nothing was changed.";
+        let text = "The form could not be read, or is larger than 512 KiB, so nothing was changed.";
         Self {
             link: Some(("/console".to_owned(), "Open the console")),
             ..Self::new(status, "Nothing was changed", text)

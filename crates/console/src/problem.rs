@@ -41,6 +41,15 @@ impl Problem {
         }
     }
 
+    /// In one text: what is wrong with which member, or else the message.
+    pub(crate) fn in_words(self) -> String {
+        if self.members.is_empty() {
+            return self.message;
+        }
+        let members = self.members.iter().map(|(name, text)| format!("{name}: {text}"));
+        members.collect::<Vec<_>>().join("; ")
+    }
+
     fn response(self, frame: Frame) -> Response {
         let status = self.status;
         page(status, &ProblemPage { frame, problem: self })

@@ -9,6 +9,8 @@ pub(crate) const WITHDRAW_APPROVAL: &str =
 pub(crate) const GET_DELEGATION: &str = "/authority.delegation.v1.DelegationService/GetDelegation";
 pub(crate) const GET_PRINCIPAL: &str = "/authority.registry.v1.PrincipalService/GetPrincipal";
 pub(crate) const LIST_DECISIONS: &str = "/authority.runtime.v1.DecisionService/ListDecisions";
+pub(crate) const LIST_ENTITY_HISTORY: &str =
+    "/authority.runtime.v1.AuthorityService/ListEntityHistory";
 pub(crate) const LIST_TENANTS: &str = "/authority.registry.v1.TenantService/ListTenants";
 pub(crate) const LIST_STOP_SIGNALS: &str =
     "/authority.registry.v1.StopSignalService/ListStopSignals";
@@ -26,6 +28,13 @@ pub(crate) const RELEASE_QUARANTINE: &str =
 pub(crate) const LIST_PRINCIPALS: &str = "/authority.registry.v1.PrincipalService/ListPrincipals";
 pub(crate) const LIST_TOOLS: &str = "/authority.registry.v1.ToolService/ListTools";
 pub(crate) const GET_TOOL: &str = "/authority.registry.v1.ToolService/GetTool";
+pub(crate) const GET_POLICY: &str = "/authority.registry.v1.PolicyService/GetPolicy";
+pub(crate) const LIST_POLICY_VERSIONS: &str =
+    "/authority.registry.v1.PolicyService/ListPolicyVersions";
+pub(crate) const UPDATE_POLICY: &str = "/authority.registry.v1.PolicyService/UpdatePolicy";
+pub(crate) const ACTIVATE_POLICY: &str = "/authority.registry.v1.PolicyService/ActivatePolicy";
+pub(crate) const VALIDATE_POLICY: &str = "/authority.registry.v1.PolicyService/ValidatePolicy";
+pub(crate) const IMPACT_POLICIES: &str = "/authority.runtime.v1.DecisionService/ImpactPolicies";
 pub(crate) const LIST_DELEGATIONS: &str =
     "/authority.delegation.v1.DelegationService/ListDelegations";
 pub(crate) const GET_BLAST_RADIUS: &str =
@@ -36,3 +45,20 @@ pub(crate) const EXPORT_DECISIONS: &str = "/authority.runtime.v1.DecisionService
 pub(crate) const GET_EVIDENCE: &str = "/authority.evidence.v1.EvidenceService/GetEvidence";
 pub(crate) const SEAL_DECISION: &str = "/authority.evidence.v1.EvidenceService/SealDecision";
 pub(crate) const MINT_REPLAY_PROOF: &str = "/authority.evidence.v1.EvidenceService/MintReplayProof";
+pub(crate) const GET_AUTHORITY: &str = "/authority.runtime.v1.AuthorityService/GetAuthority";
+pub(crate) const GET_WEBHOOK_ENDPOINT: &str =
+    "/authority.events.v1.WebhookEndpointService/GetWebhookEndpoint";
+pub(crate) const LIST_WEBHOOK_DELIVERIES: &str =
+    "/authority.events.v1.WebhookDeliveryService/ListWebhookDeliveries";
+pub(crate) const TEST_WEBHOOK_ENDPOINT: &str =
+    "/authority.events.v1.WebhookDeliveryService/TestWebhookEndpoint";
+pub(crate) const REDRIVE_WEBHOOK_DELIVERY: &str =
+    "/authority.events.v1.WebhookDeliveryService/RedriveWebhookDelivery";
+pub(crate) const GET_CHECKPOINT: &str = "/authority.evidence.v1.EvidenceService/GetCheckpoint";
+pub(crate) const GET_LOG_KEY: &str = "/authority.evidence.v1.EvidenceService/GetLogKey";
+pub(crate) const LIST_KEYS: &str = "/authority.keys.v1.KeyService/ListKeys";
+pub(crate) const LIST_KEY_ROTATIONS: &str = "/authority.keys.v1.KeyService/ListKeyRotations";
+pub(crate) const REVOKE_KEY: &str = "/authority.keys.v1.KeyService/RevokeKey";
+pub(crate) const SCHEDULE_KEY_ROTATION: &str = "/authority.keys.v1.KeyService/ScheduleKeyRotation";
+pub(crate) const COMPLETE_KEY_ROTATION: &str = "/authority.keys.v1.KeyService/CompleteKeyRotation";
+pub(crate) const CANCEL_KEY_ROTATION: &str = "/authority.keys.v1.KeyService/CancelKeyRotation";

@@ -53,6 +53,16 @@ pub(crate) fn outcome(decision: i32) -> &'static str {
     }
 }
 
+/// The words for a kind of authority.
+pub(crate) fn authority(kind: &str) -> &'static str {
+    match kind {
+        "delegation" => "Delegation",
+        "uses" => "Right of use",
+        "acts_in" => "Work in a workspace",
+        _ => "Authority",
+    }
+}
+
 /// A code, and what it means.
 pub(crate) struct Meant {
     pub(crate) code: String,

@@ -1,10 +1,13 @@
 //! The console: who signs in, what they are shown, and that nothing happens but by their own forms.
 
 mod approving;
+mod authority;
 mod browser;
 mod decisions;
 mod forms;
 mod fresh;
+mod policies;
+mod records;
 mod roles;
 mod shown;
 mod sign_in;

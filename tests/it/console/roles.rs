@@ -5,6 +5,12 @@ use authority_model::access::RULES;
 use super::Console;
 
 const LIST: &str = "/authority.approval.v1.ApprovalService/ListApprovals";
+/// The header's links, and what each needs.
+const SECTIONS: [(&str, &str); 3] = [
+    ("/console/approvals", LIST),
+    ("/console/decisions", "/authority.runtime.v1.DecisionService/ListDecisions"),
+    ("/console/stop", "/authority.registry.v1.StopSignalService/ListStopSignals"),
+];
 const APPROVE: &str = "/authority.approval.v1.ApprovalService/ApproveApproval";
 
 fn opens(rpc: &str, role: &str) -> bool {
@@ -22,7 +28,10 @@ async fn each_role_sees_and_does_what_the_api_lets_it() {
         let page = browser.sign_in(role, &email, "/console").await;
         let expected = if opens(LIST, role) { 200 } else { 403 };
         assert_eq!(page.status, expected, "{role}: {}", page.text);
-        assert_eq!(page.text.contains("href=\"/console/approvals\""), opens(LIST, role), "{role}");
+        for (path, needed) in SECTIONS {
+            let is_linked = page.text.contains(&format!("href=\"{path}\""));
+            assert_eq!(is_linked, opens(needed, role), "{role} {path}");
+        }
         let page = browser.get(&format!("/console/approvals/{id}")).await;
         assert_eq!(page.text.contains("data-key=\"a\""), opens(APPROVE, role), "{role}");
     }

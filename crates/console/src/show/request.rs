@@ -15,6 +15,14 @@ pub(crate) struct Argument {
     pub(crate) cut: Option<(String, usize)>,
 }
 
+impl Argument {
+    pub(crate) fn new(path: impl Into<String>, value: String) -> Self {
+        let length = value.chars().count();
+        let cut = (length > SHOWN).then(|| (value.chars().take(SHOWN).collect(), length));
+        Self { path: path.into(), value, cut }
+    }
+}
+
 /// The rows of `question`, the context's first: they say what will be done.
 pub(crate) fn arguments(question: &Map<String, Value>) -> Vec<Argument> {
     let mut rows = Vec::new();
@@ -55,9 +63,7 @@ fn quoted(name: &str) -> String {
 }
 
 fn row(rows: &mut Vec<Argument>, path: String, value: String) {
-    let length = value.chars().count();
-    let cut = (length > SHOWN).then(|| (value.chars().take(SHOWN).collect(), length));
-    rows.push(Argument { path, value, cut });
+    rows.push(Argument::new(path, value));
 }
 
 #[cfg(test)]

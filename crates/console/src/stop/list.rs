@@ -4,16 +4,15 @@ use askama::Template;
 use authority_model::proto::{
     delegation::{ListDelegationsRequest, ListDelegationsResponse},
     registry::{
-        ListPrincipalsRequest, ListPrincipalsResponse, ListQuarantinesRequest,
-        ListQuarantinesResponse, ListStopSignalsRequest, ListStopSignalsResponse, ListToolsRequest,
-        ListToolsResponse, Principal,
+        ListPrincipalsRequest, ListPrincipalsResponse, ListToolsRequest, ListToolsResponse,
+        Principal,
     },
 };
 use axum::{extract::RawQuery, response::Response};
 use http::StatusCode;
 use tonic::Status;
 
-use super::stopped::Stopped;
+use super::stopped::in_force;
 use crate::{
     choice::Choice,
     frame::{Frame, Section},
@@ -173,25 +172,8 @@ async fn tools(view: &View) -> Result<Vec<Choice>, Status> {
     Ok(tools.collect())
 }
 
-/// Signals and quarantines in force, the newest first.
 async fn standing(view: &View) -> Result<Vec<Standing>, Status> {
-    let tenant_id = view.shown_tenant().map(str::to_owned);
-    let (state, limit) = (Some("active".to_owned()), Some(PAGE));
-    let signals = ListStopSignalsRequest {
-        tenant_id: tenant_id.clone(),
-        state: state.clone(),
-        limit,
-        ..ListStopSignalsRequest::default()
-    };
-    let quarantines =
-        ListQuarantinesRequest { tenant_id, state, limit, ..ListQuarantinesRequest::default() };
-    let signals: ListStopSignalsResponse =
-        view.calls.call(rpc::LIST_STOP_SIGNALS, &signals).await?;
-    let quarantines: ListQuarantinesResponse =
-        view.calls.call(rpc::LIST_QUARANTINES, &quarantines).await?;
-    let mut stopped: Vec<Stopped> = signals.stop_signals.into_iter().map(Into::into).collect();
-    stopped.extend(quarantines.quarantines.into_iter().map(Stopped::from));
-    stopped.sort_by_key(|stopped| std::cmp::Reverse(stopped.at));
+    let stopped = in_force(view, view.shown_tenant().map(str::to_owned)).await?;
     let names = Names::of(view, stopped.iter().filter_map(|s| s.subject.clone()).collect()).await;
     let rows = stopped.into_iter().map(|stopped| Standing {
         what: stopped.what(&names),

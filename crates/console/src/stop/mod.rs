@@ -10,6 +10,8 @@ mod release;
 mod stopped;
 mod target;
 
+pub(crate) use stopped::in_force;
+
 use axum::{Router, routing::get};
 
 use crate::Console;

@@ -2,7 +2,11 @@
 
 use authority_ids::IdParts;
 use authority_model::{
-    proto::registry::{GetQuarantineRequest, GetStopSignalRequest, Quarantine, StopSignal},
+    proto::registry::{
+        GetQuarantineRequest, GetStopSignalRequest, ListQuarantinesRequest,
+        ListQuarantinesResponse, ListStopSignalsRequest, ListStopSignalsResponse, Quarantine,
+        StopSignal,
+    },
     wire::Time,
 };
 use tonic::Status;
@@ -10,15 +14,15 @@ use tonic::Status;
 use crate::{names::Names, rpc, show::short, view::View};
 
 /// A stop signal or a quarantine.
-pub(super) struct Stopped {
-    pub(super) id: String,
+pub(crate) struct Stopped {
+    pub(crate) id: String,
     pub(super) tenant_id: String,
     pub(super) is_signal: bool,
     pub(super) is_active: bool,
-    pub(super) subject: Option<String>,
+    pub(crate) subject: Option<String>,
     pub(super) action: Option<String>,
-    pub(super) delegation: Option<String>,
-    pub(super) reason: String,
+    pub(crate) delegation: Option<String>,
+    pub(crate) reason: String,
     pub(super) by: String,
     pub(super) at: Option<Time>,
     /// Who released it.
@@ -78,7 +82,7 @@ impl Stopped {
     }
 
     /// What is stopped, in a few words: `invoice-bot`, `payment.* of invoice-bot`.
-    pub(super) fn what(&self, names: &Names) -> String {
+    pub(crate) fn what(&self, names: &Names) -> String {
         let of = self.subject.as_deref().map(|subject| names.called(subject).name);
         let mut words = match (&self.action, of) {
             (Some(action), Some(of)) => format!("{action} of {of}"),
@@ -93,6 +97,33 @@ impl Stopped {
         }
         words
     }
+}
+
+/// The most that are read of each sort.
+const MOST: i32 = 500;
+
+/// Signals and quarantines in force, the newest first; those of all tenants without one.
+pub(crate) async fn in_force(
+    view: &View,
+    tenant_id: Option<String>,
+) -> Result<Vec<Stopped>, Status> {
+    let (state, limit) = (Some("active".to_owned()), Some(MOST));
+    let signals = ListStopSignalsRequest {
+        tenant_id: tenant_id.clone(),
+        state: state.clone(),
+        limit,
+        ..ListStopSignalsRequest::default()
+    };
+    let quarantines =
+        ListQuarantinesRequest { tenant_id, state, limit, ..ListQuarantinesRequest::default() };
+    let signals: ListStopSignalsResponse =
+        view.calls.call(rpc::LIST_STOP_SIGNALS, &signals).await?;
+    let quarantines: ListQuarantinesResponse =
+        view.calls.call(rpc::LIST_QUARANTINES, &quarantines).await?;
+    let mut stopped: Vec<Stopped> = signals.stop_signals.into_iter().map(Into::into).collect();
+    stopped.extend(quarantines.quarantines.into_iter().map(Stopped::from));
+    stopped.sort_by_key(|stopped| std::cmp::Reverse(stopped.at));
+    Ok(stopped)
 }
 
 pub(super) fn is_signal(id: &str) -> bool {

@@ -1,0 +1,81 @@
+//! What the protos say of themselves: options, comments, and names in words.
+
+use prost_reflect::{DynamicMessage, FileDescriptor, ReflectMessage, Value};
+
+/// The value of an option, if it is set.
+pub(super) fn extension(options: &DynamicMessage, name: &str) -> Option<Value> {
+    let extension = options.descriptor().parent_pool().get_extension_by_name(name)?;
+    options.has_extension(&extension).then(|| options.get_extension(&extension).into_owned())
+}
+
+/// The text at this member of an option's value; empty if there is none.
+pub(super) fn text(message: &DynamicMessage, name: &str) -> String {
+    let value = message.get_field_by_name(name);
+    value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// The value below these members, if each of them is set.
+pub(super) fn below(message: &DynamicMessage, path: &[&str]) -> Option<Value> {
+    let (first, rest) = path.split_first()?;
+    if !message.has_field_by_name(first) {
+        return None;
+    }
+    let value = message.get_field_by_name(first)?;
+    if rest.is_empty() { Some(value.into_owned()) } else { below(value.as_message()?, rest) }
+}
+
+/// The comment at a place of a proto, in one line and without its examples.
+pub(super) fn comment(file: &FileDescriptor, path: &[i32]) -> String {
+    let info = file.file_descriptor_proto().source_code_info.as_ref();
+    let place = info.and_then(|info| info.location.iter().find(|place| place.path == path));
+    let written = place.map_or("", |place| place.leading_comments());
+    let written = written.split("Example:").next().unwrap_or_default();
+    written.replace('`', "").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The first sentence of a comment.
+pub(super) fn sentence(comment: &str) -> String {
+    let end = comment.find(". ").map_or(comment.len(), |end| end + 1);
+    comment.get(..end).unwrap_or(comment).to_owned()
+}
+
+/// A name in words: `api_keys` is `API keys`.
+pub(super) fn words(name: &str, at_start: bool) -> String {
+    let mut words = Vec::new();
+    for (index, word) in name.split(['_', '-']).enumerate() {
+        let mut letters = word.chars();
+        words.push(match word {
+            "api" | "id" | "url" | "ip" | "jwks" => word.to_ascii_uppercase(),
+            "ids" => "IDs".to_owned(),
+            _ if index == 0 && at_start => {
+                let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+                first.into_iter().chain(letters).collect()
+            }
+            _ => word.to_owned(),
+        });
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_as_words() {
+        for (name, at_start, expected) in [
+            ("api_keys", false, "API keys"),
+            ("tenant_id", true, "Tenant ID"),
+            ("stop_signal", true, "Stop signal"),
+            ("rotate-secret", true, "Rotate secret"),
+        ] {
+            assert_eq!(words(name, at_start), expected);
+        }
+    }
+
+    #[test]
+    fn a_sentence_ends_at_its_full_stop() {
+        assert_eq!(sentence("One. Two."), "One.");
+        assert_eq!(sentence("A decimal: 1.5"), "A decimal: 1.5");
+    }
+}

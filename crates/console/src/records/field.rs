@@ -1,0 +1,147 @@
+//! The fields of a form, and what a person wrote into them.
+
+use prost_reflect::MessageDescriptor;
+use serde_json::{Map, Value};
+
+use super::member::{Input, Member, plain};
+use crate::query::Pairs;
+
+/// A field of a form.
+pub(super) struct Field {
+    /// As the form sends it.
+    pub(super) name: String,
+    pub(super) member: Member,
+    pub(super) text: String,
+    /// The words that are chosen.
+    chosen: Vec<String>,
+    /// What is wrong with it.
+    pub(super) problem: Option<String>,
+}
+
+/// Before the names of a record's members, which could otherwise be those of the form itself.
+const PREFIX: &str = "m.";
+
+impl Field {
+    /// With the value that the member has.
+    pub(super) fn of(member: Member, value: Option<&Value>) -> Self {
+        let chosen = match value {
+            Some(Value::Array(items)) => items.iter().map(plain).collect(),
+            Some(Value::Null) | None => Vec::new(),
+            Some(value) => vec![plain(value)],
+        };
+        let (name, text) = (format!("{PREFIX}{}", member.name), member.text(value));
+        Self { name, member, text, chosen, problem: None }
+    }
+
+    /// With what a person wrote.
+    fn of_form(member: Member, form: &Pairs) -> (Self, Option<Value>) {
+        let name = format!("{PREFIX}{}", member.name);
+        let (value, problem) = match member.read(form, &name) {
+            Ok(value) => (value, None),
+            Err(problem) => (None, Some(problem)),
+        };
+        let chosen: Vec<String> = form.all(&name).map(str::to_owned).collect();
+        let text = form.text(&name).to_owned();
+        (Self { name, member, text, chosen, problem }, value)
+    }
+
+    pub(super) fn has(&self, word: &str) -> bool {
+        self.chosen.iter().any(|chosen| chosen == word)
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        self.chosen.iter().any(|chosen| chosen == "true")
+    }
+
+    /// The words that it is one of, or some of.
+    pub(super) fn words(&self) -> &[String] {
+        match &self.member.input {
+            Input::Choice(words) | Input::Choices(words) => words,
+            _ => &[],
+        }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        let lines = self.text.lines().count() + 1;
+        if self.member.input == Input::Lines { lines.clamp(2, 12) } else { lines.clamp(3, 24) }
+    }
+
+    /// The kind of its field, for the template.
+    pub(super) fn kind(&self) -> &'static str {
+        match self.member.input {
+            Input::Flag => "flag",
+            Input::Choice(_) => "choice",
+            Input::Maybe => "maybe",
+            Input::Choices(_) => "choices",
+            Input::Line | Input::Number | Input::Time => "line",
+            Input::Text => "text",
+            Input::Lines => "lines",
+            Input::Json => "json",
+        }
+    }
+
+    /// What to write, where the kind of the field does not show it.
+    pub(super) fn hint(&self) -> &'static str {
+        match self.member.input {
+            Input::Lines => "One in each line.",
+            Input::Json => "As JSON.",
+            Input::Time => "UTC, as 2026-11-24T09:00:00Z.",
+            _ => "",
+        }
+    }
+}
+
+/// A form that was sent: its fields, and the values that they hold.
+pub(super) struct Filled {
+    pub(super) fields: Vec<Field>,
+    pub(super) values: Map<String, Value>,
+}
+
+impl Filled {
+    pub(super) fn read(members: Vec<Member>, form: &Pairs) -> Self {
+        let mut values = Map::new();
+        let mut fields = Vec::new();
+        for member in members {
+            let (field, value) = Field::of_form(member, form);
+            if let Some(value) = value {
+                values.insert(field.member.name.clone(), value);
+            }
+            fields.push(field);
+        }
+        Self { fields, values }
+    }
+
+    /// Whether every text is what its member holds, as far as that can be seen here.
+    pub(super) fn is_readable(&self) -> bool {
+        self.fields.iter().all(|field| field.problem.is_none())
+    }
+
+    /// Notes what is wrong with which member; the rest belongs to none of them.
+    pub(super) fn note(&mut self, problems: Vec<(String, String)>) -> Vec<(String, String)> {
+        let mut rest = Vec::new();
+        for (path, problem) in problems {
+            // `tool.actions[1]`: the member within the request's body, or of the request itself.
+            let names: Vec<&str> = path.split(['.', '[']).take(2).collect();
+            let of = |field: &&mut Field| names.contains(&field.member.name.as_str());
+            match self.fields.iter_mut().find(of) {
+                Some(field) => field.problem = Some(problem),
+                None => rest.push((path, problem)),
+            }
+        }
+        rest
+    }
+}
+
+/// The members of a request by which a list is filtered; one that the record has, too, has the words of that.
+pub(super) fn filters(input: &MessageDescriptor, record: &MessageDescriptor) -> Vec<Member> {
+    const PAGING: [&str; 5] = ["limit", "page_token", "count", "tenant_id", "deleted"];
+    let mut members = Member::all(input);
+    members.retain(|member| !PAGING.contains(&member.name.as_str()));
+    for member in &mut members {
+        let same = record.get_field_by_name(&member.name).map(|field| Member::of(&field).input);
+        if let Some(Input::Choice(words)) = same {
+            member.input = Input::Choice(words);
+        }
+    }
+    members
+}

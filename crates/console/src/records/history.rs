@@ -1,0 +1,50 @@
+//! What became of a record: each of its versions, the newest first.
+
+use authority_model::proto::runtime::{ListEntityHistoryRequest, ListEntityHistoryResponse};
+
+use crate::{
+    rpc,
+    show::{Argument, Moment, arguments},
+    view::View,
+};
+
+/// The versions on a record's page.
+const VERSIONS: i32 = 10;
+
+/// A version of a record.
+pub(super) struct Version {
+    pub(super) actor: String,
+    pub(super) at: Option<Moment>,
+    /// The members that differ from the version before.
+    pub(super) changed: Vec<String>,
+    /// The record as it was; none if it was deleted.
+    pub(super) members: Vec<Argument>,
+}
+
+/// Some of a record's versions.
+pub(super) struct History {
+    pub(super) versions: Vec<Version>,
+    /// Where the older ones begin.
+    pub(super) older: Option<String>,
+}
+
+/// `None` if none is kept of this record, or the person may not read it.
+pub(super) async fn of(view: &View, id: &str, token: &str) -> Option<History> {
+    if !view.may(rpc::LIST_ENTITY_HISTORY) {
+        return None;
+    }
+    let request = ListEntityHistoryRequest {
+        entity_id: id.to_owned(),
+        limit: Some(VERSIONS),
+        page_token: token.to_owned(),
+    };
+    let listed = view.calls.call(rpc::LIST_ENTITY_HISTORY, &request).await;
+    let listed: ListEntityHistoryResponse = listed.ok()?;
+    let versions = listed.versions.into_iter().map(|version| Version {
+        actor: version.actor,
+        at: Moment::of_time(version.valid_from, view.now),
+        changed: version.changed,
+        members: version.record.map(|record| arguments(&record.0)).unwrap_or_default(),
+    });
+    Some(History { versions: versions.collect(), older: listed.next_page_token })
+}

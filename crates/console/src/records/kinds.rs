@@ -1,0 +1,246 @@
+//! The kinds of records, and the operations of each, as the protos describe them: a message with
+//! `google.api.resource` is a kind, and the service that lists it has its operations.
+
+use std::sync::LazyLock;
+
+use authority_model::DESCRIPTORS;
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use prost_reflect::{DescriptorPool, DynamicMessage, FieldDescriptor, MessageDescriptor};
+
+use super::{
+    describe::{comment, extension, sentence, text, words},
+    message::{set_text, text as get},
+    operation::{Operation, Shape},
+};
+
+/// A kind of records.
+pub(crate) struct Kind {
+    /// Its part of an address: `api-keys`.
+    pub(crate) path: String,
+    /// As in ids: `api_key`.
+    pub(crate) singular: String,
+    /// `API key`.
+    pub(crate) one: String,
+    /// `API keys`.
+    pub(crate) many: String,
+    /// What it is, in a sentence.
+    pub(crate) about: String,
+    /// The heading that it stands under.
+    pub(crate) area: &'static str,
+    pub(crate) record: MessageDescriptor,
+    pub(crate) list: Operation,
+    pub(crate) get: Operation,
+    /// The members that name a link between records, in the place of an id; empty for any other kind.
+    key: Vec<String>,
+    /// All others.
+    pub(crate) operations: Vec<Operation>,
+}
+
+/// The headings, in their order: a package, whether its records can be edited, and the words for both.
+const AREAS: [(&str, Option<bool>, &str); 8] = [
+    ("authority.delegation.v1", None, "Delegations and keys"),
+    ("authority.keys.v1", None, "Delegations and keys"),
+    ("authority.registry.v1", Some(true), "Registry"),
+    ("authority.registry.v1", Some(false), "Grants, links and stops"),
+    ("authority.events.v1", None, "Webhooks"),
+    ("authority.reality.v1", None, "Reality"),
+    ("authority.states.v1", None, "States"),
+    ("authority.programme.v1", None, "Consultant programme"),
+];
+/// Requests for approval have pages of their own: nobody answers one that their session has not opened.
+const OWN_PAGES: &str = "approval";
+/// Stops are made and released on pages of their own, which first show what ends; here they stand with their history.
+const STOPS: [&str; 2] = ["stop_signal", "quarantine"];
+/// No form of these pages puts a policy's text in force: its own page does, after a trial.
+const POLICY: &str = "policy";
+
+static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
+    DescriptorPool::decode(DESCRIPTORS).unwrap_or_else(|error| {
+        tracing::error!(%error, "the descriptors cannot be read: the console shows no records");
+        DescriptorPool::new()
+    })
+});
+
+/// Every kind, in the order of the headings.
+pub(crate) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let mut kinds: Vec<Kind> = POOL.all_messages().filter_map(|message| kind(&message)).collect();
+    let place = |kind: &Kind| AREAS.iter().position(|(.., area)| *area == kind.area);
+    kinds.sort_by_cached_key(|kind| (place(kind), kind.many.clone()));
+    kinds
+});
+
+impl Kind {
+    /// The kind at this part of an address.
+    pub(crate) fn at(path: &str) -> Option<&'static Self> {
+        KINDS.iter().find(|kind| kind.path == path)
+    }
+
+    /// The kind that an id is of: `svc:<kind>:…`, or `svc:ent:<tenant>:<kind>:…`.
+    pub(crate) fn of_id(id: &str) -> Option<&'static Self> {
+        let mut parts = id.strip_prefix("svc:")?.split(':');
+        let singular = match parts.next()? {
+            "agent" => "principal",
+            "del" => "delegation",
+            "ent" => parts.nth(1)?,
+            other => other,
+        };
+        KINDS.iter().find(|kind| kind.singular == singular)
+    }
+
+    /// The operation on one record that an address names.
+    pub(crate) fn verb(&self, word: &str) -> Option<&Operation> {
+        let is_verb = |shape| matches!(shape, Shape::Edit | Shape::Verb);
+        self.operations.iter().find(|verb| is_verb(verb.shape) && verb.word == word)
+    }
+
+    /// The operation without a record that an address names.
+    pub(crate) fn maker(&self, word: &str) -> Option<&Operation> {
+        let is_maker = |shape| matches!(shape, Shape::Create | Shape::Other);
+        self.operations.iter().find(|maker| is_maker(maker.shape) && maker.word == word)
+    }
+
+    /// What names a record in an address: its id, or the members that stand for it.
+    pub(crate) fn key_of(&self, record: &DynamicMessage) -> String {
+        if self.key.is_empty() {
+            return get(record, "id");
+        }
+        let parts = self.key.iter().map(|name| get(record, name));
+        URL_SAFE_NO_PAD.encode(parts.collect::<Vec<_>>().join("|"))
+    }
+
+    /// Says in a request which record it is about.
+    pub(super) fn name_in(&self, request: &mut DynamicMessage, name: &str) {
+        set_text(request, "id", name);
+        let decoded = URL_SAFE_NO_PAD.decode(name).ok();
+        let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+        for (member, part) in self.key.iter().zip(text.splitn(self.key.len(), '|')) {
+            set_text(request, member, part);
+        }
+    }
+
+    /// Whether a record is named by its id alone.
+    pub(crate) fn has_ids(&self) -> bool {
+        self.key.is_empty()
+    }
+
+    /// Whether a form for an operation leaves this member out.
+    pub(super) fn withholds(&self, shape: Shape, member: &str) -> bool {
+        let of_text = member == "state" || (shape == Shape::Edit && member == "cedar");
+        self.singular == POLICY && of_text
+    }
+
+    /// The state that a form makes a record in, where that is not the person's choice.
+    pub(super) fn first_state(&self) -> Option<&'static str> {
+        (self.singular == POLICY).then_some("draft")
+    }
+
+    /// The page of its own that a record of this kind has, and what that is.
+    pub(crate) fn own_page(&self, id: &str) -> Option<(String, &'static str)> {
+        let (place, label) = match self.singular.as_str() {
+            "policy" => ("policies", "Text, trial and activation"),
+            "principal" => ("agents", "What it may do"),
+            "delegation" => ("delegations", "Its chain, and what is below it"),
+            "webhook_endpoint" => ("webhooks", "Deliveries"),
+            "stop_signal" | "quarantine" => ("stop", "Who knows of it, and its release"),
+            _ => return None,
+        };
+        Some((format!("/console/{place}/{}", crate::query::encoded(id)), label))
+    }
+
+    /// The address of a record's page.
+    pub(crate) fn address(&self, id: &str) -> String {
+        format!("/console/records/{}/{}", self.path, crate::query::encoded(id))
+    }
+}
+
+fn kind(record: &MessageDescriptor) -> Option<Kind> {
+    let resource = extension(&record.options(), "google.api.resource")?;
+    let resource = resource.as_message()?;
+    let (plural, singular) = (text(resource, "plural"), text(resource, "singular"));
+    if singular == OWN_PAGES {
+        return None;
+    }
+    let services = POOL.services();
+    let of_service = |service: prost_reflect::ServiceDescriptor| -> Vec<Operation> {
+        service.methods().filter_map(|method| Operation::of(&method, record)).collect()
+    };
+    let mut operations = services
+        .map(of_service)
+        .find(|found| found.iter().any(|operation| operation.shape == Shape::List))?;
+    operations.retain(|operation| singular != POLICY || operation.word != "activate");
+    let mut take = |shape| {
+        let place = operations.iter().position(|operation| operation.shape == shape)?;
+        Some(operations.remove(place))
+    };
+    let (list, get) = (take(Shape::List)?, take(Shape::Get)?);
+    if STOPS.contains(&singular.as_str()) {
+        operations.clear();
+    }
+    let is_edited = operations.iter().any(|operation| operation.shape == Shape::Edit);
+    let package = record.package_name();
+    let area = AREAS
+        .iter()
+        .find(|(of, edited, _)| *of == package && edited.is_none_or(|edited| edited == is_edited));
+    Some(Kind {
+        path: plural.replace('_', "-"),
+        one: words(&singular, false),
+        many: words(&plural, true),
+        about: sentence(&comment(&record.parent_file(), record.path())),
+        area: area.map_or("Other", |(.., area)| area),
+        record: record.clone(),
+        key: key(&get.input, record),
+        singular,
+        list,
+        get,
+        operations,
+    })
+}
+
+/// The members of a request for one record that stand for its id; those of a link between records do.
+fn key(request: &MessageDescriptor, record: &MessageDescriptor) -> Vec<String> {
+    let mut fields: Vec<_> = request.fields().collect();
+    fields.sort_by_key(FieldDescriptor::number);
+    let names = fields.iter().map(FieldDescriptor::name);
+    let parts = names.filter(|name| *name != "id" && record.get_field_by_name(name).is_some());
+    parts.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_its_operations() {
+        let words = |path: &str| {
+            let kind = Kind::at(path).unwrap();
+            kind.operations.iter().map(|operation| operation.word.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(words("api-keys"), ["create", "update", "revoke", "rotate"]);
+        // Nothing is stopped without what ends with it.
+        assert!(words("stop-signals").is_empty() && words("quarantines").is_empty());
+        assert_eq!(
+            words("delegations"),
+            ["create", "revoke", "suspend", "reinstate", "narrow", "approve", "withdraw"]
+        );
+        // What the API always refuses is not offered.
+        assert_eq!(words("state-events"), ["create-state-transition", "request-state-transition"]);
+        assert!(Kind::at("approvals").is_none());
+    }
+
+    #[test]
+    fn an_id_says_its_kind() {
+        for (id, path) in [
+            ("svc:agent:acme:invoice-bot", "principals"),
+            ("svc:ent:acme:principal:0198", "principals"),
+            ("svc:ent:acme:tool:0198", "tools"),
+            ("svc:del:acme:0198", "delegations"),
+            ("svc:tenant:acme", "tenants"),
+            ("svc:api_key:abc", "api-keys"),
+        ] {
+            assert_eq!(Kind::of_id(id).map(|kind| kind.path.as_str()), Some(path), "{id}");
+        }
+        for id in ["", "svc:", "svc:approval:1", "acme", "svc:ent:acme"] {
+            assert!(Kind::of_id(id).is_none(), "{id}");
+        }
+    }
+}

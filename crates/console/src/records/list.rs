@@ -1,0 +1,152 @@
+//! The kinds of records, and the records of one kind.
+
+use askama::Template;
+use axum::{
+    extract::{Path, RawQuery},
+    response::Response,
+};
+use http::StatusCode;
+use prost_reflect::{DynamicMessage, Value as Proto};
+use tonic::{Code, Status};
+
+use super::{
+    field::{Field, Filled, filters},
+    kinds::Kind,
+    known,
+    message::{call, listed, of_json, set_text, text},
+    operation::{Operation, Shape},
+    shown::{made, state, title},
+};
+use crate::{
+    frame::{Frame, Section},
+    menu::Group,
+    page::page,
+    problem::Problem,
+    query::{Pairs, encoded},
+    show::Moment,
+    view::View,
+};
+
+/// The records of a page.
+const PAGE: i32 = 50;
+
+#[derive(Template)]
+#[template(path = "records.html")]
+struct KindsPage {
+    frame: Frame,
+    groups: Vec<Group>,
+}
+
+pub(super) async fn kinds(view: View) -> Response {
+    let frame = view.frame("Records", Section::Records);
+    page(StatusCode::OK, &KindsPage { groups: view.menu(), frame })
+}
+
+struct Item {
+    address: String,
+    id: String,
+    title: String,
+    state: String,
+    made: Option<Moment>,
+}
+
+#[derive(Template)]
+#[template(path = "record_list.html")]
+struct ListPage {
+    frame: Frame,
+    kind: &'static Kind,
+    /// What makes a record of this kind.
+    makers: Vec<&'static Operation>,
+    filters: Vec<Field>,
+    is_filtered: bool,
+    items: Vec<Item>,
+    /// What the list needs to be filtered by.
+    problem: Option<String>,
+    /// What the person just did.
+    done: Option<String>,
+    /// The address of the next page.
+    next: Option<String>,
+    is_first: bool,
+}
+
+pub(super) async fn list(
+    view: View,
+    Path(kind): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+    view.answer(records(&view, &kind, &query).await)
+}
+
+async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Status> {
+    let kind = known(kind)?;
+    let mut filled = Filled::read(filters(&kind.list.input, &kind.record), query);
+    let request = request(view, kind, &filled, query.text("page"))?;
+    let (answered, problem) = match call(view, &kind.list, &request, &[]).await {
+        Ok(answered) => (Some(answered.message), None),
+        // A list that needs a filter, or another one: the page asks for it.
+        Err(status) if status.code() == Code::InvalidArgument && !filled.fields.is_empty() => {
+            let problem = Problem::of(&status);
+            filled.note(problem.members.clone());
+            (None, Some(problem))
+        }
+        Err(status) => return Err(status),
+    };
+    let items = answered.as_ref().map(listed).unwrap_or_default();
+    let next = answered.map(|answered| text(&answered, "next_page_token")).unwrap_or_default();
+    let makers = kind.operations.iter().filter(|operation| {
+        matches!(operation.shape, Shape::Create | Shape::Other) && view.may(&operation.rpc)
+    });
+    let is_filtered = !filled.values.is_empty();
+    let status = problem.as_ref().filter(|_| is_filtered).map(|problem| problem.status);
+    let shown = ListPage {
+        frame: view.frame(kind.many.clone(), Section::Records),
+        makers: makers.collect(),
+        items: items.iter().map(|record| item(view, kind, record)).collect(),
+        done: query.one("did").and_then(|word| kind.verb(word)).map(|verb| verb.label.clone()),
+        next: (!next.is_empty()).then(|| following(kind, query, &next)),
+        is_first: query.one("page").is_none(),
+        is_filtered,
+        problem: problem.map(Problem::in_words),
+        filters: filled.fields,
+        kind,
+    };
+    Ok(page(status.unwrap_or(StatusCode::OK), &shown))
+}
+
+fn item(view: &View, kind: &Kind, record: &DynamicMessage) -> Item {
+    Item {
+        address: kind.address(&kind.key_of(record)),
+        id: text(record, "id"),
+        title: title(record),
+        state: state(record),
+        made: made(record, view.now),
+    }
+}
+
+fn request(
+    view: &View,
+    kind: &Kind,
+    filled: &Filled,
+    token: &str,
+) -> Result<DynamicMessage, Status> {
+    let wrong = |problems: Vec<(String, String)>| {
+        let problems = problems.into_iter().map(|(name, problem)| format!("{name}: {problem}"));
+        Status::invalid_argument(problems.collect::<Vec<_>>().join("; "))
+    };
+    let mut request = of_json(&kind.list.input, filled.values.clone()).map_err(wrong)?;
+    if let Some(tenant) = view.shown_tenant() {
+        set_text(&mut request, "tenant_id", tenant);
+    }
+    set_text(&mut request, "page_token", token);
+    request.set_field_by_name("limit", Proto::I32(PAGE));
+    Ok(request)
+}
+
+/// The address of the page after this one, with the same filter.
+fn following(kind: &Kind, query: &Pairs, token: &str) -> String {
+    let filter = query.iter().filter(|(name, _)| name.starts_with("m."));
+    let filter = filter.map(|(name, value)| format!("&{}={}", encoded(name), encoded(value)));
+    let filter: String = filter.collect();
+    format!("/console/records/{}?page={}{filter}", kind.path, encoded(token))
+}

@@ -1,0 +1,225 @@
+//! The members of a message, as a person writes and reads them.
+
+use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor, Value as Proto};
+use serde_json::Value;
+
+use super::describe::{below, comment, extension, words};
+use crate::query::Pairs;
+
+/// A member of a message.
+#[derive(Clone)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) label: String,
+    pub(crate) about: String,
+    pub(crate) required: bool,
+    pub(crate) written: Written,
+    pub(crate) input: Input,
+}
+
+/// Who writes a member, and when.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    Always,
+    /// When the record is made.
+    Once,
+    ByTheService,
+}
+
+/// How a member is written in a form.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Input {
+    Flag,
+    /// One of these words.
+    Choice(Vec<String>),
+    /// `true`, `false`, or nothing.
+    Maybe,
+    /// Some of these words.
+    Choices(Vec<String>),
+    Line,
+    /// A text of several lines.
+    Text,
+    /// Texts, one in each line.
+    Lines,
+    Number,
+    Time,
+    Json,
+}
+
+/// Texts that may be longer are written on several lines.
+const LINE: u64 = 512;
+
+impl Member {
+    pub(crate) fn of(field: &FieldDescriptor) -> Self {
+        let rules = extension(&field.options(), "buf.validate.field");
+        let rules = rules.as_ref().and_then(|rules| rules.as_message());
+        let rule = |path: &[&str]| rules.and_then(|rules| below(rules, path));
+        let message = field.parent_message();
+        Self {
+            name: field.name().to_owned(),
+            label: words(field.name(), true),
+            about: comment(&message.parent_file(), field.path()),
+            required: rule(&["required"]).and_then(|value| value.as_bool()).unwrap_or_default(),
+            written: written(field),
+            input: input(field, rule),
+        }
+    }
+
+    /// The members of a message, in the order of the proto.
+    pub(crate) fn all(message: &MessageDescriptor) -> Vec<Self> {
+        let mut fields: Vec<_> = message.fields().collect();
+        fields.sort_by_key(|field| field.path().last().copied());
+        fields.iter().map(Self::of).collect()
+    }
+
+    /// Whether people write it.
+    pub(crate) fn is_written(&self) -> bool {
+        self.written != Written::ByTheService
+    }
+
+    /// What a form says of it, `None` for nothing.
+    ///
+    /// # Errors
+    /// The text is not what the member holds: what it must be.
+    pub(crate) fn read(&self, form: &Pairs, name: &str) -> Result<Option<Value>, String> {
+        let text = form.text(name).replace("\r\n", "\n");
+        let trimmed = text.trim();
+        let filled = |value: Vec<Value>| (!value.is_empty()).then_some(Value::Array(value));
+        let plain = || (!trimmed.is_empty()).then(|| Value::from(trimmed));
+        Ok(match &self.input {
+            Input::Flag => form.one(name).map(|_| Value::Bool(true)),
+            Input::Maybe => match trimmed {
+                "" => None,
+                word => Some(Value::Bool(word == "true")),
+            },
+            Input::Choices(_) => filled(form.all(name).map(Value::from).collect()),
+            Input::Lines => {
+                let lines = trimmed.lines().map(str::trim).filter(|line| !line.is_empty());
+                filled(lines.map(Value::from).collect())
+            }
+            Input::Line | Input::Choice(_) | Input::Time => plain(),
+            Input::Text => (!trimmed.is_empty()).then(|| Value::from(text)),
+            Input::Number | Input::Json if trimmed.is_empty() => None,
+            Input::Number => {
+                let number: Result<serde_json::Number, _> = serde_json::from_str(trimmed);
+                Some(Value::Number(number.map_err(|_| "must be a number".to_owned())?))
+            }
+            Input::Json => Some(
+                serde_json::from_str(trimmed).map_err(|error| format!("is not JSON: {error}"))?,
+            ),
+        })
+    }
+
+    /// A value as a form's text.
+    pub(crate) fn text(&self, value: Option<&Value>) -> String {
+        match (value, &self.input) {
+            (None | Some(Value::Null), _) => String::new(),
+            (Some(value), Input::Json) => serde_json::to_string_pretty(value).unwrap_or_default(),
+            (Some(Value::Array(items)), _) => {
+                items.iter().map(plain).collect::<Vec<_>>().join("\n")
+            }
+            (Some(value), _) => plain(value),
+        }
+    }
+}
+
+/// A text without its quotes, anything else as JSON.
+pub(crate) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn written(field: &FieldDescriptor) -> Written {
+    const OUTPUT_ONLY: i32 = 3;
+    const IMMUTABLE: i32 = 5;
+    let value = extension(&field.options(), "google.api.field_behavior");
+    let behaviours = value.as_ref().and_then(|value| value.as_list()).unwrap_or_default();
+    let is = |wanted| behaviours.iter().any(|value| value.as_enum_number() == Some(wanted));
+    match (is(OUTPUT_ONLY), is(IMMUTABLE)) {
+        (true, _) => Written::ByTheService,
+        (_, true) => Written::Once,
+        _ => Written::Always,
+    }
+}
+
+fn input(field: &FieldDescriptor, rule: impl Fn(&[&str]) -> Option<Proto>) -> Input {
+    let texts = |path: &[&str]| {
+        let value = rule(path)?;
+        let texts = value.as_list()?.iter().filter_map(|value| value.as_str().map(str::to_owned));
+        let texts: Vec<_> = texts.collect();
+        (!texts.is_empty()).then_some(texts)
+    };
+    match field.kind() {
+        FieldKind::String if field.is_list() => {
+            texts(&["repeated", "items", "string", "in"]).map_or(Input::Lines, Input::Choices)
+        }
+        _ if field.is_list() || field.is_map() => Input::Json,
+        FieldKind::String => {
+            let longest = rule(&["string", "max_len"]).and_then(|value| value.as_u64());
+            let is_long = longest.unwrap_or_default() > LINE;
+            let free = if is_long { Input::Text } else { Input::Line };
+            texts(&["string", "in"]).map_or(free, Input::Choice)
+        }
+        FieldKind::Bool if field.supports_presence() => Input::Maybe,
+        FieldKind::Bool => Input::Flag,
+        FieldKind::Enum(words) => {
+            Input::Choice(words.values().map(|value| value.name().to_owned()).collect())
+        }
+        FieldKind::Message(message) if message.full_name() == "google.protobuf.Timestamp" => {
+            Input::Time
+        }
+        FieldKind::Message(_) => Input::Json,
+        FieldKind::Bytes => Input::Line,
+        _ => Input::Number,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{super::kinds::Kind, *};
+
+    fn member(kind: &str, name: &str) -> Member {
+        let record = &Kind::at(kind).unwrap().record;
+        Member::of(&record.get_field_by_name(name).unwrap())
+    }
+
+    #[test]
+    fn a_member_is_written_as_what_it_holds() {
+        let tool = |name: &str| member("tools", name);
+        assert!(tool("name").required && tool("name").written == Written::Always);
+        assert!(tool("tenant_id").written == Written::Once);
+        assert!(tool("created_at").written == Written::ByTheService);
+        assert!(tool("actions").input == Input::Lines);
+        assert!(tool("input_schema").input == Input::Json);
+        assert!(tool("notes").input == Input::Text);
+        assert!(tool("created_at").input == Input::Time);
+        assert!(matches!(tool("access_level").input, Input::Choice(words) if words.len() == 5));
+        assert!(matches!(member("api-keys", "scopes").input, Input::Choices(_)));
+        assert!(member("delegations", "can_delegate").input == Input::Flag);
+        assert!(member("delegations", "depth").input == Input::Number);
+        assert_eq!(tool("workspace_id").label, "Workspace ID");
+    }
+
+    #[test]
+    fn a_form_is_read_as_json_and_shown_again() {
+        for (kind, name, text, expected) in [
+            ("tools", "actions", "a.b\r\n\r\n  c.*  ", Some(json!(["a.b", "c.*"]))),
+            ("tools", "name", "  x ", Some(json!("x"))),
+            ("tools", "notes", "one\r\ntwo", Some(json!("one\ntwo"))),
+            ("tools", "metadata", "{\"a\": 1}", Some(json!({"a": 1}))),
+            ("tools", "metadata", " ", None),
+            ("delegations", "depth", "3", Some(json!(3))),
+        ] {
+            let form = format!("m.x={}", crate::query::encoded(text));
+            let member = member(kind, name);
+            let read = member.read(&Pairs::read(form.as_bytes()), "m.x").unwrap();
+            assert_eq!(read, expected, "{name}");
+            let again = crate::query::encoded(&member.text(read.as_ref()));
+            let again = member.read(&Pairs::read(format!("m.x={again}").as_bytes()), "m.x");
+            assert_eq!(again, Ok(expected), "{name}");
+        }
+        let wrong = member("tools", "metadata").read(&Pairs::read(b"m.x=%7B"), "m.x");
+        assert!(wrong.is_err_and(|text| text.starts_with("is not JSON")));
+    }
+}

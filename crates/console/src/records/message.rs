@@ -1,0 +1,116 @@
+//! Messages of any kind: from JSON and to it, and as calls of the service.
+
+use prost_reflect::{
+    DynamicMessage, FieldDescriptor, Kind as FieldKind, MessageDescriptor, SerializeOptions,
+    Value as Proto,
+};
+use serde_json::{Map, Value};
+use tonic::Status;
+
+use super::operation::Operation;
+use crate::view::View;
+
+/// What an operation answered.
+pub(crate) struct Answered {
+    pub(crate) message: DynamicMessage,
+    /// The version of its record, for If-Match.
+    pub(crate) version: Option<String>,
+}
+
+/// Calls the operation.
+///
+/// # Errors
+/// As the operation answers.
+pub(crate) async fn call(
+    view: &View,
+    operation: &Operation,
+    request: &DynamicMessage,
+    headers: &[(&str, &str)],
+) -> Result<Answered, Status> {
+    let answer = view.calls.send(&operation.rpc, request, headers).await?;
+    let message = DynamicMessage::decode(operation.output.clone(), answer.message);
+    let message = message.map_err(|_| Status::internal("the answer is not of its type"))?;
+    let version = answer.headers.get("etag").and_then(|etag| etag.to_str().ok());
+    Ok(Answered { message, version: version.map(str::to_owned) })
+}
+
+/// The members that have a value, by their names in the proto.
+pub(crate) fn json(message: &DynamicMessage) -> Map<String, Value> {
+    let options =
+        SerializeOptions::new().use_proto_field_name(true).stringify_64_bit_integers(false);
+    match message.serialize_with_options(serde_json::value::Serializer, &options) {
+        Ok(Value::Object(members)) => {
+            members.into_iter().map(|(name, value)| (name, tidy(value))).collect()
+        }
+        _ => Map::new(),
+    }
+}
+
+/// The value with the members of its objects by name: a free-form member has no order of its own. Its numbers are
+/// floating; whole ones are shown as such.
+fn tidy(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> =
+                members.into_iter().map(|(name, value)| (name, tidy(value))).collect();
+            members.sort_by(|(one, _), (other, _)| one.cmp(other));
+            Value::Object(members.into_iter().collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(tidy).collect()),
+        Value::Number(number) => match number.as_f64().map(|number| format!("{number}")) {
+            Some(text) if number.is_f64() => {
+                serde_json::from_str(&text).unwrap_or(Value::Number(number))
+            }
+            _ => Value::Number(number),
+        },
+        other => other,
+    }
+}
+
+/// A message of these members.
+///
+/// # Errors
+/// Each member whose value is not of its type, and why.
+pub(crate) fn of_json(
+    message: &MessageDescriptor,
+    members: Map<String, Value>,
+) -> Result<DynamicMessage, Vec<(String, String)>> {
+    let parse = |members| DynamicMessage::deserialize(message.clone(), Value::Object(members));
+    match parse(members.clone()) {
+        Ok(message) => Ok(message),
+        Err(all) => {
+            let wrong = members.into_iter().filter_map(|(name, value)| {
+                let alone = Map::from_iter([(name.clone(), value)]);
+                parse(alone).err().map(|error| (name, error.to_string()))
+            });
+            let wrong: Vec<_> = wrong.collect();
+            Err(if wrong.is_empty() { vec![(String::new(), all.to_string())] } else { wrong })
+        }
+    }
+}
+
+/// The text at a member; empty if there is none.
+pub(crate) fn text(message: &DynamicMessage, name: &str) -> String {
+    let value = message.get_field_by_name(name);
+    value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Sets a text, where the message has such a member.
+pub(crate) fn set_text(message: &mut DynamicMessage, name: &str, text: &str) {
+    if message.try_set_field_by_name(name, Proto::String(text.to_owned())).is_err() {
+        tracing::debug!(name, "a request has no such member");
+    }
+}
+
+/// The messages of the first list that the message has.
+pub(crate) fn listed(message: &DynamicMessage) -> Vec<DynamicMessage> {
+    let is_list =
+        |field: &FieldDescriptor| field.is_list() && matches!(field.kind(), FieldKind::Message(_));
+    let Some(field) = prost_reflect::ReflectMessage::descriptor(message).fields().find(is_list)
+    else {
+        return Vec::new();
+    };
+    let value = message.get_field(&field);
+    let items = value.as_list().unwrap_or_default();
+    items.iter().filter_map(|item| item.as_message().cloned()).collect()
+}

@@ -1,0 +1,44 @@
+//! Every kind of records, from the protos' descriptors: lists, each record with its history, and a form for each of
+//! its operations. A kind or an operation that is new in the protos has its pages without a line here.
+
+mod act;
+mod describe;
+mod field;
+mod history;
+mod kinds;
+mod list;
+mod member;
+mod message;
+mod one;
+mod operation;
+mod outcome;
+mod shown;
+
+pub(crate) use kinds::{KINDS, Kind};
+pub(crate) use member::Member;
+pub(crate) use message::{json, text};
+pub(crate) use one::read;
+pub(crate) use shown::{Datum, Shown, address, title};
+
+use axum::{Router, routing::get};
+use tonic::Status;
+
+use crate::Console;
+
+pub(crate) fn router() -> Router<Console> {
+    Router::new()
+        .route("/console/records", get(list::kinds))
+        .route("/console/records/{kind}", get(list::list))
+        .route("/console/records/{kind}/{id}", get(one::show))
+        .route("/console/records/{kind}/new/{word}", get(act::make).post(act::made))
+        .route("/console/records/{kind}/{id}/{word}", get(act::confirm).post(act::act))
+}
+
+/// The kind at this part of an address.
+fn known(kind: &str) -> Result<&'static Kind, Status> {
+    Kind::at(kind).ok_or_else(nowhere)
+}
+
+fn nowhere() -> Status {
+    Status::not_found("there is no such page")
+}

@@ -1,0 +1,87 @@
+//! One record: every member of it, what can be done with it, and its history.
+
+use askama::Template;
+use axum::{
+    extract::{Path, RawQuery},
+    response::Response,
+};
+use http::StatusCode;
+use tonic::Status;
+
+use super::{
+    history::{self, History},
+    kinds::Kind,
+    known,
+    message::{Answered, call, text},
+    operation::{Operation, Shape},
+    shown::{Datum, Whole, state, title},
+};
+use crate::{
+    frame::{Frame, Section},
+    page::page,
+    query::Pairs,
+    view::View,
+};
+
+#[derive(Template)]
+#[template(path = "record.html")]
+struct RecordPage {
+    frame: Frame,
+    kind: &'static Kind,
+    id: String,
+    address: String,
+    title: String,
+    state: String,
+    /// What the person just did.
+    done: Option<String>,
+    /// What they may do.
+    verbs: Vec<&'static Operation>,
+    whole: Whole,
+    history: Option<History>,
+    shows_older: bool,
+}
+
+pub(super) async fn show(
+    view: View,
+    Path((kind, id)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+    view.answer(shown(&view, &kind, &id, &query).await)
+}
+
+async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Response, Status> {
+    let kind = known(kind)?;
+    let record = read(view, kind, id).await?.message;
+    let verbs = kind.operations.iter().filter(|operation| {
+        matches!(operation.shape, Shape::Edit | Shape::Verb) && view.may(&operation.rpc)
+    });
+    let id = text(&record, "id");
+    let history = history::of(view, &id, query.text("older")).await;
+    let shown = RecordPage {
+        frame: view.frame(title(&record), Section::Records),
+        address: kind.address(&kind.key_of(&record)),
+        title: title(&record),
+        state: state(&record),
+        done: did(kind, query.text("did")),
+        verbs: verbs.collect(),
+        whole: Whole::of(view, &record),
+        history,
+        shows_older: query.one("older").is_some(),
+        kind,
+        id,
+    };
+    Ok(page(StatusCode::OK, &shown))
+}
+
+/// The record as the API has it now.
+pub(crate) async fn read(view: &View, kind: &Kind, id: &str) -> Result<Answered, Status> {
+    let mut request = prost_reflect::DynamicMessage::new(kind.get.input.clone());
+    kind.name_in(&mut request, id);
+    call(view, &kind.get, &request, &[]).await
+}
+
+fn did(kind: &Kind, word: &str) -> Option<String> {
+    let operation = kind.verb(word).or_else(|| kind.maker(word))?;
+    Some(operation.label.clone())
+}

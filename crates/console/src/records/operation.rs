@@ -1,0 +1,134 @@
+//! One operation on records of a kind, and what it is by the shape of its request.
+
+use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor, MethodDescriptor};
+
+use super::describe::{below, comment, extension, words};
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    List,
+    Get,
+    Create,
+    /// Changes the members of a record that a mask names.
+    Edit,
+    /// Does something to one record.
+    Verb,
+    /// Makes a record otherwise than from its members.
+    Other,
+}
+
+/// An operation of a service.
+pub(crate) struct Operation {
+    /// `/package.Service/Method`.
+    pub(crate) rpc: String,
+    pub(crate) shape: Shape,
+    /// Its part of an address: `rotate-secret`.
+    pub(crate) word: String,
+    /// `Rotate secret`.
+    pub(crate) label: String,
+    /// What it does.
+    pub(crate) about: String,
+    pub(crate) input: MessageDescriptor,
+    pub(crate) output: MessageDescriptor,
+    /// The member of the request with a record, or with its changes.
+    pub(crate) body: Option<FieldDescriptor>,
+}
+
+/// Words of operations after which something works no longer.
+const ENDS: [&str; 8] =
+    ["delete", "revoke", "suspend", "deprecate", "quarantine", "withdraw", "pause", "release"];
+
+impl Operation {
+    /// The operation, if it is one on single records of this kind or lists them.
+    pub(super) fn of(method: &MethodDescriptor, record: &MessageDescriptor) -> Option<Self> {
+        if method.is_server_streaming() || is_always_refused(method) {
+            return None;
+        }
+        let (input, output) = (method.input(), method.output());
+        let shape = shape(method.name(), &input, &output, record)?;
+        let body = input.fields().find(|field| is_body(field) && shape != Shape::Verb);
+        let word = word(method.name(), record.name());
+        Some(Self {
+            rpc: format!("/{}/{}", method.parent_service().full_name(), method.name()),
+            label: words(&word, true),
+            about: comment(&method.parent_file(), method.path()),
+            shape,
+            word,
+            input,
+            output,
+            body,
+        })
+    }
+
+    /// The message that a form for it fills.
+    pub(super) fn form(&self) -> MessageDescriptor {
+        let of_body = self.body.as_ref().and_then(|body| match body.kind() {
+            FieldKind::Message(message) => Some(message),
+            _ => None,
+        });
+        of_body.unwrap_or_else(|| self.input.clone())
+    }
+
+    /// Whether it ends something.
+    pub(crate) fn ends(&self) -> bool {
+        ENDS.iter().any(|word| self.word.starts_with(word))
+    }
+}
+
+fn shape(
+    name: &str,
+    input: &MessageDescriptor,
+    output: &MessageDescriptor,
+    record: &MessageDescriptor,
+) -> Option<Shape> {
+    let takes = |member: &str| input.get_field_by_name(member).is_some();
+    let is_record =
+        |field: &FieldDescriptor| matches!(field.kind(), FieldKind::Message(m) if m == *record);
+    let has_list = output.fields().any(|field| field.is_list() && is_record(&field));
+    if name.starts_with("List") {
+        return (has_list && takes("page_token")).then_some(Shape::List);
+    }
+    if name.starts_with("Get") {
+        return (output == record).then_some(Shape::Get);
+    }
+    let answers = output == record || output.fields().any(|field| is_record(&field));
+    if !answers && !name.starts_with("Delete") {
+        return None;
+    }
+    let creates = name.starts_with("Create") && input.fields().any(|field| is_record(&field));
+    Some(match (takes("id"), takes("update_mask")) {
+        (true, true) => Shape::Edit,
+        (true, false) => Shape::Verb,
+        (false, _) if creates => Shape::Create,
+        (false, _) if has_list => return None,
+        (false, _) => Shape::Other,
+    })
+}
+
+/// Whether a member of a request is the record, or what is changed of one.
+fn is_body(field: &FieldDescriptor) -> bool {
+    let ours = |message: &MessageDescriptor| message.package_name().starts_with("authority.");
+    !field.is_list() && matches!(field.kind(), FieldKind::Message(message) if ours(&message))
+}
+
+/// The name of a method without that of its record: `rotate-secret` of `RotateWebhookEndpointSecret`.
+fn word(method: &str, record: &str) -> String {
+    let rest = method.replacen(record, "", 1);
+    let mut word = String::new();
+    for letter in rest.chars() {
+        if letter.is_ascii_uppercase() && !word.is_empty() {
+            word.push('-');
+        }
+        word.push(letter.to_ascii_lowercase());
+    }
+    word
+}
+
+/// Whether the contract says that nobody may do it: 405.
+fn is_always_refused(method: &MethodDescriptor) -> bool {
+    let rest = extension(&method.options(), "authority.rest.v1.rest");
+    let refusals = rest.and_then(|rest| below(rest.as_message()?, &["refusals"]));
+    let refusals = refusals.as_ref().and_then(|refusals| refusals.as_list()).unwrap_or_default();
+    refusals.iter().any(|status| status.as_i32() == Some(405))
+}

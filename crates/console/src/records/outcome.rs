@@ -1,0 +1,81 @@
+//! After an operation: the record as it is now, or what is shown this once.
+
+use askama::Template;
+use axum::response::Response;
+use http::StatusCode;
+use prost_reflect::{DynamicMessage, Kind as FieldKind, ReflectMessage};
+
+use super::{
+    kinds::Kind,
+    member::Member,
+    message::{json, text},
+    operation::Operation,
+    shown::{Datum, Shown},
+};
+use crate::{
+    frame::{Frame, Section},
+    page::{page, see},
+    view::View,
+};
+
+#[derive(Template)]
+#[template(path = "record_done.html")]
+struct OncePage {
+    frame: Frame,
+    kind: &'static Kind,
+    label: String,
+    /// What is in this answer and nowhere else.
+    once: Vec<Shown>,
+    address: String,
+}
+
+/// The page for an answer; `known` names the record that the operation was about.
+pub(super) fn page_of(
+    view: &View,
+    kind: &'static Kind,
+    operation: &Operation,
+    known: Option<&str>,
+    answer: &DynamicMessage,
+) -> Response {
+    let id = about(kind, answer).or_else(|| known.map(str::to_owned));
+    let once = once(view, kind, answer);
+    let address = match &id {
+        Some(id) if operation.word != "delete" => kind.address(id),
+        _ => format!("/console/records/{}", kind.path),
+    };
+    if once.is_empty() {
+        return see(&format!("{address}?did={}", operation.word));
+    }
+    let frame = view.frame(operation.label.clone(), Section::Records);
+    let label = operation.label.clone();
+    page(StatusCode::OK, &OncePage { frame, kind, label, once, address })
+}
+
+/// The id of the record that the answer is or has.
+fn about(kind: &Kind, answer: &DynamicMessage) -> Option<String> {
+    let record = &kind.record;
+    let of =
+        |record: &DynamicMessage| (!text(record, "id").is_empty()).then(|| kind.key_of(record));
+    if answer.descriptor() == *record {
+        return of(answer);
+    }
+    let is_record = |kind: FieldKind| matches!(kind, FieldKind::Message(m) if m == *record);
+    let field = answer.descriptor().fields().find(|field| is_record(field.kind()))?;
+    let value = answer.get_field(&field);
+    of(value.as_message()?)
+}
+
+/// The members of an answer that are no record's, such as a new secret.
+fn once(view: &View, kind: &Kind, answer: &DynamicMessage) -> Vec<Shown> {
+    if answer.descriptor() == kind.record {
+        return Vec::new();
+    }
+    let members = json(answer);
+    let fields = answer.descriptor();
+    let fields = fields
+        .fields()
+        .filter(|field| field.name() != "id" && !matches!(field.kind(), FieldKind::Message(_)));
+    let shown =
+        fields.filter_map(|field| Shown::of(view, &Member::of(&field), members.get(field.name())));
+    shown.collect()
+}

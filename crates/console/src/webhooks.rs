@@ -1,0 +1,188 @@
+//! The deliveries of a webhook endpoint: what was sent and answered, and what can be sent again.
+
+use askama::Template;
+use authority_model::proto::events::{
+    GetWebhookEndpointRequest, ListWebhookDeliveriesRequest, ListWebhookDeliveriesResponse,
+    RedriveWebhookDeliveryRequest, TestWebhookEndpointRequest, TestWebhookEndpointResponse,
+    WebhookDelivery, WebhookEndpoint,
+};
+use axum::{
+    Router,
+    extract::{Path, RawQuery},
+    response::Response,
+    routing::{get, post},
+};
+use http::StatusCode;
+use tonic::Status;
+
+use crate::{
+    Console,
+    choice::Choice,
+    form::{Posted, idempotency_key},
+    frame::{Frame, Section},
+    page::{page, see},
+    query::{Pairs, encoded},
+    rpc,
+    show::{Argument, Moment},
+    view::View,
+};
+
+/// The deliveries of a page.
+const PAGE: i32 = 50;
+const STATES: [(&str, &str); 5] = [
+    ("", "All"),
+    ("open", "To be sent"),
+    ("delivered", "Delivered"),
+    ("dead", "Failed for the last time"),
+    ("cancelled", "Cancelled"),
+];
+
+pub(crate) fn router() -> Router<Console> {
+    Router::new()
+        .route("/console/webhooks/{id}", get(show))
+        .route("/console/webhooks/{id}/test", post(test))
+        .route("/console/webhooks/{id}/redrive", post(redrive))
+}
+
+struct Delivery {
+    id: String,
+    event_type: String,
+    event_id: String,
+    state: String,
+    made: Option<Moment>,
+    due: Option<Moment>,
+    attempts: Vec<Attempt>,
+    /// Whether it can be sent again.
+    is_over: bool,
+}
+
+struct Attempt {
+    number: i32,
+    at: Option<Moment>,
+    /// `503 after 120 ms`, `timeout after 10000 ms`.
+    outcome: String,
+    answer: Option<Argument>,
+}
+
+#[derive(Template)]
+#[template(path = "webhook.html")]
+struct WebhookPage {
+    frame: Frame,
+    endpoint: WebhookEndpoint,
+    address: String,
+    states: Vec<Choice>,
+    deliveries: Vec<Delivery>,
+    next: Option<String>,
+    /// What the person just did.
+    done: Option<String>,
+    failed: Option<Argument>,
+    may_test: bool,
+    may_redrive: bool,
+    key: String,
+}
+
+async fn show(view: View, Path(id): Path<String>, RawQuery(query): RawQuery) -> Response {
+    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+    view.answer(shown(&view, &id, &query, None, None).await)
+}
+
+async fn shown(
+    view: &View,
+    id: &str,
+    query: &Pairs,
+    done: Option<String>,
+    failed: Option<Argument>,
+) -> Result<Response, Status> {
+    let request =
+        GetWebhookEndpointRequest { id: id.to_owned(), ..GetWebhookEndpointRequest::default() };
+    let endpoint: WebhookEndpoint = view.calls.call(rpc::GET_WEBHOOK_ENDPOINT, &request).await?;
+    let state = query.text("state");
+    let request = ListWebhookDeliveriesRequest {
+        id: id.to_owned(),
+        state: (!state.is_empty()).then(|| state.to_owned()),
+        limit: Some(PAGE),
+        page_token: query.text("page").to_owned(),
+        ..ListWebhookDeliveriesRequest::default()
+    };
+    let listed: ListWebhookDeliveriesResponse =
+        view.calls.call(rpc::LIST_WEBHOOK_DELIVERIES, &request).await?;
+    let address = format!("/console/webhooks/{}", encoded(id));
+    let next = listed
+        .next_page_token
+        .map(|token| format!("{address}?state={}&page={}", encoded(state), encoded(&token)));
+    let done =
+        done.or_else(|| (query.text("did") == "redrive").then(|| "It is sent again.".to_owned()));
+    let shown = WebhookPage {
+        frame: view.frame(format!("Deliveries to {}", endpoint.url), Section::Records),
+        deliveries: listed.deliveries.into_iter().map(|one| delivery(view, one)).collect(),
+        states: Choice::of_list(&STATES, state),
+        endpoint,
+        address,
+        next,
+        done,
+        failed,
+        may_test: view.may(rpc::TEST_WEBHOOK_ENDPOINT),
+        may_redrive: view.may(rpc::REDRIVE_WEBHOOK_DELIVERY),
+        key: idempotency_key()?,
+    };
+    Ok(page(StatusCode::OK, &shown))
+}
+
+fn delivery(view: &View, delivery: WebhookDelivery) -> Delivery {
+    let attempts = delivery.attempts.into_iter().map(|attempt| Attempt {
+        number: attempt.attempt,
+        at: Moment::of_time(attempt.at, view.now),
+        outcome: outcome(attempt.status, attempt.error_class.as_deref(), attempt.latency_ms),
+        answer: attempt.body_start.map(|body| Argument::new("", body)),
+    });
+    Delivery {
+        attempts: attempts.collect(),
+        made: Moment::of_time(delivery.created_at, view.now),
+        due: Moment::of_time(delivery.due_at, view.now),
+        is_over: delivery.state != "open",
+        id: delivery.id,
+        event_type: delivery.event_type,
+        event_id: delivery.event_id,
+        state: delivery.state,
+    }
+}
+
+fn outcome(status: Option<i32>, error: Option<&str>, latency: Option<i32>) -> String {
+    let what = match (status, error) {
+        (Some(status), _) => status.to_string(),
+        (None, Some(error)) => error.to_owned(),
+        (None, None) => "no answer".to_owned(),
+    };
+    latency.map_or(what.clone(), |latency| format!("{what} after {latency} ms"))
+}
+
+/// Sends the endpoint an event for a test, and says what it answered.
+async fn test(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
+    let tested = async {
+        let request = TestWebhookEndpointRequest { id: id.clone() };
+        let answer: TestWebhookEndpointResponse =
+            view.calls.call_once(rpc::TEST_WEBHOOK_ENDPOINT, &request, form.one("key")).await?;
+        let outcome = outcome(answer.status, answer.error_class.as_deref(), answer.latency_ms);
+        let none = Pairs::default();
+        if answer.delivered {
+            shown(&view, &id, &none, Some(format!("The receiver took the test: {outcome}.")), None)
+                .await
+        } else {
+            let start = answer.body_start.unwrap_or_default();
+            let failed = Argument::new(outcome, start);
+            shown(&view, &id, &none, None, Some(failed)).await
+        }
+    };
+    view.answer(tested.await)
+}
+
+/// Sends one delivery again.
+async fn redrive(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
+    let redriven = async {
+        let request = RedriveWebhookDeliveryRequest { id: form.text("delivery").to_owned() };
+        let sent = view.calls.call_once(rpc::REDRIVE_WEBHOOK_DELIVERY, &request, form.one("key"));
+        let _: WebhookDelivery = sent.await?;
+        Ok(see(&format!("/console/webhooks/{}?did=redrive", encoded(&id))))
+    };
+    view.answer(redriven.await)
+}

@@ -1,0 +1,163 @@
+//! Policies: written as drafts, tried on decisions that were made, and activated only then.
+
+use serde_json::{Value, json};
+
+use super::{
+    Console,
+    browser::{Browser, Page},
+};
+
+const CREATE: &str = "/console/records/policies/new/create";
+const ALL: &str =
+    "@id(\"no-payments\")\nforbid (principal, action in Svc::Action::\"payment\", resource);\n";
+
+async fn owner(console: &Console) -> Browser {
+    let mut browser = console.browser();
+    browser.sign_in("owner", "operator@localhost", "/console/records").await;
+    browser
+}
+
+/// Writes a policy; its id.
+async fn written(console: &Console, browser: &mut Browser, text: &str) -> String {
+    let page = browser.get(CREATE).await;
+    assert!(!page.text.contains("name=\"m.state\""), "{}", page.text);
+    let mut form = page.form(CREATE);
+    // A state that the form does not have is not taken from it.
+    for (name, value) in [
+        ("m.tenant_id", "svc:tenant:acme"),
+        ("m.state", "active"),
+        ("m.regime", "internal"),
+        ("m.name", "No payments"),
+        ("m.cedar", text),
+    ] {
+        form.push((name.to_owned(), value.to_owned()));
+    }
+    let page = browser.post(CREATE, &form).await;
+    page.shows("Done: Create.");
+    let at = page.text.find("href=\"/console/policies/").unwrap() + 24;
+    let id = page.text[at..].split('"').next().unwrap().replace("%3A", ":");
+    let id = id.trim_start_matches('/').to_owned();
+    assert_eq!(policy(console, &id).await["state"], "draft");
+    id
+}
+
+async fn policy(console: &Console, id: &str) -> Value {
+    let (status, found) = console.app.owner().get(&format!("/api/v1/policies/{id}")).await;
+    assert_eq!(status, 200, "{found:#}");
+    found["policy"].clone()
+}
+
+/// What a form that activates the first version of [`ALL`] has.
+fn version_one() -> [(String, String); 2] {
+    let digest = hex::encode(authority_crypto::sha256(ALL.as_bytes()));
+    [("version".to_owned(), "1".to_owned()), ("digest".to_owned(), digest)]
+}
+
+/// Sends the editor's text.
+async fn edit(browser: &mut Browser, path: &str, text: &str, act: &str) -> Page {
+    let page = browser.get(path).await;
+    let action = path.replace(':', "%3A");
+    let mut form = page.form_with(&action, "cedar", text);
+    form.push(("do".to_owned(), act.to_owned()));
+    browser.post(path, &form).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_text_is_checked_tried_and_activated() {
+    let console = Console::start().await;
+    console.held(25_000.0).await;
+    let mut owner = owner(&console).await;
+    let id = written(&console, &mut owner, ALL).await;
+    let path = format!("/console/policies/{id}");
+    let page =
+        edit(&mut owner, &path, "forbid (principal, action, resource)\nwhen { contexx };", "try")
+            .await;
+    page.shows("The text is not valid");
+    page.shows("<strong>Line 2, column ");
+    assert!(!page.text.contains("What it would have changed"));
+    let page = edit(&mut owner, &path, ALL, "try").await;
+    page.shows("The text is valid");
+    page.shows("Of the last <strong>1</strong> decisions, <strong>1</strong> would be other ones.");
+    page.shows("<strong class=\"verdict held\">held</strong>");
+    page.shows("<strong class=\"verdict denied\">denied</strong>");
+
+    let activate = format!("{path}/activate");
+    let action = activate.replace(':', "%3A");
+    let page = owner.get(&format!("{activate}?version=1")).await;
+    page.shows("Of the last <strong>1</strong> decisions");
+    let form = page.form(&action);
+    let mut other = form.clone();
+    other.iter_mut().find(|(name, _)| name == "digest").unwrap().1 = "0".repeat(64);
+    let refused = owner.post(&activate, &other).await;
+    assert_eq!(refused.status, 409, "{}", refused.text);
+    assert_eq!(policy(&console, &id).await["state"], "draft");
+    owner.post(&activate, &form).await.shows("The text is in force.");
+    assert_eq!(policy(&console, &id).await["state"], "active");
+
+    // Another text waits, and is compared with the one in force.
+    let narrower = ALL.replace("resource);", "resource)\nwhen { context has amount };");
+    let page = edit(&mut owner, &path, &narrower, "save").await;
+    page.shows("Version 2 waits");
+    page.shows("when { context has amount };");
+    let now = policy(&console, &id).await;
+    assert_eq!((&now["version"], &now["draft_version"]), (&json!(1), &json!(2)), "{now:#}");
+    let page = owner.get(&format!("{activate}?version=2")).await;
+    let form = page.form(&action);
+    owner.post(&activate, &form).await.shows("The text is in force.");
+    assert_eq!(policy(&console, &id).await["version"], 2);
+    owner.get(&format!("{path}?version=1")).await.shows("From version 1 to the present text");
+
+    let retire = format!("{path}/retire");
+    let page = owner.get(&retire).await;
+    page.shows("Of the last <strong>1</strong> decisions, <strong>0</strong> would be other ones.");
+    let form = page.form(&retire.replace(':', "%3A"));
+    owner.post(&retire, &form).await.shows("The policy is retired.");
+    assert_eq!(policy(&console, &id).await["state"], "retired");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_text_that_was_run_against_nothing_is_not_activated() {
+    let console = Console::start().await;
+    let mut owner = owner(&console).await;
+    let id = written(&console, &mut owner, ALL).await;
+    let activate = format!("/console/policies/{id}/activate");
+    let page = owner.get(&format!("{activate}?version=1")).await;
+    page.shows("You cannot activate this here");
+    assert!(!page.text.contains("name=\"digest\""));
+    let mut form = page.form("/console/sign-out");
+    form.extend(version_one());
+    let page = owner.post(&activate, &form).await;
+    assert_eq!(page.status, 409, "{}", page.text);
+    page.shows("You cannot activate this here");
+    assert_eq!(policy(&console, &id).await["state"], "draft");
+    // Nor by the pages of records.
+    let verb = format!("/console/records/policies/{id}/activate");
+    assert_eq!(owner.get(&verb).await.status, 404);
+    let update = format!("/console/records/policies/{id}/update");
+    let page = owner.get(&update).await;
+    assert!(!page.text.contains("name=\"m.state\"") && !page.text.contains("name=\"m.cedar\""));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_may_not_write_policies_reads_them() {
+    let console = Console::start().await;
+    console.held(25_000.0).await;
+    let mut owner = owner(&console).await;
+    let id = written(&console, &mut owner, ALL).await;
+    for (role, tries) in [("admin", true), ("auditor", false)] {
+        let mut browser = console.browser();
+        browser.sign_in(role, &format!("{role}@acme.example"), "/console/records").await;
+        let page = browser.get(&format!("/console/policies/{id}")).await;
+        page.shows("no-payments");
+        assert_eq!(page.text.contains("value=\"try\""), tries, "{role}");
+        assert!(
+            !page.text.contains("value=\"save\"") && !page.text.contains("/activate"),
+            "{role}"
+        );
+        let mut form = page.form("/console/sign-out");
+        form.extend(version_one());
+        let page = browser.post(&format!("/console/policies/{id}/activate"), &form).await;
+        assert!([403, 409].contains(&page.status), "{role}: {}", page.text);
+        assert_eq!(policy(&console, &id).await["state"], "draft");
+    }
+}

@@ -1,0 +1,352 @@
+//! Records: every kind that the protos have, what each role sees and does, and forms that change them.
+
+use std::collections::BTreeMap;
+
+use authority_model::{DESCRIPTORS, access::RULES};
+use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor, ServiceDescriptor};
+use regex::Regex;
+use serde_json::{Value, json};
+
+use super::{
+    Console,
+    browser::{Browser, Page, Source},
+};
+
+const OWNER: (&str, &str) = ("owner", "operator@localhost");
+const HOSTILE: &str = "\"><script>alert(1)</script>javascript:x\u{202e}'\u{200b}";
+
+/// A kind of records, as the protos have it.
+struct Kind {
+    path: String,
+    table: String,
+    message: MessageDescriptor,
+    service: ServiceDescriptor,
+    list: String,
+}
+
+/// Every message that is a record, but requests for approval, with the service that lists it.
+fn kinds() -> Vec<Kind> {
+    let pool = DescriptorPool::decode(DESCRIPTORS).unwrap();
+    let resource = pool.get_extension_by_name("google.api.resource").unwrap();
+    let records = pool.all_messages().filter(|m| m.options().has_extension(&resource));
+    let kinds = records.filter(|message| message.name() != "Approval").map(|message| {
+        let option = message.options().get_extension(&resource).into_owned();
+        let table = option.as_message().unwrap().get_field_by_name("plural").unwrap();
+        let table = table.as_str().unwrap().to_owned();
+        let found = pool.services().find_map(|service| {
+            let lists = service.methods().find(|method| {
+                let mut fields = method.output().fields().collect::<Vec<_>>().into_iter();
+                let is_list = fields
+                    .any(|field| field.is_list() && field.kind().as_message() == Some(&message));
+                method.name().starts_with("List") && is_list
+            })?;
+            let list = format!("/{}/{}", service.full_name(), lists.name());
+            Some((service.clone(), list))
+        });
+        let (service, list) = found.unwrap_or_else(|| panic!("nothing lists {}", message.name()));
+        Kind { path: table.replace('_', "-"), table, message, service, list }
+    });
+    kinds.collect()
+}
+
+/// Whether the access table opens an operation to a role, `owner` for the installation's owner.
+fn opens(rpc: &str, role: &str) -> bool {
+    let (_, bindings) = RULES.iter().find(|(known, _)| *known == rpc).unwrap();
+    bindings.iter().any(|binding| match role {
+        "owner" => binding.access.owner,
+        role => binding.access.member || binding.access.roles.contains(&role),
+    })
+}
+
+/// The addresses of a page's links that match, each once.
+fn links(page: &Page, pattern: &str) -> Vec<String> {
+    let pattern = Regex::new(&format!("href=\"({pattern})\"")).unwrap();
+    let mut links: Vec<_> = pattern.captures_iter(&page.text).map(|c| c[1].to_owned()).collect();
+    links.sort();
+    links.dedup();
+    links
+}
+
+/// The kinds in the page's menu.
+fn menu(page: &Page) -> Vec<String> {
+    let links = links(page, "/console/records/[a-z-]+");
+    links.iter().map(|link| link.rsplit('/').next().unwrap().to_owned()).collect()
+}
+
+async fn as_role(console: &Console, role: &str) -> (Browser, Page) {
+    let mut browser = console.browser();
+    let email = if role == "owner" { OWNER.1.to_owned() } else { format!("{role}@acme.example") };
+    browser.sign_in(role, &email, "/console/records").await;
+    let page = browser.get("/console/records").await;
+    (browser, page)
+}
+
+/// The first record on the list of a kind.
+async fn first(browser: &mut Browser, kind: &str) -> Option<String> {
+    let page = browser.get(&format!("/console/records/{kind}")).await;
+    assert_eq!(page.status, 200, "{kind}: {}", page.text);
+    links(&page, &format!("/console/records/{kind}/[A-Za-z0-9%_-]{{20,}}")).first().cloned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_sees_and_can_do_exactly_what_the_api_allows() {
+    let console = Console::start().await;
+    let (kinds, mut owner) = (kinds(), as_role(&console, "owner").await.0);
+    let mut records = BTreeMap::new();
+    for kind in &kinds {
+        if let Some(address) = first(&mut owner, &kind.path).await {
+            records.insert(kind.path.as_str(), address);
+        }
+    }
+    assert!(records.len() >= 12, "{records:?}");
+    for role in ["owner", "admin", "approver", "legal", "auditor", "member", "viewer"] {
+        let (mut browser, page) = as_role(&console, role).await;
+        let listed = kinds.iter().filter(|kind| opens(&kind.list, role));
+        let mut listed: Vec<_> = listed.map(|kind| kind.path.clone()).collect();
+        listed.sort();
+        assert_eq!(menu(&page), listed, "{role}");
+        for kind in &kinds {
+            let page = browser.get(&format!("/console/records/{}", kind.path)).await;
+            let expected = if opens(&kind.list, role) { 200 } else { 403 };
+            assert_eq!(page.status, expected, "{role} {}", kind.path);
+            let Some(address) = records.get(kind.path.as_str()) else { continue };
+            assert_verbs(&mut browser, role, kind, address).await;
+        }
+    }
+}
+
+/// Whether the contract says that nobody may: 405.
+fn is_always_refused(method: &MethodDescriptor) -> bool {
+    let rest = method.parent_pool().get_extension_by_name("authority.rest.v1.rest").unwrap();
+    let rest = method.options().get_extension(&rest).into_owned();
+    let refusals = rest.as_message().unwrap().get_field_by_name("refusals").unwrap();
+    refusals.as_list().unwrap().iter().any(|status| status.as_i32() == Some(405))
+}
+
+/// The record's page, its operations and their forms are those that the role may use.
+async fn assert_verbs(browser: &mut Browser, role: &str, kind: &Kind, address: &str) {
+    let rpc = |name: &str| format!("/{}/{name}", kind.service.full_name());
+    let name = kind.message.name();
+    let page = browser.get(address).await;
+    let expected = if opens(&rpc(&format!("Get{name}")), role) { 200 } else { 403 };
+    assert_eq!(page.status, expected, "{role} {address}: {}", page.text);
+    let shown = links(&page, &format!("{}/[a-z-]+", regex::escape(address)));
+    for verb in ["Update", "Delete", "Revoke", "Suspend", "Reinstate", "Narrow", "Rotate"] {
+        let method = kind.service.methods().find(|m| m.name() == format!("{verb}{name}"));
+        let Some(method) = method.filter(|method| !is_always_refused(method)) else { continue };
+        let path = format!("{address}/{}", verb.to_lowercase());
+        let may = opens(&rpc(method.name()), role);
+        assert_eq!(shown.contains(&path), may && expected == 200, "{role} {path}");
+        let form = browser.get(&path).await;
+        assert_eq!(form.status == 200, may, "{role} {path}");
+        if !may {
+            let csrf = browser.get("/console/records").await.form("/console/sign-out");
+            assert_eq!(browser.post(&path, &csrf).await.status, 403, "{role} {path}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_member_of_a_record_is_on_its_page() {
+    let console = Console::start().await;
+    let mut owner = as_role(&console, "owner").await.0;
+    let without = Regex::new("<summary>([0-9]+) without a value").unwrap();
+    for kind in kinds() {
+        let Some(address) = first(&mut owner, &kind.path).await else { continue };
+        let page = owner.get(&address).await;
+        let count = page.text.matches("<dt title=").count();
+        let empty = without.captures(&page.text).map_or(0, |found| found[1].parse().unwrap());
+        assert_eq!(count + empty, kind.message.fields().len(), "{address}: {}", page.text);
+    }
+    let tool = first(&mut owner, "tools").await.unwrap();
+    let page = owner.get(&tool).await;
+    page.shows("title=\"function_signature: Its signature: pay(amount).\"");
+    page.shows("<h2 id=\"history\">History</h2>");
+    page.shows("The record as it was");
+}
+
+/// What a form holds when a browser sends it as it stands.
+fn filled(page: &Page, action: &str) -> BTreeMap<String, String> {
+    let mut form: BTreeMap<_, _> = page.form(action).into_iter().collect();
+    let fields = [
+        "<input id=\"[^\"]*\" name=\"([^\"]*)\" value=\"([^\"]*)\"",
+        "(?s)<textarea id=\"[^\"]*\" name=\"([^\"]*)\"[^>]*>\n(.*?)</textarea>",
+        "(?s)<select id=\"[^\"]*\" name=\"([^\"]*)\"[^>]*>[^/]*(?:</option>[^/]*)*?<option value=\"([^\"]*)\" selected",
+    ];
+    for pattern in fields {
+        for found in Regex::new(pattern).unwrap().captures_iter(&page.text) {
+            form.insert(found[1].to_owned(), found[2].replace("&quot;", "\""));
+        }
+    }
+    form
+}
+
+fn with(form: &BTreeMap<String, String>, changes: &[(&str, &str)]) -> Vec<(String, String)> {
+    let mut form = form.clone();
+    form.extend(changes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    form.into_iter().collect()
+}
+
+async fn tool(console: &Console, id: &str) -> Value {
+    let (status, found) = console.app.owner().get(&format!("/api/v1/tools/{id}")).await;
+    assert_eq!(status, 200, "{found:#}");
+    found["tool"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_record_is_made_changed_and_ended_by_forms() {
+    let console = Console::start().await;
+    let mut owner = as_role(&console, "owner").await.0;
+    let create = "/console/records/tools/new/create";
+    let form = filled(&owner.get(create).await, create);
+    let written = [
+        ("m.tenant_id", "svc:tenant:acme"),
+        ("m.name", "calendar"),
+        ("m.function_signature", "book(day)"),
+        ("m.actions", "calendar.book\r\ncalendar.*"),
+        ("m.access_level", "write"),
+        ("m.metadata", "{\"team\": {\"size\": 5}}"),
+    ];
+    // What the API refuses is said at its field, and nothing that was typed is lost.
+    let nameless = with(&form, &[written.as_slice(), &[("m.name", "")]].concat());
+    let refused = owner.post(create, &nameless).await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    refused.shows("id=\"wrong-m.name\"");
+    refused.shows("book(day)");
+    let page = owner.post(create, &with(&form, &written)).await;
+    page.shows("Done: Create.");
+    let id = links(&page, "/console/records/tools/svc[^\"/]+/update");
+    let address = id[0].trim_end_matches("/update").to_owned();
+    let id = address.rsplit('/').next().unwrap().replace("%3A", ":");
+    let made = tool(&console, &id).await;
+    assert_eq!(made["actions"], json!(["calendar.book", "calendar.*"]), "{made:#}");
+    assert_eq!(
+        (&made["access_level"], &made["metadata"]["team"]["size"]),
+        (&json!("write"), &json!(5))
+    );
+
+    let update = format!("{address}/update");
+    let page = owner.get(&update).await;
+    let form = filled(&page, &update);
+    assert_eq!(
+        (form["m.actions"].as_str(), form["m.access_level"].as_str()),
+        ("calendar.book\ncalendar.*", "write")
+    );
+    // Another site's form does nothing.
+    let elsewhere = Source { origin: Some("https://evil.example"), site: Some("cross-site") };
+    let foreign = owner.post_from(&update, &with(&form, &[("m.name", "mine")]), elsewhere).await;
+    assert_eq!(foreign.status, 403, "{}", foreign.text);
+    assert_eq!(tool(&console, &id).await["name"], "calendar");
+    // Nothing that was not changed is sent: not even what a form would write otherwise.
+    owner.post(&update, &with(&form, &[])).await;
+    assert_eq!(tool(&console, &id).await["updated_at"], made["updated_at"]);
+    let page =
+        owner.post(&update, &with(&form, &[("m.name", "agenda"), ("m.access_level", "")])).await;
+    page.shows("Done: Update.");
+    let changed = tool(&console, &id).await;
+    assert_eq!((&changed["name"], &changed["access_level"]), (&json!("agenda"), &Value::Null));
+    page.shows("Changed: ");
+    // Another tab's form is of an older version.
+    let stale = owner.post(&update, &with(&form, &[("m.name", "mine"), ("key", "another")])).await;
+    assert_eq!(stale.status, 412, "{}", stale.text);
+    stale.shows("value=\"mine\"");
+    assert_eq!(tool(&console, &id).await["name"], "agenda");
+
+    let delete = format!("{address}/delete");
+    let page = owner.get(&delete).await;
+    page.shows("Delete “agenda”?");
+    let form = page.form(&delete);
+    owner.post(&delete, &form).await.shows("Done: Delete.");
+    assert_eq!(tool(&console, &id).await["state"], "deprecated");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_keys_secret_is_shown_once() {
+    let console = Console::start().await;
+    let mut admin = as_role(&console, "admin").await.0;
+    let create = "/console/records/api-keys/new/create";
+    let page = admin.get(create).await;
+    let mut form = with(&filled(&page, create), &[("m.label", "support desk")]);
+    form.push(("m.scopes".to_owned(), "runtime:read".to_owned()));
+    form.push(("m.scopes".to_owned(), "events:read".to_owned()));
+    let page = admin.post(create, &form).await;
+    page.shows("This page is shown once");
+    let secret = Regex::new("svc_[a-z]+_[A-Za-z0-9]+_[A-Za-z0-9_]+").unwrap();
+    let secret = secret.find(&page.text).unwrap().as_str().to_owned();
+    let (status, _) =
+        console.app.client(&secret).get("/v1/authority/svc:agent:acme:invoice-bot").await;
+    assert_eq!(status, 200);
+    let address = links(&page, "/console/records/api-keys/svc[^\"/]+").remove(0);
+    let page = admin.get(&address).await;
+    page.shows("support desk");
+    page.shows("events:read");
+    assert!(!page.text.contains(&secret));
+    let revoke = format!("{address}/revoke");
+    let form = admin.get(&revoke).await.form(&revoke);
+    admin.post(&revoke, &form).await.shows("<span class=\"state revoked\">revoked</span>");
+    let (status, _) =
+        console.app.client(&secret).get("/v1/authority/svc:agent:acme:invoice-bot").await;
+    assert_eq!(status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_text_of_every_record_is_shown_escaped() {
+    let console = Console::start().await;
+    let kinds = kinds();
+    for kind in &kinds {
+        console.app.database.run(&hostile(&kind.table)).await;
+    }
+    let mut owner = as_role(&console, "owner").await.0;
+    let mut shown = 0;
+    for kind in &kinds {
+        let list = format!("/console/records/{}", kind.path);
+        let Some(address) = first(&mut owner, &kind.path).await else { continue };
+        let record = owner.get(&address).await;
+        let own = links(&record, "/console/(?:agents|delegations|policies|webhooks)/[^\"]+");
+        let steps = own.iter().flat_map(|own| [own.clone(), format!("{own}/retire")]);
+        let forms = [format!("{address}/update"), format!("{address}/delete")];
+        for path in [list, address].into_iter().chain(forms).chain(steps) {
+            let page = owner.get(&path).await;
+            // What is at no page is answered as at any other path.
+            if page.status == 404 && !page.text.contains("<html") {
+                continue;
+            }
+            assert!(page.status < 500, "{path}: {}", page.text);
+            assert_eq!(page.text.matches("<script").count(), 1, "{path}: {}", page.text);
+            assert!(!page.text.contains(['\u{202e}', '\u{200b}']), "{path}");
+            assert!(!page.text.contains("href=\"javascript:"), "{path}");
+            shown += page.text.matches("javascript:x⟨U+202E⟩&#39;⟨U+200B⟩").count();
+        }
+    }
+    assert!(shown > 100, "{shown}");
+    for path in ["tools/new/create?m.name=", "tools?m.state=", "tools/", "tools/new/", ""] {
+        let path = format!("/console/records/{path}{HOSTILE}").replace("</", "<%2F");
+        let page = owner.get(&path).await;
+        assert_eq!(page.text.matches("<script").count(), 1, "{path}: {}", page.text);
+    }
+}
+
+/// Fills every column of a table that takes such texts.
+fn hostile(table: &str) -> String {
+    let text = HOSTILE.replace('\'', "''");
+    format!(
+        "DO $$ DECLARE c record; BEGIN FOR c IN
+           SELECT column_name AS name, data_type AS kind FROM information_schema.columns
+           WHERE table_schema = 'public' AND table_name = '{table}' AND is_generated = 'NEVER'
+             AND column_name NOT IN ('id', 'tenant_id', 'state', 'status')
+         LOOP BEGIN
+           CASE c.kind
+             WHEN 'text' THEN
+               EXECUTE format('UPDATE public.%I SET %I = %L || id', '{table}', c.name, '{text}');
+             WHEN 'ARRAY' THEN
+               EXECUTE format('UPDATE public.%I SET %I = ARRAY[%L]', '{table}', c.name, '{text}');
+             WHEN 'jsonb' THEN
+               IF c.name = 'metadata' THEN
+                 EXECUTE format('UPDATE public.%I SET %I = jsonb_build_object(%L, %L)',
+                   '{table}', c.name, '{text}', '{text}');
+               END IF;
+             ELSE NULL;
+           END CASE;
+         EXCEPTION WHEN OTHERS THEN NULL; END; END LOOP; END $$"
+    )
+}
