@@ -6,6 +6,7 @@ mod browser;
 mod decisions;
 mod forms;
 mod fresh;
+mod in_a_browser;
 mod policies;
 mod records;
 mod roles;

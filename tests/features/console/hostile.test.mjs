@@ -1,0 +1,78 @@
+// Texts that agents and others write are shown as they are, and never become a page's own.
+import { strict as assert } from 'node:assert';
+import { ADMIN, APPROVER, OPERATOR, scenario, signedIn } from './browser.mjs';
+import { kind, visitAll } from './found.mjs';
+import { TENANT, held, owner } from './service.mjs';
+
+const MARK = 'data-hostile';
+/** Markup, a script's address, a text that reads backwards, and a letter that nobody sees. */
+const HOSTILE = `"'><script>document.documentElement.setAttribute('${MARK}','')</script><img src=x onerror=alert(1)>`
+  + '{{7*7}}</textarea></title>javascript:alert(1)\u202efdp.exe\u200b';
+/** How it must be seen. */
+const SEEN = HOSTILE.replaceAll('\u202e', '⟨U+202E⟩').replaceAll('\u200b', '⟨U+200B⟩');
+
+/** An agent that people know by such a name. */
+async function hostileAgent() {
+  const make = (path, take, body) => owner.post(path, { tenant_id: TENANT, ...body }).then((made) => made[take]);
+  const { principals } = await owner.get(`/api/v1/principals?tenant_id=${TENANT}&limit=500`);
+  const head = principals.find(({ email }) => email === 'owner@acme.example').id;
+  const agent = await make('/api/v1/principals', 'principal', {
+    principal_class: 'agent', name: `hostile-${Date.now()}`, display_name: HOSTILE, owner_principal_id: head, notes: HOSTILE,
+  });
+  await make('/api/v1/delegations', 'delegation', {
+    delegator_id: head, delegate_id: agent.id, actions: ['payment.*'], purposes: ['invoice-settlement'],
+    jurisdictions: ['DE'], max_amount: '50000', currency: 'EUR',
+  });
+  return agent.id;
+}
+
+/** What a hostile text has made of a page: nothing, if it is only shown. */
+function made(mark) {
+  const found = [];
+  const all = document.querySelectorAll('*');
+  for (const element of all) {
+    for (const { name, value } of element.attributes) {
+      if (/^on/i.test(name)) found.push(`${name} in ${element.cloneNode().outerHTML}`);
+      if (['href', 'src', 'action', 'formaction'].includes(name) && /^\s*(javascript|data|vbscript):/i.test(value)) {
+        found.push(`${name}=${value}`);
+      }
+    }
+  }
+  const scripts = [...document.scripts].filter(({ src }) => !new URL(src || 'x:').pathname.startsWith('/console/'));
+  if (scripts.length > 0) found.push(`${scripts.length} scripts`);
+  if (document.querySelector('img, iframe, object, embed')) found.push('something embedded');
+  if (document.documentElement.hasAttribute(mark)) found.push('a script has run');
+  if (/[\u202e\u200b]/.test(document.documentElement.outerHTML)) found.push('a hidden character');
+  return found;
+}
+
+scenario('every text of a request is shown, and does nothing', async (t) => {
+  const subject = await hostileAgent();
+  const name = HOSTILE.replace(/[^\x20-\x7e]/g, '');
+  const id = await held(25_200, {
+    subject,
+    context: { note: HOSTILE, [HOSTILE]: 'as a name', deep: [{ [name]: [HOSTILE] }], long: HOSTILE.repeat(9) },
+  });
+  await owner.post('/api/v1/tenants', { name: HOSTILE, slug: `hostile-${Date.now()}`, notes: HOSTILE });
+  const page = await signedIn(APPROVER, `/console/approvals/${id}`);
+  const row = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: 'context.note', exact: true }) });
+  assert.equal(await row.getByRole('cell').innerText(), SEEN);
+  assert.ok((await page.locator('main').innerText()).includes(SEEN.slice(0, 40)));
+  await page.getByText(`is “${SEEN}”`).waitFor();
+  await page.goto(`/console/approvals/${id}/decline`);
+  await page.getByLabel('Why').fill(HOSTILE);
+  await page.getByRole('button', { name: /^Decline/ }).click();
+  assert.ok((await page.locator('blockquote').allInnerTexts()).includes(SEEN));
+  assert.deepEqual(await page.evaluate(made, MARK), []);
+  for (const query of [`state=${encodeURIComponent(HOSTILE)}`, `state=declined&agent=${encodeURIComponent(HOSTILE)}`]) {
+    await page.goto(`/console/approvals?${query}`);
+    assert.deepEqual(await page.evaluate(made, MARK), [], query);
+  }
+  for (const person of [APPROVER, ADMIN, OPERATOR]) {
+    const page = await signedIn(person);
+    await visitAll(page, async (path) => {
+      assert.deepEqual(await page.evaluate(made, MARK), [], kind(path));
+    });
+  }
+  t.diagnostic('every kind of page, as three people');
+});

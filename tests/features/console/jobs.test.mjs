@@ -1,0 +1,181 @@
+// What people come for, from the first page to the record that the API then has: each with a script and without.
+import { strict as assert } from 'node:assert';
+import { APPROVER, AUDITOR, OPERATOR, OWNING, scenario, signedIn } from './browser.mjs';
+import { faults } from './screen.mjs';
+import { approval, held, owner } from './service.mjs';
+
+const amount = (text) => new RegExp(text.replaceAll(' ', '\\s'));
+const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
+
+for (const javaScriptEnabled of [true, false]) {
+  const how = javaScriptEnabled ? '' : ', without a script';
+  const as = (name, path) => signedIn(name, path, { javaScriptEnabled });
+  const job = (name, run) => scenario(name + how, run);
+  // What no link leads to is as good as what `screens.test.mjs` finds. Without a script axe cannot run; the pages
+  // are the same.
+  const isGood = async (page) => javaScriptEnabled && assert.deepEqual(await faults(page), []);
+
+  job('a link leads to the request, and two steps approve it', async () => {
+    const id = await held(25_000);
+    // Who is not signed in, signs in on the way.
+    const page = await as(APPROVER, `/console/approvals/${id}`);
+    await page.getByRole('heading', { level: 1, name: amount('invoice-bot wants to do payment.execute for 25 000.00 EUR') }).waitFor();
+    for (const shown of ['context.amount', 'context.jurisdiction', 'purpose']) {
+      await page.getByRole('rowheader', { name: shown, exact: true }).waitFor();
+    }
+    await page.getByRole('link', { name: 'Approve…' }).click();
+    await heading(page, 'Approve this 1 request?');
+    await page.getByRole('button', { name: amount('Approve 25 000.00 EUR') }).click();
+    await page.getByText('You approved this').waitFor();
+    await isGood(page);
+    const { state, acts } = await approval(id);
+    assert.deepEqual([state, acts.length, acts[0].name], ['approved', 1, 'approver@acme.example']);
+  });
+
+  job('a decline needs a reason', async () => {
+    const id = await held(25_001);
+    const page = await as(APPROVER, `/console/approvals/${id}`);
+    await page.getByRole('link', { name: 'Decline…' }).click();
+    await page.getByRole('button', { name: /^Decline/ }).click();
+    assert.equal((await approval(id)).state, 'pending');
+    await page.getByLabel('Why').fill('   ');
+    await page.getByRole('button', { name: /^Decline/ }).click();
+    await page.getByRole('alert').getByText('Say why').waitFor();
+    await isGood(page);
+    await page.getByLabel('Why').fill('invoiced twice');
+    await page.getByRole('button', { name: /^Decline/ }).click();
+    await page.getByText('You declined this').waitFor();
+    const { state, acts } = await approval(id);
+    assert.deepEqual([state, acts[0].comment], ['declined', 'invoiced twice']);
+  });
+
+  job('those that were opened are approved at once', async () => {
+    const ids = [await held(11_000), await held(12_000.5), await held(13_000)];
+    const page = await as(APPROVER);
+    const box = (id) => page.locator(`input[name=id][value="${id}"]`);
+    for (const id of ids.slice(0, 2)) {
+      await page.locator(`a.what[href$="${id}"]`).click();
+      await page.getByRole('navigation').getByRole('link', { name: 'Approvals' }).click();
+      await box(id).waitFor();
+    }
+    assert.equal(await box(ids[2]).count(), 0, 'what was not opened cannot be ticked');
+    for (const id of ids.slice(0, 2)) await box(id).check();
+    await page.getByRole('button', { name: 'Approve those that are ticked…' }).click();
+    await heading(page, 'Approve these 2 requests?');
+    for (const text of ['11 000.00 EUR', '12 000.50 EUR', '23 000.50 EUR']) {
+      await page.getByRole('cell', { name: amount(text) }).waitFor();
+    }
+    await isGood(page);
+    await page.getByRole('button', { name: amount('Approve 2 requests, 23 000.50 EUR') }).click();
+    await heading(page, 'Approved 2 of 2 requests');
+    await isGood(page);
+    const states = await Promise.all(ids.map(async (id) => (await approval(id)).state));
+    assert.deepEqual(states, ['approved', 'approved', 'pending']);
+  });
+
+  job('of two tabs the later does nothing, and says what has changed', async () => {
+    const id = await held(25_002);
+    const first = await as(APPROVER, `/console/approvals/${id}`);
+    const second = await first.context().newPage();
+    await second.goto(`/console/approvals/${id}/decline`);
+    await first.getByRole('link', { name: 'Approve…' }).click();
+    await first.getByRole('button', { name: /^Approve/ }).click();
+    await first.getByText('You approved this').waitFor();
+    await second.getByLabel('Why').fill('too late');
+    await second.getByRole('button', { name: /^Decline/ }).click();
+    await heading(second, 'This has changed');
+    await second.getByText('Nothing was done.').waitFor();
+    await second.getByRole('row', { name: 'pending approved' }).waitFor();
+    await isGood(second);
+    assert.equal((await approval(id)).state, 'approved');
+  });
+
+  job('an approval is withdrawn', async () => {
+    const id = await held(25_003);
+    const page = await as(APPROVER, `/console/approvals/${id}`);
+    await page.getByRole('link', { name: 'Approve…' }).click();
+    await page.getByRole('button', { name: /^Approve/ }).click();
+    await page.getByRole('link', { name: 'Withdraw…' }).click();
+    await page.getByLabel('Why').fill('too early');
+    await isGood(page);
+    await page.getByRole('button', { name: /^Withdraw/ }).click();
+    await page.getByText('You withdrew this approval').waitFor();
+    assert.equal((await approval(id)).state, 'void');
+  });
+
+  job('who may not decide is told why, and has no button', async () => {
+    const id = await held(25_004);
+    for (const [name, why] of [[OWNING, 'owns'], [AUDITOR, 'your role reads requests']]) {
+      const page = await as(name, `/console/approvals/${id}`);
+      await page.getByText('You cannot decide this.').waitFor();
+      await page.getByText(why).first().waitFor();
+      assert.equal(await page.getByRole('link', { name: 'Approve…' }).count(), 0, name);
+      await isGood(page);
+    }
+  });
+
+  job('a filter is an address', async () => {
+    const page = await as(APPROVER);
+    await page.getByLabel('State').selectOption('declined');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.waitForURL(/[?&]state=declined/);
+    assert.equal(await page.getByLabel('State').inputValue(), 'declined');
+    await page.getByRole('link', { name: 'Clear' }).click();
+    await page.waitForURL((url) => url.search === '');
+  });
+
+  job('the owner looks at one tenant', async () => {
+    const page = await as(OPERATOR);
+    const session = async () => (await page.context().cookies()).find(({ name }) => /session$/.test(name)).value;
+    const before = await session();
+    await page.locator('.person > summary').click();
+    await page.getByRole('link', { name: 'Choose a tenant' }).click();
+    await page.getByRole('button', { name: /^Acme/ }).click();
+    await page.locator('.person').getByText('acme', { exact: true }).waitFor();
+    assert.notEqual(await session(), before, 'the session goes on under another cookie');
+  });
+
+  job('who signs out is out, in every tab', async () => {
+    const page = await as(APPROVER);
+    const tab = await page.context().newPage();
+    await tab.goto('/console/approvals');
+    await page.locator('.person > summary').click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await isGood(page);
+    await tab.goto('/console/approvals');
+    assert.match(tab.url(), /\/dev-idp\/authorize/);
+  });
+}
+
+scenario('what has expired is not decided', async () => {
+  const id = await shortly(25_005);
+  const [page, without] = await Promise.all([true, false].map(async (javaScriptEnabled) => {
+    const page = await signedIn(APPROVER, `/console/approvals/${id}`, { javaScriptEnabled });
+    await page.getByRole('link', { name: 'Approve…' }).click();
+    await heading(page, 'Approve this 1 request?');
+    return page;
+  }));
+  await page.waitForTimeout(Math.max(0, Date.parse((await approval(id)).expires_at) - Date.now() + 2000));
+  await page.getByText('it can no longer be decided').first().waitFor();
+  const button = { name: /^Approve/ };
+  assert.ok(await page.getByRole('button', button).isDisabled());
+  assert.deepEqual(await faults(page), []);
+  await without.getByRole('button', button).click();
+  await without.getByText('Nothing was done.').waitFor();
+  await page.goto(`/console/approvals/${id}`);
+  await page.getByText('Expired').first().waitFor();
+  assert.equal(await page.getByRole('link', { name: 'Approve…' }).count(), 0);
+  assert.equal((await approval(id)).acts.length, 0);
+});
+
+/** A request that lasts a minute, the shortest time that a tenant can give. */
+async function shortly(amount) {
+  const lasting = (approval_ttl_seconds) => owner.patch('/api/v1/tenants/acme', { approval_ttl_seconds });
+  await lasting(60);
+  try {
+    return await held(amount);
+  } finally {
+    await lasting(null);
+  }
+}

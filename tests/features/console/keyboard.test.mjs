@@ -1,0 +1,96 @@
+// The console without a mouse, and what its script adds: keys, the countdown, the list that looks again.
+import { strict as assert } from 'node:assert';
+import { APPROVER, opened, scenario, signedIn } from './browser.mjs';
+import { faults } from './screen.mjs';
+import { approval, held } from './service.mjs';
+
+/** Presses a key until `reached`, at most `most` times. */
+async function press(page, key, reached, most = 80) {
+  for (let times = 0; times < most; times += 1) {
+    if (await page.evaluate(reached)) return;
+    await page.keyboard.press(key);
+  }
+  assert.fail(`${key} does not lead to ${reached}`);
+}
+
+const isAt = (id) => `document.activeElement.matches('a.what[href$="${id}"]')`;
+const isAtButton = `document.activeElement.matches('main form button.go')`;
+
+scenario('with keys alone a request is approved', async () => {
+  const id = await held(25_100);
+  const page = await signedIn(APPROVER);
+  await press(page, 'j', isAt(id));
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'Approve…' }).waitFor();
+  await page.keyboard.press('a');
+  await page.getByRole('heading', { level: 1, name: 'Approve this 1 request?' }).waitFor();
+  assert.equal((await approval(id)).state, 'pending', 'a key never acts');
+  await press(page, 'Tab', isAtButton);
+  await page.keyboard.press('Enter');
+  await page.getByText('You approved this').waitFor();
+  assert.equal((await approval(id)).state, 'approved');
+});
+
+for (const javaScriptEnabled of [true, false]) {
+  const how = javaScriptEnabled ? 'with the keys turned off' : 'without a script';
+  scenario(`Tab and Enter alone approve a request, ${how}`, async () => {
+    const id = await held(25_101);
+    const page = await signedIn(APPROVER, '/console', { javaScriptEnabled });
+    if (javaScriptEnabled) {
+      await press(page, 'Tab', `document.activeElement.matches('[data-keys-switch]')`);
+      await page.keyboard.press('Enter');
+      await page.getByRole('button', { name: 'Turn keys on' }).waitFor();
+      await page.reload();
+      await page.keyboard.press('j');
+      assert.ok(!(await page.evaluate(`document.activeElement.matches('a.what')`)), 'j does nothing');
+    }
+    await press(page, 'Tab', isAt(id));
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'Approve…' }).waitFor();
+    await press(page, 'Tab', `document.activeElement.matches('.decide a.go')`);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Approve this 1 request?' }).waitFor();
+    await press(page, 'Tab', isAtButton);
+    await page.keyboard.press('Enter');
+    await page.getByText('You approved this').waitFor();
+    assert.equal((await approval(id)).state, 'approved');
+  });
+}
+
+scenario('the first stop leads past the header', async () => {
+  const page = await signedIn(APPROVER);
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
+});
+
+/** The list, in a browser whose time the test moves. Its script has begun: it reads the time then. */
+async function withClock() {
+  const page = await (await opened()).newPage();
+  await page.clock.install();
+  await page.goto('/console');
+  await page.getByRole('button', { name: APPROVER }).click();
+  await page.locator('html.js #inbox').waitFor();
+  return page;
+}
+
+scenario('the list looks again by itself, and says so once', async () => {
+  const page = await withClock();
+  const id = await held(25_102);
+  await page.clock.runFor(16_000);
+  await page.locator(`a.what[href$="${id}"]`).waitFor();
+  await page.locator('#live').getByText(/waiting/).waitFor({ state: 'attached' });
+});
+
+scenario('a session that ends says so, and is put off', async () => {
+  const page = await withClock();
+  assert.equal(await page.locator('.ending').count(), 0);
+  await page.clock.fastForward('28:30');
+  await page.clock.runFor(6000);
+  const ending = page.getByRole('status').filter({ hasText: 'Your session ends in two minutes' });
+  await ending.waitFor();
+  assert.deepEqual(await faults(page), []);
+  const answer = page.waitForResponse((response) => response.url().endsWith('/console/session'));
+  await ending.getByRole('button', { name: 'Stay signed in' }).click();
+  assert.equal((await answer).status(), 200);
+});

@@ -1,0 +1,54 @@
+// Every screen that a person can reach, as each of the demonstration's people: WCAG 2.2 AA and no complaint.
+import { strict as assert } from 'node:assert';
+import { ADMIN, APPROVER, AUDITOR, OPERATOR, opened, scenario, signedIn } from './browser.mjs';
+import { kind, visitAll } from './found.mjs';
+import { faults, unfold, unseenStops } from './screen.mjs';
+import { held } from './service.mjs';
+
+async function isGood(page) {
+  await unfold(page);
+  assert.deepEqual(await faults(page), []);
+  assert.deepEqual(await unseenStops(page), []);
+}
+
+scenario('screens', async (t) => {
+  await held(25_000, { context: { note: `${'a long text '.repeat(40)}${'x'.repeat(400)}` } });
+  const looked = new Set();
+  for (const name of [APPROVER, ADMIN, AUDITOR, OPERATOR]) {
+    await t.test(`of ${name}`, async (t) => {
+      const page = await signedIn(name);
+      await visitAll(page, async (path, status) => {
+        assert.equal(status, 200, path);
+        if (looked.has(kind(path))) return;
+        looked.add(kind(path));
+        await t.test(kind(path), () => isGood(page));
+      });
+    });
+  }
+}, { timeout: 600_000 });
+
+scenario('the menu of the person, opened', async () => {
+  const page = await signedIn(APPROVER);
+  await page.locator('.person > summary').click();
+  assert.deepEqual(await faults(page), []);
+});
+
+scenario('pages without a session', async (t) => {
+  const page = await (await opened()).newPage();
+  await t.test('the development sign-in', async () => {
+    await page.goto('/console');
+    await isGood(page);
+  });
+  await t.test('a sign-in that is not known', async () => {
+    await page.goto('/console/sign-in/callback?code=x&state=y');
+    assert.deepEqual(await faults(page), []);
+  });
+});
+
+scenario('a page that is not there', async () => {
+  const page = await signedIn(APPROVER);
+  for (const path of ['/console/approvals/svc:approval:acme:none', '/console/approvals?state=nonsense']) {
+    await page.goto(path);
+    assert.deepEqual(await faults(page), [], path);
+  }
+});

@@ -1,0 +1,54 @@
+// How much the first page weighs, and how soon pages begin to come.
+import { strict as assert } from 'node:assert';
+import { Agent, request } from 'node:http';
+import { APPROVER, AUDITOR, opened, scenario, signedIn } from './browser.mjs';
+import { visitAll, kind } from './found.mjs';
+import { BASE, held } from './service.mjs';
+
+const FIRST_PAGE = 100_000;
+const TIMES = 200;
+
+scenario('the first page with all that it needs is under 100 KB', async (t) => {
+  const signed = await signedIn(APPROVER);
+  const context = await opened({ storageState: await signed.context().storageState() });
+  const page = await context.newPage();
+  const answers = [];
+  page.on('response', (answer) => answers.push(answer));
+  await page.goto('/console', { waitUntil: 'networkidle' });
+  const bodies = await Promise.all(answers.filter((answer) => answer.status() === 200).map((answer) => answer.body()));
+  const bytes = bodies.reduce((sum, body) => sum + body.length, 0);
+  t.diagnostic(`${bytes} bytes in ${bodies.length} files, not compressed`);
+  assert.ok(bodies.length >= 3 && bytes < FIRST_PAGE, `${bytes} bytes in ${bodies.length} files`);
+});
+
+/** Milliseconds from the request to the answer's first byte, on a connection that is kept. */
+function firstByte(agent, path, cookie) {
+  return new Promise((resolve, reject) => {
+    const start = performance.now();
+    request(`${BASE}${path}`, { agent, headers: { cookie } }, (answer) => {
+      const took = performance.now() - start;
+      answer.resume();
+      answer.on('end', () => (answer.statusCode === 200 ? resolve(took) : reject(new Error(`${path}: ${answer.statusCode}`))));
+    }).on('error', reject).end();
+  });
+}
+
+// Printed, not judged: what else runs on the machine has its part in it.
+scenario('the first byte', async (t) => {
+  await held(25_300);
+  const page = await signedIn(AUDITOR);
+  const paths = new Map();
+  await visitAll(page, (path) => { paths.set(kind(path), path); });
+  const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  // Lists of a section, and each section's page of a record.
+  const measured = [...paths].filter(([of]) => /^\/console\/[a-z-]+(\/\{\})?$/.test(of) && of !== '/console/sign-in');
+  for (const [of, path] of measured) {
+    const took = [];
+    for (let time = 0; time < TIMES; time += 1) took.push(await firstByte(agent, path, cookie));
+    took.sort((a, b) => a - b);
+    const at = (part) => took[Math.ceil(part * TIMES) - 1].toFixed(1);
+    t.diagnostic(`${of}: p50 ${at(0.5)} ms, p95 ${at(0.95)} ms of ${TIMES}`);
+  }
+  agent.destroy();
+});

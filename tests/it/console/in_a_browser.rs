@@ -1,0 +1,46 @@
+//! The console in a real browser: each job with a script and without, by keys alone, and WCAG 2.2 AA on every screen.
+//! The tests are `tests/features/console/*.test.mjs`; they need what `script/features` fetches.
+
+use std::{fs, path::Path, time::Duration};
+
+use tokio::process::Command;
+
+use super::Console;
+
+/// More than all of it takes on a busy machine.
+const LONGEST: Duration = Duration::from_mins(20);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn people_decide_in_a_browser() {
+    let console = Console::start().await;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("features/console");
+    let run = Command::new("node")
+        // One after the other: they share the list of what waits.
+        .args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
+        .args(tests(&folder))
+        .current_dir(&folder)
+        .env("CONSOLE_URL", console.app.base_url())
+        .env("CONSOLE_AGENT_KEY", &console.agent.token)
+        .env("CONSOLE_OWNER_TOKEN", console.app.owner_token())
+        .kill_on_drop(true)
+        .output();
+    let run = tokio::time::timeout(LONGEST, run).await.expect("the browser's tests end");
+    let run = run.unwrap_or_else(|why| panic!("node: {why}: run script/features"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    // The times of first bytes are for people to read.
+    println!("{}", text(&run.stdout));
+    assert!(run.status.success(), "{}\n{}", text(&run.stdout), text(&run.stderr));
+}
+
+/// The names of the files with tests, in order.
+#[track_caller]
+fn tests(folder: &Path) -> Vec<String> {
+    let files = fs::read_dir(folder);
+    let files =
+        files.unwrap_or_else(|why| panic!("{}: {why}: run script/features", folder.display()));
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| name.ends_with(".test.mjs")).collect();
+    names.sort_unstable();
+    assert!(!names.is_empty(), "{}: run script/features", folder.display());
+    names
+}
