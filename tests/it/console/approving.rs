@@ -1,9 +1,12 @@
 //! Deciding held actions: what was shown is what is answered.
 
+use authority_core::clock::Clock;
+use chrono::TimeDelta;
+use diesel_async::{AsyncConnection, RunQueryDsl};
 use serde_json::json;
 
 use super::{APPROVER, Console, assert_waits};
-use crate::support::asking;
+use crate::support::{TestApp, Wishes, asking};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_is_approved_in_three_steps() {
@@ -171,4 +174,26 @@ async fn an_approval_is_withdrawn_while_it_is_unused() {
     let form = browser.get(&withdraw).await.form_with(&withdraw, "text", "too early");
     browser.post(&withdraw, &form).await.shows("You withdrew this approval");
     assert_eq!(console.approval(&id).await["state"], json!("void"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_over_waits_no_longer() {
+    let clock = Clock::fixed(Clock::default().now());
+    let app = TestApp::wished(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
+    let key = app.demo().await.api_key;
+    let agent = app.client(&key);
+    let console = Console { app, agent };
+    let id = console.held(25_000.0).await;
+    console.signed_in(APPROVER).await.get("/console/approvals").await.shows(&id);
+    // That it is over is not written while somebody has its row.
+    let mut other = console.app.database.owner().await;
+    other.begin_test_transaction().await.unwrap();
+    let lock = format!("SELECT FROM approvals WHERE id = '{id}' FOR UPDATE");
+    diesel::sql_query(lock).execute(&mut other).await.unwrap();
+    clock.advance(TimeDelta::days(30));
+    let mut browser = console.signed_in(APPROVER).await;
+    let page = browser.get("/console/approvals").await;
+    page.shows("Nothing waits for you");
+    assert!(!page.text.contains(&id), "{}", page.text);
+    browser.get(&format!("/console/approvals/{id}")).await.shows("Expired");
 }

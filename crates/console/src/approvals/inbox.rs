@@ -6,7 +6,10 @@ use axum::{extract::RawQuery, response::Response};
 use http::StatusCode;
 use tonic::Status;
 
-use super::{is_opened, summary::Summary};
+use super::{
+    is_opened,
+    summary::{State, Summary},
+};
 use crate::{
     choice::Choice,
     frame::{Frame, Section},
@@ -56,6 +59,8 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     let (agent, action) = (query.one("agent"), query.one("action"));
     let (mut approvals, more) = read(view, state, agent).await?;
     if state == "pending" {
+        // One whose time has passed is expired, also before that is written.
+        approvals.retain(|approval| State::of(approval, view.now).is_pending);
         approvals.sort_by_key(|approval| approval.expires_at);
     } else {
         approvals.reverse();
