@@ -27,10 +27,20 @@ scenario('screens', async (t) => {
   }
 }, { timeout: 600_000 });
 
-scenario('the menu of the person, opened', async () => {
-  const page = await signedIn(APPROVER);
-  await page.locator('.person > summary').click();
-  assert.deepEqual(await faults(page), []);
+scenario('the menus, opened', async () => {
+  const page = await signedIn(OPERATOR);
+  for (const menu of ['.person', '.sections']) {
+    await page.goto('/console');
+    await page.locator(`${menu} > summary`).click();
+    assert.deepEqual(await faults(page), [], menu);
+    // It lies over the page only as long as the focus is in it.
+    assert.deepEqual(await unseenStops(page), [], menu);
+    await page.locator(`${menu} > summary`).press('Enter');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Escape');
+    assert.equal(await page.locator(`${menu}[open]`).count(), 0, menu);
+    assert.ok(await page.locator(`${menu} > summary`).evaluate((summary) => summary === document.activeElement), menu);
+  }
 });
 
 scenario('pages without a session', async (t) => {

@@ -48,6 +48,22 @@
   count();
   setInterval(count, 1000);
 
+  // A menu of the header is closed by Escape, by a click elsewhere, and once the focus leaves it.
+  const menus = [...document.querySelectorAll(".top details")];
+  for (const menu of menus) {
+    menu.addEventListener("focusout", ({ relatedTarget }) => {
+      if (relatedTarget && !menu.contains(relatedTarget)) menu.open = false;
+    });
+    menu.addEventListener("keydown", ({ key }) => {
+      if (key !== "Escape" || !menu.open) return;
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    });
+  }
+  addEventListener("click", ({ target }) => {
+    for (const menu of menus) if (!menu.contains(target)) menu.open = false;
+  });
+
   // A form that acts is sent once.
   for (const form of document.querySelectorAll("form[data-once]")) {
     form.addEventListener("submit", (event) => {
