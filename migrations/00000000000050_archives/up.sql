@@ -179,6 +179,7 @@ CALL may_remove('replay_proofs');
 CREATE POLICY bookkeeping ON tenants TO CURRENT_USER USING (is_removing(id));
 CREATE POLICY bookkeeping ON archives TO CURRENT_USER USING (true);
 CREATE POLICY bookkeeping ON archived_parts TO CURRENT_USER USING (true);
+CREATE POLICY bookkeeping ON archive_runs FOR SELECT TO CURRENT_USER USING (true);
 
 -- ## Removal
 
@@ -204,6 +205,10 @@ CREATE FUNCTION removable(of_tenant text, of_month text) RETURNS SETOF archives 
       AND NOT EXISTS (SELECT FROM archives before
                       WHERE before.tenant_id = a.tenant_id AND before.month < a.month
                         AND before.removal_begun IS NULL)
+      AND NOT EXISTS (SELECT FROM archive_runs r
+                      WHERE r.tenant_id = a.tenant_id AND r.month < a.month
+                        AND NOT EXISTS (SELECT FROM archives before
+                                        WHERE before.tenant_id = r.tenant_id AND before.month = r.month))
       -- What is not counted for `usage_days` yet is still needed.
       AND a.upper <= (SELECT counted_until FROM usage_cursor)
     FOR UPDATE OF a FOR SHARE OF t

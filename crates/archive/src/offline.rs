@@ -136,17 +136,26 @@ fn entry(line: &[u8], trust: &Trust) -> Result<(), format::Error> {
 /// The bucket cannot be read, or an object is damaged.
 pub async fn get(bucket: &Bucket, id: &DecisionId) -> Result<Option<String>, Error> {
     let Some(month) = Month::of_decision(id) else { return Ok(None) };
+    let mut unfit = None;
     for found in list(bucket, &Trust::default()).await? {
         let Ok((manifest, _)) = &found.manifest else { continue };
         if manifest.month != month.to_string() {
             continue;
         }
         let line = find_line(bucket, &Recent::default(), &found.folder, manifest, id).await;
-        let line = line.map_err(|error| match error {
-            Error::Elsewhere(object) => Error::Damaged(object, "it is missing".to_owned()),
-            error => error,
-        });
-        if let Some(line) = line? {
+        let line = match line {
+            // Another manifest may have it whole.
+            Err(Error::Elsewhere(object)) => {
+                unfit = Some(Error::Damaged(object, "it is missing".to_owned()));
+                continue;
+            }
+            Err(error @ Error::Damaged(..)) => {
+                unfit = Some(error);
+                continue;
+            }
+            line => line?,
+        };
+        if let Some(line) = line {
             let entry = Entry::read(&line)?;
             let text = match entry.bundle {
                 Some(bundle) => bundle.get(),
@@ -155,5 +164,5 @@ pub async fn get(bucket: &Bucket, id: &DecisionId) -> Result<Option<String>, Err
             return Ok(Some(text.to_owned()));
         }
     }
-    Ok(None)
+    unfit.map_or(Ok(None), Err)
 }

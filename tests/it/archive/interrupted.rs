@@ -79,6 +79,25 @@ async fn one_node_at_a_time_archives_a_month() {
     assert_eq!(world.damages().await, [""; 0]);
 }
 
+/// One planned it before the other had archived it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_month_is_archived_once() {
+    let world = World::start().await;
+    world.decided(9).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let (slow, other) = (world.archiver(), world.archiver());
+    assert_eq!(slow.step().await.unwrap(), Step::Written);
+    world.leases_ended().await;
+    while other.step().await.unwrap() != Step::Archived {}
+    assert_eq!(slow.step().await.unwrap(), Step::Skipped);
+    assert_eq!(world.count("archive_runs", "true").await, 0);
+    steps(&slow).await;
+    let objects = world.objects("acme").await;
+    let manifests = objects.iter().filter(|name| name.contains("/manifest-"));
+    assert_eq!(manifests.count(), 1, "{objects:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_service_that_stops_ends_between_two_pages() {
     let world = World::start().await;

@@ -130,3 +130,49 @@ async fn a_change_that_became_old_since_is_archived_first() {
         0
     );
 }
+
+/// The first month is archived anew before any other goes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_month_that_is_archived_anew_holds_up_those_after_it() {
+    let world = World::start().await;
+    world.decided(2).await;
+    let then = Clock::fixed(months_ago(2));
+    let past = world.past.beside(Wishes { clock: then.clone(), ..Wishes::default() }).await;
+    let later = World { past, then, app: world.app.beside(Wishes::default()).await };
+    later.decided(2).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let archiver = world.until_archived().await;
+    while archiver.step().await.unwrap() != Step::Archived {}
+    world.decided(1).await;
+    let done = steps(&archiver).await;
+    assert!(done.contains(&Step::Skipped), "{done:?}");
+    assert_eq!((removed(&done), world.count("decisions", "true").await), (0, 5));
+    let done = world.run().await;
+    assert_eq!((removed(&done), world.count("decisions", "true").await), (5, 0), "{done:?}");
+}
+
+/// Less than a day after it was read back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_stay_whose_objects_were_deleted_since() {
+    let world = World::start().await;
+    world.decided(6).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let archiver = world.until_archived().await;
+    let bucket = world.parts().bucket;
+    for object in world.objects("acme").await {
+        let whole = bucket.get(&object, super::MOST).await.unwrap().to_vec();
+        bucket.put(&object, whole[1..].to_vec()).await.unwrap();
+        let done = steps(&archiver).await;
+        assert!(done.contains(&Step::Skipped) && removed(&done) == 0, "{object}: {done:?}");
+        if !object.contains("/manifest-") {
+            bucket.delete(&object).await.unwrap();
+            let done = steps(&archiver).await;
+            assert!(done.contains(&Step::Skipped) && removed(&done) == 0, "{object}: {done:?}");
+        }
+        assert_eq!(world.count("decisions", "true").await, 6, "{object}");
+        bucket.put(&object, whole).await.unwrap();
+    }
+    assert_eq!(removed(&world.run().await), 6);
+}

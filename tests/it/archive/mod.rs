@@ -10,6 +10,7 @@ mod log;
 mod months;
 mod moved;
 mod personal;
+mod planted;
 mod reading;
 mod s3;
 mod shared;

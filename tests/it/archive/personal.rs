@@ -6,7 +6,7 @@ use authority_model::wire::Json;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::{MOST, Step, TENANT, World};
+use super::{MOST, Step, TENANT, World, steps};
 use crate::support::asking;
 
 const ANN: &str = "ann@example.org";
@@ -211,4 +211,25 @@ async fn an_erasure_that_cannot_reach_an_archive_is_not_complete() {
     bucket.put(part, bytes.to_vec()).await.unwrap();
     assert_eq!(erase(&world).await.0, 200);
     assert!(!everything(&world).await.contains(ANN));
+}
+
+/// What was written of a month that is not archived yet has them still.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn contexts_that_age_erases_while_a_month_is_written_are_in_no_archive() {
+    let world = World::start().await;
+    two(&world).await;
+    world.decided(4).await;
+    world.counted().await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    let archiver = world.archiver();
+    assert_eq!(archiver.step().await.unwrap(), Step::Written);
+    assert!(everything(&world).await.contains("\"payee\""));
+    world.set(TENANT, json!({"retention": {"contexts_days": 30, "decisions_days": 30}})).await;
+    world.contexts_erased().await;
+    let mut done = steps(&archiver).await;
+    done.extend(world.run().await);
+    assert!(done.contains(&Step::Archived), "{done:?}");
+    assert_eq!(world.count("decisions", "true").await, 0);
+    assert!(!everything(&world).await.contains("\"payee\""));
+    assert_eq!(world.damages().await, [""; 0]);
 }

@@ -8,13 +8,14 @@ use super::{Step, TENANT, World, removed, steps};
 
 const OTHER: &str = "svc:tenant:globex";
 /// The tables that removing reads or changes.
-const GUARDED: [&str; 13] = [
+const GUARDED: [&str; 14] = [
     "decisions",
     "evidence_packs",
     "decision_reports",
     "replay_proofs",
     "tenants",
     "archives",
+    "archive_runs",
     "archived_parts",
     "archived_times",
     "record_versions",

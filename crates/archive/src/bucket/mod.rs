@@ -19,6 +19,7 @@ pub struct Listed {
     pub name: String,
     /// By the store's clock.
     pub modified: DateTime<Utc>,
+    pub bytes: u64,
 }
 
 /// A place for objects. Cheap to clone.
@@ -120,7 +121,7 @@ impl Bucket {
         let found: Vec<_> = self.store.list(Some(&self.path(folder))).try_collect().await?;
         let listed = found.iter().filter_map(|object| {
             let name = self.name(&object.location)?;
-            Some(Listed { name, modified: object.last_modified })
+            Some(Listed { name, modified: object.last_modified, bytes: object.size })
         });
         let mut listed: Vec<Listed> = listed.collect();
         listed.sort_by(|one, other| one.name.cmp(&other.name));

@@ -5,6 +5,8 @@
 
 use std::sync::{Arc, LazyLock};
 
+use authority_crypto::sha256;
+use authority_ids::DecisionId;
 use bytes::Bytes;
 use parquet::{
     basic::{Compression, ZstdLevel},
@@ -42,12 +44,18 @@ pub struct About {
 
 impl About {
     /// # Errors
-    /// The line is not the entry of a decision of this tenant.
+    /// The line is not the entry of a decision of this tenant, or its record is another decision's: an id has the digest
+    /// of its record.
     pub fn of(line: &[u8], tenant_id: &str) -> Result<Self, Error> {
         let entry = Entry::read(line)?;
         let summary = entry.summary()?;
         if summary.tenant_id != tenant_id {
             return Err(Error::Unreadable("its tenant is another"));
+        }
+        let millis = u64::try_from(summary.evaluated_at.timestamp_millis()).unwrap_or_default();
+        let id = DecisionId::new(millis, &sha256(summary.record.as_bytes()));
+        if id.as_str() != entry.decision_id {
+            return Err(Error::Unreadable("its record is another decision's"));
         }
         Ok(Self {
             decision_id: entry.decision_id,
@@ -156,6 +164,10 @@ pub fn read(object: Bytes) -> Result<(Vec<Row>, String), Error> {
     let metadata = file.metadata();
     if *metadata.file_metadata().schema() != *schema()? {
         return Err(Error::Index("it has other columns".to_owned()));
+    }
+    // Each may have as many bytes as all of an index that is written.
+    if metadata.num_row_groups() > 1 {
+        return Err(Error::Index("it has more than one row group".to_owned()));
     }
     let counts = metadata.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
     let count = counts.sum::<Option<u64>>();

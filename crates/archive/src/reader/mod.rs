@@ -22,7 +22,12 @@ use recent::Recent;
 
 use crate::{
     Bucket, Error, bucket,
-    format::{frames::frame_lines, index, index::Row, month::Month, names},
+    format::{
+        frames::frame_lines,
+        index::{self, About, Row},
+        month::Month,
+        names,
+    },
     inspect::{self, damaged},
     manifest::Archive,
 };
@@ -123,7 +128,13 @@ pub(crate) async fn find_line(
     let parts = &mut manifest.objects_of(Content::Decisions);
     let part = parts.find(|part| part.part == object.part);
     let part = part.ok_or_else(|| damaged(object, &"it is the index of no part"))?;
-    frame_line(bucket, folder, part, &index[found]).await.map(Some)
+    let row = &index[found];
+    let line = frame_line(bucket, folder, part, row).await?;
+    // Whoever signed the manifest: no index leads to another decision.
+    if About::of(&line, &manifest.tenant_id).map_err(|why| damaged(part, &why))? != row.about {
+        return Err(damaged(object, &"it leads to another decision"));
+    }
+    Ok(Some(line))
 }
 
 async fn read_index(

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     Error,
-    format::month::Month,
+    format::{index::Row, month::Month},
     inspect::Inspector,
     manifest::{self, Signed},
 };
@@ -57,6 +57,9 @@ const PARTS: &str = "
 
 const DONE: &str = "DELETE FROM archive_runs WHERE tenant_id = $1 AND month = $2";
 
+const STORED: &str = "
+    SELECT count(*) = cardinality($2) AS holds FROM decisions WHERE tenant_id = $1 AND id = ANY ($2)";
+
 /// The run stays as the one who wrote objects that no archive names.
 const END: &str = "
     WITH parts AS (DELETE FROM archive_parts WHERE tenant_id = $1 AND month = $2)
@@ -84,7 +87,7 @@ impl Archiver {
         let mut objects: Vec<Object> = run.written.iter().flat_map(objects).collect();
         objects.extend(self.write_history(subject).await?);
         let manifest = self.manifest(subject, objects).await?;
-        let read = self.read_back(subject, &manifest).await;
+        let read = self.read_back(subject, &manifest, true).await;
         if let Err(Error::Damaged(..) | Error::Elsewhere(_)) = &read {
             // What is written of it is of no use: it is written anew.
             self.end(subject).await?;
@@ -135,18 +138,24 @@ impl Archiver {
         })
     }
 
-    /// Reads everything back; when the decisions were made.
+    /// Reads everything back; when the decisions were made. Each of them must still have its row if `has_rows`.
     pub(super) async fn read_back(
         &self,
         subject: &Subject,
         manifest: &Manifest,
+        has_rows: bool,
     ) -> Result<Times, Error> {
         let folder = subject.folder();
         let inspector = Inspector { bucket: &self.parts.bucket, folder: &folder, manifest };
         let mut times = Times::new();
         for target in inspector.targets()? {
             self.unless_stopping()?;
-            for row in inspector.inspect(&target, Arc::new(|_, _| Ok(()))).await? {
+            let rows = inspector.inspect(&target, Arc::new(|_, _| Ok(()))).await?;
+            if has_rows && !self.are_stored(subject, &rows).await? {
+                let why = "it has decisions that the database does not have";
+                return Err(Error::Damaged(target.name().to_owned(), why.to_owned()));
+            }
+            for row in rows {
                 let id = DecisionId::parse(&row.about.decision_id);
                 let place = id.ok().and_then(|id| Month::time(&id));
                 let (hour, rest) = place.ok_or_else(|| internal("an id has no time"))?;
@@ -154,6 +163,18 @@ impl Archiver {
             }
         }
         Ok(times)
+    }
+
+    /// Whether the database has all of these decisions. As an id has the digest of its record, they are the same.
+    async fn are_stored(&self, subject: &Subject, rows: &[Row]) -> Result<bool, Error> {
+        let tenant_id = subject.tenant_id.to_string();
+        let ids: Vec<String> = rows.iter().map(|row| row.about.decision_id.clone()).collect();
+        let read = self.parts.store.read_tx(&Scope::service(), async move |db| {
+            let stored = diesel::sql_query(STORED).bind::<Text, _>(tenant_id);
+            let stored: Holds = stored.bind::<Array<Text>, _>(ids).get_result(db).await?;
+            Ok::<_, Error>(stored.holds)
+        });
+        read.await
     }
 
     async fn commit(&self, subject: &Subject, run: Run, whole: Whole) -> Result<Step, Error> {

@@ -186,6 +186,7 @@ impl Archiver {
                 Vec::new()
             }
             Phase::Check => archives(self.unchecked().await?, Task::Check),
+            Phase::DropPartitions if !self.are_there().await? => Vec::new(),
             Phase::DropPartitions => vec![Task::DropPartitions],
             Phase::Remove => archives(self.removable().await?, Task::Remove),
         })

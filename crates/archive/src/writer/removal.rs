@@ -1,5 +1,7 @@
 //! Removes the rows of archived months, and objects that no archive names.
 
+use std::collections::HashMap;
+
 use authority_core::store::{RunQueryDsl, Scope};
 use diesel::{
     OptionalExtension, QueryableByName,
@@ -10,6 +12,8 @@ use tokio::time::Duration;
 use super::{Archiver, Step, Subject};
 use crate::{
     Error,
+    format::names,
+    inspect::damaged,
     manifest::Archive,
     tidy::{self, Known},
 };
@@ -64,7 +68,9 @@ const DISCARD: &str = "
         DELETE FROM archives WHERE tenant_id = $1 AND month = $2 AND removal_begun IS NULL
         RETURNING tenant_id, month, replaced || intended || manifest AS written)
     INSERT INTO archive_runs (tenant_id, month, begun_at, lease, leased_until, written)
-    SELECT tenant_id, month, clock_timestamp(), '', '-infinity', written FROM discarded";
+    SELECT tenant_id, month, clock_timestamp(), '', '-infinity', written FROM discarded
+    ON CONFLICT (tenant_id, month) DO UPDATE
+    SET lease = '', leased_until = '-infinity', written = archive_runs.written || excluded.written";
 
 #[derive(QueryableByName)]
 struct Right {
@@ -158,7 +164,7 @@ impl Archiver {
     /// Reads an archive back before its rows go.
     pub(super) async fn check(&self, archived: &Archive) -> Result<Step, Error> {
         let manifest = archived.manifest(&self.parts.bucket, &self.parts.keys).await?;
-        self.read_back(&subject(archived)?, &manifest).await?;
+        self.read_back(&subject(archived)?, &manifest, false).await?;
         self.mark(CHECK, archived).await?;
         Ok(Step::Checked)
     }
@@ -181,8 +187,44 @@ impl Archiver {
         Ok(Step::Dropped(dropped))
     }
 
+    /// Whether everything that is going to be the only copy is there.
+    pub(super) async fn are_there(&self) -> Result<bool, Error> {
+        for archived in self.removable().await? {
+            match self.is_there(&archived).await {
+                Err(error) if error.is_of_one() => {
+                    let Archive { tenant_id: tenant, month, .. } = archived;
+                    tracing::error!(%error, tenant, month, "no partition is dropped");
+                    return Ok(false);
+                }
+                there => there?,
+            }
+        }
+        Ok(true)
+    }
+
+    /// It was read back up to a day ago, and somebody may have deleted it since.
+    async fn is_there(&self, archived: &Archive) -> Result<(), Error> {
+        let manifest = archived.manifest(&self.parts.bucket, &self.parts.keys).await?;
+        let folder = archived.folder()?;
+        let listed = self.parts.bucket.list(&folder).await?;
+        let sizes: HashMap<String, u64> =
+            listed.into_iter().map(|object| (object.name, object.bytes)).collect();
+        for object in &manifest.objects {
+            let path = names::path(&folder, &object.name);
+            match sizes.get(&path) {
+                None => return Err(Error::Elsewhere(path)),
+                Some(bytes) if *bytes != object.bytes => {
+                    return Err(damaged(object, &format!("it has {bytes} bytes")));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Removes the rows of a part.
     pub(super) async fn remove(&self, archived: &Archive) -> Result<Step, Error> {
+        self.is_there(archived).await?;
         let (of, scope) = (archived.clone(), Scope::service());
         let removed = self.parts.store.long_write_tx(LONGEST, &scope, async move |db| {
             let removed: Removed = diesel::sql_query(REMOVE)

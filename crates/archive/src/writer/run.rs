@@ -26,10 +26,11 @@ use crate::{
 const PAGE: usize = 512;
 
 /// Takes or renews the lease, for longer than a part or the reading back of a month takes. A run that was ended begins
-/// anew.
+/// anew; of a month that another node has archived meanwhile there is none.
 const CLAIM: &str = "
     INSERT INTO archive_runs AS r (tenant_id, month, begun_at, lease, leased_until)
-    VALUES ($1, $2, clock_timestamp(), $3, clock_timestamp() + interval '30 minutes')
+    SELECT $1, $2, clock_timestamp(), $3, clock_timestamp() + interval '30 minutes'
+    WHERE NOT EXISTS (SELECT FROM archives WHERE tenant_id = $1 AND month = $2)
     ON CONFLICT (tenant_id, month) DO UPDATE
     SET lease = $3, leased_until = excluded.leased_until,
         begun_at = CASE WHEN r.lease = '' THEN excluded.begun_at ELSE r.begun_at END

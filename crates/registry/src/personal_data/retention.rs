@@ -46,7 +46,16 @@ const STATEMENTS: [&str; 2] = [
     ), moved AS (
         INSERT INTO context_retention (tenant_id, erased_until)
         SELECT $1, max(id) FROM old HAVING count(*) > 0
-        ON CONFLICT (tenant_id) DO UPDATE SET erased_until = EXCLUDED.erased_until)
+        ON CONFLICT (tenant_id) DO UPDATE SET erased_until = EXCLUDED.erased_until
+    ), ended AS (
+        -- What is written of a month that is being archived still has the contexts: it is written anew.
+        UPDATE archive_runs r SET lease = '', leased_until = '-infinity'
+        WHERE r.tenant_id = $1 AND EXISTS (
+            SELECT FROM old WHERE old.id >= time_bound('svc:decision:', month_start(r.month))
+                              AND old.id < time_bound('svc:decision:', month_end(r.month)))
+        RETURNING r.month
+    ), parts AS (
+        DELETE FROM archive_parts p USING ended WHERE p.tenant_id = $1 AND p.month = ended.month)
     SELECT count(*) AS looked_at FROM old",
     "WITH kept AS MATERIALIZED (
         SELECT id, (retention ->> 'snapshots_days')::integer AS days FROM tenants
