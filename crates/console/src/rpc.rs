@@ -39,6 +39,8 @@ pub(crate) const LIST_DELEGATIONS: &str =
     "/authority.delegation.v1.DelegationService/ListDelegations";
 pub(crate) const GET_BLAST_RADIUS: &str =
     "/authority.delegation.v1.DelegationService/GetBlastRadius";
+pub(crate) const GET_PRINCIPAL_BLAST_RADIUS: &str =
+    "/authority.delegation.v1.DelegationService/GetPrincipalBlastRadius";
 pub(crate) const GET_DECISION: &str = "/authority.runtime.v1.DecisionService/GetDecision";
 pub(crate) const INSPECT_DECISION: &str = "/authority.runtime.v1.DecisionService/InspectDecision";
 pub(crate) const EXPORT_DECISIONS: &str = "/authority.runtime.v1.DecisionService/ExportDecisions";
@@ -62,3 +64,21 @@ pub(crate) const REVOKE_KEY: &str = "/authority.keys.v1.KeyService/RevokeKey";
 pub(crate) const SCHEDULE_KEY_ROTATION: &str = "/authority.keys.v1.KeyService/ScheduleKeyRotation";
 pub(crate) const COMPLETE_KEY_ROTATION: &str = "/authority.keys.v1.KeyService/CompleteKeyRotation";
 pub(crate) const CANCEL_KEY_ROTATION: &str = "/authority.keys.v1.KeyService/CancelKeyRotation";
+
+#[cfg(test)]
+mod tests {
+    use authority_model::access::RULES;
+
+    /// The access rules know each operation by its path: a misspelt one would be refused to everybody, and its
+    /// buttons would never be shown.
+    #[test]
+    fn every_path_is_an_operation_of_the_service() {
+        let source = include_str!("rpc.rs").split("#[cfg(test)]").next().unwrap();
+        let constants = source.matches("pub(crate) const ").count();
+        let paths: Vec<_> = source.split('"').filter(|part| part.starts_with('/')).collect();
+        assert_eq!(paths.len(), constants);
+        for path in paths {
+            assert!(RULES.iter().any(|(known, _)| *known == path), "{path}");
+        }
+    }
+}
