@@ -17,6 +17,7 @@ mod escape;
 mod form;
 mod frame;
 mod keys;
+mod kinds;
 mod log;
 mod menu;
 mod names;

@@ -1,6 +1,6 @@
 //! The menu: the records that this person may list, by the API's own rules.
 
-use crate::{records::KINDS, rpc, view::View};
+use crate::{kinds::KINDS, rpc, view::View};
 
 /// Kinds under one heading.
 pub(crate) struct Group {
@@ -14,15 +14,24 @@ pub(crate) struct Entry {
     pub(crate) about: &'static str,
 }
 
-/// A page of records that are of no kind, under the heading of those that they are like: path, name, what they are, and
-/// the operation that it needs.
-const KEYS: (&str, &str, &str, &str, &str) = (
-    "Delegations and keys",
-    "/console/keys",
-    "Signing keys",
-    "What the installation signs with, and the replacement of its keys.",
-    rpc::LIST_KEYS,
-);
+/// A page of records that are of no kind.
+struct OwnPage {
+    /// The heading of the kinds that they are like.
+    heading: &'static str,
+    path: &'static str,
+    label: &'static str,
+    about: &'static str,
+    /// The operation that the page calls.
+    needs: &'static str,
+}
+
+const KEYS: OwnPage = OwnPage {
+    heading: "Delegations and keys",
+    path: "/console/keys",
+    label: "Signing keys",
+    about: "What the installation signs with, and the replacement of its keys.",
+    needs: rpc::LIST_KEYS,
+};
 
 impl View {
     pub(crate) fn menu(&self) -> Vec<Group> {
@@ -35,9 +44,9 @@ impl View {
                 _ => groups.push(Group { label: kind.area, entries: vec![entry] }),
             }
         }
-        let (heading, path, label, about, needed) = KEYS;
-        let group = groups.iter_mut().find(|group| group.label == heading);
-        if let Some(group) = group.filter(|_| self.may(needed)) {
+        let group = groups.iter_mut().find(|group| group.label == KEYS.heading);
+        if let Some(group) = group.filter(|_| self.may(KEYS.needs)) {
+            let OwnPage { path, label, about, .. } = KEYS;
             group.entries.push(Entry { path: path.to_owned(), label, about });
         }
         groups

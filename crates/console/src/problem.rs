@@ -4,7 +4,7 @@ use askama::Template;
 use authority_api::error::ErrorCode;
 use axum::response::Response;
 use http::StatusCode;
-use tonic::Status;
+use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use crate::{
@@ -58,13 +58,20 @@ impl Problem {
 
 fn title(status: StatusCode) -> &'static str {
     match status {
-        StatusCode::BAD_REQUEST => "That cannot be done as it stands",
-        StatusCode::FORBIDDEN => "You may not do this",
-        StatusCode::NOT_FOUND => "There is nothing here",
-        StatusCode::CONFLICT | StatusCode::PRECONDITION_FAILED => "This has changed",
+        StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => "You may not do this",
+        StatusCode::NOT_FOUND => "Not found",
+        StatusCode::CONFLICT => "This cannot be done now",
+        StatusCode::PRECONDITION_FAILED => "This has changed",
         StatusCode::TOO_MANY_REQUESTS => "Too many requests",
-        _ => "This does not work at the moment",
+        status if status.is_client_error() => "The request is not valid",
+        _ => "Temporarily unavailable",
     }
+}
+
+/// Whether a refusal says that there is nothing for this person. After any other one nothing is known, and a page
+/// must not say that there is nothing.
+pub(crate) fn is_absent(status: &Status) -> bool {
+    matches!(status.code(), Code::NotFound | Code::PermissionDenied)
 }
 
 impl View {

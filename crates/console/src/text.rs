@@ -37,8 +37,12 @@ pub(crate) fn done(verb: &str, state: &str) -> Option<&'static str> {
 
 /// The sentence of a reason code; empty for one that is unknown.
 pub(crate) fn reason(code: &str) -> String {
-    let sentence = Reason::from_word(code).map_or("", Reason::sentence);
-    let mut letters = sentence.chars();
+    capitalized(Reason::from_word(code).map_or("", Reason::sentence))
+}
+
+/// With a capital letter at its start.
+pub(crate) fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     first + letters.as_str()
 }
@@ -64,12 +68,12 @@ pub(crate) fn authority(kind: &str) -> &'static str {
 }
 
 /// A code, and what it means.
-pub(crate) struct Meant {
+pub(crate) struct CodeWithMeaning {
     pub(crate) code: String,
     pub(crate) sentence: String,
 }
 
-impl Meant {
+impl CodeWithMeaning {
     pub(crate) fn reason(code: &str) -> Self {
         Self { code: code.to_owned(), sentence: format!("{}.", reason(code)) }
     }

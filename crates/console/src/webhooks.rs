@@ -33,7 +33,7 @@ const STATES: [(&str, &str); 5] = [
     ("", "All"),
     ("open", "To be sent"),
     ("delivered", "Delivered"),
-    ("dead", "Failed for the last time"),
+    ("dead", "Gave up"),
     ("cancelled", "Cancelled"),
 ];
 
@@ -165,7 +165,7 @@ async fn test(Path(id): Path<String>, Posted { view, form }: Posted) -> Response
         let outcome = outcome(answer.status, answer.error_class.as_deref(), answer.latency_ms);
         let none = Pairs::default();
         if answer.delivered {
-            shown(&view, &id, &none, Some(format!("The receiver took the test: {outcome}.")), None)
+            shown(&view, &id, &none, Some(format!("Test delivered: {outcome}.")), None)
                 .await
         } else {
             let start = answer.body_start.unwrap_or_default();

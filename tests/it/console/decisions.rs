@@ -92,7 +92,7 @@ async fn a_decision_is_sealed_saved_and_replayed() {
     assert_eq!(bundle["pack"]["decision_id"], json!(id), "{bundle:#}");
     let replay = format!("{path}/replay");
     for (mode, shows) in
-        [("historical_state_snapshot", "The same again"), ("current_state", "The same again")]
+        [("historical_state_snapshot", "Same result"), ("current_state", "Same result")]
     {
         let form = browser.get(&path).await.form_with(&replay, "mode", mode);
         let page = browser.post(&replay, &form).await;

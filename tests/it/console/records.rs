@@ -150,14 +150,24 @@ async fn assert_verbs(browser: &mut Browser, role: &str, kind: &Kind, address: &
 async fn every_member_of_a_record_is_on_its_page() {
     let console = Console::start().await;
     let mut owner = as_role(&console, "owner").await.0;
-    let without = Regex::new("<summary>([0-9]+) without a value").unwrap();
+    let named = Regex::new("<(?:dt|span) title=\"([a-z0-9_]+)[:\"]").unwrap();
+    let mut seen = 0;
     for kind in kinds() {
         let Some(address) = first(&mut owner, &kind.path).await else { continue };
         let page = owner.get(&address).await;
-        let count = page.text.matches("<dt title=").count();
-        let empty = without.captures(&page.text).map_or(0, |found| found[1].parse().unwrap());
-        assert_eq!(count + empty, kind.message.fields().len(), "{address}: {}", page.text);
+        let mut shown: Vec<_> = named.captures_iter(&page.text).map(|c| c[1].to_owned()).collect();
+        shown.sort();
+        let mut members: Vec<_> =
+            kind.message.fields().map(|field| field.name().to_owned()).collect();
+        members.sort();
+        assert_eq!(shown, members, "{address}: {}", page.text);
+        // What each is stands in the page, too: a title is seen by no touch and no key.
+        for name in members {
+            page.shows(&format!("<dd><code>{name}</code>"));
+        }
+        seen += 1;
     }
+    assert!(seen >= 12, "{seen}");
     let tool = first(&mut owner, "tools").await.unwrap();
     let page = owner.get(&tool).await;
     page.shows("title=\"function_signature: Its signature: pay(amount).\"");
@@ -214,7 +224,7 @@ async fn a_record_is_made_changed_and_ended_by_forms() {
     refused.shows("id=\"wrong-m.name\"");
     refused.shows("book(day)");
     let page = owner.post(create, &with(&form, &written)).await;
-    page.shows("Done: Create.");
+    page.shows("Created.");
     let id = links(&page, "/console/records/tools/svc[^\"/]+/update");
     let address = id[0].trim_end_matches("/update").to_owned();
     let id = address.rsplit('/').next().unwrap().replace("%3A", ":");
@@ -242,21 +252,32 @@ async fn a_record_is_made_changed_and_ended_by_forms() {
     assert_eq!(tool(&console, &id).await["updated_at"], made["updated_at"]);
     let page =
         owner.post(&update, &with(&form, &[("m.name", "agenda"), ("m.access_level", "")])).await;
-    page.shows("Done: Update.");
+    page.shows("Updated.");
     let changed = tool(&console, &id).await;
     assert_eq!((&changed["name"], &changed["access_level"]), (&json!("agenda"), &Value::Null));
     page.shows("Changed: ");
     // Another tab's form is of an older version.
     let stale = owner.post(&update, &with(&form, &[("m.name", "mine"), ("key", "another")])).await;
     assert_eq!(stale.status, 412, "{}", stale.text);
-    stale.shows("value=\"mine\"");
     assert_eq!(tool(&console, &id).await["name"], "agenda");
+    // Nothing that was typed is lost, what the record has now is beside it, and there is a way on.
+    stale.shows("value=\"mine\"");
+    stale.shows("The record now has: agenda");
+    stale.shows("aria-describedby=\"about-m.name present-m.name\"");
+    stale.shows("The record now has: no value");
+    assert_eq!(stale.text.matches("The record now has: ").count(), 2, "{}", stale.text);
+    stale.shows(&format!("href=\"{address}\" target=\"_blank\""));
+    let again = filled(&stale, &update);
+    owner.post(&update, &with(&again, &[])).await.shows("Updated.");
+    assert_eq!(tool(&console, &id).await["name"], "mine");
+    let form = filled(&owner.get(&update).await, &update);
+    owner.post(&update, &with(&form, &[("m.name", "agenda")])).await.shows("Updated.");
 
     let delete = format!("{address}/delete");
     let page = owner.get(&delete).await;
     page.shows("Delete “agenda”?");
     let form = page.form(&delete);
-    owner.post(&delete, &form).await.shows("Done: Delete.");
+    owner.post(&delete, &form).await.shows("Deleted.");
     assert_eq!(tool(&console, &id).await["state"], "deprecated");
 }
 

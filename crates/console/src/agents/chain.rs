@@ -5,8 +5,9 @@ use prost_reflect::{DynamicMessage, ReflectMessage};
 use serde_json::{Map, Value};
 
 use crate::{
+    kinds::{Kind, Member, json, text},
     names::{Named, Names},
-    records::{Kind, Member, Shown, json, read, text},
+    records::{Shown, read},
     view::View,
 };
 

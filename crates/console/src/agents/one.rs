@@ -21,8 +21,9 @@ use super::{
 };
 use crate::{
     frame::{Frame, Section},
+    kinds::{Kind, text},
     page::page,
-    records::{Datum, Kind, address, read, text, title},
+    records::{Datum, address, read, title},
     rpc,
     show::{Argument, arguments, short},
     text::authority as words,

@@ -26,7 +26,7 @@ use crate::{
     query::Pairs,
     rpc,
     show::{Amount, Argument, Moment, arguments},
-    text::{self, Meant, outcome},
+    text::{self, CodeWithMeaning, outcome},
     view::View,
 };
 
@@ -37,7 +37,7 @@ struct Step {
     /// As the API has it; also the colour.
     word: &'static str,
     label: &'static str,
-    reason: Option<Meant>,
+    reason: Option<CodeWithMeaning>,
     /// Findings that did not pass.
     notable: Vec<Found>,
     passed: Vec<Found>,
@@ -67,8 +67,8 @@ struct DecisionPage {
     action: String,
     amount: Option<Amount>,
     word: &'static str,
-    reason: Meant,
-    further: Vec<Meant>,
+    reason: CodeWithMeaning,
+    further: Vec<CodeWithMeaning>,
     at: Option<Moment>,
     valid_until: Option<Moment>,
     approval: Option<(String, &'static str)>,
@@ -78,8 +78,8 @@ struct DecisionPage {
     /// Whether the role reads what the stages found.
     reads_stages: bool,
     authority: Option<Authority>,
-    obligations: Vec<Meant>,
-    stop_conditions: Vec<Meant>,
+    obligations: Vec<CodeWithMeaning>,
+    stop_conditions: Vec<CodeWithMeaning>,
     report: Option<Report>,
     seal: Seal,
     may_seal: bool,
@@ -135,8 +135,8 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
     let word = outcome(decision.decision);
     let agent = names.called(subject.clone());
     let pack = decision.evidence_pack.unwrap_or_default();
-    let mut reasons = decision.reasons.iter().map(|code| Meant::reason(code));
-    let first = reasons.next().unwrap_or_else(|| Meant::reason(&decision.reason_code));
+    let mut reasons = decision.reasons.iter().map(|code| CodeWithMeaning::reason(code));
+    let first = reasons.next().unwrap_or_else(|| CodeWithMeaning::reason(&decision.reason_code));
     let shown = DecisionPage {
         frame: view.frame(format!("{}: {action}, {word}", agent.name), Section::Decisions),
         sealed_now,
@@ -157,8 +157,16 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
         steps: decision.trace.into_iter().map(step).collect(),
         reads_stages: view.may(rpc::INSPECT_DECISION),
         authority,
-        obligations: decision.obligations.iter().map(|code| Meant::obligation(code)).collect(),
-        stop_conditions: decision.stop_conditions.iter().map(|code| Meant::stop(code)).collect(),
+        obligations: decision
+            .obligations
+            .iter()
+            .map(|code| CodeWithMeaning::obligation(code))
+            .collect(),
+        stop_conditions: decision
+            .stop_conditions
+            .iter()
+            .map(|code| CodeWithMeaning::stop(code))
+            .collect(),
         report: decision.report.map(|report| Report {
             at: Moment::of_time(report.at, view.now),
             outcome: report.outcome,
@@ -214,7 +222,7 @@ fn step(stage: Stage) -> Step {
         about,
         word,
         label,
-        reason: stage.reason_code.map(|code| Meant::reason(&code)),
+        reason: stage.reason_code.map(|code| CodeWithMeaning::reason(&code)),
         notable: notable.into_iter().map(found).collect(),
         passed: passed.into_iter().map(found).collect(),
     }

@@ -1,28 +1,21 @@
 //! The second step of each operation: a form of what its request takes, which says what it does, and sends it.
 
-use askama::Template;
-use authority_ids::TenantId;
 use axum::{extract::Path, response::Response};
 use http::StatusCode;
-use prost_reflect::{DynamicMessage, Value as Proto};
 use serde_json::{Map, Value};
 use tonic::Status;
 
 use super::{
-    field::{Field, Filled},
-    kinds::Kind,
-    known,
-    member::{Member, Written},
-    message::{call, json, of_json, set_text},
-    nowhere, one,
-    operation::{Operation, Shape},
-    outcome,
-    shown::{Datum, Shown, Whole, title},
+    call::call,
+    field::SubmittedForm,
+    form::Content,
+    known, nowhere, one, outcome,
+    shown::{RecordView, Shown, title},
 };
 use crate::{
-    form::{Posted, idempotency_key},
-    frame::{Frame, Section},
-    page::{page, see},
+    form::Posted,
+    kinds::{Kind, Member, Operation, Shape, Written, json},
+    page::see,
     problem::Problem,
     query::Pairs,
     view::View,
@@ -38,29 +31,12 @@ pub(super) struct Act {
 pub(super) struct About {
     /// As operations take it.
     pub(super) id: String,
-    title: String,
+    pub(super) title: String,
     /// Its members as they are now.
-    members: Map<String, Value>,
-    version: String,
+    pub(super) members: Map<String, Value>,
+    pub(super) version: String,
     /// What people wrote of it, where the page says what it is that something is done to.
-    shown: Vec<Shown>,
-}
-
-#[derive(Template)]
-#[template(path = "record_form.html")]
-struct FormPage<'a> {
-    frame: Frame,
-    act: &'a Act,
-    action: String,
-    back: String,
-    fields: Vec<Field>,
-    problem: Option<String>,
-    /// What is wrong with no field of the form.
-    others: Vec<(String, String)>,
-    /// Sent twice, the form acts once.
-    key: String,
-    /// The version that the page showed.
-    version: String,
+    pub(super) shown: Vec<Shown>,
 }
 
 pub(super) async fn make(view: View, Path((kind, word)): Path<(String, String)>) -> Response {
@@ -102,7 +78,7 @@ impl Act {
         permitted(view, operation)?;
         let read = one::read(view, kind, id).await?;
         let is_edit = operation.shape == Shape::Edit;
-        let shown = if is_edit { Vec::new() } else { Whole::of(view, &read.message).written };
+        let shown = if is_edit { Vec::new() } else { RecordView::of(view, &read.message).written };
         let about = About {
             shown,
             id: kind.key_of(&read.message),
@@ -114,7 +90,7 @@ impl Act {
     }
 
     /// The members that a form for it has.
-    fn members(&self) -> Vec<Member> {
+    pub(super) fn members(&self) -> Vec<Member> {
         let mut members = Member::all(&self.operation.form());
         let shape = self.operation.shape;
         members.retain(|member| !self.kind.withholds(shape, &member.name));
@@ -127,78 +103,9 @@ impl Act {
         members
     }
 
-    fn empty_form(&self, view: &View) -> Result<Response, Status> {
-        let known = self.about.as_ref().filter(|_| self.operation.shape == Shape::Edit);
-        let tenant = view.caller.tenant().map(TenantId::as_str).or(view.shown_tenant());
-        let tenant = tenant.map(Value::from);
-        let fields = self.members().into_iter().map(|member| {
-            let value = match known {
-                Some(about) => about.members.get(&member.name),
-                None if member.name == "tenant_id" => tenant.as_ref(),
-                None => None,
-            };
-            Field::of(member, value)
-        });
-        let version = self.about.as_ref().map(|about| about.version.clone());
-        self.form(view, StatusCode::OK, fields.collect(), None, Vec::new(), version)
-    }
-
-    fn form(
-        &self,
-        view: &View,
-        status: StatusCode,
-        fields: Vec<Field>,
-        problem: Option<String>,
-        others: Vec<(String, String)>,
-        version: Option<String>,
-    ) -> Result<Response, Status> {
-        let back = match &self.about {
-            Some(about) => self.kind.address(&about.id),
-            None => format!("/console/records/{}", self.kind.path),
-        };
-        let action = match &self.about {
-            Some(_) => format!("{back}/{}", self.operation.word),
-            None => format!("{back}/new/{}", self.operation.word),
-        };
-        let form = FormPage {
-            frame: view.frame(self.question(), Section::Records),
-            act: self,
-            action,
-            back,
-            fields,
-            problem,
-            others,
-            key: idempotency_key()?,
-            version: version.unwrap_or_default(),
-        };
-        Ok(page(status, &form))
-    }
-
-    /// What it does, as its page says.
-    fn about(&self) -> &str {
-        match self.operation.shape {
-            Shape::Edit => "What you leave as it is stays so, whoever else changes it meanwhile.",
-            _ => &self.operation.about,
-        }
-    }
-
-    /// `Revoke “support desk”?`
-    fn question(&self) -> String {
-        let label = &self.operation.label;
-        match &self.about {
-            Some(about) if self.operation.shape == Shape::Edit => {
-                format!("{label} “{}”", about.title)
-            }
-            Some(about) => format!("{label} “{}”?", about.title),
-            None if self.operation.shape == Shape::Create => format!("{label}: {}", self.kind.one),
-            None => label.clone(),
-        }
-    }
-
     async fn send(&self, view: &View, form: &Pairs) -> Result<Response, Status> {
-        let mut filled = Filled::read(self.members(), form);
-        let version = form.text("version").to_owned();
-        let wrong = "Nothing was changed: something here is not what it must be.";
+        let mut filled = SubmittedForm::read(self.members(), form);
+        let version = form.text("version");
         let request = if filled.is_readable() {
             let request = self.request(&filled);
             request.map_err(|problems| filled.note(problems))
@@ -207,18 +114,20 @@ impl Act {
         };
         let request = match request {
             Ok(Some(request)) => request,
-            Ok(None) => return Ok(see(&self.unchanged())),
+            // Nothing is to be changed.
+            Ok(None) => return Ok(see(&self.address())),
             Err(others) => {
-                let (status, problem) = (StatusCode::BAD_REQUEST, Some(wrong.to_owned()));
-                return self.form(view, status, filled.fields, problem, others, Some(version));
+                let problem = Some("Nothing was changed: a field is not valid.".to_owned());
+                let fields = filled.fields;
+                let content = Content { fields, problem, others, ..Content::of(version) };
+                return self.form(view, StatusCode::BAD_REQUEST, content);
             }
         };
         let mut headers = Vec::new();
-        if !form.text("key").is_empty() {
-            headers.push(("idempotency-key", form.text("key")));
-        }
-        if !version.is_empty() {
-            headers.push(("if-match", version.as_str()));
+        for (name, value) in [("idempotency-key", form.text("key")), ("if-match", version)] {
+            if !value.is_empty() {
+                headers.push((name, value));
+            }
         }
         match call(view, self.operation, &request, &headers).await {
             Ok(answered) => {
@@ -226,72 +135,57 @@ impl Act {
                 let message = &answered.message;
                 Ok(outcome::page_of(view, self.kind, self.operation, known, message))
             }
-            Err(status) => {
-                let problem = Problem::of(&status);
-                if !is_for_the_form(problem.status) {
-                    return Err(status);
-                }
-                let others = filled.note(problem.members);
-                let text = Some(format!("Nothing was changed: {}.", problem.message));
-                self.form(view, problem.status, filled.fields, text, others, Some(version))
-            }
+            Err(status) => self.refused(view, filled, version, status),
         }
     }
 
-    /// The request, `None` if it would change nothing.
-    fn request(&self, filled: &Filled) -> Result<Option<DynamicMessage>, Vec<(String, String)>> {
-        let operation = self.operation;
-        let changed = self.changed(filled);
-        if operation.shape == Shape::Edit && changed.is_empty() {
-            return Ok(None);
+    /// The form again, with what was typed and what the API said of it.
+    fn refused(
+        &self,
+        view: &View,
+        mut filled: SubmittedForm,
+        version: &str,
+        status: Status,
+    ) -> Result<Response, Status> {
+        let problem = Problem::of(&status);
+        if !is_for_the_form(problem.status) {
+            return Err(status);
         }
-        let values = filled.values.clone().into_iter();
-        let values =
-            values.filter(|(name, _)| operation.shape != Shape::Edit || changed.contains(name));
-        let mut message = of_json(&operation.form(), values.collect())?;
-        if let Some(state) = self.kind.first_state().filter(|_| operation.shape == Shape::Create) {
-            set_text(&mut message, "state", state);
+        if problem.status == StatusCode::PRECONDITION_FAILED && self.version() != version {
+            return self.moved(view, filled);
         }
-        let mut request = match &operation.body {
-            Some(body) => {
-                let mut request = DynamicMessage::new(operation.input.clone());
-                request.set_field(body, Proto::Message(message));
-                request
-            }
-            None => message,
+        let others = filled.note(problem.members);
+        let text = Some(format!("Nothing was changed: {}.", problem.message));
+        let fields = filled.fields;
+        let content = Content { fields, problem: text, others, ..Content::of(version) };
+        self.form(view, problem.status, content)
+    }
+
+    /// The form again after somebody else changed the record: with its present version, and at each field that
+    /// differs what the record has there now. Sent again it acts on that.
+    fn moved(&self, view: &View, mut filled: SubmittedForm) -> Result<Response, Status> {
+        let is_edit = self.operation.shape == Shape::Edit;
+        if let (true, Some(about)) = (is_edit, &self.about) {
+            let changed = self.changed(&filled);
+            filled.note_present(&changed, &about.members);
+        }
+        let problem = if is_edit {
+            "Nothing was saved: somebody changed this record after you opened the form. Where your form differs, \
+             it says what the record has now. Save again to replace that."
+        } else {
+            "Nothing was changed: somebody changed this record after you opened the form. It is shown as it is now."
         };
-        if let Some(about) = &self.about {
-            self.kind.name_in(&mut request, &about.id);
+        let (fields, problem) = (filled.fields, Some(problem.to_owned()));
+        let content = Content { fields, problem, moved: true, ..Content::of(self.version()) };
+        self.form(view, StatusCode::PRECONDITION_FAILED, content)
+    }
+
+    /// The record's page, or that of all of its kind.
+    pub(super) fn address(&self) -> String {
+        match &self.about {
+            Some(about) => self.kind.address(&about.id),
+            None => format!("/console/records/{}", self.kind.path),
         }
-        if operation.shape == Shape::Edit {
-            set_mask(&mut request, changed);
-        }
-        Ok(Some(request))
-    }
-
-    /// The members whose value is not the record's.
-    fn changed(&self, filled: &Filled) -> Vec<String> {
-        let is_set = |value: &&Value| !matches!(value, Value::Null | Value::Bool(false));
-        let now = |name: &str| {
-            let about = self.about.as_ref()?;
-            about.members.get(name).filter(is_set)
-        };
-        let names = filled.fields.iter().map(|field| &field.member.name);
-        let differs = |name: &&String| now(name) != filled.values.get(*name).filter(is_set);
-        names.filter(differs).cloned().collect()
-    }
-
-    fn unchanged(&self) -> String {
-        let about = self.about.as_ref();
-        about.map_or_else(String::new, |about| self.kind.address(&about.id))
-    }
-}
-
-/// Names the members of the request's record that it changes.
-fn set_mask(request: &mut DynamicMessage, names: Vec<String>) {
-    let names = Proto::List(names.into_iter().map(Proto::String).collect());
-    if let Some(Proto::Message(mask)) = request.get_field_by_name_mut("update_mask") {
-        mask.set_field_by_name("paths", names);
     }
 }
 

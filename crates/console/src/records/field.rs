@@ -3,8 +3,10 @@
 use prost_reflect::MessageDescriptor;
 use serde_json::{Map, Value};
 
-use super::member::{Input, Member, plain};
-use crate::query::Pairs;
+use crate::{
+    kinds::{Input, Member, plain},
+    query::Pairs,
+};
 
 /// A field of a form.
 pub(super) struct Field {
@@ -16,6 +18,8 @@ pub(super) struct Field {
     chosen: Vec<String>,
     /// What is wrong with it.
     pub(super) problem: Option<String>,
+    /// What the record has there now, where somebody changed it meanwhile.
+    pub(super) present: Option<String>,
 }
 
 /// Before the names of a record's members, which could otherwise be those of the form itself.
@@ -30,7 +34,7 @@ impl Field {
             Some(value) => vec![plain(value)],
         };
         let (name, text) = (format!("{PREFIX}{}", member.name), member.text(value));
-        Self { name, member, text, chosen, problem: None }
+        Self { name, member, text, chosen, problem: None, present: None }
     }
 
     /// With what a person wrote.
@@ -42,7 +46,7 @@ impl Field {
         };
         let chosen: Vec<String> = form.all(&name).map(str::to_owned).collect();
         let text = form.text(&name).to_owned();
-        (Self { name, member, text, chosen, problem }, value)
+        (Self { name, member, text, chosen, problem, present: None }, value)
     }
 
     pub(super) fn has(&self, word: &str) -> bool {
@@ -64,6 +68,21 @@ impl Field {
     pub(super) fn rows(&self) -> usize {
         let lines = self.text.lines().count() + 1;
         if self.member.input == Input::Lines { lines.clamp(2, 12) } else { lines.clamp(3, 24) }
+    }
+
+    pub(super) fn has_help(&self) -> bool {
+        !self.member.about.is_empty() || !self.hint().is_empty()
+    }
+
+    /// The ids of what describes it, for `aria-describedby`; empty if nothing does.
+    pub(super) fn described_by(&self) -> String {
+        let parts = [
+            ("about", self.has_help()),
+            ("present", self.present.is_some()),
+            ("wrong", self.problem.is_some()),
+        ];
+        let parts = parts.iter().filter(|(_, is_there)| *is_there);
+        parts.map(|(part, _)| format!("{part}-{}", self.name)).collect::<Vec<_>>().join(" ")
     }
 
     /// The kind of its field, for the template.
@@ -92,12 +111,12 @@ impl Field {
 }
 
 /// A form that was sent: its fields, and the values that they hold.
-pub(super) struct Filled {
+pub(super) struct SubmittedForm {
     pub(super) fields: Vec<Field>,
     pub(super) values: Map<String, Value>,
 }
 
-impl Filled {
+impl SubmittedForm {
     pub(super) fn read(members: Vec<Member>, form: &Pairs) -> Self {
         let mut values = Map::new();
         let mut fields = Vec::new();
@@ -114,6 +133,14 @@ impl Filled {
     /// Whether every text is what its member holds, as far as that can be seen here.
     pub(super) fn is_readable(&self) -> bool {
         self.fields.iter().all(|field| field.problem.is_none())
+    }
+
+    /// Notes what a record has now in these members.
+    pub(super) fn note_present(&mut self, names: &[String], record: &Map<String, Value>) {
+        for field in self.fields.iter_mut().filter(|field| names.contains(&field.member.name)) {
+            let text = field.member.text(record.get(&field.member.name));
+            field.present = Some(if text.is_empty() { "no value".to_owned() } else { text });
+        }
     }
 
     /// Notes what is wrong with which member; the rest belongs to none of them.

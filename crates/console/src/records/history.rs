@@ -3,6 +3,7 @@
 use authority_model::proto::runtime::{ListEntityHistoryRequest, ListEntityHistoryResponse};
 
 use crate::{
+    problem::is_absent,
     rpc,
     show::{Argument, Moment, arguments},
     view::View,
@@ -21,30 +22,41 @@ pub(super) struct Version {
     pub(super) members: Vec<Argument>,
 }
 
-/// Some of a record's versions.
-pub(super) struct History {
-    pub(super) versions: Vec<Version>,
-    /// Where the older ones begin.
-    pub(super) older: Option<String>,
+/// A record's history, as far as it is known.
+pub(super) enum History {
+    /// None is kept of such records, or the person may not read it.
+    Absent,
+    /// It could not be read: what it says is not known.
+    Unread,
+    Read {
+        versions: Vec<Version>,
+        /// Where the older ones begin.
+        older: Option<String>,
+    },
 }
 
-/// `None` if none is kept of this record, or the person may not read it.
-pub(super) async fn of(view: &View, id: &str, token: &str) -> Option<History> {
-    if !view.may(rpc::LIST_ENTITY_HISTORY) {
-        return None;
+impl History {
+    pub(super) async fn of(view: &View, id: &str, token: &str) -> Self {
+        if !view.may(rpc::LIST_ENTITY_HISTORY) {
+            return Self::Absent;
+        }
+        let request = ListEntityHistoryRequest {
+            entity_id: id.to_owned(),
+            limit: Some(VERSIONS),
+            page_token: token.to_owned(),
+        };
+        let listed = view.calls.call(rpc::LIST_ENTITY_HISTORY, &request).await;
+        let listed: ListEntityHistoryResponse = match listed {
+            Ok(listed) => listed,
+            Err(status) if is_absent(&status) => return Self::Absent,
+            Err(_) => return Self::Unread,
+        };
+        let versions = listed.versions.into_iter().map(|version| Version {
+            actor: version.actor,
+            at: Moment::of_time(version.valid_from, view.now),
+            changed: version.changed,
+            members: version.record.map(|record| arguments(&record.0)).unwrap_or_default(),
+        });
+        Self::Read { versions: versions.collect(), older: listed.next_page_token }
     }
-    let request = ListEntityHistoryRequest {
-        entity_id: id.to_owned(),
-        limit: Some(VERSIONS),
-        page_token: token.to_owned(),
-    };
-    let listed = view.calls.call(rpc::LIST_ENTITY_HISTORY, &request).await;
-    let listed: ListEntityHistoryResponse = listed.ok()?;
-    let versions = listed.versions.into_iter().map(|version| Version {
-        actor: version.actor,
-        at: Moment::of_time(version.valid_from, view.now),
-        changed: version.changed,
-        members: version.record.map(|record| arguments(&record.0)).unwrap_or_default(),
-    });
-    Some(History { versions: versions.collect(), older: listed.next_page_token })
 }

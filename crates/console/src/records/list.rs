@@ -10,15 +10,14 @@ use prost_reflect::{DynamicMessage, Value as Proto};
 use tonic::{Code, Status};
 
 use super::{
-    field::{Field, Filled, filters},
-    kinds::Kind,
+    call::call,
+    field::{Field, SubmittedForm, filters},
     known,
-    message::{call, listed, of_json, set_text, text},
-    operation::{Operation, Shape},
     shown::{made, state, title},
 };
 use crate::{
     frame::{Frame, Section},
+    kinds::{Kind, Operation, Shape, listed, of_json, set_text, text},
     menu::Group,
     page::page,
     problem::Problem,
@@ -80,7 +79,7 @@ pub(super) async fn list(
 
 async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Status> {
     let kind = known(kind)?;
-    let mut filled = Filled::read(filters(&kind.list.input, &kind.record), query);
+    let mut filled = SubmittedForm::read(filters(&kind.list.input, &kind.record), query);
     let request = request(view, kind, &filled, query.text("page"))?;
     let (answered, problem) = match call(view, &kind.list, &request, &[]).await {
         Ok(answered) => (Some(answered.message), None),
@@ -103,7 +102,7 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
         frame: view.frame(kind.many.clone(), Section::Records),
         makers: makers.collect(),
         items: items.iter().map(|record| item(view, kind, record)).collect(),
-        done: query.one("did").and_then(|word| kind.verb(word)).map(|verb| verb.label.clone()),
+        done: query.one("did").and_then(|word| kind.verb(word)).map(|verb| verb.done.clone()),
         next: (!next.is_empty()).then(|| following(kind, query, &next)),
         is_first: query.one("page").is_none(),
         is_filtered,
@@ -127,7 +126,7 @@ fn item(view: &View, kind: &Kind, record: &DynamicMessage) -> Item {
 fn request(
     view: &View,
     kind: &Kind,
-    filled: &Filled,
+    filled: &SubmittedForm,
     token: &str,
 ) -> Result<DynamicMessage, Status> {
     let wrong = |problems: Vec<(String, String)>| {

@@ -2,28 +2,23 @@
 //! its operations. A kind or an operation that is new in the protos has its pages without a line here.
 
 mod act;
-mod describe;
+mod call;
 mod field;
+mod form;
 mod history;
-mod kinds;
 mod list;
-mod member;
-mod message;
 mod one;
-mod operation;
 mod outcome;
+mod request;
 mod shown;
 
-pub(crate) use kinds::{KINDS, Kind};
-pub(crate) use member::Member;
-pub(crate) use message::{json, text};
 pub(crate) use one::read;
 pub(crate) use shown::{Datum, Shown, address, title};
 
 use axum::{Router, routing::get};
 use tonic::Status;
 
-use crate::Console;
+use crate::{Console, kinds::Kind};
 
 pub(crate) fn router() -> Router<Console> {
     Router::new()

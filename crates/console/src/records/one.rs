@@ -9,15 +9,14 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    history::{self, History},
-    kinds::Kind,
+    call::{Answered, call},
+    history::History,
     known,
-    message::{Answered, call, text},
-    operation::{Operation, Shape},
-    shown::{Datum, Whole, state, title},
+    shown::{Datum, RecordView, state, title},
 };
 use crate::{
     frame::{Frame, Section},
+    kinds::{Kind, Operation, Shape, text},
     page::page,
     query::Pairs,
     view::View,
@@ -36,8 +35,8 @@ struct RecordPage {
     done: Option<String>,
     /// What they may do.
     verbs: Vec<&'static Operation>,
-    whole: Whole,
-    history: Option<History>,
+    record: RecordView,
+    history: History,
     shows_older: bool,
 }
 
@@ -57,7 +56,7 @@ async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Respo
         matches!(operation.shape, Shape::Edit | Shape::Verb) && view.may(&operation.rpc)
     });
     let id = text(&record, "id");
-    let history = history::of(view, &id, query.text("older")).await;
+    let history = History::of(view, &id, query.text("older")).await;
     let shown = RecordPage {
         frame: view.frame(title(&record), Section::Records),
         address: kind.address(&kind.key_of(&record)),
@@ -65,7 +64,7 @@ async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Respo
         state: state(&record),
         done: did(kind, query.text("did")),
         verbs: verbs.collect(),
-        whole: Whole::of(view, &record),
+        record: RecordView::of(view, &record),
         history,
         shows_older: query.one("older").is_some(),
         kind,
@@ -83,5 +82,5 @@ pub(crate) async fn read(view: &View, kind: &Kind, id: &str) -> Result<Answered,
 
 fn did(kind: &Kind, word: &str) -> Option<String> {
     let operation = kind.verb(word).or_else(|| kind.maker(word))?;
-    Some(operation.label.clone())
+    Some(operation.done.clone())
 }

@@ -5,15 +5,10 @@ use axum::response::Response;
 use http::StatusCode;
 use prost_reflect::{DynamicMessage, Kind as FieldKind, ReflectMessage};
 
-use super::{
-    kinds::Kind,
-    member::Member,
-    message::{json, text},
-    operation::Operation,
-    shown::{Datum, Shown},
-};
+use super::shown::{Datum, Shown};
 use crate::{
     frame::{Frame, Section},
+    kinds::{Kind, Member, Operation, json, text},
     page::{page, see},
     view::View,
 };
@@ -23,7 +18,8 @@ use crate::{
 struct OncePage {
     frame: Frame,
     kind: &'static Kind,
-    label: String,
+    /// What the person did.
+    done: String,
     /// What is in this answer and nowhere else.
     once: Vec<Shown>,
     address: String,
@@ -46,9 +42,9 @@ pub(super) fn page_of(
     if once.is_empty() {
         return see(&format!("{address}?did={}", operation.word));
     }
-    let frame = view.frame(operation.label.clone(), Section::Records);
-    let label = operation.label.clone();
-    page(StatusCode::OK, &OncePage { frame, kind, label, once, address })
+    let frame = view.frame(operation.done.clone(), Section::Records);
+    let done = operation.done.clone();
+    page(StatusCode::OK, &OncePage { frame, kind, done, once, address })
 }
 
 /// The id of the record that the answer is or has.

@@ -4,12 +4,8 @@ use chrono::{DateTime, Utc};
 use prost_reflect::{DynamicMessage, ReflectMessage};
 use serde_json::{Map, Value};
 
-use super::{
-    kinds::Kind,
-    member::{Input, Member, Written, plain},
-    message::{json, text},
-};
 use crate::{
+    kinds::{Input, Kind, Member, Written, json, plain, text},
     show::{Argument, Moment, arguments, short},
     view::View,
 };
@@ -37,35 +33,53 @@ pub(crate) struct Link {
     pub(crate) address: Option<String>,
 }
 
+/// What a member is.
+pub(crate) struct Meaning {
+    pub(crate) name: String,
+    pub(crate) label: String,
+    pub(crate) about: String,
+}
+
+impl Meaning {
+    fn of(member: &Member) -> Self {
+        let Member { name, label, about, .. } = member.clone();
+        Self { name, label, about }
+    }
+}
+
 /// All of a record.
-pub(crate) struct Whole {
+pub(crate) struct RecordView {
     /// What people write.
     pub(crate) written: Vec<Shown>,
-    /// What the service keeps of it.
+    /// What the service writes.
     pub(crate) kept: Vec<Shown>,
-    /// The members without a value, in words.
-    pub(crate) empty: Vec<String>,
+    /// The members without a value.
+    pub(crate) empty: Vec<Meaning>,
+    /// Of each member, in the order of the proto.
+    pub(crate) meanings: Vec<Meaning>,
     pub(crate) json: String,
 }
 
-impl Whole {
+impl RecordView {
     pub(crate) fn of(view: &View, record: &DynamicMessage) -> Self {
         let members = json(record);
-        let mut whole = Self {
+        let all = Member::all(&record.descriptor());
+        let mut found = Self {
             written: Vec::new(),
             kept: Vec::new(),
             empty: Vec::new(),
+            meanings: all.iter().map(Meaning::of).collect(),
             json: pretty(&members),
         };
-        for member in Member::all(&record.descriptor()) {
+        for member in all {
             let kept = member.written == Written::ByTheService;
             match Shown::of(view, &member, members.get(&member.name)) {
-                None => whole.empty.push(member.label.clone()),
-                Some(shown) if kept => whole.kept.push(shown),
-                Some(shown) => whole.written.push(shown),
+                None => found.empty.push(Meaning::of(&member)),
+                Some(shown) if kept => found.kept.push(shown),
+                Some(shown) => found.written.push(shown),
             }
         }
-        whole
+        found
     }
 }
 

@@ -2,6 +2,8 @@
 
 use prost_reflect::{DynamicMessage, FileDescriptor, ReflectMessage, Value};
 
+use crate::text::capitalized;
+
 /// The value of an option, if it is set.
 pub(super) fn extension(options: &DynamicMessage, name: &str) -> Option<Value> {
     let extension = options.descriptor().parent_pool().get_extension_by_name(name)?;
@@ -43,23 +45,46 @@ pub(super) fn sentence(comment: &str) -> String {
 pub(super) fn words(name: &str, at_start: bool) -> String {
     let mut words = Vec::new();
     for (index, word) in name.split(['_', '-']).enumerate() {
-        let mut letters = word.chars();
         words.push(match word {
             "api" | "id" | "url" | "ip" | "jwks" => word.to_ascii_uppercase(),
             "ids" => "IDs".to_owned(),
-            _ if index == 0 && at_start => {
-                let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-                first.into_iter().chain(letters).collect()
-            }
+            _ if index == 0 && at_start => capitalized(word),
             _ => word.to_owned(),
         });
     }
     words.join(" ")
 }
 
+/// What was done by a method: `create` is `Created`, `rotate-secret` is `Secret rotated`.
+pub(super) fn past(word: &str) -> String {
+    let (verb, rest) = word.split_once('-').unwrap_or((word, ""));
+    let verb = match verb {
+        "withdraw" => "withdrawn".to_owned(),
+        _ if verb.ends_with('e') => format!("{verb}d"),
+        _ if verb.ends_with('y') => format!("{}ied", verb.trim_end_matches('y')),
+        _ => format!("{verb}ed"),
+    };
+    let done = if rest.is_empty() { verb } else { format!("{rest}-{verb}") };
+    words(&done, true)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_done_is_said_in_words() {
+        for (word, expected) in [
+            ("create", "Created"),
+            ("rotate-secret", "Secret rotated"),
+            ("create-state-transition", "State transition created"),
+            ("withdraw", "Withdrawn"),
+            ("verify", "Verified"),
+            ("accept", "Accepted"),
+        ] {
+            assert_eq!(past(word), expected);
+        }
+    }
 
     #[test]
     fn a_name_is_read_as_words() {

@@ -2,7 +2,7 @@
 
 use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor, MethodDescriptor};
 
-use super::describe::{below, comment, extension, words};
+use super::describe::{below, comment, extension, past, words};
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub(crate) struct Operation {
     pub(crate) word: String,
     /// `Rotate secret`.
     pub(crate) label: String,
+    /// `Secret rotated`.
+    pub(crate) done: String,
     /// What it does.
     pub(crate) about: String,
     pub(crate) input: MessageDescriptor,
@@ -52,6 +54,7 @@ impl Operation {
         Some(Self {
             rpc: format!("/{}/{}", method.parent_service().full_name(), method.name()),
             label: words(&word, true),
+            done: past(&word),
             about: comment(&method.parent_file(), method.path()),
             shape,
             word,
@@ -62,7 +65,7 @@ impl Operation {
     }
 
     /// The message that a form for it fills.
-    pub(super) fn form(&self) -> MessageDescriptor {
+    pub(crate) fn form(&self) -> MessageDescriptor {
         let of_body = self.body.as_ref().and_then(|body| match body.kind() {
             FieldKind::Message(message) => Some(message),
             _ => None,

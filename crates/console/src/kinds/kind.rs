@@ -9,6 +9,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, FieldDescriptor, MessageDesc
 
 use super::{
     describe::{comment, extension, sentence, text, words},
+    exceptions::Exception,
     message::{set_text, text as get},
     operation::{Operation, Shape},
 };
@@ -47,12 +48,6 @@ const AREAS: [(&str, Option<bool>, &str); 8] = [
     ("authority.states.v1", None, "States"),
     ("authority.programme.v1", None, "Consultant programme"),
 ];
-/// Requests for approval have pages of their own: nobody answers one that their session has not opened.
-const OWN_PAGES: &str = "approval";
-/// Stops are made and released on pages of their own, which first show what ends; here they stand with their history.
-const STOPS: [&str; 2] = ["stop_signal", "quarantine"];
-/// No form of these pages puts a policy's text in force: its own page does, after a trial.
-const POLICY: &str = "policy";
 
 static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
     DescriptorPool::decode(DESCRIPTORS).unwrap_or_else(|error| {
@@ -109,7 +104,7 @@ impl Kind {
     }
 
     /// Says in a request which record it is about.
-    pub(super) fn name_in(&self, request: &mut DynamicMessage, name: &str) {
+    pub(crate) fn name_in(&self, request: &mut DynamicMessage, name: &str) {
         set_text(request, "id", name);
         let decoded = URL_SAFE_NO_PAD.decode(name).ok();
         let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
@@ -124,27 +119,23 @@ impl Kind {
     }
 
     /// Whether a form for an operation leaves this member out.
-    pub(super) fn withholds(&self, shape: Shape, member: &str) -> bool {
-        let of_text = member == "state" || (shape == Shape::Edit && member == "cedar");
-        self.singular == POLICY && of_text
+    pub(crate) fn withholds(&self, shape: Shape, member: &str) -> bool {
+        self.exception().withholds(shape, member)
     }
 
     /// The state that a form makes a record in, where that is not the person's choice.
-    pub(super) fn first_state(&self) -> Option<&'static str> {
-        (self.singular == POLICY).then_some("draft")
+    pub(crate) fn first_state(&self) -> Option<&'static str> {
+        self.exception().first_state
     }
 
     /// The page of its own that a record of this kind has, and what that is.
     pub(crate) fn own_page(&self, id: &str) -> Option<(String, &'static str)> {
-        let (place, label) = match self.singular.as_str() {
-            "policy" => ("policies", "Text, trial and activation"),
-            "principal" => ("agents", "What it may do"),
-            "delegation" => ("delegations", "Its chain, and what is below it"),
-            "webhook_endpoint" => ("webhooks", "Deliveries"),
-            "stop_signal" | "quarantine" => ("stop", "Who knows of it, and its release"),
-            _ => return None,
-        };
+        let (place, label) = self.exception().page?;
         Some((format!("/console/{place}/{}", crate::query::encoded(id)), label))
+    }
+
+    fn exception(&self) -> &'static Exception {
+        Exception::of(&self.singular)
     }
 
     /// The address of a record's page.
@@ -157,7 +148,8 @@ fn kind(record: &MessageDescriptor) -> Option<Kind> {
     let resource = extension(&record.options(), "google.api.resource")?;
     let resource = resource.as_message()?;
     let (plural, singular) = (text(resource, "plural"), text(resource, "singular"));
-    if singular == OWN_PAGES {
+    let exception = Exception::of(&singular);
+    if exception.is_left_out {
         return None;
     }
     let services = POOL.services();
@@ -167,16 +159,14 @@ fn kind(record: &MessageDescriptor) -> Option<Kind> {
     let mut operations = services
         .map(of_service)
         .find(|found| found.iter().any(|operation| operation.shape == Shape::List))?;
-    operations.retain(|operation| singular != POLICY || operation.word != "activate");
+    // Whether there is an operation that edits says where the kind stands, whoever offers it.
+    let is_edited = operations.iter().any(|operation| operation.shape == Shape::Edit);
+    operations.retain(|operation| exception.offers(operation));
     let mut take = |shape| {
         let place = operations.iter().position(|operation| operation.shape == shape)?;
         Some(operations.remove(place))
     };
     let (list, get) = (take(Shape::List)?, take(Shape::Get)?);
-    if STOPS.contains(&singular.as_str()) {
-        operations.clear();
-    }
-    let is_edited = operations.iter().any(|operation| operation.shape == Shape::Edit);
     let package = record.package_name();
     let area = AREAS
         .iter()

@@ -177,7 +177,7 @@ fn input(field: &FieldDescriptor, rule: impl Fn(&[&str]) -> Option<Proto>) -> In
 mod tests {
     use serde_json::json;
 
-    use super::{super::kinds::Kind, *};
+    use super::{super::kind::Kind, *};
 
     fn member(kind: &str, name: &str) -> Member {
         let record = &Kind::at(kind).unwrap().record;

@@ -1,0 +1,81 @@
+//! The kinds that the console treats otherwise than the protos alone would have it, and why: one table.
+
+use super::operation::{Operation, Shape};
+
+/// What is different about a kind.
+pub(super) struct Exception {
+    /// As in ids.
+    kind: &'static str,
+    /// Whether it has no pages of records at all.
+    pub(super) is_left_out: bool,
+    /// The page of its own that a record has: its place in an address, and the words of the link to it.
+    pub(super) page: Option<(&'static str, &'static str)>,
+    /// Whether its records are only read here.
+    is_read_only: bool,
+    /// Operations that have no form here, by their words.
+    without: &'static [&'static str],
+    /// Members that no form here has.
+    unwritten: &'static [&'static str],
+    /// Members that no form has for a record that is there already.
+    unchanged: &'static [&'static str],
+    /// The state that a form makes a record in, where that is not the person's choice.
+    pub(super) first_state: Option<&'static str>,
+}
+
+/// A kind as the protos have it.
+const USUAL: Exception = Exception {
+    kind: "",
+    is_left_out: false,
+    page: None,
+    is_read_only: false,
+    without: &[],
+    unwritten: &[],
+    unchanged: &[],
+    first_state: None,
+};
+/// What is stopped.
+const STOP: Option<(&str, &str)> = Some(("stop", "Who knows of it, and its release"));
+
+static EXCEPTIONS: [Exception; 7] = [
+    // Nobody answers a request that their session has not opened: it has pages of its own.
+    Exception { kind: "approval", is_left_out: true, ..USUAL },
+    // A text comes into force on its own page alone, after a trial.
+    Exception {
+        kind: "policy",
+        page: Some(("policies", "Text, trial and activation")),
+        without: &["activate"],
+        unwritten: &["state"],
+        unchanged: &["cedar"],
+        first_state: Some("draft"),
+        ..USUAL
+    },
+    // Stops are made and released on pages that first show what ends.
+    Exception { kind: "stop_signal", page: STOP, is_read_only: true, ..USUAL },
+    Exception { kind: "quarantine", page: STOP, is_read_only: true, ..USUAL },
+    Exception { kind: "principal", page: Some(("agents", "What it may do")), ..USUAL },
+    Exception {
+        kind: "delegation",
+        page: Some(("delegations", "Its chain, and what is below it")),
+        ..USUAL
+    },
+    Exception { kind: "webhook_endpoint", page: Some(("webhooks", "Deliveries")), ..USUAL },
+];
+
+impl Exception {
+    /// What is different about the kind that ids call so.
+    pub(super) fn of(kind: &str) -> &'static Self {
+        EXCEPTIONS.iter().find(|exception| exception.kind == kind).unwrap_or(&USUAL)
+    }
+
+    /// Whether people may do this here.
+    pub(super) fn offers(&self, operation: &Operation) -> bool {
+        let reads = matches!(operation.shape, Shape::List | Shape::Get);
+        reads || !(self.is_read_only || self.without.contains(&operation.word.as_str()))
+    }
+
+    /// Whether a form for an operation of this shape leaves a member out.
+    pub(super) fn withholds(&self, shape: Shape, member: &str) -> bool {
+        self.unwritten.contains(&member)
+            || (shape == Shape::Edit && self.unchanged.contains(&member))
+    }
+}

@@ -1,0 +1,30 @@
+//! Calls of a kind's operations, whatever their messages.
+
+use prost_reflect::DynamicMessage;
+use tonic::Status;
+
+use crate::{kinds::Operation, view::View};
+
+/// What an operation answered.
+pub(crate) struct Answered {
+    pub(crate) message: DynamicMessage,
+    /// The version of its record, for If-Match.
+    pub(crate) version: Option<String>,
+}
+
+/// Calls the operation.
+///
+/// # Errors
+/// As the operation answers.
+pub(crate) async fn call(
+    view: &View,
+    operation: &Operation,
+    request: &DynamicMessage,
+    headers: &[(&str, &str)],
+) -> Result<Answered, Status> {
+    let answer = view.calls.send(&operation.rpc, request, headers).await?;
+    let message = DynamicMessage::decode(operation.output.clone(), answer.message);
+    let message = message.map_err(|_| Status::internal("the answer is not of its type"))?;
+    let version = answer.headers.get("etag").and_then(|etag| etag.to_str().ok());
+    Ok(Answered { message, version: version.map(str::to_owned) })
+}

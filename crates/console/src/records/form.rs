@@ -1,0 +1,120 @@
+//! The page of an operation's form: what it does, to which record, and its fields.
+
+use askama::Template;
+use authority_ids::TenantId;
+use axum::response::Response;
+use http::StatusCode;
+use serde_json::Value;
+use tonic::Status;
+
+use super::{act::Act, field::Field, shown::Datum};
+use crate::{
+    form::idempotency_key,
+    frame::{Frame, Section},
+    kinds::Shape,
+    page::page,
+    view::View,
+};
+
+#[derive(Template)]
+#[template(path = "record_form.html")]
+struct FormPage<'a> {
+    frame: Frame,
+    act: &'a Act,
+    action: String,
+    back: String,
+    content: Content,
+    /// Sent twice, the form acts once.
+    key: String,
+}
+
+/// What a form has in it.
+pub(super) struct Content {
+    pub(super) fields: Vec<Field>,
+    pub(super) problem: Option<String>,
+    /// What is wrong with no field of the form.
+    pub(super) others: Vec<(String, String)>,
+    /// Whether somebody changed the record after the form was opened.
+    pub(super) moved: bool,
+    /// The version of the record that the page shows.
+    version: String,
+}
+
+impl Content {
+    pub(super) fn of(version: &str) -> Self {
+        Self {
+            fields: Vec::new(),
+            problem: None,
+            others: Vec::new(),
+            moved: false,
+            version: version.to_owned(),
+        }
+    }
+}
+
+impl Act {
+    pub(super) fn empty_form(&self, view: &View) -> Result<Response, Status> {
+        let known = self.about.as_ref().filter(|_| self.operation.shape == Shape::Edit);
+        let tenant = view.caller.tenant().map(TenantId::as_str).or(view.shown_tenant());
+        let tenant = tenant.map(Value::from);
+        let fields = self.members().into_iter().map(|member| {
+            let value = match known {
+                Some(about) => about.members.get(&member.name),
+                None if member.name == "tenant_id" => tenant.as_ref(),
+                None => None,
+            };
+            Field::of(member, value)
+        });
+        let content = Content { fields: fields.collect(), ..Content::of(self.version()) };
+        self.form(view, StatusCode::OK, content)
+    }
+
+    pub(super) fn version(&self) -> &str {
+        self.about.as_ref().map_or("", |about| about.version.as_str())
+    }
+
+    pub(super) fn form(
+        &self,
+        view: &View,
+        status: StatusCode,
+        content: Content,
+    ) -> Result<Response, Status> {
+        let back = self.address();
+        let action = match &self.about {
+            Some(_) => format!("{back}/{}", self.operation.word),
+            None => format!("{back}/new/{}", self.operation.word),
+        };
+        let form = FormPage {
+            frame: view.frame(self.question(), Section::Records),
+            act: self,
+            action,
+            back,
+            content,
+            key: idempotency_key()?,
+        };
+        Ok(page(status, &form))
+    }
+
+    /// What it does, as its page says.
+    fn about(&self) -> &str {
+        match self.operation.shape {
+            Shape::Edit => {
+                "Only the fields that you change are sent. If somebody else changes this record first, nothing is saved."
+            }
+            _ => &self.operation.about,
+        }
+    }
+
+    /// `Revoke “support desk”?`
+    fn question(&self) -> String {
+        let label = &self.operation.label;
+        match &self.about {
+            Some(about) if self.operation.shape == Shape::Edit => {
+                format!("{label} “{}”", about.title)
+            }
+            Some(about) => format!("{label} “{}”?", about.title),
+            None if self.operation.shape == Shape::Create => format!("{label}: {}", self.kind.one),
+            None => label.clone(),
+        }
+    }
+}
