@@ -33,7 +33,7 @@ async fn written(console: &Console, browser: &mut Browser, text: &str) -> String
         form.push((name.to_owned(), value.to_owned()));
     }
     let page = browser.post(CREATE, &form).await;
-    page.shows("Done: Create.");
+    page.shows("Created.");
     let at = page.text.find("href=\"/console/policies/").unwrap() + 24;
     let id = page.text[at..].split('"').next().unwrap().replace("%3A", ":");
     let id = id.trim_start_matches('/').to_owned();
@@ -47,10 +47,11 @@ async fn policy(console: &Console, id: &str) -> Value {
     found["policy"].clone()
 }
 
-/// What a form that activates the first version of [`ALL`] has.
-fn version_one() -> [(String, String); 2] {
+/// What a form that activates the first version of [`ALL`] has, where nothing is in force yet.
+fn version_one() -> [(String, String); 3] {
     let digest = hex::encode(authority_crypto::sha256(ALL.as_bytes()));
-    [("version".to_owned(), "1".to_owned()), ("digest".to_owned(), digest)]
+    [("version", "1".to_owned()), ("digest", digest), ("base", "none".to_owned())]
+        .map(|(name, value)| (name.to_owned(), value))
 }
 
 /// Sends the editor's text.
@@ -73,11 +74,14 @@ async fn a_text_is_checked_tried_and_activated() {
         edit(&mut owner, &path, "forbid (principal, action, resource)\nwhen { contexx };", "try")
             .await;
     page.shows("The text is not valid");
+    // The place is said once, with the line that has it.
     page.shows("<strong>Line 2, column ");
+    assert!(!page.text.contains("line 2, column"), "{}", page.text);
+    page.shows("<br><code>when { contexx };</code>");
     assert!(!page.text.contains("What it would have changed"));
     let page = edit(&mut owner, &path, ALL, "try").await;
     page.shows("The text is valid");
-    page.shows("Of the last <strong>1</strong> decisions, <strong>1</strong> would be other ones.");
+    page.shows("Of the last <strong>1</strong> decisions, <strong>1</strong> would have a different outcome.");
     page.shows("<strong class=\"verdict held\">held</strong>");
     page.shows("<strong class=\"verdict denied\">denied</strong>");
 
@@ -86,18 +90,23 @@ async fn a_text_is_checked_tried_and_activated() {
     let page = owner.get(&format!("{activate}?version=1")).await;
     page.shows("Of the last <strong>1</strong> decisions");
     let form = page.form(&action);
-    let mut other = form.clone();
-    other.iter_mut().find(|(name, _)| name == "digest").unwrap().1 = "0".repeat(64);
-    let refused = owner.post(&activate, &other).await;
-    assert_eq!(refused.status, 409, "{}", refused.text);
-    assert_eq!(policy(&console, &id).await["state"], "draft");
+    for member in ["digest", "base"] {
+        let mut other = form.clone();
+        other.iter_mut().find(|(name, _)| name == member).unwrap().1 = "0".repeat(64);
+        let refused = owner.post(&activate, &other).await;
+        assert_eq!(refused.status, 409, "{member}: {}", refused.text);
+        refused.shows("Nothing was activated: ");
+        assert_eq!(policy(&console, &id).await["state"], "draft");
+    }
     owner.post(&activate, &form).await.shows("The text is in force.");
     assert_eq!(policy(&console, &id).await["state"], "active");
 
-    // Another text waits, and is compared with the one in force.
+    // Another text is a draft, and is compared with the one in force; before it is saved, too.
     let narrower = ALL.replace("resource);", "resource)\nwhen { context has amount };");
+    let page = edit(&mut owner, &path, &narrower, "try").await;
+    page.shows("From the text in force to yours");
     let page = edit(&mut owner, &path, &narrower, "save").await;
-    page.shows("Version 2 waits");
+    page.shows("Version 2 is not active");
     page.shows("when { context has amount };");
     let now = policy(&console, &id).await;
     assert_eq!((&now["version"], &now["draft_version"]), (&json!(1), &json!(2)), "{now:#}");
@@ -109,7 +118,7 @@ async fn a_text_is_checked_tried_and_activated() {
 
     let retire = format!("{path}/retire");
     let page = owner.get(&retire).await;
-    page.shows("Of the last <strong>1</strong> decisions, <strong>0</strong> would be other ones.");
+    page.shows("Of the last <strong>1</strong> decisions, <strong>0</strong> would have a different outcome.");
     let form = page.form(&retire.replace(':', "%3A"));
     owner.post(&retire, &form).await.shows("The policy is retired.");
     assert_eq!(policy(&console, &id).await["state"], "retired");
@@ -157,7 +166,79 @@ async fn who_may_not_write_policies_reads_them() {
         let mut form = page.form("/console/sign-out");
         form.extend(version_one());
         let page = browser.post(&format!("/console/policies/{id}/activate"), &form).await;
-        assert!([403, 409].contains(&page.status), "{role}: {}", page.text);
+        // An administrator runs the text and is told that they do not activate it; an auditor does not run it.
+        let expected = if tries { 409 } else { 403 };
+        assert_eq!(page.status, expected, "{role}: {}", page.text);
         assert_eq!(policy(&console, &id).await["state"], "draft");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_editors_the_later_writes_over_nothing() {
+    let console = Console::start().await;
+    let mut owner = owner(&console).await;
+    let id = written(&console, &mut owner, ALL).await;
+    let path = format!("/console/policies/{id}");
+    let action = path.replace(':', "%3A");
+    let (first, second) = (owner.get(&path).await, owner.get(&path).await);
+    let sent = |page: &Page, text: &str, act: &str| {
+        let mut form = page.form_with(&action, "cedar", text);
+        form.push(("do".to_owned(), act.to_owned()));
+        form
+    };
+    let earlier = ALL.replace("no-payments", "written-first");
+    owner.post(&path, &sent(&first, &earlier, "save")).await.shows("The text is saved as a draft.");
+    let later = ALL.replace("no-payments", "written-second");
+    let refused = owner.post(&path, &sent(&second, &later, "save")).await;
+    assert_eq!(refused.status, 409, "{}", refused.text);
+    refused.shows("Nothing was saved.");
+    refused.shows("Somebody changed this policy after you opened it");
+    // What differs, and the way on: nothing that was typed is lost.
+    refused.shows("@id(&quot;written-first&quot;)</code>");
+    refused.shows("written-second");
+    assert_eq!(policy(&console, &id).await["cedar"], json!(earlier));
+    // A check on an old page says it too, before anybody saves.
+    let checked = owner.post(&path, &sent(&second, &later, "check")).await;
+    checked.shows("Somebody changed this policy after you opened it");
+    // The page of the refusal has shown the other text; what it sends is a new draft.
+    owner.post(&path, &sent(&refused, &later, "save")).await.shows("The text is saved as a draft.");
+    assert_eq!(policy(&console, &id).await["cedar"], json!(later));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_activation_is_of_the_difference_that_was_shown() {
+    let console = Console::start().await;
+    console.held(25_000.0).await;
+    let mut owner = owner(&console).await;
+    let id = written(&console, &mut owner, ALL).await;
+    let path = format!("/console/policies/{id}");
+    let activate = format!("{path}/activate");
+    let action = activate.replace(':', "%3A");
+    let form = owner.get(&format!("{activate}?version=1")).await.form(&action);
+    owner.post(&activate, &form).await.shows("The text is in force.");
+    for (number, name) in [(2, "second"), (3, "third")] {
+        let page = edit(&mut owner, &path, &ALL.replace("no-payments", name), "save").await;
+        page.shows(&format!("Version {number} is not active"));
+    }
+    // Compared with version 1; then somebody activates version 3.
+    let shown = owner.get(&format!("{activate}?version=2")).await;
+    let third = owner.get(&format!("{activate}?version=3")).await.form(&action);
+    owner.post(&activate, &third).await.shows("The text is in force.");
+    let stale = owner.post(&activate, &shown.form(&action)).await;
+    assert_eq!(stale.status, 409, "{}", stale.text);
+    stale.shows("the text in force is no longer the one that the page compared with");
+    stale.shows("@id(&quot;third&quot;)</code>");
+    assert_eq!(policy(&console, &id).await["version"], 3);
+    // Now it is compared with version 3, and can be activated as that.
+    owner.post(&activate, &stale.form(&action)).await.shows("The text is in force.");
+    assert_eq!(policy(&console, &id).await["version"], 2);
+
+    // Nor is a policy retired in a state that was not shown.
+    let retire = format!("{path}/retire");
+    let page = owner.get(&retire).await;
+    edit(&mut owner, &path, ALL, "save").await;
+    let stale = owner.post(&retire, &page.form(&retire.replace(':', "%3A"))).await;
+    assert_eq!(stale.status, 409, "{}", stale.text);
+    stale.shows("Nothing was retired");
+    assert_eq!(policy(&console, &id).await["state"], "active");
 }

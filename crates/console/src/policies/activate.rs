@@ -2,19 +2,19 @@
 
 use askama::Template;
 use authority_crypto::sha256;
-use authority_model::proto::registry::{ActivatePolicyRequest, Policy};
+use authority_model::proto::registry::ActivatePolicyRequest;
 use axum::{
     extract::{Path, RawQuery},
     response::Response,
 };
 use http::StatusCode;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::{
-    address,
+    Present, address, change,
     diff::{self, Line},
-    name, read,
-    trial::{self, Impact, Trial},
+    name,
+    trial::Trial,
     versions,
 };
 use crate::{
@@ -40,30 +40,105 @@ struct ConfirmPage {
     barrier: Option<&'static str>,
     /// Why the form was not taken.
     problem: Option<&'static str>,
+    /// Of the text that the page shows.
     digest: String,
+    /// Of the text that it is compared with.
+    base: String,
     key: String,
 }
 
-/// A version with its text, as it is now.
+/// In the place of a digest where no text is in force.
+const NOTHING: &str = "none";
+
+/// A version with its text, as it is now, and what it would do.
 struct Candidate {
-    policy: Policy,
+    present: Present,
     number: i32,
     cedar: String,
+    trial: Trial,
 }
 
 impl Candidate {
     async fn read(view: &View, id: &str, number: &str) -> Result<Self, Status> {
-        let policy = read(view, id).await?;
+        let present = Present::read(view, id).await?;
         let nothing = || Status::not_found("the policy has no such version");
         let number: i32 = number.parse().map_err(|_| nothing())?;
         let all = versions(view, id).await?;
         let version = all.into_iter().find(|version| version.version == number);
-        Ok(Self { policy, number, cedar: version.ok_or_else(nothing)?.cedar })
+        let cedar = version.ok_or_else(nothing)?.cedar;
+        let trial = Trial::of(view, &present.policy, &cedar).await?;
+        Ok(Self { present, number, cedar, trial })
     }
 
     fn digest(&self) -> String {
-        hex::encode(sha256(self.cedar.as_bytes()))
+        digest(&self.cedar)
     }
+
+    fn base(&self) -> String {
+        self.present.in_force().map_or_else(|| NOTHING.to_owned(), digest)
+    }
+
+    /// Why nobody activates it here.
+    fn barrier(&self, view: &View) -> Option<&'static str> {
+        if !view.may(rpc::ACTIVATE_POLICY) {
+            return Some("your role reads policies and does not activate them");
+        }
+        let policy = &self.present.policy;
+        if policy.state.as_deref() == Some("retired") {
+            return Some("the policy is retired, which is final");
+        }
+        if policy.state.as_deref() == Some("active") && policy.version == self.number {
+            return Some("it is the text in force");
+        }
+        match &self.trial.impact {
+            None => Some("the text is not valid"),
+            Some(impact) if impact.run == 0 => Some(
+                "there is no decision of the tenant that it could be run against, so nobody knows what it would do",
+            ),
+            Some(_) => None,
+        }
+    }
+
+    /// What is not as the form's page showed it.
+    fn moved(&self, form: &Pairs) -> Option<&'static str> {
+        if self.digest() != form.text("digest") {
+            return Some("Nothing was activated: the text is not the one that the page showed.");
+        }
+        (self.base() != form.text("base")).then_some(
+            "Nothing was activated: the text in force is no longer the one that the page compared with. \
+             What differs now is below.",
+        )
+    }
+
+    fn confirmation(
+        self,
+        view: &View,
+        status: StatusCode,
+        problem: Option<&'static str>,
+    ) -> Result<Response, Status> {
+        let (barrier, digest, base) = (self.barrier(view), self.digest(), self.base());
+        let Self { present, number, cedar, trial } = self;
+        let policy = &present.policy;
+        let shown = ConfirmPage {
+            frame: view.frame(format!("Activate “{}”?", name(policy)), Section::Records),
+            name: name(policy),
+            address: address(&policy.id),
+            number,
+            in_force: present.in_force().is_some(),
+            lines: diff::lines(present.in_force().unwrap_or_default(), &cedar),
+            barrier,
+            problem,
+            trial,
+            digest,
+            base,
+            key: idempotency_key()?,
+        };
+        Ok(page(status, &shown))
+    }
+}
+
+fn digest(text: &str) -> String {
+    hex::encode(sha256(text.as_bytes()))
 }
 
 pub(super) async fn confirm(
@@ -74,57 +149,9 @@ pub(super) async fn confirm(
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
     let confirmed = async {
         let candidate = Candidate::read(&view, &id, query.text("version")).await?;
-        let impact = trial::run(&view, &candidate.policy, &candidate.cedar).await?;
-        confirmation(&view, &candidate, impact, StatusCode::OK, None).await
+        candidate.confirmation(&view, StatusCode::OK, None)
     };
     view.answer(confirmed.await)
-}
-
-async fn confirmation(
-    view: &View,
-    candidate: &Candidate,
-    impact: Impact,
-    status: StatusCode,
-    problem: Option<&'static str>,
-) -> Result<Response, Status> {
-    let Candidate { policy, number, cedar } = candidate;
-    let mut trial = if view.may(rpc::VALIDATE_POLICY) {
-        trial::check(view, policy, cedar).await?
-    } else {
-        Trial::default()
-    };
-    let in_force = policy.state.as_deref() == Some("active");
-    let present = policy.cedar.as_deref().filter(|_| in_force).unwrap_or_default();
-    let barrier = barrier(view, candidate, &impact);
-    trial.impact = Some(impact);
-    let shown = ConfirmPage {
-        frame: view.frame(format!("Activate “{}”?", name(policy)), Section::Records),
-        name: name(policy),
-        address: address(&policy.id),
-        number: *number,
-        in_force,
-        lines: diff::lines(present, cedar),
-        barrier,
-        problem,
-        trial,
-        digest: candidate.digest(),
-        key: idempotency_key()?,
-    };
-    Ok(page(status, &shown))
-}
-
-fn barrier(view: &View, candidate: &Candidate, impact: &Impact) -> Option<&'static str> {
-    if !view.may(rpc::ACTIVATE_POLICY) {
-        return Some("your role reads policies and does not activate them");
-    }
-    let policy = &candidate.policy;
-    if policy.state.as_deref() == Some("active") && policy.version == candidate.number {
-        return Some("it is the text in force");
-    }
-    let was_not_run = impact.run == 0;
-    was_not_run.then_some(
-        "there is no decision of the tenant that it could be run against: nobody knows what it would do",
-    )
 }
 
 pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
@@ -132,18 +159,22 @@ pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -
 }
 
 async fn acted(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> {
-    let candidate = Candidate::read(view, id, form.text("version")).await?;
     // Not what the page said of it, but what it does now.
-    let impact = trial::run(view, &candidate.policy, &candidate.cedar).await?;
-    if barrier(view, &candidate, &impact).is_some() {
-        return confirmation(view, &candidate, impact, StatusCode::CONFLICT, None).await;
-    }
-    if candidate.digest() != form.text("digest") {
-        let problem = Some("Nothing was activated: the text is not the one that the page showed.");
-        return confirmation(view, &candidate, impact, StatusCode::CONFLICT, problem).await;
+    let candidate = Candidate::read(view, id, form.text("version")).await?;
+    let moved = candidate.moved(form);
+    if moved.is_some() || candidate.barrier(view).is_some() {
+        return candidate.confirmation(view, StatusCode::CONFLICT, moved);
     }
     let request = ActivatePolicyRequest { id: id.to_owned(), version: Some(candidate.number) };
-    let activated: Policy =
-        view.calls.call_once(rpc::ACTIVATE_POLICY, &request, form.one("key")).await?;
-    Ok(see(&format!("{}?did=activate", address(&activated.id))))
+    let known = (form.text("key"), candidate.present.tag.as_str());
+    match change(view, rpc::ACTIVATE_POLICY, &request, known).await {
+        Ok(activated) => Ok(see(&format!("{}?did=activate", address(&activated.id)))),
+        Err(status) if status.code() == Code::FailedPrecondition => {
+            let problem = "Nothing was activated: somebody changed the policy at the same moment. \
+                           It is shown as it is now.";
+            let candidate = Candidate::read(view, id, form.text("version")).await?;
+            candidate.confirmation(view, StatusCode::CONFLICT, Some(problem))
+        }
+        Err(status) => Err(status),
+    }
 }

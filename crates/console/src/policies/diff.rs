@@ -1,5 +1,9 @@
 //! Which lines differ between two texts.
 
+use std::time::Duration;
+
+use similar::{ChangeTag, TextDiff};
+
 /// A line of a comparison.
 pub(super) struct Line {
     pub(super) text: String,
@@ -32,47 +36,22 @@ impl Change {
     }
 }
 
-/// The most lines of each text that are compared; longer ones are shown as replaced.
-const MOST: usize = 2_000;
+/// How long the shortest difference is looked for; after that the result is right, and may be longer.
+const LONGEST: Duration = Duration::from_millis(100);
 
-/// The lines of both texts, by their longest common subsequence.
+/// The lines of both texts, in order.
 pub(super) fn lines(before: &str, after: &str) -> Vec<Line> {
     let (old, new): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
-    let line = |text: &str, change| Line { text: text.to_owned(), change };
-    if old.len() > MOST || new.len() > MOST {
-        let removed = old.iter().map(|text| line(text, Change::Removed));
-        return removed.chain(new.iter().map(|text| line(text, Change::Added))).collect();
-    }
-    let common = common(&old, &new);
-    let (mut at, mut to, mut lines) = (0, 0, Vec::new());
-    while at < old.len() || to < new.len() {
-        if at < old.len() && to < new.len() && old[at] == new[to] {
-            lines.push(line(old[at], Change::Same));
-            (at, to) = (at + 1, to + 1);
-        } else if to == new.len() || (at < old.len() && common[at + 1][to] >= common[at][to + 1]) {
-            lines.push(line(old[at], Change::Removed));
-            at += 1;
-        } else {
-            lines.push(line(new[to], Change::Added));
-            to += 1;
-        }
-    }
-    lines
-}
-
-/// The number of common lines of what follows each pair of places.
-fn common(old: &[&str], new: &[&str]) -> Vec<Vec<u16>> {
-    let mut common = vec![vec![0_u16; new.len() + 1]; old.len() + 1];
-    for at in (0..old.len()).rev() {
-        for to in (0..new.len()).rev() {
-            common[at][to] = if old[at] == new[to] {
-                common[at + 1][to + 1] + 1
-            } else {
-                common[at + 1][to].max(common[at][to + 1])
-            };
-        }
-    }
-    common
+    let diff = TextDiff::configure().timeout(LONGEST).diff_slices(&old, &new);
+    let changes = diff.iter_all_changes().map(|change| Line {
+        text: change.value().to_owned(),
+        change: match change.tag() {
+            ChangeTag::Equal => Change::Same,
+            ChangeTag::Insert => Change::Added,
+            ChangeTag::Delete => Change::Removed,
+        },
+    });
+    changes.collect()
 }
 
 #[cfg(test)]
@@ -86,11 +65,23 @@ mod tests {
             ("", "a\nb", "+a+b"),
             ("a\nb", "", "−a−b"),
             ("a\nb", "a\nb", " a b"),
+            // How a line ends is no difference that a person could see.
+            ("a\nb\n", "a\nb", " a b"),
             ("a\nb\nc", "b\nc\nd", "−a b c+d"),
         ] {
             let lines = lines(before, after);
             let shown = lines.iter().map(|line| format!("{}{}", line.change.sign(), line.text));
             assert_eq!(shown.collect::<String>(), expected, "{before:?} {after:?}");
         }
+    }
+
+    #[test]
+    fn texts_with_nothing_in_common_are_compared_in_bounded_time() {
+        let text =
+            |word: &str| (0..30_000).map(|line| format!("{word}{line}\n")).collect::<String>();
+        let started = std::time::Instant::now();
+        let found = lines(&text("a"), &text("b"));
+        assert_eq!(found.len(), 60_000);
+        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     }
 }

@@ -1,7 +1,8 @@
 //! A policy's text: what is in force, what is drafted, what would change, and how it comes into force.
 //!
 //! No text comes into force here that was not run against decisions of the tenant: the page that activates it runs
-//! it, and so does the form that it sends.
+//! it, and so does the form that it sends. Nothing is written over what its author did not see: every form names the
+//! version of the policy that its page showed.
 
 mod activate;
 mod diff;
@@ -13,9 +14,10 @@ use authority_model::proto::registry::{
     GetPolicyRequest, ListPolicyVersionsRequest, ListPolicyVersionsResponse, Policy, PolicyVersion,
 };
 use axum::{Router, routing::get};
+use prost::Message;
 use tonic::Status;
 
-use crate::{Console, page::see, rpc, view::View};
+use crate::{Console, calls::Answer, page::see, rpc, view::View};
 
 pub(crate) fn router() -> Router<Console> {
     Router::new()
@@ -30,8 +32,50 @@ pub(crate) fn address(id: &str) -> String {
     format!("/console/policies/{}", crate::query::encoded(id))
 }
 
-async fn read(view: &View, id: &str) -> Result<Policy, Status> {
-    view.calls.call(rpc::GET_POLICY, &GetPolicyRequest { id: id.to_owned() }).await
+/// A policy as it is now.
+struct Present {
+    policy: Policy,
+    /// Its version as a record, for `If-Match`.
+    tag: String,
+}
+
+impl Present {
+    async fn read(view: &View, id: &str) -> Result<Self, Status> {
+        let request = GetPolicyRequest { id: id.to_owned() };
+        let answer = view.calls.send(rpc::GET_POLICY, &request, &[]).await?;
+        let tag = answer.headers.get("etag").and_then(|tag| tag.to_str().ok());
+        Ok(Self { tag: tag.unwrap_or_default().to_owned(), policy: decoded(answer)? })
+    }
+
+    /// The text that decides, if one does.
+    fn in_force(&self) -> Option<&str> {
+        let is_active = self.policy.state.as_deref() == Some("active");
+        self.policy.cedar.as_deref().filter(|_| is_active)
+    }
+
+    /// The newest text, in force or not.
+    fn newest(&self) -> &str {
+        let policy = &self.policy;
+        policy.draft_cedar.as_deref().or(policy.cedar.as_deref()).unwrap_or_default()
+    }
+}
+
+/// Changes a policy, once for each key, and only if it is as `tag` says.
+async fn change(
+    view: &View,
+    rpc: &str,
+    request: &impl Message,
+    (key, tag): (&str, &str),
+) -> Result<Policy, Status> {
+    let mut headers = vec![("if-match", tag)];
+    if !key.is_empty() {
+        headers.push(("idempotency-key", key));
+    }
+    decoded(view.calls.send(rpc, request, &headers).await?)
+}
+
+fn decoded(answer: Answer) -> Result<Policy, Status> {
+    Policy::decode(answer.message).map_err(|_| Status::internal("the answer is not a policy"))
 }
 
 /// Every version of the text, the newest first; none for a role that may not read them.

@@ -1,8 +1,8 @@
-//! A policy and its texts. What a person writes is checked, tried, or kept as a draft; none of that puts it in force.
+//! A policy and its texts. What a person writes is checked, tried, or saved as a draft; none of that puts it in force.
 
 use askama::Template;
 use authority_model::{
-    proto::registry::{Policy, PolicyProblem, PolicyVersion, UpdatePolicyRequest},
+    proto::registry::{Policy, PolicyVersion, UpdatePolicyRequest},
     wire::FieldMask,
 };
 use axum::{
@@ -10,13 +10,13 @@ use axum::{
     response::Response,
 };
 use http::StatusCode;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::{
-    address,
+    Present, address, change,
     diff::{self, Line},
-    name, read,
-    trial::{self, Trial},
+    name,
+    trial::{self, Fault, Trial},
     versions,
 };
 use crate::{
@@ -49,21 +49,29 @@ struct PolicyPage {
     /// What the person just did.
     done: Option<&'static str>,
     in_force: bool,
-    problems: Vec<PolicyProblem>,
+    /// Why the text in force would be refused today.
+    problems: Vec<Fault>,
     /// The version that can be activated, with what differs from the text in force.
     draft: Option<(i32, Vec<Line>)>,
     versions: Vec<Version>,
     /// An earlier text that was asked for, with what differs from the present one.
     earlier: Option<(i32, Vec<Line>)>,
-    /// What stands in the editor.
+    /// What the editor has.
     text: String,
+    /// What was found out about that, and what differs in it from the text in force.
     trial: Trial,
+    compared: Vec<Line>,
     problem: Option<String>,
+    /// Where somebody changed the policy after the editor was opened: what differs in the editor's text from the
+    /// newest one.
+    moved: Option<Vec<Line>>,
     may_check: bool,
     may_try: bool,
     may_save: bool,
     may_activate: bool,
     may_retire: bool,
+    /// The policy's version as a record, as the page shows it.
+    tag: String,
     key: String,
 }
 
@@ -77,11 +85,11 @@ pub(super) async fn show(
 }
 
 async fn shown(view: &View, id: &str, query: &Pairs) -> Result<Response, Status> {
-    let policy = read(view, id).await?;
-    let text = policy.draft_cedar.clone().or_else(|| policy.cedar.clone()).unwrap_or_default();
-    let mut found = PolicyPage::of(view, policy, text).await?;
+    let present = Present::read(view, id).await?;
+    let text = present.newest().to_owned();
+    let mut found = PolicyPage::of(view, present, text).await?;
     found.done = match query.text("did") {
-        "save" => Some("The text is kept as a draft. It decides nothing until it is activated."),
+        "save" => Some("The text is saved as a draft. It decides nothing until it is activated."),
         "activate" => Some("The text is in force."),
         "retire" => Some("The policy is retired."),
         _ => None,
@@ -94,10 +102,11 @@ async fn shown(view: &View, id: &str, query: &Pairs) -> Result<Response, Status>
 }
 
 impl PolicyPage {
-    async fn of(view: &View, policy: Policy, text: String) -> Result<Self, Status> {
-        let in_force = policy.state.as_deref() == Some("active");
+    async fn of(view: &View, present: Present, text: String) -> Result<Self, Status> {
+        let in_force = present.in_force().is_some();
+        let (draft, tag) = (draft(&present), present.tag);
+        let policy = present.policy;
         let all = versions(view, &policy.id).await?;
-        let draft = draft(&policy, in_force);
         let versions = all.iter().map(|version| Version {
             number: version.version,
             by: version.created_by.clone(),
@@ -105,24 +114,30 @@ impl PolicyPage {
             in_force: in_force && version.version == policy.version,
             shown: false,
         });
+        let is_retired = policy.state.as_deref() == Some("retired");
         Ok(Self {
             frame: view.frame(name(&policy), Section::Records),
             name: name(&policy),
             address: address(&policy.id),
             done: None,
             in_force,
-            problems: policy.problems.clone(),
+            problems: Fault::all(&policy.problems, policy.cedar.as_deref().unwrap_or_default()),
             draft,
             versions: versions.collect(),
             earlier: None,
             text,
             trial: Trial::default(),
+            compared: Vec::new(),
             problem: None,
+            moved: None,
             may_check: view.may(rpc::VALIDATE_POLICY),
             may_try: view.may(rpc::IMPACT_POLICIES),
-            may_save: view.may(rpc::UPDATE_POLICY),
-            may_retire: view.may(rpc::UPDATE_POLICY) && policy.state.as_deref() != Some("retired"),
-            may_activate: view.may(rpc::ACTIVATE_POLICY) && view.may(rpc::IMPACT_POLICIES),
+            may_save: view.may(rpc::UPDATE_POLICY) && !is_retired,
+            may_retire: view.may(rpc::UPDATE_POLICY) && !is_retired,
+            may_activate: view.may(rpc::ACTIVATE_POLICY)
+                && view.may(rpc::IMPACT_POLICIES)
+                && !is_retired,
+            tag,
             key: idempotency_key()?,
             policy,
         })
@@ -143,59 +158,71 @@ impl PolicyPage {
 }
 
 /// The version that is not in force yet: a newer one of an active policy, or that of a draft.
-fn draft(policy: &Policy, in_force: bool) -> Option<(i32, Vec<Line>)> {
-    let present = policy.cedar.as_deref().unwrap_or_default();
+fn draft(present: &Present) -> Option<(i32, Vec<Line>)> {
+    let policy = &present.policy;
     if let (Some(number), Some(text)) = (policy.draft_version, &policy.draft_cedar) {
-        return Some((number, diff::lines(if in_force { present } else { "" }, text)));
+        return Some((number, diff::lines(present.in_force().unwrap_or_default(), text)));
     }
     let is_draft = policy.state.as_deref() == Some("draft") && policy.version > 0;
-    is_draft.then(|| (policy.version, diff::lines("", present)))
+    is_draft.then(|| (policy.version, diff::lines("", present.newest())))
 }
 
-/// Checks, tries or keeps what was written.
+/// Checks, tries or saves what was written.
 pub(super) async fn write(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
     view.answer(written(&view, &id, &form).await)
 }
 
 async fn written(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> {
-    let policy = read(view, id).await?;
     let text = form.text("cedar").replace("\r\n", "\n");
     if form.text("do") == "save" {
-        return save(view, policy, text, form.text("key")).await;
+        return save(view, id, text, form).await;
     }
-    let mut trial = Trial::default();
+    let present = Present::read(view, id).await?;
+    let mut trial = Trial::checked(view, &present.policy, &text).await?;
     let mut problem = None;
-    if view.may(rpc::VALIDATE_POLICY) {
-        trial = trial::check(view, &policy, &text).await?;
-    }
     if form.text("do") == "try" && trial.problems.is_empty() {
-        match trial::run(view, &policy, &text).await {
+        match trial::run(view, &present.policy, &text).await {
             Ok(impact) => trial.impact = Some(impact),
-            Err(status) => problem = Some(Problem::of(&status).message),
+            Err(status) => problem = Some(Problem::of(&status).in_words()),
         }
     }
-    let mut found = PolicyPage::of(view, policy, text).await?;
-    (found.trial, found.problem) = (trial, problem);
+    let compared = present.in_force().map(|in_force| diff::lines(in_force, &text));
+    let moved = moved(&present, &text, form);
+    let mut found = PolicyPage::of(view, present, text).await?;
+    (found.trial, found.problem, found.moved) = (trial, problem, moved);
+    found.compared = compared.unwrap_or_default();
     Ok(page(StatusCode::OK, &found))
 }
 
-async fn save(view: &View, policy: Policy, text: String, key: &str) -> Result<Response, Status> {
+/// What differs in a text from the newest one, if somebody changed the policy after the form's page was made.
+fn moved(present: &Present, text: &str, form: &Pairs) -> Option<Vec<Line>> {
+    (present.tag != form.text("tag")).then(|| diff::lines(present.newest(), text))
+}
+
+async fn save(view: &View, id: &str, text: String, form: &Pairs) -> Result<Response, Status> {
     let request = UpdatePolicyRequest {
-        id: policy.id.clone(),
+        id: id.to_owned(),
         policy: Some(Policy { cedar: Some(text.clone()), ..Policy::default() }),
         update_mask: Some(FieldMask { paths: vec!["cedar".to_owned()] }),
     };
-    let key = (!key.is_empty()).then_some(key);
-    let saved: Result<Policy, Status> =
-        view.calls.call_once(rpc::UPDATE_POLICY, &request, key).await;
-    match saved {
-        Ok(policy) => Ok(see(&format!("{}?did=save", address(&policy.id)))),
-        Err(status) => {
-            let problem = Problem::of(&status);
-            let mut found = PolicyPage::of(view, policy, text).await?;
-            let status = problem.status;
-            found.problem = Some(problem.in_words());
-            Ok(page(status, &found))
-        }
-    }
+    let known = (form.text("key"), form.text("tag"));
+    let status = match change(view, rpc::UPDATE_POLICY, &request, known).await {
+        Ok(policy) => return Ok(see(&format!("{}?did=save", address(&policy.id)))),
+        Err(status) => status,
+    };
+    // Whatever the reason, what was typed stays in the editor.
+    let present = Present::read(view, id).await?;
+    let moved = moved(&present, &text, form);
+    let mut found = PolicyPage::of(view, present, text).await?;
+    let problem = Problem::of(&status);
+    let has_moved = status.code() == Code::FailedPrecondition;
+    let status = if has_moved { StatusCode::CONFLICT } else { problem.status };
+    found.problem = Some(if has_moved {
+        "Nothing was saved. Your text is in the editor below; save it again to make it the newest draft."
+            .to_owned()
+    } else {
+        format!("Nothing was saved: {}.", problem.in_words().trim_end_matches('.'))
+    });
+    found.moved = moved;
+    Ok(page(status, &found))
 }

@@ -7,16 +7,17 @@ use authority_model::{
 };
 use axum::{extract::Path, response::Response};
 use http::StatusCode;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::{
-    address, name, read,
+    Present, address, change, name,
     trial::{self, Impact},
 };
 use crate::{
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
     page::{page, see},
+    query::Pairs,
     rpc,
     view::View,
 };
@@ -30,38 +31,56 @@ struct ConfirmPage {
     name: String,
     address: String,
     impact: Impact,
+    /// Why the form was not taken.
+    problem: Option<&'static str>,
+    tag: String,
     key: String,
 }
 
 pub(super) async fn confirm(view: View, Path(id): Path<String>) -> Response {
-    view.answer(confirmation(&view, &id).await)
+    view.answer(confirmation(&view, &id, StatusCode::OK, None).await)
 }
 
-async fn confirmation(view: &View, id: &str) -> Result<Response, Status> {
+async fn confirmation(
+    view: &View,
+    id: &str,
+    status: StatusCode,
+    problem: Option<&'static str>,
+) -> Result<Response, Status> {
     if !view.may(rpc::UPDATE_POLICY) {
         return Err(Status::permission_denied("your role may not do this"));
     }
-    let policy = read(view, id).await?;
+    let Present { policy, tag } = Present::read(view, id).await?;
     let shown = ConfirmPage {
         frame: view.frame(format!("Retire “{}”?", name(&policy)), Section::Records),
         name: name(&policy),
         address: address(&policy.id),
         impact: trial::without(view, &policy).await?,
+        problem,
+        tag,
         key: idempotency_key()?,
     };
-    Ok(page(StatusCode::OK, &shown))
+    Ok(page(status, &shown))
 }
 
 pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
-    let retired = async {
-        let request = UpdatePolicyRequest {
-            id,
-            policy: Some(Policy { state: Some(RETIRED.to_owned()), ..Policy::default() }),
-            update_mask: Some(FieldMask { paths: vec!["state".to_owned()] }),
-        };
-        let policy: Policy =
-            view.calls.call_once(rpc::UPDATE_POLICY, &request, form.one("key")).await?;
-        Ok(see(&format!("{}?did=retire", address(&policy.id))))
+    view.answer(retired(&view, id, &form).await)
+}
+
+async fn retired(view: &View, id: String, form: &Pairs) -> Result<Response, Status> {
+    let request = UpdatePolicyRequest {
+        id,
+        policy: Some(Policy { state: Some(RETIRED.to_owned()), ..Policy::default() }),
+        update_mask: Some(FieldMask { paths: vec!["state".to_owned()] }),
     };
-    view.answer(retired.await)
+    let known = (form.text("key"), form.text("tag"));
+    match change(view, rpc::UPDATE_POLICY, &request, known).await {
+        Ok(policy) => Ok(see(&format!("{}?did=retire", address(&policy.id)))),
+        Err(status) if status.code() == Code::FailedPrecondition => {
+            let problem =
+                "Nothing was retired: somebody changed the policy after you opened this page.";
+            confirmation(view, &request.id, StatusCode::CONFLICT, Some(problem)).await
+        }
+        Err(status) => Err(status),
+    }
 }

@@ -8,7 +8,7 @@ use tonic::Status;
 
 use crate::{
     rpc,
-    show::{Moment, short},
+    show::{Moment, counted, short},
     text,
     view::View,
 };
@@ -21,9 +21,48 @@ pub(super) const LAST: i32 = 200;
 pub(super) struct Trial {
     /// Whether it was checked.
     pub(super) checked: bool,
-    pub(super) problems: Vec<PolicyProblem>,
-    pub(super) warnings: Vec<PolicyProblem>,
+    pub(super) problems: Vec<Fault>,
+    pub(super) warnings: Vec<Fault>,
+    /// `None` if it was not run: it is not valid, or nobody asked.
     pub(super) impact: Option<Impact>,
+}
+
+/// A problem of a text, with its place.
+pub(super) struct Fault {
+    /// `Line 3, column 7`; empty if it is nowhere.
+    pub(super) place: String,
+    pub(super) problem: String,
+    pub(super) suggestion: Option<String>,
+    /// The line itself.
+    pub(super) source: Option<String>,
+}
+
+impl Fault {
+    /// The problem in this text; the API's own sentence has place and suggestion again, which are taken off.
+    pub(super) fn of(found: &PolicyProblem, cedar: &str) -> Self {
+        let (line, column) = (found.line.unwrap_or_default(), found.column.unwrap_or_default());
+        let suggestion = found.suggestion.clone();
+        let problem = found.problem.as_str();
+        let problem = problem.strip_prefix(&format!("line {line}, column {column}: "));
+        let problem = problem.unwrap_or(&found.problem);
+        let end = suggestion.as_ref().map(|suggestion| format!("; {suggestion}"));
+        let cut = end.and_then(|end| problem.strip_suffix(&end));
+        let index = usize::try_from(line).ok().and_then(|line| line.checked_sub(1));
+        Self {
+            place: match (line, column) {
+                (0, _) => String::new(),
+                (line, 0) => format!("Line {line}"),
+                (line, column) => format!("Line {line}, column {column}"),
+            },
+            source: index.and_then(|index| cedar.lines().nth(index)).map(str::to_owned),
+            problem: cut.unwrap_or(problem).to_owned(),
+            suggestion,
+        }
+    }
+
+    pub(super) fn all(found: &[PolicyProblem], cedar: &str) -> Vec<Self> {
+        found.iter().map(|problem| Self::of(problem, cedar)).collect()
+    }
 }
 
 /// What would change of the last decisions.
@@ -33,10 +72,17 @@ pub(super) struct Impact {
     pub(super) changed_total: u32,
     /// Decisions that could not be decided again.
     pub(super) unreadable: u32,
+    /// The newest of those that change.
     pub(super) changed: Vec<Changed>,
 }
 
-/// A decision that would be another.
+impl Impact {
+    pub(super) fn has_more(&self) -> bool {
+        usize::try_from(self.changed_total).is_ok_and(|total| total > self.changed.len())
+    }
+}
+
+/// A decision with another outcome.
 pub(super) struct Changed {
     pub(super) id: String,
     pub(super) agent: String,
@@ -49,22 +95,46 @@ pub(super) struct Changed {
 pub(super) struct Verdict {
     pub(super) word: &'static str,
     pub(super) reason_code: String,
-    pub(super) obligations: Vec<String>,
+    /// `2 approvals, legal among them`, where people are needed.
+    pub(super) approvals: Option<String>,
+    /// Obligations and stop conditions.
+    pub(super) terms: Vec<String>,
 }
 
-/// Whether the text is valid for what the policy's tenant declares.
-///
-/// # Errors
-/// As the operation answers.
-pub(super) async fn check(view: &View, policy: &Policy, cedar: &str) -> Result<Trial, Status> {
-    let request = ValidatePolicyRequest {
-        cedar: Some(cedar.to_owned()),
-        target_class: None,
-        tenant_id: Some(policy.tenant_id.clone()),
-    };
-    let checked: ValidatePolicyResponse = view.calls.call(rpc::VALIDATE_POLICY, &request).await?;
-    let (problems, warnings) = (checked.problems, checked.warnings);
-    Ok(Trial { checked: true, problems, warnings, impact: None })
+impl Trial {
+    /// Checks the text, where the role may, and runs it if it is valid.
+    ///
+    /// # Errors
+    /// As the operations answer.
+    pub(super) async fn of(view: &View, policy: &Policy, cedar: &str) -> Result<Self, Status> {
+        let mut trial = Self::checked(view, policy, cedar).await?;
+        if trial.problems.is_empty() {
+            trial.impact = Some(run(view, policy, cedar).await?);
+        }
+        Ok(trial)
+    }
+
+    /// Whether the text is valid for what the policy's tenant declares; unchecked where the role may not ask.
+    ///
+    /// # Errors
+    /// As the operation answers.
+    pub(super) async fn checked(view: &View, policy: &Policy, cedar: &str) -> Result<Self, Status> {
+        if !view.may(rpc::VALIDATE_POLICY) {
+            return Ok(Self::default());
+        }
+        let request = ValidatePolicyRequest {
+            cedar: Some(cedar.to_owned()),
+            target_class: None,
+            tenant_id: Some(policy.tenant_id.clone()),
+        };
+        let found: ValidatePolicyResponse = view.calls.call(rpc::VALIDATE_POLICY, &request).await?;
+        Ok(Self {
+            checked: true,
+            problems: Fault::all(&found.problems, cedar),
+            warnings: Fault::all(&found.warnings, cedar),
+            impact: None,
+        })
+    }
 }
 
 /// Runs the text, in the place of the policy's present one, against the tenant's last decisions.
@@ -122,9 +192,44 @@ async fn impact(
 
 fn verdict(outcome: Option<Outcome>) -> Verdict {
     let outcome = outcome.unwrap_or_default();
+    let approvals = outcome.approvals_needed.map(|needed| {
+        let count = usize::try_from(needed.count).unwrap_or(usize::MAX);
+        let count = counted(count, "approval", "approvals");
+        if needed.roles.is_empty() {
+            count
+        } else {
+            format!("{count}, {} among them", needed.roles.join(" and "))
+        }
+    });
     Verdict {
         word: text::outcome(outcome.decision),
         reason_code: outcome.reason_code,
-        obligations: outcome.obligations,
+        approvals,
+        terms: [outcome.obligations, outcome.stop_conditions].concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_has_its_place_once_and_its_line() {
+        let found = PolicyProblem {
+            field: "cedar".to_owned(),
+            problem: "line 2, column 8: unknown name `contexx`; did you mean `context`?".to_owned(),
+            line: Some(2),
+            column: Some(8),
+            suggestion: Some("did you mean `context`?".to_owned()),
+        };
+        let fault = Fault::of(&found, "forbid (principal, action, resource)\nwhen { contexx };");
+        assert_eq!(fault.place, "Line 2, column 8");
+        assert_eq!(fault.problem, "unknown name `contexx`");
+        assert_eq!(fault.source.as_deref(), Some("when { contexx };"));
+        let elsewhere =
+            PolicyProblem { problem: "is empty".to_owned(), ..PolicyProblem::default() };
+        let fault = Fault::of(&elsewhere, "");
+        assert_eq!((fault.place.as_str(), fault.problem.as_str()), ("", "is empty"));
+        assert!(fault.source.is_none());
     }
 }
