@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -13,9 +14,14 @@ use futures_util::{
     FutureExt,
     future::{BoxFuture, Either},
 };
+use gateway_rest::{Fault, Host as _};
 use http::{HeaderValue, Request, Uri, header, uri::PathAndQuery};
 use http_body::Body as _;
+use tonic::Status;
 use tower::{Layer, Service};
+
+use super::host::RestHost;
+use authority_api::error::{ApiError, ErrorCode};
 
 /// The query parameter, which no operation has.
 const PRETTY: [&str; 2] = ["pretty", "pretty=true"];
@@ -24,19 +30,23 @@ const LARGEST: u64 = 1024 * 1024;
 /// Deeper levels are not indented further: an answer grows by a factor that callers cannot choose.
 const DEEPEST: usize = 16;
 
-#[derive(Clone, Copy)]
-pub(super) struct PrettyLayer;
+/// The layer around the REST routes.
+#[derive(Clone)]
+pub(super) struct PrettyLayer(pub(super) Arc<RestHost>);
 
 impl<S> Layer<S> for PrettyLayer {
     type Service = Pretty<S>;
 
     fn layer(&self, inner: S) -> Pretty<S> {
-        Pretty(inner)
+        Pretty { inner, host: self.0.clone() }
     }
 }
 
 #[derive(Clone)]
-pub(super) struct Pretty<S>(S);
+pub(super) struct Pretty<S> {
+    inner: S,
+    host: Arc<RestHost>,
+}
 
 impl<S> Service<Request<Body>> for Pretty<S>
 where
@@ -48,16 +58,24 @@ where
     type Future = Either<S::Future, BoxFuture<'static, Result<Response, Infallible>>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.0.poll_ready(context)
+        self.inner.poll_ready(context)
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let Some(plain) = without_parameter(request.uri()) else {
-            return Either::Left(self.0.call(request));
+            return Either::Left(self.inner.call(request));
         };
         *request.uri_mut() = plain;
-        let answer = self.0.call(request);
-        Either::Right(async { Ok(indented_answer(answer.await?).await) }.boxed())
+        let host = self.host.clone();
+        let (parts, body) = request.into_parts();
+        let request_id = host.request_id(&parts);
+        let answer = self.inner.call(Request::from_parts(parts, body));
+        let answer = async move {
+            let indented = indented_answer(answer.await?).await;
+            Ok(indented
+                .unwrap_or_else(|fault| gateway_rest::refusal(&*host, fault, request_id.as_ref())))
+        };
+        Either::Right(answer.boxed())
     }
 }
 
@@ -75,16 +93,22 @@ fn without_parameter(uri: &Uri) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-async fn indented_answer(answer: Response) -> Response {
+/// # Errors
+/// The answer broke off: what came of it is no answer.
+async fn indented_answer(answer: Response) -> Result<Response, Fault> {
     let is_json = answer.headers().get(header::CONTENT_TYPE)
         == Some(&HeaderValue::from_static("application/json"));
     // A stream has no length that is known.
     let fits = answer.body().size_hint().exact().filter(|length| *length <= LARGEST);
-    let Some(length) = fits.filter(|_| is_json) else { return answer };
+    let Some(length) = fits.filter(|_| is_json) else { return Ok(answer) };
     let (mut parts, body) = answer.into_parts();
     let read = to_bytes(body, usize::try_from(length).unwrap_or(usize::MAX)).await;
+    let read = read.map_err(|error| {
+        tracing::error!(%error, "an answer broke off before it could be indented");
+        Fault::from(Status::from(ApiError::plain(ErrorCode::Internal)))
+    })?;
     parts.headers.remove(header::CONTENT_LENGTH);
-    Response::from_parts(parts, Body::from(indented(&read.unwrap_or_default())))
+    Ok(Response::from_parts(parts, Body::from(indented(&read))))
 }
 
 /// JSON with a line for each member and item. Every other byte stays: numbers keep their digits.
@@ -136,7 +160,45 @@ fn indented(json: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+
+    use bytes::Bytes;
+    use http_body::{Frame, SizeHint};
+
     use super::*;
+
+    /// A body of a known length that breaks off.
+    struct Broken;
+
+    impl http_body::Body for Broken {
+        type Data = Bytes;
+        type Error = std::io::Error;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+            Poll::Ready(Some(Err(std::io::Error::other("broken off"))))
+        }
+
+        fn size_hint(&self) -> SizeHint {
+            SizeHint::with_exact(2)
+        }
+    }
+
+    #[tokio::test]
+    async fn what_breaks_off_is_no_answer() {
+        let json = HeaderValue::from_static("application/json");
+        let answer = |body| {
+            let mut answer = Response::new(body);
+            answer.headers_mut().insert(header::CONTENT_TYPE, json.clone());
+            answer
+        };
+        let fault = indented_answer(answer(Body::new(Broken))).await.unwrap_err();
+        assert_eq!(fault.reason, "internal");
+        let whole = indented_answer(answer(Body::from("{}"))).await.unwrap();
+        assert_eq!(to_bytes(whole.into_body(), 10).await.unwrap(), "{}\n");
+    }
 
     #[test]
     fn every_value_stays_and_gets_a_line() {

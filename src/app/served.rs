@@ -38,9 +38,10 @@ impl Served {
         let only_grpc = GrpcOnlyLayer(Arc::new(host.clone()));
         let deadlines = DeadlineLayer::new(host.clone());
         let overload = OverloadLayer(host.overload.clone());
+        let pretty = PrettyLayer(Arc::new(host.clone()));
         let rest = gateway_rest::router(ROUTES, authenticated.layer(grpc.clone()), host)
             .layer(UnknownMethodLayer)
-            .layer(PrettyLayer);
+            .layer(pretty);
         // tonic-web wraps only gRPC paths, since it answers 400 to other HTTP/1.1 requests.
         let web = grpc
             .into_axum_router()
