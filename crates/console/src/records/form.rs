@@ -37,7 +37,7 @@ pub(super) struct Content {
     /// Whether somebody changed the record after the form was opened.
     pub(super) moved: bool,
     /// The version of the record that the page shows.
-    version: String,
+    pub(super) version: String,
 }
 
 impl Content {
