@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    net::SocketAddr,
     path::Path,
     process::{Child, Command, Stdio},
     sync::{
@@ -21,7 +22,9 @@ use super::{
 };
 use crate::support::{Client, database::Database, evaluate};
 
-const HANDBOOK: &str = include_str!("../../../docs/production.md");
+const CONFIGURATION: &str = include_str!("../../../deploy/haproxy/haproxy.cfg");
+/// Its address, which takes root and a certificate.
+const BIND: &str = "bind :443 ssl crt /etc/haproxy/authority.pem alpn h2,http/1.1";
 const ROUNDS: usize = 2;
 /// From the start of a node to the balancer's next check.
 const NOTICED: Duration = Duration::from_secs(1);
@@ -29,11 +32,14 @@ const NOTICED: Duration = Duration::from_secs(1);
 pub(super) struct HaProxy(Child);
 
 impl HaProxy {
-    fn start(folder: &Folder, ports: [(&str, u16); 3]) -> Self {
-        let block = HANDBOOK.split("```haproxy\n").nth(1).unwrap().split("```").next().unwrap();
-        let config = ports.iter().fold(block.to_owned(), |text, (documented, port)| {
-            text.replace(documented, &format!("127.0.0.1:{port}"))
-        });
+    /// With the configuration of the handbook, at these addresses.
+    fn start(folder: &Folder, front: SocketAddr, nodes: [SocketAddr; 2]) -> Self {
+        let (_, config) = CONFIGURATION.split_once("\ndefaults").unwrap();
+        assert!(config.contains(BIND), "{config}");
+        let config = format!("defaults{config}")
+            .replace(BIND, &format!("bind {front}"))
+            .replace("127.0.0.1:8080", &nodes[0].to_string())
+            .replace("127.0.0.1:8081", &nodes[1].to_string());
         Self::run(&config, folder.path())
     }
 
@@ -119,12 +125,7 @@ async fn restarting_nodes_one_after_the_other_fails_no_call() {
     let front = free();
     let start = |n: usize| Service::node(addresses[n], &database.owner_url(), &folders[n]);
     let mut nodes = [start(0), start(1)];
-    let ports = [
-        ("127.0.0.1:8000", front.port()),
-        ("127.0.0.1:8080", addresses[0].port()),
-        ("127.0.0.1:8081", addresses[1].port()),
-    ];
-    let _balancer = HaProxy::start(&folders[0], ports);
+    let _balancer = HaProxy::start(&folders[0], front, addresses);
     tokio::time::sleep(NOTICED).await;
     let load = Load::start(&format!("http://{front}"), &nodes[0].client.token);
     let rounds = ROUNDS * times();
