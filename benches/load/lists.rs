@@ -1,4 +1,4 @@
-//! How long lists of many decisions take, and what their indexes cost decisions.
+//! How long lists of many decisions and the console's pages take, and what the indexes of lists cost decisions.
 
 use std::time::Instant;
 
@@ -14,6 +14,7 @@ use crate::{
     Fault,
     arguments::Arguments,
     call::{Call, Protocol},
+    console,
     http1::Connection,
     meter::{Meter, to_float},
     owner::Owner,
@@ -81,6 +82,8 @@ pub(crate) async fn rows(
             millis(1.0),
         ));
     }
+    let shown = product::decided(address, &key).await?;
+    report.notes.extend(console::pages(address, TENANT, &shown).await?);
     // Alternately, since the machine's speed changes.
     let meter: Meter = server.meter();
     for _ in 0..2 {

@@ -9,6 +9,7 @@ mod arguments;
 mod call;
 mod ceiling;
 mod cerbos;
+mod console;
 mod drive;
 mod engine;
 mod events;
@@ -67,12 +68,12 @@ fn threads() -> Result<tokio::runtime::Runtime, Fault> {
 
 fn measure(arguments: &Arguments) -> Result<(), Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let page = runtime.block_on(until_stopped(everything(arguments)))??;
+    let (page, short) = runtime.block_on(until_stopped(everything(arguments)))??;
     println!("{page}");
     if let Some(path) = &arguments.markdown {
         std::fs::write(path, page)?;
     }
-    Ok(())
+    if short.is_empty() { Ok(()) } else { Err(short.join("; ").into()) }
 }
 
 /// Stopping ends by dropping, so that no server is left running.
@@ -87,7 +88,8 @@ async fn until_stopped<T>(work: impl Future<Output = T>) -> Result<T, Fault> {
     }
 }
 
-async fn everything(arguments: &Arguments) -> Result<String, Fault> {
+/// The page, and which goals were not reached.
+async fn everything(arguments: &Arguments) -> Result<(String, Vec<String>), Fault> {
     let folder = server::Folder::new(&arguments.folder)?;
     let machine = machine::Machine::look(folder.path())?;
     let mut report = Report::default();
@@ -111,5 +113,5 @@ async fn everything(arguments: &Arguments) -> Result<String, Fault> {
     if report.rows.is_empty() && report.notes.is_empty() {
         return Err("nothing could be measured".into());
     }
-    Ok(table::page(&machine, arguments.seconds, &report))
+    Ok((table::page(&machine, arguments.seconds, &report), report.short))
 }

@@ -53,9 +53,15 @@ pub(crate) async fn rows(
         }
         let share = goodput / capacity;
         let refused = to_float(flooded.tally.failed) / (WARM + arguments.measured()).as_secs_f64();
-        let short = if share < GOAL { ", short of the goal" } else { "" };
+        if share < GOAL {
+            let least = GOAL * 100.0;
+            report.short.push(format!(
+                "overload: {in_flight} in flight leave {:.0} % of the decisions at capacity, not {least:.0} %",
+                share * 100.0
+            ));
+        }
         report.notes.push(format!(
-            "overload: {in_flight} in flight: {goodput:.0} decisions a second, {:.0} % of those at capacity{short}; \
+            "overload: {in_flight} in flight: {goodput:.0} decisions a second, {:.0} % of those at capacity; \
              {refused:.0} refused a second; p99 {}; {} MB; {beside}",
             share * 100.0,
             millis(&flooded, 0.99),

@@ -159,6 +159,15 @@ pub(crate) fn evaluate_rest(address: SocketAddr, key: &str) -> Call {
     }
 }
 
+/// Decides once; the decision's id.
+pub(crate) async fn decided(address: SocketAddr, key: &str) -> Result<String, Fault> {
+    let mut connection = Connection::open(&evaluate_rest(address, key)).await?;
+    let (status, answer) = connection.ask().await?;
+    let answer: serde_json::Value = serde_json::from_slice(answer)?;
+    let id = answer["decision_id"].as_str();
+    id.map(str::to_owned).ok_or_else(|| format!("no decision: {status}: {answer}").into())
+}
+
 pub(crate) fn batch_evaluate(address: SocketAddr, key: &str) -> Call {
     let request = || {
         Message::default().text(1, SUBJECT).text(2, ACTION).text(3, PURPOSE).message(9, &context())

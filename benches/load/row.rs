@@ -51,6 +51,8 @@ pub(crate) struct Row {
 pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
     pub(crate) notes: Vec<String>,
+    /// Goals that were not reached: the run fails.
+    pub(crate) short: Vec<String>,
 }
 
 impl Report {
