@@ -2,14 +2,15 @@
 
 use std::fmt::Write;
 
+use authority_decision::hidden::is_hidden;
 use serde::Serialize;
 use serde_json::Value;
 
 /// Shown for a missing value.
 pub(in crate::cli) const NOTHING: &str = "-";
 
-/// `text` without characters that a terminal interprets or a person cannot see: control characters, and those
-/// that change the text's direction or have no width, become escapes.
+/// `text` without characters that a terminal interprets or a person cannot see: control characters and those that
+/// are hidden become escapes.
 pub(in crate::cli) fn plain(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut plain, letter| {
         match letter {
@@ -44,15 +45,6 @@ pub(in crate::cli) fn of<'a>(record: &'a Value, member: &str) -> &'a str {
     record[member].as_str().unwrap_or_default()
 }
 
-/// Directions, joiners, blanks that look like none, tags, variation selectors.
-fn is_hidden(letter: char) -> bool {
-    matches!(letter,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -64,6 +56,7 @@ mod tests {
         assert_eq!(plain("a\u{1b}[2Jb\r\nc\u{9b}d\u{202e}e"), r"a\u{1b}[2Jb\r\nc\u{9b}d\u{202e}e");
         assert_eq!(plain("Zoë \"支付\""), "Zoë \"支付\"");
         assert_eq!(plain("a\u{200b}\u{e0041}"), r"a\u{200b}\u{e0041}");
+        assert_eq!(plain("1\u{a0}2\u{202f}3\u{3000}"), r"1\u{a0}2\u{202f}3\u{3000}");
     }
 
     #[test]

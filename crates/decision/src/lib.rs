@@ -30,6 +30,7 @@ pub mod delegation;
 pub mod facts;
 pub mod facts_index;
 pub mod gate;
+pub mod hidden;
 pub mod hours;
 pub mod joined_terms;
 pub mod jurisdiction;
