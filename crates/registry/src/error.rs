@@ -11,6 +11,8 @@ use authority_core::{compute, graph, keys, store};
 use authority_evidence as evidence;
 use authority_ids::InvalidId;
 
+use super::ineligible::Ineligible;
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the request is invalid")]
@@ -41,7 +43,7 @@ pub enum Error {
     Role(String),
     /// This person may not act on this approval.
     #[error("{0}")]
-    NotEligible(String),
+    NotEligible(Ineligible),
     /// Something is to be reviewed that whoever approves was not shown.
     #[error("{}", ErrorCode::RealityNotReviewed.sentence())]
     NotReviewed(Vec<Violation>),

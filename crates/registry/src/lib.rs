@@ -24,6 +24,7 @@ mod export;
 mod external_app;
 mod flow;
 mod granted_access_to;
+mod ineligible;
 mod legal_entity;
 mod member_of;
 mod model;

@@ -19,8 +19,13 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn of<R: Record>(page: Page<'_>, keys: &Keys) -> Result<Self, ApiError> {
+        Self::of_list(R::KIND, page, keys)
+    }
+
+    /// Of a list whose tokens are of no other one: a record's list in another order is another list.
+    pub(super) fn of_list(list: &str, page: Page<'_>, keys: &Keys) -> Result<Self, ApiError> {
         let size = usize::try_from(page.limit.unwrap_or(SIZE)).unwrap_or_default();
-        let place = page_token::read(keys, R::KIND, page.token)?;
+        let place = page_token::read(keys, list, page.token)?;
         // An authentic token has a position: `cut` created it.
         let after = place.and_then(|place| read(&place));
         Ok(Self { size, after })
@@ -44,7 +49,12 @@ impl Window {
 
 /// The token to continue after the record.
 pub(super) fn place_of<R: Record>(record: &R, keys: &Keys) -> Option<String> {
-    Some(page_token::write(keys, R::KIND, &place(record.created_at()?, record.id())))
+    Some(place_at(R::KIND, record.created_at()?, record.id(), keys))
+}
+
+/// The token to continue a list after the record with this time and id.
+pub(super) fn place_at(list: &str, at: Time, id: &str, keys: &Keys) -> String {
+    page_token::write(keys, list, &place(at, id))
 }
 
 fn place(at: Time, id: &str) -> Vec<u8> {

@@ -299,7 +299,16 @@ async fn an_approval_names_what_began_after_the_request_was_opened() {
     let drift = world.made("stable-drift-events", "drift_event", drift).await;
     let approver = world.app.person(TENANT, "approver", "another@example.org");
     let path = format!("/api/v1/app/approvals/{id}/approve");
-    for unseen in [json!({}), json!({"reviewed": []}), json!({"reviewed": ["svc:other"]})] {
+    // With a time it is what began then, and nothing else of the same name.
+    let of_another_time = json!({"reviewed": [format!("{drift}@2026-01-01T00:00:00Z")]});
+    let longer = json!({"reviewed": [format!("{drift}@"), format!("{drift}x")]});
+    for unseen in [
+        json!({}),
+        json!({"reviewed": []}),
+        json!({"reviewed": ["svc:other"]}),
+        of_another_time,
+        longer,
+    ] {
         let refused = approver.post(&path, unseen).await;
         assert_eq!(refusal(&refused), (409, "reality_not_reviewed".to_owned()), "{:#}", refused.1);
         let problem = refused.1["details"][0].to_string();
@@ -310,8 +319,10 @@ async fn an_approval_names_what_began_after_the_request_was_opened() {
         (&read["approval"]["given"], &read["approval"]["state"]),
         (&json!(0), &json!("pending"))
     );
-    assert_eq!(read["approval"]["reality"][0]["id"], drift);
-    let (status, approved) = approver.post(&path, json!({"reviewed": [drift]})).await;
+    let shown = &read["approval"]["reality"][0];
+    assert_eq!(shown["id"], drift);
+    let exactly = format!("{drift}@{}", shown["since"].as_str().unwrap());
+    let (status, approved) = approver.post(&path, json!({"reviewed": [exactly]})).await;
     assert_eq!((status, &approved["approval"]["state"]), (200, &json!("approved")), "{approved:#}");
     let body = super::with(asking(25_000.0, "DE"), json!({"approval_id": id}));
     let permitted = key.post("/v1/decisions/evaluate", body).await.1;

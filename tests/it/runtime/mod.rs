@@ -1,5 +1,6 @@
 //! The decision operations, over every transport, and their records.
 
+mod approval_lists;
 mod approvals;
 mod approvers;
 mod budgets;

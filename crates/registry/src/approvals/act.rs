@@ -5,8 +5,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 
 use super::{
-    super::prelude::*,
-    eligible::{ACTED, Eligibility},
+    super::{ineligible::Ineligible, prelude::*},
+    eligible::{ACTED, Eligibility, UNKNOWN_TENANT},
     fresh,
 };
 use authority_api::identity::{Caller, CallerKind, Role};
@@ -93,7 +93,8 @@ pub(in super::super) async fn make(
 ) -> Result<ApprovalAct, Error> {
     let own_interest = context.eligibility.may_act(context.handle, caller, before)?;
     if matches!(said, ApproverAct::Approve(_)) {
-        fresh::require(context.handle, caller, now)?;
+        let handle = context.handle.ok_or_else(|| context.eligibility.refuse(UNKNOWN_TENANT))?;
+        fresh::require(handle, caller, now)?;
     }
     let (verdict, comment) = match said {
         ApproverAct::Approve(comment) => (APPROVE, comment.clone()),
@@ -154,7 +155,7 @@ pub(in super::super) async fn sign(
         .execute(db)
         .await?;
     if kept == 0 {
-        return Err(Error::NotEligible(ACTED.to_owned()));
+        return Err(Error::NotEligible(Ineligible { rule: ACTED.to_owned(), remedy: None }));
     }
     Ok(ApprovalAct {
         by: person.by,

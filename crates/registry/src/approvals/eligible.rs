@@ -8,7 +8,10 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 
-use super::{super::prelude::*, Approvals, fresh, judge};
+use super::{
+    super::{ineligible::Ineligible, prelude::*},
+    Approvals, fresh, judge,
+};
 use authority_core::{
     graph::{Graph, Person, Persons, ProposedAction, TenantHandle, actor},
     spending,
@@ -18,6 +21,7 @@ use authority_decision::{Draft, facts::Signature, verdict::AuthorityUsed};
 use authority_evidence::sealed;
 
 pub(super) const ACTED: &str = "you have acted on this already";
+pub(super) const UNKNOWN_TENANT: &str = "the tenant was not found";
 
 /// What determines who may act.
 pub(in super::super) struct Eligibility {
@@ -81,7 +85,7 @@ impl Eligibility {
         caller: &Caller,
         before: &[ApprovalAct],
     ) -> Result<bool, Error> {
-        let handle = handle.ok_or_else(|| self.refuse("the tenant was not found"))?;
+        let handle = handle.ok_or_else(|| self.refuse(UNKNOWN_TENANT))?;
         let proposed = self.proposed_action();
         let proposed =
             proposed.ok_or_else(|| self.refuse("an API key that asked was not found"))?;
@@ -124,16 +128,16 @@ impl Eligibility {
 
     /// The error for a rule, with the roles of those who could act instead, but no names.
     pub(super) fn refuse(&self, rule: &str) -> Error {
-        let mut text = format!(
-            "{rule}; it takes somebody else: {}, who neither asked nor made or rotated the API key \
-             that did, who is not the agent, owns none in the chain and delegated nothing in it",
+        let mut remedy = format!(
+            "it takes somebody else: {}, who neither asked nor made or rotated the API key that did, who is not the \
+             agent, owns none in the chain and delegated nothing in it",
             self.actors
         );
         for role in &self.roles {
-            text.push_str("; one of those who approve must be in the role ");
-            text.push_str(role);
+            remedy.push_str("; one of those who approve must be in the role ");
+            remedy.push_str(role);
         }
-        Error::NotEligible(text)
+        Error::NotEligible(Ineligible { rule: rule.to_owned(), remedy: Some(remedy) })
     }
 }
 
@@ -143,7 +147,7 @@ impl Approvals {
         &self,
         caller: &Caller,
         approval: &Approval,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<Ineligible>, Error> {
         if approval.known_state() != Some(ApprovalState::Pending) {
             return Ok(None);
         }
@@ -156,7 +160,7 @@ impl Approvals {
         });
         match read.await {
             Ok(_) => Ok(None),
-            Err(Error::NotEligible(rule)) => Ok(Some(rule)),
+            Err(Error::NotEligible(why)) => Ok(Some(why)),
             Err(error) => Err(error),
         }
     }
@@ -172,8 +176,11 @@ impl Approvals {
         if approval.known_state() != Some(ApprovalState::Pending) {
             return Ok(None);
         }
-        let handle = self.graph.tenant(&row_id(&approval.tenant_id)?)?;
-        let fresh = fresh::require(handle.as_ref(), caller, self.registry.clock.now());
+        // Of a tenant that is not known nobody may approve anything, as `not_eligible` says.
+        let Some(handle) = self.graph.tenant(&row_id(&approval.tenant_id)?)? else {
+            return Ok(None);
+        };
+        let fresh = fresh::require(&handle, caller, self.registry.clock.now());
         Ok(fresh.err().map(|error| error.to_string()))
     }
 }

@@ -13,16 +13,17 @@ use super::super::prelude::*;
 /// How far the identity provider's clock may be ahead of this one.
 const SKEW: TimeDelta = TimeDelta::seconds(30);
 
-/// Refuses a caller who signed in too long ago, or whose credential does not say when: an API key says nothing.
+/// Refuses a caller who signed in too long ago, or whose credential does not say when: an API key says nothing. It takes
+/// a tenant that is known: of another, nobody knows what it requires.
 ///
 /// # Errors
 /// 401 with what to do about it, as a step-up challenge (RFC 9470).
 pub(in super::super) fn require(
-    handle: Option<&TenantHandle>,
+    handle: &TenantHandle,
     caller: &Caller,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let longest = handle.and_then(|handle| handle.read().profile.approval_max_auth_age);
+    let longest = handle.read().profile.approval_max_auth_age;
     match longest.and_then(|longest| missing(longest, caller.authenticated_at, now)) {
         Some(problem) => Err(problem.into()),
         None => Ok(()),
@@ -33,18 +34,18 @@ pub(in super::super) fn require(
 fn missing(longest: TimeDelta, at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Option<ApiError> {
     let seconds = longest.num_seconds();
     let found = match at {
-        None => "your credential does not say when you did (`auth_time`), and whoever runs the identity provider can \
-                 put that claim into its access tokens"
+        None => "your credential does not say when you signed in (`auth_time`), and whoever runs the identity provider \
+                 can put that claim into its access tokens"
             .to_owned(),
-        Some(at) if at > now + SKEW => "your token says that you will do so later".to_owned(),
+        Some(at) if at > now + SKEW => "your token names a later time than now".to_owned(),
         Some(at) if now - at > longest => {
-            format!("you did {} seconds ago", (now - at).num_seconds())
+            format!("you signed in {} seconds ago", (now - at).num_seconds())
         }
         Some(_) => return None,
     };
     let text = format!(
-        "sign in again (`max_age={seconds}`): who approves at this tenant has signed in in the last {seconds} \
-         seconds, and {found}"
+        "sign in again (`max_age={seconds}`): this tenant accepts approvals only within {seconds} seconds of a \
+         sign-in; {found}"
     );
     let challenge =
         format!("Bearer error=\"insufficient_user_authentication\", max_age=\"{seconds}\"");

@@ -9,6 +9,7 @@ mod eligible;
 mod expire;
 mod fresh;
 mod judge;
+mod list;
 mod question;
 mod reality;
 mod reviewed;
@@ -29,6 +30,7 @@ use authority_model::{
     wire::Time,
 };
 use chrono::{DateTime, Utc};
+use diesel::dsl::sql;
 use tonic::Response;
 
 pub(super) use act::{ActContext, ApproverAct, Statement, Terms, make as act, sign};
@@ -39,7 +41,6 @@ pub use waiting::measure_waiting;
 
 use super::{
     flow::{changeable, or_not_found},
-    page::place_of,
     prelude::*,
     version::{IfMatch, tagged},
 };
@@ -50,6 +51,7 @@ use authority_core::{
 };
 use authority_decision::{facts::Signature, verdict::ApprovalsNeeded};
 use judge::Judgement;
+use list::Order;
 
 /// The service of approvals.
 #[derive(Clone)]
@@ -72,8 +74,15 @@ impl Row for Approval {
         if let Some(state) = &by.state {
             query = query.filter(approvals::state.eq(state));
         }
+        if by.state.as_deref().is_some_and(list::is_open) {
+            // As the index of those that expire has it.
+            query = query.filter(sql::<Bool>("state IN ('pending', 'approved')"));
+        }
         if let Some(subject) = &by.subject {
             query = query.filter(approvals::subject.eq(subject));
+        }
+        if let Some(action) = &by.action {
+            query = query.filter(approvals::action.eq(action));
         }
         query
     }
@@ -95,14 +104,23 @@ impl ApprovalService for Approvals {
         &self,
         call: Request<ListApprovalsRequest>,
     ) -> Reply<ListApprovalsResponse> {
-        let caller = caller(&call)?;
-        let mut listed: Response<ListApprovalsResponse> = self.registry.list(call).await?;
-        let page = listed.get_mut();
-        if let Some(last) = show::cut(&self.registry, &caller, &mut page.approvals).await? {
-            page.next_page_token = place_of(last, &self.registry.keys);
-        }
-        show::fill_computed(&self.registry, &caller, &mut page.approvals).await?;
-        Ok(listed)
+        let (caller, by) = admitted(call)?;
+        let (registry, order) = (&self.registry, Order::of(&by)?);
+        let window = order.window(&by, &registry.keys)?;
+        let reader = caller.clone();
+        let read = registry.store.read_tx(&caller.scope(), async move |db| {
+            let found = order.read(db, &reader, &by, &window).await;
+            Ok::<_, Error>((found?, window.size))
+        });
+        let ((mut approvals, total), size) = read.await?;
+        let more = approvals.len() > size;
+        approvals.truncate(size);
+        let cut = show::cut(registry, &caller, &mut approvals).await?;
+        let last = approvals.last().filter(|_| more || cut);
+        let next_page_token = last.and_then(|last| order.place_of(last, &registry.keys));
+        show::fill_computed(registry, &caller, &mut approvals).await?;
+        let total = total.map(|total| i32::try_from(total).unwrap_or(i32::MAX));
+        Ok(Response::new(ListApprovalsResponse { approvals, next_page_token, total }))
     }
 
     async fn export_approvals(
@@ -121,7 +139,10 @@ impl ApprovalService for Approvals {
             (approval.would_be, approval.reality) = (Some(would_be), reality);
             reality::fill(&self.registry, &caller, std::slice::from_mut(approval)).await?;
         }
-        approval.not_eligible = self.not_eligible(&caller, approval).await?;
+        let ineligible = self.not_eligible(&caller, approval).await?;
+        approval.not_eligible = ineligible.as_ref().map(ToString::to_string);
+        approval.ineligibility = ineligible
+            .map(|why| Ineligibility { rule: why.rule, remedy: why.remedy.unwrap_or_default() });
         approval.authenticate_again = self.authenticate_again(&caller, approval)?;
         Ok(found)
     }
@@ -197,7 +218,7 @@ impl Approvals {
 struct Shown {
     /// The digest of the question.
     digest: Option<String>,
-    /// What holds it for a review at present.
+    /// What they reviewed of the reality that holds it.
     reviewed: Vec<String>,
 }
 

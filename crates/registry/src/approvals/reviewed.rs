@@ -1,7 +1,8 @@
 //! What approvers have reviewed of reality: what the request showed when it was opened, and what they name.
 //!
 //! An act meets a review of all that began before it. So what began since the opening, and is not shown in
-//! lists, must be named by whoever approves: nobody approves what they were not shown.
+//! lists, must be named by whoever approves: nobody approves what they were not shown. `<id>@<since>` names what began at
+//! that time alone, so that what an anchor or event comes to mean later is not reviewed by the name of what was shown.
 
 use authority_decision::{levels::RuntimeEffect, moment, verdict::HeldByReality};
 use authority_model::{proto::approval::Approval, validate::Violation};
@@ -33,10 +34,21 @@ pub(super) async fn check(
     let unseen = verdict.held_by_reality.into_iter().filter(|held| {
         held.effect == RuntimeEffect::RequireHumanReview
             && !was_shown(held)
-            && !named.contains(&held.id)
+            && !is_named(held, named)
     });
     let unseen: Vec<Violation> = unseen.map(|held| violation(&held)).collect();
     if unseen.is_empty() { Ok(()) } else { Err(Error::NotReviewed(unseen)) }
+}
+
+fn is_named(held: &HeldByReality, named: &[String]) -> bool {
+    named.iter().any(|name| match name.strip_prefix(&held.id) {
+        Some("") => true,
+        Some(rest) => {
+            let since = rest.strip_prefix('@').map(DateTime::parse_from_rfc3339);
+            since.is_some_and(|since| since.is_ok_and(|since| since == held.since))
+        }
+        None => false,
+    })
 }
 
 fn violation(held: &HeldByReality) -> Violation {

@@ -68,15 +68,15 @@ pub(super) async fn one(
     fill_computed(registry, caller, std::slice::from_mut(row)).await
 }
 
-/// Cuts a page down to the size of a response; returns the last row left, if some were removed.
+/// Cuts a page down to the size of a response; returns whether some rows were removed.
 ///
 /// # Errors
 /// If the store cannot be read.
-pub(super) async fn cut<'r>(
+pub(super) async fn cut(
     registry: &Registry,
     caller: &Caller,
-    rows: &'r mut Vec<Approval>,
-) -> Result<Option<&'r Approval>, Error> {
+    rows: &mut Vec<Approval>,
+) -> Result<bool, Error> {
     let ids: Vec<String> = rows.iter().map(|row| row.decision_id.clone()).collect();
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
         let sizes: Vec<(String, i32)> = decisions::table
@@ -94,11 +94,9 @@ pub(super) async fn cut<'r>(
     };
     // The first is shown whatever its size.
     let count = rows.iter().take_while(fits).count().max(1);
-    if count >= rows.len() {
-        return Ok(None);
-    }
+    let is_cut = count < rows.len();
     rows.truncate(count);
-    Ok(rows.last())
+    Ok(is_cut)
 }
 
 /// The digest of each approval's question.

@@ -174,13 +174,13 @@ impl Overrider<'_> {
         now: Time,
     ) -> Result<bool, Error> {
         let handle = self.graph.fenced(db, &row_id(&self.check.tenant_id)?, Fence::Alone).await?;
-        require_fresh(handle.as_ref(), self.by, freshness::moment(now))?;
+        let handle = handle.ok_or_else(|| refused("the tenant was not found"))?;
+        require_fresh(&handle, self.by, freshness::moment(now))?;
         let (decided, action) = (self.decided(db).await?, &self.check.action);
         let actor = self.check.actor_entity_id.as_ref().or(self.check.subject_id.as_ref());
-        let subjects = match (actor, &handle) {
-            (Some(actor), _) => [actor.clone()].into(),
-            (None, Some(tenant)) => tenant.read().performers(action),
-            (None, None) => BTreeSet::new(),
+        let subjects: BTreeSet<String> = match actor {
+            Some(actor) => [actor.clone()].into(),
+            None => handle.read().performers(action),
         };
         let requesters = self.requesters(db, actor).await?;
         let before: Vec<ApprovalAct> = before.iter().map(as_approval).collect();
@@ -189,16 +189,15 @@ impl Overrider<'_> {
         let mut own_interest = false;
         for subject in subjects {
             let subject = subject.unwrap_or_default();
-            let held =
-                handle.as_ref().map(|tenant| tenant.read().delegations_for(&subject, action));
-            let chain = decided.iter().cloned().chain(held.into_iter().flatten()).collect();
+            let held = handle.read().delegations_for(&subject, action);
+            let chain = decided.iter().cloned().chain(held).collect();
             let requesters = requesters.clone();
             let roles = Vec::new();
             let actors = OWNERS;
             let eligibility = Eligibility { subject, chain, requesters, needed, roles, actors };
-            match eligibility.may_act(handle.as_ref(), self.by, &before) {
+            match eligibility.may_act(Some(&handle), self.by, &before) {
                 Ok(own) => own_interest |= own,
-                Err(Error::NotEligible(text)) => return Err(refused(&text)),
+                Err(Error::NotEligible(why)) => return Err(refused(&why.to_string())),
                 Err(other) => return Err(other),
             }
         }

@@ -1,0 +1,122 @@
+//! Lists of requests: by the time of their opening, either way, or the one that expires first.
+//!
+//! People decide what expires first, and look up what ended last. Neither is at the start of the oldest first, so a
+//! client that reads some pages of that would miss it.
+
+use authority_model::{
+    proto::approval::{Approval, ListApprovalsRequest},
+    schema::approvals,
+    state::ApprovalState,
+    wire::Time,
+};
+
+use super::super::{page::place_at, prelude::*};
+use authority_api::{error::ApiError, identity::Caller};
+use authority_core::{
+    keys::Keys,
+    store::{Db, RunQueryDsl},
+};
+use authority_ids::TenantId;
+
+/// The order of a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    Oldest,
+    Newest,
+    Expiry,
+}
+
+impl Order {
+    /// # Errors
+    /// The order does not exist for requests of the state.
+    pub(super) fn of(by: &ListApprovalsRequest) -> Result<Self, ApiError> {
+        let expires = by.state.as_deref().is_some_and(is_open);
+        match by.order.as_deref() {
+            Some("newest") => Ok(Self::Newest),
+            Some("expiry") if expires => Ok(Self::Expiry),
+            Some("expiry") => Err(ApiError::field(
+                "order",
+                "`expiry` is for requests that expire: set `state` to pending or approved",
+            )),
+            _ => Ok(Self::Oldest),
+        }
+    }
+
+    /// What its page tokens are of. That of the oldest first is the one of every list.
+    fn list(self) -> &'static str {
+        match self {
+            Self::Oldest => Approval::KIND,
+            Self::Newest => "approval, newest first",
+            Self::Expiry => "approval, by expiry",
+        }
+    }
+
+    /// The part of the list to read.
+    ///
+    /// # Errors
+    /// The token is of another list, or of another order.
+    pub(super) fn window(self, by: &ListApprovalsRequest, keys: &Keys) -> Result<Window, ApiError> {
+        Window::of_list(self.list(), by.page(), keys)
+    }
+
+    /// The token to continue after the record.
+    pub(super) fn place_of(self, record: &Approval, keys: &Keys) -> Option<String> {
+        let at = if self == Self::Expiry { record.expires_at } else { record.created_at };
+        Some(place_at(self.list(), at?, &record.id, keys))
+    }
+
+    /// A page, with one more record than it shows, and the number of all matches if the request counts them.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub(super) async fn read(
+        self,
+        db: &mut Db,
+        caller: &Caller,
+        by: &ListApprovalsRequest,
+        window: &Window,
+    ) -> QueryResult<(Vec<Approval>, Option<i64>)> {
+        let matching = || {
+            let own = caller.tenant().map(TenantId::as_str);
+            let tenants = [by.tenant_id.as_deref(), own].into_iter().flatten();
+            tenants.fold(Approval::filtered(by), Approval::in_tenant)
+        };
+        let total = if by.count { Some(Approval::count(db, matching()).await?) } else { None };
+        Ok((self.rows(db, matching(), window).await?, total))
+    }
+
+    async fn rows(
+        self,
+        db: &mut Db,
+        query: approvals::BoxedQuery<'_, Pg>,
+        window: &Window,
+    ) -> QueryResult<Vec<Approval>> {
+        let after: Option<(Time, &str)> = window.after.as_ref().map(|(at, id)| (*at, id.as_str()));
+        let query = match (self, after) {
+            (Self::Oldest, _) => return Approval::load_page(db, query, window).await,
+            (Self::Newest, None) => query,
+            (Self::Newest, Some((at, id))) => query.filter(
+                approvals::created_at
+                    .lt(at)
+                    .or(approvals::created_at.eq(at).and(approvals::id.lt(id))),
+            ),
+            (Self::Expiry, None) => query,
+            (Self::Expiry, Some((at, id))) => query.filter(
+                approvals::expires_at
+                    .gt(at)
+                    .or(approvals::expires_at.eq(at).and(approvals::id.gt(id))),
+            ),
+        };
+        let query = match self {
+            Self::Expiry => query.order((approvals::expires_at.asc(), approvals::id.asc())),
+            _ => query.order((approvals::created_at.desc(), approvals::id.desc())),
+        };
+        query.limit(window.query_limit()).select(Approval::as_select()).load(db).await
+    }
+}
+
+/// Whether requests in the state expire.
+pub(super) fn is_open(state: &str) -> bool {
+    let state = state.parse().ok();
+    matches!(state, Some(ApprovalState::Pending | ApprovalState::Approved))
+}

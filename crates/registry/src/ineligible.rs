@@ -1,0 +1,18 @@
+//! Why a person may not act on an approval: the rule, and who could act instead.
+
+use std::fmt;
+
+/// The two parts of a refusal. A page shows the rule first.
+#[derive(Clone, Debug)]
+pub struct Ineligible {
+    pub rule: String,
+    /// Roles and conditions, no names; `None` where nobody else is needed.
+    pub remedy: Option<String>,
+}
+
+impl fmt::Display for Ineligible {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.rule)?;
+        self.remedy.iter().try_for_each(|remedy| write!(to, "; {remedy}"))
+    }
+}

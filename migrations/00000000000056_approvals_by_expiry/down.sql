@@ -1,0 +1,1 @@
+DROP INDEX CONCURRENTLY approvals_by_expiry;
