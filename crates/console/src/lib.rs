@@ -11,6 +11,7 @@ mod assets;
 mod authority;
 mod calls;
 mod choice;
+mod credential;
 mod decisions;
 mod dev_provider;
 mod escape;
@@ -46,7 +47,6 @@ use authority_api::identity::{
 use authority_core::{clock::Clock, config::Config, keys::Keys, store::Store, worker::Worker};
 use axum::{Router, response::Redirect, routing::get};
 use http::{Extensions, Uri};
-use tokio::sync::Mutex;
 
 use dev_provider::{CLIENT_ID, DevPages};
 use session::{Cookies, Sessions};
@@ -81,8 +81,6 @@ struct Inner {
     /// The `Origin` of its own pages.
     origin: String,
     client: fn(&Extensions) -> Option<IpAddr>,
-    /// Held while tokens are refreshed: some providers take a refresh token once.
-    refreshing: Mutex<()>,
 }
 
 /// The interval at which sessions that have ended are deleted.
@@ -130,7 +128,6 @@ pub fn build(
         origin: origin(&public_url),
         public_url,
         client,
-        refreshing: Mutex::default(),
     }));
     let sweeper = Worker::periodic("console_sessions", SWEPT, move || {
         let (sessions, now) = (sessions.clone(), clock.now());

@@ -1,4 +1,4 @@
-//! What is said to who is not signed in, with where to go on.
+//! A page for somebody who is not signed in, or whose session cannot be checked, with where to go on.
 
 use askama::Template;
 use axum::response::Response;
@@ -6,7 +6,7 @@ use http::StatusCode;
 
 use crate::{assets::VERSION, page::page, query::encoded};
 
-/// A page for who is not signed in.
+/// Such a page.
 #[derive(Template)]
 #[template(path = "notice.html")]
 pub(crate) struct Notice {
@@ -27,8 +27,12 @@ impl Notice {
     }
 
     /// With a sign-in that leads to `path`.
-    pub(crate) fn again(mut self, path: &str) -> Self {
-        self.link = Some((format!("/console/sign-in?to={}", encoded(path)), "Sign in again"));
+    pub(crate) fn again(self, path: &str) -> Self {
+        self.link(&format!("/console/sign-in?to={}", encoded(path)), "Sign in again")
+    }
+
+    pub(crate) fn link(mut self, path: &str, label: &'static str) -> Self {
+        self.link = Some((path.to_owned(), label));
         self
     }
 
@@ -40,10 +44,8 @@ impl Notice {
     pub(crate) fn foreign_form() -> Self {
         let text = "The form did not come from a page of your present session, so nothing was changed. Open the \
                     page again and send it from there.";
-        Self {
-            link: Some(("/console".to_owned(), "Open the console")),
-            ..Self::new(StatusCode::FORBIDDEN, "Nothing was changed", text)
-        }
+        Self::new(StatusCode::FORBIDDEN, "Nothing was changed", text)
+            .link("/console", "Open the console")
     }
 
     pub(crate) fn ended_session() -> Self {
@@ -54,10 +56,7 @@ impl Notice {
 
     pub(crate) fn unreadable_form(status: StatusCode) -> Self {
         let text = "The form could not be read, or is larger than 512 KiB, so nothing was changed.";
-        Self {
-            link: Some(("/console".to_owned(), "Open the console")),
-            ..Self::new(status, "Nothing was changed", text)
-        }
+        Self::new(status, "Nothing was changed", text).link("/console", "Open the console")
     }
 
     pub(crate) fn response(self) -> Response {

@@ -66,11 +66,14 @@ async fn shown(view: &View, tenant_id: Option<&str>) -> Result<Response, Status>
             "only the installation's owner looks at other tenants",
         ));
     }
-    let internal = |_| Status::unavailable("the session cannot be changed at the moment");
+    let away = || Status::unavailable("the session cannot be changed at the moment");
     let value = new_value().map_err(|_| Status::unavailable("no randomness"))?;
     let tenant_id = tenant_id.map(str::to_owned);
     let sessions = &view.console.0.sessions;
-    sessions.show_tenant(&view.session, digest(&value), tenant_id).await.map_err(internal)?;
+    let moved = sessions.show_tenant(view.session.digest, digest(&value), tenant_id).await;
+    if !moved.map_err(|_| away())? {
+        return Err(away());
+    }
     let mut answer = see("/console");
     if let Some(cookie) = view.console.0.cookies.set(Cookie::Session, &value) {
         answer.headers_mut().append(header::SET_COOKIE, cookie);

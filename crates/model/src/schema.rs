@@ -300,6 +300,7 @@ diesel::table! {
         created_at -> Timestamptz,
         last_used_at -> Timestamptz,
         expires_at -> Timestamptz,
+        refreshing_until -> Nullable<Timestamptz>,
     }
 }
 

@@ -29,10 +29,11 @@ pub struct LogoutClaims {
     pub iss: String,
     pub sub: Option<String>,
     pub sid: Option<String>,
+    /// When it was issued, in seconds since 1970.
+    pub iat: i64,
     events: HashMap<String, Map<String, Value>>,
     nonce: Option<Value>,
     exp: i64,
-    iat: i64,
 }
 
 impl Timed for IdClaims {

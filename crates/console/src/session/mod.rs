@@ -1,7 +1,11 @@
 //! The sessions of people who are signed in: what a browser has is a cookie, never a token.
 
 mod cookie;
+mod opened;
+mod row;
 mod store;
+mod turn;
 
 pub(crate) use cookie::{Cookie, Cookies, digest, new_value};
 pub(crate) use store::{Ended, IDLE, LONGEST, NewSession, Sessions, Stored, Tokens};
+pub(crate) use turn::{LONGEST_TURN, Turn};

@@ -10,10 +10,12 @@ use authority_model::schema::console_sessions::{self, dsl};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{
     prelude::*,
-    sql_types::{Binary, Jsonb, Text},
+    sql_types::{Nullable, Text, Timestamptz},
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use super::row;
 
 /// A session that nobody uses ends.
 pub(crate) const IDLE: TimeDelta = TimeDelta::minutes(30);
@@ -21,8 +23,6 @@ pub(crate) const IDLE: TimeDelta = TimeDelta::minutes(30);
 pub(crate) const LONGEST: TimeDelta = TimeDelta::hours(8);
 /// A session's use is noted this often.
 const NOTED: TimeDelta = TimeDelta::minutes(1);
-/// The most approvals that a session is known to have opened.
-const MOST_OPENED: i32 = 200;
 
 /// The tokens of a session.
 #[derive(Clone, Serialize, Deserialize)]
@@ -30,8 +30,9 @@ pub(crate) struct Tokens {
     /// The credential at the API.
     pub(crate) api: String,
     pub(crate) refresh: Option<String>,
-    /// For the provider, when the person signs out.
-    pub(crate) id: String,
+    /// Whether `api` is the provider's ID token, so that its successor is, too.
+    #[serde(default)]
+    pub(crate) is_id_token: bool,
 }
 
 /// A session as stored.
@@ -43,6 +44,8 @@ pub(crate) struct Stored {
     /// The digest of the request of each approval that was opened, by its id.
     pub(crate) opened: HashMap<String, String>,
     pub(crate) shown_tenant_id: Option<String>,
+    /// When the person proved who they are, as the provider's ID token said.
+    pub(crate) authenticated_at: DateTime<Utc>,
     pub(crate) last_used_at: DateTime<Utc>,
     pub(crate) expires_at: DateTime<Utc>,
 }
@@ -77,11 +80,14 @@ pub(crate) struct Sessions {
 
 /// Whose sessions a provider ends.
 pub(crate) enum Ended<'a> {
-    Sid(&'a str, &'a str),
-    Person(&'a str),
+    /// Those of a session at this issuer.
+    Sid { issuer: &'a str, sid: &'a str },
+    /// Those of a person that began before this time.
+    Person { person: &'a str, before: DateTime<Utc> },
 }
 
-type Row = (String, Vec<u8>, Value, Option<String>, DateTime<Utc>, DateTime<Utc>);
+type Row =
+    (String, Vec<u8>, Value, Option<String>, DateTime<Utc>, DateTime<Utc>, DateTime<Utc>);
 
 impl Sessions {
     /// Stores a session under the digest of its cookie, in place of the one that the browser had.
@@ -132,6 +138,7 @@ impl Sessions {
                     dsl::sealed_tokens,
                     dsl::opened,
                     dsl::shown_tenant_id,
+                    dsl::authenticated_at,
                     dsl::last_used_at,
                     dsl::expires_at,
                 ))
@@ -141,25 +148,28 @@ impl Sessions {
             Ok::<_, store::Error>(row)
         });
         let Some(row) = read.await? else { return Ok(None) };
-        let (person, sealed, opened, shown_tenant_id, last_used_at, expires_at) = row;
+        let (person, sealed, opened, shown_tenant_id, authenticated_at, last_used_at, expires_at) =
+            row;
         let tokens = serde_json::from_slice(&self.keys.open_console_session(&digest, &sealed)?)?;
-        let opened = serde_json::from_value(opened)?;
+        let opened = row::opened(opened);
         Ok(Some(Stored {
             digest,
             person,
             tokens,
             opened,
             shown_tenant_id,
+            authenticated_at,
             last_used_at,
             expires_at,
         }))
     }
 
     /// Notes that the session was used, unless that was noted just before.
-    pub(crate) async fn note(&self, session: &Stored, now: DateTime<Utc>) -> Result<(), Error> {
+    pub(crate) async fn note(&self, session: &mut Stored, now: DateTime<Utc>) -> Result<(), Error> {
         if now - session.last_used_at < NOTED {
             return Ok(());
         }
+        session.last_used_at = now;
         let digest = session.digest.to_vec();
         let written = self.store.write_tx(&Scope::service(), async move |db| {
             let row = dsl::console_sessions.find(digest);
@@ -169,50 +179,21 @@ impl Sessions {
         Ok(written.await?)
     }
 
-    /// Keeps refreshed tokens.
-    pub(crate) async fn renew(&self, digest: [u8; 32], tokens: &Tokens) -> Result<(), Error> {
-        let sealed = self.seal(&digest, tokens)?;
-        let written = self.store.write_tx(&Scope::service(), async move |db| {
-            let row = dsl::console_sessions.find(digest.to_vec());
-            diesel::update(row).set(dsl::sealed_tokens.eq(sealed)).execute(db).await?;
-            Ok::<_, store::Error>(())
-        });
-        Ok(written.await?)
-    }
-
-    /// Notes that the request of an approval was shown.
-    pub(crate) async fn open(
-        &self,
-        digest: [u8; 32],
-        approval_id: &str,
-        request_digest: &str,
-    ) -> Result<(), Error> {
-        let opened = json!({approval_id: request_digest});
-        let written = self.store.write_tx(&Scope::service(), async move |db| {
-            diesel::sql_query(
-                "UPDATE console_sessions SET opened = CASE \
-                     WHEN (SELECT count(*) FROM jsonb_object_keys(opened)) < $3 THEN opened || $2 ELSE $2 END \
-                 WHERE digest = $1 AND NOT opened @> $2",
-            )
-            .bind::<Binary, _>(digest.to_vec())
-            .bind::<Jsonb, _>(opened)
-            .bind::<diesel::sql_types::Integer, _>(MOST_OPENED)
-            .execute(db)
-            .await?;
-            Ok::<_, store::Error>(())
-        });
-        Ok(written.await?)
-    }
-
-    /// Moves a session to a new cookie, and to the tenant that an owner looks at.
+    /// Moves a session to a new cookie, and to the tenant that an owner looks at. Returns false, and moves nothing,
+    /// while its tokens are refreshed: their successors would be lost.
     pub(crate) async fn show_tenant(
         &self,
-        session: &Stored,
+        from: [u8; 32],
         to: [u8; 32],
         tenant_id: Option<String>,
-    ) -> Result<(), Error> {
-        let (from, sealed) = (session.digest, self.seal(&to, &session.tokens)?);
+    ) -> Result<bool, Error> {
+        let sessions = self.clone();
         let written = self.store.write_tx(&Scope::service(), async move |db| {
+            let found = row::locked(db, &from).await?;
+            let Some(found) = found.filter(|found| !found.is_refreshing) else { return Ok(false) };
+            // Not those of the request, which may have been replaced meanwhile.
+            let tokens = sessions.keys.open_console_session(&from, &found.sealed_tokens)?;
+            let sealed = sessions.keys.seal_console_session(&to, &tokens)?;
             diesel::update(dsl::console_sessions.find(from.to_vec()))
                 .set((
                     dsl::digest.eq(to.to_vec()),
@@ -220,10 +201,11 @@ impl Sessions {
                     dsl::shown_tenant_id.eq(tenant_id),
                 ))
                 .execute(db)
-                .await?;
-            Ok::<_, store::Error>(())
+                .await
+                .map_err(store::Error::from)?;
+            Ok::<_, Error>(true)
         });
-        Ok(written.await?)
+        written.await
     }
 
     pub(crate) async fn end(&self, digest: [u8; 32]) -> Result<(), Error> {
@@ -236,17 +218,22 @@ impl Sessions {
 
     /// Ends those that the provider says; returns their number.
     pub(crate) async fn end_all(&self, ended: Ended<'_>) -> Result<usize, Error> {
-        let (condition, text) = match ended {
-            // A `sid` is unique at its issuer only.
-            Ended::Sid(issuer, sid) => {
-                ("sid = $1 AND starts_with(person, $2 || '|')", (sid, issuer))
+        // A `sid` is unique at its issuer only.
+        let (condition, first, second, before) = match ended {
+            Ended::Sid { issuer, sid } => {
+                ("sid = $1 AND starts_with(person, $2 || '|') AND $3 IS NULL", sid, issuer, None)
             }
-            Ended::Person(person) => ("person = $1 AND $2 = ''", (person, "")),
+            Ended::Person { person, before } => {
+                ("person = $1 AND $2 = '' AND created_at < $3", person, "", Some(before))
+            }
         };
         let statement = format!("DELETE FROM console_sessions WHERE {condition}");
-        let (first, second) = (text.0.to_owned(), text.1.to_owned());
+        let (first, second) = (first.to_owned(), second.to_owned());
         let written = self.store.write_tx(&Scope::service(), async move |db| {
-            let query = diesel::sql_query(statement).bind::<Text, _>(first).bind::<Text, _>(second);
+            let query = diesel::sql_query(statement)
+                .bind::<Text, _>(first)
+                .bind::<Text, _>(second)
+                .bind::<Nullable<Timestamptz>, _>(before);
             Ok::<_, store::Error>(query.execute(db).await?)
         });
         Ok(written.await?)
@@ -262,7 +249,7 @@ impl Sessions {
         Ok(written.await?)
     }
 
-    fn seal(&self, digest: &[u8; 32], tokens: &Tokens) -> Result<Vec<u8>, Error> {
+    pub(super) fn seal(&self, digest: &[u8; 32], tokens: &Tokens) -> Result<Vec<u8>, Error> {
         Ok(self.keys.seal_console_session(digest, &serde_json::to_vec(tokens)?)?)
     }
 }

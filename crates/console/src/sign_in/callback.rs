@@ -11,11 +11,11 @@ use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use super::{Started, TITLE, failed, provider::TokenResponse};
 use crate::{
     Console,
+    credential::is_person,
     notice::Notice,
     page::see,
     query::Pairs,
     session::{Cookie, NewSession, Tokens, digest, new_value},
-    view::is_person,
 };
 use authority_crypto::equal;
 
@@ -156,7 +156,7 @@ impl Console {
         let TokenResponse { access_token, refresh_token: refresh, id_token: _ } = given;
         let error = match self.identify(&access_token, parts).await {
             Ok(caller) if is_person(&caller) => {
-                return Ok((caller, Tokens { api: access_token, refresh, id }));
+                return Ok((caller, Tokens { api: access_token, refresh, is_id_token: false }));
             }
             Ok(_) => IdentityError::Unreadable,
             Err(error) => error,
@@ -165,7 +165,7 @@ impl Console {
         let is_other = matches!(error, IdentityError::Token(_) | IdentityError::Unreadable);
         match self.identify(&id, parts).await {
             Ok(caller) if is_other && is_person(&caller) => {
-                Ok((caller, Tokens { api: id.clone(), refresh, id }))
+                Ok((caller, Tokens { api: id, refresh, is_id_token: true }))
             }
             _ => Err(unusable("access token", &error, to)),
         }
@@ -206,21 +206,21 @@ fn unusable(token: &str, error: &IdentityError, to: &str) -> Refused {
              settings: docs/console.md has what its tokens must say.",
         ),
     };
-    refused(status, format!("Of the provider's {token}: {error}. {remedy}"), to)
+    refused(status, format!("The provider's {token} was not accepted: {error}. {remedy}"), to)
 }
 
-/// When the person proved who they are. A provider that was told to ask anew has to say that it did.
+/// When the person proved who they are. A provider that was asked for a new sign-in has to confirm it.
 fn authenticated_at(
     claims: &IdClaims,
     started: &Started,
     now: DateTime<Utc>,
 ) -> Result<DateTime<Utc>, Refused> {
-    let told = claims.auth_time.and_then(|seconds| DateTime::from_timestamp(seconds, 0));
-    match told {
-        Some(at) if !started.fresh || started.is_after(at) => Ok(at.min(now)),
+    let confirmed = claims.auth_time.and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+    match confirmed {
+        Some(at) if !started.fresh || started.precedes(at) => Ok(at.min(now)),
         None if !started.fresh => Ok(now),
         _ => {
-            let text = "You were to prove anew who you are, and the identity provider does not say that you did.";
+            let text = "You had to sign in again, but the identity provider did not confirm it.";
             Err(refused(StatusCode::FORBIDDEN, text, &started.to))
         }
     }

@@ -1,20 +1,29 @@
 //! The end of a session: the person signs out here, or at the provider, which says so (OIDC Back-Channel
 //! Logout 1.0).
 
+use authority_api::identity::Error as IdentityError;
 use axum::{
     body::Bytes,
     extract::State,
     response::{IntoResponse, Response},
 };
-use http::{HeaderValue, StatusCode, header};
+use chrono::{DateTime, TimeDelta, Utc};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 
+use super::with_query;
 use crate::{
     Console,
     form::Posted,
     notice::Notice,
-    query::{Pairs, encoded},
+    page::see,
+    query::Pairs,
     session::{Cookie, Ended},
 };
+
+/// Where the provider sends people back to after they signed out there.
+pub(super) const DONE: &str = "/console/sign-out/done";
+/// By how much the provider's clock may be behind.
+const LEEWAY: TimeDelta = TimeDelta::seconds(30);
 
 /// `POST /console/sign-out`: here and, where the provider has an address for it, there.
 pub(super) async fn sign_out(Posted { view, .. }: Posted) -> Response {
@@ -25,21 +34,46 @@ pub(super) async fn sign_out(Posted { view, .. }: Posted) -> Response {
         return Notice::new(StatusCode::SERVICE_UNAVAILABLE, "You are still signed in", text)
             .response();
     }
-    let text = "Nothing of this session is left in this browser.";
-    let mut notice = Notice::new(StatusCode::OK, "You are signed out", text);
     // A page, not a redirect: a form's policy holds for where its answer leads, too.
-    let metadata = console.0.provider.metadata().await.ok();
-    if let Some(endpoint) = metadata.and_then(|metadata| metadata.end_session_endpoint.clone()) {
-        let joint = if endpoint.contains('?') { '&' } else { '?' };
-        let hint = encoded(&view.session.tokens.id);
-        let client = encoded(&console.0.provider.client.client_id);
-        notice = notice.onward(format!("{endpoint}{joint}id_token_hint={hint}&client_id={client}"));
-    }
+    let notice = match console.end_session_url().await {
+        Some(url) => signed_out().onward(url),
+        None => signed_out(),
+    };
     let mut answer = notice.response();
     if let Some(cookie) = console.0.cookies.remove(Cookie::Session) {
         answer.headers_mut().append(header::SET_COOKIE, cookie);
     }
     answer
+}
+
+/// `GET /console/sign-out/done`.
+pub(super) async fn done(State(console): State<Console>, headers: HeaderMap) -> Response {
+    // Somebody who signed in meanwhile is not told that they are signed out.
+    match console.0.cookies.read(&headers, Cookie::Session) {
+        Some(_) => see("/console"),
+        None => signed_out().response(),
+    }
+}
+
+fn signed_out() -> Notice {
+    let text = "Nothing of this session is left in this browser.";
+    Notice::new(StatusCode::OK, "You are signed out", text)
+}
+
+impl Console {
+    /// Where a person signs out at the provider (OIDC RP-Initiated Logout 1.0), if it has an address for that. Without
+    /// `id_token_hint`: the ID token may be a credential of the API, and an address is kept in the browser's history
+    /// and in the provider's log. The provider may ask whether they want to sign out.
+    async fn end_session_url(&self) -> Option<String> {
+        let metadata = self.0.provider.metadata().await.ok()?;
+        let endpoint = metadata.end_session_endpoint.as_ref()?;
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs([
+            ("client_id", self.0.provider.client.client_id.as_str()),
+            ("post_logout_redirect_uri", &format!("{}{DONE}", self.0.public_url)),
+        ]);
+        Some(with_query(endpoint, &query.finish()))
+    }
 }
 
 /// `POST /console/back-channel-logout`, which the provider calls with a logout token.
@@ -55,12 +89,17 @@ pub(super) async fn back_channel(State(console): State<Console>, body: Bytes) ->
     let client_id = &console.0.provider.client.client_id;
     let claims = match console.0.identity.logout_token(token, client_id).await {
         Ok(claims) => claims,
+        Err(error @ IdentityError::Unavailable) => {
+            return answer(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
+        }
         Err(error) => return answer(StatusCode::BAD_REQUEST, error.to_string()),
     };
+    // A token that is sent again ends no session that began after it.
+    let issued_at = DateTime::<Utc>::from_timestamp(claims.iat, 0).unwrap_or_default();
     let person = claims.sub.as_ref().map(|sub| format!("{}|{sub}", claims.iss));
     let ended = match (&claims.sid, &person) {
-        (Some(sid), _) => Ended::Sid(&claims.iss, sid),
-        (None, Some(person)) => Ended::Person(person),
+        (Some(sid), _) => Ended::Sid { issuer: &claims.iss, sid },
+        (None, Some(person)) => Ended::Person { person, before: issued_at + LEEWAY },
         (None, None) => return answer(StatusCode::BAD_REQUEST, String::new()),
     };
     match console.0.sessions.end_all(ended).await {

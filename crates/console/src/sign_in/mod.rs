@@ -31,10 +31,12 @@ pub(crate) fn router() -> Router<Console> {
         // When the session ends; to ask keeps it.
         .route("/console/session", get(async |view: View| view.session_ends()))
         .route("/console/sign-out", post(logout::sign_out))
+        .route(logout::DONE, get(logout::done))
         .route("/console/back-channel-logout", post(logout::back_channel))
 }
 
-/// `GET /console/sign-in?to=…`: to the provider. With `fresh` the person proves anew who they are.
+/// `GET /console/sign-in?to=…`: to the provider. With `fresh` the person signs in again there, and with `switch` as
+/// somebody else.
 async fn start(
     State(console): State<Console>,
     RawQuery(query): RawQuery,
@@ -59,9 +61,22 @@ async fn start(
         let text = "The sign-in cannot begin; try again in a few seconds.";
         return Notice::new(StatusCode::SERVICE_UNAVAILABLE, TITLE, text).response();
     };
-    let mut answer = see(&console.authorization_url(&metadata, &started));
+    let prompt = match query.one("switch") {
+        _ if started.fresh => Some("login"),
+        Some(_) => Some(choice_of_account(&metadata.prompt_values_supported)),
+        None => None,
+    };
+    let mut answer = see(&console.authorization_url(&metadata, &started, prompt));
     answer.headers_mut().insert(header::SET_COOKIE, cookie);
     answer
+}
+
+/// The `prompt` by which a provider lets a person choose who they are. One that lists its values without
+/// `select_account` asks for a sign-in instead, at which somebody else can sign in.
+fn choice_of_account(supported: &[String]) -> &'static str {
+    const CHOICE: &str = "select_account";
+    let has_choice = supported.is_empty() || supported.iter().any(|value| value == CHOICE);
+    if has_choice { CHOICE } else { "login" }
 }
 
 const TITLE: &str = "You are not signed in";
@@ -75,7 +90,7 @@ fn failed(error: &Error, to: &str) -> Response {
             StatusCode::BAD_GATEWAY,
             "Whoever runs this service can compare `identity.issuer` with what the provider says of itself.",
         ),
-        Error::Refused(_) => (
+        Error::InvalidGrant(_) | Error::Refused(_) => (
             StatusCode::BAD_GATEWAY,
             "Try again; if that does not help, whoever runs this service can compare `console.client_id` and \
              `console.client_secret` with the client at the provider.",
@@ -105,7 +120,12 @@ impl Console {
         (!self.0.cookies.https && !is_here).then(|| format!("{}{to}", self.0.public_url))
     }
 
-    fn authorization_url(&self, metadata: &Metadata, started: &Started) -> String {
+    fn authorization_url(
+        &self,
+        metadata: &Metadata,
+        started: &Started,
+        prompt: Option<&str>,
+    ) -> String {
         let mut scope = "openid profile email".to_owned();
         // For a refresh token, where the provider has a scope for it.
         if metadata.scopes_supported.iter().any(|scope| scope == "offline_access") {
@@ -122,11 +142,16 @@ impl Console {
             ("code_challenge", &started.challenge()),
             ("code_challenge_method", "S256"),
         ]);
+        query.extend_pairs(prompt.map(|prompt| ("prompt", prompt)));
         if started.fresh {
-            query.extend_pairs([("prompt", "login"), ("max_age", "0")]);
+            query.append_pair("max_age", "0");
         }
-        let endpoint = &metadata.authorization_endpoint;
-        let joint = if endpoint.contains('?') { '&' } else { '?' };
-        format!("{endpoint}{joint}{}", query.finish())
+        with_query(&metadata.authorization_endpoint, &query.finish())
     }
+}
+
+/// An endpoint of the provider's, which may have a query of its own.
+fn with_query(endpoint: &str, query: &str) -> String {
+    let joint = if endpoint.contains('?') { '&' } else { '?' };
+    format!("{endpoint}{joint}{query}")
 }

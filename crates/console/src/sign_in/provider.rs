@@ -33,6 +33,9 @@ pub(crate) struct Metadata {
     pub(crate) scopes_supported: Vec<String>,
     #[serde(default)]
     pub(crate) token_endpoint_auth_methods_supported: Vec<String>,
+    /// The values of `prompt` that it takes; empty if it does not say.
+    #[serde(default)]
+    pub(crate) prompt_values_supported: Vec<String>,
     /// Its answers name it (RFC 9207).
     #[serde(default)]
     pub(crate) authorization_response_iss_parameter_supported: bool,
@@ -49,10 +52,15 @@ pub(crate) struct TokenResponse {
 /// Why the provider gave nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("the identity provider cannot be reached: {0}")]
+    /// It does not answer, or says that it cannot at present.
+    #[error("the identity provider is not available: {0}")]
     Away(String),
     #[error("the identity provider's {0}")]
     Answer(String),
+    /// The code or the refresh token is spent, expired or withdrawn (`invalid_grant` of RFC 6749, 5.2).
+    #[error("the identity provider refused: {0}")]
+    InvalidGrant(String),
+    /// Anything else of the request, such as the client's own secret.
     #[error("the identity provider refused: {0}")]
     Refused(String),
 }
@@ -110,6 +118,7 @@ impl Provider {
             end_session_endpoint: None,
             scopes_supported: Vec::new(),
             token_endpoint_auth_methods_supported: Vec::new(),
+            prompt_values_supported: Vec::new(),
             authorization_response_iss_parameter_supported: true,
         };
         let client = Client { client_id: client_id.to_owned(), client_secret: None };
@@ -122,15 +131,21 @@ impl Provider {
         &self.issuer
     }
 
-    /// What the provider says of itself.
+    /// What the provider says of itself; what it said last, while it does not answer.
     pub(crate) async fn metadata(&self) -> Result<Arc<Metadata>, Error> {
         let now = self.clock.now();
         let known = self.known.read().clone();
-        if let Some((metadata, until)) = known
-            && now < until
-        {
-            return Ok(metadata);
+        match known {
+            Some((metadata, until)) if now < until => Ok(metadata),
+            Some((metadata, _)) => match self.discovered(now).await {
+                Err(Error::Away(_)) => Ok(metadata),
+                other => other,
+            },
+            None => self.discovered(now).await,
         }
+    }
+
+    async fn discovered(&self, now: DateTime<Utc>) -> Result<Arc<Metadata>, Error> {
         let url = format!("{}/.well-known/openid-configuration", self.issuer.trim_end_matches('/'));
         let (status, body) = self.send(Request::get(url), Bytes::new()).await?;
         if status != StatusCode::OK {
@@ -153,7 +168,7 @@ impl Provider {
         let (request, form) = self.grant_request(&metadata, grant);
         let (status, body) = self.send(request, form).await?;
         if status != StatusCode::OK {
-            return Err(Error::Refused(refusal(status, &body)));
+            return Err(refusal(status, &body));
         }
         serde_json::from_slice(&body)
             .map_err(|error| Error::Answer(format!("tokens cannot be read: {error}")))
@@ -196,43 +211,57 @@ impl Provider {
         request: http::request::Builder,
         body: Bytes,
     ) -> Result<(StatusCode, Bytes), Error> {
-        let away = |error: &dyn std::fmt::Display| Error::Away(error.to_string());
-        let request = request.body(body).map_err(|error| away(&error))?;
-        match &self.transport {
-            Transport::InProcess(router) => {
-                let Ok(answer) = router.clone().oneshot(request.map(Body::from)).await;
-                let (head, body) = answer.into_parts();
-                let body = Limited::new(body, LARGEST).collect().await;
-                let body = body.map_err(|error| away(&error))?.to_bytes();
-                Ok((head.status, body))
-            }
-            Transport::Http(http) => {
-                let request = reqwest::Request::try_from(request).map_err(|error| away(&error))?;
-                let answer = http.execute(request).await;
-                let mut answer = answer.map_err(|error| away(&error.without_url()))?;
-                let (status, mut body) = (answer.status(), Vec::new());
-                while let Some(chunk) = answer.chunk().await.map_err(|e| away(&e.without_url()))? {
-                    if body.len() + chunk.len() > LARGEST {
-                        return Err(Error::Answer("answer is over 256 KiB".to_owned()));
-                    }
-                    body.extend_from_slice(&chunk);
-                }
-                Ok((status, body.into()))
-            }
+        let request = request.body(body).map_err(|error| Error::Answer(error.to_string()))?;
+        let (status, body) = match &self.transport {
+            Transport::InProcess(router) => in_process(router, request).await?,
+            Transport::Http(http) => over_http(http, request).await?,
+        };
+        if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+            return Err(Error::Away(format!("it answered {status}")));
         }
+        Ok((status, body))
     }
 }
 
-/// The code and description of an OAuth error (RFC 6749, 5.2).
-fn refusal(status: StatusCode, body: &[u8]) -> String {
+async fn in_process(
+    router: &Router,
+    request: Request<Bytes>,
+) -> Result<(StatusCode, Bytes), Error> {
+    let Ok(answer) = router.clone().oneshot(request.map(Body::from)).await;
+    let (head, body) = answer.into_parts();
+    let body = Limited::new(body, LARGEST).collect().await;
+    let body = body.map_err(|error| Error::Answer(error.to_string()))?;
+    Ok((head.status, body.to_bytes()))
+}
+
+async fn over_http(
+    http: &reqwest::Client,
+    request: Request<Bytes>,
+) -> Result<(StatusCode, Bytes), Error> {
+    // Not the URL: a log has it already, and a page does not need it.
+    let away = |error: reqwest::Error| Error::Away(error.without_url().to_string());
+    let mut answer = http.execute(request.try_into().map_err(away)?).await.map_err(away)?;
+    let (status, mut body) = (answer.status(), Vec::new());
+    while let Some(chunk) = answer.chunk().await.map_err(away)? {
+        if body.len() + chunk.len() > LARGEST {
+            return Err(Error::Answer("answer is over 256 KiB".to_owned()));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok((status, body.into()))
+}
+
+/// What an OAuth error says (RFC 6749, 5.2): its code and description.
+fn refusal(status: StatusCode, body: &[u8]) -> Error {
     #[derive(Deserialize)]
     struct Fault {
         error: String,
         error_description: Option<String>,
     }
-    match serde_json::from_slice::<Fault>(body) {
-        Ok(Fault { error, error_description: Some(text) }) => format!("{error}: {text}"),
-        Ok(Fault { error, error_description: None }) => error,
-        Err(_) => status.to_string(),
-    }
+    let Ok(Fault { error, error_description }) = serde_json::from_slice(body) else {
+        return Error::Refused(status.to_string());
+    };
+    let text = error_description.map(|about| format!("{error}: {about}"));
+    let text = text.unwrap_or_else(|| error.clone());
+    if error == "invalid_grant" { Error::InvalidGrant(text) } else { Error::Refused(text) }
 }

@@ -36,8 +36,8 @@ impl Started {
         URL_SAFE_NO_PAD.encode(sha256(self.verifier.as_bytes()))
     }
 
-    /// Whether something happened since it began; clocks may differ by half a minute.
-    pub(super) fn is_after(&self, at: DateTime<Utc>) -> bool {
+    /// Whether it began before this time; clocks may differ by half a minute.
+    pub(super) fn precedes(&self, at: DateTime<Utc>) -> bool {
         at.timestamp() + 30 >= self.began_at
     }
 
@@ -87,6 +87,7 @@ mod tests {
             ("/console/\\evil", "/console"),
             ("/console/a\r\nset-cookie: x", "/console"),
             ("/console/sign-out", "/console"),
+            ("/console/sign-out/done", "/console"),
             ("", "/console"),
         ] {
             assert_eq!(own_path(Some(asked)), leads, "{asked}");

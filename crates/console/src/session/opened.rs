@@ -1,0 +1,47 @@
+//! The requests for approval that a session has opened: nobody answers one that their session was not shown.
+
+use authority_core::store::{self, RunQueryDsl, Scope};
+use chrono::{DateTime, Utc};
+use diesel::sql_types::{Binary, Integer, Jsonb};
+use serde_json::json;
+
+use super::{
+    row::Opened,
+    store::{Error, Sessions},
+};
+
+/// The most of them that a session keeps. The one that was opened first goes first.
+const MOST: i32 = 200;
+
+impl Sessions {
+    /// Notes that the request of an approval was shown.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub(crate) async fn open(
+        &self,
+        session: [u8; 32],
+        approval_id: &str,
+        request_digest: &str,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        let shown = Opened { digest: request_digest.to_owned(), at: now.timestamp_micros() };
+        let opened = json!({approval_id: shown});
+        let written = self.store.write_tx(&Scope::service(), async move |db| {
+            diesel::sql_query(
+                "UPDATE console_sessions SET opened = ( \
+                     SELECT jsonb_object_agg(key, value) FROM ( \
+                         SELECT key, value FROM jsonb_each(opened || $2) \
+                         ORDER BY (value ->> 'at')::bigint DESC NULLS LAST LIMIT $3) AS kept) \
+                 WHERE digest = $1",
+            )
+            .bind::<Binary, _>(session.to_vec())
+            .bind::<Jsonb, _>(opened)
+            .bind::<Integer, _>(MOST)
+            .execute(db)
+            .await?;
+            Ok::<_, store::Error>(())
+        });
+        Ok(written.await?)
+    }
+}

@@ -1,0 +1,97 @@
+//! Whose turn it is to refresh a session's tokens: one request's, of all nodes'. Some providers take a refresh token
+//! once, and end everything of it when it comes again.
+//!
+//! The turn is a time in the session's row, not a lock: the provider is asked without a connection of the database.
+
+use std::time::Duration;
+
+use authority_core::store::{self, RunQueryDsl, Scope};
+use authority_model::schema::console_sessions::dsl;
+use chrono::{DateTime, Utc};
+use diesel::{
+    prelude::*,
+    sql_types::{Binary, Integer},
+};
+
+use super::{
+    row::locked,
+    store::{Error, Sessions, Stored, Tokens},
+};
+
+/// The longest turn: two calls of the provider, and until the database has what it gave.
+pub(crate) const LONGEST_TURN: Duration = Duration::from_secs(40);
+
+const NOBODYS: Option<DateTime<Utc>> = None;
+
+/// Who refreshes a session's tokens.
+pub(crate) enum Turn {
+    /// The request that asks.
+    Own,
+    Others,
+    /// Nobody any more: these are the new ones.
+    Done(Tokens),
+    /// Nobody: the session has ended.
+    Ended,
+}
+
+impl Sessions {
+    /// Takes the turn to refresh the tokens of this session, if nobody has it and nobody had it since they were read.
+    ///
+    /// # Errors
+    /// The database is away, or the stored tokens cannot be read.
+    pub(crate) async fn take_turn(&self, session: &Stored) -> Result<Turn, Error> {
+        let (digest, known) = (session.digest, session.tokens.api.clone());
+        let keys = self.keys.clone();
+        let taken = self.store.write_tx(&Scope::service(), async move |db| {
+            let Some(row) = locked(db, &digest).await? else { return Ok(Turn::Ended) };
+            let opened = keys.open_console_session(&digest, &row.sealed_tokens)?;
+            let tokens: Tokens = serde_json::from_slice(&opened)?;
+            if tokens.api != known {
+                return Ok(Turn::Done(tokens));
+            }
+            if row.is_refreshing {
+                return Ok(Turn::Others);
+            }
+            diesel::sql_query(
+                "UPDATE console_sessions SET refreshing_until = clock_timestamp() + $2 * interval '1 second' \
+                 WHERE digest = $1",
+            )
+            .bind::<Binary, _>(digest.to_vec())
+            .bind::<Integer, _>(i32::try_from(LONGEST_TURN.as_secs()).unwrap_or(i32::MAX))
+            .execute(db)
+            .await
+            .map_err(store::Error::from)?;
+            Ok::<_, Error>(Turn::Own)
+        });
+        taken.await
+    }
+
+    /// Stores the refreshed tokens, which ends the turn.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub(crate) async fn renew(&self, digest: [u8; 32], tokens: &Tokens) -> Result<(), Error> {
+        let sealed = self.seal(&digest, tokens)?;
+        let written = self.store.write_tx(&Scope::service(), async move |db| {
+            diesel::update(dsl::console_sessions.find(digest.to_vec()))
+                .set((dsl::sealed_tokens.eq(sealed), dsl::refreshing_until.eq(NOBODYS)))
+                .execute(db)
+                .await?;
+            Ok::<_, store::Error>(())
+        });
+        Ok(written.await?)
+    }
+
+    /// Ends the turn without new tokens: the next request tries.
+    ///
+    /// # Errors
+    /// The database is away; the turn then ends by itself.
+    pub(crate) async fn leave_turn(&self, digest: [u8; 32]) -> Result<(), Error> {
+        let written = self.store.write_tx(&Scope::service(), async move |db| {
+            let row = dsl::console_sessions.find(digest.to_vec());
+            diesel::update(row).set(dsl::refreshing_until.eq(NOBODYS)).execute(db).await?;
+            Ok::<_, store::Error>(())
+        });
+        Ok(written.await?)
+    }
+}
