@@ -75,54 +75,80 @@
     for (const form of document.querySelectorAll("form[data-once]")) delete form.dataset.sent;
   });
 
-  // The session's end is told two minutes before, and can be put off.
-  let ends = Date.parse(root.dataset.sessionEnds);
-  const ending = () => {
+  // A request that the script makes by itself: it does not keep the session alive.
+  const LIVE = { credentials: "same-origin", redirect: "manual", headers: { "x-console-live": "1" } };
+
+  // The session's end is shown two minutes before, and can be put off. Before that is said, the service is asked:
+  // another tab may have used the session, or somebody may have signed in again there.
+  const ENDED = "Your session has ended. What you typed is still here: sign in in another tab, then send it.";
+  let ends = Date.parse(root.dataset.sessionEnds), asked = 0;
+  const heard = async (answer) => {
+    if (answer.ok) ends = Date.parse(await answer.text());
+    else if (answer.status === 401) ends = 0;
+  };
+  const note = document.createElement("div");
+  note.className = "note warn ending";
+  note.setAttribute("role", "status");
+  const stay = document.createElement("button");
+  stay.textContent = "Stay signed in";
+  stay.addEventListener("click", async () => {
+    await fetch("/console/session", { ...LIVE, headers: {} }).then(heard, () => {});
+    show();
+  });
+  const show = () => {
     const rest = ends - now();
-    const shown = document.querySelector(".ending");
-    if (!ends || rest > 120000) return shown && shown.remove();
-    if (rest <= 0 && shown) {
-      shown.textContent = "Your session has ended. What you typed stays here; sign in in another tab, then send it.";
-      ends = 0;
-      return;
-    }
-    if (shown) return;
-    const note = document.createElement("div");
-    note.className = "note warn ending";
-    note.setAttribute("role", "status");
-    const button = document.createElement("button");
-    button.textContent = "Stay signed in";
-    button.addEventListener("click", async () => {
-      const answer = await fetch("/console/session", { credentials: "same-origin", redirect: "manual" });
-      if (answer.ok) ends = Date.parse(await answer.text());
-      ending();
-    });
-    note.append("Your session ends in two minutes. ", button);
+    if (rest > 120000) return note.remove();
+    const words = rest > 0 ? "Your session ends in two minutes. " : ENDED;
+    if (note.isConnected && note.firstChild.textContent === words) return;
+    note.replaceChildren(words, ...(rest > 0 ? [stay] : []));
     document.body.append(note);
   };
-  setInterval(ending, 5000);
+  const ending = async () => {
+    const rest = ends - now(), isFirst = rest <= 0 && note.textContent !== ENDED;
+    if (rest > 120000 || (note.isConnected && document.hidden)) return show();
+    if (!isFirst && Date.now() - asked < 20000) return show();
+    asked = Date.now();
+    // Without an answer nothing is known: the next one tells.
+    await fetch("/console/session", LIVE).then(heard).then(show, () => {});
+  };
+  if (root.dataset.sessionEnds) setInterval(ending, 5000);
 
   // What may change looks again by itself, unless somebody is choosing in it.
   const inbox = document.getElementById("inbox"), changing = document.querySelector("[data-live]");
   const busy = () =>
     document.hidden || changing.querySelector(":checked") || changing.contains(document.activeElement);
+  const stale = document.createElement("p");
+  stale.className = "note warn";
+  let missed = 0, newest = root.dataset.now;
+  const miss = () => {
+    missed += 1;
+    if (missed < 2) return;
+    stale.textContent = `This page is not up to date: the service has not answered since ${newest}.`;
+    if (!stale.isConnected) say(stale.textContent);
+    changing.before(stale);
+  };
   const look = async () => {
     if (busy()) return;
     try {
-      const answer = await fetch(location.href, {
-        credentials: "same-origin", redirect: "manual", headers: { "x-console-live": "1" },
-      });
-      if (!answer.ok || busy()) return;
+      const answer = await fetch(location.href, LIVE);
+      if (answer.status === 401) {
+        ends = 0;
+        return show();
+      }
+      if (!answer.ok) return miss();
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      missed = 0;
+      newest = page.documentElement.dataset.now;
+      stale.remove();
       const fresh = page.querySelector("[data-live]"), counted = page.getElementById("count");
-      if (!fresh || fresh.innerHTML === changing.innerHTML) return;
+      if (!fresh || busy() || fresh.innerHTML === changing.innerHTML) return;
       changing.replaceChildren(...fresh.childNodes);
       const shown = document.getElementById("count");
       if (shown && shown.textContent !== counted.textContent) say(counted.textContent);
       if (shown) shown.textContent = counted.textContent;
       count();
     } catch {
-      // The next look tells.
+      miss();
     }
   };
   if (changing) setInterval(look, 15000);
