@@ -1,10 +1,15 @@
 //! The escaper of every value that a template shows. Besides HTML's own characters it escapes what cannot be seen:
 //! with a character that is invisible, or turns the direction of text, one name or amount could be made to read
-//! as another.
+//! as another. The value of a form's field is sent back as it is, so it is escaped as HTML alone; beside the field stands
+//! what in it cannot be seen.
 
-use std::fmt::{self, Write};
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Write},
+};
 
 use askama::filters::Escaper;
+use authority_decision::hidden::is_hidden;
 
 /// Writes HTML in which hidden characters stand as `⟨U+202E⟩`.
 #[derive(Clone, Copy)]
@@ -13,42 +18,76 @@ pub(crate) struct Visible;
 impl Escaper for Visible {
     fn write_escaped_str<W: Write>(&self, mut to: W, text: &str) -> fmt::Result {
         for letter in text.chars() {
-            match letter {
-                '&' => to.write_str("&amp;")?,
-                '<' => to.write_str("&lt;")?,
-                '>' => to.write_str("&gt;")?,
-                '"' => to.write_str("&quot;")?,
-                '\'' => to.write_str("&#39;")?,
-                hidden if is_hidden(hidden) => write!(to, "⟨U+{:04X}⟩", u32::from(hidden))?,
-                plain => to.write_char(plain)?,
+            match html(letter) {
+                Some(escaped) => to.write_str(escaped)?,
+                None if is_hidden(letter) => to.write_str(&code(letter))?,
+                None => to.write_char(letter)?,
             }
         }
         Ok(())
     }
 }
 
-/// Whether a reader cannot see the character, or it changes how those around it are shown. Line breaks and tabs
-/// are seen: texts keep them.
-pub(crate) fn is_hidden(letter: char) -> bool {
-    (letter.is_control() && !matches!(letter, '\n' | '\t'))
-        || matches!(letter,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-        // Spaces that look like another one, or like nothing.
-        || matches!(letter, '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{205f}' | '\u{3000}' | '\u{2800}')
+/// Writes HTML that a browser reads as exactly the text: for what a form sends back.
+#[derive(Clone, Copy)]
+pub(crate) struct FieldValue;
+
+impl Escaper for FieldValue {
+    fn write_escaped_str<W: Write>(&self, mut to: W, text: &str) -> fmt::Result {
+        for letter in text.chars() {
+            match html(letter) {
+                Some(escaped) => to.write_str(escaped)?,
+                // Written as itself it would be read as a line feed.
+                None if letter == '\r' => to.write_str("&#13;")?,
+                None => to.write_char(letter)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn html(letter: char) -> Option<&'static str> {
+    Some(match letter {
+        '&' => "&amp;",
+        '<' => "&lt;",
+        '>' => "&gt;",
+        '"' => "&quot;",
+        '\'' => "&#39;",
+        _ => return None,
+    })
+}
+
+fn code(hidden: char) -> String {
+    format!("⟨U+{:04X}⟩", u32::from(hidden))
+}
+
+/// The text as a page shows it.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().fold(String::new(), |mut shown, letter| {
+        if is_hidden(letter) {
+            shown.push_str(&code(letter))
+        } else {
+            shown.push(letter)
+        }
+        shown
+    })
+}
+
+/// The characters of a text that cannot be seen, each once, as its page shows them; `None` if there are none.
+pub(crate) fn hidden_in(text: &str) -> Option<String> {
+    let hidden: BTreeSet<char> = text.chars().filter(|letter| is_hidden(*letter)).collect();
+    let codes: Vec<String> = hidden.into_iter().map(code).collect();
+    (!codes.is_empty()).then(|| codes.join(" "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown(text: &str) -> String {
-        let mut shown = String::new();
-        Visible.write_escaped_str(&mut shown, text).unwrap();
-        shown
+    fn escaped(escaper: impl Escaper, text: &str) -> String {
+        let mut escaped = String::new();
+        escaper.write_escaped_str(&mut escaped, text).unwrap();
+        escaped
     }
 
     #[test]
@@ -61,8 +100,54 @@ mod tests {
             ("a\u{0}\r\nb\tc", "a⟨U+0000⟩⟨U+000D⟩\nb\tc"),
             ("tag\u{e0041}", "tag⟨U+E0041⟩"),
             ("1\u{a0}000", "1⟨U+00A0⟩000"),
+            ("1\u{202f}000", "1⟨U+202F⟩000"),
+            ("a\u{3000}b", "a⟨U+3000⟩b"),
         ] {
-            assert_eq!(shown(text), expected);
+            assert_eq!(escaped(Visible, text), expected);
         }
+    }
+    #[test]
+    fn a_value_is_what_it_was() {
+        for (text, expected) in [
+            ("\"><script>'&", "&quot;&gt;&lt;script&gt;&#39;&amp;"),
+            ("1\u{a0}000 \u{2764}\u{fe0f}", "1\u{a0}000 \u{2764}\u{fe0f}"),
+            ("pay\u{202e}001\r\nb", "pay\u{202e}001&#13;\nb"),
+        ] {
+            assert_eq!(escaped(FieldValue, text), expected);
+        }
+        assert_eq!(hidden_in("b\r\n\u{a0}a\r\u{a0}").as_deref(), Some("⟨U+000D⟩ ⟨U+00A0⟩"));
+        assert_eq!(hidden_in("plain\n\ttext"), None);
+    }
+
+    /// The templates as they stand: none writes a field's value as it writes what a page shows.
+    #[test]
+    fn no_template_shows_a_value_otherwise_than_it_is() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/templates");
+        let mut values = 0;
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let attributes = text.split(" value=\"").skip(1).map(|rest| (rest, "\""));
+            let texts = text.split("<textarea").skip(1).map(|rest| (rest, "</textarea>"));
+            for (rest, end) in attributes.chain(texts) {
+                // A quote or a tag within an expression ends no value.
+                let value = outside(rest, end);
+                let value = if end == "\"" { value } else { value.rsplit('>').next().unwrap() };
+                for expression in value.split("{{").skip(1) {
+                    let expression = expression.split("}}").next().unwrap();
+                    assert!(expression.contains("|escape(\"value\")"), "{path:?}: {expression}");
+                    values += 1;
+                }
+            }
+        }
+        assert!(values > 40, "{values}");
+    }
+
+    /// The text up to an end that stands outside of expressions.
+    fn outside<'a>(text: &'a str, end: &str) -> &'a str {
+        let ends = text.match_indices(end).map(|(at, _)| at);
+        let mut whole = ends
+            .filter(|at| text[..*at].matches("{{").count() == text[..*at].matches("}}").count());
+        &text[..whole.next().unwrap()]
     }
 }
