@@ -49,6 +49,8 @@ struct Delivery {
     event_type: String,
     event_id: String,
     state: String,
+    /// The state in words.
+    label: &'static str,
     made: Option<Moment>,
     due: Option<Moment>,
     attempts: Vec<Attempt>,
@@ -111,7 +113,7 @@ async fn shown(
         .next_page_token
         .map(|token| format!("{address}?state={}&page={}", encoded(state), encoded(&token)));
     let done =
-        done.or_else(|| (query.text("did") == "redrive").then(|| "It is sent again.".to_owned()));
+        done.or_else(|| (query.text("did") == "redrive").then(|| "It will be sent again.".to_owned()));
     let shown = WebhookPage {
         frame: view.frame(format!("Deliveries to {}", endpoint.url), Section::Records),
         deliveries: listed.deliveries.into_iter().map(|one| delivery(view, one)).collect(),
@@ -140,6 +142,7 @@ fn delivery(view: &View, delivery: WebhookDelivery) -> Delivery {
         made: Moment::of_time(delivery.created_at, view.now),
         due: Moment::of_time(delivery.due_at, view.now),
         is_over: delivery.state != "open",
+        label: STATES.iter().find(|(state, _)| *state == delivery.state).map_or("Unknown", |s| s.1),
         id: delivery.id,
         event_type: delivery.event_type,
         event_id: delivery.event_id,

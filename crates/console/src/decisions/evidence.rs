@@ -16,8 +16,10 @@ use crate::{form::Posted, page::see, rpc, show::Moment, view::View};
 pub(super) enum Seal {
     Sealed(Box<Sealed>),
     NotYet,
-    /// The role may not read it, or it cannot be read now.
-    Unknown,
+    /// The role may not read it.
+    Hidden,
+    /// It could not be read: whether it is sealed is not known.
+    Unread,
 }
 
 pub(super) struct Sealed {
@@ -33,13 +35,16 @@ impl Seal {
         let read = view.calls.call::<_, EvidenceDocument>(rpc::GET_EVIDENCE, &request).await;
         match read {
             Ok(pack) => Self::read(view, &pack.document),
-            Err(status) if status.code() == Code::NotFound => Self::NotYet,
-            Err(_) => Self::Unknown,
+            Err(status) => match status.code() {
+                Code::NotFound => Self::NotYet,
+                Code::PermissionDenied => Self::Hidden,
+                _ => Self::Unread,
+            },
         }
     }
 
     fn read(view: &View, pack: &str) -> Self {
-        let Ok(pack) = serde_json::from_str::<Value>(pack) else { return Self::Unknown };
+        let Ok(pack) = serde_json::from_str::<Value>(pack) else { return Self::Unread };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         Self::Sealed(Box::new(Sealed {
             evidence_id: text(&pack["id"]),

@@ -12,6 +12,7 @@ pub(super) async fn export(view: View, RawQuery(query): RawQuery) -> Response {
     let filter = Filter::of(&Pairs::read(query.unwrap_or_default().as_bytes()));
     let request = filter.request(&view);
     let since = request.since.map(|since| since.to_string());
+    let until = request.until.map(|until| until.to_string());
     let members = [
         ("tenant_id", request.tenant_id),
         ("subject", request.subject),
@@ -19,6 +20,7 @@ pub(super) async fn export(view: View, RawQuery(query): RawQuery) -> Response {
         ("decision", request.decision),
         ("reason_code", request.reason_code),
         ("since", since),
+        ("until", until),
     ];
     let given = members.into_iter().filter_map(|(name, value)| Some((name, value?)));
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();

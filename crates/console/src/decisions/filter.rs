@@ -2,7 +2,7 @@
 
 use authority_ids::TenantId;
 use authority_model::proto::runtime::ListDecisionsRequest;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 
 use crate::{query::Pairs, show::short, view::View};
 
@@ -28,6 +28,9 @@ pub(super) struct Filter {
     pub(super) outcome: String,
     pub(super) reason: String,
     pub(super) span: String,
+    /// The first and the last day, as `2026-11-24`, in UTC.
+    pub(super) from: String,
+    pub(super) to: String,
 }
 
 impl Filter {
@@ -37,22 +40,27 @@ impl Filter {
             let value = text(name);
             if list.iter().any(|(known, _)| *known == value) { value } else { String::new() }
         };
+        let date = |name: &str| day(&text(name)).map(|day| day.to_string()).unwrap_or_default();
         Self {
             agent: text("agent"),
             action: text("action"),
             outcome: known("outcome", &OUTCOMES),
             reason: text("reason"),
             span: known("span", &SPANS),
+            from: date("from"),
+            to: date("to"),
         }
     }
 
-    fn members(&self) -> [(&'static str, &str); 5] {
+    fn members(&self) -> [(&'static str, &str); 7] {
         [
             ("agent", &self.agent),
             ("action", &self.action),
             ("outcome", &self.outcome),
             ("reason", &self.reason),
             ("span", &self.span),
+            ("from", &self.from),
+            ("to", &self.to),
         ]
     }
 
@@ -67,15 +75,21 @@ impl Filter {
         form_urlencoded::Serializer::new(String::new()).extend_pairs(given.chain(page)).finish()
     }
 
+    /// The later of the span's begin and the first day's.
     pub(super) fn since(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let span = match self.span.as_str() {
-            "1h" => TimeDelta::hours(1),
-            "24h" => TimeDelta::hours(24),
-            "7d" => TimeDelta::days(7),
-            "30d" => TimeDelta::days(30),
-            _ => return None,
+            "1h" => Some(TimeDelta::hours(1)),
+            "24h" => Some(TimeDelta::hours(24)),
+            "7d" => Some(TimeDelta::days(7)),
+            "30d" => Some(TimeDelta::days(30)),
+            _ => None,
         };
-        Some(now - span)
+        span.map(|span| now - span).max(day(&self.from).map(midnight))
+    }
+
+    /// The end of the last day.
+    fn until(&self) -> Option<DateTime<Utc>> {
+        day(&self.to).and_then(|day| day.succ_opt()).map(midnight)
     }
 
     /// The agent's id: a name is one of the tenant that is shown.
@@ -99,7 +113,44 @@ impl Filter {
             decision: given(&self.outcome),
             reason_code: given(&self.reason),
             since: self.since(view.now).map(Into::into),
+            until: self.until().map(Into::into),
             ..ListDecisionsRequest::default()
+        }
+    }
+}
+
+fn day(text: &str) -> Option<NaiveDate> {
+    NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()
+}
+
+fn midnight(day: NaiveDate) -> DateTime<Utc> {
+    day.and_time(NaiveTime::MIN).and_utc()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter(query: &str) -> Filter {
+        Filter::of(&Pairs::read(query.as_bytes()))
+    }
+
+    #[test]
+    fn days_are_whole_and_in_utc() {
+        let at = |text: &str| Some(text.parse::<DateTime<Utc>>().unwrap());
+        let now = at("2026-11-24T10:00:00Z").unwrap();
+        let days = filter("from=2026-03-01&to=2026-03-31");
+        assert_eq!(days.since(now), at("2026-03-01T00:00:00Z"));
+        assert_eq!(days.until(), at("2026-04-01T00:00:00Z"));
+        assert_eq!(days.query(None), "from=2026-03-01&to=2026-03-31");
+        // Of a span and a day the later begins.
+        assert_eq!(filter("span=24h&from=2026-03-01").since(now), at("2026-11-23T10:00:00Z"));
+        assert_eq!(filter("span=24h&from=2026-11-24").since(now), at("2026-11-24T00:00:00Z"));
+        for none in ["", "from=&to=", "from=soon&to=2026-13-01", "from=2026-03-01&from=2026-03-02"]
+        {
+            let filter = filter(none);
+            assert!(filter.is_any() && filter.since(now).is_none(), "{none}");
+            assert!(filter.until().is_none(), "{none}");
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::{
 /// From what a decision is decided again, and the words for it.
 pub(super) const MODES: [(&str, &str); 2] = [
     ("historical_state_snapshot", "from the facts that were sealed with it"),
-    ("current_state", "on present authority"),
+    ("current_state", "with the authority as it is now"),
 ];
 
 struct Difference {
