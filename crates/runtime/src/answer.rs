@@ -1,12 +1,17 @@
 //! The response of each operation for a decision.
 
-use authority_model::proto::runtime::{
-    ApprovalsNeeded, AuthorityUsed, AuthorizeResponse, Decision as Word, EvaluateDecisionResponse,
-    EvaluateResponse, EvidencePack, EvidenceReference, Finding, FurtherChange, Outcome, Signature,
-    SimulateDecisionResponse, SmallestChange, Stage,
+use authority_model::{
+    proto::runtime::{
+        ApprovalsNeeded, AuthorityUsed, AuthorizeResponse, Decision as Word,
+        EvaluateDecisionResponse, EvaluateResponse, EvidencePack, EvidenceReference, Finding,
+        FurtherChange, Outcome, RecordedContext, Signature, SimulateDecisionResponse,
+        SmallestChange, Stage,
+    },
+    wire::Json,
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 
 use super::{decided::Decided, requester::NOBODY};
 use authority_decision::{
@@ -26,6 +31,20 @@ pub(super) fn word(decision: Decision) -> i32 {
         Decision::Deny => Word::Deny,
     };
     word.into()
+}
+
+/// A stored text that is a JSON object.
+pub(super) fn object(text: &[u8]) -> Option<Json> {
+    match serde_json::from_slice(text) {
+        Ok(Value::Object(members)) => Some(Json(members)),
+        _ => None,
+    }
+}
+
+/// A request's stored context with its salt; `None` if it was erased.
+pub(super) fn context(text: &[u8], salt: &[u8]) -> Option<RecordedContext> {
+    let value = object(text)?;
+    Some(RecordedContext { salt: STANDARD.encode(salt), value: Some(value) })
 }
 
 /// The evaluate endpoint has no `allow_with_constraints`: it returns `allow`, with the constraints

@@ -59,13 +59,13 @@ impl DecisionQueries {
         self.shown(stored, since)
     }
 
-    /// The same with its trace.
+    /// The same with its trace, and with its context if that is asked for.
     pub(super) async fn inspect(
         &self,
         caller: &Caller,
         asked: InspectDecisionRequest,
     ) -> Result<GetDecisionResponse, ApiError> {
-        let id = asked.decision_id;
+        let (id, with_context) = (asked.decision_id, asked.context);
         let (stored, since, archived) = self.stored(caller, id.clone()).await?;
         let whole = if let Some(archived) = archived {
             Some(archived.stored()?)
@@ -76,6 +76,10 @@ impl DecisionQueries {
             });
             whole.await?
         };
+        let context = whole.as_ref().filter(|_| with_context);
+        let context = context.and_then(|Stored { sealed, .. }| {
+            answer::context(&sealed.context, &sealed.salts.context)
+        });
         let trace = match whole {
             // To decide takes as long as its policies do.
             Some(whole) => {
@@ -84,7 +88,7 @@ impl DecisionQueries {
             }
             None => Vec::new(),
         };
-        Ok(GetDecisionResponse { trace, ..self.shown(stored, since)? })
+        Ok(GetDecisionResponse { trace, context, ..self.shown(stored, since)? })
     }
 
     /// The decision, from the tables or the archive.
@@ -164,6 +168,7 @@ impl DecisionQueries {
             )),
             verify_url: self.receipts.url(&stored.id),
             trace: Vec::new(),
+            context: None,
             decision_id: stored.id,
             record: match record {
                 Value::Object(members) => Some(Json(members)),

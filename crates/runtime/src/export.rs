@@ -6,16 +6,12 @@ use authority_model::{
     proto::runtime::{
         EntityVersion, ExportDecisionsRequest, ExportDecisionsResponse, ExportEntityHistoryRequest,
         ExportEntityHistoryResponse, ListDecisionsRequest, ListEntityHistoryRequest,
-        RecordedContext,
     },
     schema::decisions,
     service::Messages,
-    wire::Json,
 };
-use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 use diesel::{pg::Pg, prelude::*};
-use serde_json::Value;
 
 use super::{
     answer,
@@ -114,12 +110,11 @@ struct Decisions {
 impl Decisions {
     fn line(&self, row: Row) -> ExportDecisionsResponse {
         let pack = answer::pack(&sha256(&row.record), &row.kid, &row.signature);
-        let context = object(&row.context).filter(|_| self.with_context).map(|value| {
-            RecordedContext { salt: STANDARD.encode(&row.context_salt), value: Some(value) }
-        });
+        let context = answer::context(&row.context, &row.context_salt);
+        let context = context.filter(|_| self.with_context);
         ExportDecisionsResponse {
             decision: Some(self.queries.summary(row.found)),
-            record: object(&row.record),
+            record: answer::object(&row.record),
             evidence_pack: Some(pack),
             context,
             ..ExportDecisionsResponse::default()
@@ -172,13 +167,6 @@ impl Pages for Decisions {
 fn settled(now: DateTime<Utc>) -> String {
     let millis = (now - SETTLED).timestamp_millis();
     DecisionId::new(u64::try_from(millis).unwrap_or_default(), &[0; 32]).into()
-}
-
-fn object(text: &[u8]) -> Option<Json> {
-    match serde_json::from_slice(text) {
-        Ok(Value::Object(members)) => Some(Json(members)),
-        _ => None,
-    }
 }
 
 struct History {

@@ -30,6 +30,8 @@ async fn a_filter_is_an_address() {
         ("agent=svc:agent:acme:invoice-bot", vec![&allowed, &denied, &held]),
         ("agent=nobody", vec![]),
         ("action=refund.execute", vec![]),
+        ("from=2020-01-01", vec![&allowed, &denied, &held]),
+        ("from=2020-01-01&to=2020-12-31", vec![]),
     ] {
         let page = browser.get(&format!("/console/decisions?{query}")).await;
         assert_eq!(page.status, 200, "{query}: {}", page.text);
@@ -51,6 +53,8 @@ async fn a_filter_is_an_address() {
     assert_eq!(lines.len(), 2, "{}", export.text);
     assert_eq!(lines[0]["decision"]["decision_id"], json!(denied));
     assert_eq!(lines[1]["end"], json!(true));
+    let none = browser.get("/console/decisions/export?from=2020-01-01&to=2020-12-31").await;
+    assert_eq!(none.text.lines().count(), 1, "{}", none.text);
     let disposition = export.headers["content-disposition"].to_str().unwrap();
     assert_eq!(disposition, "attachment; filename=\"decisions.ndjson\"");
 }
@@ -73,6 +77,31 @@ async fn a_decision_is_explained_with_its_question_and_its_stages() {
     page.shows("Head of finance");
     page.shows("The agent keeps a record of what it did.");
     page.shows("Somebody stops the agent");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_context_is_there_or_it_was_erased() {
+    let console = Console::start().await;
+    let mut ids = Vec::new();
+    for amount in [1_201.0, 1_202.0, 1_203.0] {
+        ids.push(decided(&console, amount, "DE").await);
+    }
+    let browser = console.signed_in_at(AUDITOR, "/console/decisions").await;
+    // Opened at once, as in several tabs.
+    let pages = ids.iter().map(|id| {
+        let mut tab = browser.clone();
+        async move { tab.get(&format!("/console/decisions/{id}")).await }
+    });
+    for (page, amount) in futures_util::future::join_all(pages).await.iter().zip([1201, 1202, 1203])
+    {
+        page.shows(&format!("<code>context.amount</code></th><td>{amount}</td>"));
+    }
+    let erase = "ALTER TABLE decisions DISABLE TRIGGER USER; UPDATE decisions SET context = ''; \
+                 ALTER TABLE decisions ENABLE TRIGGER USER";
+    console.app.database.run(erase).await;
+    let page = browser.clone().get(&format!("/console/decisions/{}", ids[0])).await;
+    page.shows("The context was erased.");
+    page.shows("<code>context_digest</code>");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

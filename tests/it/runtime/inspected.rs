@@ -1,5 +1,6 @@
 //! A decision by its id, with its trace.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::demo;
@@ -59,6 +60,43 @@ async fn a_decision_is_its_tenants() {
     let (status, missing) = app.owner().get("/api/v1/decisions/svc:decision:nothing").await;
     assert_eq!((status, &missing["error"]), (404, &json!("not_found")), "{missing:#}");
     assert_eq!(client.get(&path).await.0, 403);
+}
+
+/// The context comes with the salt that makes it the record's, where it is asked for and not erased.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_context_is_shown_on_request() {
+    let (app, client, _) = demo().await;
+    let (_, answer) = client.post("/api/v1/runtime/evaluate", asking(1234.5, "DE")).await;
+    let path = format!("/decisions/{}", answer["decision_id"].as_str().unwrap());
+    let auditor = app.person(TENANT, "auditor", "eve@example.org");
+    let (_, plain) = auditor.get(&format!("/api/v1/app{path}")).await;
+    assert_eq!(plain["decision"]["context"], Value::Null);
+    let app_path = format!("/api/v1/app{path}?context=true");
+    for (client, path) in [
+        (&auditor, app_path.clone()),
+        (&app.person(TENANT, "admin", "ann@example.org"), app_path.clone()),
+        (&app.owner(), format!("/api/v1{path}?context=true")),
+    ] {
+        let (status, shown) = client.get(&path).await;
+        assert_eq!(status, 200, "{shown:#}");
+        let shown = &shown["decision"];
+        assert_eq!(shown["context"]["value"]["amount"], json!(1234.5), "{shown:#}");
+        let salt = STANDARD.decode(shown["context"]["salt"].as_str().unwrap()).unwrap();
+        let text = r#"{"amount":1234.5,"currency":"EUR","jurisdiction":"DE"}"#;
+        let digest = authority_crypto::sha256(&[&salt, text.as_bytes()].concat());
+        let digest = format!("sha256:{}", hex::encode(digest));
+        assert_eq!(shown["record"]["request"]["context_digest"], json!(digest), "{shown:#}");
+    }
+    // The gateway's decision has none, whoever asks.
+    for path in [format!("/v1{path}"), format!("/v1{path}?context=true")] {
+        let (_, shown) = client.get(&path).await;
+        assert!(!shown.to_string().contains("1234.5"), "{shown:#}");
+    }
+    let erase = "ALTER TABLE decisions DISABLE TRIGGER USER; UPDATE decisions SET context = ''; \
+                 ALTER TABLE decisions ENABLE TRIGGER USER";
+    app.database.run(erase).await;
+    let (status, erased) = auditor.get(&app_path).await;
+    assert_eq!((status, &erased["decision"]["context"]), (200, &Value::Null), "{erased:#}");
 }
 
 /// Without the facts it was decided on there is no trace, and the rest is there.

@@ -13,11 +13,7 @@ use http::StatusCode;
 use serde_json::Value;
 use tonic::Status;
 
-use super::{
-    evidence::Seal,
-    question::{self, Question},
-    replay::MODES,
-};
+use super::{evidence::Seal, question::Question, replay::MODES};
 use crate::{
     authority::Authority,
     frame::{Frame, Section},
@@ -102,11 +98,11 @@ pub(super) async fn show(
     view.answer(shown(&view, &id, query.text("did") == "seal").await)
 }
 
-/// The decision: with its trace, where the role reads that.
+/// The decision: with its trace and context, where the role reads those.
 async fn read(view: &View, id: &str) -> Result<GetDecisionResponse, Status> {
     let decision_id = id.to_owned();
     if view.may(rpc::INSPECT_DECISION) {
-        let request = InspectDecisionRequest { decision_id };
+        let request = InspectDecisionRequest { decision_id, context: true };
         return view.calls.call(rpc::INSPECT_DECISION, &request).await;
     }
     view.calls.call(rpc::GET_DECISION, &GetDecisionRequest { decision_id }).await
@@ -120,18 +116,14 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
     let (subject, action) =
         (text_of(&record["request"]["subject"]), text_of(&record["request"]["action"]));
     let used = used(&record["verdict"]["authority"]);
-    let (names, question, seal, authority) = tokio::join!(
-        Names::of(view, vec![subject.clone()]),
-        question::of(view, id, &record, decision.evaluated_at),
-        Seal::of(view, id),
-        async {
+    let (names, seal, authority) =
+        tokio::join!(Names::of(view, vec![subject.clone()]), Seal::of(view, id), async {
             match &used {
                 Some(used) => Some(Authority::of(view, used).await),
                 None => None,
             }
-        },
-    );
-    let Question { members, without } = question;
+        },);
+    let Question { members, without } = Question::of(&decision, view.may(rpc::INSPECT_DECISION));
     let word = outcome(decision.decision);
     let agent = names.called(subject.clone());
     let pack = decision.evidence_pack.unwrap_or_default();
