@@ -165,7 +165,8 @@ impl Wiring {
     pub(super) fn pages(&self, identity: &Identity, programme: &Programme, peer: Peer) -> Router {
         let (store, url) = (self.store.clone(), self.config.public_url());
         let (keys, archives) = (self.keys.clone(), self.archives());
-        let receipts = Receipts::new(store, keys, archives, &self.config, identity.clone(), peer);
+        let (identity, clock) = (identity.clone(), self.clock.clone());
+        let receipts = Receipts::new(store, keys, archives, &self.config, identity, peer, clock);
         let widgets = Widgets::new(programme.clone(), peer);
         receipts.router().merge(widgets.router()).merge(Reference::new(contract(&url)).router())
     }

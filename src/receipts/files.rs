@@ -26,7 +26,14 @@ pub(super) async fn file(
     };
     let decision = read.decision;
     if let Some(pack) = read.archived_pack.filter(|_| matches!(&*file, "pack.json" | "proof")) {
-        return if file == "proof" { document(TEXT, proof(&pack)) } else { document(JSON, pack) };
+        return match proof(&pack) {
+            _ if file != "proof" => document(JSON, pack),
+            Some(proof) => document(TEXT, proof),
+            None => {
+                tracing::error!("an archived pack has no proof");
+                refused(ApiError::plain(ErrorCode::Internal))
+            }
+        };
     }
     match file.as_str() {
         "record.json" => document(JSON, decision.record),
@@ -51,10 +58,10 @@ pub(super) async fn file(
     }
 }
 
-/// The proof in a pack.
-fn proof(pack: &str) -> String {
-    let pack: Value = serde_json::from_str(pack).unwrap_or_default();
-    pack["log"]["proof"].as_str().unwrap_or_default().to_owned()
+/// The proof in a pack; `None` if it has none, or is no pack.
+fn proof(pack: &str) -> Option<String> {
+    let pack: Value = serde_json::from_str(pack).ok()?;
+    pack["log"]["proof"].as_str().map(str::to_owned)
 }
 
 fn document(kind: HeaderValue, body: impl IntoResponse) -> Response {

@@ -10,6 +10,7 @@ mod archive;
 mod files;
 mod names;
 mod page;
+mod people;
 mod read;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
@@ -30,7 +31,7 @@ use authority_api::{
     identity::{CallerKind, Error as IdentityError, Identity},
 };
 use authority_archive::Archives;
-use authority_core::{config::Config, keys::Keys, store::Store};
+use authority_core::{clock::Clock, config::Config, keys::Keys, store::Store};
 use authority_ids::{DecisionId, TenantId};
 use page::{NotFound, Receipt};
 use read::Read;
@@ -63,6 +64,7 @@ struct Inner {
     turns: Semaphore,
     identity: Identity,
     peer: Peer,
+    clock: Clock,
 }
 
 /// Reads a request's peer address, which the transport put into the extensions.
@@ -76,10 +78,21 @@ impl Receipts {
         config: &Config,
         identity: Identity,
         peer: Peer,
+        clock: Clock,
     ) -> Self {
         let issuer = config.public_url().trim_end_matches('/').to_owned();
         let (console, turns) = (config.console(), Semaphore::new(MOST_READS));
-        Self(Arc::new(Inner { store, keys, archives, issuer, console, turns, identity, peer }))
+        Self(Arc::new(Inner {
+            store,
+            keys,
+            archives,
+            issuer,
+            console,
+            turns,
+            identity,
+            peer,
+            clock,
+        }))
     }
 
     /// The page and its assets.
@@ -184,7 +197,9 @@ async fn receipt(
         Ok(read) => read,
         Err(response) => return *response,
     };
-    let Some(receipt) = Receipt::of(read, &this.0.issuer, this.0.console) else {
+    let now = this.0.clock.now();
+    let Some(receipt) = Receipt::of(read, &this.0.issuer, this.0.console, now) else {
+        tracing::error!("a receipt's record cannot be read");
         return ErrorCode::Internal.http().into_response();
     };
     match receipt.render() {

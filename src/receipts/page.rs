@@ -7,13 +7,9 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::{
-    names::Names,
-    read::{self, Read},
-};
-use authority_core::spending::APPROVE;
+use super::{names::Names, people::People, read::Read};
 use authority_crypto::sha256;
-use authority_decision::{Decision, Reason as Code, moment, sentences};
+use authority_decision::{Decision, Reason as Code, hidden::is_hidden, moment, sentences};
 use authority_evidence::{digest_text, pack::evidence_id};
 
 #[derive(Template)]
@@ -33,15 +29,14 @@ pub(super) struct Receipt {
     semantics: String,
     authority: Option<Authority>,
     conditions: Option<Conditions>,
-    approval: Option<Approval>,
+    approval: Option<People>,
     outcome: Option<Outcome>,
     decision_id: String,
     record_digest: String,
     kid: String,
     signature: String,
     seal: Option<Seal>,
-    /// The record's text in pieces that a line may break after; characters that change the text direction are
-    /// shown as JSON escapes.
+    /// The record's text in pieces that a line may break after; hidden characters are shown as JSON escapes.
     record_pieces: Vec<String>,
     /// The record's exact text, if it differs from the shown one.
     exact_record: Option<String>,
@@ -59,11 +54,11 @@ struct Fact {
     name: Option<String>,
 }
 
-struct Moment {
+pub(super) struct Moment {
     /// RFC 3339.
-    exact: String,
+    pub(super) exact: String,
     /// For people.
-    shown: String,
+    pub(super) shown: String,
 }
 
 struct Authority {
@@ -89,30 +84,6 @@ struct Term {
     code: String,
     /// What it means; a tenant's own has none.
     sentence: Option<&'static str>,
-}
-
-struct Approval {
-    id: Option<String>,
-    needed: String,
-    /// `1 of 2`.
-    progress: String,
-    given: Vec<GivenApproval>,
-    /// The approvals that are still missing.
-    missing: Vec<&'static str>,
-    /// The policies that held it.
-    policies: Vec<Policy>,
-    /// Where people decide it, while it waits.
-    decide: Option<String>,
-}
-
-struct Policy {
-    statement: String,
-    advice: Option<String>,
-}
-
-struct GivenApproval {
-    role: String,
-    at: Moment,
 }
 
 struct Outcome {
@@ -147,7 +118,7 @@ const REQUEST_MEMBERS: [(&str, &str); 9] = [
 
 impl Receipt {
     /// `None` if the record cannot be read.
-    pub(super) fn of(read: Read, issuer: &str, console: bool) -> Option<Self> {
+    pub(super) fn of(read: Read, issuer: &str, console: bool, now: DateTime<Utc>) -> Option<Self> {
         let Read { decision, approval, report, pack, names, members_only, archived_pack: _ } = read;
         let name = |id: &str| names.name(id, members_only).map(visible);
         let text = String::from_utf8(decision.record).ok()?;
@@ -180,7 +151,7 @@ impl Receipt {
             semantics: record["semantics"].as_str()?.to_owned(),
             authority: authority(verdict, request, &names, name),
             conditions: (!bare).then_some(conditions),
-            approval: approval.map(|approval| people(approval, console)),
+            approval: approval.map(|approval| People::of(approval, console, now)),
             outcome: report.map(|report| Outcome {
                 word: match report.outcome.as_str() {
                     "executed" => "Executed",
@@ -200,14 +171,14 @@ impl Receipt {
             kid: decision.kid,
             signature: STANDARD.encode(&decision.signature),
             record_pieces: visible(&text).split_inclusive(',').map(str::to_owned).collect(),
-            exact_record: turns(&text).then_some(text),
+            exact_record: text.contains(is_hidden).then_some(text),
             issuer: issuer.to_owned(),
         })
     }
 }
 
 impl Moment {
-    fn of(at: DateTime<Utc>) -> Self {
+    pub(super) fn of(at: DateTime<Utc>) -> Self {
         let shown = at.format("%-d %B %Y, %H:%M:%S UTC").to_string();
         Self { exact: moment::text(at), shown }
     }
@@ -225,7 +196,7 @@ fn reason(code: String) -> Reason {
 }
 
 fn terms(list: &Value, sentence: fn(&str) -> Option<&'static str>) -> Vec<Term> {
-    let term = |code: String| Term { sentence: sentence(&code), code };
+    let term = |code: String| Term { sentence: sentence(&code), code: visible(&code) };
     texts(list).into_iter().map(term).collect()
 }
 
@@ -234,25 +205,14 @@ fn texts(list: &Value) -> Vec<String> {
     items.map(str::to_owned).collect()
 }
 
-/// Whether a character invisibly changes the text direction: with it a name could be made to read as
-/// another.
-fn is_turn(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-    )
-}
-
-fn turns(text: &str) -> bool {
-    text.contains(is_turn)
-}
-
-/// The text with such characters as JSON escapes.
-fn visible(text: &str) -> String {
+/// The text with hidden characters as JSON escapes.
+pub(super) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
-        if is_turn(letter) {
-            let _ = write!(shown, "\\u{:04x}", u32::from(letter)); // writing to a String cannot fail
+        if is_hidden(letter) {
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                let _ = write!(shown, "\\u{unit:04x}"); // writing to a String cannot fail
+            }
         } else {
             shown.push(letter);
         }
@@ -304,42 +264,4 @@ fn authority(
         actor_name: name(actor),
         actor: actor.to_owned(),
     })
-}
-
-fn people(approval: read::Approval, console: bool) -> Approval {
-    let legal = approval.roles.iter().any(|role| role == "legal");
-    let approving: Vec<_> = approval.acts.iter().filter(|act| act.verdict == APPROVE).collect();
-    let needed = usize::try_from(approval.needed).unwrap_or_default();
-    let mut open = needed.saturating_sub(approving.len());
-    let lacks_legal = legal && !approving.iter().any(|act| act.role == "legal");
-    let mut missing = Vec::new();
-    if lacks_legal {
-        missing.push("a person for legal");
-        open = open.saturating_sub(1);
-    }
-    missing.extend(std::iter::repeat_n("any approver", open));
-    let waits = console && approval.state == "pending";
-    let policies = approval.policies.iter().map(|policy| Policy {
-        statement: visible(&policy.statement),
-        advice: policy.advice.as_deref().map(visible),
-    });
-    Approval {
-        policies: policies.collect(),
-        decide: waits.then(|| format!("/console/approvals/{}", approval.id)),
-        id: Some(approval.id),
-        needed: match (needed, legal) {
-            (1, false) => "1 person".to_owned(),
-            (1, true) => "1 person for legal".to_owned(),
-            (count, false) => format!("{count} people"),
-            (count, true) => format!("{count} people, one of them for legal"),
-        },
-        progress: format!("{} of {needed}", approving.len().min(needed)),
-        given: approving
-            .iter()
-            .filter_map(|act| {
-                Some(GivenApproval { role: act.role.clone(), at: Moment::of(act.at?.moment()?) })
-            })
-            .collect(),
-        missing,
-    }
 }

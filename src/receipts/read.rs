@@ -53,6 +53,8 @@ pub(super) struct Approval {
     pub(super) state: String,
     /// The statements of policies that held it.
     pub(super) policies: Vec<ApprovalPolicy>,
+    pub(super) expires_at: DateTime<Utc>,
+    pub(super) updated_at: DateTime<Utc>,
 }
 
 #[derive(Queryable, Selectable)]
@@ -115,7 +117,9 @@ impl Read {
         let report = report.first(db).await.optional()?;
         // If it cannot be determined it is not public.
         let members_only = shown_to.as_deref() != Some("public");
-        let record = serde_json::from_slice(&decision.record).unwrap_or_default();
+        let record = serde_json::from_slice(&decision.record).map_err(|error| {
+            Error::Internal(format!("the record of a decision cannot be read: {error}"))
+        })?;
         let names = Names::read(db, &decision.tenant_id, &record).await?;
         Ok(Self {
             decision,

@@ -12,7 +12,7 @@ class Unchecked extends Error {}
 
 const element = document.getElementById("record");
 // textContent decodes the HTML escapes and ignores <wbr>, so the result is the signed text.
-// Characters that change the text direction are shown escaped; `data-exact` then has the exact text.
+// Hidden characters are shown escaped; `data-exact` then has the exact text.
 const record = element.dataset.exact ?? element.textContent;
 
 function check(holds, otherwise) {

@@ -20,29 +20,28 @@ fn readable(page: &str) -> String {
     pieces.collect::<Vec<_>>().join("\n")
 }
 
-/// U+202E and similar characters would make a name read as another one.
+/// With U+202E and others a name could be made to read as another one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bidirectional_controls_are_shown_escaped() {
+async fn hidden_characters_are_shown_escaped() {
     let (app, client) = sealing().await;
     let anybody = app.client("");
-    let turns: Vec<char> = ['\u{61c}', '\u{200e}', '\u{200f}']
-        .into_iter()
-        .chain('\u{202a}'..='\u{202e}')
-        .chain('\u{2066}'..='\u{2069}')
-        .collect();
+    let hidden = "\u{61c}\u{200b}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\
+                  \u{2069}\u{a0}\u{2003}\u{2028}\u{2029}\u{202f}\u{2060}\u{2800}\u{3000}\u{feff}\u{fe0f}\u{e0041}";
     let mut ask = asking(1.0, "DE");
-    ask["resource_id"] = json!(format!("svc:{}fdp.exe", turns.iter().collect::<String>()));
+    ask["resource_id"] = json!(format!("svc:{hidden}fdp.exe"));
     let id = decided(&client, ask).await;
     let (status, shown) = page(&anybody, &id).await;
     assert_eq!(status, 200);
     let (seen, exact) = shown.split_once("data-exact=\"").expect("the exact record");
     let (exact, rest) = exact.split_once('"').unwrap();
-    for turn in turns {
-        assert!(!seen.contains(turn) && !rest.contains(turn), "{turn:?}");
-        let escaped = format!("\\u{:04x}", u32::from(turn));
-        assert!(seen.contains(&escaped) && rest.contains(&escaped), "{turn:?}");
+    for letter in hidden.chars() {
+        assert!(!seen.contains(letter) && !rest.contains(letter), "{letter:?}");
+        let mut units = [0; 2];
+        let units = letter.encode_utf16(&mut units).iter();
+        let escaped: String = units.map(|unit| format!("\\u{unit:04x}")).collect();
+        assert!(seen.contains(&escaped) && rest.contains(&escaped), "{letter:?}");
         // What is verified is what was signed.
-        assert!(exact.contains(turn), "{turn:?}");
+        assert!(exact.contains(letter), "{letter:?}");
     }
 }
 
@@ -147,6 +146,44 @@ async fn a_held_receipt_names_its_policy_and_leads_approvers_to_the_console() {
     let (status, shown) = page(&client, &id).await;
     assert_eq!(status, 200);
     assert!(shown.contains("from <bdi>Head of finance</bdi>"), "{shown}");
+}
+
+/// What ended is open for nobody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receipt_says_what_became_of_its_request() {
+    let (app, client) = sealing().await;
+    let anybody = app.client("");
+    let held = async |amount: f64| {
+        let id = decided(&client, asking(amount, "DE")).await;
+        let (_, listed) = app.owner().get("/api/v1/approvals?order=newest&limit=1").await;
+        (id, listed["approvals"][0]["id"].as_str().unwrap().to_owned())
+    };
+    let approver = app.person(super::TENANT, "approver", "another@example.org");
+    let act = async |approval: &str, verb: &str, body| {
+        let path = format!("/api/v1/app/approvals/{approval}/{verb}");
+        let (status, acted) = approver.post(&path, body).await;
+        assert_eq!(status, 200, "{acted:#}");
+    };
+    let (id, approval) = held(25_000.0).await;
+    let waiting = page(&anybody, &id).await.1;
+    for text in ["Waits for approval, until <time", "<span>Open</span> for any approver"] {
+        assert!(waiting.contains(text), "no {text} in {waiting}");
+    }
+    act(&approval, "decline", json!({"reason": "no"})).await;
+    let declined = page(&anybody, &id).await.1;
+    assert!(declined.contains("Declined on <time"), "{declined}");
+    let (other, approval) = held(26_000.0).await;
+    act(&approval, "approve", json!({})).await;
+    let approved = page(&anybody, &other).await.1;
+    assert!(approved.contains("Approved and not used yet"), "{approved}");
+    act(&approval, "withdraw", json!({"reason": "late"})).await;
+    let withdrawn = page(&anybody, &other).await.1;
+    assert!(withdrawn.contains("The approval was withdrawn on <time"), "{withdrawn}");
+    for ended in [declined, approved, withdrawn] {
+        for text in ["<span>Open</span>", "/console/approvals/"] {
+            assert!(!ended.contains(text), "{text} in {ended}");
+        }
+    }
 }
 
 /// A tenant restricts its receipts to its own credentials, page and files alike.
