@@ -108,9 +108,17 @@ async fn an_approval_asks_first_and_signs_what_was_shown() {
     // It is answered: a second answer is refused before anybody is asked.
     let (code, _, told) = answering(&app, &typed, "y\n").await;
     assert_eq!(code, 1);
-    assert!(told.contains("is approved: only a pending one"), "{told}");
-    let (code, printed, _) = owner(&app, &format!("approvals withdraw {id} --reason late")).await;
+    assert!(told.contains("is approved: only one that is pending can be"), "{told}");
+    // A withdrawal cannot be taken back: it asks, too.
+    let typed = format!("approvals withdraw {id} --reason late");
+    let (code, _, told) = answering(&app, &typed, "n\n").await;
+    assert!(code == 1 && told.contains("nothing was done"), "{told}");
+    assert_eq!(state(&app, &id).await, "approved");
+    let (code, printed, told) = answering(&app, &typed, "y\n").await;
     assert!(code == 0 && printed.contains("void"), "{printed}");
+    assert!(told.contains("Withdraw the approval of payment.execute 25000"), "{told}");
+    let (code, _, told) = owner(&app, &format!("{typed} --yes")).await;
+    assert!(code == 1 && told.contains("is void: only one that is approved can be"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -17,6 +17,19 @@ use crate::cli::{
     },
 };
 
+/// What a person is asked, and of requests in which state.
+struct Question {
+    verb: &'static str,
+    state: &'static str,
+    /// Whether what needs a review is reviewed by it.
+    reviews: bool,
+}
+
+const APPROVE: Question = Question { verb: "Approve", state: "pending", reviews: true };
+const DECLINE: Question = Question { verb: "Decline", state: "pending", reviews: false };
+const WITHDRAW: Question =
+    Question { verb: "Withdraw the approval of", state: "approved", reviews: false };
+
 /// Which request, and the digest of its question.
 #[derive(Debug, Args)]
 struct Which {
@@ -56,14 +69,11 @@ pub(super) struct Decline {
 
 #[derive(Debug, Args)]
 pub(super) struct Withdraw {
-    /// The request's id
-    #[arg(value_parser = segment)]
-    id: String,
+    #[command(flatten)]
+    which: Which,
     /// Why, for the record
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    #[command(flatten)]
-    server: ServerArgs,
 }
 
 impl Approve {
@@ -72,7 +82,7 @@ impl Approve {
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
         let asks = !self.which.confirm.yes;
-        let (server, held) = self.which.agreed(connector, "Approve").await?;
+        let (server, held) = self.which.agreed(connector, &APPROVE).await?;
         let reviewed =
             if asks && self.reviewed.is_empty() { to_review(&held) } else { self.reviewed };
         let body = json!({"comment": self.comment, "reviewed": reviewed,
@@ -86,7 +96,7 @@ impl Decline {
         self,
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
-        let (server, held) = self.which.agreed(connector, "Decline").await?;
+        let (server, held) = self.which.agreed(connector, &DECLINE).await?;
         let body = json!({"reason": self.reason, "request_digest": held["request_digest"]});
         act(&server, &self.which.id, "decline", &body).await
     }
@@ -97,8 +107,8 @@ impl Withdraw {
         self,
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
-        let server = connector.connect(self.server).await?;
-        act(&server, &self.id, "withdraw", &json!({"reason": self.reason})).await
+        let (server, _) = self.which.agreed(connector, &WITHDRAW).await?;
+        act(&server, &self.which.id, "withdraw", &json!({"reason": self.reason})).await
     }
 }
 
@@ -107,7 +117,7 @@ impl Which {
     async fn agreed(
         &self,
         connector: &Connector<'_, impl Actions>,
-        verb: &str,
+        asked: &Question,
     ) -> Result<(Server, Value), Failure> {
         let server = connector.connect(self.server.clone()).await?;
         let (_, held) = read(&server, &self.id).await?;
@@ -120,31 +130,61 @@ impl Which {
                 plain(expected),
             )));
         }
-        if held["state"] != "pending" {
+        if held["state"] != asked.state {
             let state = plain(text::of(&held, "state"));
             return Err(Failure::new(format!(
-                "{} is {state}: only a pending one is acted on",
-                plain(&self.id)
+                "{} is {state}: only one that is {} can be",
+                plain(&self.id),
+                asked.state,
             )));
         }
         if !self.confirm.yes {
             let question = format!(
-                "{verb} {} by {} on {}?",
+                "{} {} by {} on {}?",
+                asked.verb,
                 super::what(&held),
                 plain(text::of(&held, "subject")),
                 server.address(),
             );
-            self.confirm.agree(&show::text(&server, &held).await, &question)?;
+            let mut shown = show::text(&server, &held).await;
+            if asked.reviews {
+                shown.push_str(&reviewed_text(&held));
+            }
+            self.confirm.agree(&shown, &question)?;
         }
         Ok((server, held))
     }
 }
 
-/// What was shown to the person needs no naming once more.
-fn to_review(held: &Value) -> Vec<String> {
+/// What needs a review.
+fn reviews(held: &Value) -> impl Iterator<Item = &Value> {
     let found = held["reality"].as_array().into_iter().flatten();
-    let reviews = found.filter(|found| found["effect"] == "require_human_review");
-    reviews.map(|found| text::of(found, "id").to_owned()).collect()
+    found.filter(|found| found["effect"] == "require_human_review")
+}
+
+/// What was shown to the person needs no naming once more. It is named with the time since when it is so: nothing that
+/// begins after it was shown is reviewed.
+fn to_review(held: &Value) -> Vec<String> {
+    let key = |found| format!("{}@{}", text::of(found, "id"), text::of(found, "since"));
+    reviews(held).map(key).collect()
+}
+
+/// What a person says by approving, besides that.
+fn reviewed_text(held: &Value) -> String {
+    let line = |found: &Value| {
+        let name = text::of(found, "name");
+        let name = if name.is_empty() { text::of(found, "id") } else { name };
+        plain(&format!(
+            "{name}: {} since {}",
+            text::of(found, "drift_type"),
+            text::of(found, "since")
+        ))
+    };
+    let lines: Vec<_> = reviews(held).map(|found| format!("  {}", line(found))).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("\n\nBy approving you confirm that you have reviewed:\n{}", lines.join("\n"))
 }
 
 async fn act(
@@ -169,4 +209,27 @@ async fn act(
     };
     let text = format!("{}  {state}, {} given", plain(id), super::progress(held));
     Ok(CommandOutput { text, json: Some(body), aside, ..CommandOutput::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reviewed_is_shown_and_named_as_it_was_shown() {
+        let found = |id: &str, effect: &str| {
+            json!({"id": id, "effect": effect, "drift_type": "verified_but_stale", "name": "Rates",
+                   "since": "2026-11-25T10:00:00Z"})
+        };
+        let held = json!({"reality": [
+            found("anchor", "require_human_review"), found("other", "require_revalidation"),
+        ]});
+        assert_eq!(to_review(&held), ["anchor@2026-11-25T10:00:00Z"]);
+        let text = reviewed_text(&held);
+        assert!(
+            text.ends_with("\n  Rates: verified_but_stale since 2026-11-25T10:00:00Z"),
+            "{text}"
+        );
+        assert_eq!(reviewed_text(&json!({"reality": []})), "");
+    }
 }

@@ -33,7 +33,7 @@ pub(in crate::cli) struct Approvals {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Lists requests for approval, oldest first; without --state those that are pending
+    /// Lists requests for approval; without --state those that are pending
     List(ListArgs<Filter>),
     /// Reads a request: the whole question, what held it, and what would be decided now
     Show(ShowArgs),
@@ -58,6 +58,13 @@ struct Filter {
     /// Only those of this agent
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
+    /// Only those for this action
+    #[arg(long, value_name = "ACTION")]
+    action: Option<String>,
+    /// By the time of opening, or the one that expires first (of those that are pending or approved) [default: expiry
+    /// of those that are pending, else newest]
+    #[arg(long, value_parser = ["expiry", "newest", "oldest"])]
+    order: Option<String>,
     #[command(flatten)]
     #[serde(flatten)]
     page: CountedPage,
@@ -97,9 +104,11 @@ impl Approvals {
 }
 
 async fn list(
-    ListArgs { filter, server }: ListArgs<Filter>,
+    ListArgs { mut filter, server }: ListArgs<Filter>,
     connector: &Connector<'_, impl Actions>,
 ) -> Result<CommandOutput, Failure> {
+    let first = if filter.state == "pending" { "expiry" } else { "newest" };
+    filter.order.get_or_insert_with(|| first.to_owned());
     let server = connector.connect(server).await?;
     let mut found = LIST.find(&server, "", &filter).await?;
     let names =
@@ -127,15 +136,17 @@ fn row(held: &Value, names: &Names, view: View) -> Value {
     })
 }
 
-/// The action, and its amount if the context states one.
+/// The action, and its amount if the context states one. A currency is three capital letters, or the amount is left
+/// to the question: between the service's words are none of the agent's.
 fn what(held: &Value) -> String {
     let context = &held["request"]["context"];
-    let mut what = vec![text::of(held, "action").to_owned()];
-    if let Some(amount) = context["amount"].as_number() {
-        what.push(amount.to_string());
-        what.extend(context["currency"].as_str().map(str::to_owned));
-    }
-    plain(&what.join(" "))
+    let is_code = |text: &str| text.len() == 3 && text.bytes().all(|c| c.is_ascii_uppercase());
+    let amount = match (context["amount"].as_number(), &context["currency"]) {
+        (Some(amount), Value::Null) => format!(" {amount}"),
+        (Some(amount), Value::String(code)) if is_code(code) => format!(" {amount} {code}"),
+        _ => String::new(),
+    };
+    plain(text::of(held, "action")) + &amount
 }
 
 /// `1 of 2`, and the roles that must be among them.
@@ -167,4 +178,25 @@ async fn show(
     let (body, held) = read(&server, &id).await?;
     let text = show::text(&server, &held).await;
     Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_currency_has_no_words_of_an_agent() {
+        for (context, shown) in [
+            (json!({"amount": 5, "currency": "EUR"}), "pay 5 EUR"),
+            (json!({"amount": 5}), "pay 5"),
+            (json!({"amount": 5, "currency": "EUR, approved by finance"}), "pay"),
+            (json!({"amount": 5, "currency": ["EUR"]}), "pay"),
+            (json!({"amount": "5 EUR"}), "pay"),
+        ] {
+            let held = json!({"action": "pay", "request": {"context": context}});
+            assert_eq!(what(&held), shown, "{context}");
+        }
+    }
 }

@@ -137,7 +137,7 @@ fn bound_text(value: &Value) -> String {
 /// Who did what, when.
 fn act(act: &Value, time: &dyn Fn(&str) -> Option<String>) -> String {
     let comment = act["comment"].as_str().map(|comment| format!(": {comment}"));
-    let own = if act["self"] == true { ", for themselves" } else { "" };
+    let own = if act["self"] == true { ", in their own interest" } else { "" };
     plain(&format!(
         "{} by {} as {}{own} at {}{}",
         text::of(act, "verdict"),
