@@ -24,7 +24,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('rowheader', { name: shown, exact: true }).waitFor();
     }
     await page.getByRole('link', { name: 'Approve…' }).click();
-    await heading(page, 'Approve this 1 request?');
+    await heading(page, 'Approve this request?');
     await page.getByRole('button', { name: amount('Approve 25 000.00 EUR') }).click();
     await page.getByText('You approved this').waitFor();
     await isGood(page);
@@ -58,9 +58,9 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('navigation').getByRole('link', { name: 'Approvals' }).click();
       await box(id).waitFor();
     }
-    assert.equal(await box(ids[2]).count(), 0, 'what was not opened cannot be ticked');
+    assert.equal(await box(ids[2]).count(), 0, 'what was not opened cannot be selected');
     for (const id of ids.slice(0, 2)) await box(id).check();
-    await page.getByRole('button', { name: 'Approve those that are ticked…' }).click();
+    await page.getByRole('button', { name: 'Approve selected…' }).click();
     await heading(page, 'Approve these 2 requests?');
     for (const text of ['11 000.00 EUR', '12 000.50 EUR', '23 000.50 EUR']) {
       await page.getByRole('cell', { name: amount(text) }).waitFor();
@@ -107,7 +107,7 @@ for (const javaScriptEnabled of [true, false]) {
     const id = await held(25_004);
     for (const [name, why] of [[OWNING, 'owns'], [AUDITOR, 'your role reads requests']]) {
       const page = await as(name, `/console/approvals/${id}`);
-      await page.getByText('You cannot decide this.').waitFor();
+      await page.getByText('You cannot decide this:').waitFor();
       await page.getByText(why).first().waitFor();
       assert.equal(await page.getByRole('link', { name: 'Approve…' }).count(), 0, name);
       await isGood(page);
@@ -153,7 +153,7 @@ scenario('what has expired is not decided', async () => {
   const [page, without] = await Promise.all([true, false].map(async (javaScriptEnabled) => {
     const page = await signedIn(APPROVER, `/console/approvals/${id}`, { javaScriptEnabled });
     await page.getByRole('link', { name: 'Approve…' }).click();
-    await heading(page, 'Approve this 1 request?');
+    await heading(page, 'Approve this request?');
     return page;
   }));
   await page.waitForTimeout(Math.max(0, Date.parse((await approval(id)).expires_at) - Date.now() + 2000));

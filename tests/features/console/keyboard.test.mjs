@@ -23,7 +23,7 @@ scenario('with keys alone a request is approved', async () => {
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'Approve…' }).waitFor();
   await page.keyboard.press('a');
-  await page.getByRole('heading', { level: 1, name: 'Approve this 1 request?' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Approve this request?' }).waitFor();
   assert.equal((await approval(id)).state, 'pending', 'a key never acts');
   await press(page, 'Tab', isAtButton);
   await page.keyboard.press('Enter');
@@ -49,7 +49,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole('link', { name: 'Approve…' }).waitFor();
     await press(page, 'Tab', `document.activeElement.matches('.decide a.go')`);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { level: 1, name: 'Approve this 1 request?' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Approve this request?' }).waitFor();
     await press(page, 'Tab', isAtButton);
     await page.keyboard.press('Enter');
     await page.getByText('You approved this').waitFor();
@@ -93,4 +93,39 @@ scenario('a session that ends says so, and is put off', async () => {
   const answer = page.waitForResponse((response) => response.url().endsWith('/console/session'));
   await ending.getByRole('button', { name: 'Stay signed in' }).click();
   assert.equal((await answer).status(), 200);
+});
+
+scenario('another tab that used the session takes the notice away', async () => {
+  const page = await withClock();
+  const later = new Date(Date.now() + 60 * 60_000).toISOString();
+  await page.route('**/console/session', (route) => route.fulfill({ body: later }));
+  await page.clock.fastForward('28:30');
+  await page.clock.runFor(6000);
+  assert.equal(await page.locator('.ending').count(), 0);
+});
+
+scenario('a session that has ended is said in words', async () => {
+  const page = await withClock();
+  await page.route('**/console/**', (route) => route.fulfill({ status: 401, body: '' }));
+  await page.clock.runFor(16_000);
+  const ended = page.getByRole('status').filter({ hasText: 'Your session has ended' });
+  await ended.waitFor();
+  // Somebody who signs in again in another tab goes on here.
+  await page.unroute('**/console/**');
+  await page.clock.runFor(26_000);
+  await ended.waitFor({ state: 'detached' });
+});
+
+scenario('a list that is not up to date says so, until it is', async () => {
+  const page = await withClock();
+  await page.route('**/console/approvals', (route) => route.abort());
+  await page.clock.runFor(16_000);
+  const stale = page.getByText('This page is not up to date');
+  assert.equal(await stale.count(), 0, 'one failure');
+  await page.clock.runFor(16_000);
+  await stale.first().waitFor();
+  assert.deepEqual(await faults(page), []);
+  await page.unroute('**/console/approvals');
+  await page.clock.runFor(16_000);
+  await page.locator('main').getByText('This page is not up to date').waitFor({ state: 'detached' });
 });

@@ -20,7 +20,9 @@ async fn a_request_is_approved_in_three_steps() {
     page.shows("context.jurisdiction");
     page.shows("Head of finance");
     page.shows("Payment threshold");
-    page.shows("once approved, this would be <strong class=\"verdict allowed\">allowed</strong>");
+    page.shows(
+        "If it is approved now, it will be <strong class=\"verdict allowed\">allowed</strong>",
+    );
     let path = format!("/console/approvals/{id}/approve");
     let confirm = browser.get(&path).await;
     confirm.shows("25\u{202f}000.00\u{202f}EUR");
@@ -108,7 +110,7 @@ async fn who_may_not_decide_is_told_before_they_try() {
     let id = console.held(25_000.0).await;
     let path = format!("/console/approvals/{id}");
     for (person, why) in [
-        (("approver", "owner@acme.example"), "owns"),
+        (("approver", "owner@acme.example"), "You cannot decide this: you own the agent"),
         (("auditor", "auditor@acme.example"), "your role reads requests"),
     ] {
         let mut browser = console.signed_in(person).await;
@@ -133,7 +135,9 @@ async fn several_are_approved_only_if_each_was_opened() {
     let mut browser = console.signed_in(APPROVER).await;
     let mut ids = Vec::new();
     for amount in [11_000.0, 12_000.5, 13_000.0] {
-        ids.push(console.held(amount).await);
+        let mut question = asking(amount, "DE");
+        question["context"]["invoice"] = json!(format!("INV-{amount}"));
+        ids.push(console.held_with(question).await);
     }
     for id in &ids[..2] {
         browser.get(&format!("/console/approvals/{id}")).await;
@@ -146,6 +150,9 @@ async fn several_are_approved_only_if_each_was_opened() {
     let two = format!("{several}?id={}&id={}", ids[0], ids[1]);
     let page = browser.get(&two).await;
     page.shows("2 requests");
+    // What tells them apart, in place of the action that they have in common.
+    page.shows("<code>context.invoice</code>");
+    page.shows(">INV-12000.5</a>");
     page.shows("23\u{202f}000.50\u{202f}EUR");
     let mut form = page.form(several);
     // One more than the page listed.
@@ -156,6 +163,10 @@ async fn several_are_approved_only_if_each_was_opened() {
     let done = browser.post(several, &form).await;
     assert_eq!(done.status, 200, "{}", done.text);
     done.shows("Approved 2 of 2 requests");
+    // Sent again, after its answer was lost, it has the same one.
+    let again = browser.post(several, &form).await;
+    assert_eq!(again.status, 200, "{}", again.text);
+    again.shows("Approved 2 of 2 requests");
     for (id, state) in ids.iter().zip(["approved", "approved", "pending"]) {
         assert_eq!(console.approval(id).await["state"], state);
     }

@@ -4,8 +4,8 @@ use authority_core::clock::Clock;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::{APPROVER, Console, assert_waits, browser::person};
-use crate::support::{TestApp, Wishes};
+use super::{APPROVER, Console, assert_waits, browser::person, provider::SignedIn};
+use crate::support::{TestApp, Wishes, asking};
 
 const AGE: i64 = 300;
 
@@ -41,9 +41,9 @@ async fn the_api_takes_an_approval_only_with_a_recent_time_of_authentication() {
     let id = console.held(25_000.0).await;
     let ago = |seconds: i64| clock.now().timestamp() - seconds;
     for (claims, says) in [
-        (json!({}), "does not say when you did"),
-        (json!({"auth_time": null}), "does not say when you did"),
-        (json!({"auth_time": ago(0).to_string()}), "does not say when you did"),
+        (json!({}), "does not say when you signed in"),
+        (json!({"auth_time": null}), "does not say when you signed in"),
+        (json!({"auth_time": ago(0).to_string()}), "does not say when you signed in"),
         (json!({"auth_time": ago(AGE + 5)}), "seconds ago"),
         (json!({"auth_time": ago(-3600)}), "later"),
     ] {
@@ -54,14 +54,17 @@ async fn the_api_takes_an_approval_only_with_a_recent_time_of_authentication() {
             "{claims}: {refused:#}"
         );
         let message = refused["message"].as_str().unwrap();
-        assert!(message.contains("sign in again (`max_age=300`)"), "{message}");
+        assert!(
+            message.contains("sign in again (`max_age=300`): this tenant accepts approvals only within 300 seconds"),
+            "{message}"
+        );
         assert!(message.contains(says), "{message}");
         assert_waits(&console.approval(&id).await);
     }
     // An API key has no time of authentication, and approves nothing anyway.
     let path = format!("/api/v1/app/approvals/{id}/approve");
     let (status, refused) = console.agent.post(&path, json!({})).await;
-    assert!([401, 403].contains(&status), "{refused:#}");
+    assert_eq!(status, 403, "{refused:#}");
     // The owner is no exception.
     let owner = json!({"sub": "dev|o@localhost", "public_metadata": {"role": "owner"}});
     let owner = console.app.client(&console.app.token(&owner));
@@ -105,6 +108,7 @@ async fn the_console_leads_to_a_sign_in_and_back() {
     page.shows(&again);
     let page = browser.get(&path).await;
     page.shows(&again);
+    page.shows("you signed in 301 seconds ago");
     assert!(!page.text.contains("data-key=\"a\""), "{}", page.text);
     let start = browser.get_one(&again.replace("&amp;", "&")).await;
     let to = start.headers["location"].to_str().unwrap();
@@ -115,4 +119,27 @@ async fn the_console_leads_to_a_sign_in_and_back() {
     page.shows("Approve…");
     let form = browser.get(&approve).await.form(&approve);
     browser.post(&approve, &form).await.shows("You approved this");
+}
+
+/// Where the provider's access tokens do not say when somebody signed in, no sign-in changes that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_sent_round_for_a_time_that_no_token_says() {
+    let service = SignedIn::start().await;
+    service.provider.behaves(|provider| provider.access = json!({"auth_time": null}));
+    let body = json!({"approval_max_auth_age_seconds": AGE});
+    assert_eq!(service.app.owner_now().patch("/api/v1/tenants/acme", body).await.0, 200);
+    let agent =
+        service.app.client(&service.app.api_key("svc:tenant:acme", &["runtime:write"]).await);
+    let held = agent.post("/api/v1/runtime/evaluate", asking(25_000.0, "DE")).await.1;
+    let id = held["approval_id"].as_str().unwrap_or_else(|| panic!("{held:#}"));
+    let path = format!("/console/approvals/{id}");
+    let mut browser = service.signed_in().await;
+    let page = browser.get(&path).await;
+    page.shows("Signing in again would not help");
+    page.shows("does not say when you signed in");
+    assert!(!page.text.contains("/console/sign-in?fresh"), "{}", page.text);
+    page.shows("Decline…");
+    // A sign-in of long ago may be followed by one whose token says it.
+    service.clock.advance(TimeDelta::minutes(6));
+    browser.get(&path).await.shows("/console/sign-in?fresh=yes");
 }

@@ -1,12 +1,13 @@
 //! What pages show, and what they are as responses.
 
+use regex::Regex;
 use serde_json::json;
 
 use super::{APPROVER, Console};
 use crate::support::asking;
 
 /// A markup, a script's address, and a text that reads backwards.
-const HOSTILE: &str = "\"><script>alert(1)</script>javascript:x\u{202e}'\u{200b}";
+const HOSTILE: &str = "\"><script>alert(1)</script>javascript:x\u{202e}'\u{200b}\u{202f}\u{3000}";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_text_is_shown_escaped_and_none_is_left_out() {
@@ -26,12 +27,18 @@ async fn every_text_is_shown_escaped_and_none_is_left_out() {
     ] {
         let page = browser.get(&path.replace(' ', "%20")).await;
         assert_eq!(page.text.matches("<script").count(), 1, "{path}: {}", page.text);
-        for hidden in ['\u{202e}', '\u{200b}'] {
-            assert!(!page.text.contains(hidden), "{path}");
+        // What a field sends back is what it was, to the letter.
+        let fields = Regex::new(r#" value="[^"]*""#).unwrap();
+        let text = fields.replace_all(&page.text, "");
+        for hidden in ['\u{202e}', '\u{200b}', '\u{3000}'] {
+            assert!(!text.contains(hidden), "{path}");
         }
     }
     let page = browser.get(&format!("/console/approvals/{id}")).await;
-    page.shows("&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;javascript:x⟨U+202E⟩&#39;⟨U+200B⟩");
+    page.shows("&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;javascript:x⟨U+202E⟩&#39;⟨U+200B⟩⟨U+202F⟩⟨U+3000⟩");
+    // Between the digits of the service's own amount it stands as it is.
+    page.shows("for <strong class=\"num\">25\u{202f}000.00\u{202f}EUR</strong>");
+    page.shows("<title>invoice-bot: payment.execute, 25 000.00 EUR");
     page.shows(&long);
     page.shows("show all 3003 characters");
 }
@@ -63,4 +70,20 @@ async fn a_page_has_a_strict_policy_and_is_small() {
     let without = console.browser().get_one("/console/approvals").await;
     assert_eq!(without.status, 303);
     assert_eq!(without.headers["location"], "/console/sign-in?to=%2Fconsole%2Fapprovals");
+}
+
+/// Between the service's own words, in headings and on buttons, is no sentence of an agent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_currency_is_a_code() {
+    let console = Console::start().await;
+    for currency in ["EUR, approved by finance", "eur", "EURO", ""] {
+        let mut question = asking(25_000.0, "DE");
+        question["context"]["currency"] = json!(currency);
+        for path in ["/api/v1/runtime/evaluate", "/v1/decisions/evaluate"] {
+            let (status, refused) = console.agent.post(path, question.clone()).await;
+            assert_eq!(status, 400, "{currency}: {refused:#}");
+            let fault = &refused["details"][0];
+            assert!(fault["field"].as_str().unwrap().ends_with("context.currency"), "{fault:#}");
+        }
+    }
 }

@@ -4,12 +4,16 @@ use askama::Template;
 use authority_model::proto::approval::{
     Approval, ApproveApprovalRequest, DeclineApprovalRequest, WithdrawApprovalRequest,
 };
-use axum::{extract::Path, response::Response};
+use axum::{
+    extract::{Path, RawQuery},
+    response::Response,
+};
 use http::StatusCode;
 use tonic::Status;
 
 use super::{
     changed::{Shown, differs, refused},
+    finding::{Finding, to_review},
     is_opened, read,
     summary::Summary,
 };
@@ -67,8 +71,8 @@ struct Confirm {
     frame: Frame,
     verb: Verb,
     summary: Summary,
-    /// Ids of what of reality is reviewed by approving.
-    reviewed: Vec<String>,
+    /// What of reality is reviewed by approving.
+    reviewed: Vec<Finding>,
     /// Sent twice, the form acts once.
     key: String,
     expires: String,
@@ -78,18 +82,39 @@ struct Confirm {
     text: String,
 }
 
-pub(super) async fn confirm(view: View, Path((id, verb)): Path<(String, String)>) -> Response {
-    view.answer(confirmation(&view, &id, &verb).await)
+pub(super) async fn confirm(
+    view: View,
+    Path((id, verb)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+    view.answer(confirmation(&view, &id, &verb, &query).await)
 }
 
-async fn confirmation(view: &View, id: &str, verb: &str) -> Result<Response, Status> {
+async fn confirmation(
+    view: &View,
+    id: &str,
+    verb: &str,
+    query: &Pairs,
+) -> Result<Response, Status> {
     let verb = Verb::parse(verb)?;
     let approval = read(view, id).await?;
     // Nobody answers what was not shown to them.
     if verb != Verb::Withdraw && !is_opened(view, &approval) {
         return Ok(see(&format!("/console/approvals/{}", approval.id)));
     }
+    if verb == Verb::Approve {
+        let shown = Shown::now(&approval, view.now, reviewed(query));
+        if shown.lacks_review(&approval, view.now) {
+            return Ok(differs(view, &approval, &shown, None));
+        }
+    }
     form(view, verb, &approval, StatusCode::OK, None, String::new())
+}
+
+/// What the page before this one has shown that needs a review.
+fn reviewed(pairs: &Pairs) -> Vec<String> {
+    pairs.all("reviewed").map(str::to_owned).collect()
 }
 
 fn form(
@@ -101,11 +126,11 @@ fn form(
     text: String,
 ) -> Result<Response, Status> {
     let summary = Summary::of(approval, view.now);
-    let reviewed = approval.reality.iter().filter(|found| found.effect == "require_human_review");
+    let approves = verb == Verb::Approve;
     let confirm = Confirm {
         frame: view.frame(format!("{} {}", verb.label(), summary.line()), Section::Approvals),
         verb,
-        reviewed: reviewed.map(|found| found.id.clone()).collect(),
+        reviewed: if approves { to_review(approval, view.now) } else { Vec::new() },
         key: idempotency_key()?,
         expires: summary.expires.as_ref().map(|at| at.exact.clone()).unwrap_or_default(),
         summary,
@@ -124,7 +149,7 @@ pub(super) async fn act(
 
 async fn acted(view: &View, id: &str, verb: &str, form: &Pairs) -> Result<Response, Status> {
     let verb = Verb::parse(verb)?;
-    let shown = Shown::of(form);
+    let shown = Shown::of(form, (verb == Verb::Approve).then(|| reviewed(form)));
     let approval = read(view, id).await?;
     let text = form.text("text").trim().to_owned();
     if verb.needs_reason() && text.is_empty() {
@@ -139,8 +164,10 @@ async fn acted(view: &View, id: &str, verb: &str, form: &Pairs) -> Result<Respon
             return Ok(differs(view, &approval, &shown, None));
         }
     }
-    let reviewed = form.all("reviewed").map(str::to_owned).collect();
-    let sent = send(view, verb, id, text, &shown.request_digest, reviewed, form.text("key")).await;
+    if shown.lacks_review(&approval, view.now) {
+        return Ok(differs(view, &approval, &shown, None));
+    }
+    let sent = send(view, verb, id, text, &shown, form.text("key")).await;
     match sent {
         Ok(_) => Ok(see(&format!("/console/approvals/{id}?did={}", verb.word()))),
         Err(status) => Ok(refused(view, id, &shown, status).await),
@@ -152,15 +179,15 @@ async fn send(
     verb: Verb,
     id: &str,
     text: String,
-    digest: &str,
-    reviewed: Vec<String>,
+    shown: &Shown,
     key: &str,
 ) -> Result<Approval, Status> {
     let (id, key) = (id.to_owned(), (!key.is_empty()).then_some(key));
-    let request_digest = Some(digest.to_owned());
+    let request_digest = Some(shown.request_digest.clone());
     match verb {
         Verb::Approve => {
             let comment = (!text.is_empty()).then_some(text);
+            let reviewed = shown.reviewed.clone().unwrap_or_default();
             let request = ApproveApprovalRequest { id, comment, request_digest, reviewed };
             view.calls.call_once(rpc::APPROVE_APPROVAL, &request, key).await
         }

@@ -3,6 +3,7 @@
 use askama::Template;
 use authority_api::error::ErrorCode;
 use axum::response::Response;
+use chrono::TimeDelta;
 use http::StatusCode;
 
 use crate::{
@@ -19,12 +20,22 @@ struct Again {
     frame: Frame,
     id: String,
     message: String,
-    sign_in: String,
+    /// `None` where it would not help.
+    sign_in: Option<String>,
 }
 
-/// The sign-in in which a person proves anew who they are, and which leads back to the request.
-pub(super) fn sign_in(id: &str) -> String {
-    format!("/console/sign-in?fresh=yes&to={}", encoded(&format!("/console/approvals/{id}")))
+/// A sign-in that was so recent gave the credential that the service does not take.
+const JUST: TimeDelta = TimeDelta::minutes(5);
+
+/// The sign-in in which a person proves anew who they are, and which leads back to the request. `None` if they have
+/// just done so and the provider's access token does not say when: another one would not say it either.
+pub(super) fn sign_in(view: &View, id: &str) -> Option<String> {
+    let is_said = view.caller.authenticated_at.is_some();
+    if !is_said && view.now - view.session.authenticated_at < JUST {
+        return None;
+    }
+    let to = encoded(&format!("/console/approvals/{id}"));
+    Some(format!("/console/sign-in?fresh=yes&to={to}"))
 }
 
 /// Whether the refusal is that the person must sign in again.
@@ -38,7 +49,7 @@ pub(super) fn page_for(view: &View, id: &str, message: String) -> Response {
         frame: view.frame("Sign in again to approve", Section::Approvals),
         id: id.to_owned(),
         message,
-        sign_in: sign_in(id),
+        sign_in: sign_in(view, id),
     };
     page(StatusCode::FORBIDDEN, &again)
 }

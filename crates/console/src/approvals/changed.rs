@@ -3,10 +3,16 @@
 use askama::Template;
 use authority_model::proto::approval::Approval;
 use axum::response::Response;
+use chrono::{DateTime, Utc};
 use http::StatusCode;
 use tonic::Status;
 
-use super::{again, read, summary::State};
+use super::{
+    again,
+    finding::{Finding, to_review},
+    read,
+    summary::{State, Summary},
+};
 use crate::{
     frame::{Frame, Section},
     page::page,
@@ -21,34 +27,68 @@ pub(super) struct Shown {
     pub(super) state: String,
     pub(super) expires: String,
     pub(super) progress: String,
+    /// What needed a review and was shown, each as `<id>@<since>`; `None` for an answer that reviews nothing.
+    pub(super) reviewed: Option<Vec<String>>,
 }
 
 impl Shown {
-    pub(super) fn of(form: &Pairs) -> Self {
+    /// What a request is at present, and what of reality a page has shown before.
+    pub(super) fn now(now: &Approval, at: DateTime<Utc>, reviewed: Vec<String>) -> Self {
+        let summary = Summary::of(now, at);
+        Self {
+            request_digest: summary.request_digest,
+            state: summary.state.word,
+            expires: summary.expires.map(|at| at.exact).unwrap_or_default(),
+            progress: summary.progress,
+            reviewed: Some(reviewed),
+        }
+    }
+
+    pub(super) fn of(form: &Pairs, reviewed: Option<Vec<String>>) -> Self {
         let text = |name: &str| form.text(name).to_owned();
         Self {
             request_digest: text("request_digest"),
             state: text("state"),
             expires: text("expires"),
             progress: text("progress"),
+            reviewed,
         }
+    }
+
+    /// Whether something needs a review now that was not shown; of a request that does not wait, nothing does.
+    pub(super) fn lacks_review(&self, now: &Approval, at: DateTime<Utc>) -> bool {
+        !self.not_reviewed(now, at).is_empty()
+    }
+
+    fn not_reviewed(&self, now: &Approval, at: DateTime<Utc>) -> Vec<Finding> {
+        let waits = State::of(now, at).is_pending;
+        let Some(reviewed) = self.reviewed.as_ref().filter(|_| waits) else { return Vec::new() };
+        let mut findings = to_review(now, at);
+        findings.retain(|found| !reviewed.contains(&found.key));
+        findings
     }
 
     /// The members of the request that differ now: each as it was, and as it is.
     pub(super) fn differences(&self, view: &View, now: &Approval) -> Vec<Difference> {
-        let summary = super::summary::Summary::of(now, view.now);
+        let summary = Summary::of(now, view.now);
         let expires = summary.expires.map(|at| at.exact).unwrap_or_default();
         let digest = if now.request.is_some() { now.request_digest.as_str() } else { "erased" };
-        [
+        let members = [
             ("Request", self.request_digest.as_str(), digest),
             ("State", self.state.as_str(), summary.state.word.as_str()),
             ("Expires", self.expires.as_str(), expires.as_str()),
             ("Approvals", self.progress.as_str(), summary.progress.as_str()),
-        ]
-        .into_iter()
-        .filter(|(_, then, now)| then != now)
-        .map(|(name, then, now)| Difference { name, then: then.to_owned(), now: now.to_owned() })
-        .collect()
+        ];
+        let members =
+            members.into_iter().filter(|(_, then, now)| then != now).map(|(name, then, now)| {
+                Difference { name, then: then.to_owned(), now: now.to_owned() }
+            });
+        let new = self.not_reviewed(now, view.now).into_iter().map(|found| Difference {
+            name: "To review",
+            then: "not shown".to_owned(),
+            now: found.line(),
+        });
+        members.chain(new).collect()
     }
 }
 

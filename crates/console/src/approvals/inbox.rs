@@ -1,4 +1,5 @@
-//! The requests that wait, the one that ends first on top.
+//! The requests that wait, the one that ends first on top; those that ended, the newest on top. A page shows some of
+//! them, says where it ends, and leads on.
 
 use askama::Template;
 use authority_model::proto::approval::{Approval, ListApprovalsRequest, ListApprovalsResponse};
@@ -14,16 +15,17 @@ use crate::{
     choice::Choice,
     frame::{Frame, Section},
     page::page,
-    query::Pairs,
+    query::{Pairs, encoded},
     rpc,
     show::{counted, short},
     text::STATES,
     view::View,
 };
 
-/// The most requests that are read for a list.
-const MOST: usize = 500;
-const PAGE: i32 = 250;
+/// The requests of a page. Answers are smaller where contexts are large; the rest is on the next page.
+const PAGE: i32 = 100;
+/// The most answers that are read for a page: one, unless all that are in it are over.
+const MOST_READS: usize = 4;
 
 struct Item {
     summary: Summary,
@@ -41,10 +43,14 @@ struct Inbox {
     states: Vec<Choice>,
     agents: Vec<Choice>,
     actions: Vec<Choice>,
+    agent: String,
+    action: String,
     is_filtered: bool,
     shows_pending: bool,
-    /// Whether there are more than are shown.
-    more: bool,
+    /// Whether this is not the first page.
+    continues: bool,
+    /// The address of the next page.
+    next: Option<String>,
     may_act: bool,
     any_opened: bool,
 }
@@ -56,64 +62,94 @@ pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
 
 async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     let state = query.one("state").unwrap_or("pending");
+    let shows_pending = state == "pending";
     let (agent, action) = (query.one("agent"), query.one("action"));
-    let (mut approvals, more) = read(view, state, agent).await?;
-    if state == "pending" {
-        // One whose time has passed is expired, also before that is written.
-        approvals.retain(|approval| State::of(approval, view.now).is_pending);
-        approvals.sort_by_key(|approval| approval.expires_at);
-    } else {
-        approvals.reverse();
-    }
-    let subjects = approvals.iter().map(|approval| approval.subject.as_str());
+    let found = read(view, state, query).await?;
+    let subjects = found.approvals.iter().map(|approval| approval.subject.as_str());
     let agents = Choice::of_values(subjects, agent, short);
-    let names = approvals.iter().map(|approval| approval.action.as_str());
+    let names = found.approvals.iter().map(|approval| approval.action.as_str());
     let actions = Choice::of_values(names, action, |action| action);
-    approvals.retain(|approval| action.is_none_or(|action| approval.action == action));
-    let items: Vec<Item> = approvals
+    let items: Vec<Item> = found
+        .approvals
         .iter()
         .map(|approval| Item {
             summary: Summary::of(approval, view.now),
             opened: is_opened(view, approval),
         })
         .collect();
-    let shows_pending = state == "pending";
     let inbox = Inbox {
         frame: view.frame("Approvals", Section::Approvals),
-        count: counted(items.len(), "request", "requests"),
+        count: counted(found.total.unwrap_or(items.len()), "request", "requests"),
         any_opened: items.iter().any(|item| item.opened),
         items,
         states: Choice::of_list(&STATES, state),
         agents,
         actions,
+        agent: agent.unwrap_or_default().to_owned(),
+        action: action.unwrap_or_default().to_owned(),
         is_filtered: agent.is_some() || action.is_some() || !shows_pending,
         shows_pending,
-        more,
+        continues: query.one("page").is_some(),
+        next: found.next.map(|token| next_page(query, &token)),
         may_act: view.may(rpc::APPROVE_APPROVAL),
     };
     Ok(page(StatusCode::OK, &inbox))
 }
 
-/// The requests of a state and an agent, oldest first, and whether there are more.
-async fn read(
-    view: &View,
-    state: &str,
-    agent: Option<&str>,
-) -> Result<(Vec<Approval>, bool), Status> {
+/// The address of the page that this token leads to.
+fn next_page(query: &Pairs, token: &str) -> String {
+    let filters = ["state", "agent", "action"].map(|name| (name, query.text(name)));
+    let given = filters.into_iter().filter(|(_, value)| !value.is_empty());
+    let members = given.chain([("page", token)]);
+    let members = members.map(|(name, value)| format!("{name}={}", encoded(value)));
+    format!("/console/approvals?{}", members.collect::<Vec<_>>().join("&"))
+}
+
+/// A page of the requests.
+struct Found {
+    approvals: Vec<Approval>,
+    /// How many wait; unknown for those that do not.
+    total: Option<usize>,
+    next: Option<String>,
+}
+
+/// The page of the requests with a state, an agent and an action that the query asks for.
+async fn read(view: &View, state: &str, query: &Pairs) -> Result<Found, Status> {
+    let pending = state == "pending";
     let mut request = ListApprovalsRequest {
         tenant_id: view.shown_tenant().map(str::to_owned),
         state: Some(state.to_owned()),
-        subject: agent.map(str::to_owned),
+        subject: query.one("agent").map(str::to_owned),
+        action: query.one("action").map(str::to_owned),
+        order: Some(if pending { "expiry" } else { "newest" }.to_owned()),
         limit: Some(PAGE),
-        ..ListApprovalsRequest::default()
+        page_token: query.text("page").to_owned(),
+        // Those that wait are few.
+        count: pending,
     };
-    let mut approvals = Vec::new();
+    let (mut over, mut reads) = (0, 0);
     loop {
-        let listed: ListApprovalsResponse = view.calls.call(rpc::LIST_APPROVALS, &request).await?;
-        approvals.extend(listed.approvals);
-        match listed.next_page_token {
-            Some(token) if approvals.len() < MOST => request.page_token = token,
-            next => return Ok((approvals, next.is_some())),
+        let mut found = once(view, &request).await?;
+        let length = found.approvals.len();
+        if pending {
+            // One whose time has passed is expired, also before that is written.
+            found.approvals.retain(|approval| State::of(approval, view.now).is_pending);
         }
+        over += length - found.approvals.len();
+        reads += 1;
+        if found.approvals.is_empty() && reads < MOST_READS {
+            if let Some(token) = found.next.take() {
+                request.page_token = token;
+                continue;
+            }
+        }
+        found.total = found.total.map(|total| total.saturating_sub(over));
+        return Ok(found);
     }
+}
+
+async fn once(view: &View, request: &ListApprovalsRequest) -> Result<Found, Status> {
+    let listed: ListApprovalsResponse = view.calls.call(rpc::LIST_APPROVALS, request).await?;
+    let total = listed.total.and_then(|total| usize::try_from(total).ok());
+    Ok(Found { approvals: listed.approvals, total, next: listed.next_page_token })
 }

@@ -6,7 +6,9 @@
 mod act;
 mod again;
 mod changed;
+mod finding;
 mod inbox;
+mod label;
 mod one;
 mod several;
 mod summary;

@@ -3,7 +3,7 @@
 use askama::Template;
 use authority_model::{
     proto::{
-        approval::{Approval, ApprovalPolicy, ApprovalReality},
+        approval::{Approval, ApprovalPolicy},
         runtime::{ListDecisionsRequest, ListDecisionsResponse},
     },
     state::ApprovalState,
@@ -16,7 +16,9 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    again, read,
+    again,
+    finding::{Finding, approve_path, findings},
+    read,
     summary::{Summary, is_erased},
 };
 use crate::{
@@ -26,7 +28,7 @@ use crate::{
     page::page,
     query::Pairs,
     rpc,
-    show::{Argument, Moment, arguments, short},
+    show::{Argument, Moment, arguments},
     text::{self, outcome, reason},
     view::View,
 };
@@ -50,13 +52,18 @@ struct Earlier {
     reason: Option<String>,
 }
 
-struct Finding {
-    name: String,
-    drift: String,
-    since: Option<Moment>,
-    /// Whether an approval can meet it.
-    is_review: bool,
-    anchors: Vec<String>,
+/// Why this person cannot act.
+struct Barrier {
+    rule: String,
+    /// Who could act instead.
+    remedy: String,
+}
+
+/// That this person must sign in again before they approve.
+struct SignInAgain {
+    reason: String,
+    /// Where they do; `None` where it would not help.
+    path: Option<String>,
 }
 
 struct WouldBe {
@@ -95,10 +102,12 @@ struct ApprovalPage {
     history: Option<Vec<Past>>,
     decision_id: String,
     used_by: Option<String>,
-    /// Why this person cannot act, or `None`.
-    barrier: Option<String>,
-    /// Where this person signs in again before they approve, if the tenant requires that of them now.
-    sign_in_again: Option<String>,
+    /// The second step of an approval; it names what of reality this page shows.
+    approve: String,
+    /// `None` if this person can act.
+    barrier: Option<Barrier>,
+    /// If the tenant requires it of them now.
+    sign_in_again: Option<SignInAgain>,
     nobody_eligible: bool,
     may_withdraw: bool,
 }
@@ -127,6 +136,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     };
     let (authority, history, names) = tokio::join!(authority, history(view, &approval), names);
     let question = approval.request.as_ref().map(|request| &request.0);
+    let findings = findings(&approval, view.now);
     let shown = ApprovalPage {
         frame: view.frame(summary.line(), Section::Approvals),
         agent_name: names.get(&approval.subject).map(str::to_owned),
@@ -136,13 +146,17 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         exact: question
             .and_then(|q| serde_json_canonicalizer::to_string(q).ok())
             .unwrap_or_default(),
-        findings: approval.reality.iter().map(|found| finding(view, found)).collect(),
+        approve: approve_path(&approval.id, &findings),
+        findings,
         would_be: would_be(&approval),
         acts: acts(view, &approval),
         asked_by: approval.requested_by.iter().map(asker).collect(),
         earlier: earlier(view, &approval),
         barrier: barrier(view, &approval),
-        sign_in_again: approval.authenticate_again.as_ref().map(|_| again::sign_in(id)),
+        sign_in_again: approval
+            .authenticate_again
+            .clone()
+            .map(|reason| SignInAgain { reason, path: again::sign_in(view, id) }),
         nobody_eligible: approval.eligible.as_deref() == Some("none"),
         may_withdraw: summary.state.word == ApprovalState::Approved.to_string()
             && view.may(rpc::WITHDRAW_APPROVAL),
@@ -162,11 +176,13 @@ fn has_acted(view: &View, approval: &Approval) -> bool {
 }
 
 /// Why this person cannot act, before they try.
-fn barrier(view: &View, approval: &Approval) -> Option<String> {
+fn barrier(view: &View, approval: &Approval) -> Option<Barrier> {
     if view.may(rpc::APPROVE_APPROVAL) {
-        return approval.not_eligible.clone();
+        let why = approval.ineligibility.clone()?;
+        return Some(Barrier { rule: why.rule, remedy: why.remedy });
     }
-    Some("your role reads requests and does not decide them".to_owned())
+    let rule = "your role reads requests and does not decide them".to_owned();
+    Some(Barrier { rule, remedy: String::new() })
 }
 
 fn acts(view: &View, approval: &Approval) -> Vec<Act> {
@@ -194,16 +210,6 @@ fn earlier(view: &View, approval: &Approval) -> Vec<Earlier> {
         reason: earlier.reason.clone(),
     });
     earlier.collect()
-}
-
-fn finding(view: &View, found: &ApprovalReality) -> Finding {
-    Finding {
-        name: found.name.clone().unwrap_or_else(|| short(&found.id).to_owned()),
-        drift: found.drift_type.replace('_', " "),
-        since: Moment::of_time(found.since, view.now),
-        is_review: found.effect == "require_human_review",
-        anchors: found.anchors.iter().map(|anchor| anchor.name.clone()).collect(),
-    }
 }
 
 fn would_be(approval: &Approval) -> Option<WouldBe> {

@@ -3,10 +3,17 @@
 use askama::Template;
 use authority_model::proto::approval::{Approval, ApproveApprovalRequest};
 use axum::{extract::RawQuery, response::Response};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use http::StatusCode;
 use tonic::Status;
 
-use super::{is_opened, read, summary::Summary};
+use super::{
+    finding::to_review,
+    is_opened,
+    label::labels,
+    read,
+    summary::{State, Summary},
+};
 use crate::{
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
@@ -14,24 +21,39 @@ use crate::{
     problem::Problem,
     query::Pairs,
     rpc,
-    show::{Amount, Sums, counted},
+    show::{Amount, Argument, Sums, counted, short},
     view::View,
 };
 
 /// The most requests of one confirmation.
 const MOST: usize = 20;
 
+/// Requests that are read at one time, and approvals that are sent.
+const READS: usize = 8;
+const ACTS: usize = 4;
+
+/// A request of the table.
+struct Item {
+    summary: Summary,
+    /// What tells it from the others.
+    label: Argument,
+}
+
 #[derive(Template)]
 #[template(path = "several.html")]
 struct Several {
     frame: Frame,
-    items: Vec<Summary>,
+    items: Vec<Item>,
     count: String,
     agent: String,
     action: String,
+    /// The member of the requests that the labels are of.
+    differs_in: String,
     sums: Vec<Amount>,
     /// Requests without an amount, which no sum has.
     without_amount: usize,
+    /// Those that need a review, and so are approved on their own pages.
+    to_review: Vec<Summary>,
     key: String,
 }
 
@@ -58,53 +80,70 @@ pub(super) async fn confirm(view: View, RawQuery(query): RawQuery) -> Response {
 
 async fn confirmation(view: &View, ids: &[&str]) -> Result<Response, Status> {
     let approvals = together(view, ids).await?;
+    let waits = |approval: &Approval| State::of(approval, view.now).is_pending;
+    if !approvals.iter().all(waits) {
+        return Err(invalid("a request does not wait any more; go back to the list"));
+    }
+    let (agent, action) = (short(&approvals[0].subject).to_owned(), approvals[0].action.clone());
+    let (to_review, approvals): (Vec<_>, Vec<_>) =
+        approvals.into_iter().partition(|approval| needs_review(view, approval));
+    let summary = |approval: &Approval| Summary::of(approval, view.now);
+    let (differs_in, labels) = labels(&approvals);
+    let items: Vec<Item> = approvals
+        .iter()
+        .zip(labels)
+        .map(|(approval, label)| Item { summary: summary(approval), label })
+        .collect();
+    let amounts = items.iter().filter_map(|item| item.summary.amount.as_ref());
     let mut sums = Sums::default();
-    let items: Vec<Summary> = approvals.iter().map(|a| Summary::of(a, view.now)).collect();
-    items.iter().filter_map(|item| item.amount.as_ref()).for_each(|amount| sums.add(amount));
-    let first = &approvals[0];
+    amounts.for_each(|amount| sums.add(amount));
     let several = Several {
         frame: view.frame("Approve several", Section::Approvals),
         count: counted(items.len(), "request", "requests"),
-        agent: crate::show::short(&first.subject).to_owned(),
-        action: first.action.clone(),
+        agent,
+        action,
+        differs_in,
         sums: sums.amounts(),
-        without_amount: items.iter().filter(|item| item.amount.is_none()).count(),
+        without_amount: items.iter().filter(|item| item.summary.amount.is_none()).count(),
         items,
+        to_review: to_review.iter().map(summary).collect(),
         key: idempotency_key()?,
     };
     Ok(page(StatusCode::OK, &several))
 }
 
-/// The requests, if they can be answered together: at least one.
+/// What needs a review is shown on a request's own page, and nowhere else.
+fn needs_review(view: &View, approval: &Approval) -> bool {
+    !to_review(approval, view.now).is_empty()
+}
+
+fn invalid(text: &str) -> Status {
+    Status::invalid_argument(text)
+}
+
+/// The requests, if they can be answered together: at least one, and in this order.
 async fn together(view: &View, ids: &[&str]) -> Result<Vec<Approval>, Status> {
-    let invalid = |text: &str| Status::invalid_argument(text);
     if ids.is_empty() {
         return Err(invalid(
-            "no request was ticked; open those that you want to approve, then tick them",
+            "no request was selected; open those that you want to approve, then select them",
         ));
     }
     if ids.len() > MOST {
-        return Err(invalid("at most 20 requests are approved at once; tick fewer"));
+        return Err(invalid("at most 20 requests are approved at once; select fewer"));
     }
-    let mut approvals: Vec<Approval> = Vec::new();
-    for id in ids {
-        let approval = read(view, id).await?;
-        if approvals.iter().any(|known| known.id == approval.id) {
-            return Err(invalid("a request is named twice; tick each once"));
-        }
-        if !is_opened(view, &approval) {
-            return Err(invalid("a request was not opened in this session; open it, then tick it"));
-        }
-        if !Summary::of(&approval, view.now).state.is_pending {
-            return Err(invalid("a request does not wait any more; go back to the list"));
-        }
-        let alike = approvals.first().is_none_or(|first| {
-            first.subject == approval.subject && first.action == approval.action
-        });
-        if !alike {
-            return Err(invalid("requests of several agents or actions are not approved at once"));
-        }
-        approvals.push(approval);
+    if (1..ids.len()).any(|at| ids[..at].contains(&ids[at])) {
+        return Err(invalid("a request is named twice; select each once"));
+    }
+    let reads: Vec<_> = ids.iter().map(|id| read(view, id)).collect();
+    let approvals: Vec<Approval> = stream::iter(reads).buffered(READS).try_collect().await?;
+    if !approvals.iter().all(|approval| is_opened(view, approval)) {
+        return Err(invalid("a request was not opened in this session; open it, then select it"));
+    }
+    let first = &approvals[0];
+    let alike =
+        |other: &Approval| (&other.subject, &other.action) == (&first.subject, &first.action);
+    if !approvals.iter().all(alike) {
+        return Err(invalid("requests of several agents or actions are not approved at once"));
     }
     Ok(approvals)
 }
@@ -114,31 +153,50 @@ pub(super) async fn act(Posted { view, form }: Posted) -> Response {
     view.answer(acted(&view, &form).await)
 }
 
+/// Whether a request still waits is the API's to say, to whom each has its key: a form that is sent again, after its
+/// answer was lost, has the same answer.
 async fn acted(view: &View, form: &Pairs) -> Result<Response, Status> {
     let pairs: Vec<(&str, &str)> =
         form.all("item").filter_map(|item| item.split_once('=')).collect();
     let ids: Vec<&str> = pairs.iter().map(|(id, _)| *id).collect();
     let approvals = together(view, &ids).await?;
-    let comment = form.one("text").map(str::to_owned);
-    let mut outcomes = Vec::new();
-    for (number, (approval, (_, digest))) in approvals.iter().zip(&pairs).enumerate() {
-        let request = ApproveApprovalRequest {
-            id: approval.id.clone(),
-            comment: comment.clone(),
-            request_digest: Some((*digest).to_owned()),
-            reviewed: Vec::new(),
-        };
-        let key = form.one("key").map(|key| format!("{key}-{number}"));
-        let sent = view.calls.call_once(rpc::APPROVE_APPROVAL, &request, key.as_deref()).await;
-        let (text, approved, now) = outcome(view, sent);
-        let summary = Summary::of(now.as_ref().unwrap_or(approval), view.now);
-        outcomes.push(Outcome { summary, text, approved });
-    }
+    let acts = approvals.iter().zip(&pairs).enumerate();
+    let acts: Vec<_> = acts
+        .map(|(number, (approval, (_, digest)))| approve(view, form, number, approval, digest))
+        .collect();
+    let outcomes: Vec<Outcome> = stream::iter(acts).buffered(ACTS).collect().await;
     let done = outcomes.iter().filter(|outcome| outcome.approved).count();
     let count = format!("{done} of {}", counted(outcomes.len(), "request", "requests"));
     let frame = view.frame("Approved", Section::Approvals);
     let status = if done == outcomes.len() { StatusCode::OK } else { StatusCode::CONFLICT };
     Ok(page(status, &Done { frame, count, outcomes }))
+}
+
+/// Approves one of them, the `number`th of the form.
+async fn approve(
+    view: &View,
+    form: &Pairs,
+    number: usize,
+    approval: &Approval,
+    digest: &str,
+) -> Outcome {
+    if State::of(approval, view.now).is_pending && needs_review(view, approval) {
+        return Outcome {
+            summary: Summary::of(approval, view.now),
+            text: "It needs a review: open it, and approve it on its own page".to_owned(),
+            approved: false,
+        };
+    }
+    let request = ApproveApprovalRequest {
+        id: approval.id.clone(),
+        comment: form.one("text").map(str::to_owned),
+        request_digest: Some(digest.to_owned()),
+        reviewed: Vec::new(),
+    };
+    let key = form.one("key").map(|key| format!("{key}-{number}"));
+    let sent = view.calls.call_once(rpc::APPROVE_APPROVAL, &request, key.as_deref()).await;
+    let (text, approved, now) = outcome(view, sent);
+    Outcome { summary: Summary::of(now.as_ref().unwrap_or(approval), view.now), text, approved }
 }
 
 fn outcome(view: &View, sent: Result<Approval, Status>) -> (String, bool, Option<Approval>) {

@@ -79,7 +79,7 @@ impl Summary {
     /// In one line, for a page's title.
     pub(super) fn line(&self) -> String {
         match &self.amount {
-            Some(amount) => format!("{}: {}, {amount}", self.agent, self.action),
+            Some(amount) => format!("{}: {}, {}", self.agent, self.action, amount.plain()),
             None => format!("{}: {}", self.agent, self.action),
         }
     }
@@ -90,7 +90,7 @@ fn progress(approval: &Approval) -> String {
     format!("{} of {} {noun}", approval.given, approval.needed)
 }
 
-/// Whether a value of the question is absent from it: nothing was asked, or it was erased.
+/// Whether the question was erased.
 pub(super) fn is_erased(approval: &Approval) -> bool {
     approval.request.as_ref().is_none_or(|request| request.0.values().all(Value::is_null))
 }

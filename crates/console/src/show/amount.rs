@@ -15,11 +15,13 @@ const PLACES: usize = 4;
 pub(crate) struct Amount {
     /// Ten-thousandths.
     parts: i128,
-    pub(crate) currency: String,
+    /// Three capital letters, or empty.
+    currency: String,
 }
 
 impl Amount {
-    /// `None` if the context has no amount, or one that is not shown exactly here.
+    /// `None` if the context has no amount, or one that is not shown exactly here, or a currency that is no code of
+    /// ISO 4217: a sentence has no words of an agent between the service's own. The table of the arguments has them.
     pub(crate) fn of(context: &Map<String, Value>) -> Option<Self> {
         let text = context.get("amount")?.as_number()?.to_string();
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -27,12 +29,27 @@ impl Amount {
             return None;
         }
         let parts = format!("{whole}{fraction:0<PLACES$}").parse().ok()?;
-        let currency = context.get("currency").and_then(Value::as_str).unwrap_or_default();
+        let currency = match context.get("currency") {
+            None | Some(Value::Null) => "",
+            Some(Value::String(code)) if is_code(code) => code,
+            Some(_) => return None,
+        };
         Some(Self { parts, currency: currency.to_owned() })
+    }
+
+    /// With ordinary spaces, for texts in which hidden characters are escaped.
+    pub(crate) fn plain(&self) -> String {
+        self.to_string().replace(GROUP, " ")
     }
 }
 
-/// `25 000.00 EUR`. It is made of digits, so that it needs no escaper; the currency is a code of ISO 4217.
+/// Whether it has the form of a currency's code.
+fn is_code(text: &str) -> bool {
+    text.len() == 3 && text.bytes().all(|letter| letter.is_ascii_uppercase())
+}
+
+/// `25 000.00 EUR`, in digits, three capital letters and spaces that do not break: templates show it as it is, by
+/// `|safe`, since the escaper shows such a space of anybody else as an escape.
 impl fmt::Display for Amount {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = format!("{:0>5}", self.parts.unsigned_abs());
@@ -84,6 +101,11 @@ mod tests {
             (r#"{"amount": 0}"#, Some("0.00")),
             (r#"{"amount": 1e300}"#, None),
             (r#"{"amount": "12"}"#, None),
+            (r#"{"amount": 5, "currency": null}"#, Some("5.00")),
+            (r#"{"amount": 5, "currency": "EUR, approved by finance"}"#, None),
+            (r#"{"amount": 5, "currency": "eur"}"#, None),
+            (r#"{"amount": 5, "currency": "<b>"}"#, None),
+            (r#"{"amount": 5, "currency": 3}"#, None),
             ("{}", None),
         ] {
             assert_eq!(of(context).as_deref(), shown, "{context}");

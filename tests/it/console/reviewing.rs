@@ -1,0 +1,102 @@
+//! What began since a request was opened: an approver reviews what they were shown, and nothing else.
+
+use serde_json::{Value, json};
+
+use super::{APPROVER, Console, assert_waits, browser::Page};
+
+impl Console {
+    /// Drift that holds payments for a review; the event's id.
+    async fn drift(&self) -> String {
+        let check = json!({"tenant_id": "svc:tenant:acme", "action_id": "ledger.close",
+                           "coupling_result": "coupled", "runtime_effect": "continue"});
+        let check = self.made("reality-coupling-checks", "coupling_check", check).await;
+        let event = json!({"tenant_id": "svc:tenant:acme", "action_id": "payment.execute",
+                           "severity": "high", "drift_type": "stable_drift", "check_id": check});
+        self.made("stable-drift-events", "drift_event", event).await
+    }
+
+    async fn made(&self, collection: &str, kind: &str, body: Value) -> String {
+        let (status, made) = self.app.owner().post(&format!("/api/v1/{collection}"), body).await;
+        assert_eq!(status, 201, "{made:#}");
+        made[kind]["id"].as_str().unwrap().to_owned()
+    }
+}
+
+/// The link of a request's page to its second step.
+#[track_caller]
+fn second_step(page: &Page) -> String {
+    let found = page.text.split("href=\"").filter_map(|rest| rest.split('"').next());
+    let mut found = found.filter(|path| path.contains("/approve"));
+    found.next().unwrap_or_else(|| panic!("{}", page.text)).replace("&amp;", "&")
+}
+
+fn reviewed(form: &[(String, String)]) -> Vec<&str> {
+    form.iter().filter(|(name, _)| name == "reviewed").map(|(_, value)| value.as_str()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_page_showed_is_what_its_form_reviews() {
+    let console = Console::start().await;
+    let id = console.held(25_000.0).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    let path = format!("/console/approvals/{id}");
+    let approve = format!("{path}/approve");
+    // It begins after the request's page, and before the second step.
+    let before = second_step(&browser.get(&path).await);
+    let first = console.drift().await;
+    let page = browser.get(&before).await;
+    assert_eq!(page.status, 409, "{}", page.text);
+    page.shows("Nothing was done");
+    page.shows("<th scope=\"row\">To review</th><td>not shown</td>");
+    page.shows("stable drift, since");
+    // Read as it is now, it can be approved, and the second step says what is reviewed.
+    let page = browser.get(&path).await;
+    page.shows("By approving you confirm that you have reviewed this.");
+    let page = browser.get(&second_step(&page)).await;
+    page.shows("By approving you confirm that you have reviewed:");
+    let form = page.form(&approve);
+    let [shown] = reviewed(&form)[..] else { panic!("{form:?}") };
+    assert!(shown.starts_with(&format!("{first}@20")), "{shown}");
+    // It begins after the second step, too: the form does not review it.
+    let second = console.drift().await;
+    let refused = browser.post(&approve, &form).await;
+    assert_eq!(refused.status, 409, "{}", refused.text);
+    refused.shows("To review");
+    assert_waits(&console.approval(&id).await);
+    // A form of the same that names another time reviews nothing of this one.
+    let mut altered = form.clone();
+    altered.retain(|(name, _)| name != "reviewed");
+    altered.push(("reviewed".to_owned(), format!("{first}@2026-01-01T00:00:00Z")));
+    altered.push(("reviewed".to_owned(), second.clone()));
+    assert_eq!(browser.post(&approve, &altered).await.status, 409);
+    assert_waits(&console.approval(&id).await);
+    let step = second_step(&browser.get(&path).await);
+    let form = browser.get(&step).await.form(&approve);
+    assert_eq!(reviewed(&form).len(), 2, "{form:?}");
+    browser.post(&approve, &form).await.shows("You approved this");
+    assert_eq!(console.approval(&id).await["state"], "approved");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_needs_a_review_is_not_approved_with_others() {
+    let console = Console::start().await;
+    let ids = [console.held(11_000.0).await, console.held(12_000.0).await];
+    let mut browser = console.signed_in(APPROVER).await;
+    for id in &ids {
+        browser.get(&format!("/console/approvals/{id}")).await;
+    }
+    let several = "/console/approvals/several";
+    let both = format!("{several}?id={}&id={}", ids[0], ids[1]);
+    let form = browser.get(&both).await.form(several);
+    console.drift().await;
+    let page = browser.get(&both).await;
+    page.shows("None of these is approved here");
+    page.shows("2 more need a review");
+    let done = browser.post(several, &form).await;
+    assert_eq!(done.status, 409, "{}", done.text);
+    done.shows("Approved 0 of 2 requests");
+    done.shows("It needs a review");
+    for id in &ids {
+        assert_waits(&console.approval(id).await);
+    }
+}
