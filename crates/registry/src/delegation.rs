@@ -16,7 +16,7 @@ use chrono::{DateTime, Utc};
 use tonic::Response;
 
 use super::{
-    attenuation,
+    attenuation, blast_radius,
     delegating_key::{self, DelegatingKey},
     delegation_moves as moves,
     prelude::*,
@@ -356,6 +356,13 @@ impl DelegationService for Registry {
     }
 
     async fn get_blast_radius(&self, call: Request<GetBlastRadiusRequest>) -> Reply<BlastRadius> {
-        moves::blast_radius(self, call).await
+        blast_radius::of_delegation(self, call).await
+    }
+
+    async fn get_principal_blast_radius(
+        &self,
+        call: Request<GetPrincipalBlastRadiusRequest>,
+    ) -> Reply<BlastRadius> {
+        blast_radius::of_principal(self, call).await
     }
 }

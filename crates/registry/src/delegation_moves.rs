@@ -1,17 +1,11 @@
 //! Operations on existing delegations.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use authority_model::{
     proto::{
         approval::ApprovalAct,
-        delegation::{
-            ApproveDelegationRequest, BlastRadius, Delegation, GetBlastRadiusRequest,
-            WithdrawDelegationRequest,
-        },
+        delegation::{ApproveDelegationRequest, Delegation, WithdrawDelegationRequest},
     },
     record::{ByIdRequest, RpcRequest},
     schema::delegations,
@@ -19,7 +13,6 @@ use authority_model::{
     validate::Validate,
     wire::Time,
 };
-use tonic::Response;
 
 use super::{
     approvals::{APPROVERS, ActContext, ApproverAct, Eligibility, Statement, Terms, act, sign},
@@ -184,40 +177,4 @@ pub(super) async fn withdraw(
     let withdrawn = withdrawn.await?;
     registry.wait_for_graph::<Delegation>().await;
     Ok(tagged(withdrawn.reply()))
-}
-
-/// The delegation and all below it that are not revoked, nearest first.
-pub(super) async fn blast_radius(
-    registry: &Registry,
-    call: Request<GetBlastRadiusRequest>,
-) -> Reply<BlastRadius> {
-    let (caller, request) = admitted(call)?;
-    let whose = caller.scope();
-    let chain = registry.store.read_tx(&whose, async move |db| {
-        let id = &request.id;
-        let first = or_not_found(Delegation::find(db, caller.tenant(), id, false).await, id)?;
-        let below = delegations::table
-            .filter(delegations::tenant_id.eq(first.tenant_id()))
-            .filter(delegations::root_id.eq(&first.root_id))
-            .filter(delegations::depth.gt(first.depth))
-            .order((delegations::depth, delegations::id))
-            .select(Delegation::as_select())
-            .load(db)
-            .await?;
-        Ok::<_, Error>((first, below))
-    });
-    let (first, below) = chain.await?;
-    let mut reached = HashSet::from([first.id.clone()]);
-    let mut delegations = vec![first];
-    // In order of depth, so a parent always comes before its children.
-    for one in below {
-        let ended = one.known_state() == Some(DelegationState::Revoked);
-        if !ended && one.parent_id.as_ref().is_some_and(|id| reached.contains(id)) {
-            reached.insert(one.id.clone());
-            delegations.push(one);
-        }
-    }
-    let agents: BTreeSet<_> = delegations.iter().map(|one| one.delegate_id.clone()).collect();
-    let agents = agents.into_iter().collect();
-    Ok(Response::new(BlastRadius { delegations, agents, last_used: None }))
 }

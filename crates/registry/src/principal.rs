@@ -8,7 +8,7 @@ use authority_model::{
     wire::Time,
 };
 
-use super::prelude::*;
+use super::{prelude::*, search::containing};
 use authority_ids::PrincipalId;
 
 /// The class whose members have names.
@@ -27,10 +27,17 @@ impl Row for Principal {
         if let Some(principal_class) = &by.principal_class {
             query = query.filter(principals::principal_class.eq(principal_class));
         }
+        if let Some(text) = &by.q {
+            query = containing!(query, "id, display_name, email", text);
+        }
         if !by.deleted {
             query = query.filter(principals::deleted_at.is_null());
         }
         query
+    }
+
+    fn searches(by: &ListPrincipalsRequest) -> bool {
+        by.q.is_some()
     }
 
     fn is_deleted(&self) -> bool {

@@ -20,6 +20,15 @@ impl Row for Quarantine {
         if let Some(state) = &by.state {
             query = query.filter(quarantines::state.eq(state));
         }
+        if let Some(subject_id) = &by.subject_id {
+            query = query.filter(quarantines::subject_id.eq(subject_id));
+        }
+        if let Some(action) = &by.action {
+            query = query.filter(quarantines::action.eq(action));
+        }
+        if let Some(delegation_id) = &by.delegation_id {
+            query = query.filter(quarantines::delegation_id.eq(delegation_id));
+        }
         query
     }
 

@@ -17,6 +17,9 @@ impl Row for StopSignal {
         if let Some(state) = &by.state {
             query = query.filter(stop_signals::state.eq(state));
         }
+        if let Some(actor_id) = &by.actor_id {
+            query = query.filter(stop_signals::actor_id.eq(actor_id));
+        }
         query
     }
 

@@ -1,6 +1,8 @@
 //! The registry through REST on a real Postgres.
 
+mod blast_radius;
 mod delegations;
+mod finding;
 mod flow;
 mod idempotency;
 mod policies;

@@ -11,10 +11,10 @@ use super::{
     super::{
         flow::{admit, or_not_found},
         prelude::*,
+        search::containing,
         version::about,
     },
     certification::prepare,
-    search::containing,
 };
 use authority_ids::RecordId;
 

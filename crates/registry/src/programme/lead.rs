@@ -8,7 +8,10 @@ use authority_model::{
 };
 use serde_json::Value;
 
-use super::{super::prelude::*, consultant::referred, search::containing};
+use super::{
+    super::{prelude::*, search::containing},
+    consultant::referred,
+};
 use authority_ids::RecordId;
 
 /// The campaign parameters of a lead, and the characters of each.

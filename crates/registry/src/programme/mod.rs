@@ -6,7 +6,6 @@ mod consultant;
 mod issuers;
 mod lead;
 mod link;
-mod search;
 mod white_label;
 
 pub use certification::expire as expire_certifications;

@@ -23,7 +23,7 @@ macro_rules! containing {
                 $columns,
                 ") COLLATE \"und-x-icu\") LIKE lower("
             ))
-            .bind::<diesel::sql_types::Text, _>(super::search::pattern($text))
+            .bind::<diesel::sql_types::Text, _>($crate::search::pattern($text))
             .sql(" COLLATE \"und-x-icu\")"),
         )
     };

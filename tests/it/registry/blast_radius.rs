@@ -1,0 +1,76 @@
+//! What would end if a principal were stopped.
+
+use serde_json::{Value, json};
+
+use super::rest::{App, id};
+
+async fn lend(app: &App, tenant: &str, (from, to): (&str, &str), more: Value) -> String {
+    let mut body = json!({"tenant_id": tenant, "delegator_id": from, "delegate_id": to,
+        "actions": ["payment.*"], "can_delegate": true});
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    id(&app.make("/delegations", body).await)
+}
+
+fn ids(body: &Value) -> Vec<&str> {
+    let delegations = body["delegations"].as_array().unwrap().iter();
+    delegations.map(|delegation| delegation["id"].as_str().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_principals_blast_radius_is_what_it_holds_or_gave_and_all_below() {
+    let app = App::start().await;
+    let tenant = app.tenant("acme").await;
+    let ada = app.principal(&tenant, "human", "Ada").await;
+    let bot = app.principal(&tenant, "agent", "Bot").await;
+    let cat = app.principal(&tenant, "agent", "Cat").await;
+    let dog = app.principal(&tenant, "agent", "Dog").await;
+    let radius = async |who: &str, query: &str| {
+        app.get(&format!("/principals/{who}/blast-radius{query}")).await.is(200).body
+    };
+    let nothing = radius(&bot, "").await;
+    assert_eq!((ids(&nothing), &nothing["agents"]), (vec![], &json!([])));
+    assert_eq!((&nothing["delegation_total"], &nothing["agent_total"]), (&json!(0), &json!(0)));
+
+    let held = lend(&app, &tenant, (&ada, &bot), json!({})).await;
+    let given = lend(&app, &tenant, (&bot, &cat), json!({"parent_id": held})).await;
+    let below = lend(&app, &tenant, (&cat, &dog), json!({"parent_id": given})).await;
+    lend(&app, &tenant, (&ada, &dog), json!({})).await;
+    let whole = radius(&bot, "").await;
+    assert_eq!(ids(&whole), [&*held, &*given, &*below]);
+    // Its own id is not among those who act under it.
+    assert_eq!(whole["agents"], json!([cat, dog]));
+    assert_eq!((&whole["delegation_total"], &whole["agent_total"]), (&json!(3), &json!(2)));
+    assert_eq!(whole["last_used"], Value::Null);
+    let cut = radius(&bot, "?limit=1").await;
+    assert_eq!((ids(&cut), &cut["agents"]), (vec![&*held], &json!([cat])));
+    assert_eq!((&cut["delegation_total"], &cut["agent_total"]), (&json!(3), &json!(2)));
+    // The same of one delegation counts too.
+    let of_one = app.get(&format!("/delegations/{given}/blast-radius")).await.is(200).body;
+    assert_eq!((&of_one["delegation_total"], &of_one["agent_total"]), (&json!(2), &json!(2)));
+    // One that is suspended may be reinstated; what is revoked, and all below it, has ended.
+    let act = async |id: &str, verb: &str| {
+        let path = format!("/delegations/{id}/{verb}");
+        app.call("POST", &path, json!({})).await.is(200);
+    };
+    act(&given, "suspend").await;
+    assert_eq!(ids(&radius(&bot, "").await).len(), 3);
+    act(&given, "revoke").await;
+    assert_eq!(ids(&radius(&bot, "").await), [&*held]);
+    assert_eq!(ids(&radius(&cat, "").await), [""; 0]);
+    let ended = json!({"expires_at": "2020-01-01T00:00:00Z"});
+    lend(&app, &tenant, (&ada, &cat), ended).await;
+    assert_eq!(ids(&radius(&cat, "").await), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_tenants_principal_has_no_blast_radius() {
+    let app = App::start().await;
+    let (acme, other) = (app.tenant("acme").await, app.tenant("other").await);
+    let bot = app.principal(&acme, "agent", "Bot").await;
+    let path = format!("/app/principals/{bot}/blast-radius");
+    app.call_as(&acme, "GET", &path, Value::Null, &[]).await.is(200);
+    app.call_as(&other, "GET", &path, Value::Null, &[]).await.is(404);
+    app.get("/principals/svc:agent:acme:nobody/blast-radius").await.is(404);
+    let refused = app.get(&format!("/principals/{bot}/blast-radius?limit=501")).await.is(400);
+    assert_eq!(refused.fields(), ["limit"]);
+}
