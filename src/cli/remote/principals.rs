@@ -31,6 +31,9 @@ pub(in crate::cli) struct Filter {
     /// Only those in this state
     #[arg(long, value_parser = ["pending", "active", "suspended", "revoked"])]
     state: Option<String>,
+    /// Only those with this text in their id, display name or e-mail address
+    #[arg(long, value_name = "TEXT")]
+    q: Option<String>,
     /// Whether to show deleted ones too
     #[arg(long)]
     deleted: bool,

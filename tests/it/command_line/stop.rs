@@ -20,7 +20,7 @@ async fn a_stop_shows_what_ends_and_waits_for_the_name() {
         assert_eq!(code, 1, "{told}");
         for part in [
             "To stop svc:agent:acme:invoice-bot (Pays supplier invoices) on http://127.0.0.1",
-            "1 delegation in force ends with it",
+            "1 delegation ends with it",
             &demo.delegation_id,
             "payment.* invoice.*",
             "Type `invoice-bot` to stop it:",

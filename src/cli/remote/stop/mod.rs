@@ -66,6 +66,9 @@ pub(in crate::cli) struct Filter {
     /// Only those in this state
     #[arg(long, value_parser = ["active", "lifted"])]
     state: Option<String>,
+    /// Only those on this principal
+    #[arg(long = "actor", visible_alias = "actor-id", value_name = "ID")]
+    actor_id: Option<String>,
     #[command(flatten)]
     #[serde(flatten)]
     page: CountedPage,
@@ -135,7 +138,7 @@ impl Release {
             self.confirm.agree(&shown, "What it suspends is in force again. Release it?")?;
         }
         let body = server.post(&[&path[..], &[verb]].concat(), &json!({})).await?;
-        said(&server, body, ended)
+        id_and_state(&server, body, ended)
     }
 }
 
@@ -147,14 +150,14 @@ async fn made(
     body: &Value,
 ) -> Result<CommandOutput, Failure> {
     let body = server.post(&server.path(path), body).await?;
-    let mut output = said(server, body, envelope)?;
+    let mut output = id_and_state(server, body, envelope)?;
     let id = output.text.split_whitespace().next().unwrap_or_default();
     output.aside = format!("to end it: agent-authority release {id}");
     Ok(output)
 }
 
 /// The id and the state of the record in a response.
-fn said(server: &Server, body: String, envelope: &str) -> Result<CommandOutput, Failure> {
+fn id_and_state(server: &Server, body: String, envelope: &str) -> Result<CommandOutput, Failure> {
     let record = &server.json(&body)?[envelope];
     let state = paint::state(&plain(text::of(record, "state")));
     let text = format!("{}  {state}", plain(text::of(record, "id")));

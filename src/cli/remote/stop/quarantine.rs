@@ -60,6 +60,15 @@ pub(in crate::cli) struct Filter {
     /// Only those in this state
     #[arg(long, value_parser = ["active", "released"])]
     state: Option<String>,
+    /// Only those for this principal
+    #[arg(long = "subject", visible_alias = "subject-id", value_name = "ID")]
+    subject_id: Option<String>,
+    /// Only those for exactly this pattern of actions
+    #[arg(long, value_name = "PATTERN")]
+    action: Option<String>,
+    /// Only those under this delegation
+    #[arg(long = "delegation", visible_alias = "delegation-id", value_name = "ID")]
+    delegation_id: Option<String>,
     #[command(flatten)]
     #[serde(flatten)]
     page: CountedPage,
