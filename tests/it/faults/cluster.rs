@@ -16,6 +16,7 @@ use nix::{
 use serde_json::Value;
 
 use super::process::Folder;
+use crate::support::shown::{forbidden, hindrance, not_shown};
 
 const HANDBOOK: &str = include_str!("../../../docs/high-availability.md");
 const MEMBERS: [usize; 3] = [1, 2, 3];
@@ -68,36 +69,47 @@ pub(super) struct Cluster {
     http: reqwest::Client,
 }
 
-/// Why this machine cannot have one, if so.
-fn hindrance() -> Option<&'static str> {
-    let can = |script| Command::new("sh").args(["-c", script]).output().unwrap().status.success();
-    let needs = [
-        (
-            "command -v patroni && command -v etcd && command -v haproxy && command -v setpriv && command -v ip",
-            "Patroni, etcd or HAProxy is not here; `script/faults failover` installs them",
-        ),
-        ("[ $(id -u) = 0 ] && unshare -n true", "networks need root"),
-        (
-            "! ip link show authority-ha",
-            "another such cluster runs here (`ip link show authority-ha`)",
-        ),
-        (
-            "! ip -o address | grep -qF ' 198.51.100.'",
-            "198.51.100.0/24 is a network of this machine",
-        ),
-    ];
-    needs.into_iter().find(|(script, _)| !can(script)).map(|(_, reason)| reason)
+/// Says why this machine cannot have one, if so.
+#[track_caller]
+fn cannot_be_here() -> bool {
+    let can =
+        |script: &str| Command::new("sh").args(["-c", script]).output().unwrap().status.success();
+    let programs = ["patroni", "etcd", "haproxy", "setpriv", "ip"];
+    let lacks = programs.into_iter().find(|name| !can(&format!("command -v {name}")));
+    if let Some(name) = lacks {
+        not_shown(&format!("this machine has no `{name}`; script/features installs it"));
+        return true;
+    }
+    let foreign = "ip -o address | grep -v authority-ha | grep -qF ' 198.51.100.'";
+    let hindrance = hindrance().or_else(|| {
+        can(foreign).then(|| "198.51.100.0/24 is a network of this machine".to_owned())
+    });
+    if let Some(reason) = &hindrance {
+        forbidden(reason);
+    }
+    hindrance.is_some()
+}
+
+/// Another test run may have such a cluster; one that was killed leaves it behind.
+async fn wait_for_others() {
+    let since = Instant::now();
+    while Command::new("ip").args(["link", "show", BRIDGE]).output().unwrap().status.success() {
+        assert!(
+            since.elapsed() < 2 * PATIENCE,
+            "another such cluster runs here, or was left behind: `ip link del {BRIDGE}`, and \
+             `ip netns del authority1`, 2 and 3"
+        );
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
 }
 
 impl Cluster {
-    /// With the page's logins and an empty database.
-    ///
-    /// # Errors
-    /// Why this machine cannot have one.
-    pub(super) async fn start() -> Result<Self, &'static str> {
-        if let Some(reason) = hindrance() {
-            return Err(reason);
+    /// With the page's logins and an empty database; `None` if this machine cannot have one.
+    pub(super) async fn start() -> Option<Self> {
+        if cannot_be_here() {
+            return None;
         }
+        wait_for_others().await;
         let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(1));
         let folder = Folder::new("failover");
         let mut cluster = Self { folder, programs: Vec::new(), http: http.build().unwrap() };
@@ -115,7 +127,7 @@ impl Cluster {
         cluster.whole().await;
         let primary = cluster.primary().await.unwrap();
         cluster.as_postgres(primary, block("CREATE ROLE agent_authority_owner"));
-        Ok(cluster)
+        Some(cluster)
     }
 
     pub(super) fn folder(&self) -> &Path {

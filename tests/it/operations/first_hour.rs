@@ -1,13 +1,21 @@
 //! The first hour: the banner's lines as pasted, answers that people can read, the API's pages, starting afresh.
 
-use std::{process::Command, time::Duration};
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+    process::Command,
+    time::Duration,
+};
 
 use serde_json::Value;
 
 use crate::{
     command_line::{run, run_with_input},
     faults::process::{Folder, Service},
-    support::{TestApp, asking},
+    support::{
+        TestApp, asking,
+        shown::{forbidden, not_root},
+    },
 };
 
 /// Content and type of a page.
@@ -108,6 +116,27 @@ async fn the_banner_works_as_pasted_and_reset_starts_afresh() {
     assert_eq!(left, [kept]);
     let (code, _, told) = reset(&format!("{data_dir}\n"));
     assert!(code == 0 && told.contains("nothing of a development server"), "{told}");
+}
+
+/// Root's folder is closed to the database's user, so that its database is below /var/lib.
+#[test]
+fn reset_removes_a_database_that_is_outside_of_its_folder() {
+    if let Some(reason) = not_root() {
+        return forbidden(reason);
+    }
+    let closed = tempfile::tempdir().unwrap();
+    fs::set_permissions(closed.path(), Permissions::from_mode(0o700)).unwrap();
+    let folder = closed.path().join("private");
+    let data_dir = folder.display().to_string();
+    let (code, _, told) = run(&["seed", "demo", "--data-dir", &data_dir], &[]);
+    assert_eq!(code, 0, "{told}");
+    let home = fs::read_link(folder.join("postgres")).unwrap();
+    assert!(home.starts_with("/var/lib") && home.join("data/PG_VERSION").exists(), "{home:?}");
+    let (code, printed, told) = run(&["reset", "--yes", "--data-dir", &data_dir], &[]);
+    assert_eq!(code, 0, "{printed}{told}");
+    assert!(!home.exists(), "{home:?} is left behind");
+    let left = fs::read_dir(&folder).into_iter().flatten().count();
+    assert_eq!(left, 0, "{printed}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use nix::unistd::{Uid, User};
 use tempfile::TempDir;
 
-use crate::support::database::Database;
+use crate::support::{database::Database, shown::not_shown};
 
 const PROGRAM: &str = "/usr/sbin/pgbouncer";
 
@@ -32,9 +32,7 @@ impl Pooler {
     /// None if this machine has none.
     fn start(database: &Database, mode: &str) -> Option<Self> {
         if !Path::new(PROGRAM).is_file() {
-            println!(
-                "NOT SHOWN: this machine has no {PROGRAM}; `apt-get install pgbouncer` installs it"
-            );
+            not_shown(&format!("this machine has no {PROGRAM}; script/features installs it"));
             return None;
         }
         let socket = database.socket();

@@ -18,12 +18,15 @@ use authority_core::{
 use diesel_async::SimpleAsyncConnection;
 use nix::{
     sys::signal::{Signal, kill},
-    unistd::{Pid, geteuid},
+    unistd::Pid,
 };
 use tokio::time::sleep;
 
 use super::number;
-use crate::support::run_workers;
+use crate::support::{
+    run_workers,
+    shown::{forbidden, not_root},
+};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
@@ -213,9 +216,8 @@ async fn the_server_of_a_killed_process_is_rejoined() {
 /// Only for root, whose folders the database's user may not enter.
 #[tokio::test]
 async fn an_unreachable_folder_has_a_link_to_its_database() {
-    if !geteuid().is_root() {
-        println!("skipped: only root's folders are closed to the database's user");
-        return;
+    if let Some(reason) = not_root() {
+        return forbidden(reason);
     }
     let folder = folder();
     let closed = folder.path().join("closed");
@@ -269,9 +271,8 @@ async fn an_unreachable_folder_has_a_link_to_its_database() {
 /// Only for root, too: a database of an earlier version has no link, and gets one.
 #[tokio::test]
 async fn a_database_without_a_link_is_found_by_its_folder() {
-    if !geteuid().is_root() {
-        println!("skipped: only root's folders are closed to the database's user");
-        return;
+    if let Some(reason) = not_root() {
+        return forbidden(reason);
     }
     let folder = folder();
     let private = folder.path().join("private");
@@ -296,9 +297,8 @@ async fn a_database_without_a_link_is_found_by_its_folder() {
 /// Only for root, too, which gives the folder to another user: it follows no link but its own.
 #[tokio::test]
 async fn a_link_that_root_did_not_make_is_refused() {
-    if !geteuid().is_root() {
-        println!("skipped: others than root follow no link at all");
-        return;
+    if let Some(reason) = not_root() {
+        return forbidden(reason);
     }
     let folder = folder();
     let (data, kept) = (folder.path().join("data"), folder.path().join("kept"));
@@ -319,8 +319,8 @@ async fn a_link_that_root_did_not_make_is_refused() {
 /// Only for root, too: a run with an external database keeps the folder usable for the embedded one.
 #[tokio::test]
 async fn a_start_with_another_database_leaves_the_folder_open_to_the_embedded_one() {
-    if !geteuid().is_root() {
-        return;
+    if let Some(reason) = not_root() {
+        return forbidden(reason);
     }
     let folder = folder();
     let home = folder.path().join("data");
@@ -343,8 +343,8 @@ async fn a_start_with_another_database_leaves_the_folder_open_to_the_embedded_on
 /// The database's user may put links where root writes: none is followed, nothing overwritten.
 #[tokio::test]
 async fn links_in_the_databases_folder_lead_root_nowhere() {
-    if !geteuid().is_root() {
-        return;
+    if let Some(reason) = not_root() {
+        return forbidden(reason);
     }
     let folder = folder();
     let home = folder.path().join("data");

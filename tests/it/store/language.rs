@@ -11,6 +11,7 @@ use authority_ids::{ApiKeyId, TenantId};
 use diesel_async::SimpleAsyncConnection;
 
 use super::owner;
+use crate::support::shown::not_shown;
 
 /// A German locale of this machine.
 fn german() -> Option<String> {
@@ -22,10 +23,9 @@ fn german() -> Option<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn errors_of_a_german_server_are_told_apart() {
     let Some(locale) = german() else {
-        println!(
-            "NOT SHOWN: this machine has no German locale; `localedef -i de_DE -f UTF-8 de_DE.UTF-8` makes one"
+        return not_shown(
+            "this machine has no German locale; `localedef -i de_DE -f UTF-8 de_DE.UTF-8` makes one",
         );
-        return;
     };
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let settings = [("fsync", "off"), ("lc_messages", &locale), ("deadlock_timeout", "100ms")];

@@ -19,7 +19,10 @@ use tempfile::TempDir;
 use super::number;
 use crate::{
     faults::process::Folder,
-    support::database::{Database, cluster},
+    support::{
+        database::{Database, cluster},
+        shown::not_shown,
+    },
 };
 
 const KINDS: [&str; 3] = ["tenant", "system", "recorder"];
@@ -232,8 +235,7 @@ async fn two_installations_on_one_cluster_are_apart() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_installations_on_a_newer_cluster_are_apart() {
     let Some(programs) = newer_programs() else {
-        println!("NOT SHOWN: no PostgreSQL 16 or newer is here; script/features fetches one");
-        return;
+        return not_shown("no PostgreSQL 16 or newer is here; script/features fetches one");
     };
     let files = Folder::new("roles");
     let settings = vec![("fsync".to_owned(), "off".to_owned())];

@@ -6,6 +6,7 @@ pub(crate) mod database;
 mod grpc_web;
 mod line;
 mod redacted;
+pub(crate) mod shown;
 pub(crate) mod wire;
 
 use authority_core::worker::{Supervisor, Worker};
