@@ -40,6 +40,8 @@ impl Gauges {
         let load = self.queue.load();
         metrics::gauge!("authority_decisions_waiting").set(number(load.waiting));
         metrics::gauge!("authority_decisions_working").set(number(load.working));
+        let oldest = load.oldest.as_secs_f64();
+        metrics::gauge!("authority_decisions_oldest_waiting_seconds").set(oldest);
         let age = self.recorder.batch_age();
         metrics::gauge!("authority_recorder_batch_age_seconds").set(age.as_secs_f64());
         let ready = self.recorder.can_record().is_ok();

@@ -18,8 +18,9 @@ use tower::{Layer, Service};
 use super::deciding::decides;
 use authority_api::{deadline::Deadline, error::ApiError, identity::Caller};
 use authority_core::{graph::Graph, store::Store};
+use authority_ids::TenantId;
 use authority_runtime::{
-    queue::{self, DecisionQueue},
+    queue::{self, Cause, DecisionQueue},
     rates::DecisionRates,
 };
 
@@ -42,15 +43,32 @@ impl Overload {
     /// `rate_limited`: it is for decisions and would be refused.
     pub(super) async fn look(&self, rpc: &str, extensions: &Extensions) -> Result<(), ApiError> {
         let Some(refusal) = self.refusal(rpc, extensions) else { return Ok(()) };
-        self.queue.pace(Deadline::of(extensions)).await;
-        Err(refusal)
+        Err(refusal.paced(&self.queue, Deadline::of(extensions)).await)
     }
 
     /// `None` for the owner, too: the tenant is in the body.
-    fn refusal(&self, rpc: &str, extensions: &Extensions) -> Option<ApiError> {
+    fn refusal(&self, rpc: &str, extensions: &Extensions) -> Option<Refusal> {
         let caller = extensions.get::<Caller>().filter(|_| decides(rpc))?;
-        let is_full = self.queue.is_full_for(caller.tenant()?);
-        self.rates.refusal(caller).or_else(|| is_full.then(queue::full))
+        let tenant_id = caller.tenant()?.clone();
+        let limited = self.rates.refusal(caller).map(|error| (Cause::RateLimit, error));
+        let full = || self.queue.is_full_for(&tenant_id).then(|| (Cause::QueueFull, queue::full()));
+        let (cause, error) = limited.or_else(full)?;
+        Some(Refusal { tenant_id, cause, error })
+    }
+}
+
+/// A call's refusal, before it is sent.
+struct Refusal {
+    tenant_id: TenantId,
+    cause: Cause,
+    error: ApiError,
+}
+
+impl Refusal {
+    /// The error, when it may be sent.
+    async fn paced(self, queue: &DecisionQueue, deadline: Deadline) -> ApiError {
+        queue.pace(&self.tenant_id, self.cause, deadline).await;
+        self.error
     }
 }
 
@@ -92,8 +110,7 @@ where
         };
         let (queue, deadline) = (self.overload.queue.clone(), Deadline::of(extensions));
         Either::Right(Box::pin(async move {
-            queue.pace(deadline).await;
-            Ok(Status::from(refusal).into_http())
+            Ok(Status::from(refusal.paced(&queue, deadline).await).into_http())
         }))
     }
 }

@@ -19,7 +19,7 @@ use super::{
     fault::fault,
     normalize::{self, IntoDecisionRequest},
     permission_status::{permission_status, permitted},
-    queue::Size,
+    queue::{Cause, Size},
 };
 use authority_api::{
     deadline::Deadline,
@@ -129,7 +129,7 @@ impl Decider {
     ) -> Result<(), ApiError> {
         let counted = self.rates.take(caller, tenant_id, decisions).await;
         if counted.as_ref().is_err_and(|refusal| refusal.code == ErrorCode::RateLimited) {
-            self.queue.pace(deadline).await;
+            self.queue.pace(tenant_id, Cause::RateLimit, deadline).await;
         }
         counted
     }

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 /// A stage of a decision, in their order.
 #[derive(Clone, Copy)]
 pub(super) enum Stage {
+    /// For a place in the queue.
+    Wait,
     /// Facts from the graph in memory.
     Gather,
     /// Counters and the cited approval, from the database if the request needs them.
@@ -12,7 +14,7 @@ pub(super) enum Stage {
     Decide,
     /// The canonical record, its digest and its signature.
     Sign,
-    /// From the queue to the commit.
+    /// From the recorder's queue to the commit.
     Record,
 }
 
@@ -34,9 +36,10 @@ impl Stage {
     }
 
     /// Each label is a constant, so that no key is built on the way to a decision.
-    fn took(self, time: Duration) {
+    pub(super) fn took(self, time: Duration) {
         const NAME: &str = "authority_decision_stage_seconds";
         let histogram = match self {
+            Self::Wait => metrics::histogram!(NAME, "stage" => "wait"),
             Self::Gather => metrics::histogram!(NAME, "stage" => "gather"),
             Self::Load => metrics::histogram!(NAME, "stage" => "load"),
             Self::Decide => metrics::histogram!(NAME, "stage" => "decide"),

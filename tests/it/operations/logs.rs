@@ -1,5 +1,7 @@
 //! What the log says at its usual level.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -67,4 +69,36 @@ async fn it_has_the_start_refused_credentials_and_admin_acts() {
     assert_eq!(act["operation"], "/authority.registry.v1.TenantService/UpdateTenant");
     assert_eq!(act["record"], "svc:tenant:acme");
     assert!(act["actor"].as_str().is_some_and(|actor| actor.contains("operator")), "{act}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_counts_refused_decisions_and_names_who_had_most() {
+    let folder = Folder::new("refused");
+    let mut service = Service::start(&folder);
+    let limit = json!({"decisions_per_second": 1});
+    let (status, answer) = service.owner(&folder).patch("/api/v1/tenants/acme", limit).await;
+    assert_eq!(status, 200, "{answer}");
+    let asked = (0..20).map(|_| service.client.post("/api/v1/runtime/evaluate", allowed()));
+    let answers = futures_util::future::join_all(asked).await;
+    let refused = answers.iter().filter(|(status, _)| *status == 429).count();
+    assert!(refused > 10, "{answers:?}");
+    // The line of those that came after the first is due a second later.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    service.stop();
+    let log = service.logged();
+    let told = lines(&log, "refused calls for decisions");
+    assert!((1..=3).contains(&told.len()), "{told:#?}");
+    let sum = |member: &str| told.iter().map(|line| line[member].as_u64().unwrap()).sum::<u64>();
+    for member in ["count", "rate_limit", "of_it"] {
+        assert_eq!(sum(member), u64::try_from(refused).unwrap(), "{member}: {told:#?}");
+    }
+    assert_eq!(sum("queue_full"), 0);
+    for line in told {
+        assert_eq!((&line["level"], &line["tenants"]), (&json!("WARN"), &json!(1)), "{line}");
+        assert_eq!(line["most_refused"], "svc:tenant:acme", "{line}");
+    }
+    let runbook = include_str!("../../../docs/runbook.md");
+    for word in ["`refused calls for decisions`", "`most_refused`", "`of_it`"] {
+        assert!(runbook.contains(word), "{word}");
+    }
 }

@@ -2,11 +2,19 @@
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
+use authority_core::{clock::Clock, store::Address};
+use authority_model::proto::runtime::runtime_service_client::RuntimeServiceClient;
+use chrono::TimeDelta;
+use diesel_async::SimpleAsyncConnection;
+use metrics_exporter_prometheus::PrometheusBuilder;
 use regex::Regex;
+use serde_json::json;
+use tonic::{Code, Request};
 
+use super::deployed;
 use crate::{
     faults::process::{Folder, Service, allowed},
-    support::{Client, asking},
+    support::{Client, TestApp, Wishes, asking, evaluate},
 };
 
 /// The families of a scrape; each must have its help and its type.
@@ -49,6 +57,13 @@ async fn a_server_shows_all_that_the_dashboard_and_the_alerts_name() {
     assert_eq!((status, &held["decision"]), (200, &"require_approval".into()), "{held}");
     let forger = Client::new(&service.client.base, "svc_forged");
     assert_eq!(forger.post("/api/v1/runtime/evaluate", allowed()).await.0, 401);
+    let mut grpc = RuntimeServiceClient::connect(service.client.base.clone()).await.unwrap();
+    let mut request = Request::new(evaluate(&allowed()["context"]));
+    let forged = grpc.evaluate(Request::new(request.get_ref().clone())).await.unwrap_err();
+    assert_eq!(forged.code(), Code::Unauthenticated);
+    let bearer = format!("Bearer {}", service.client.token).parse().unwrap();
+    request.metadata_mut().insert("authorization", bearer);
+    grpc.evaluate(request).await.unwrap();
 
     // Those that the database is asked for are measured every 15 seconds.
     let mut scraped = service.metrics().await;
@@ -67,18 +82,29 @@ async fn a_server_shows_all_that_the_dashboard_and_the_alerts_name() {
     shown("authority_seal_lag_decisions ", 0.0);
     shown("authority_credentials_refused_total{reason=\"malformed_key\"} ", 1.0);
     shown("authority_credentials_refused_total{reason=\"scope\"} ", 0.0);
-    shown("authority_refusals_total{reason=\"unauthenticated\"} ", 1.0);
+    shown("authority_credentials_refused_total{reason=\"missing\"} ", 1.0);
+    shown("authority_refusals_total{reason=\"unauthenticated\"} ", 2.0);
     shown("authority_recorder_ready ", 1.0);
     shown("authority_decisions_waiting ", 0.0);
     shown("authority_decisions_working ", 0.0);
+    shown("authority_decisions_oldest_waiting_seconds ", 0.0);
     shown("authority_decisions_refused_total{reason=\"queue_full\"} ", 0.0);
     shown("authority_recorder_batch_age_seconds ", 0.0);
-    shown("authority_recorder_batch_size_bucket{le=\"1\"} ", 2.0);
-    shown("authority_decision_stage_seconds_count{stage=\"record\"} ", 2.0);
+    shown("authority_recorder_batch_size_bucket{le=\"1\"} ", 3.0);
+    for stage in ["wait", "gather", "load", "decide", "sign", "record"] {
+        shown(&format!("authority_decision_stage_seconds_count{{stage=\"{stage}\"}} "), 3.0);
+    }
+    shown(
+        "authority_decisions_total{decision=\"allow_with_constraints\",reason=\"permission_granted\"} ",
+        2.0,
+    );
     shown("authority_worker_late{name=\"recorder_writer\"} ", 0.0);
     shown("authority_database_connections_max{pool=\"recorder\"} ", 2.0);
     let call = "operation=\"RuntimeService/Evaluate\",transport=\"rest\"";
     shown(&format!("authority_request_seconds_count{{{call},status=\"200\"}} "), 2.0);
+    shown(&format!("authority_request_seconds_count{{{call},status=\"401\"}} "), 1.0);
+    let call = "operation=\"RuntimeService/Evaluate\",transport=\"grpc\"";
+    shown(&format!("authority_request_seconds_count{{{call},status=\"200\"}} "), 1.0);
     shown(&format!("authority_request_seconds_count{{{call},status=\"401\"}} "), 1.0);
     assert!(value(&scraped, "process_resident_memory_bytes ").is_some_and(|bytes| bytes > 1e6));
     assert!(value(&scraped, "process_start_time_seconds ").is_some_and(|start| start > 1.6e9));
@@ -97,33 +123,81 @@ async fn a_server_shows_all_that_the_dashboard_and_the_alerts_name() {
         let unknown: Vec<_> = named.difference(&families).collect();
         assert!(unknown.is_empty(), "{file} names {unknown:?}");
     }
+    deployed::name_only_what_is_shown(&scraped);
 }
 
-/// What Grafana and Prometheus need of the files to load them.
-#[test]
-fn the_files_have_the_shape_that_their_programs_read() {
-    let read =
-        |path: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
-    let dashboard: serde_json::Value =
-        serde_json::from_str(&read("deploy/grafana/agent-authority.json")).unwrap();
-    let panels = dashboard["panels"].as_array().unwrap();
-    let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
-    assert_eq!(ids.len(), panels.len(), "two panels have one id");
-    for panel in panels.iter().filter(|panel| panel["type"] != "row") {
-        assert!(!panel["targets"].as_array().unwrap().is_empty(), "{panel}");
+/// Sealing and counting wait for locks: the lag grows, runs of a worker fail, and the database's errors have their class.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_does_not_go_on_is_shown() {
+    let folder = Folder::new("lag");
+    let limit = "AGENT_AUTHORITY__DATABASE__STATEMENT_SECONDS";
+    let mut service = Service::with(limit, "1", &folder);
+    let database = folder.embedded().await;
+    let mut holding = Address::parse(&database.owner_url()).unwrap().connect().await.unwrap();
+    let hold = "BEGIN; LOCK TABLE log_heads IN EXCLUSIVE MODE; LOCK TABLE usage_days";
+    holding.batch_execute(hold).await.unwrap();
+    let sealing = json!({"auto_seal": true});
+    let (status, answer) = service.owner(&folder).patch("/api/v1/tenants/acme", sealing).await;
+    assert_eq!(status, 200, "{answer}");
+    for _ in 0..3 {
+        let (status, _) = service.client.post("/api/v1/runtime/evaluate", allowed()).await;
+        assert_eq!(status, 200);
     }
-    let runbook = read("docs/runbook.md");
-    let alerts: serde_json::Value =
-        serde_yaml_ng::from_str(&read("deploy/prometheus/alerts.yaml")).unwrap();
-    for rule in alerts["groups"][0]["rules"].as_array().unwrap() {
-        for member in ["alert", "expr"] {
-            assert!(rule[member].is_string(), "{rule}");
+    let is_shown = async |service: &Service, wanted: &[(&str, &dyn Fn(f64) -> bool)]| {
+        let mut scraped = String::new();
+        for _ in 0..80 {
+            scraped = service.metrics().await;
+            let here = |(series, is_it): &(&str, &dyn Fn(f64) -> bool)| {
+                value(&scraped, series).is_some_and(is_it)
+            };
+            if wanted.iter().all(here) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(500)).await;
         }
-        assert!(rule["labels"]["severity"].is_string(), "{rule}");
-        let named = format!("| `{}` |", rule["alert"].as_str().unwrap());
-        assert!(runbook.contains(&named), "docs/runbook.md lacks {named}");
-        for text in ["summary", "description"] {
-            assert!(rule["annotations"][text].is_string(), "{rule}");
+        panic!("{scraped}");
+    };
+    let some = |value: f64| value >= 1.0;
+    let failed = "authority_worker_runs_total{name=\"usage\",ok=\"false\"} ";
+    is_shown(
+        &service,
+        &[
+            ("authority_seal_lag_decisions ", &|value| value == 3.0),
+            ("authority_seal_lag_seconds ", &some),
+            (failed, &some),
+            ("authority_database_errors_total{class=\"timeout\"} ", &some),
+        ],
+    )
+    .await;
+    holding.batch_execute("COMMIT").await.unwrap();
+    let counted = "authority_worker_runs_total{name=\"usage\",ok=\"true\"} ";
+    is_shown(
+        &service,
+        &[
+            ("authority_seal_lag_decisions ", &|value| value == 0.0),
+            ("authority_seal_lag_seconds ", &|value| value == 0.0),
+            (counted, &some),
+        ],
+    )
+    .await;
+    service.stop();
+}
+
+/// On one thread, whose metrics are its own.
+#[tokio::test]
+async fn how_far_the_clock_is_ahead_is_shown() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    let _own = ::metrics::set_default_local_recorder(&recorder);
+    let clock = Clock::wrong(TimeDelta::milliseconds(700));
+    let _node = TestApp::wished(Wishes { clock, ..Wishes::default() }).await;
+    let mut ahead = None;
+    for _ in 0..100 {
+        ahead = value(&handle.render(), "authority_clock_ahead_seconds ");
+        if ahead.is_some() {
+            break;
         }
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
+    assert!(ahead.is_some_and(|ahead| (0.6..0.8).contains(&ahead)), "{ahead:?}");
 }

@@ -1,5 +1,8 @@
 //! What an operator sees and does: metrics, the dashboard and the alerts, logs, logins, starting, the handbook.
 
+mod deployed;
+mod first_decision;
+mod deployed;
 mod first_hour;
 mod handbook;
 mod logins;

@@ -2,8 +2,9 @@
 //!
 //! It is short: as many decisions as are made in a quarter of a second, and a bounded number of bytes. A call that
 //! finds it full is refused, which costs little, since nothing was done for it. [`turns`] is the order,
-//! [`throughput`] the length, [`refusals`] what a flood of refusals may cost.
+//! [`throughput`] the length, [`refusals`] what a flood of refusals may cost, [`refusal_log`] what is said of it.
 
+mod refusal_log;
 mod refusals;
 mod throughput;
 mod turns;
@@ -17,28 +18,32 @@ use authority_api::{
     deadline::Deadline,
     error::{ApiError, ErrorCode},
 };
-use authority_core::log_limit::LogLimit;
 use authority_ids::TenantId;
 use metrics::Counter;
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
+pub use refusal_log::Cause;
 pub use turns::Size;
 
+use refusal_log::RefusalLog;
 use refusals::Refusals;
 use throughput::Throughput;
 use turns::{Entered, Turns};
 
+use crate::stage::Stage;
+
 /// What remains of a call's deadline when it is refused.
 const TO_ANSWER: Duration = Duration::from_millis(100);
-/// The interval of the log's lines about refusals.
+/// The time from the first refusal to the line of the log that counts those since.
 const LOGGED: Duration = Duration::from_secs(1);
 
 /// The queue of one node. Cheap to clone.
 #[derive(Clone)]
 pub struct DecisionQueue {
     state: Arc<Mutex<State>>,
-    logged: Arc<LogLimit>,
+    /// Apart from the places: only refusals take it.
+    refused: Arc<Mutex<RefusalLog>>,
 }
 
 /// Held for some ten nanoseconds, three times for each decision, which takes a hundred microseconds.
@@ -55,6 +60,8 @@ pub struct Load {
     pub waiting: usize,
     /// They have places: they are made or recorded.
     pub working: usize,
+    /// How long the oldest call has waited for its place; zero if none waits.
+    pub oldest: Duration,
 }
 
 impl Default for DecisionQueue {
@@ -67,7 +74,7 @@ impl Default for DecisionQueue {
             throughput: Throughput::new(now),
             refusals: Refusals::new(now),
         };
-        Self { state: Arc::new(Mutex::new(state)), logged: Arc::new(LogLimit::new(LOGGED)) }
+        Self { state: Arc::new(Mutex::new(state)), refused: Arc::default() }
     }
 }
 
@@ -87,15 +94,22 @@ impl DecisionQueue {
             let most = state.throughput.longest_queue();
             state.turns.enter(tenant_id, size, most)
         };
-        let waiting = match entered {
-            Entered::Working => return Ok(self.place(tenant_id.clone(), size)),
-            Entered::Waiting(place) => place.await.ok(),
+        let waited = match entered {
+            Entered::Working => {
+                Stage::Wait.took(Duration::ZERO);
+                return Ok(self.place(tenant_id.clone(), size));
+            }
+            Entered::Waiting(place) => {
+                let since = Instant::now();
+                place.await.ok().map(|place| (place, since.elapsed()))
+            }
             Entered::Full => None,
         };
-        if let Some(place) = waiting {
+        if let Some((place, waited)) = waited {
+            Stage::Wait.took(waited);
             return Ok(place);
         }
-        self.pace(deadline).await;
+        self.pace(tenant_id, Cause::QueueFull, deadline).await;
         Err(full())
     }
 
@@ -105,19 +119,20 @@ impl DecisionQueue {
         state.turns.is_full_for(tenant_id, state.throughput.longest_queue())
     }
 
-    /// Waits until a refusal may be sent: at once, if there are few.
-    pub async fn pace(&self, deadline: Deadline) {
-        let (wait, waiting) = {
+    /// Waits until a refusal of the tenant's call may be sent: at once, if there are few.
+    pub async fn pace(&self, tenant_id: &TenantId, cause: Cause, deadline: Deadline) {
+        let wait = {
             let mut state = self.state.lock();
             let per_second = state.throughput.per_second();
-            (state.refusals.wait(per_second, Instant::now()), state.turns.queued())
+            state.refusals.wait(per_second, Instant::now())
         };
-        if let Some(count) = self.logged.pass("refused") {
-            tracing::warn!(
-                count,
-                waiting,
-                "refused calls for decisions: the queue is full, or a limit is reached"
-            );
+        if self.refused.lock().note(tenant_id, cause) {
+            let queue = self.clone();
+            tokio::spawn(async move {
+                sleep(LOGGED).await;
+                let refused = std::mem::take(&mut *queue.refused.lock());
+                refused.write(queue.load().waiting);
+            });
         }
         let _waiting = WaitingRefusal(self);
         let wait = wait.min(deadline.left().saturating_sub(TO_ANSWER));
@@ -129,7 +144,8 @@ impl DecisionQueue {
     /// What the node has in hand now.
     pub fn load(&self) -> Load {
         let state = self.state.lock();
-        Load { waiting: state.turns.queued(), working: state.turns.working() }
+        let oldest = state.turns.oldest().map_or(Duration::ZERO, |since| since.elapsed());
+        Load { waiting: state.turns.queued(), working: state.turns.working(), oldest }
     }
 
     fn place(&self, tenant_id: TenantId, size: Size) -> Place {

@@ -72,3 +72,22 @@ async fn a_refusal_says_when_to_ask_again() {
     assert_eq!(refused.about, [("retry_after", "1".to_owned())]);
     assert!(queue.is_full_for(&id) && !queue.is_full_for(&tenant("polite")));
 }
+
+#[tokio::test]
+async fn the_oldest_call_that_waits_is_known() {
+    let queue = DecisionQueue::default();
+    let _places = full(&queue).await;
+    assert_eq!(queue.load().oldest, Duration::ZERO);
+    let id = tenant("flood");
+    let mut first = Box::pin(queue.enter(&id, ONE, soon()));
+    assert!(first.as_mut().now_or_never().is_none());
+    std::thread::sleep(Duration::from_millis(20));
+    let mut second = Box::pin(queue.enter(&id, ONE, soon()));
+    assert!(second.as_mut().now_or_never().is_none());
+    assert!(queue.load().oldest >= Duration::from_millis(20), "{:?}", queue.load());
+    // Who has left does not wait.
+    drop(first);
+    assert!(queue.load().oldest < Duration::from_millis(20), "{:?}", queue.load());
+    drop(second);
+    assert_eq!(queue.load().oldest, Duration::ZERO);
+}

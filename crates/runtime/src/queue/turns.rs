@@ -4,7 +4,12 @@
 //! is free, the tenants take turns. If the queue is full, it is the tenant with the longest sub-queue that loses
 //! the call which came last, so that a tenant below its share is not refused for what others ask.
 
-use std::collections::{HashMap, VecDeque};
+mod age;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Instant,
+};
 
 use authority_ids::TenantId;
 use tokio::sync::oneshot;
@@ -39,6 +44,7 @@ pub(super) struct Waiter<P> {
     /// Closed once the caller has left; dropped unused if the call is refused after all.
     pub(super) sender: oneshot::Sender<P>,
     pub(super) size: Size,
+    since: Instant,
 }
 
 /// What is known of a tenant that has calls here.
@@ -100,7 +106,7 @@ impl<P> Turns<P> {
             tenant.deficit = QUANTUM;
             self.order.push_back(tenant_id.clone());
         }
-        tenant.waiting.push_back(Waiter { sender, size });
+        tenant.waiting.push_back(Waiter { sender, size, since: Instant::now() });
         tenant.queued += size.decisions;
         self.queued += size.decisions;
         Entered::Waiting(place)

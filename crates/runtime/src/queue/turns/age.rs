@@ -1,0 +1,16 @@
+//! How long calls have waited.
+
+use std::{collections::VecDeque, time::Instant};
+
+use super::{Turns, Waiter};
+
+impl<P> Turns<P> {
+    /// Since when the oldest call waits whose caller is still there.
+    pub(in crate::queue) fn oldest(&self) -> Option<Instant> {
+        let first = |waiting: &VecDeque<Waiter<P>>| {
+            let mut here = waiting.iter().filter(|waiter| !waiter.sender.is_closed());
+            here.next().map(|waiter| waiter.since)
+        };
+        self.tenants.values().filter_map(|tenant| first(&tenant.waiting)).min()
+    }
+}

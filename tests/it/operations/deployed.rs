@@ -1,0 +1,242 @@
+//! The dashboard, the alert rules and the runbook name only what a server shows: families, labels and their values.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use agent_authority::routes::ROUTES;
+use regex::Regex;
+use serde_json::Value;
+
+const DASHBOARD: &str = "deploy/grafana/agent-authority.json";
+const ALERTS: &str = "deploy/prometheus/alerts.yaml";
+/// The classes of database errors are counted when they occur.
+const ERRORS: &str = include_str!("../../../crates/core/src/store/error.rs");
+const DECISIONS: &str = include_str!("../../../crates/decision/src/levels.rs");
+const REQUESTS: &str = "authority_request_seconds";
+/// What Prometheus adds to a series, and Grafana's variables.
+const ADDED: [&str; 3] = ["instance", "job", "le"];
+/// A row of the runbook, and the label whose values it names.
+const ROWS: &[(&str, &str, &str)] = &[
+    ("AuthorityDecisionsSlow", "authority_decision_stage_seconds", "stage"),
+    ("AuthorityErrors", "authority_refusals_total", "reason"),
+    ("AuthorityDatabaseErrors", "authority_database_errors_total", "class"),
+    ("AuthorityWorkerLate", "authority_worker_late", "name"),
+];
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+fn dashboard() -> Value {
+    serde_json::from_str(&read(DASHBOARD)).unwrap()
+}
+
+fn rules() -> Vec<Value> {
+    let alerts: Value = serde_yaml_ng::from_str(&read(ALERTS)).unwrap();
+    alerts["groups"][0]["rules"].as_array().unwrap().clone()
+}
+
+/// Without the ending of a histogram's series.
+fn bare(name: &str) -> &str {
+    let ends = ["_bucket", "_count", "_sum"];
+    ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
+}
+
+/// The values of each label of each family.
+type Labels = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
+
+/// What a scrape shows, and what it shows once it has happened.
+fn labels(scraped: &str) -> Labels {
+    let series = Regex::new(r"(?m)^([a-z_]+)(?:\{(.*)\})? ").unwrap();
+    let label = Regex::new(r#"([a-z_]+)="([^"]*)""#).unwrap();
+    let mut found = Labels::new();
+    for line in series.captures_iter(scraped) {
+        let of = found.entry(bare(&line[1]).to_owned()).or_default();
+        for pair in label.captures_iter(line.get(2).map_or("", |labels| labels.as_str())) {
+            of.entry(pair[1].to_owned()).or_default().insert(pair[2].to_owned());
+        }
+    }
+    let mut add = |family: &str, label: &str, values: Vec<String>| {
+        let of = found.entry(family.to_owned()).or_default();
+        of.entry(label.to_owned()).or_default().extend(values);
+    };
+    let word = Regex::new(r#"=> "([a-z_]+)","#).unwrap();
+    let classes = word.captures_iter(ERRORS).map(|class| class[1].to_owned()).collect();
+    add("authority_database_errors_total", "class", classes);
+    add(REQUESTS, "status", ["500", "503"].map(str::to_owned).to_vec());
+    add(REQUESTS, "operation", ROUTES.iter().map(|route| short(route.rpc)).collect());
+    let permitted = Regex::new(r#"Allow\w* "([a-z_]+)","#).unwrap();
+    let permitted = permitted.captures_iter(DECISIONS).map(|word| word[1].to_owned()).collect();
+    add("authority_decisions_total", "decision", permitted);
+    add("authority_worker_runs_total", "ok", vec!["false".to_owned()]);
+    // It runs where `archive.url` is set.
+    add("authority_worker_late", "name", vec!["archive".to_owned()]);
+    found
+}
+
+/// `RuntimeService/Evaluate`.
+fn short(rpc: &str) -> String {
+    let (service, method) = rpc.trim_start_matches('/').split_once('/').unwrap();
+    format!("{}/{method}", service.rsplit('.').next().unwrap())
+}
+
+/// The expressions of a file, by the name of their rule or panel.
+fn expressions() -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let mut found: Vec<_> =
+        rules().iter().map(|rule| (text(&rule["alert"]), text(&rule["expr"]))).collect();
+    for panel in dashboard()["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().into_iter().flatten() {
+            found.push((text(&panel["title"]), text(&target["expr"])));
+        }
+    }
+    found
+}
+
+/// That every label and every value in the expressions is one that a server shows.
+#[track_caller]
+pub(super) fn name_only_what_is_shown(scraped: &str) {
+    let shown = labels(scraped);
+    let selector = Regex::new(r"\b([a-z_]+)\{([^}]*)\}").unwrap();
+    let matcher = Regex::new(r#"([a-z_]+)\s*(=~|!~|!=|=)\s*"([^"]*)""#).unwrap();
+    let grouped = Regex::new(r"\bby \(([^)]*)\)").unwrap();
+    let family = Regex::new(r"\b(authority|transport|process)_[a-z_]+[a-z]\b").unwrap();
+    let mut checked = 0;
+    for (place, text) in expressions() {
+        for found in selector.captures_iter(&text).filter(|found| &found[1] != "up") {
+            let of = shown.get(bare(&found[1])).unwrap_or_else(|| panic!("{place}: {text}"));
+            for found in matcher.captures_iter(&found[2]) {
+                let (label, value) = (&found[1], &found[3]);
+                if ADDED.contains(&label) {
+                    continue;
+                }
+                let values = of.get(label).unwrap_or_else(|| panic!("{place}: no label {label}"));
+                let is_pattern = found[2].ends_with('~');
+                let pattern = if is_pattern { value.to_owned() } else { regex::escape(value) };
+                for branch in branches(&pattern) {
+                    let whole = Regex::new(&format!("^(?:{branch})$")).unwrap();
+                    let is_shown = values.iter().any(|value| whole.is_match(value));
+                    assert!(is_shown, "{place}: {label} is never {branch}: {values:?}");
+                    checked += 1;
+                }
+            }
+        }
+        let families: Vec<_> =
+            family.find_iter(&text).filter_map(|name| shown.get(bare(name.as_str()))).collect();
+        for list in grouped.captures_iter(&text) {
+            for label in list[1].split(',').map(str::trim) {
+                let is_one = families.iter().any(|of| of.contains_key(label));
+                assert!(ADDED.contains(&label) || is_one, "{place}: no label {label}");
+            }
+        }
+    }
+    assert!(checked > 10, "{checked}");
+    the_runbook_names_only(&shown);
+}
+
+/// The alternatives of a pattern: each must be a value of its own. One pair of parentheses is multiplied out.
+fn branches(pattern: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut depth = 0;
+    for letter in pattern.chars() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if letter == '|' && depth == 0 {
+            parts.push(String::new());
+        } else {
+            parts.last_mut().unwrap().push(letter);
+        }
+    }
+    let multiplied = parts.iter().flat_map(|part| match part.split_once('(') {
+        Some((before, rest)) => {
+            let (inner, after) = rest.split_once(')').unwrap();
+            inner.split('|').map(|each| format!("{before}{each}{after}")).collect()
+        }
+        None => vec![part.clone()],
+    });
+    multiplied.collect()
+}
+
+/// The words between single backticks that could be a label's value.
+fn words(text: &str) -> Vec<String> {
+    let word = Regex::new(r"(?:^|[^`])`([a-z_]+)`").unwrap();
+    let words = word.captures_iter(text).map(|found| found[1].to_owned());
+    words.filter(|word| !word.starts_with("authority_")).collect()
+}
+
+#[track_caller]
+fn the_runbook_names_only(shown: &Labels) {
+    let runbook = read("docs/runbook.md");
+    for (alert, family, label) in ROWS {
+        let begin = format!("| `{alert}` |");
+        let row = runbook.lines().find_map(|line| line.strip_prefix(&begin)).unwrap();
+        let named = words(row);
+        assert!(!named.is_empty(), "{alert}");
+        for word in named {
+            assert!(shown[*family][*label].contains(&word), "{alert}: {label} is never {word}");
+        }
+    }
+    let section = runbook.split("## Nobody can sign in").nth(1).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let reasons = &shown["authority_credentials_refused_total"]["reason"];
+    let named = words(section);
+    assert!(named.len() > 2, "{named:?}");
+    for word in named {
+        assert!(reasons.contains(&word), "no credential is refused for `{word}`: {reasons:?}");
+    }
+}
+
+#[test]
+fn a_pattern_has_each_of_its_alternatives() {
+    assert_eq!(branches("a/(B|C)|d"), ["a/B", "a/C", "d"]);
+    assert_eq!(branches("5.."), ["5.."]);
+}
+
+/// Nobody is woken by a slow operation that the rule leaves out.
+#[test]
+fn the_alert_for_slow_decisions_covers_each_operation_that_decides() {
+    let slow = rules().into_iter().find(|rule| rule["alert"] == "AuthorityDecisionsSlow").unwrap();
+    let operation = Regex::new(r#"operation=~?"([^"]*)""#).unwrap();
+    let named: BTreeSet<_> = operation
+        .captures_iter(slow["expr"].as_str().unwrap())
+        .flat_map(|found| branches(&found[1]))
+        .collect();
+    let deciding = [
+        "DecisionService/EvaluateDecision",
+        "RuntimeService/Authorize",
+        "RuntimeService/BatchEvaluate",
+        "RuntimeService/Evaluate",
+    ];
+    assert_eq!(named, deciding.map(str::to_owned).into());
+}
+
+/// What Grafana and Prometheus need of the files to load them.
+#[test]
+fn the_files_have_the_shape_that_their_programs_read() {
+    let dashboard = dashboard();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids.len(), panels.len(), "two panels have one id");
+    for panel in panels.iter().filter(|panel| panel["type"] != "row") {
+        assert!(!panel["targets"].as_array().unwrap().is_empty(), "{panel}");
+    }
+    assert!(read(DASHBOARD).contains("authority_ready{"), "whether nodes are ready");
+    let runbook = read("docs/runbook.md");
+    for rule in rules() {
+        for member in ["alert", "expr"] {
+            assert!(rule[member].is_string(), "{rule}");
+        }
+        assert!(rule["labels"]["severity"].is_string(), "{rule}");
+        let named = format!("| `{}` |", rule["alert"].as_str().unwrap());
+        assert!(runbook.contains(&named), "docs/runbook.md lacks {named}");
+        for text in ["summary", "description"] {
+            assert!(rule["annotations"][text].is_string(), "{rule}");
+        }
+    }
+}
