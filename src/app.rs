@@ -32,7 +32,6 @@ use authority_model::{
     service::{self, Service},
 };
 use axum::{Router, middleware};
-use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tower::{Layer as _, util::MapRequestLayer};
 
@@ -132,6 +131,8 @@ pub struct Parts {
     pub fenced: bool,
     /// The interval of streams' heartbeats.
     pub heartbeat: Duration,
+    /// The most open streams of a tenant on this node.
+    pub tenant_streams: usize,
     /// Ends the streams when the service stops; readiness shows its workers.
     pub supervisor: Supervisor,
 }
@@ -157,6 +158,7 @@ impl Parts {
             graph,
             fenced: true,
             heartbeat: HEARTBEAT,
+            tenant_streams: streams::MOST,
             supervisor: Supervisor::default(),
         })
     }
@@ -184,8 +186,8 @@ impl App {
     /// Builds the services on a migrated database, and all their background work. Nothing is
     /// decided until a supervisor runs that.
     pub async fn build(parts: Parts) -> Result<(Self, Vec<Worker>), Error> {
-        let Parts { config, store, ring, clock, graph: freshness, fenced, heartbeat, supervisor } =
-            parts;
+        let Parts { config, store, ring, clock, graph: freshness, fenced, heartbeat, .. } = parts;
+        let Parts { supervisor, tenant_streams, .. } = parts;
         let (dev, production, url) =
             (config.dev_provider(), config.production(), config.public_url());
         let keys = Keys::start(store.clone(), ring, clock.clone(), dev).await?;
@@ -239,7 +241,8 @@ impl App {
         let grpc = Routes::new(health_service);
         let grpc = if production { grpc } else { with_reflection(grpc)? };
         let open_api = OpenApi::new(&contract(&url));
-        let grpc = routed(grpc, ours, supervisor.shutdown(), &open_api).prepare();
+        let streams = StreamsLayer::new(tenant_streams, supervisor.shutdown().clone());
+        let grpc = routed(grpc, ours, streams, &open_api).prepare();
         let host = RestHost::new(&identity, open_api.rest, &clock, overload);
         let console = console(&store, &keys, &clock, &identity, provider.as_ref());
         let (router, console) = Served { grpc, host, pages, console }.router(&config)?;
@@ -303,7 +306,7 @@ fn client_of(extensions: &http::Extensions) -> Option<IpAddr> {
 fn routed(
     routes: Routes,
     services: Vec<Service>,
-    stopping: &CancellationToken,
+    streams: StreamsLayer,
     open_api: &OpenApi,
 ) -> Routes {
     let services = services.into_iter().map(|service| service.limited_to(GRPC_LIMIT));
@@ -319,7 +322,7 @@ fn routed(
         })
     };
     let noting = MapRequestLayer::new(connections::note_tenant);
-    services.fold(router, add).layer(StreamsLayer::new(stopping.clone())).layer(noting).into()
+    services.fold(router, add).layer(streams).layer(noting).into()
 }
 
 fn identity(

@@ -27,18 +27,20 @@ use authority_api::{
 };
 
 /// Streams of one tenant on a node; each takes some tens of KiB.
-const MOST: usize = 2000;
+pub(super) const MOST: usize = 2000;
 
 /// The open streams by tenant, and the layer that counts them, inside authentication. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct StreamsLayer {
     counts: Arc<Mutex<HashMap<TenantId, usize>>>,
+    most: usize,
     stopping: CancellationToken,
 }
 
 impl StreamsLayer {
-    pub(super) fn new(stopping: CancellationToken) -> Self {
-        Self { counts: Arc::default(), stopping }
+    /// At most so many streams of a tenant.
+    pub(super) fn new(most: usize, stopping: CancellationToken) -> Self {
+        Self { counts: Arc::default(), most, stopping }
     }
 
     /// The place of a stream; `None` if it is of no tenant.
@@ -54,8 +56,9 @@ impl StreamsLayer {
     fn open(&self, tenant_id: &TenantId) -> Result<Open, ApiError> {
         let mut counts = self.counts.lock();
         let count = counts.entry(tenant_id.clone()).or_default();
-        if *count >= MOST {
-            let text = format!("the tenant has {MOST} streams open on this node; close one");
+        let most = self.most;
+        if *count >= most {
+            let text = format!("the tenant has {most} streams open on this node; close one");
             return Err(ApiError::new(ErrorCode::RateLimited, text).with("retry_after", "10"));
         }
         *count += 1;
@@ -162,7 +165,7 @@ mod tests {
     use super::*;
 
     fn layer() -> StreamsLayer {
-        StreamsLayer::new(CancellationToken::new())
+        StreamsLayer::new(MOST, CancellationToken::new())
     }
 
     #[test]

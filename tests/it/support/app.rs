@@ -43,6 +43,8 @@ pub(crate) struct Wishes {
     pub(crate) fenced: bool,
     /// The interval of a stream's heartbeats.
     pub(crate) heartbeat: Duration,
+    /// The most open streams of a tenant.
+    pub(crate) tenant_streams: usize,
     /// Files of its own, instead of those of the other nodes on its database.
     pub(crate) own_files: bool,
     /// Another address of the database.
@@ -68,6 +70,7 @@ impl Default for Wishes {
             clock: Clock::default(),
             fenced: true,
             heartbeat: Duration::from_secs(15),
+            tenant_streams: 2000,
             own_files: false,
             address: None,
             nats: None,
@@ -136,6 +139,7 @@ impl TestApp {
             graph: wishes.graph,
             fenced: wishes.fenced,
             heartbeat: wishes.heartbeat,
+            tenant_streams: wishes.tenant_streams,
             supervisor: supervisor.clone(),
             config: config.clone(),
         };

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use agent_authority::transport::Settings;
+use agent_authority::transport::{Settings, Surfaces};
+use authority_core::config::Config;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -111,6 +112,39 @@ async fn a_connection_belongs_to_the_tenant_whose_credential_it_carried() {
     assert!(idle < Duration::from_secs(5), "it was kept for {idle:?}");
     succeeds(&mut first, &request).await;
     served.stop().await;
+}
+
+/// Requests of many tenants come through a proxy's connections.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trusted_proxys_connections_belong_to_no_tenant() {
+    let app = TestApp::start().await;
+    let key = app.demo().await.api_key;
+    let mut settings = Settings::default();
+    settings.bounds.idle = Duration::from_secs(10);
+    settings.bounds.tenant_connections = 1;
+    settings.trusted_proxies = ["127.0.0.0/8".parse().unwrap()].as_slice().into();
+    let served = serve_routes(app.app.router.clone(), settings).await;
+    let request =
+        format!("GET /v1/decisions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n\r\n");
+    let (mut first, mut second) = (served.connect().await, served.connect().await);
+    for stream in [&mut first, &mut second] {
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = vec![0; 8192];
+        assert!(stream.read(&mut answer).await.unwrap() > 0);
+    }
+    let idle = timeout(Duration::from_secs(4), open_for(&mut second)).await;
+    assert!(idle.is_err(), "it was closed after {idle:?}");
+    served.stop().await;
+}
+
+#[test]
+fn a_tenants_share_is_a_quarter_of_an_address() {
+    let mut config = Config::default();
+    for (connections, share) in [(1000, 250), (10, 3), (1, 1)] {
+        config.limits.connections = connections;
+        let bounds = Settings::new(&config, Surfaces::ALL).bounds;
+        assert_eq!((bounds.connections, bounds.tenant_connections), (connections, share));
+    }
 }
 
 /// Nobody reads the bodies: there is only a GET.

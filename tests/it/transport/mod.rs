@@ -6,3 +6,4 @@ mod drain;
 mod http2;
 mod response;
 mod server;
+mod tenant_streams;
