@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use authority_core::clock::Clock;
 use chrono::TimeDelta;
 
-use super::process::allowed;
+use super::{figures::figure, process::allowed};
 use crate::support::{Client, TestApp, Wishes};
 
 /// Waits until the node decides, or refuses to.
@@ -45,6 +45,9 @@ async fn a_node_too_far_from_the_databases_clock_is_not_ready_and_decides_nothin
         }
         // Also while it runs.
         clock.advance(TimeDelta::seconds(off));
+        let begun = Instant::now();
         until(&client, 503).await;
+        let after = begun.elapsed().as_secs_f64();
+        figure(&format!("a clock {off} s off"), &format!("nothing decided from {after:.1} s on"));
     }
 }

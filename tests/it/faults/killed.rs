@@ -1,4 +1,4 @@
-//! The service is killed under load, repeatedly: every response is on record.
+//! The service is killed under load, repeatedly, and sometimes its database with it: every response is on record.
 
 use std::{
     collections::HashSet,
@@ -9,12 +9,18 @@ use std::{
     time::Duration,
 };
 
+use nix::sys::signal::{Signal, kill};
+use serde_json::Value;
+
 use super::{
     figures::{figure, times},
     process::{Folder, Service, allowed, rows},
 };
+use crate::support::Client;
 
 const KILLS: usize = 20;
+/// Every so many kills the database has the same moment.
+const BOTH: usize = 4;
 const CALLERS: usize = 8;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -22,10 +28,15 @@ async fn no_answered_decision_is_lost_when_the_service_is_killed() {
     let folder = Folder::new("killed");
     let mut service = Service::start(&folder);
     let mut answered = Vec::new();
-    let kills = KILLS * times();
+    let (kills, mut both) = (KILLS * times(), 0);
     for round in 0..kills {
         let lasting = Duration::from_millis(150 + 20 * (round % KILLS) as u64);
-        let decided = load(&service, lasting).await;
+        let decided = load(&service.client, lasting).await;
+        if round % BOTH == BOTH - 1 {
+            // Without a checkpoint, as when the machine loses power.
+            kill(folder.database().unwrap(), Signal::SIGQUIT).unwrap();
+            both += 1;
+        }
         service.kill();
         let decided = decided.finish().await;
         assert!(!decided.is_empty(), "round {round} answered nothing");
@@ -43,7 +54,10 @@ async fn no_answered_decision_is_lost_when_the_service_is_killed() {
     let stored: HashSet<String> = stored.into_iter().map(|(_, id)| id).collect();
     let lost = answered.iter().filter(|id| !stored.contains(*id)).count();
     figure(
-        &format!("{} answered decisions, {kills} times kill -9", answered.len()),
+        &format!(
+            "{} answered decisions, {kills} times kill -9, {both} times of the database too",
+            answered.len()
+        ),
         &format!("{lost} answers without a record"),
     );
     assert_eq!(lost, 0);
@@ -67,20 +81,28 @@ impl Load {
     }
 }
 
-pub(super) async fn load(service: &Service, lasting: Duration) -> Load {
+pub(super) async fn load(client: &Client, lasting: Duration) -> Load {
     let stop = Arc::new(AtomicBool::new(false));
     let decided: Arc<Mutex<Vec<String>>> = Arc::default();
     let callers = (0..CALLERS).map(|_| {
-        let (client, stop) = (service.client.clone(), Arc::clone(&stop));
+        let (client, stop) = (client.clone(), Arc::clone(&stop));
         let decided = Arc::clone(&decided);
         tokio::spawn(async move {
             while !AtomicBool::load(&stop, Ordering::Acquire) {
-                let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+                let request = client.http.post(format!("{}/api/v1/runtime/evaluate", client.base));
+                let asked = request.bearer_auth(&client.token).json(&allowed()).send().await;
+                // The kill ends the connection, also within an answer.
+                let Ok(answer) = asked else { return };
+                let status = answer.status().as_u16();
+                let Ok(answer) = answer.json::<Value>().await else { return };
                 match status {
                     200 => {}
-                    // A busy machine may be slow; the kill ends this.
-                    503 => continue,
-                    _ => return,
+                    // The database is away, or a busy machine slow; the kill ends this.
+                    503 => {
+                        tokio::time::sleep(Duration::from_millis(10)).await;
+                        continue;
+                    }
+                    _ => panic!("{status}: {answer}"),
                 }
                 let id = answer["decision_id"].as_str().unwrap().to_owned();
                 decided.lock().unwrap().push(id);

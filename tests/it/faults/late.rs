@@ -7,7 +7,7 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 
-use super::{deadlines::number, process::allowed};
+use super::{deadlines::number, figures::figure, process::allowed};
 use crate::support::{Client, TestApp, Wishes, asking};
 
 const EVALUATE: &str = "/api/v1/runtime/evaluate";
@@ -125,6 +125,7 @@ async fn no_first_answer_goes_out_past_its_end() {
     assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
     let until: DateTime<Utc> = answer["valid_until"].as_str().unwrap().parse().unwrap();
     assert!(until < now());
+    figure("2 commits that took longer than their permissions", "0 answered past their end");
 }
 
 /// A clock within a generous staleness limit that is still too far off for recording.

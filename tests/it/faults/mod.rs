@@ -2,6 +2,7 @@
 
 mod clocks;
 mod cluster;
+mod cuts;
 mod database;
 mod deadlines;
 mod deliveries;

@@ -28,7 +28,7 @@ async fn each_decision_has_its_event_once_when_the_service_is_killed() {
     let kills = KILLS * times();
     for round in 0..kills {
         let lasting = Duration::from_millis(100 + 30 * (round % KILLS) as u64);
-        let decided = load(&service, lasting).await;
+        let decided = load(&service.client, lasting).await;
         for _ in 0..200 {
             if !rows(&database, waiting).await.is_empty() {
                 break;

@@ -7,7 +7,10 @@ use http::{Request, StatusCode, header};
 use serde_json::Value;
 use tower::ServiceExt;
 
-use super::process::{Folder, LAME_DUCK, Service, allowed};
+use super::{
+    figures::figure,
+    process::{Folder, LAME_DUCK, Service, allowed},
+};
 use crate::support::{Client, TestApp};
 
 /// A call that is under way when the service begins to stop: past the listener.
@@ -47,7 +50,9 @@ async fn sigterm_ends_the_process_within_the_drain() {
     assert_eq!(status, 200);
     let begun = Instant::now();
     service.stop();
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let taken = begun.elapsed();
+    figure("SIGTERM to an idle service", &format!("ended after {:.1} s", taken.as_secs_f64()));
+    assert!(taken < Duration::from_secs(10), "{taken:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -65,10 +70,12 @@ async fn a_service_that_stops_is_not_ready_and_serves_until_balancers_know() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     // Each on a connection of its own.
+    let mut served = 0;
     while begun.elapsed() < SERVED {
         let (status, answer) =
             Client::new(&base, &key).post("/api/v1/runtime/evaluate", allowed()).await;
         assert_eq!(status, 200, "{answer}");
+        served += 1;
         let (status, ready) = service.client.get("/health/ready").await;
         assert_eq!(status, 503);
         let checks = ready["checks"].as_array().unwrap().iter();
@@ -78,5 +85,6 @@ async fn a_service_that_stops_is_not_ready_and_serves_until_balancers_know() {
     }
     service.ended();
     let taken = begun.elapsed();
+    figure(&format!("SIGTERM, {served} new connections in the {SPAN:?} after it"), "0 failed");
     assert!((SPAN..SPAN + Duration::from_secs(10)).contains(&taken), "{taken:?}");
 }
