@@ -1,5 +1,7 @@
 //! The log at its most verbose: what happened, and nothing that is secret.
 
+use authority_core::store::Address;
+use diesel_async::SimpleAsyncConnection;
 use serde_json::json;
 
 use super::process::{Folder, Service, allowed};
@@ -26,4 +28,36 @@ async fn it_names_what_happens_and_holds_no_context_token_or_key() {
     assert!(!log.contains(SECRET), "{}", log.lines().find(|line| line.contains(SECRET)).unwrap());
     let key = service.client.token.rsplit('_').nth(1).unwrap();
     assert!(!log.contains(key), "the secret of an API key is in the log");
+}
+
+/// The DETAIL of Postgres' errors has the values of rows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_value_of_a_row_that_the_database_refuses_is_logged_or_answered() {
+    let folder = Folder::new("detail");
+    let mut service = Service::logging("trace", &folder);
+    let owner = service.owner(&folder);
+    let other = json!({"name": "Other", "slug": "other", "notes": SECRET});
+    let (status, answer) = owner.post("/api/v1/tenants", other).await;
+    assert_eq!(status, 201, "{answer}");
+    let database = folder.embedded().await;
+    let mut db = Address::parse(&database.owner_url()).unwrap().connect().await.unwrap();
+    let notes = |notes: &str| json!({"notes": notes});
+    for (refused, statement, value) in [
+        (409, "CREATE UNIQUE INDEX held_unique ON tenants (notes)", SECRET.to_owned()),
+        (
+            500,
+            "ALTER TABLE tenants ADD CONSTRAINT held_check CHECK (notes NOT LIKE '%!') NOT VALID",
+            format!("{SECRET}!"),
+        ),
+    ] {
+        db.batch_execute(statement).await.unwrap();
+        let (status, answer) = owner.patch("/api/v1/tenants/acme", notes(&value)).await;
+        assert_eq!(status, refused, "{answer}");
+        assert!(!answer.to_string().contains(SECRET), "{answer}");
+    }
+    service.stop();
+    let log = service.logged();
+    assert!(log.contains("held_check"), "the log does not name what was violated");
+    let told = log.lines().find(|line| line.contains(SECRET));
+    assert_eq!(told, None);
 }

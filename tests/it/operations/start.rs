@@ -120,7 +120,7 @@ async fn a_database_that_starts_late_is_waited_for() {
     assert!(since.elapsed() >= Duration::from_millis(1200), "it did not wait");
 }
 
-/// What waiting does not cure is told at once, with the remedy, and without Postgres' DETAIL.
+/// What waiting does not cure is told at once, with the remedy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_is_told_at_once_with_the_remedy() {
     let database = Database::fresh().await;
