@@ -19,8 +19,8 @@ use crate::{
 
 /// A token that ends sooner is refreshed before it is used.
 const SHORTEST: TimeDelta = TimeDelta::minutes(1);
-/// How long a page waits for new tokens: for the two calls that a provider may need.
-const PATIENCE: Duration = Duration::from_secs(12);
+/// How long a page waits for new tokens. The provider may take longer: the next page then has them.
+const PATIENCE: Duration = Duration::from_secs(6);
 /// How often it is looked whether another request has new tokens.
 const LOOKED: Duration = Duration::from_millis(200);
 /// How often refreshed tokens are stored again while the database does not take them.
@@ -62,7 +62,7 @@ impl Console {
         if session.tokens.refresh.is_none() {
             return Ok(present);
         }
-        match self.successors(session, present.is_none()).await {
+        match self.refreshed(session, present.is_none()).await {
             Ok(Some(tokens)) => session.tokens = tokens,
             // What they have counts for another moment.
             _ if present.is_some() => return Ok(present),
@@ -78,8 +78,16 @@ impl Console {
         }
     }
 
-    /// The tokens that follow the session's; `None` if there are none any more. One request of all nodes asks the
-    /// provider; the others wait for what it gets, or do not `wait`.
+    /// The tokens that follow the session's; `None` if there are none any more. They are asked for in a task of its own:
+    /// a person who leaves the page must not take the answer with them.
+    async fn refreshed(&self, session: &Stored, wait: bool) -> Result<Option<Tokens>, Unavailable> {
+        let (console, session) = (self.clone(), session.clone());
+        let asked = tokio::spawn(async move { console.successors(&session, wait).await });
+        let asked = timeout(PATIENCE, asked).await;
+        asked.ok().and_then(Result::ok).unwrap_or(Err(Unavailable))
+    }
+
+    /// One request of all nodes asks the provider; the others wait for what it gets, or do not `wait`.
     async fn successors(
         &self,
         session: &Stored,
@@ -92,21 +100,13 @@ impl Console {
                 Unavailable
             })?;
             match turn {
-                Turn::Own => return self.refreshed(session).await,
+                Turn::Own => return self.ask_for_successors(session.digest, &session.tokens).await,
                 Turn::Done(tokens) => return Ok(Some(tokens)),
                 Turn::Ended => return Ok(None),
                 Turn::Others if wait && Instant::now() < until => sleep(LOOKED).await,
                 Turn::Others => return Err(Unavailable),
             }
         }
-    }
-
-    /// Asks the provider, in a task of its own: a person who leaves the page must not take the answer with them.
-    async fn refreshed(&self, session: &Stored) -> Result<Option<Tokens>, Unavailable> {
-        let (console, digest, tokens) = (self.clone(), session.digest, session.tokens.clone());
-        let asked = tokio::spawn(async move { console.ask_for_successors(digest, &tokens).await });
-        // On a time-out the task goes on.
-        timeout(PATIENCE, asked).await.ok().and_then(Result::ok).unwrap_or(Err(Unavailable))
     }
 
     async fn ask_for_successors(

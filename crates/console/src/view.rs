@@ -1,5 +1,7 @@
 //! A request of a person who is signed in: their session, their credential, and what they may do.
 
+use std::time::Duration;
+
 use authority_api::identity::{Caller, Via};
 use authority_model::access::Surfaces;
 use axum::{
@@ -10,6 +12,7 @@ use axum::{
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, SecondsFormat, Utc};
 use http::{Method, StatusCode};
+use tokio::time::timeout;
 
 use crate::{
     Console,
@@ -34,6 +37,8 @@ pub(crate) struct View {
     live: bool,
 }
 
+/// How long a session may be checked, so that who waits gets a page: an answer that takes 10 seconds is cut off.
+const CHECKED: Duration = Duration::from_secs(8);
 /// The header by which the script says that it asks by itself.
 const LIVE: &str = "x-console-live";
 
@@ -47,14 +52,11 @@ impl FromRequestParts<Console> for View {
             tracing::warn!(%error, "a console session cannot be read");
             unavailable(parts)
         };
-        let cookie = console.0.cookies.read(&parts.headers, Cookie::Session);
-        let Some(digest) = cookie.map(digest) else { return Err(sign_in(parts)) };
-        let found = console.0.sessions.find(digest, now).await.map_err(|e| away(&e))?;
-        let Some(mut session) = found else { return Err(sign_in(parts)) };
-        let holder = console.holder(&mut session, parts, now).await;
-        let Some(caller) = holder.map_err(|Unavailable| unavailable(parts))? else {
-            console.0.sessions.end(digest).await.map_err(|e| away(&e))?;
-            return Err(sign_in(parts));
+        let checked = timeout(CHECKED, console.session(parts, now)).await;
+        let (mut session, caller) = match checked.map_err(|error| away(&error))? {
+            Ok(Some(found)) => found,
+            Ok(None) => return Err(sign_in(parts)),
+            Err(Unavailable) => return Err(unavailable(parts)),
         };
         let live = parts.headers.contains_key(LIVE);
         if !live {
@@ -79,6 +81,28 @@ impl FromRequestParts<Console> for View {
 impl Console {
     pub(crate) fn origin(&self) -> &str {
         &self.0.origin
+    }
+
+    /// The session of a request's cookie, and whose it is. One that is over is deleted.
+    async fn session(
+        &self,
+        parts: &Parts,
+        now: DateTime<Utc>,
+    ) -> Result<Option<(Stored, Caller)>, Unavailable> {
+        let away = |error| {
+            tracing::warn!(%error, "a console session cannot be read");
+            Unavailable
+        };
+        let Some(cookie) = self.0.cookies.read(&parts.headers, Cookie::Session) else {
+            return Ok(None);
+        };
+        let found = self.0.sessions.find(digest(cookie), now).await.map_err(away)?;
+        let Some(mut session) = found else { return Ok(None) };
+        if let Some(caller) = self.holder(&mut session, parts, now).await? {
+            return Ok(Some((session, caller)));
+        }
+        self.0.sessions.end(session.digest).await.map_err(away)?;
+        Ok(None)
     }
 
     /// What a form of a session's pages must have.

@@ -92,7 +92,10 @@ pub(super) async fn back_channel(State(console): State<Console>, body: Bytes) ->
         Err(error @ IdentityError::Unavailable) => {
             return answer(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
         }
-        Err(error) => return answer(StatusCode::BAD_REQUEST, error.to_string()),
+        Err(error) => {
+            tracing::warn!(%error, "a logout token is refused");
+            return answer(StatusCode::BAD_REQUEST, error.to_string());
+        }
     };
     // A token that is sent again ends no session that began after it.
     let issued_at = DateTime::<Utc>::from_timestamp(claims.iat, 0).unwrap_or_default();
