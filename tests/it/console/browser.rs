@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use regex::Regex;
-use reqwest::{Client, RequestBuilder, redirect::Policy};
+use reqwest::{Client, RequestBuilder, Response, redirect::Policy};
 
 /// A page, after redirects.
 pub(super) struct Page {
@@ -24,6 +24,38 @@ impl Page {
         let inputs = Regex::new(r#"<input type="hidden" name="([^"]*)" value="([^"]*)">"#).unwrap();
         let inputs = inputs.captures_iter(form.get(2).unwrap().as_str());
         inputs.map(|input| (unescaped(&input[1]), unescaped(&input[2]))).collect()
+    }
+
+    /// The names and values of the fields that a person sees in it, as a browser sends them.
+    #[track_caller]
+    pub(super) fn fields(&self, action: &str) -> Vec<(String, String)> {
+        let forms = Regex::new(r#"(?s)<form[^>]*action="([^"]*)"[^>]*>(.*?)</form>"#).unwrap();
+        let form = forms.captures_iter(&self.text).find(|form| unescaped(&form[1]) == action);
+        let form = form.unwrap_or_else(|| panic!("no form to {action} in {}", self.text));
+        let form = form.get(2).unwrap().as_str();
+        let mut fields = Vec::new();
+        let all = |pattern: &str| Regex::new(pattern).unwrap();
+        for field in all(r#"<input id="[^"]*" name="([^"]*)" value="([^"]*)""#).captures_iter(form)
+        {
+            let line = unescaped(&field[2]).replace(['\r', '\n'], "");
+            fields.push((unescaped(&field[1]), line));
+        }
+        let boxes = all(r#"<input type="checkbox" name="([^"]*)" value="([^"]*)" checked"#);
+        for field in boxes.captures_iter(form) {
+            fields.push((unescaped(&field[1]), unescaped(&field[2])));
+        }
+        let texts = all(r#"(?s)<textarea id="[^"]*" name="([^"]*)"[^>]*>\n?(.*?)</textarea>"#);
+        for field in texts.captures_iter(form) {
+            let text = unescaped(&field[2]).replace("\r\n", "\n").replace('\r', "\n");
+            fields.push((unescaped(&field[1]), text.replace('\n', "\r\n")));
+        }
+        let chosen = all(r#"<option value="([^"]*)" selected"#);
+        for field in all(r#"(?s)<select id="[^"]*" name="([^"]*)".*?</select>"#).captures_iter(form)
+        {
+            let value = chosen.captures(&field[0]).map(|chosen| unescaped(&chosen[1]));
+            fields.push((unescaped(&field[1]), value.unwrap_or_default()));
+        }
+        fields
     }
 
     /// The same with another member.
@@ -48,14 +80,24 @@ impl Page {
 }
 
 fn unescaped(text: &str) -> String {
-    let named = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
+    let named = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&#13;", "\r"),
+        ("&amp;", "&"),
+    ];
     named.iter().fold(text.to_owned(), |text, (name, letter)| text.replace(name, letter))
 }
 
 #[derive(Clone)]
 pub(super) struct Browser {
-    http: Client,
+    pub(super) http: Client,
+    /// The address of the service.
     pub(super) base: String,
+    /// The one by which its pages are taken to be reached.
+    pub(super) origin: String,
     pub(super) cookies: BTreeMap<String, String>,
     /// The last line that set each cookie.
     pub(super) set: BTreeMap<String, String>,
@@ -70,7 +112,14 @@ pub(super) struct Source<'a> {
 impl Browser {
     pub(super) fn new(base: &str) -> Self {
         let http = Client::builder().redirect(Policy::none()).build().unwrap();
-        Self { http, base: base.to_owned(), cookies: BTreeMap::new(), set: BTreeMap::new() }
+        let (base, origin) = (base.to_owned(), base.to_owned());
+        Self { http, base, origin, cookies: BTreeMap::new(), set: BTreeMap::new() }
+    }
+
+    /// The path of an address of the service; another one's as it stands.
+    fn within(&self, to: &str) -> String {
+        let own = to.strip_prefix(&self.origin).or_else(|| to.strip_prefix(&self.base));
+        own.unwrap_or(to).to_owned()
     }
 
     /// Follows redirects.
@@ -81,7 +130,7 @@ impl Browser {
             match page.headers.get("location") {
                 Some(to) if page.status / 100 == 3 => {
                     let to = to.to_str().unwrap();
-                    path = to.strip_prefix(&self.base).unwrap_or(to).to_owned();
+                    path = self.within(to);
                 }
                 _ => return page,
             }
@@ -90,17 +139,26 @@ impl Browser {
     }
 
     pub(super) async fn get_one(&mut self, path: &str) -> Page {
+        if path.starts_with("http") {
+            return page(self.http.get(path).send().await.unwrap(), path).await;
+        }
         let request = self.http.get(format!("{}{path}", self.base));
+        self.send(request, path).await
+    }
+
+    /// As a page's script looks by itself.
+    pub(super) async fn look(&mut self, path: &str) -> Page {
+        let request = self.http.get(format!("{}{path}", self.base)).header("x-console-live", "1");
         self.send(request, path).await
     }
 
     /// Sends a form as a page of this service does, and follows its redirect.
     pub(super) async fn post(&mut self, path: &str, form: &[(String, String)]) -> Page {
-        let origin = self.base.clone();
+        let origin = self.origin.clone();
         let own = Source { origin: Some(&origin), site: Some("same-origin") };
         let page = self.post_from(path, form, own).await;
-        match page.headers.get("location").map(|to| to.to_str().unwrap().to_owned()) {
-            Some(to) => self.get(to.strip_prefix(&origin).unwrap_or(&to)).await,
+        match page.headers.get("location").map(|to| self.within(to.to_str().unwrap())) {
+            Some(to) => self.get(&to).await,
             None => page,
         }
     }
@@ -142,8 +200,7 @@ impl Browser {
                 self.cookies.insert(name.to_owned(), value.to_owned());
             }
         }
-        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-        Page { status, path: path.to_owned(), headers, text: answer.text().await.unwrap() }
+        page(answer, path).await
     }
 
     /// Signs in as somebody of the demonstration, on the way to `path`.
@@ -152,6 +209,11 @@ impl Browser {
         let form = person(&choice, role, email);
         self.post("/dev-idp/authorize", &form).await
     }
+}
+
+async fn page(answer: Response, path: &str) -> Page {
+    let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+    Page { status, path: path.to_owned(), headers, text: answer.text().await.unwrap() }
 }
 
 /// The development provider's form for a person.

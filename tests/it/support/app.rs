@@ -9,7 +9,7 @@ use agent_authority::{
 use authority_api::identity::dev_provider::{AUDIENCE, Holder, ISSUER};
 use authority_core::{
     clock::Clock,
-    config::Config,
+    config::{self, Config},
     graph,
     keys::Keys,
     store::{Address, Limits, Store},
@@ -61,6 +61,11 @@ pub(crate) struct Wishes {
     pub(crate) legal_hold: Option<String>,
     /// Whether a call's `X-Forwarded-For` says where it comes from.
     pub(crate) proxied: bool,
+    /// The identity provider, and the console's client there.
+    pub(crate) identity: config::Identity,
+    pub(crate) console: config::ConsoleConfig,
+    /// The URL by which browsers are taken to reach it.
+    pub(crate) public_url: Option<String>,
 }
 
 impl Default for Wishes {
@@ -79,6 +84,9 @@ impl Default for Wishes {
             issuers: Vec::new(),
             legal_hold: None,
             proxied: false,
+            identity: config::Identity::default(),
+            console: config::ConsoleConfig::default(),
+            public_url: None,
         }
     }
 }
@@ -116,6 +124,10 @@ impl TestApp {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut config = Config::default();
         config.listen.main = listener.local_addr().unwrap();
+        let base_url = config.public_url();
+        config.listen.public_url = wishes.public_url;
+        config.identity = wishes.identity;
+        config.console = wishes.console;
         config.data_dir = database.folder();
         config.nats.url = wishes.nats;
         config.push.subject = wishes.push.then(|| "mailto:ops@example.org".to_owned());
@@ -151,7 +163,7 @@ impl TestApp {
         tokio::spawn(transport::serve(listener, router, shutdown, settings));
         let holder = Holder::Owner { email: "owner@example.org".to_owned() };
         let owner = app.provider.as_ref().unwrap().issue(&holder, TimeDelta::hours(1)).unwrap();
-        Self { database, base_url: config.public_url(), owner, ring, supervisor, app }
+        Self { database, base_url, owner, ring, supervisor, app }
     }
 
     /// Another address of the same service, which serves only these surfaces.

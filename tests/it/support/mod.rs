@@ -5,6 +5,7 @@ mod callers;
 pub(crate) mod database;
 mod grpc_web;
 mod line;
+pub(crate) mod provider;
 mod redacted;
 pub(crate) mod shown;
 pub(crate) mod wire;

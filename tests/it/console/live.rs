@@ -1,0 +1,71 @@
+//! What a page's script asks by itself: it keeps no session alive and opens no request.
+
+use authority_core::clock::Clock;
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::{APPROVER, Console, assert_waits, browser::Browser};
+use crate::support::{TestApp, Wishes};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_look_keeps_no_session_alive() {
+    let clock = Clock::fixed(Clock::default().now());
+    let time = clock.clone();
+    let app = TestApp::wished(Wishes { clock, ..Wishes::default() }).await;
+    app.demo().await;
+    let mut browser = Browser::new(app.base_url());
+    browser.sign_in(APPROVER.0, APPROVER.1, "/console").await.shows("Approvals");
+    let ends = async |browser: &mut Browser| {
+        let page = browser.look("/console/session").await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        DateTime::parse_from_rfc3339(&page.text).unwrap().with_timezone(&Utc)
+    };
+    let first = ends(&mut browser).await;
+    for _ in 0..5 {
+        time.advance(TimeDelta::minutes(5));
+        assert_eq!(browser.look("/console/approvals").await.status, 200);
+        assert_eq!(ends(&mut browser).await, first);
+    }
+    // A page that a person asks for does, also in another tab: a look then says the later time.
+    let mut other = browser.clone();
+    assert_eq!(other.get_one("/console/session").await.status, 200);
+    assert_eq!(ends(&mut browser).await, first + TimeDelta::minutes(25));
+    time.advance(TimeDelta::minutes(31));
+    // Its end is a status of its own, and not the way to a sign-in.
+    for path in ["/console/session", "/console/approvals"] {
+        let page = browser.look(path).await;
+        assert_eq!((page.status, page.headers.get("location")), (401, None), "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_ends_when_its_pages_say() {
+    let clock = Clock::fixed(Clock::default().now());
+    let time = clock.clone();
+    let app = TestApp::wished(Wishes { clock, ..Wishes::default() }).await;
+    app.demo().await;
+    let mut browser = Browser::new(app.base_url());
+    browser.sign_in(APPROVER.0, APPROVER.1, "/console").await.shows("Approvals");
+    // Use is noted once a minute: the page says when the session ends, not when it might.
+    time.advance(TimeDelta::seconds(50));
+    let page = browser.get_one("/console/session").await;
+    let ends = DateTime::parse_from_rfc3339(&page.text).unwrap().with_timezone(&Utc);
+    time.advance(ends - time.now() - TimeDelta::seconds(1));
+    assert_eq!(browser.look("/console/session").await.status, 200);
+    time.advance(TimeDelta::seconds(2));
+    assert_eq!(browser.look("/console/session").await.status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_look_opens_no_request() {
+    let console = Console::start().await;
+    let id = console.held(25_000.0).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    let (request, approve) =
+        (format!("/console/approvals/{id}"), format!("/console/approvals/{id}/approve"));
+    assert_eq!(browser.look(&request).await.status, 200);
+    let page = browser.get(&approve).await;
+    assert!(!page.text.contains("request_digest"), "a second step: {}", page.text);
+    assert_waits(&console.approval(&id).await);
+    assert_eq!(browser.get(&request).await.status, 200);
+    browser.get(&approve).await.form(&approve);
+}

@@ -1,0 +1,289 @@
+//! Sign-in at an identity provider, as in production: what is asked of it, what is taken from it, and what is not.
+
+use authority_core::clock::Clock;
+use serde_json::{Value, json};
+
+use super::browser::{Browser, Page};
+use crate::support::{TestApp, Wishes, provider::Provider};
+
+/// The name under which browsers reach the service, over https.
+const PUBLIC: &str = "https://authority.example.org";
+
+/// A service whose people sign in at a provider.
+pub(super) struct SignedIn {
+    pub(super) app: TestApp,
+    pub(super) provider: Provider,
+    pub(super) clock: Clock,
+}
+
+impl SignedIn {
+    /// With a clock that the test moves, which the provider has too.
+    pub(super) async fn start() -> Self {
+        Self::wished(|wishes| wishes).await
+    }
+
+    pub(super) async fn wished(change: impl FnOnce(Wishes) -> Wishes) -> Self {
+        let clock = Clock::fixed(Clock::default().now());
+        let provider = Provider::start(clock.clone()).await;
+        let app = TestApp::wished(change(wishes(&provider, &clock))).await;
+        app.demo().await;
+        Self { app, provider, clock }
+    }
+
+    pub(super) fn browser(&self) -> Browser {
+        Browser { origin: PUBLIC.to_owned(), ..Browser::new(self.app.base_url()) }
+    }
+
+    /// A browser whose person is signed in.
+    pub(super) async fn signed_in(&self) -> Browser {
+        let mut browser = self.browser();
+        let page = browser.get("/console").await;
+        assert_eq!((page.status, page.path.as_str()), (200, "/console/approvals"), "{}", page.text);
+        browser
+    }
+}
+
+/// What a node needs for it.
+pub(super) fn wishes(provider: &Provider, clock: &Clock) -> Wishes {
+    let (identity, console) = provider.settings();
+    Wishes {
+        identity,
+        console,
+        clock: clock.clone(),
+        public_url: Some(PUBLIC.to_owned()),
+        ..Wishes::default()
+    }
+}
+
+/// The query of an address.
+fn query(page: &Page) -> Value {
+    let to = page.headers["location"].to_str().unwrap();
+    let query = to.split_once('?').unwrap().1.as_bytes();
+    form_urlencoded::parse(query).collect::<std::collections::HashMap<_, _>>().into_iter().collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_signs_in_at_the_provider() {
+    let service = SignedIn::start().await;
+    let mut browser = service.browser();
+    let page = browser.get("/console/approvals?state=approved").await;
+    assert_eq!((page.status, page.path.as_str()), (200, "/console/approvals?state=approved"));
+    page.shows("approver@acme.example");
+    assert!(!page.text.contains("eyJ"), "a token in a page");
+    // Over https the cookie is this host's alone, and for no script.
+    let set = &browser.set["__Host-session"];
+    assert!(set.ends_with("; Path=/; HttpOnly; SameSite=Lax; Secure"), "{set}");
+    let begun = &browser.set["__Host-sign-in"];
+    assert!(begun.contains("; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0"), "{begun}");
+    let asked = &service.provider.asked("/authorize")[0];
+    assert_eq!(asked["redirect_uri"], format!("{PUBLIC}/console/sign-in/callback"));
+    assert_eq!(
+        (&asked["response_type"], &asked["code_challenge_method"], &asked["client_id"]),
+        (&json!("code"), &json!("S256"), &json!("console"))
+    );
+    assert_eq!(asked["scope"], "openid profile email offline_access");
+    assert!(asked["prompt"].is_null() && asked["state"] != asked["nonce"], "{asked:#}");
+    let taken = &service.provider.grants("authorization_code")[0];
+    // The secret of PKCE is with the code alone (RFC 7636: 43 to 128 characters).
+    assert!((43..=128).contains(&taken["code_verifier"].as_str().unwrap().len()), "{taken:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_client_proves_itself_as_the_provider_says() {
+    for (methods, secret_by) in [
+        (json!(null), "basic"),
+        (json!(["client_secret_post", "client_secret_basic"]), "basic"),
+        (json!(["client_secret_post"]), "post"),
+    ] {
+        let service = SignedIn::start().await;
+        service.provider.behaves(|provider| {
+            if !methods.is_null() {
+                provider.metadata = json!({"token_endpoint_auth_methods_supported": methods});
+            }
+            provider.secret_by = secret_by;
+        });
+        service.signed_in().await;
+        // One that wants the other way refuses, and the page says what to compare.
+        let wrong = if secret_by == "basic" { "post" } else { "basic" };
+        service.provider.behaves(|provider| provider.secret_by = wrong);
+        let page = service.browser().get("/console").await;
+        assert_eq!(page.status, 502, "{}", page.text);
+        page.shows("invalid_client");
+        page.shows("`console.client_secret`");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_of_this_provider_and_sign_in_begins_no_session() {
+    let service = SignedIn::start().await;
+    let issuer = service.provider.issuer().to_owned();
+    let excluded = json!({"public_metadata": {"role": "approver", "tenant_id": "svc:tenant:none"}});
+    for (metadata, iss, id, access, status, words) in [
+        // A description of another issuer is not followed.
+        (
+            json!({"issuer": "https://evil.example"}),
+            Some(&issuer),
+            json!({}),
+            json!({}),
+            502,
+            "names another issuer",
+        ),
+        // An answer that names another issuer, or none where the provider says that it does (RFC 9207).
+        (
+            json!({}),
+            Some(&"https://evil.example".to_owned()),
+            json!({}),
+            json!({}),
+            400,
+            "did not come from this service",
+        ),
+        (json!({}), None, json!({}), json!({}), 400, "did not come from this service"),
+        // An ID token of another sign-in, client or time.
+        (
+            json!({}),
+            Some(&issuer),
+            json!({"nonce": "other"}),
+            json!({}),
+            502,
+            "it belongs to another sign-in",
+        ),
+        (
+            json!({}),
+            Some(&issuer),
+            json!({"nonce": null}),
+            json!({}),
+            502,
+            "it belongs to another sign-in",
+        ),
+        (json!({}), Some(&issuer), json!({"aud": "other"}), json!({}), 502, "another audience"),
+        (json!({}), Some(&issuer), json!({"azp": "other"}), json!({}), 502, "another client"),
+        (json!({}), Some(&issuer), json!({"exp": 1}), json!({}), 502, "expired"),
+        // Two tokens of two people.
+        (
+            json!({}),
+            Some(&issuer),
+            json!({"sub": "person-2"}),
+            json!({}),
+            502,
+            "not of the same person",
+        ),
+        // A person of no tenant here: the ID token does not take the place of a token that was refused.
+        (json!({}), Some(&issuer), json!({}), excluded, 403, "belongs to no tenant"),
+    ] {
+        service.provider.behaves(|provider| {
+            (provider.metadata, provider.iss) = (metadata.clone(), iss.cloned());
+            (provider.id, provider.access) = (id.clone(), access.clone());
+        });
+        let mut browser = service.browser();
+        let page = browser.get("/console").await;
+        assert_eq!(page.status, status, "{words}: {}", page.text);
+        page.shows(words);
+        assert!(!browser.cookies.contains_key("__Host-session"), "{words}");
+        assert!(!page.text.contains("eyJ"), "{words}: a token in a page");
+    }
+    // One that does not say that it names itself need not; what it says is read again after an hour.
+    service.clock.advance(chrono::TimeDelta::hours(2));
+    service.provider.behaves(|provider| {
+        provider.metadata = json!({"authorization_response_iss_parameter_supported": false});
+        (provider.iss, provider.access) = (None, json!({}));
+    });
+    service.signed_in().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_code_is_worth_nothing_without_its_verifier() {
+    let service = SignedIn::start().await;
+    let (mut browser, mut other) = (service.browser(), service.browser());
+    let callback = async |browser: &mut Browser| {
+        let begun = browser.get_one("/console/sign-in").await;
+        let sent = browser.get_one(begun.headers["location"].to_str().unwrap()).await;
+        (query(&sent), sent.headers["location"].to_str().unwrap().replace(PUBLIC, ""))
+    };
+    let (own, path) = callback(&mut browser).await;
+    let (theirs, _) = callback(&mut other).await;
+    // The code of another sign-in, injected into this one's answer.
+    let injected = path.replace(own["code"].as_str().unwrap(), theirs["code"].as_str().unwrap());
+    let page = browser.clone().get(&injected).await;
+    assert_eq!(page.status, 502, "{}", page.text);
+    page.shows("invalid_grant");
+    assert_eq!(browser.get(&path).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_access_tokens_are_not_for_the_api_the_id_token_is_used() {
+    let service = SignedIn::wished(|mut wishes| {
+        wishes.identity.audience = wishes.console.client_id.clone();
+        wishes
+    })
+    .await;
+    for reads in [false, true] {
+        // A text that is no JWT, or a JWT for another audience.
+        service.provider.behaves(|provider| provider.reads = reads);
+        let mut browser = service.signed_in().await;
+        let before = service.provider.grants("refresh_token").len();
+        service.clock.advance(chrono::TimeDelta::minutes(25));
+        assert_eq!(browser.get("/console/approvals").await.status, 200);
+        service.clock.advance(chrono::TimeDelta::minutes(25));
+        assert_eq!(browser.get("/console/approvals").await.status, 200);
+        service.clock.advance(chrono::TimeDelta::minutes(25));
+        // The ID token ended meanwhile; its successor takes its place.
+        assert_eq!(browser.get("/console/approvals").await.status, 200);
+        assert!(service.provider.grants("refresh_token").len() > before);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn somebody_else_signs_in_by_a_choice_of_account() {
+    let service = SignedIn::start().await;
+    let mut browser = service.signed_in().await;
+    browser.get("/console/approvals").await.shows("/console/sign-in?to=/console&amp;switch=yes");
+    let (cookie, path) = (browser.cookies.clone(), "/console/sign-in?to=/console&switch=yes");
+    for (supported, prompt) in [
+        (json!(null), "select_account"),
+        (json!(["none", "login", "select_account"]), "select_account"),
+        (json!(["none", "login", "consent"]), "login"),
+    ] {
+        service.provider.behaves(|provider| {
+            provider.metadata = json!({});
+            if !supported.is_null() {
+                provider.metadata["prompt_values_supported"] = supported;
+            }
+        });
+        // What a provider says of itself is read again after an hour.
+        service.clock.advance(chrono::TimeDelta::hours(2));
+        assert_eq!(query(&browser.get_one(path).await)["prompt"], prompt);
+        // A sign-in that must be a new one always is.
+        let fresh = query(&browser.get_one(&format!("{path}&fresh=yes")).await);
+        assert_eq!((&fresh["prompt"], &fresh["max_age"]), (&json!("login"), &json!("0")));
+    }
+    // The session of before lasts until there is another one.
+    assert_eq!(browser.cookies["__Host-session"], cookie["__Host-session"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_does_not_answer_is_said_and_can_be_tried_again() {
+    let service = SignedIn::start().await;
+    let mut browser = service.browser();
+    service.provider.behaves(|provider| provider.fails = Some(503));
+    let page = browser.get("/console/decisions").await;
+    assert_eq!(page.status, 503, "{}", page.text);
+    page.shows("Try again in a few seconds");
+    page.shows("/console/sign-in?to=%2Fconsole%2Fdecisions");
+    service.provider.behaves(|provider| provider.fails = Some(404));
+    assert_eq!(browser.get("/console").await.status, 502);
+    service.provider.behaves(|provider| provider.fails = None);
+    // Only while codes become tokens.
+    service.provider.behaves(|provider| provider.refuses = Some((500, json!({}))));
+    let page = browser.get("/console").await;
+    assert_eq!(page.status, 503, "{}", page.text);
+    assert!(!browser.cookies.contains_key("__Host-session"));
+    service.provider.behaves(|provider| provider.refuses = None);
+    assert_eq!(browser.get("/console").await.status, 200);
+    // Once it has said where it is, only that it answers counts.
+    service.clock.advance(chrono::TimeDelta::hours(2));
+    let begun = service.browser().get_one("/console/sign-in").await;
+    assert_eq!(begun.status, 303);
+    service.clock.advance(chrono::TimeDelta::hours(2));
+    service.provider.behaves(|provider| provider.fails = Some(503));
+    assert_eq!(service.browser().get_one("/console/sign-in").await.status, 303);
+}
