@@ -72,7 +72,7 @@ pub(in crate::cli) async fn token(sources: &Sources, url: &Url) -> Result<Option
 }
 
 /// Who a token is of, as it says itself: the service verifies it, this only reads.
-pub(in crate::cli) fn said(token: &str, url: &str, view: View) -> CommandOutput {
+pub(in crate::cli) fn identity_of(token: &str, url: &str, view: View) -> CommandOutput {
     let payload = token.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
     let claims: Option<Value> = payload.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let Some(claims) = claims else {
@@ -107,10 +107,10 @@ mod tests {
         let claims = json!({"sub": "1", "email": "a@b.example\u{1b}", "exp": 4102444800i64,
             "public_metadata": {"role": "approver", "tenant_id": "svc:tenant:acme"}});
         let token = format!("e30.{}.x", URL_SAFE_NO_PAD.encode(claims.to_string()));
-        let shown = said(&token, url, view);
+        let shown = identity_of(&token, url, view);
         let start = r"a@b.example\u{1b}, approver of svc:tenant:acme, on https://a.example/, until 2100-01-01T";
         assert!(shown.text.starts_with(start), "{}", shown.text);
-        let key = said("svc_sandbox_1_2", url, view).text;
+        let key = identity_of("svc_sandbox_1_2", url, view).text;
         assert_eq!(key, "a credential without a person, on https://a.example/");
     }
 }

@@ -9,7 +9,7 @@ use super::connect::Connector;
 use crate::cli::{
     Actions, Failure,
     http::address,
-    login::{Login, Logins, Person, Provider, said},
+    login::{Login, Logins, Person, Provider, identity_of},
     outcome::CommandOutput,
 };
 
@@ -85,12 +85,12 @@ impl LoginArgs {
             },
         };
         let tokens = provider.log_in().await?;
-        let said = said(tokens.bearer(), url.as_str(), connector.view);
+        let identity = identity_of(tokens.bearer(), url.as_str(), connector.view);
         Logins::change(connector.sources, |logins| {
             logins.put(&url, Login::Device { provider, tokens });
             logins.current = Some(url);
         })?;
-        Ok(said)
+        Ok(identity)
     }
 
     /// Nobody proves who they are to the development provider: it signs for whoever has its folder.
@@ -100,12 +100,12 @@ impl LoginArgs {
     ) -> Result<CommandOutput, Failure> {
         let person = Person { role: self.role, tenant: self.tenant, email: self.email };
         let (url, token) = connector.development(person.request()).await?;
-        let said = said(&token, url.as_str(), connector.view);
+        let identity = identity_of(&token, url.as_str(), connector.view);
         Logins::change(connector.sources, |logins| {
             logins.put(&url, Login::Development(person));
             logins.current = None;
         })?;
-        Ok(said)
+        Ok(identity)
     }
 }
 

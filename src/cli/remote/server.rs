@@ -122,7 +122,7 @@ impl Server {
     pub(in crate::cli) fn whoami(&self) -> CommandOutput {
         let bearer = self.token.to_str().unwrap_or_default();
         let token = bearer.strip_prefix(BEARER).unwrap_or_default();
-        login::said(token, &self.base.to_string(), self.view)
+        login::identity_of(token, &self.base.to_string(), self.view)
     }
 
     /// Its address, for people.
