@@ -32,6 +32,7 @@ use authority_model::{
     service::{self, Service},
 };
 use axum::{Router, middleware};
+use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tower::{Layer as _, util::MapRequestLayer};
 
@@ -241,8 +242,7 @@ impl App {
         let grpc = Routes::new(health_service);
         let grpc = if production { grpc } else { with_reflection(grpc)? };
         let open_api = OpenApi::new(&contract(&url));
-        let streams = StreamsLayer::new(tenant_streams, supervisor.shutdown().clone());
-        let grpc = routed(grpc, ours, streams, &open_api).prepare();
+        let grpc = routed(grpc, ours, (tenant_streams, supervisor.shutdown()), &open_api).prepare();
         let host = RestHost::new(&identity, open_api.rest, &clock, overload);
         let console = console(&store, &keys, &clock, &identity, provider.as_ref());
         let (router, console) = Served { grpc, host, pages, console }.router(&config)?;
@@ -306,7 +306,7 @@ fn client_of(extensions: &http::Extensions) -> Option<IpAddr> {
 fn routed(
     routes: Routes,
     services: Vec<Service>,
-    streams: StreamsLayer,
+    (most_streams, stopping): (usize, &CancellationToken),
     open_api: &OpenApi,
 ) -> Routes {
     let services = services.into_iter().map(|service| service.limited_to(GRPC_LIMIT));
@@ -322,6 +322,7 @@ fn routed(
         })
     };
     let noting = MapRequestLayer::new(connections::note_tenant);
+    let streams = StreamsLayer::new(most_streams, stopping.clone());
     services.fold(router, add).layer(streams).layer(noting).into()
 }
 

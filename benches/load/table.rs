@@ -24,7 +24,7 @@ const HEADINGS: [&str; 10] = [
 const NOTEWORTHY: f64 = 0.05;
 
 pub(crate) fn page(machine: &Machine, seconds: u64, report: &Report) -> String {
-    let Report { rows, notes } = report;
+    let Report { rows, notes, .. } = report;
     let mut lines = vec![HEADINGS.map(str::to_owned)];
     lines.extend(rows.iter().map(cells));
     let widths: [usize; 10] = std::array::from_fn(|column| {

@@ -2,7 +2,6 @@
 
 mod deployed;
 mod first_decision;
-mod deployed;
 mod first_hour;
 mod handbook;
 mod logins;
