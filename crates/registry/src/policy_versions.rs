@@ -9,6 +9,7 @@ use authority_model::{
     state::PolicyState,
     wire::Time,
 };
+use diesel::dsl::max;
 use tonic::Response;
 
 use super::{
@@ -48,7 +49,14 @@ pub(super) async fn change(
     let Some(cedar) = policy.cedar.clone() else {
         return Err(Error::field("policy.cedar", "cannot be cleared; retire the policy instead"));
     };
-    let version = was.version.max(was.draft_version.unwrap_or_default()).saturating_add(1);
+    // Not one more than what is in force: an older version may have been activated again.
+    let newest: Option<i32> = policy_versions::table
+        .filter(policy_versions::policy_id.eq(&policy.id))
+        .filter(policy_versions::tenant_id.eq(&policy.tenant_id))
+        .select(max(policy_versions::version))
+        .first(tx.db)
+        .await?;
+    let version = newest.unwrap_or_default().saturating_add(1);
     keep(policy, version, &cedar, tx).await?;
     let row = diesel::update(policies::table.find(&policy.id));
     if was.version == 0 || was.known_state() == Some(PolicyState::Draft) {

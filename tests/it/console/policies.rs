@@ -236,7 +236,7 @@ async fn an_activation_is_of_the_difference_that_was_shown() {
     // Nor is a policy retired in a state that was not shown.
     let retire = format!("{path}/retire");
     let page = owner.get(&retire).await;
-    edit(&mut owner, &path, ALL, "save").await;
+    edit(&mut owner, &path, ALL, "save").await.shows("The text is saved as a draft.");
     let stale = owner.post(&retire, &page.form(&retire.replace(':', "%3A"))).await;
     assert_eq!(stale.status, 409, "{}", stale.text);
     stale.shows("Nothing was retired");

@@ -40,6 +40,10 @@ async fn a_new_text_waits_until_it_is_activated() {
     app.call("POST", &activate, json!({"version": 9})).await.is(400);
     let versions = app.get(&format!("{path}/versions")).await.is(200).body;
     assert_eq!(versions["versions"].as_array().unwrap().len(), 2);
+    // A new text has a number of its own, although an older one is in force again.
+    let next =
+        app.call("PATCH", &path, json!({"cedar": FORBID.replace("forbid", " forbid")})).await;
+    assert_eq!(next.is(200).body["policy"]["draft_version"], 3);
     app.call("PATCH", &path, json!({"cedar": null})).await.is(400);
     app.call("PATCH", &path, json!({"state": "retired"})).await.is(200);
     app.call("POST", &activate, json!({})).await.is(409);
