@@ -1,5 +1,7 @@
 //! The installation's signing keys: which sign, which are replaced, and the steps of a replacement.
 
+mod step;
+
 use askama::Template;
 use authority_model::proto::keys::{
     CancelKeyRotationRequest, CompleteKeyRotationRequest, KeyRotation, ListKeyRotationsRequest,
@@ -9,6 +11,8 @@ use authority_model::proto::keys::{
 use axum::{Router, extract::RawQuery, response::Response, routing::get};
 use http::StatusCode;
 use tonic::Status;
+
+use step::Step;
 
 use crate::{
     Console,
@@ -25,58 +29,6 @@ pub(crate) fn router() -> Router<Console> {
     Router::new()
         .route("/console/keys", get(show))
         .route("/console/keys/act", get(confirm).post(act))
-}
-
-/// A step that a person can take.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Rotate,
-    Revoke,
-    Complete,
-    Cancel,
-}
-
-impl Step {
-    const ALL: [(Self, &'static str, &'static str, &'static str); 4] = [
-        (
-            Self::Rotate,
-            "rotate",
-            "Replace it",
-            "A successor is published now, and signs once the replacement is completed.",
-        ),
-        (
-            Self::Revoke,
-            "revoke",
-            "Revoke it",
-            "Whatever it signed is no longer accepted. This cannot be undone.",
-        ),
-        (
-            Self::Complete,
-            "complete",
-            "Complete the replacement",
-            "From then on the successor signs, and the key signs no longer.",
-        ),
-        (Self::Cancel, "cancel", "Cancel the replacement", "The key goes on signing."),
-    ];
-
-    fn parse(word: &str) -> Result<Self, Status> {
-        let found = Self::ALL.iter().find(|(_, known, ..)| *known == word);
-        found.map(|(step, ..)| *step).ok_or_else(|| Status::not_found("there is no such page"))
-    }
-
-    fn about(self) -> (&'static str, &'static str, &'static str) {
-        let found = Self::ALL.iter().find(|(step, ..)| *step == self);
-        found.map_or(("", "", ""), |(_, word, label, about)| (word, label, about))
-    }
-
-    fn needs(self) -> &'static str {
-        match self {
-            Self::Rotate => rpc::SCHEDULE_KEY_ROTATION,
-            Self::Revoke => rpc::REVOKE_KEY,
-            Self::Complete => rpc::COMPLETE_KEY_ROTATION,
-            Self::Cancel => rpc::CANCEL_KEY_ROTATION,
-        }
-    }
 }
 
 struct Key {
@@ -107,16 +59,17 @@ struct KeysPage {
     frame: Frame,
     keys: Vec<Key>,
     rotations: Vec<Rotation>,
-    /// Whether something was just done.
-    done: bool,
+    /// What was just done.
+    done: Option<&'static str>,
 }
 
 async fn show(view: View, RawQuery(query): RawQuery) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
-    view.answer(shown(&view, query.one("did").is_some()).await)
+    let done = query.one("did").and_then(|word| Step::parse(word).ok()).map(Step::done);
+    view.answer(shown(&view, done).await)
 }
 
-async fn shown(view: &View, done: bool) -> Result<Response, Status> {
+async fn shown(view: &View, done: Option<&'static str>) -> Result<Response, Status> {
     let listed: ListKeysResponse = view.calls.call(rpc::LIST_KEYS, &ListKeysRequest {}).await?;
     let request = ListKeyRotationsRequest::default();
     let rotations: ListKeyRotationsResponse =
@@ -161,44 +114,55 @@ struct ConfirmPage {
     about: &'static str,
     /// A key's id, or that of its replacement.
     of: String,
+    /// What is typed to confirm.
+    name: Option<String>,
+    /// Why the form was not taken.
+    problem: Option<String>,
     takes_reason: bool,
-    ends: bool,
+    /// Sent twice, the form acts once.
     key: String,
 }
 
 async fn confirm(view: View, RawQuery(query): RawQuery) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
-    view.answer(confirmation(&view, &query))
+    view.answer(form(&view, &query, None))
 }
 
-fn confirmation(view: &View, query: &Pairs) -> Result<Response, Status> {
-    let step = Step::parse(query.text("step"))?;
+fn form(view: &View, asked: &Pairs, problem: Option<String>) -> Result<Response, Status> {
+    let step = Step::parse(asked.text("step"))?;
     if !view.may(step.needs()) {
         return Err(Status::permission_denied("your role may not do this"));
     }
-    let (word, label, about) = step.about();
+    let of = asked.text("of").to_owned();
+    let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let shown = ConfirmPage {
-        frame: view.frame(label, Section::Records),
-        step: word,
-        label,
-        about,
-        of: query.text("of").to_owned(),
+        frame: view.frame(step.label(), Section::Records),
+        step: step.word(),
+        label: step.label(),
+        about: step.about(),
+        name: step.typed(&of).map(str::to_owned),
+        of,
+        problem,
         takes_reason: step == Step::Rotate,
-        ends: step == Step::Revoke,
-        key: idempotency_key()?,
+        key: asked.one("key").map(str::to_owned).map_or_else(idempotency_key, Ok)?,
     };
-    Ok(page(StatusCode::OK, &shown))
+    Ok(page(status, &shown))
 }
 
 async fn act(Posted { view, form }: Posted) -> Response {
     view.answer(acted(&view, &form).await)
 }
 
-async fn acted(view: &View, form: &Pairs) -> Result<Response, Status> {
-    let (of, key) = (form.text("of").to_owned(), form.one("key"));
-    match Step::parse(form.text("step"))? {
+async fn acted(view: &View, asked: &Pairs) -> Result<Response, Status> {
+    let (of, key) = (asked.text("of").to_owned(), asked.one("key"));
+    let step = Step::parse(asked.text("step"))?;
+    if let Some(name) = step.typed(&of).filter(|name| asked.text("name").trim() != *name) {
+        let text = format!("Nothing was done. Type {name} exactly, to confirm.");
+        return form(view, asked, Some(text));
+    }
+    match step {
         Step::Rotate => {
-            let reason = form.one("reason").map(str::to_owned);
+            let reason = asked.one("reason").map(str::to_owned);
             let request = ScheduleKeyRotationRequest { kid: of, due_at: None, reason };
             let _: KeyRotation =
                 view.calls.call_once(rpc::SCHEDULE_KEY_ROTATION, &request, key).await?;
@@ -218,5 +182,5 @@ async fn acted(view: &View, form: &Pairs) -> Result<Response, Status> {
                 view.calls.call_once(rpc::CANCEL_KEY_ROTATION, &request, key).await?;
         }
     }
-    Ok(see("/console/keys?did=yes"))
+    Ok(see(&format!("/console/keys?did={}", step.word())))
 }

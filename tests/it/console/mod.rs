@@ -7,6 +7,7 @@ mod decisions;
 mod forms;
 mod fresh;
 mod in_a_browser;
+mod keys;
 mod inbox;
 mod live;
 mod logout;

@@ -1,0 +1,108 @@
+//! The installation's signing keys: replaced, cancelled, completed and revoked, each by a step of its own.
+
+use serde_json::Value;
+
+use super::{Console, browser::Browser};
+
+const ACT: &str = "/console/keys/act";
+
+impl Console {
+    async fn keys(&self) -> Vec<Value> {
+        let (status, listed) = self.app.owner().get("/api/v1/keys").await;
+        assert_eq!(status, 200, "{listed:#}");
+        listed["keys"].as_array().unwrap().clone()
+    }
+
+    async fn status(&self, kid: &str) -> String {
+        let keys = self.keys().await;
+        let key = keys.iter().find(|key| key["kid"] == kid).unwrap();
+        key["status"].as_str().unwrap().to_owned()
+    }
+
+    /// A managed key that signs.
+    async fn signing(&self) -> String {
+        let keys = self.keys().await;
+        let signs = |key: &&Value| key["managed"] == true && key["status"] == "active";
+        keys.iter().find(signs).unwrap()["kid"].as_str().unwrap().to_owned()
+    }
+}
+
+async fn owner(console: &Console) -> Browser {
+    let mut browser = console.browser();
+    browser.sign_in("owner", "operator@localhost", "/console/keys").await;
+    browser
+}
+
+/// The first link of the page of keys that takes this step.
+async fn step(browser: &mut Browser, step: &str) -> String {
+    let page = browser.get("/console/keys").await;
+    let found = page.text.find(&format!("{ACT}?step={step}&amp;of="));
+    let at = found.unwrap_or_else(|| panic!("no {step} in {}", page.text));
+    page.text[at..].split('"').next().unwrap().replace("&amp;", "&")
+}
+
+async fn begin(browser: &mut Browser, kid: &str) {
+    let page = browser.get(&format!("{ACT}?step=rotate&of={kid}")).await;
+    page.shows("Replace it?");
+    let form = page.form_with(ACT, "reason", "once a year");
+    let page = browser.post(ACT, &form).await;
+    page.shows("The replacement has begun.");
+    page.shows("Replacements under way");
+    page.shows("once a year");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replacement_is_completed_and_the_successor_signs() {
+    let console = Console::start().await;
+    let mut browser = owner(&console).await;
+    let kid = console.signing().await;
+    begin(&mut browser, &kid).await;
+    let path = step(&mut browser, "complete").await;
+    let page = browser.get(&path).await;
+    page.shows("What it signed before stays valid.");
+    let page = browser.post(ACT, &page.form(ACT)).await;
+    page.shows("The replacement is completed: the successor signs.");
+    assert!(!page.text.contains("Replacements under way"));
+    assert_eq!(console.status(&kid).await, "retired");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replacement_is_cancelled_and_the_key_goes_on() {
+    let console = Console::start().await;
+    let mut browser = owner(&console).await;
+    let kid = console.signing().await;
+    begin(&mut browser, &kid).await;
+    let path = step(&mut browser, "cancel").await;
+    let page = browser.get(&path).await;
+    page.shows("The key goes on signing.");
+    let page = browser.post(ACT, &page.form(ACT)).await;
+    page.shows("The replacement is cancelled.");
+    assert!(!page.text.contains("Replacements under way"));
+    assert_eq!(console.status(&kid).await, "active");
+}
+
+/// What the contract says of a revocation is what the page says, and it takes the key's name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_is_revoked_by_who_types_its_name() {
+    let console = Console::start().await;
+    let mut browser = owner(&console).await;
+    let kid = console.signing().await;
+    let page = browser.get(&format!("{ACT}?step=revoke&of={kid}")).await;
+    page.shows("The key stops signing at once");
+    page.shows("What it signed before stays valid. This cannot be undone.");
+    let name = kid.rsplit('-').next().unwrap();
+    page.shows(&format!("Type <strong>{name}</strong>"));
+    for typed in ["", &kid[..kid.len() - 1], "revoke"] {
+        let refused = browser.post(ACT, &page.form_with(ACT, "name", typed)).await;
+        assert_eq!(refused.status, 400, "{}", refused.text);
+        refused.shows(&format!("Nothing was done. Type {name} exactly, to confirm."));
+        assert_eq!(console.status(&kid).await, "active", "{typed}");
+    }
+    let form = page.form_with(ACT, "name", name);
+    browser.post(ACT, &form).await.shows("The key is revoked.");
+    assert_eq!(console.status(&kid).await, "revoked");
+    // A successor signs from then on.
+    assert_ne!(console.signing().await, kid);
+    let page = browser.get("/console/keys").await;
+    assert!(!page.text.contains(&format!("step=revoke&amp;of={kid}")), "{}", page.text);
+}
