@@ -7,6 +7,7 @@
 use authority_api::error::ErrorCode;
 use axum::{Router, body::Body, response::Response};
 use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::{StreamExt, stream};
 use http::{Extensions, HeaderMap, HeaderValue, Request, Version, header};
 use http_body_util::{BodyExt, Limited};
 use prost::Message;
@@ -18,6 +19,16 @@ use tower::ServiceExt;
 const LARGEST: usize = 16 << 20;
 /// A gRPC frame: whether it is compressed, and the length of its message.
 const FRAME_HEAD: usize = 5;
+
+/// Calls of one page that run at once: they wait in the same queues as the decisions of the tenant.
+const AT_ONCE: usize = 8;
+
+/// Does calls of one page, some at once; their results in order.
+pub(crate) async fn some_at_once<F: Future>(calls: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+    // Collected first: a stream over a closure that borrows is not `Send` for every lifetime.
+    let calls: Vec<F> = calls.into_iter().collect();
+    stream::iter(calls).buffered(AT_ONCE).collect().await
+}
 
 /// The service's own router, and one person's credential.
 #[derive(Clone)]
@@ -98,9 +109,7 @@ impl Calls {
         }
         Ok(Answer { headers: head.headers, message: unframed(&body.to_bytes())? })
     }
-}
 
-impl Calls {
     /// Reads a document of the REST API as it stands, for an answer that a message does not have: a long export.
     ///
     /// # Errors
@@ -123,11 +132,11 @@ impl Calls {
 
 /// The refusal of an error's body.
 fn refusal(body: &[u8]) -> Status {
-    let said: Value = serde_json::from_slice(body).unwrap_or_default();
-    let word = said["error"].as_str().unwrap_or_default();
+    let error_body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let word = error_body["error"].as_str().unwrap_or_default();
     let known = ErrorCode::ALL.iter().find(|code| code.word() == word);
     let code = known.map_or(Code::Unavailable, |code| code.grpc());
-    let message = said["message"].as_str().unwrap_or("the service did not answer");
+    let message = error_body["message"].as_str().unwrap_or("the service did not answer");
     Status::new(code, message)
 }
 

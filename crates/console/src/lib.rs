@@ -10,6 +10,7 @@ mod approvals;
 mod assets;
 mod authority;
 mod calls;
+mod chain;
 mod choice;
 mod credential;
 mod decisions;

@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 
 use authority_model::proto::registry::{GetPrincipalRequest, Principal};
-use futures_util::future::join_all;
-
-use crate::{rpc, show::short, view::View};
+use crate::{calls::some_at_once, rpc, show::short, view::View};
 
 /// The most names that are read for a page; further principals are shown by their ids.
 const MOST: usize = 60;
@@ -33,7 +31,13 @@ impl Names {
             let read = view.calls.call::<_, Principal>(rpc::GET_PRINCIPAL, &request).await;
             Some((id, read.ok()?.display_name))
         });
-        Self(join_all(read).await.into_iter().flatten().collect())
+        Self(some_at_once(read).await.into_iter().flatten().collect())
+    }
+
+    /// The names that [`Self::called`] needs: an agent's is in its id.
+    pub(crate) async fn to_call(view: &View, mut ids: Vec<String>) -> Self {
+        ids.retain(|id| !is_agent(id));
+        Self::of(view, ids).await
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&str> {
@@ -49,9 +53,15 @@ impl Names {
     /// A principal as people call it: an agent by the name in its id, anybody else by their display name.
     pub(crate) fn called(&self, id: impl Into<String>) -> Named {
         let id = id.into();
-        if id.starts_with("svc:agent:") {
-            return Named { name: short(&id).to_owned(), id };
-        }
-        self.named(id)
+        Named { name: called(&id, self.get(&id).unwrap_or_else(|| short(&id))).to_owned(), id }
     }
+}
+
+/// What people call a principal: an agent by the name in its id, anybody else by their display name.
+pub(crate) fn called<'a>(id: &'a str, display_name: &'a str) -> &'a str {
+    if is_agent(id) { short(id) } else { display_name }
+}
+
+pub(crate) fn is_agent(id: &str) -> bool {
+    id.starts_with("svc:agent:")
 }

@@ -9,11 +9,6 @@ impl Pairs {
         Self(form_urlencoded::parse(text).into_owned().collect())
     }
 
-    /// These names and values.
-    pub(crate) fn of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        Self(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
-    }
-
     /// The value of a name that is given once; empty and absent are the same.
     pub(crate) fn one(&self, name: &str) -> Option<&str> {
         let mut found = self.all(name);

@@ -138,6 +138,11 @@ impl View {
         self.session.shown_tenant_id.as_deref()
     }
 
+    /// Whether a script asked for the page by itself.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live
+    }
+
     /// Whether the API's rules let them call an operation.
     pub(crate) fn may(&self, rpc: &str) -> bool {
         self.console.0.identity.permits(rpc, Via::Grpc(self.surfaces), &self.caller)

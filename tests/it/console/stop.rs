@@ -58,10 +58,17 @@ async fn an_agent_is_stopped_in_two_steps_and_released() {
     page.shows("pays twice");
     // It was permitted before, has reported nothing, and has not asked since.
     page.shows("nothing reported");
+    page.shows("permit open, no report");
     page.shows("No refusal yet");
     let path = page.path.split('?').next().unwrap().to_owned();
     assert_eq!(ask(&console).await, "actor_stopped");
-    browser.get(&path).await.shows("Refused once");
+    let page = browser.get(&path).await;
+    page.shows("Refused once");
+    page.shows("Permitted before");
+    // A script that looks again is told of refusals, and not of what was permitted before.
+    let looked = browser.look(&path).await;
+    looked.shows("Refused once");
+    assert!(!looked.text.contains("Permitted before"), "{}", looked.text);
     browser.get("/console/stop").await.shows("pays twice");
     // Sent twice, it stops once.
     assert_eq!(browser.post(CONFIRM, &form).await.path.split('?').next(), Some(path.as_str()));
@@ -94,7 +101,7 @@ async fn an_action_is_suspended_for_everybody_or_for_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_may_not_stop_sees_what_stands_or_nothing() {
+async fn who_may_not_stop_sees_what_is_stopped_or_nothing() {
     let console = Console::start().await;
     let mut auditor = console.browser();
     let page = auditor.sign_in("auditor", "auditor@acme.example", "/console/stop").await;
@@ -115,4 +122,118 @@ async fn who_may_not_stop_sees_what_stands_or_nothing() {
     let page = approver.get("/console/stop").await;
     assert_eq!(page.status, 403, "{}", page.text);
     assert!(!page.text.contains("href=\"/console/stop\""));
+}
+
+/// Only the newest refusals are read of the API, and an agent collects others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_is_found_under_many_other_denials() {
+    let console = Console::start().await;
+    let owner = console.app.owner();
+    let part = json!({"tenant_id": "svc:tenant:acme", "action": "payment.*", "subject_id": AGENT,
+        "reason": "pays twice"});
+    let (status, made) = owner.post("/api/v1/quarantines", part).await;
+    assert_eq!(status, 201, "{made:#}");
+    assert_eq!(ask(&console).await, "capability_quarantined");
+    let mut other = asking(10.0, "DE");
+    other["action"] = json!("refund.execute");
+    let calls = (0..101).map(|_| console.agent.post("/api/v1/runtime/evaluate", other.clone()));
+    for (status, answer) in futures_util::future::join_all(calls).await {
+        assert_eq!(status, 200, "{answer:#}");
+        assert_eq!(answer["decision"], "deny");
+        assert_ne!(answer["reason_code"], "capability_quarantined", "{answer:#}");
+    }
+    let mut browser = console.signed_in(ADMIN).await;
+    let id = made["quarantine"]["id"].as_str().unwrap();
+    browser.get(&format!("/console/stop/{id}")).await.shows("Refused once");
+}
+
+/// A tool's actions are suspended one by one. What could not be is said, and the same form suspends nothing twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_of_which_only_a_part_was_stopped_says_which() {
+    let console = Console::start().await;
+    let owner = console.app.owner();
+    let tool = json!({"tenant_id": "svc:tenant:acme", "name": "Bank", "function_signature": "bank()",
+        "actions": ["payment.execute", "refund.execute", "statement.read"]});
+    let (status, made) = owner.post("/api/v1/tools", tool).await;
+    assert_eq!(status, 201, "{made:#}");
+    let id = made["tool"]["id"].as_str().unwrap();
+    let mut browser = console.signed_in(ADMIN).await;
+    let list = browser.get("/console/stop").await;
+    list.shows("Bank: payment.execute, refund.execute, statement.read");
+    let page = browser.get(&format!("{CONFIRM}?tool={id}")).await;
+    page.shows("These are all actions of the tool Bank.");
+    let form = filled(&mut browser, &format!("tool={id}"), "bank", "it is hacked").await;
+    let key = form.iter().find(|(name, _)| name == "key").unwrap().1.clone();
+    // The key of one of the acts was used for something else before.
+    let mut used = filled(&mut browser, "action=refund.execute", "refund.execute", "other").await;
+    used.iter_mut().find(|(name, _)| name == "key").unwrap().1 = key;
+    browser.post(CONFIRM, &used).await.shows("It is stopped");
+    for _ in 0..2 {
+        let page = browser.post(CONFIRM, &form).await;
+        assert_eq!(page.status, 207, "{}", page.text);
+        page.shows("Only a part of Bank is stopped");
+        let (failed, suspended) = page.text.split_once("id=\"suspended\"").unwrap();
+        assert!(failed.contains("<code>refund.execute</code>:"), "{failed}");
+        assert!(!suspended.contains("<code>refund.execute</code>"), "{suspended}");
+        for action in ["payment.execute", "statement.read"] {
+            assert!(!failed.contains(&format!("<code>{action}</code>")), "{failed}");
+            assert!(suspended.contains(&format!("<code>{action}</code>")), "{suspended}");
+        }
+        // The page's own form is the same one.
+        let mut again = page.form(CONFIRM);
+        again.sort();
+        let mut sent = form.clone();
+        sent.iter_mut().find(|(name, _)| name == "name").unwrap().1 = "Bank".to_owned();
+        sent.sort();
+        assert_eq!(again, sent);
+    }
+    let (_, listed) = owner.get("/api/v1/quarantines?state=active&count=true").await;
+    assert_eq!(listed["total"], 3, "{listed:#}");
+    assert_eq!(ask(&console).await, "capability_quarantined");
+    // Without the obstacle all of it is stopped, and the list says so.
+    let form = filled(&mut browser, &format!("tool={id}"), "bank", "it is hacked").await;
+    let page = browser.post(CONFIRM, &form).await;
+    assert_eq!(page.path, "/console/stop?did=stop");
+    page.shows("It is stopped. Every decision on it is a denial.");
+}
+
+/// The search is the API's: it finds the newest of many, and says where a list ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_agent_is_found_however_many_there_are() {
+    let console = Console::start().await;
+    let owner = console.app.owner();
+    let mut db = console.app.database.owner().await;
+    // As many as no list of the page holds; the one that is looked for is the newest.
+    diesel_async::SimpleAsyncConnection::batch_execute(
+        &mut db,
+        "INSERT INTO principals (id, tenant_id, state, principal_class, display_name, name, created_at, created_by, \
+         updated_at) SELECT 'svc:agent:acme:many-' || n, 'svc:tenant:acme', 'active', 'agent', 'Many ' || n, \
+         'many-' || n, now(), 'test', now() FROM generate_series(1, 510) AS n",
+    )
+    .await
+    .unwrap();
+    let agent = json!({"tenant_id": "svc:tenant:acme", "principal_class": "agent", "name": "newest",
+        "display_name": "Needle in a Haystack"});
+    let (status, made) = owner.post("/api/v1/principals", agent).await;
+    assert_eq!(status, 201, "{made:#}");
+    let mut browser = console.signed_in(ADMIN).await;
+    let page = browser.get("/console/stop").await;
+    page.shows("These are the first 40.");
+    page.shows("there are too many to list: enter an id");
+    let link = "href=\"/console/stop/confirm?subject=svc:agent:acme:newest\"";
+    for sought in ["newest", "NEEDLE", "svc:agent:acme:newest", "haystack"] {
+        browser.get(&format!("/console/stop?q={sought}")).await.shows(link);
+    }
+    browser.get("/console/stop?q=many-1").await.shows("These are the first 40.");
+    let none = "No active agent or person has this in its name, id or e-mail address.";
+    browser.get("/console/stop?q=nobody-at-all").await.shows(none);
+    let long = "a".repeat(101);
+    browser.get(&format!("/console/stop?q={long}")).await.shows("at most 100 characters");
+    // The search is of active ones; by its whole name one is found in any state.
+    let path = "/api/v1/principals/svc:agent:acme:newest";
+    let (status, changed) = owner.patch(path, json!({"state": "suspended"})).await;
+    assert_eq!(status, 200, "{changed:#}");
+    let page = browser.get("/console/stop?q=newest").await;
+    page.shows(link);
+    page.shows("agent, suspended");
 }

@@ -1,7 +1,6 @@
 //! What an agent may do, and by whose authority: its grants, the chain of delegations of each, what each link narrows,
 //! and what stops it.
 
-mod chain;
 mod one;
 mod stops;
 

@@ -11,18 +11,16 @@ use authority_model::proto::{
     runtime::{GetAuthorityRequest, GetAuthorityResponse, Grant},
 };
 use axum::{extract::Path, response::Response};
-use futures_util::future::join_all;
 use http::StatusCode;
 use tonic::Status;
 
-use super::{
-    chain::{self, Link},
-    stops::{self, Stop},
-};
+use super::stops::{self, Stops};
 use crate::{
+    chain::{self, Link},
     frame::{Frame, Section},
     kinds::{Kind, text},
     page::page,
+    problem::is_absent,
     records::{Datum, address, read, title},
     rpc,
     show::{Argument, arguments, short},
@@ -50,6 +48,31 @@ struct Given {
     state: String,
 }
 
+/// A list of delegations, or why it is not known.
+#[derive(Default)]
+struct GivenList {
+    rows: Vec<Given>,
+    /// Whether there are more.
+    cut: bool,
+    problem: Option<&'static str>,
+}
+
+const UNREAD: &str = "This could not be read now. Reload the page.";
+
+impl GivenList {
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.problem.is_none()
+    }
+
+    fn unread(status: &Status) -> Self {
+        let problem = (!is_absent(status)).then_some(UNREAD);
+        Self { problem, ..Self::default() }
+    }
+}
+
+/// The most delegations of a list.
+const LISTED: usize = 100;
+
 #[derive(Template)]
 #[template(path = "agent.html")]
 struct AgentPage {
@@ -57,10 +80,10 @@ struct AgentPage {
     id: String,
     name: String,
     state: String,
-    stops: Vec<Stop>,
+    stops: Stops,
     may_stop: bool,
     authorities: Vec<Authority>,
-    given: Vec<Given>,
+    given: GivenList,
 }
 
 pub(super) async fn agent(view: View, Path(id): Path<String>) -> Response {
@@ -73,8 +96,11 @@ async fn shown(view: &View, id: &str) -> Result<Response, Status> {
     let agent = read(view, kind, id).await?.message;
     let request = GetAuthorityRequest { entity_id: id.to_owned() };
     let held: GetAuthorityResponse = view.calls.call(rpc::GET_AUTHORITY, &request).await?;
-    let authorities = held.grants.into_iter().map(|grant| authority(view, grant));
-    let (authorities, given) = tokio::join!(join_all(authorities), given(view, id));
+    let mut authorities = Vec::new();
+    for grant in held.grants {
+        authorities.push(authority(view, grant).await);
+    }
+    let given = given(view, id).await;
     let mut ids = BTreeSet::from([id.to_owned()]);
     for link in authorities.iter().flat_map(|authority| &authority.links) {
         ids.insert(link.id.clone());
@@ -86,7 +112,7 @@ async fn shown(view: &View, id: &str) -> Result<Response, Status> {
         frame: view.frame(title(&agent), Section::Records),
         name: title(&agent),
         state: text(&agent, "state"),
-        stops: stops::on(view, &text(&agent, "tenant_id"), &ids).await?,
+        stops: stops::on(view, &text(&agent, "tenant_id"), Some(id), &ids).await?,
         may_stop: view.may(rpc::CREATE_STOP_SIGNAL),
         authorities,
         given,
@@ -108,17 +134,25 @@ async fn authority(view: &View, grant: Grant) -> Authority {
     }
 }
 
-async fn given(view: &View, id: &str) -> Vec<Given> {
+async fn given(view: &View, id: &str) -> GivenList {
     if !view.may(rpc::LIST_DELEGATIONS) {
-        return Vec::new();
+        return GivenList::default();
     }
     let request = ListDelegationsRequest {
         delegator_id: Some(id.to_owned()),
+        limit: i32::try_from(LISTED).ok(),
         ..ListDelegationsRequest::default()
     };
-    let listed = view.calls.call(rpc::LIST_DELEGATIONS, &request).await;
-    let listed: ListDelegationsResponse = listed.unwrap_or_default();
-    listed.delegations.into_iter().map(of_delegation).collect()
+    let listed: Result<ListDelegationsResponse, Status> =
+        view.calls.call(rpc::LIST_DELEGATIONS, &request).await;
+    match listed {
+        Ok(listed) => GivenList {
+            rows: listed.delegations.into_iter().map(of_delegation).collect(),
+            cut: listed.next_page_token.is_some(),
+            problem: None,
+        },
+        Err(status) => GivenList::unread(&status),
+    }
 }
 
 fn of_delegation(delegation: Delegation) -> Given {
@@ -137,10 +171,11 @@ struct DelegationPage {
     id: String,
     state: String,
     links: Vec<Link>,
-    stops: Vec<Stop>,
+    stops: Stops,
     may_stop: bool,
     /// What would end with it; none for a role that may not read that.
-    below: Option<(Vec<Given>, Vec<String>)>,
+    below: Option<GivenList>,
+    agents_below: Vec<String>,
 }
 
 pub(super) async fn delegation(view: View, Path(id): Path<String>) -> Response {
@@ -157,7 +192,8 @@ async fn of_one(view: &View, id: &str) -> Result<Response, Status> {
         parties.chain([&link.id]).cloned()
     });
     let parties: Vec<String> = parties.collect();
-    let (stops, below) = tokio::join!(stops::on(view, &tenant, &parties), below(view, id));
+    let (stops, below) = tokio::join!(stops::on(view, &tenant, None, &parties), below(view, id));
+    let (below, agents_below) = below.map_or((None, Vec::new()), |(list, ids)| (Some(list), ids));
     let frame = view.frame(format!("Delegation {}", short(id)), Section::Records);
     let shown = DelegationPage {
         frame,
@@ -167,17 +203,23 @@ async fn of_one(view: &View, id: &str) -> Result<Response, Status> {
         stops: stops?,
         may_stop: view.may(rpc::CREATE_QUARANTINE),
         below,
+        agents_below,
     };
     Ok(page(StatusCode::OK, &shown))
 }
 
-async fn below(view: &View, id: &str) -> Option<(Vec<Given>, Vec<String>)> {
+async fn below(view: &View, id: &str) -> Option<(GivenList, Vec<String>)> {
     if !view.may(rpc::GET_BLAST_RADIUS) {
         return None;
     }
     let request = GetBlastRadiusRequest { id: id.to_owned() };
-    let radius = view.calls.call(rpc::GET_BLAST_RADIUS, &request).await;
-    let radius: BlastRadius = radius.ok()?;
-    let below = radius.delegations.into_iter().filter(|below| below.id != id);
-    Some((below.map(of_delegation).collect(), radius.agents))
+    let radius: Result<BlastRadius, Status> =
+        view.calls.call(rpc::GET_BLAST_RADIUS, &request).await;
+    let radius = match radius {
+        Ok(radius) => radius,
+        Err(status) => return Some((GivenList::unread(&status), Vec::new())),
+    };
+    let mut below = radius.delegations.into_iter().filter(|below| below.id != id);
+    let rows = below.by_ref().take(LISTED).map(of_delegation).collect();
+    Some((GivenList { rows, cut: below.next().is_some(), problem: None }, radius.agents))
 }

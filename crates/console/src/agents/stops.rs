@@ -2,7 +2,12 @@
 
 use tonic::Status;
 
-use crate::{names::Names, rpc, stop::in_force, view::View};
+use crate::{
+    names::Names,
+    rpc,
+    stop::{InForce, in_force, in_force_on},
+    view::View,
+};
 
 /// A stop that is in force.
 pub(super) struct Stop {
@@ -12,20 +17,42 @@ pub(super) struct Stop {
     pub(super) reason: String,
 }
 
+/// The stops that concern an agent or a delegation.
+#[derive(Default)]
+pub(super) struct Stops {
+    pub(super) stops: Vec<Stop>,
+    /// Whether there may be others, which were not read.
+    pub(super) cut: bool,
+}
+
 /// The stops that concern any of these ids, of principals and delegations. One that names neither concerns everybody.
-pub(super) async fn on(view: &View, tenant: &str, ids: &[String]) -> Result<Vec<Stop>, Status> {
+/// Those on `agent` itself are asked for by its id where not all of the tenant's can be read.
+pub(super) async fn on(
+    view: &View,
+    tenant: &str,
+    agent: Option<&str>,
+    ids: &[String],
+) -> Result<Stops, Status> {
     if !view.may(rpc::LIST_STOP_SIGNALS) || !view.may(rpc::LIST_QUARANTINES) {
-        return Ok(Vec::new());
+        return Ok(Stops::default());
     }
-    let mut stopped = in_force(view, Some(tenant.to_owned())).await?;
+    let InForce { mut stopped, cut } = in_force(view, Some(tenant.to_owned())).await?;
+    if let Some(agent) = agent.filter(|_| cut) {
+        let known = stopped.len();
+        for stop in in_force_on(view, agent).await?.stopped {
+            if !stopped.iter().take(known).any(|one| one.id == stop.id) {
+                stopped.push(stop);
+            }
+        }
+    }
     let concerns = |named: &Option<String>| named.as_ref().is_none_or(|id| ids.contains(id));
     stopped.retain(|stop| concerns(&stop.subject) && concerns(&stop.delegation));
     let subjects = stopped.iter().filter_map(|stop| stop.subject.clone());
-    let names = Names::of(view, subjects.collect()).await;
+    let names = Names::to_call(view, subjects.collect()).await;
     let stops = stopped.into_iter().map(|stop| Stop {
         what: stop.what(&names),
         id: stop.id,
         reason: stop.reason,
     });
-    Ok(stops.collect())
+    Ok(Stops { stops: stops.collect(), cut })
 }

@@ -1,20 +1,18 @@
 //! What ends with a principal, a delegation or an action.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use authority_decision::Pattern;
 use authority_model::{
     proto::{
         delegation::{
-            BlastRadius, Delegation, GetBlastRadiusRequest, ListDelegationsRequest,
-            ListDelegationsResponse,
+            BlastRadius, Delegation, GetBlastRadiusRequest, GetPrincipalBlastRadiusRequest,
         },
         runtime::{DecisionSummary, ListDecisionsRequest, ListDecisionsResponse},
     },
     wire::Time,
 };
 use chrono::{DateTime, TimeDelta, Utc};
-use futures_util::future::try_join_all;
 use tonic::Status;
 
 use super::target::Target;
@@ -25,22 +23,25 @@ use crate::{
     view::View,
 };
 
-/// Delegations of a principal that are read on each side.
-const MOST: i32 = 100;
+/// Delegations, and agents, that a page lists.
+const LISTED: usize = 100;
 /// Decisions that are read to say who used an action.
 const RECENT: i32 = 500;
 
 /// What ends.
+#[derive(Default)]
 pub(super) struct Blast {
-    /// Delegations in force.
+    /// Delegations that have not ended.
     pub(super) delegations: Vec<Ended>,
+    /// How many there are in all.
+    pub(super) delegation_total: usize,
     /// Who acts under them.
     pub(super) agents: Vec<Named>,
+    pub(super) agent_total: usize,
     pub(super) last_used: Option<Moment>,
-    /// Who was decided for in the last day, on what is stopped.
-    pub(super) recent: Vec<Named>,
-    /// Whether there is more than was read.
-    pub(super) more: bool,
+    /// Who was decided for in the last day, on what is stopped. `None` if no delegation ends and this is what the
+    /// role may not read.
+    pub(super) recent: Option<Recent>,
 }
 
 pub(super) struct Ended {
@@ -48,116 +49,118 @@ pub(super) struct Ended {
     pub(super) from: Named,
     pub(super) to: Named,
     pub(super) actions: String,
+    pub(super) state: String,
 }
 
-/// The same by its ids.
-#[derive(Default)]
-struct Found {
-    delegations: BTreeMap<String, Delegation>,
-    agents: BTreeSet<String>,
-    last_used: Option<DateTime<Utc>>,
-    more: bool,
+pub(super) struct Recent {
+    pub(super) who: Vec<Named>,
+    /// Whether there are older decisions that were not looked at.
+    pub(super) cut: bool,
 }
 
 impl Blast {
     pub(super) async fn of(view: &View, target: &Target) -> Result<Self, Status> {
-        let mut found = Found::default();
+        let radius = match (&target.delegation, &target.subject) {
+            (Some(delegation), _) => of_delegation(view, &delegation.id).await?,
+            (None, Some(subject)) => of_principal(view, &subject.id).await?,
+            (None, None) => BlastRadius::default(),
+        };
         let subject = target.subject.as_ref().map(|subject| subject.id.as_str());
-        if let Some(delegation) = &target.delegation {
-            found.add(&radius(view, &delegation.id).await?);
-        } else if let Some(subject) = subject {
-            found.add_all_of(view, subject).await?;
-        }
-        let since = view.now - TimeDelta::days(1);
-        let recent = if found.delegations.is_empty() {
+        let used = if radius.delegations.is_empty() {
+            let since = view.now - TimeDelta::days(1);
             asked(view, subject, &target.tenant_id, &target.actions, since).await?
         } else {
-            BTreeSet::new()
+            Some(Asked::default())
         };
-        let (delegations, agents) = (found.delegations, found.agents);
-        let ends = delegations.values().filter(|delegation| delegation.state == "active");
-        let mut ids: Vec<String> = agents.iter().chain(&recent).cloned().collect();
-        for delegation in ends.clone() {
-            ids.push(delegation.delegate_id.clone());
-            ids.extend(delegation.delegator_id.clone());
-        }
-        let names = Names::of(view, ids).await;
-        let ended = ends.map(|delegation| Ended {
-            id: delegation.id.clone(),
-            from: names.called(delegation.delegator_id.clone().unwrap_or_default()),
-            to: names.called(delegation.delegate_id.clone()),
-            actions: delegation.actions.join(", "),
-        });
-        let others = agents.into_iter().filter(|id| Some(id.as_str()) != subject);
+        let is_itself = |id: &&String| Some(id.as_str()) == subject;
+        let itself = radius.agents.iter().filter(is_itself).count();
+        let others = radius.agents.iter().filter(|id| !is_itself(id)).take(LISTED);
+        let listed = || radius.delegations.iter().take(LISTED);
+        let parties = listed().flat_map(|one| [Some(&one.delegate_id), one.delegator_id.as_ref()]);
+        let recent = used.iter().flat_map(|used| &used.who);
+        let ids = parties.flatten().chain(others.clone()).chain(recent).cloned().collect();
+        let names = Names::to_call(view, ids).await;
         Ok(Self {
-            delegations: ended.collect(),
-            agents: others.map(|id| names.called(id)).collect(),
-            last_used: found.last_used.map(|at| Moment::of(at, view.now)),
-            recent: recent.into_iter().map(|id| names.called(id)).collect(),
-            more: found.more,
+            agent_total: total(radius.agent_total).saturating_sub(itself),
+            delegation_total: total(radius.delegation_total),
+            last_used: Moment::of_time(radius.last_used, view.now),
+            delegations: listed().map(|one| ended(one, &names)).collect(),
+            agents: others.map(|id| names.called(id.as_str())).collect(),
+            recent: used.map(|used| Recent {
+                who: used.who.into_iter().map(|id| names.called(id)).collect(),
+                cut: used.cut,
+            }),
         })
     }
 }
 
-impl Found {
-    /// What a principal holds or gave, and all below it.
-    async fn add_all_of(&mut self, view: &View, subject: &str) -> Result<(), Status> {
-        let of = |delegate_id, delegator_id| ListDelegationsRequest {
-            delegate_id,
-            delegator_id,
-            state: Some("active".to_owned()),
-            limit: Some(MOST),
-            ..ListDelegationsRequest::default()
-        };
-        let sides = [of(Some(subject.to_owned()), None), of(None, Some(subject.to_owned()))];
-        let read = sides.iter().map(|request| {
-            view.calls.call::<_, ListDelegationsResponse>(rpc::LIST_DELEGATIONS, request)
-        });
-        let mut ids = BTreeSet::new();
-        for listed in try_join_all(read).await? {
-            self.more |= listed.next_page_token.is_some();
-            ids.extend(listed.delegations.into_iter().map(|delegation| delegation.id));
-        }
-        let radii = try_join_all(ids.iter().map(|id| radius(view, id))).await?;
-        radii.iter().for_each(|radius| self.add(radius));
-        Ok(())
-    }
+fn total(number: i32) -> usize {
+    usize::try_from(number).unwrap_or(0)
+}
 
-    fn add(&mut self, radius: &BlastRadius) {
-        let delegations = radius.delegations.iter().cloned();
-        self.delegations.extend(delegations.map(|delegation| (delegation.id.clone(), delegation)));
-        self.agents.extend(radius.agents.iter().cloned());
-        let last_used = radius.last_used.and_then(Time::moment);
-        self.last_used = self.last_used.max(last_used);
+fn ended(delegation: &Delegation, names: &Names) -> Ended {
+    Ended {
+        id: delegation.id.clone(),
+        from: names.called(delegation.delegator_id.clone().unwrap_or_default()),
+        to: names.called(delegation.delegate_id.clone()),
+        actions: delegation.actions.join(", "),
+        state: delegation.state.clone(),
     }
 }
 
-async fn radius(view: &View, id: &str) -> Result<BlastRadius, Status> {
+/// Of a principal: the first of them, and their numbers. Its own id is not among the agents.
+pub(super) async fn of_principal(view: &View, id: &str) -> Result<BlastRadius, Status> {
+    let limit = i32::try_from(LISTED).ok();
+    let request = GetPrincipalBlastRadiusRequest { id: id.to_owned(), limit };
+    view.calls.call(rpc::GET_PRINCIPAL_BLAST_RADIUS, &request).await
+}
+
+/// Of a delegation: all of them, without those that have ended already.
+pub(super) async fn of_delegation(view: &View, id: &str) -> Result<BlastRadius, Status> {
     let request = GetBlastRadiusRequest { id: id.to_owned() };
-    view.calls.call(rpc::GET_BLAST_RADIUS, &request).await
+    let mut radius: BlastRadius = view.calls.call(rpc::GET_BLAST_RADIUS, &request).await?;
+    let is_over = |end: Time| end.moment().is_some_and(|end| end <= view.now);
+    radius.delegations.retain(|one| one.state != "revoked" && !one.expires_at.is_some_and(is_over));
+    radius.delegation_total = i32::try_from(radius.delegations.len()).unwrap_or(i32::MAX);
+    Ok(radius)
 }
 
-/// Who asked for the actions since then, as far as the caller may read it.
+/// Who asked for something.
+#[derive(Default)]
+pub(super) struct Asked {
+    pub(super) who: BTreeSet<String>,
+    /// Whether there are older decisions that were not looked at.
+    pub(super) cut: bool,
+}
+
+/// Who asked for the actions since then; `None` if the caller may not read decisions.
 pub(super) async fn asked(
     view: &View,
     subject: Option<&str>,
     tenant_id: &str,
     actions: &[String],
     since: DateTime<Utc>,
-) -> Result<BTreeSet<String>, Status> {
+) -> Result<Option<Asked>, Status> {
     if !view.may(rpc::LIST_DECISIONS) {
-        return Ok(BTreeSet::new());
+        return Ok(None);
     }
+    // The API finds one action; a pattern is matched here.
+    let action = match actions {
+        [action] if !action.contains('*') => Some(action.clone()),
+        _ => None,
+    };
     let request = ListDecisionsRequest {
         tenant_id: Some(tenant_id.to_owned()),
         subject: subject.map(str::to_owned),
+        action,
         since: Some(since.into()),
         limit: Some(RECENT),
         ..ListDecisionsRequest::default()
     };
     let listed: ListDecisionsResponse = view.calls.call(rpc::LIST_DECISIONS, &request).await?;
+    let cut = listed.next_page_token.is_some();
     let on = listed.decisions.into_iter().filter(|decision| covers(actions, decision));
-    Ok(on.map(|decision| decision.subject).collect())
+    Ok(Some(Asked { who: on.map(|decision| decision.subject).collect(), cut }))
 }
 
 /// Whether the patterns cover a decision's action; no pattern covers all.

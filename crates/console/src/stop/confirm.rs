@@ -1,14 +1,16 @@
 //! The second step of a stop: what ends, why, and a name that is typed.
 
 use askama::Template;
-use authority_model::proto::registry::{
-    CreateQuarantineRequest, CreateStopSignalRequest, Quarantine, StopSignal,
-};
 use axum::{extract::RawQuery, response::Response};
 use http::StatusCode;
 use tonic::Status;
 
-use super::{blast::Blast, target::Target};
+use super::{
+    blast::Blast,
+    order::{self, Act},
+    partly::partly,
+    target::Target,
+};
 use crate::{
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
@@ -23,7 +25,8 @@ use crate::{
 struct Confirm {
     frame: Frame,
     target: Target,
-    blast: Blast,
+    /// `None` if it could not be read now. That keeps nobody from stopping.
+    blast: Option<Blast>,
     may_stop: bool,
     /// Sent twice, the form acts once.
     key: String,
@@ -50,17 +53,22 @@ async fn form(
     problem: Option<(&'static str, String)>,
 ) -> Result<Response, Status> {
     let target = Target::read(view, asked).await?;
-    let blast = Blast::of(view, &target).await?;
+    let blast = Blast::of(view, &target).await;
+    if let Err(error) = &blast {
+        tracing::warn!(%error, "what ends with a stop cannot be read");
+    }
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    let key = asked.one("key").map(str::to_owned);
+    // Only a form says them: with a key of somebody else's link, a stop would repeat the answer to an older one.
+    let sent = problem.as_ref().map(|_| asked);
+    let key = sent.and_then(|form| form.one("key")).map(str::to_owned);
     let confirm = Confirm {
         frame: view.frame(format!("Stop {}", target.what()), Section::Stop),
         may_stop: view.may(creates(&target)),
         target,
-        blast,
+        blast: blast.ok(),
         key: key.map_or_else(idempotency_key, Ok)?,
+        reason: sent.map_or("", |form| form.text("reason")).to_owned(),
         problem,
-        reason: asked.text("reason").to_owned(),
     };
     Ok(page(status, &confirm))
 }
@@ -85,50 +93,12 @@ async fn acted(view: &View, asked: &Pairs) -> Result<Response, Status> {
         let text = format!("Nothing was stopped. Type {} exactly, to confirm.", target.name());
         return form(view, asked, Some(("name", text))).await;
     }
-    let ids = stop(view, &target, reason, asked.text("key")).await?;
-    match ids.as_slice() {
-        [id] => Ok(see(&format!("/console/stop/{id}?did=stop"))),
-        _ => Ok(see("/console/stop")),
+    let acts = order::stop(view, &target, reason, asked.text("key")).await;
+    if acts.iter().any(|act| act.outcome.is_err()) {
+        return partly(view, target, acts, asked);
     }
-}
-
-/// Creates the stop signal, or a quarantine for each pattern of actions; their ids.
-async fn stop(
-    view: &View,
-    target: &Target,
-    reason: &str,
-    key: &str,
-) -> Result<Vec<String>, Status> {
-    let tenant_id = Some(target.tenant_id.clone());
-    let subject_id = target.subject.as_ref().map(|subject| subject.id.clone());
-    if let Some(actor_id) = subject_id.clone().filter(|_| target.is_signal()) {
-        let reason = reason.to_owned();
-        let signal = StopSignal { tenant_id, actor_id, reason, ..StopSignal::default() };
-        let request = CreateStopSignalRequest { stop_signal: Some(signal) };
-        let key = (!key.is_empty()).then_some(key);
-        let made: StopSignal = view.calls.call_once(rpc::CREATE_STOP_SIGNAL, &request, key).await?;
-        return Ok(vec![made.id]);
+    match acts.as_slice() {
+        [Act { outcome: Ok(id), .. }] => Ok(see(&format!("/console/stop/{id}?did=stop"))),
+        _ => Ok(see("/console/stop?did=stop")),
     }
-    let actions: Vec<_> = if target.actions.is_empty() {
-        vec![None]
-    } else {
-        target.actions.iter().cloned().map(Some).collect()
-    };
-    let mut ids = Vec::new();
-    for (index, action) in actions.into_iter().enumerate() {
-        let quarantine = Quarantine {
-            tenant_id: tenant_id.clone(),
-            subject_id: subject_id.clone(),
-            action,
-            delegation_id: target.delegation.as_ref().map(|delegation| delegation.id.clone()),
-            reason: reason.to_owned(),
-            ..Quarantine::default()
-        };
-        let request = CreateQuarantineRequest { quarantine: Some(quarantine) };
-        let key = (!key.is_empty()).then(|| format!("{key}-{index}"));
-        let made: Quarantine =
-            view.calls.call_once(rpc::CREATE_QUARANTINE, &request, key.as_deref()).await?;
-        ids.push(made.id);
-    }
-    Ok(ids)
 }

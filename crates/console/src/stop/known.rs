@@ -1,19 +1,16 @@
-//! Who knows of a stop: an agent that asked and was refused, or that reported what became of what it was
-//! permitted before.
+//! Who knows of a stop: an agent that asked since, and was refused.
+
+use std::collections::HashMap;
 
 use authority_model::{
-    proto::runtime::{
-        DecisionSummary, GetDecisionRequest, GetDecisionResponse, ListDecisionsRequest,
-        ListDecisionsResponse,
-    },
+    proto::runtime::{ListDecisionsRequest, ListDecisionsResponse},
     wire::Time,
 };
-use chrono::{DateTime, TimeDelta, Utc};
-use futures_util::future::join_all;
 use tonic::Status;
 
-use super::blast::covers;
+use super::{blast::covers, scope::StopScope};
 use crate::{
+    calls::some_at_once,
     names::{Named, Names},
     rpc,
     show::Moment,
@@ -21,133 +18,83 @@ use crate::{
 };
 
 /// Agents that are looked at.
-const MOST: usize = 12;
-/// Refusals and permits that are read of each.
-const REFUSALS: i32 = 100;
-const PERMITS: i32 = 10;
-/// The longest that a permit can last.
-const LONGEST: TimeDelta = TimeDelta::hours(1);
+pub(super) const MOST: usize = 12;
+/// Refusals of the tenant that are read at once, and of one agent where that was not enough.
+const OF_TENANT: i32 = 500;
+const OF_AGENT: i32 = 100;
 
-/// An agent that a stop concerns, and what is known of it since.
+/// An agent that a stop concerns.
 pub(super) struct Agent {
     pub(super) named: Named,
-    /// How often it was refused since, in words, and when last.
-    pub(super) refused: Option<(String, Moment)>,
-    /// What it was permitted before and could still do when the stop came.
-    pub(super) permits: Vec<Permit>,
+    pub(super) refused: Refused,
 }
 
-pub(super) struct Permit {
-    pub(super) id: String,
-    pub(super) action: String,
-    pub(super) until: Moment,
-    /// What it reported.
-    pub(super) outcome: Option<String>,
+/// How often it was refused since.
+pub(super) enum Refused {
+    Never,
+    /// In words, and when last.
+    Times(String, Moment),
+    /// Nothing was found in the newest ones, and there are older ones.
+    Unknown,
 }
 
-impl Agent {
-    /// In a word: whether it has asked and was told, has reported all, or is silent.
-    pub(super) fn state(&self) -> (&'static str, &'static str) {
-        let is_open = |permit: &Permit| permit.outcome.is_none();
-        match (&self.refused, self.permits.iter().any(is_open)) {
-            (_, true) => ("pending", "not reported"),
-            (Some(_), false) => ("approved", "was told"),
-            (None, false) if !self.permits.is_empty() => ("approved", "has reported"),
-            (None, false) => ("", "has not asked since"),
-        }
-    }
+/// How often each was refused, and when last.
+struct Refusals {
+    of: HashMap<String, (usize, Option<Time>)>,
+    /// Whether there are older ones.
+    cut: bool,
 }
 
-/// What a stop concerns, and since when.
-pub(super) struct Concern<'a> {
-    pub(super) agents: Vec<String>,
-    /// Patterns; none is all.
-    pub(super) actions: &'a [String],
-    pub(super) since: DateTime<Utc>,
-    /// Null while it stands.
-    pub(super) until: Option<DateTime<Utc>>,
-}
-
-/// What is known of the agents, and how many more there are.
-pub(super) async fn of(
-    view: &View,
-    concern: &Concern<'_>,
-) -> Result<Option<(Vec<Agent>, usize)>, Status> {
-    if !view.may(rpc::LIST_DECISIONS) {
-        return Ok(None);
-    }
-    let (agents, more) = (&concern.agents, concern.agents.len().saturating_sub(MOST));
-    let names = Names::of(view, agents.clone()).await;
-    let known = agents.iter().take(MOST).map(|id| async {
-        let refused = refused(view, id, concern).await?;
-        let permits = permits(view, id, concern).await?;
-        Ok::<_, Status>(Agent { named: names.called(id.clone()), refused, permits })
+/// What is known of each agent, as far as the caller may read decisions.
+pub(super) async fn of(view: &View, scope: &StopScope) -> Result<Vec<Agent>, Status> {
+    let names = Names::to_call(view, scope.agents.clone()).await;
+    let all = refusals(view, scope, None, OF_TENANT).await?;
+    let known = scope.agents.iter().take(MOST).map(|id| async {
+        let refused = match refused(view, &all, id) {
+            // Those of others may have filled the page.
+            Refused::Unknown => {
+                refused(view, &refusals(view, scope, Some(id), OF_AGENT).await?, id)
+            }
+            known => known,
+        };
+        Ok::<_, Status>(Agent { named: names.called(id.clone()), refused })
     });
-    let known: Result<Vec<_>, _> = join_all(known).await.into_iter().collect();
-    Ok(Some((known?, more)))
+    some_at_once(known).await.into_iter().collect()
 }
 
-async fn list(view: &View, request: ListDecisionsRequest) -> Result<Vec<DecisionSummary>, Status> {
+async fn refusals(
+    view: &View,
+    scope: &StopScope,
+    subject: Option<&str>,
+    limit: i32,
+) -> Result<Refusals, Status> {
+    let request = ListDecisionsRequest {
+        tenant_id: Some(scope.tenant_id.clone()),
+        subject: subject.map(str::to_owned),
+        reason_code: Some(scope.reason_code.to_owned()),
+        since: Some(scope.since.into()),
+        until: scope.until.map(Into::into),
+        limit: Some(limit),
+        ..ListDecisionsRequest::default()
+    };
     let listed: ListDecisionsResponse = view.calls.call(rpc::LIST_DECISIONS, &request).await?;
-    Ok(listed.decisions)
+    let mut of = HashMap::<String, (usize, Option<Time>)>::new();
+    // The newest first.
+    for decision in listed.decisions.into_iter().filter(|one| covers(&scope.actions, one)) {
+        let (count, _) = of.entry(decision.subject).or_insert((0, decision.evaluated_at));
+        *count += 1;
+    }
+    Ok(Refusals { of, cut: listed.next_page_token.is_some() })
 }
 
-async fn refused(
-    view: &View,
-    id: &str,
-    concern: &Concern<'_>,
-) -> Result<Option<(String, Moment)>, Status> {
-    let request = ListDecisionsRequest {
-        subject: Some(id.to_owned()),
-        decision: Some("deny".to_owned()),
-        since: Some(concern.since.into()),
-        until: concern.until.map(Into::into),
-        limit: Some(REFUSALS),
-        ..ListDecisionsRequest::default()
-    };
-    let denied = list(view, request).await?;
-    let by_stop = denied.iter().filter(|decision| {
-        let is_stop = ["actor_stopped", "capability_quarantined"];
-        is_stop.contains(&decision.reason_code.as_str()) && covers(concern.actions, decision)
-    });
-    let count = match by_stop.clone().count() {
-        1 => "once".to_owned(),
-        count if denied.len() == usize::try_from(REFUSALS).unwrap_or(0) => {
-            format!("{count} times or more")
-        }
-        count => format!("{count} times"),
-    };
-    let last = by_stop.map(|decision| decision.evaluated_at).next();
-    Ok(last.and_then(|at| Some((count, Moment::of_time(at, view.now)?))))
-}
-
-/// What the agent was permitted before and could still do then.
-async fn permits(view: &View, id: &str, concern: &Concern<'_>) -> Result<Vec<Permit>, Status> {
-    let request = ListDecisionsRequest {
-        subject: Some(id.to_owned()),
-        decision: Some("allow".to_owned()),
-        since: Some((concern.since - LONGEST).into()),
-        until: Some(concern.since.into()),
-        limit: Some(PERMITS),
-        ..ListDecisionsRequest::default()
-    };
-    let allowed = list(view, request).await?;
-    let allowed = allowed.into_iter().filter(|decision| covers(concern.actions, decision));
-    let read = allowed.map(|decision| async move {
-        let request = GetDecisionRequest { decision_id: decision.decision_id.clone() };
-        let read = view.calls.call::<_, GetDecisionResponse>(rpc::GET_DECISION, &request).await;
-        read.map(|read| (decision, read))
-    });
-    let read: Result<Vec<_>, _> = join_all(read).await.into_iter().collect();
-    let open = read?.into_iter().filter_map(|(decision, read)| {
-        let until = read.valid_until.and_then(Time::moment);
-        let until = until.filter(|until| *until > concern.since)?;
-        Some(Permit {
-            id: decision.decision_id,
-            action: decision.action,
-            until: Moment::of(until, view.now),
-            outcome: read.report.map(|report| report.outcome),
-        })
-    });
-    Ok(open.collect())
+fn refused(view: &View, refusals: &Refusals, id: &str) -> Refused {
+    let found = refusals.of.get(id);
+    let found = found.and_then(|(count, at)| Some((*count, Moment::of_time(*at, view.now)?)));
+    match found {
+        None if refusals.cut => Refused::Unknown,
+        None => Refused::Never,
+        Some((count, at)) if refusals.cut => Refused::Times(format!("{count} times or more"), at),
+        Some((1, at)) => Refused::Times("once".to_owned(), at),
+        Some((count, at)) => Refused::Times(format!("{count} times"), at),
+    }
 }

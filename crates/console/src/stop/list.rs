@@ -1,22 +1,24 @@
-//! What stands stopped, and what can be.
+//! What is stopped, and what can be.
 
 use askama::Template;
 use authority_model::proto::{
     delegation::{ListDelegationsRequest, ListDelegationsResponse},
     registry::{
         ListPrincipalsRequest, ListPrincipalsResponse, ListToolsRequest, ListToolsResponse,
-        Principal,
     },
 };
 use axum::{extract::RawQuery, response::Response};
 use http::StatusCode;
 use tonic::Status;
 
-use super::stopped::in_force;
+use super::{
+    find::{Found, find},
+    in_force::in_force,
+};
 use crate::{
     choice::Choice,
     frame::{Frame, Section},
-    names::Names,
+    names::{Names, called},
     page::page,
     query::Pairs,
     rpc,
@@ -24,11 +26,11 @@ use crate::{
     view::View,
 };
 
-/// Agents that are listed; others are found by their name.
-const SHOWN: usize = 40;
-const PAGE: i32 = 500;
+/// The most choices that a form offers. Where there are more, it takes an id.
+const CHOICES: i32 = 200;
 
-struct Standing {
+/// A stop signal or a quarantine in force.
+struct Active {
     id: String,
     what: String,
     reason: String,
@@ -36,32 +38,29 @@ struct Standing {
     at: Option<Moment>,
 }
 
-struct Actor {
-    id: String,
-    name: String,
-    about: String,
-    class: &'static str,
-}
+/// Records to choose from; `None` if there are too many.
+type Choices = Option<Vec<Choice>>;
 
-/// What can be suspended in part: the choices of a form.
+/// What can be suspended in part.
 struct Parts {
-    subjects: Vec<Choice>,
-    delegations: Vec<Choice>,
-    tools: Vec<Choice>,
+    subjects: Choices,
+    delegations: Choices,
+    tools: Choices,
 }
 
 #[derive(Template)]
 #[template(path = "stop.html")]
 struct StopPage {
     frame: Frame,
-    released: bool,
-    standing: Vec<Standing>,
+    /// What the person just did.
+    done: Option<&'static str>,
+    stopped: Vec<Active>,
+    /// Whether newer stops are not among them.
+    cut: bool,
     may_stop: bool,
     sought: String,
-    actors: Vec<Actor>,
-    /// Whether there are more than are shown.
-    more: bool,
-    parts: Parts,
+    found: Found,
+    parts: Option<Parts>,
 }
 
 pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
@@ -71,116 +70,98 @@ pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
 
 async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     let may_stop = view.may(rpc::CREATE_STOP_SIGNAL);
-    let principals = if may_stop { principals(view).await? } else { Vec::new() };
     let sought = query.text("q").trim().to_owned();
-    let subjects = principals.iter().map(|principal| Choice {
-        value: principal.id.clone(),
-        label: format!("{} ({})", called(principal), principal.display_name),
-        chosen: false,
-    });
-    let parts = Parts {
-        subjects: subjects.collect(),
-        delegations: if may_stop { delegations(view).await? } else { Vec::new() },
-        tools: if may_stop { tools(view).await? } else { Vec::new() },
-    };
-    let mut actors: Vec<Actor> = principals.iter().filter_map(|p| actor(p, &sought)).collect();
-    let more = actors.len() > SHOWN;
-    actors.truncate(SHOWN);
+    let found = async { if may_stop { find(view, &sought).await } else { Ok(Found::default()) } };
+    let parts = async { if may_stop { Ok(Some(parts(view).await?)) } else { Ok(None) } };
+    let ((stopped, cut), found, parts) = tokio::try_join!(stopped(view), found, parts)?;
     let stop = StopPage {
         frame: view.frame("Stop", Section::Stop),
-        released: query.text("did") == "release",
-        standing: standing(view).await?,
+        done: match query.text("did") {
+            "stop" => Some("It is stopped. Every decision on it is a denial."),
+            "release" => Some("It is released: what it suspended is in force."),
+            _ => None,
+        },
+        stopped,
+        cut,
         may_stop,
         sought,
-        actors,
-        more,
+        found,
         parts,
     };
     Ok(page(StatusCode::OK, &stop))
 }
 
-fn called(principal: &Principal) -> &str {
-    if principal.id.starts_with("svc:agent:") {
-        short(&principal.id)
-    } else {
-        &principal.display_name
-    }
+async fn parts(view: &View) -> Result<Parts, Status> {
+    let (subjects, delegations, tools) =
+        tokio::try_join!(principals(view), delegations(view), tools(view))?;
+    Ok(Parts { subjects, delegations, tools })
 }
 
-/// A principal as a row, if it is one that is sought.
-fn actor(principal: &Principal, sought: &str) -> Option<Actor> {
-    let sought = sought.to_lowercase();
-    let texts = [principal.id.as_str(), &principal.display_name];
-    let found = texts.iter().any(|text| text.to_lowercase().contains(&sought));
-    let is_agent = principal.principal_class == "agent";
-    found.then(|| Actor {
-        id: principal.id.clone(),
-        name: called(principal).to_owned(),
-        about: if is_agent { principal.display_name.clone() } else { String::new() },
-        class: match principal.principal_class.as_str() {
-            "agent" => "agent",
-            "human" => "person",
-            "external_app" => "external app",
-            _ => "system",
-        },
-    })
+/// The choices, unless a list goes on.
+fn choices(choices: impl Iterator<Item = (String, String)>, next: Option<&str>) -> Choices {
+    let choice = |(value, label)| Choice { value, label, chosen: false };
+    next.is_none().then(|| choices.map(choice).collect())
 }
 
-/// Those that can act, agents first.
-async fn principals(view: &View) -> Result<Vec<Principal>, Status> {
+async fn principals(view: &View) -> Result<Choices, Status> {
     let request = ListPrincipalsRequest {
         tenant_id: view.shown_tenant().map(str::to_owned),
         state: Some("active".to_owned()),
-        limit: Some(PAGE),
+        limit: Some(CHOICES),
         ..ListPrincipalsRequest::default()
     };
     let listed: ListPrincipalsResponse = view.calls.call(rpc::LIST_PRINCIPALS, &request).await?;
     let mut principals = listed.principals;
     principals.sort_by_key(|principal| principal.principal_class != "agent");
-    Ok(principals)
+    let labelled = principals.into_iter().map(|principal| {
+        let name = called(&principal.id, &principal.display_name);
+        let label = format!("{name} ({})", principal.display_name);
+        (principal.id, label)
+    });
+    Ok(choices(labelled, listed.next_page_token.as_deref()))
 }
 
-async fn delegations(view: &View) -> Result<Vec<Choice>, Status> {
+async fn delegations(view: &View) -> Result<Choices, Status> {
     let request = ListDelegationsRequest {
         tenant_id: view.shown_tenant().map(str::to_owned),
         state: Some("active".to_owned()),
-        limit: Some(PAGE),
+        limit: Some(CHOICES),
         ..ListDelegationsRequest::default()
     };
     let listed: ListDelegationsResponse = view.calls.call(rpc::LIST_DELEGATIONS, &request).await?;
-    let choices = listed.delegations.into_iter().map(|delegation| Choice {
-        label: format!("{} to {}", delegation.actions.join(", "), short(&delegation.delegate_id)),
-        value: delegation.id,
-        chosen: false,
+    let labelled = listed.delegations.into_iter().map(|delegation| {
+        let (actions, to) = (delegation.actions.join(", "), short(&delegation.delegate_id));
+        let label = format!("{actions} to {to}");
+        (delegation.id, label)
     });
-    Ok(choices.collect())
+    Ok(choices(labelled, listed.next_page_token.as_deref()))
 }
 
-async fn tools(view: &View) -> Result<Vec<Choice>, Status> {
+async fn tools(view: &View) -> Result<Choices, Status> {
     let request = ListToolsRequest {
         tenant_id: view.shown_tenant().map(str::to_owned),
         state: Some("active".to_owned()),
-        limit: Some(PAGE),
+        limit: Some(CHOICES),
         ..ListToolsRequest::default()
     };
     let listed: ListToolsResponse = view.calls.call(rpc::LIST_TOOLS, &request).await?;
-    let tools = listed.tools.into_iter().map(|tool| Choice {
-        label: format!("{}: {}", tool.name, tool.actions.join(", ")),
-        value: tool.id,
-        chosen: false,
+    let labelled = listed.tools.into_iter().map(|tool| {
+        let label = format!("{}: {}", tool.name, tool.actions.join(", "));
+        (tool.id, label)
     });
-    Ok(tools.collect())
+    Ok(choices(labelled, listed.next_page_token.as_deref()))
 }
 
-async fn standing(view: &View) -> Result<Vec<Standing>, Status> {
-    let stopped = in_force(view, view.shown_tenant().map(str::to_owned)).await?;
-    let names = Names::of(view, stopped.iter().filter_map(|s| s.subject.clone()).collect()).await;
-    let rows = stopped.into_iter().map(|stopped| Standing {
+async fn stopped(view: &View) -> Result<(Vec<Active>, bool), Status> {
+    let in_force = in_force(view, view.shown_tenant().map(str::to_owned)).await?;
+    let subjects = in_force.stopped.iter().filter_map(|stopped| stopped.subject.clone());
+    let names = Names::to_call(view, subjects.collect()).await;
+    let rows = in_force.stopped.into_iter().map(|stopped| Active {
         what: stopped.what(&names),
         at: Moment::of_time(stopped.at, view.now),
         id: stopped.id,
         reason: stopped.reason,
         by: stopped.by,
     });
-    Ok(rows.collect())
+    Ok((rows.collect(), in_force.cut))
 }

@@ -3,14 +3,20 @@
 
 mod blast;
 mod confirm;
+mod find;
+mod in_force;
 mod known;
 mod list;
 mod one;
+mod order;
+mod partly;
+mod permits;
 mod release;
+mod scope;
 mod stopped;
 mod target;
 
-pub(crate) use stopped::in_force;
+pub(crate) use in_force::{InForce, in_force, in_force_on};
 
 use axum::{Router, routing::get};
 

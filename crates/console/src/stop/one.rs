@@ -1,20 +1,18 @@
 //! One stop: what it suspends, why, who knows of it, and how it is released.
 
 use askama::Template;
-use authority_model::wire::Time;
 use axum::{
     extract::{Path, RawQuery},
     response::Response,
 };
-use chrono::TimeDelta;
 use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    blast::{Blast, asked},
-    known::{self, Agent, Concern},
+    known::{self, Agent, MOST, Refused},
+    permits::{self, Permitted},
+    scope::StopScope,
     stopped::Stopped,
-    target::Target,
 };
 use crate::{
     frame::{Frame, Section},
@@ -26,6 +24,16 @@ use crate::{
     view::View,
 };
 
+/// What is known of the agents that a stop concerns.
+struct Followed {
+    agents: Vec<Agent>,
+    permitted: Vec<Permitted>,
+    /// How many agents more there are.
+    more: usize,
+    /// Whether others may have asked for what is stopped, in decisions that were not looked at.
+    cut: bool,
+}
+
 #[derive(Template)]
 #[template(path = "stop_one.html")]
 struct StoppedPage {
@@ -36,10 +44,9 @@ struct StoppedPage {
     stopped: Stopped,
     at: Option<Moment>,
     released_at: Option<Moment>,
-    /// Null where the role may not read decisions.
-    known: Option<Vec<Agent>>,
-    /// How many agents more there are.
-    more: usize,
+    followed: Option<Followed>,
+    /// Why that is not known.
+    unknown: &'static str,
     may_release: bool,
 }
 
@@ -54,11 +61,17 @@ pub(super) async fn show(
 
 async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     let stopped = Stopped::read(view, id).await?;
-    let names = Names::of(view, stopped.subject.iter().cloned().collect()).await;
-    let known = known(view, &stopped).await?;
+    let names = Names::to_call(view, stopped.subject.iter().cloned().collect()).await;
+    let (followed, unknown) = if view.may(rpc::LIST_DECISIONS) {
+        let followed = followed(view, &stopped).await;
+        // The stop itself, and its release, are shown all the same.
+        let followed = followed.inspect_err(|error| tracing::warn!(%error, "no agent is read"));
+        (followed.ok(), "This could not be read now. Reload the page.")
+    } else {
+        (None, "Your role does not read decisions, which would say who was refused.")
+    };
     let release = if stopped.is_signal { rpc::LIFT_STOP_SIGNAL } else { rpc::RELEASE_QUARANTINE };
     let what = stopped.what(&names);
-    let (known, more) = known.map_or((None, 0), |(agents, more)| (Some(agents), more));
     let shown = StoppedPage {
         frame: view.frame(format!("Stopped: {what}"), Section::Stop),
         done: match did {
@@ -71,37 +84,19 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         what,
         at: Moment::of_time(stopped.at, view.now),
         released_at: Moment::of_time(stopped.changed_at, view.now).filter(|_| !stopped.is_active),
-        known,
-        more,
+        followed,
+        unknown,
         may_release: stopped.is_active && view.may(release),
         stopped,
     };
     Ok(page(StatusCode::OK, &shown))
 }
 
-/// Who knows of it: its principal, and who acts under it; of an action, who used it the day before.
-async fn known(view: &View, stopped: &Stopped) -> Result<Option<(Vec<Agent>, usize)>, Status> {
-    let Some(since) = stopped.at.and_then(Time::moment) else { return Ok(None) };
-    let members = [
-        ("subject", &stopped.subject),
-        ("delegation", &stopped.delegation),
-        ("action", &stopped.action),
-    ];
-    let members = members.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
-    let target = Target::read(view, &Pairs::of(members)).await;
-    let actions: Vec<String> = stopped.action.iter().cloned().collect();
-    let mut agents: Vec<String> = stopped.subject.iter().cloned().collect();
-    // What it named may be gone.
-    if let Ok(target) = target {
-        let blast = Blast::of(view, &target).await?;
-        agents.extend(blast.agents.into_iter().map(|agent| agent.id));
-    }
-    if agents.is_empty() {
-        let day = since - TimeDelta::days(1);
-        agents.extend(asked(view, None, &stopped.tenant_id, &actions, day).await?);
-    }
-    agents.sort();
-    agents.dedup();
-    let until = stopped.changed_at.and_then(Time::moment).filter(|_| !stopped.is_active);
-    known::of(view, &Concern { agents, actions: &actions, since, until }).await
+/// A script that looks again reads the refusals alone.
+async fn followed(view: &View, stopped: &Stopped) -> Result<Followed, Status> {
+    let scope = StopScope::of(view, stopped).await?;
+    let agents = known::of(view, &scope).await?;
+    let permitted = if view.is_live() { Vec::new() } else { permits::of(view, &scope).await? };
+    let more = scope.agents.len().saturating_sub(MOST) + scope.others;
+    Ok(Followed { agents, permitted, more, cut: scope.cut })
 }

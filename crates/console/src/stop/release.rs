@@ -41,7 +41,7 @@ async fn confirmation(view: &View, id: &str) -> Result<Response, Status> {
     if !stopped.is_active {
         return Ok(see(&format!("/console/stop/{id}")));
     }
-    let names = Names::of(view, stopped.subject.iter().cloned().collect()).await;
+    let names = Names::to_call(view, stopped.subject.iter().cloned().collect()).await;
     let what = stopped.what(&names);
     let release = Release {
         frame: view.frame(format!("Release {what}"), Section::Stop),

@@ -2,11 +2,7 @@
 
 use authority_ids::IdParts;
 use authority_model::{
-    proto::registry::{
-        GetQuarantineRequest, GetStopSignalRequest, ListQuarantinesRequest,
-        ListQuarantinesResponse, ListStopSignalsRequest, ListStopSignalsResponse, Quarantine,
-        StopSignal,
-    },
+    proto::registry::{GetQuarantineRequest, GetStopSignalRequest, Quarantine, StopSignal},
     wire::Time,
 };
 use tonic::Status;
@@ -97,33 +93,6 @@ impl Stopped {
         }
         words
     }
-}
-
-/// The most that are read of each sort.
-const MOST: i32 = 500;
-
-/// Signals and quarantines in force, the newest first; those of all tenants without one.
-pub(crate) async fn in_force(
-    view: &View,
-    tenant_id: Option<String>,
-) -> Result<Vec<Stopped>, Status> {
-    let (state, limit) = (Some("active".to_owned()), Some(MOST));
-    let signals = ListStopSignalsRequest {
-        tenant_id: tenant_id.clone(),
-        state: state.clone(),
-        limit,
-        ..ListStopSignalsRequest::default()
-    };
-    let quarantines =
-        ListQuarantinesRequest { tenant_id, state, limit, ..ListQuarantinesRequest::default() };
-    let signals: ListStopSignalsResponse =
-        view.calls.call(rpc::LIST_STOP_SIGNALS, &signals).await?;
-    let quarantines: ListQuarantinesResponse =
-        view.calls.call(rpc::LIST_QUARANTINES, &quarantines).await?;
-    let mut stopped: Vec<Stopped> = signals.stop_signals.into_iter().map(Into::into).collect();
-    stopped.extend(quarantines.quarantines.into_iter().map(Stopped::from));
-    stopped.sort_by_key(|stopped| std::cmp::Reverse(stopped.at));
-    Ok(stopped)
 }
 
 pub(super) fn is_signal(id: &str) -> bool {

@@ -7,7 +7,8 @@ use authority_model::proto::{
 use tonic::Status;
 
 use crate::{
-    names::{Named, Names},
+    escape,
+    names::{Named, Names, called, is_agent},
     query::Pairs,
     rpc,
     show::short,
@@ -76,9 +77,8 @@ impl Target {
     async fn name_subject(&mut self, view: &View, id: &str) -> Result<String, Status> {
         let request = GetPrincipalRequest { id: id.to_owned(), ..GetPrincipalRequest::default() };
         let found: Principal = view.calls.call(rpc::GET_PRINCIPAL, &request).await?;
-        let is_agent = found.id.starts_with("svc:agent:");
-        let name = if is_agent { short(&found.id).to_owned() } else { found.display_name.clone() };
-        self.about = is_agent.then_some(found.display_name);
+        let name = called(&found.id, &found.display_name).to_owned();
+        self.about = is_agent(&found.id).then_some(found.display_name);
         self.subject = Some(Named { name, id: found.id });
         Ok(found.tenant_id)
     }
@@ -86,7 +86,7 @@ impl Target {
     async fn name_delegation(&mut self, view: &View, id: &str) -> Result<Option<String>, Status> {
         let request = GetDelegationRequest { id: id.to_owned() };
         let found: Delegation = view.calls.call(rpc::GET_DELEGATION, &request).await?;
-        let names = Names::of(view, vec![found.delegate_id.clone()]).await;
+        let names = Names::to_call(view, vec![found.delegate_id.clone()]).await;
         self.delegation = Some(Delegated { id: found.id, to: names.called(found.delegate_id) });
         Ok(found.tenant_id)
     }
@@ -119,9 +119,9 @@ impl Target {
         named.or(self.actions.first().map(String::as_str)).unwrap_or(short(&self.tenant_id))
     }
 
-    /// Whether `typed` is that name; capitals do not count, since phones add them.
+    /// Whether `typed` is that name, or what the page shows of it.
     pub(super) fn is_named(&self, typed: &str) -> bool {
-        typed.trim().to_lowercase() == self.name().trim().to_lowercase()
+        is_as_shown(self.name(), typed)
     }
 
     /// What ends, in a few words: `everything of invoice-bot`, `payment.* under a delegation to invoice-bot`.
@@ -141,5 +141,36 @@ impl Target {
             words.push_str(short(&self.tenant_id));
         }
         words
+    }
+}
+
+/// Whether a typed text is a name as a page shows it. Capitals do not count, since phones add them; nor does which of
+/// the spaces it is, since keyboards have one.
+fn is_as_shown(name: &str, typed: &str) -> bool {
+    let shown = |text: &str| escape::shown(text.trim()).to_lowercase();
+    let spaced = |text: &str| {
+        let letters = text.trim().chars();
+        shown(&letters.map(|l| if l.is_whitespace() { ' ' } else { l }).collect::<String>())
+    };
+    shown(name) == shown(typed) || spaced(name) == spaced(typed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_typed_as_it_is_shown() {
+        for (name, typed, is_it) in [
+            ("invoice-bot", " Invoice-bot ", true),
+            ("invoice-bot", "invoice-bo", false),
+            ("Card\u{a0}payments", "Card payments", true),
+            ("Card\u{a0}payments", "card⟨U+00A0⟩payments", true),
+            ("Card\u{a0}payments", "Card\u{a0}payments", true),
+            ("pay\u{200b}ments", "payments", false),
+            ("pay\u{200b}ments", "pay⟨u+200b⟩ments", true),
+        ] {
+            assert_eq!(is_as_shown(name, typed), is_it, "{name:?} {typed:?}");
+        }
     }
 }

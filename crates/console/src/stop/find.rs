@@ -1,0 +1,130 @@
+//! The agents, and others, that a person looks for.
+
+use authority_model::proto::registry::{
+    GetPrincipalRequest, ListPrincipalsRequest, ListPrincipalsResponse, Principal,
+};
+use tonic::{Code, Status};
+
+use crate::{names::called, rpc, show::short, view::View};
+
+/// Principals that are listed; others are found by their name.
+const SHOWN: usize = 40;
+/// The longest text that the API searches for, in characters.
+const LONGEST: usize = 100;
+
+/// Somebody who can be stopped.
+pub(super) struct Actor {
+    pub(super) id: String,
+    pub(super) name: String,
+    /// An agent's display name, beside the name in its id.
+    pub(super) about: String,
+    /// What it is: `agent`, or `agent, suspended`.
+    pub(super) class: String,
+}
+
+/// Who was found.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) actors: Vec<Actor>,
+    /// Whether there are more than these.
+    pub(super) more: bool,
+    /// Why nobody was looked for.
+    pub(super) problem: Option<&'static str>,
+}
+
+/// The active agents; with a text the active principals that have it, agents first. Who is named by a whole id, or an
+/// agent by its name, is found in any state and whether the search works or not.
+pub(super) async fn find(view: &View, sought: &str) -> Result<Found, Status> {
+    if sought.is_empty() {
+        return Ok(list(view, Some("agent"), None).await?.into());
+    }
+    let mut found = match named(view, sought).await? {
+        Some(one) if sought.starts_with("svc:") => return Ok(vec![one].into()),
+        named => Vec::from_iter(named),
+    };
+    if sought.chars().count() > LONGEST {
+        let problem = Some("No such id. Search for at most 100 characters.");
+        return Ok(Found { problem, ..Found::from(found) });
+    }
+    let agents = list(view, Some("agent"), Some(sought));
+    match tokio::try_join!(agents, list(view, None, Some(sought))) {
+        Ok((agents, all)) => {
+            found.extend(agents);
+            found.extend(all);
+            Ok(found.into())
+        }
+        Err(status) if matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded) => {
+            let problem =
+                Some("The search did not end in time. Enter the agent's whole name, or an id.");
+            Ok(Found { problem, ..Found::from(found) })
+        }
+        Err(status) => Err(status),
+    }
+}
+
+/// The principal with this id, or the agent with this name.
+async fn named(view: &View, sought: &str) -> Result<Option<Principal>, Status> {
+    let tenant = view.caller.tenant().map(ToString::to_string);
+    let tenant = tenant.or_else(|| view.shown_tenant().map(str::to_owned));
+    let id = match tenant {
+        _ if sought.starts_with("svc:") => sought.to_owned(),
+        Some(tenant) => format!("svc:agent:{}:{}", short(&tenant), sought.to_lowercase()),
+        None => return Ok(None),
+    };
+    // No id is longer.
+    if id.len() > 300 {
+        return Ok(None);
+    }
+    let request = GetPrincipalRequest { id, ..GetPrincipalRequest::default() };
+    match view.calls.call(rpc::GET_PRINCIPAL, &request).await {
+        Ok(principal) => Ok(Some(principal)),
+        Err(status) if matches!(status.code(), Code::NotFound | Code::InvalidArgument) => Ok(None),
+        Err(status) => Err(status),
+    }
+}
+
+/// One more than is shown, to know whether there are more.
+async fn list(view: &View, class: Option<&str>, q: Option<&str>) -> Result<Vec<Principal>, Status> {
+    let request = ListPrincipalsRequest {
+        tenant_id: view.shown_tenant().map(str::to_owned),
+        principal_class: class.map(str::to_owned),
+        state: Some("active".to_owned()),
+        q: q.map(str::to_owned),
+        limit: i32::try_from(SHOWN + 1).ok(),
+        ..ListPrincipalsRequest::default()
+    };
+    let listed: ListPrincipalsResponse = view.calls.call(rpc::LIST_PRINCIPALS, &request).await?;
+    Ok(listed.principals)
+}
+
+impl From<Vec<Principal>> for Found {
+    /// Each once, in this order.
+    fn from(principals: Vec<Principal>) -> Self {
+        let mut actors: Vec<Actor> = Vec::new();
+        for principal in principals {
+            if !actors.iter().any(|actor| actor.id == principal.id) {
+                actors.push(actor(principal));
+            }
+        }
+        let more = actors.len() > SHOWN;
+        actors.truncate(SHOWN);
+        Self { actors, more, problem: None }
+    }
+}
+
+fn actor(principal: Principal) -> Actor {
+    let class = match principal.principal_class.as_str() {
+        "agent" => "agent",
+        "human" => "person",
+        "external_app" => "external app",
+        _ => "system",
+    };
+    let state = principal.state.as_deref().filter(|state| *state != "active");
+    let name = called(&principal.id, &principal.display_name).to_owned();
+    Actor {
+        class: state.map_or_else(|| class.to_owned(), |state| format!("{class}, {state}")),
+        about: if name == principal.display_name { String::new() } else { principal.display_name },
+        name,
+        id: principal.id,
+    }
+}

@@ -1,0 +1,80 @@
+//! A stop that a person confirmed: a stop signal, or a quarantine for each pattern of actions.
+
+use authority_model::proto::registry::{
+    CreateQuarantineRequest, CreateStopSignalRequest, Quarantine, StopSignal,
+};
+use tonic::Status;
+
+use super::target::Target;
+use crate::{calls::some_at_once, rpc, view::View};
+
+/// One act of a stop, and what came of it.
+pub(super) struct Act {
+    /// The pattern of actions; `None` if it is for all.
+    pub(super) action: Option<String>,
+    /// The id of the stop signal or the quarantine.
+    pub(super) outcome: Result<String, Status>,
+}
+
+/// Stops the target. Every act is tried, whatever became of the others: what can be stopped, is. Under the same `key` each
+/// is done once, however often the form is sent.
+pub(super) async fn stop(view: &View, target: &Target, reason: &str, key: &str) -> Vec<Act> {
+    if let Some(subject) = target.subject.as_ref().filter(|_| target.is_signal()) {
+        let outcome = signal(view, target, &subject.id, reason, key).await;
+        return vec![Act { action: None, outcome }];
+    }
+    let actions: Vec<Option<String>> = match target.actions.as_slice() {
+        [] => vec![None],
+        actions => actions.iter().cloned().map(Some).collect(),
+    };
+    let acts = actions.into_iter().map(|action| async move {
+        let outcome = quarantine(view, target, action.clone(), reason, key).await;
+        Act { action, outcome }
+    });
+    some_at_once(acts).await
+}
+
+async fn signal(
+    view: &View,
+    target: &Target,
+    actor_id: &str,
+    reason: &str,
+    key: &str,
+) -> Result<String, Status> {
+    let signal = StopSignal {
+        tenant_id: Some(target.tenant_id.clone()),
+        actor_id: actor_id.to_owned(),
+        reason: reason.to_owned(),
+        ..StopSignal::default()
+    };
+    let request = CreateStopSignalRequest { stop_signal: Some(signal) };
+    let key = (!key.is_empty()).then_some(key);
+    let made: StopSignal = view.calls.call_once(rpc::CREATE_STOP_SIGNAL, &request, key).await?;
+    Ok(made.id)
+}
+
+async fn quarantine(
+    view: &View,
+    target: &Target,
+    action: Option<String>,
+    reason: &str,
+    key: &str,
+) -> Result<String, Status> {
+    // A key of its own for each action, whatever their order is when the form is sent again.
+    let key = (!key.is_empty()).then(|| match &action {
+        Some(action) => format!("{key}-{action}"),
+        None => key.to_owned(),
+    });
+    let quarantine = Quarantine {
+        tenant_id: Some(target.tenant_id.clone()),
+        subject_id: target.subject.as_ref().map(|subject| subject.id.clone()),
+        action,
+        delegation_id: target.delegation.as_ref().map(|delegation| delegation.id.clone()),
+        reason: reason.to_owned(),
+        ..Quarantine::default()
+    };
+    let request = CreateQuarantineRequest { quarantine: Some(quarantine) };
+    let made: Quarantine =
+        view.calls.call_once(rpc::CREATE_QUARANTINE, &request, key.as_deref()).await?;
+    Ok(made.id)
+}

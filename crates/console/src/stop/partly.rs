@@ -1,0 +1,73 @@
+//! A stop of which only a part was done: what is suspended, what is not, and the same form again.
+
+use askama::Template;
+use axum::response::Response;
+use http::StatusCode;
+use tonic::Status;
+
+use super::{order::Act, target::Target};
+use crate::{
+    frame::{Frame, Section},
+    page::page,
+    problem::Problem,
+    query::Pairs,
+    view::View,
+};
+
+/// An action that is suspended, and the quarantine.
+struct Suspended {
+    action: String,
+    id: String,
+}
+
+/// An action that is not, and why.
+struct Failed {
+    action: String,
+    why: String,
+}
+
+#[derive(Template)]
+#[template(path = "stop_partly.html")]
+struct PartlyPage {
+    frame: Frame,
+    target: Target,
+    suspended: Vec<Suspended>,
+    failed: Vec<Failed>,
+    /// Sent again under the same key, the form repeats nothing that was done.
+    key: String,
+    reason: String,
+}
+
+/// # Errors
+/// The refusal, if nothing was done at all.
+pub(super) fn partly(
+    view: &View,
+    target: Target,
+    acts: Vec<Act>,
+    form: &Pairs,
+) -> Result<Response, Status> {
+    let (mut suspended, mut failed, mut first) = (Vec::new(), Vec::new(), None);
+    for act in acts {
+        let action = act.action.unwrap_or_default();
+        match act.outcome {
+            Ok(id) => suspended.push(Suspended { action, id }),
+            Err(status) => {
+                failed.push(Failed { action, why: Problem::of(&status).in_words() });
+                first.get_or_insert(status);
+            }
+        }
+    }
+    if let Some(status) = first.filter(|_| suspended.is_empty()) {
+        return Err(status);
+    }
+    let title = format!("Only a part of {} is stopped", target.name());
+    let shown = PartlyPage {
+        frame: view.frame(title, Section::Stop),
+        target,
+        suspended,
+        failed,
+        key: form.text("key").to_owned(),
+        reason: form.text("reason").to_owned(),
+    };
+    Ok(page(StatusCode::MULTI_STATUS, &shown))
+}
