@@ -65,9 +65,9 @@ fn code(hidden: char) -> String {
 pub(crate) fn shown(text: &str) -> String {
     text.chars().fold(String::new(), |mut shown, letter| {
         if is_hidden(letter) {
-            shown.push_str(&code(letter))
+            shown.push_str(&code(letter));
         } else {
-            shown.push(letter)
+            shown.push(letter);
         }
         shown
     })

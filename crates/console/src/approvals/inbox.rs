@@ -137,11 +137,12 @@ async fn read(view: &View, state: &str, query: &Pairs) -> Result<Found, Status> 
         }
         over += length - found.approvals.len();
         reads += 1;
-        if found.approvals.is_empty() && reads < MOST_READS {
-            if let Some(token) = found.next.take() {
-                request.page_token = token;
-                continue;
-            }
+        if found.approvals.is_empty()
+            && reads < MOST_READS
+            && let Some(token) = found.next.take()
+        {
+            request.page_token = token;
+            continue;
         }
         found.total = found.total.map(|total| total.saturating_sub(over));
         return Ok(found);

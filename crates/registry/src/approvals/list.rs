@@ -94,13 +94,12 @@ impl Order {
         let after: Option<(Time, &str)> = window.after.as_ref().map(|(at, id)| (*at, id.as_str()));
         let query = match (self, after) {
             (Self::Oldest, _) => return Approval::load_page(db, query, window).await,
-            (Self::Newest, None) => query,
+            (_, None) => query,
             (Self::Newest, Some((at, id))) => query.filter(
                 approvals::created_at
                     .lt(at)
                     .or(approvals::created_at.eq(at).and(approvals::id.lt(id))),
             ),
-            (Self::Expiry, None) => query,
             (Self::Expiry, Some((at, id))) => query.filter(
                 approvals::expires_at
                     .gt(at)
