@@ -155,9 +155,10 @@ pub(crate) fn is_person(caller: &Caller) -> bool {
 /// What the provider gives takes the place of what there is; what it does not give stays.
 fn followed(tokens: &Tokens, given: TokenResponse) -> Tokens {
     let TokenResponse { access_token, id_token, refresh_token } = given;
-    let api = match tokens.is_id_token {
-        true => id_token.unwrap_or_else(|| tokens.api.clone()),
-        false => access_token,
+    let api = if tokens.is_id_token {
+        id_token.unwrap_or_else(|| tokens.api.clone())
+    } else {
+        access_token
     };
     let refresh = refresh_token.or_else(|| tokens.refresh.clone());
     Tokens { api, refresh, is_id_token: tokens.is_id_token }
