@@ -9,7 +9,7 @@ use nix::unistd::geteuid;
 
 /// Set to 1, a test passes on a machine that lacks what it needs.
 const ALLOWED: &str = "AUTHORITY_ALLOW_NOT_SHOWN";
-/// The bit of CAP_SYS_ADMIN in the kernel's masks, which mounts and namespaces need.
+/// The bit of `CAP_SYS_ADMIN` in the kernel's masks, which mounts and namespaces need.
 const ADMINISTERS: u32 = 21;
 
 /// The machine lacks something that `script/features` installs.
