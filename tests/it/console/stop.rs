@@ -237,3 +237,29 @@ async fn every_agent_is_found_however_many_there_are() {
     page.shows(link);
     page.shows("agent, suspended");
 }
+
+/// The API lists the oldest first: the newest stop is at the end of the last page.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_newest_stop_is_listed_however_many_there_are() {
+    let console = Console::start().await;
+    let mut db = console.app.database.owner().await;
+    diesel_async::SimpleAsyncConnection::batch_execute(
+        &mut db,
+        "INSERT INTO quarantines (id, tenant_id, state, action, reason, created_at, created_by, updated_at) \
+         SELECT 'svc:quarantine:' || n, 'svc:tenant:acme', 'active', 'old.' || n, 'old', now(), 'test', now() \
+         FROM generate_series(1, 510) AS n",
+    )
+    .await
+    .unwrap();
+    let part = json!({"tenant_id": "svc:tenant:acme", "subject_id": AGENT, "reason": "the newest"});
+    let (status, made) = console.app.owner().post("/api/v1/quarantines", part).await;
+    assert_eq!(status, 201, "{made:#}");
+    let mut browser = console.signed_in(ADMIN).await;
+    let page = browser.get("/console/stop").await;
+    page.shows("511 in force");
+    let (newest, old) = page.text.split_once("the newest").unwrap();
+    assert!(!newest.contains(">old<") && old.contains(">old<"), "{}", page.text);
+    let page = browser.get(&format!("/console/agents/{AGENT}")).await;
+    page.shows("Stopped now.");
+    page.shows("the newest");
+}
