@@ -1,1 +1,1 @@
-DROP INDEX CONCURRENTLY approvals_by_expiry;
+DROP INDEX approvals_by_expiry;
