@@ -46,8 +46,11 @@ impl Names {
             .load(db)
             .await?;
         for (id, name, class) in rows {
-            let names = if class == "human" { &mut found.people } else { &mut found.names };
-            names.insert(id, name);
+            if class == "human" {
+                found.people.insert(id, name);
+            } else {
+                found.names.insert(id.clone(), called(&id, name));
+            }
         }
         let tool = tools::table
             .filter(tools::tenant_id.eq(tenant_id).and(tools::id.nullable().eq(member("tool_id"))))
@@ -74,5 +77,13 @@ impl Names {
     /// Who gave a delegation, and to whom.
     pub(super) fn link(&self, id: &str) -> Option<(&str, &str)> {
         self.links.get(id).map(|(from, to)| (from.as_str(), to.as_str()))
+    }
+}
+
+/// An agent by the name in its id, with what it is described as; anything else by its display name.
+fn called(id: &str, display_name: String) -> String {
+    match id.strip_prefix("svc:agent:").and_then(|rest| rest.rsplit(':').next()) {
+        Some(name) if name != display_name => format!("{name}, “{display_name}”"),
+        _ => display_name,
     }
 }

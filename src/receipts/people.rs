@@ -23,11 +23,19 @@ pub(super) struct People {
     /// The policies that held it.
     pub(super) policies: Vec<Policy>,
     pub(super) state: State,
+    /// Its end, in a word beside the headline; `None` while it waits.
+    pub(super) became: Option<&'static str>,
+    /// The decision that was held.
+    pub(super) held: String,
+    /// The decision that the approval was used for.
+    pub(super) used_by: Option<String>,
     /// Where people decide it, while it waits.
     pub(super) decide: Option<String>,
 }
 
 pub(super) struct Policy {
+    /// Its present name.
+    pub(super) name: Option<String>,
     pub(super) statement: String,
     pub(super) advice: Option<String>,
 }
@@ -39,7 +47,7 @@ pub(super) struct GivenApproval {
 
 /// The state of the request, and the time that its words end with.
 pub(super) struct State {
-    pub(super) words: &'static str,
+    pub(super) words: String,
     pub(super) at: Moment,
 }
 
@@ -64,6 +72,9 @@ impl People {
             missing: if waits { missing(&approving, needed, legal) } else { Vec::new() },
             policies: approval.policies.iter().map(policy).collect(),
             state: State::of(&approval, now),
+            became: became(state(&approval, now)),
+            held: approval.decision_id,
+            used_by: approval.used_by,
             decide: (waits && console).then(|| format!("/console/approvals/{}", approval.id)),
             id: approval.id,
         }
@@ -85,7 +96,11 @@ fn missing(approving: &[&ApprovalAct], needed: usize, legal: bool) -> Vec<&'stat
 }
 
 fn policy(policy: &ApprovalPolicy) -> Policy {
-    Policy { statement: visible(&policy.statement), advice: policy.advice.as_deref().map(visible) }
+    Policy {
+        name: policy.name.as_deref().map(visible),
+        statement: visible(&policy.statement),
+        advice: policy.advice.as_deref().map(visible),
+    }
 }
 
 /// The request's state: one whose time is over is expired, also before that is written. `None` if it is unknown.
@@ -107,7 +122,7 @@ impl State {
                 ("Approved and not used yet; it can be used until", approval.expires_at)
             }
             Some(ApprovalState::Used) => ("Used on", approval.updated_at),
-            Some(ApprovalState::Declined) => ("Declined on", approval.updated_at),
+            Some(ApprovalState::Declined) => ("Declined", approval.updated_at),
             Some(ApprovalState::Expired) => ("Expired on", approval.expires_at),
             Some(ApprovalState::Void) if withdrawn => {
                 ("The approval was withdrawn on", approval.updated_at)
@@ -117,10 +132,30 @@ impl State {
             }
             None => ("Ended on", approval.updated_at),
         };
+        let role = approval.acts.last().filter(|act| act.verdict == DECLINE).map(|act| &act.role);
+        let words = match role {
+            Some(role) if words == "Declined" => format!("Declined as {role}, on"),
+            _ if words == "Declined" => "Declined on".to_owned(),
+            _ => words.to_owned(),
+        };
         Self { words, at: Moment::of(at) }
     }
 }
 
+/// Its end in a word.
+fn became(state: Option<ApprovalState>) -> Option<&'static str> {
+    Some(match state? {
+        ApprovalState::Pending => return None,
+        ApprovalState::Approved => "approved, not used yet",
+        ApprovalState::Used => "approved and used",
+        ApprovalState::Declined => "declined",
+        ApprovalState::Expired => "expired",
+        ApprovalState::Void => "void",
+    })
+}
+
+/// The word of an act that declines.
+const DECLINE: &str = "decline";
 /// The word of an act that withdraws an approval.
 const WITHDRAW: &str = "withdraw";
 
@@ -132,7 +167,11 @@ mod tests {
 
     fn approval(state: &str, verdicts: &[&str]) -> Approval {
         let at = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
-        let act = |verdict: &&str| ApprovalAct { verdict: (*verdict).to_owned(), ..<_>::default() };
+        let act = |verdict: &&str| ApprovalAct {
+            verdict: (*verdict).to_owned(),
+            role: "admin".to_owned(),
+            ..<_>::default()
+        };
         Approval {
             id: "svc:approval:1".to_owned(),
             needed: 2,
@@ -140,6 +179,8 @@ mod tests {
             acts: verdicts.iter().map(act).collect(),
             state: state.to_owned(),
             policies: Vec::new(),
+            decision_id: "svc:decision:1".to_owned(),
+            used_by: None,
             expires_at: at + TimeDelta::hours(24),
             updated_at: at,
         }
@@ -152,7 +193,7 @@ mod tests {
             ("pending", &["approve"][..], 0, "Waits for approval, until"),
             ("pending", &[], 24, "Expired on"),
             ("expired", &[], 0, "Expired on"),
-            ("declined", &["approve", "decline"], 0, "Declined on"),
+            ("declined", &["approve", "decline"], 0, "Declined as admin, on"),
             ("approved", &["approve", "approve"], 0, "Approved and not used yet"),
             ("approved", &["approve", "approve"], 24, "Expired on"),
             ("used", &["approve", "approve"], 0, "Used on"),
@@ -164,8 +205,8 @@ mod tests {
             assert!(people.state.words.starts_with(words), "{state}: {}", people.state.words);
             let waits = words.starts_with("Waits");
             assert_eq!(
-                (people.decide.is_some(), !people.missing.is_empty()),
-                (waits, waits),
+                (people.decide.is_some(), !people.missing.is_empty(), people.became.is_none()),
+                (waits, waits, waits || state == "other"),
                 "{state}"
             );
         }

@@ -2,7 +2,7 @@
 
 use authority_model::{
     proto::approval::{ApprovalAct, ApprovalPolicy},
-    schema::{approvals, decision_reports, decisions, tenants},
+    schema::{approvals, decision_reports, decisions, policies, tenants},
 };
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -53,6 +53,9 @@ pub(super) struct Approval {
     pub(super) state: String,
     /// The statements of policies that held it.
     pub(super) policies: Vec<ApprovalPolicy>,
+    /// The decision that was held, and the one that used the approval.
+    pub(super) decision_id: String,
+    pub(super) used_by: Option<String>,
     pub(super) expires_at: DateTime<Utc>,
     pub(super) updated_at: DateTime<Utc>,
 }
@@ -112,7 +115,10 @@ impl Read {
                 .eq(&decision.id)
                 .or(approvals::id.nullable().eq(&decision.approval_id)),
         );
-        let approval = about.select(Approval::as_select()).first(db).await.optional()?;
+        let mut approval = about.select(Approval::as_select()).first(db).await.optional()?;
+        if let Some(approval) = &mut approval {
+            name_policies(db, &mut approval.policies).await?;
+        }
         let report = decision_reports::table.find(&decision.id).select(Report::as_select());
         let report = report.first(db).await.optional()?;
         // If it cannot be determined it is not public.
@@ -131,6 +137,19 @@ impl Read {
             members_only,
         })
     }
+}
+
+/// The names that policies have today.
+async fn name_policies(db: &mut Db, policies: &mut [ApprovalPolicy]) -> Result<(), Error> {
+    let ids: Vec<String> = policies.iter().map(|policy| policy.id.clone()).collect();
+    let named = policies::table.filter(policies::id.eq_any(ids));
+    let named: Vec<(String, Option<String>)> =
+        named.select((policies::id, policies::name)).load(db).await?;
+    for policy in policies {
+        let name = named.iter().find(|(id, _)| *id == policy.id);
+        policy.name = name.and_then(|(_, name)| name.clone());
+    }
+    Ok(())
 }
 
 /// The decision's pack; `None` if it is not sealed.

@@ -133,9 +133,10 @@ async fn a_held_receipt_names_its_policy_and_leads_approvers_to_the_console() {
     let (status, shown) = page(&app.client(""), &id).await;
     assert_eq!(status, 200);
     for text in [
-        "<bdi>Pays supplier invoices</bdi>",
-        "from <bdi>a person</bdi> to <bdi>Pays supplier invoices</bdi>",
-        "policy <code>payment-threshold</code>",
+        "<bdi>invoice-bot, “Pays supplier invoices”</bdi>",
+        "from <bdi>a person</bdi> to <bdi>invoice-bot, “Pays supplier invoices”</bdi>",
+        "<bdi>Payment threshold</bdi><br>policy <code>payment-threshold</code>",
+        "<h1>Held for approval</h1>",
         "href=\"/console/approvals/svc:approval:",
     ] {
         assert!(shown.contains(text), "no {text} in {shown}");
@@ -171,11 +172,23 @@ async fn a_receipt_says_what_became_of_its_request() {
     }
     act(&approval, "decline", json!({"reason": "no"})).await;
     let declined = page(&anybody, &id).await.1;
-    assert!(declined.contains("Declined on <time"), "{declined}");
+    for text in ["Declined as approver, on <time", "<h1>Held for approval, then declined</h1>"] {
+        assert!(declined.contains(text), "no {text} in {declined}");
+    }
     let (other, approval) = held(26_000.0).await;
     act(&approval, "approve", json!({})).await;
     let approved = page(&anybody, &other).await.1;
     assert!(approved.contains("Approved and not used yet"), "{approved}");
+    let (used, approval_of_used) = held(27_000.0).await;
+    act(&approval_of_used, "approve", json!({})).await;
+    let mut cites = asking(27_000.0, "DE");
+    cites["approval_id"] = json!(approval_of_used);
+    let allowed = decided(&client, cites).await;
+    for (on, leads_to) in [(&used, &allowed), (&allowed, &used)] {
+        let shown = page(&anybody, on).await.1;
+        let link = format!("<a href=\"/receipts/{leads_to}\">The decision");
+        assert!(shown.contains(&link), "{shown}");
+    }
     act(&approval, "withdraw", json!({"reason": "late"})).await;
     let withdrawn = page(&anybody, &other).await.1;
     assert!(withdrawn.contains("The approval was withdrawn on <time"), "{withdrawn}");
