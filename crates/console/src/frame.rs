@@ -30,6 +30,8 @@ pub(crate) struct Frame {
     pub(crate) links: Vec<Link>,
     /// The words of the link to what is stopped, for who may read or do that.
     pub(crate) stop: Option<&'static str>,
+    /// Whether they may stop something.
+    pub(crate) may_stop: bool,
     /// Whether that is where they are.
     pub(crate) at_stop: bool,
     /// The records that they may list.
@@ -83,6 +85,7 @@ impl Frame {
             title,
             links: links.collect(),
             stop: stop(view),
+            may_stop: view.may(rpc::CREATE_STOP_SIGNAL),
             at_stop: section == Section::Stop,
             menu: view.menu(),
             of_records: section == Section::Records,
@@ -100,7 +103,7 @@ impl Frame {
 
 fn stop(view: &View) -> Option<&'static str> {
     let reads = view.may(rpc::LIST_STOP_SIGNALS);
-    reads.then(|| if view.may(rpc::CREATE_STOP_SIGNAL) { "Stop" } else { "Stopped" })
+    reads.then(|| if view.may(rpc::CREATE_STOP_SIGNAL) { "Stop" } else { "Stops" })
 }
 
 fn tenant(caller: &Caller, shown: Option<&str>) -> Option<String> {

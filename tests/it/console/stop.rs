@@ -106,7 +106,8 @@ async fn who_may_not_stop_sees_what_is_stopped_or_nothing() {
     let mut auditor = console.browser();
     let page = auditor.sign_in("auditor", "auditor@acme.example", "/console/stop").await;
     page.shows("Nothing is stopped");
-    page.shows(">Stopped</a>");
+    page.shows(">Stops</a>");
+    assert!(!page.text.contains("button stop halt"), "an alarm for who cannot act");
     assert!(!page.text.contains(CONFIRM), "{}", page.text);
     let path = format!("{CONFIRM}?subject={AGENT}");
     let page = auditor.get(&path).await;

@@ -7,6 +7,7 @@ use tonic::Status;
 
 use super::{
     blast::Blast,
+    list::who_may,
     order::{self, Act},
     partly::partly,
     target::Target,
@@ -52,6 +53,7 @@ async fn form(
     asked: &Pairs,
     problem: Option<(&'static str, String)>,
 ) -> Result<Response, Status> {
+    who_may(view)?;
     let target = Target::read(view, asked).await?;
     let blast = Blast::of(view, &target).await;
     if let Err(error) = &blast {

@@ -69,6 +69,7 @@ pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
 }
 
 async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
+    who_may(view)?;
     let may_stop = view.may(rpc::CREATE_STOP_SIGNAL);
     let sought = query.text("q").trim().to_owned();
     let found = async { if may_stop { find(view, &sought).await } else { Ok(Found::default()) } };
@@ -89,6 +90,17 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
         parts,
     };
     Ok(page(StatusCode::OK, &stop))
+}
+
+/// Whoever may not even read what is stopped is told whom to ask: that is urgent.
+pub(super) fn who_may(view: &View) -> Result<(), Status> {
+    if view.may(rpc::LIST_STOP_SIGNALS) {
+        return Ok(());
+    }
+    Err(Status::permission_denied(
+        "Your role cannot stop anything. Ask an administrator of your tenant, or the owner of the installation: they \
+         can stop an agent at once.",
+    ))
 }
 
 async fn parts(view: &View) -> Result<Parts, Status> {
