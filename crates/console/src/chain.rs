@@ -87,7 +87,7 @@ async fn delegation(view: &View, id: &str) -> Read {
 async fn links(view: &View, chain: Vec<(String, Read)>) -> Vec<Link> {
     let read = chain.iter().filter_map(|(_, link)| link.as_ref().ok());
     let parties = read.flat_map(|link| [text(link, "delegator_id"), text(link, "delegate_id")]);
-    let names = Names::of(view, parties.collect()).await;
+    let names = Names::to_call(view, parties.collect()).await;
     let mut above = None;
     let mut links = Vec::new();
     for (id, link) in chain {
@@ -126,8 +126,8 @@ fn terms(
     let actions: Vec<_> = actions.filter_map(Value::as_str).collect();
     let limit = |amount| format!("{amount} {}", word("currency").unwrap_or_default());
     Terms {
-        from: names.named(text(link, "delegator_id")),
-        to: names.named(text(link, "delegate_id")),
+        from: names.called(text(link, "delegator_id")),
+        to: names.called(text(link, "delegate_id")),
         state: text(link, "state"),
         actions: actions.join(", "),
         limit: word("max_amount").map(|amount| limit(amount).trim_end().to_owned()),

@@ -44,12 +44,6 @@ impl Names {
         self.0.get(id).map(String::as_str)
     }
 
-    /// A principal with its display name, or the last part of its id.
-    pub(crate) fn named(&self, id: impl Into<String>) -> Named {
-        let id = id.into();
-        Named { name: self.get(&id).unwrap_or_else(|| short(&id)).to_owned(), id }
-    }
-
     /// A principal as people call it: an agent by the name in its id, anybody else by their display name.
     pub(crate) fn called(&self, id: impl Into<String>) -> Named {
         let id = id.into();

@@ -24,7 +24,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('rowheader', { name: shown, exact: true }).waitFor();
     }
     await page.getByRole('link', { name: 'Approve…' }).click();
-    await heading(page, 'Approve this request?');
+    await heading(page, 'Approve this payment.execute?');
     await page.getByRole('button', { name: amount('Approve 25 000.00 EUR') }).click();
     await page.getByText('You approved this').waitFor();
     await isGood(page);
@@ -105,9 +105,9 @@ for (const javaScriptEnabled of [true, false]) {
 
   job('who may not decide is told why, and has no button', async () => {
     const id = await held(25_004);
-    for (const [name, why] of [[OWNING, 'owns'], [AUDITOR, 'your role reads requests']]) {
+    for (const [name, why] of [[OWNING, 'you own invoice-bot'], [AUDITOR, 'your role reads requests']]) {
       const page = await as(name, `/console/approvals/${id}`);
-      await page.getByText('You cannot decide this:').waitFor();
+      await page.getByText('Somebody else must decide this:').waitFor();
       await page.getByText(why).first().waitFor();
       assert.equal(await page.getByRole('link', { name: 'Approve…' }).count(), 0, name);
       await isGood(page);
@@ -153,7 +153,7 @@ scenario('what has expired is not decided', async () => {
   const [page, without] = await Promise.all([true, false].map(async (javaScriptEnabled) => {
     const page = await signedIn(APPROVER, `/console/approvals/${id}`, { javaScriptEnabled });
     await page.getByRole('link', { name: 'Approve…' }).click();
-    await heading(page, 'Approve this request?');
+    await heading(page, 'Approve this payment.execute?');
     return page;
   }));
   await page.waitForTimeout(Math.max(0, Date.parse((await approval(id)).expires_at) - Date.now() + 2000));

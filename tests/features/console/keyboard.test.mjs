@@ -23,8 +23,9 @@ scenario('with keys alone a request is approved', async () => {
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'Approve…' }).waitFor();
   await page.keyboard.press('a');
-  await page.getByRole('heading', { level: 1, name: 'Approve this request?' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Approve this payment.execute?' }).waitFor();
   assert.equal((await approval(id)).state, 'pending', 'a key never acts');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'text', 'the focus is in the form');
   await press(page, 'Tab', isAtButton);
   await page.keyboard.press('Enter');
   await page.getByText('You approved this').waitFor();
@@ -49,7 +50,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole('link', { name: 'Approve…' }).waitFor();
     await press(page, 'Tab', `document.activeElement.matches('.decide a.go')`);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { level: 1, name: 'Approve this request?' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Approve this payment.execute?' }).waitFor();
     await press(page, 'Tab', isAtButton);
     await page.keyboard.press('Enter');
     await page.getByText('You approved this').waitFor();

@@ -110,22 +110,31 @@ async fn who_may_not_decide_is_told_before_they_try() {
     let id = console.held(25_000.0).await;
     let path = format!("/console/approvals/{id}");
     for (person, why) in [
-        (("approver", "owner@acme.example"), "You cannot decide this: you own the agent"),
+        (("approver", "owner@acme.example"), "Somebody else must decide this: you own invoice-bot"),
         (("auditor", "auditor@acme.example"), "your role reads requests"),
     ] {
         let mut browser = console.signed_in(person).await;
         let page = browser.get(&path).await;
-        page.shows("You cannot decide this");
+        page.shows("Somebody else must decide this");
         page.shows(why);
         assert!(!page.text.contains("data-key=\"a\""), "{person:?}");
     }
     // Who tries all the same, is refused by the API.
     let mut browser = console.signed_in(("approver", "owner@acme.example")).await;
-    browser.get(&path).await;
+    let page = browser.get(&path).await;
     let approve = format!("{path}/approve");
-    let form = browser.get(&approve).await.form(&approve);
+    assert_eq!(browser.get(&approve).await.path, path, "there is no second step");
+    let approval = console.approval(&id).await;
+    let mut form = page.form("/console/sign-out");
+    for (name, member) in [("request_digest", "request_digest"), ("expires", "expires_at")] {
+        form.push((name.to_owned(), approval[member].as_str().unwrap().to_owned()));
+    }
+    // Pages show the end without its fraction.
+    let expires = form.last_mut().unwrap();
+    expires.1 = format!("{}Z", &expires.1[..19]);
     let page = browser.post(&approve, &form).await;
     assert_eq!(page.status, 409, "{}", page.text);
+    page.shows("you own the agent");
     assert_waits(&console.approval(&id).await);
 }
 

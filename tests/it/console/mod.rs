@@ -4,6 +4,7 @@ mod approving;
 mod authority;
 mod browser;
 mod decisions;
+mod foreseen;
 mod forms;
 mod fresh;
 mod in_a_browser;

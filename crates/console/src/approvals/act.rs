@@ -15,7 +15,8 @@ use super::{
     changed::{Shown, differs, refused},
     finding::{Finding, to_review},
     is_opened, read,
-    summary::Summary,
+    summary::{State, Summary},
+    would_be::{WouldBe, would_be_void},
 };
 use crate::{
     form::{Posted, idempotency_key},
@@ -71,6 +72,8 @@ struct Confirm {
     frame: Frame,
     verb: Verb,
     summary: Summary,
+    /// What an approval would achieve.
+    would_be: Option<WouldBe>,
     /// What of reality is reviewed by approving.
     reviewed: Vec<Finding>,
     /// Sent twice, the form acts once.
@@ -80,6 +83,13 @@ struct Confirm {
     problem: Option<&'static str>,
     /// What was typed.
     text: String,
+}
+
+impl Confirm {
+    /// Whether there is nothing to approve: it would only make the request void.
+    fn is_void(&self) -> bool {
+        self.would_be.as_ref().is_some_and(WouldBe::voids)
+    }
 }
 
 pub(super) async fn confirm(
@@ -99,8 +109,8 @@ async fn confirmation(
 ) -> Result<Response, Status> {
     let verb = Verb::parse(verb)?;
     let approval = read(view, id).await?;
-    // Nobody answers what was not shown to them.
-    if verb != Verb::Withdraw && !is_opened(view, &approval) {
+    // Nobody answers what was not shown to them, and what they cannot answer its own page says.
+    if verb != Verb::Withdraw && !(is_opened(view, &approval) && can_answer(view, &approval)) {
         return Ok(see(&format!("/console/approvals/{}", approval.id)));
     }
     if verb == Verb::Approve {
@@ -110,6 +120,11 @@ async fn confirmation(
         }
     }
     form(view, verb, &approval, StatusCode::OK, None, String::new())
+}
+
+/// Whether it waits for this person's answer.
+fn can_answer(view: &View, approval: &Approval) -> bool {
+    State::of(approval, view.now).is_pending && approval.ineligibility.is_none()
 }
 
 /// What the page before this one has shown that needs a review.
@@ -130,6 +145,7 @@ fn form(
     let confirm = Confirm {
         frame: view.frame(format!("{} {}", verb.label(), summary.line()), Section::Approvals),
         verb,
+        would_be: approves.then(|| WouldBe::of(approval, view.now)).flatten(),
         reviewed: if approves { to_review(approval, view.now) } else { Vec::new() },
         key: idempotency_key()?,
         expires: summary.expires.as_ref().map(|at| at.exact.clone()).unwrap_or_default(),
@@ -166,6 +182,10 @@ async fn acted(view: &View, id: &str, verb: &str, form: &Pairs) -> Result<Respon
     }
     if shown.lacks_review(&approval, view.now) {
         return Ok(differs(view, &approval, &shown, None));
+    }
+    // To end a request there is a decline, which says why.
+    if verb == Verb::Approve && would_be_void(&approval, view.now) {
+        return self::form(view, verb, &approval, StatusCode::CONFLICT, None, text);
     }
     let sent = send(view, verb, id, text, &shown, form.text("key")).await;
     match sent {

@@ -8,7 +8,7 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    is_opened,
+    has_acted, is_opened,
     summary::{State, Summary},
 };
 use crate::{
@@ -31,6 +31,8 @@ struct Item {
     summary: Summary,
     /// Whether this session has opened it, so that it can be ticked.
     opened: bool,
+    /// Whether this person has answered it, so that it waits for others.
+    answered: bool,
 }
 
 #[derive(Template)]
@@ -75,6 +77,7 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
         .map(|approval| Item {
             summary: Summary::of(approval, view.now),
             opened: is_opened(view, approval),
+            answered: has_acted(view, approval),
         })
         .collect();
     let inbox = Inbox {

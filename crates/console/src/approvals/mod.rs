@@ -9,9 +9,11 @@ mod changed;
 mod finding;
 mod inbox;
 mod label;
+mod left_out;
 mod one;
 mod several;
 mod summary;
+mod would_be;
 
 use authority_model::proto::approval::{Approval, GetApprovalRequest};
 use axum::{Router, routing::get};
@@ -35,4 +37,10 @@ async fn read(view: &View, id: &str) -> Result<Approval, Status> {
 fn is_opened(view: &View, approval: &Approval) -> bool {
     let shown = view.session.opened.get(&approval.id);
     approval.request.is_some() && shown.is_some_and(|digest| *digest == approval.request_digest)
+}
+
+/// Whether this person has answered it.
+fn has_acted(view: &View, approval: &Approval) -> bool {
+    let person = view.caller.identity();
+    approval.acts.iter().any(|act| act.by == person)
 }

@@ -3,7 +3,7 @@
 use askama::Template;
 use authority_model::{
     proto::{
-        approval::{Approval, ApprovalPolicy},
+        approval::{Approval, ApprovalAct, ApprovalPolicy},
         runtime::{ListDecisionsRequest, ListDecisionsResponse},
     },
     state::ApprovalState,
@@ -18,8 +18,9 @@ use tonic::Status;
 use super::{
     again,
     finding::{Finding, approve_path, findings},
-    read,
+    has_acted, read,
     summary::{Summary, is_erased},
+    would_be::WouldBe,
 };
 use crate::{
     authority::Authority,
@@ -29,7 +30,7 @@ use crate::{
     query::Pairs,
     rpc,
     show::{Argument, Moment, arguments},
-    text::{self, outcome, reason},
+    text::{self, outcome},
     view::View,
 };
 
@@ -53,10 +54,14 @@ struct Earlier {
 }
 
 /// Why this person cannot act.
-struct Barrier {
-    rule: String,
-    /// Who could act instead.
-    remedy: String,
+enum Barrier {
+    /// They have approved, and this is what it waits for.
+    Approved(String),
+    Rule {
+        rule: String,
+        /// The exact rules for who could act instead.
+        remedy: String,
+    },
 }
 
 /// That this person must sign in again before they approve.
@@ -64,12 +69,6 @@ struct SignInAgain {
     reason: String,
     /// Where they do; `None` where it would not help.
     path: Option<String>,
-}
-
-struct WouldBe {
-    word: &'static str,
-    reason: String,
-    code: String,
 }
 
 struct Past {
@@ -96,6 +95,8 @@ struct ApprovalPage {
     authority: Option<Authority>,
     would_be: Option<WouldBe>,
     acts: Vec<Act>,
+    /// The answer that ended it.
+    last: Option<Act>,
     asked_by: Vec<String>,
     earlier: Vec<Earlier>,
     /// `None` if the role may not read decisions.
@@ -110,6 +111,13 @@ struct ApprovalPage {
     sign_in_again: Option<SignInAgain>,
     nobody_eligible: bool,
     may_withdraw: bool,
+}
+
+impl ApprovalPage {
+    /// Whether an approval would only make the request void.
+    fn is_void(&self) -> bool {
+        self.would_be.as_ref().is_some_and(WouldBe::voids)
+    }
 }
 
 pub(super) async fn show(
@@ -148,11 +156,12 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
             .unwrap_or_default(),
         approve: approve_path(&approval.id, &findings),
         findings,
-        would_be: would_be(&approval),
+        would_be: WouldBe::of(&approval, view.now),
         acts: acts(view, &approval),
         asked_by: approval.requested_by.iter().map(asker).collect(),
         earlier: earlier(view, &approval),
-        barrier: barrier(view, &approval),
+        barrier: barrier(view, &approval, &summary.agent),
+        last: last(view, &approval, &summary),
         sign_in_again: approval
             .authenticate_again
             .clone()
@@ -170,23 +179,35 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     Ok(page(StatusCode::OK, &shown))
 }
 
-fn has_acted(view: &View, approval: &Approval) -> bool {
-    let person = view.caller.identity();
-    approval.acts.iter().any(|act| act.by == person)
-}
-
 /// Why this person cannot act, before they try.
-fn barrier(view: &View, approval: &Approval) -> Option<Barrier> {
-    if view.may(rpc::APPROVE_APPROVAL) {
-        let why = approval.ineligibility.clone()?;
-        return Some(Barrier { rule: why.rule, remedy: why.remedy });
+fn barrier(view: &View, approval: &Approval, agent: &str) -> Option<Barrier> {
+    if !view.may(rpc::APPROVE_APPROVAL) {
+        let rule = "your role reads requests and does not decide them".to_owned();
+        return Some(Barrier::Rule { rule, remedy: String::new() });
     }
-    let rule = "your role reads requests and does not decide them".to_owned();
-    Some(Barrier { rule, remedy: String::new() })
+    let why = approval.ineligibility.clone()?;
+    if has_acted(view, approval) {
+        return Some(Barrier::Approved(match approval.needed - approval.given {
+            ..=1 => "one more person".to_owned(),
+            more => format!("{more} more people"),
+        }));
+    }
+    Some(Barrier::Rule { rule: why.rule.replace("the agent", agent), remedy: why.remedy })
 }
 
 fn acts(view: &View, approval: &Approval) -> Vec<Act> {
-    let acts = approval.acts.iter().map(|act| Act {
+    approval.acts.iter().map(|act| answer(view, act)).collect()
+}
+
+/// What ended a request, if a person did.
+fn last(view: &View, approval: &Approval, summary: &Summary) -> Option<Act> {
+    let ends = |act: &&ApprovalAct| matches!(act.verdict.as_str(), "decline" | "withdraw");
+    let last = approval.acts.last().filter(|_| !summary.state.is_pending).filter(ends)?;
+    Some(answer(view, last))
+}
+
+fn answer(view: &View, act: &ApprovalAct) -> Act {
+    Act {
         name: act.name.clone(),
         role: act.role.clone(),
         verb: match act.verdict.as_str() {
@@ -198,8 +219,7 @@ fn acts(view: &View, approval: &Approval) -> Vec<Act> {
         own_interest: act.self_,
         comment: act.comment.clone(),
         at: Moment::of_time(act.at, view.now),
-    });
-    acts.collect()
+    }
 }
 
 fn earlier(view: &View, approval: &Approval) -> Vec<Earlier> {
@@ -210,15 +230,6 @@ fn earlier(view: &View, approval: &Approval) -> Vec<Earlier> {
         reason: earlier.reason.clone(),
     });
     earlier.collect()
-}
-
-fn would_be(approval: &Approval) -> Option<WouldBe> {
-    let would_be = approval.would_be.as_ref()?;
-    Some(WouldBe {
-        word: outcome(would_be.decision),
-        reason: reason(&would_be.reason_code),
-        code: would_be.reason_code.clone(),
-    })
 }
 
 fn asker(asker: &authority_model::proto::approval::Asker) -> String {

@@ -8,11 +8,11 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    finding::to_review,
     is_opened,
     label::labels,
+    left_out::{LeftOut, why_alone},
     read,
-    summary::{State, Summary},
+    summary::Summary,
 };
 use crate::{
     form::{Posted, idempotency_key},
@@ -52,8 +52,9 @@ struct Several {
     sums: Vec<Amount>,
     /// Requests without an amount, which no sum has.
     without_amount: usize,
-    /// Those that need a review, and so are approved on their own pages.
-    to_review: Vec<Summary>,
+    /// How many were selected.
+    selected: usize,
+    left_out: LeftOut,
     key: String,
 }
 
@@ -79,42 +80,36 @@ pub(super) async fn confirm(view: View, RawQuery(query): RawQuery) -> Response {
 }
 
 async fn confirmation(view: &View, ids: &[&str]) -> Result<Response, Status> {
-    let approvals = together(view, ids).await?;
-    let waits = |approval: &Approval| State::of(approval, view.now).is_pending;
-    if !approvals.iter().all(waits) {
-        return Err(invalid("a request does not wait any more; go back to the list"));
-    }
+    let mut approvals = together(view, ids).await?;
     let (agent, action) = (short(&approvals[0].subject).to_owned(), approvals[0].action.clone());
-    let (to_review, approvals): (Vec<_>, Vec<_>) =
-        approvals.into_iter().partition(|approval| needs_review(view, approval));
-    let summary = |approval: &Approval| Summary::of(approval, view.now);
+    let left_out = LeftOut::of(view, &mut approvals);
     let (differs_in, labels) = labels(&approvals);
-    let items: Vec<Item> = approvals
-        .iter()
-        .zip(labels)
-        .map(|(approval, label)| Item { summary: summary(approval), label })
-        .collect();
+    let labelled = approvals.iter().zip(labels);
+    let items: Vec<Item> = labelled.map(|(approval, label)| item(view, approval, label)).collect();
     let amounts = items.iter().filter_map(|item| item.summary.amount.as_ref());
     let mut sums = Sums::default();
     amounts.for_each(|amount| sums.add(amount));
     let several = Several {
         frame: view.frame("Approve several", Section::Approvals),
         count: counted(items.len(), "request", "requests"),
+        selected: ids.len(),
         agent,
         action,
         differs_in,
         sums: sums.amounts(),
         without_amount: items.iter().filter(|item| item.summary.amount.is_none()).count(),
         items,
-        to_review: to_review.iter().map(summary).collect(),
+        left_out,
         key: idempotency_key()?,
     };
     Ok(page(StatusCode::OK, &several))
 }
 
-/// What needs a review is shown on a request's own page, and nowhere else.
-fn needs_review(view: &View, approval: &Approval) -> bool {
-    !to_review(approval, view.now).is_empty()
+/// A row; what its label says is not said twice.
+fn item(view: &View, approval: &Approval, label: Argument) -> Item {
+    let mut summary = Summary::of(approval, view.now);
+    summary.headline.retain(|row| Some(row.path.as_str()) != label.path.strip_prefix("context."));
+    Item { summary, label }
 }
 
 fn invalid(text: &str) -> Status {
@@ -180,12 +175,9 @@ async fn approve(
     approval: &Approval,
     digest: &str,
 ) -> Outcome {
-    if State::of(approval, view.now).is_pending && needs_review(view, approval) {
-        return Outcome {
-            summary: Summary::of(approval, view.now),
-            text: "It needs a review: open it, and approve it on its own page".to_owned(),
-            approved: false,
-        };
+    if let Some(why) = why_alone(view, approval) {
+        let summary = Summary::of(approval, view.now);
+        return Outcome { summary, text: why.to_owned(), approved: false };
     }
     let request = ApproveApprovalRequest {
         id: approval.id.clone(),

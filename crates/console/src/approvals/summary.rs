@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::{
-    show::{Amount, Moment, short},
+    show::{Amount, Argument, Moment, headline, short},
     text::{self, reason},
 };
 
@@ -15,6 +15,8 @@ pub(super) struct Summary {
     pub(super) agent: String,
     pub(super) action: String,
     pub(super) amount: Option<Amount>,
+    /// Short texts of the context that tell to whom, and for what.
+    pub(super) headline: Vec<Argument>,
     pub(super) purpose: Option<String>,
     pub(super) resource: Option<String>,
     pub(super) reason_code: String,
@@ -22,6 +24,8 @@ pub(super) struct Summary {
     pub(super) asked: Option<Moment>,
     pub(super) expires: Option<Moment>,
     pub(super) state: State,
+    /// How many people must approve, as the request was opened.
+    pub(super) needed: i32,
     /// `1 of 2 approvals`.
     pub(super) progress: String,
     /// Roles that must be among those who approve.
@@ -63,6 +67,7 @@ impl Summary {
             agent: short(&approval.subject).to_owned(),
             action: approval.action.clone(),
             amount: context.and_then(Amount::of),
+            headline: context.map(headline).unwrap_or_default(),
             purpose: member("purpose"),
             resource: member("resource_id"),
             reason_code: approval.reason_code.clone(),
@@ -70,6 +75,7 @@ impl Summary {
             asked: Moment::of_time(approval.created_at, now),
             expires: Moment::of_time(approval.expires_at, now),
             state: State::of(approval, now),
+            needed: approval.needed,
             progress: progress(approval),
             roles: approval.roles.join(", "),
             request_digest: approval.request_digest.clone(),

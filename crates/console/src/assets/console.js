@@ -168,7 +168,11 @@
     if (off() || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, select, textarea, [contenteditable]")) return;
     const opener = document.querySelector(`[data-key="${CSS.escape(event.key)}"][href]`);
-    if (opener) return opener.click();
+    if (opener) {
+      // The focus is then in the form: one Tab from there to the button.
+      event.preventDefault();
+      return location.assign(`${opener.href}#text`);
+    }
     if (!inbox || (event.key !== "j" && event.key !== "k")) return;
     const links = [...inbox.querySelectorAll(".what")];
     const at = links.indexOf(document.activeElement);

@@ -1,10 +1,12 @@
 //! How values are shown to people.
 
 mod amount;
+mod headline;
 mod moment;
 mod request;
 
 pub(crate) use amount::{Amount, Sums};
+pub(crate) use headline::headline;
 pub(crate) use moment::Moment;
 pub(crate) use request::{Argument, arguments};
 

@@ -23,14 +23,31 @@ impl Argument {
     }
 }
 
-/// The rows of `question`, the context's first: they say what will be done.
+/// The characters up to which a value is a short one.
+const SHORT: usize = 80;
+
+/// The rows of `question`, the context's first: they say what will be done. Of these the amount comes first, then short
+/// members, then long ones and the members of members.
 pub(crate) fn arguments(question: &Map<String, Value>) -> Vec<Argument> {
     let mut rows = Vec::new();
     let (first, rest): (Vec<_>, Vec<_>) = question.iter().partition(|(name, _)| *name == "context");
-    for (name, value) in first.into_iter().chain(rest) {
+    for (name, value) in first {
+        add(&mut rows, name.clone(), value);
+    }
+    rows.sort_by_key(place);
+    for (name, value) in rest {
         add(&mut rows, name.clone(), value);
     }
     rows
+}
+
+fn place(row: &Argument) -> usize {
+    match row.path.strip_prefix("context.").unwrap_or(&row.path) {
+        "amount" => 0,
+        "currency" => 1,
+        path if path.contains(['.', '[']) || row.value.chars().count() > SHORT => 3,
+        _ => 2,
+    }
 }
 
 fn add(rows: &mut Vec<Argument>, path: String, value: &Value) {
@@ -53,7 +70,7 @@ fn add(rows: &mut Vec<Argument>, path: String, value: &Value) {
 }
 
 /// A name as it is, or as JSON where its characters could be taken for the path's.
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
     if !name.is_empty() && name.chars().all(plain) {
         name.to_owned()
@@ -94,7 +111,13 @@ mod tests {
         ] {
             assert!(shown.contains(&expected), "{expected:?} in {shown:?}");
         }
-        assert!(shown[0].0.starts_with("context"));
+        // The amount, then what is short, then what is long or inner.
+        let context: Vec<_> =
+            shown.iter().map_while(|row| row.0.strip_prefix("context.")).collect();
+        let (short, inner) = context.split_at(4);
+        assert_eq!(short[0], "amount");
+        assert!(["none", "empty", "blank"].iter().all(|name| short.contains(name)), "{context:?}");
+        assert!(inner.iter().all(|path| path.contains(['.', '['])), "{context:?}");
         let cut = rows.iter().find_map(|row| row.cut.as_ref()).unwrap();
         assert_eq!((cut.0.len(), cut.1), (SHOWN, 1000));
     }

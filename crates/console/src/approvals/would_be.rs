@@ -1,0 +1,107 @@
+//! What would become of a request that is approved now, where that is not that the agent may do it.
+
+use authority_model::proto::{approval::Approval, runtime::Decision};
+use chrono::{DateTime, Utc};
+
+use super::summary::State;
+use crate::text::{outcome, reason};
+
+/// What would be decided, if everybody needed had approved.
+pub(super) struct WouldBe {
+    pub(super) word: &'static str,
+    pub(super) reason: String,
+    pub(super) code: String,
+    effect: Effect,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    None,
+    /// Present authority denies it, so an approval makes the request void.
+    Voids,
+    /// What holds it is not what people can approve.
+    StaysHeld,
+    /// Present authority asks for more people than the request was opened for.
+    NeedsMore,
+}
+
+/// The code of what a new snapshot alone can meet.
+const REVALIDATION: &str = "reality_revalidation_required";
+
+impl WouldBe {
+    /// `None` if it is unknown, and of a request that waits no longer.
+    pub(super) fn of(approval: &Approval, now: DateTime<Utc>) -> Option<Self> {
+        let would_be =
+            approval.would_be.as_ref().filter(|_| State::of(approval, now).is_pending)?;
+        let effect = match Decision::try_from(would_be.decision) {
+            Ok(Decision::Deny) => Effect::Voids,
+            Ok(Decision::RequireApproval) if would_be.reason_code == REVALIDATION => {
+                Effect::StaysHeld
+            }
+            Ok(Decision::RequireApproval) => Effect::NeedsMore,
+            _ => Effect::None,
+        };
+        Some(Self {
+            word: outcome(would_be.decision),
+            reason: reason(&would_be.reason_code),
+            code: would_be.reason_code.clone(),
+            effect,
+        })
+    }
+
+    pub(super) fn voids(&self) -> bool {
+        self.effect == Effect::Voids
+    }
+
+    pub(super) fn stays_held(&self) -> bool {
+        self.effect == Effect::StaysHeld
+    }
+
+    pub(super) fn needs_more(&self) -> bool {
+        self.effect == Effect::NeedsMore
+    }
+}
+
+/// Whether an approval would only make the request void.
+pub(super) fn would_be_void(approval: &Approval, now: DateTime<Utc>) -> bool {
+    WouldBe::of(approval, now).is_some_and(|would_be| would_be.voids())
+}
+
+#[cfg(test)]
+mod tests {
+    use authority_model::proto::approval;
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    #[test]
+    fn what_an_approval_would_not_achieve_is_known() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let of = |state: &str, decision: Decision, code: &str| Approval {
+            state: state.to_owned(),
+            expires_at: Some((now + TimeDelta::hours(1)).into()),
+            would_be: Some(approval::WouldBe {
+                decision: decision.into(),
+                reason_code: code.to_owned(),
+            }),
+            ..Approval::default()
+        };
+        for (decision, code, effect) in [
+            (Decision::Allow, "permission_granted", Effect::None),
+            (Decision::AllowWithConstraints, "permission_granted", Effect::None),
+            (Decision::Deny, "actor_stopped", Effect::Voids),
+            (Decision::RequireApproval, "approval_threshold_breach", Effect::NeedsMore),
+            (Decision::RequireApproval, "oversight_required", Effect::NeedsMore),
+            (Decision::RequireApproval, REVALIDATION, Effect::StaysHeld),
+        ] {
+            let approval = of("pending", decision, code);
+            assert!(WouldBe::of(&approval, now).unwrap().effect == effect, "{code}");
+            assert_eq!(would_be_void(&approval, now), effect == Effect::Voids, "{code}");
+            assert!(WouldBe::of(&of("approved", decision, code), now).is_none());
+        }
+        assert!(
+            WouldBe::of(&Approval { would_be: None, ..of("pending", Decision::Deny, "") }, now)
+                .is_none()
+        );
+    }
+}

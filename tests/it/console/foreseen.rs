@@ -1,0 +1,162 @@
+//! What an approval would achieve is said before it is given, and what tells requests apart stands beside their amounts.
+
+use serde_json::{Value, json};
+
+use super::{APPROVER, Console, assert_waits};
+use crate::support::asking;
+
+const OTHER: (&str, &str) = ("approver", "another@example.org");
+const TENANT: &str = "svc:tenant:acme";
+const SEVERAL: &str = "/console/approvals/several";
+
+impl Console {
+    /// Makes a record; its id.
+    async fn record(&self, path: &str, kind: &str, body: Value) -> String {
+        let (status, made) = self.app.owner().post(path, body).await;
+        assert_eq!(status, 201, "{made:#}");
+        made[kind]["id"].as_str().unwrap().to_owned()
+    }
+
+    async fn stop_the_agent(&self) {
+        let signal = json!({"tenant_id": TENANT, "actor_id": "svc:agent:acme:invoice-bot",
+                            "reason": "it pays twice"});
+        self.record("/api/v1/stop-signals", "stop_signal", signal).await;
+    }
+
+    async fn need_two(&self) {
+        let cedar = "@id(\"two\") @decision(\"require_approval\") @approvals(\"2\")\n\
+                     forbid (principal, action, resource);";
+        let policy =
+            json!({"tenant_id": TENANT, "regime": "internal", "name": "Two", "cedar": cedar});
+        self.record("/api/v1/policies", "policy", policy).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_would_be_denied_has_no_button_and_is_not_made_void() {
+    let console = Console::start().await;
+    let (id, other) = (console.held(25_000.0).await, console.held(26_000.0).await);
+    let mut browser = console.signed_in(APPROVER).await;
+    let path = format!("/console/approvals/{id}");
+    for id in [&id, &other] {
+        let page = browser.get(&format!("/console/approvals/{id}")).await;
+        assert!(!page.text.contains("would be denied now"), "{}", page.text);
+    }
+    let approve = format!("{path}/approve");
+    let form = browser.get(&approve).await.form(&approve);
+    let both = format!("{SEVERAL}?id={id}&id={other}");
+    let several = browser.get(&both).await.form(SEVERAL);
+    console.stop_the_agent().await;
+    let page = browser.get(&path).await;
+    page.shows("This would be denied now.</strong> A stop signal is on the subject");
+    page.shows("An approval would only make the request void");
+    assert!(!page.text.contains("data-key=\"a\""), "{}", page.text);
+    page.shows("data-key=\"d\"");
+    let page = browser.get(&approve).await;
+    page.shows("This would be denied now.");
+    assert!(!page.text.contains("Approve 25"), "{}", page.text);
+    // A form of before approves nothing.
+    let refused = browser.post(&approve, &form).await;
+    assert_eq!(refused.status, 409, "{}", refused.text);
+    refused.shows("This would be denied now.");
+    browser.get(&both).await.shows("2 would be denied now");
+    browser.post(SEVERAL, &several).await.shows("Approved 0 of 2 requests");
+    for id in [&id, &other] {
+        assert_waits(&console.approval(id).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn that_more_people_are_needed_is_said_before_and_after() {
+    let console = Console::start().await;
+    let id = console.held(25_000.0).await;
+    let path = format!("/console/approvals/{id}");
+    let approve = format!("{path}/approve");
+    console.need_two().await;
+    let mut browser = console.signed_in(APPROVER).await;
+    let page = browser.get(&path).await;
+    page.shows("0 of 1 approval");
+    page.shows("More approvals are needed now than the 1 of when it was asked.");
+    let page = browser.get(&approve).await;
+    page.shows("More approvals are needed now than the 1 of when it was asked.");
+    browser.post(&approve, &page.form(&approve)).await.shows("You approved this");
+    let page = browser.get(&path).await;
+    page.shows("You have approved this. It waits for one more person.");
+    assert!(!page.text.contains("Somebody else must decide"), "{}", page.text);
+    // There is no second step for whoever has answered.
+    assert_eq!(browser.get(&approve).await.path, path);
+    browser.get("/console/approvals").await.shows("1 of 2 approvals, you have answered");
+    let mut other = console.signed_in(OTHER).await;
+    let page = other.get(&path).await;
+    assert!(!page.text.contains("More approvals are needed"), "{}", page.text);
+    other
+        .post(&approve, &other.clone().get(&approve).await.form(&approve))
+        .await
+        .shows("You approved this");
+    assert_eq!(console.approval(&id).await["state"], "approved");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whom_it_pays_stands_beside_the_amount() {
+    let console = Console::start().await;
+    let mut ids = Vec::new();
+    for number in [417, 418] {
+        let mut question = asking(12_000.0, "DE");
+        question["context"]["note"] = json!("a long text ".repeat(20));
+        question["context"]["supplier"] = json!({"name": "Müller\u{202e} GmbH"});
+        question["context"]["invoice"] = json!(format!("RE-{number}"));
+        ids.push(console.held_with(question).await);
+    }
+    let id = &ids[0];
+    let mut browser = console.signed_in(APPROVER).await;
+    let request = format!("/console/approvals/{id}");
+    let supplier = "<code>supplier.name</code> <bdi>Müller⟨U+202E⟩ GmbH</bdi>";
+    for path in [request.clone(), "/console/approvals".to_owned(), format!("{request}/approve")] {
+        let page = browser.get(&path).await;
+        page.shows(supplier);
+        page.shows("<code>invoice</code> <bdi>RE-417</bdi>");
+    }
+    // The table has every member, the short ones first.
+    let page = browser.get(&request).await;
+    let at = |name: &str| page.text.find(&format!("<code>context.{name}</code>")).unwrap();
+    let order = ["amount", "currency", "invoice", "note", "supplier.name"].map(at);
+    assert!(order[..3].iter().max() < order[3..].iter().min(), "{order:?}");
+    browser.get(&format!("/console/approvals/{}", ids[1])).await;
+    let page = browser.get(&format!("{SEVERAL}?id={}&id={}", ids[0], ids[1])).await;
+    page.shows(">RE-418</a>");
+    page.shows(supplier);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_several_the_rest_is_offered_where_one_was_decided() {
+    let console = Console::start().await;
+    let mut browser = console.signed_in(APPROVER).await;
+    let mut ids = Vec::new();
+    for amount in [11_000.0, 12_000.0, 13_000.0] {
+        ids.push(console.held(amount).await);
+        browser.get(&format!("/console/approvals/{}", ids[ids.len() - 1])).await;
+    }
+    let approver = console.app.person(TENANT, OTHER.0, OTHER.1);
+    let decline = format!("/api/v1/app/approvals/{}/decline", ids[1]);
+    assert_eq!(approver.post(&decline, json!({"reason": "no"})).await.0, 200);
+    let page = browser.get(&format!("{SEVERAL}?id={}", ids.join("&id="))).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    page.shows("1 of the 3 that you selected does not wait any more.");
+    page.shows("Nothing was approved.");
+    page.shows("12\u{202f}000.00\u{202f}EUR</a>: Declined, by another@example.org");
+    page.shows("Approve 2 requests, 24\u{202f}000.00\u{202f}EUR");
+    browser.post(SEVERAL, &page.form(SEVERAL)).await.shows("Approved 2 of 2 requests");
+    let page = browser.get(&format!("/console/approvals/{}", ids[1])).await;
+    page.shows("<strong>another@example.org</strong> declined: no");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_cannot_stop_is_told_whom_to_ask() {
+    let console = Console::start().await;
+    let mut browser = console.signed_in(APPROVER).await;
+    for path in ["/console/stop", "/console/stop/confirm?subject=svc:agent:acme:invoice-bot"] {
+        let page = browser.get(path).await;
+        assert_eq!(page.status, 403);
+        page.shows("Ask an administrator of your tenant");
+    }
+}
