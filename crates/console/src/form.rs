@@ -17,6 +17,8 @@ use authority_crypto::{equal, random};
 /// The largest form, in bytes: a record of the size that the API takes, encoded.
 const LARGEST: usize = 512 * 1024;
 const FORM: &str = "application/x-www-form-urlencoded";
+/// What a form may have several of. Of a record's members (`m.`) each says that for itself.
+const REPEATED: [&str; 4] = ["item", "reviewed", "shown", "m."];
 
 /// A form, and who sent it.
 pub(crate) struct Posted {
@@ -47,6 +49,9 @@ impl FromRequest<Console> for Posted {
         let token = form.text("csrf");
         if !equal(token.as_bytes(), view.csrf().as_bytes()) {
             return Err(Notice::foreign_form().response());
+        }
+        if form.repeats(REPEATED) {
+            return Err(Notice::unreadable_form(StatusCode::BAD_REQUEST).response());
         }
         Ok(Self { view, form })
     }

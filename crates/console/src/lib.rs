@@ -36,6 +36,7 @@ mod sign_in;
 mod stop;
 mod tenant;
 mod text;
+mod typed;
 mod view;
 mod webhooks;
 

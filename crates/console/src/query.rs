@@ -24,6 +24,19 @@ impl Pairs {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
+    /// Whether a name comes twice that is none of these, or with a `.` at the end does not begin so.
+    pub(crate) fn repeats(&self, these: [&str; 4]) -> bool {
+        let may = |name: &str| {
+            these
+                .iter()
+                .any(|known| name == *known || (known.ends_with('.') && name.starts_with(known)))
+        };
+        let mut names: Vec<&str> = self.iter().map(|(name, _)| name).collect();
+        names.retain(|name| !may(name));
+        names.sort_unstable();
+        names.windows(2).any(|pair| pair[0] == pair[1])
+    }
+
     pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }

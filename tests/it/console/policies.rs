@@ -81,9 +81,12 @@ async fn a_text_is_checked_tried_and_activated() {
     assert!(!page.text.contains("What it would have changed"));
     let page = edit(&mut owner, &path, ALL, "try").await;
     page.shows("The text is valid");
-    page.shows("Of the last <strong>1</strong> decisions, <strong>1</strong> would have a different outcome.");
+    page.shows("Of the last <strong>1</strong> decisions, <strong>1</strong> would be decided differently.");
     page.shows("<strong class=\"verdict held\">held</strong>");
     page.shows("<strong class=\"verdict denied\">denied</strong>");
+
+    page.shows("<p>1 is newly denied.</p>");
+    page.shows("<td class=\"num\">25\u{202f}000.00\u{202f}EUR</td>");
 
     let activate = format!("{path}/activate");
     let action = activate.replace(':', "%3A");
@@ -105,20 +108,27 @@ async fn a_text_is_checked_tried_and_activated() {
     let narrower = ALL.replace("resource);", "resource)\nwhen { context has amount };");
     let page = edit(&mut owner, &path, &narrower, "try").await;
     page.shows("From the text in force to yours");
+    // The text that was tried is the one that is activated.
+    page.shows("<button form=\"editor\" name=\"do\" value=\"activate\">");
+    let next = edit(&mut owner, &path, &format!("// Narrower.\n{narrower}"), "activate").await;
+    next.shows("Activate version 2 of");
+    next.shows("// Narrower.");
+    let page = edit(&mut owner, &path, &narrower, "try").await;
+    page.shows("as it is saved, not the text below");
     let page = edit(&mut owner, &path, &narrower, "save").await;
-    page.shows("Version 2 is not active");
+    page.shows("Version 3 is not active");
     page.shows("when { context has amount };");
     let now = policy(&console, &id).await;
-    assert_eq!((&now["version"], &now["draft_version"]), (&json!(1), &json!(2)), "{now:#}");
-    let page = owner.get(&format!("{activate}?version=2")).await;
+    assert_eq!((&now["version"], &now["draft_version"]), (&json!(1), &json!(3)), "{now:#}");
+    let page = owner.get(&format!("{activate}?version=3")).await;
     let form = page.form(&action);
     owner.post(&activate, &form).await.shows("The text is in force.");
-    assert_eq!(policy(&console, &id).await["version"], 2);
+    assert_eq!(policy(&console, &id).await["version"], 3);
     owner.get(&format!("{path}?version=1")).await.shows("From version 1 to the present text");
 
     let retire = format!("{path}/retire");
     let page = owner.get(&retire).await;
-    page.shows("Of the last <strong>1</strong> decisions, <strong>0</strong> would have a different outcome.");
+    page.shows("Of the last <strong>1</strong> decisions, <strong>0</strong> would be decided differently.");
     let form = page.form(&retire.replace(':', "%3A"));
     owner.post(&retire, &form).await.shows("The policy is retired.");
     assert_eq!(policy(&console, &id).await["state"], "retired");
@@ -231,7 +241,7 @@ async fn an_activation_is_of_the_difference_that_was_shown() {
     assert_eq!(policy(&console, &id).await["version"], 3);
     // Now it is compared with version 3, and can be activated as that.
     owner.post(&activate, &stale.form(&action)).await.shows("The text is in force.");
-    assert_eq!(policy(&console, &id).await["version"], 2);
+    assert_eq!(policy(&console, &id).await["version"], 3);
 
     // Nor is a policy retired in a state that was not shown.
     let retire = format!("{path}/retire");
@@ -241,4 +251,20 @@ async fn an_activation_is_of_the_difference_that_was_shown() {
     assert_eq!(stale.status, 409, "{}", stale.text);
     stale.shows("Nothing was retired");
     assert_eq!(policy(&console, &id).await["state"], "active");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_text_changes_of_a_held_request_is_said() {
+    let console = Console::start().await;
+    console.held(25_000.0).await;
+    let mut owner = owner(&console).await;
+    let two = "@id(\"two-people\")\n@decision(\"require_approval\")\n@approvals(\"2\")\nforbid (principal, action in \
+               Svc::Action::\"payment\", resource);\n";
+    let id = written(&console, &mut owner, two).await;
+    let page = edit(&mut owner, &format!("/console/policies/{id}"), two, "try").await;
+    page.shows(
+        "None is newly allowed or denied; 1 stays held but needs 2 people instead of 1 person.",
+    );
+    page.shows("<strong class=\"verdict held\">held</strong>, 1 person");
+    page.shows("<strong class=\"verdict held\">held</strong>, 2 people");
 }

@@ -26,13 +26,48 @@ pub(super) fn below(message: &DynamicMessage, path: &[&str]) -> Option<Value> {
     if rest.is_empty() { Some(value.into_owned()) } else { below(value.as_message()?, rest) }
 }
 
-/// The comment at a place of a proto, in one line and without its examples.
+/// The comment at a place of a proto, in one line, without its examples and what it says to programs alone.
 pub(super) fn comment(file: &FileDescriptor, path: &[i32]) -> String {
+    let written = raw(file, path);
+    let written = written.split(EXAMPLE).next().unwrap_or_default();
+    for_people(&written.replace('`', "").split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// What a comment has as its example; empty if it has none.
+pub(super) fn example(file: &FileDescriptor, path: &[i32]) -> String {
+    let written = raw(file, path);
+    written.split_once(EXAMPLE).map_or("", |(_, example)| example).trim().to_owned()
+}
+
+const EXAMPLE: &str = "Example:";
+
+/// A comment as it is written.
+pub(super) fn raw<'a>(file: &'a FileDescriptor, path: &[i32]) -> &'a str {
     let info = file.file_descriptor_proto().source_code_info.as_ref();
     let place = info.and_then(|info| info.location.iter().find(|place| place.path == path));
-    let written = place.map_or("", |place| place.leading_comments());
-    let written = written.split("Example:").next().unwrap_or_default();
-    written.replace('`', "").split_whitespace().collect::<Vec<_>>().join(" ")
+    place.map_or("", |place| place.leading_comments())
+}
+
+/// How a sentence on programs begins, and the words of the protocol in others: a form is for people.
+const BEGINNINGS: [&str; 2] = ["An API key ", "To an API key"];
+const PROTOCOL: [&str; 4] = ["over /v1", "over REST", " 409", "/v1 "];
+
+/// A text without its clauses on what programs send and are answered.
+fn for_people(text: &str) -> String {
+    let is_for_people = |clause: &&str| !PROTOCOL.iter().any(|words| clause.contains(words));
+    let mut kept = Vec::new();
+    for sentence in text.split_inclusive(". ") {
+        if BEGINNINGS.iter().any(|words| sentence.starts_with(words)) {
+            continue;
+        }
+        let clauses: Vec<&str> = sentence.trim_end().split("; ").filter(is_for_people).collect();
+        let sentence = clauses.join("; ");
+        if !sentence.is_empty() {
+            let ends = sentence.ends_with(['.', ':', '!', '?']) || !text.ends_with('.');
+            kept.push(if ends { sentence } else { format!("{sentence}.") });
+        }
+    }
+    kept.join(" ")
 }
 
 /// The first sentence of a comment.
@@ -95,6 +130,26 @@ mod tests {
             ("rotate-secret", true, "Rotate secret"),
         ] {
             assert_eq!(words(name, at_start), expected);
+        }
+    }
+
+    #[test]
+    fn a_form_says_nothing_of_programs() {
+        for (text, expected) in [
+            (
+                "Ends it and all below it. An API key ends those of its principals; others are unknown.",
+                "Ends it and all below it.",
+            ),
+            (
+                "The tenant it belongs to; over /v1 the caller's own when left out.",
+                "The tenant it belongs to.",
+            ),
+            ("Below one: at most 256, 409 beyond. Any else.", "Any else."),
+            ("An API key, without its secret.", "An API key, without its secret."),
+            ("Why", "Why"),
+            ("A decimal: 1.5", "A decimal: 1.5"),
+        ] {
+            assert_eq!(for_people(text), expected);
         }
     }
 

@@ -6,6 +6,8 @@ use super::operation::{Operation, Shape};
 pub(super) struct Exception {
     /// As in ids.
     kind: &'static str,
+    /// What it is, where the proto says it of the message alone.
+    pub(super) about: Option<&'static str>,
     /// Whether it has no pages of records at all.
     pub(super) is_left_out: bool,
     /// The page of its own that a record has: its place in an address, and the words of the link to it.
@@ -25,6 +27,7 @@ pub(super) struct Exception {
 /// A kind as the protos have it.
 const USUAL: Exception = Exception {
     kind: "",
+    about: None,
     is_left_out: false,
     page: None,
     is_read_only: false,
@@ -36,7 +39,12 @@ const USUAL: Exception = Exception {
 /// What is stopped.
 const STOP: Option<(&str, &str)> = Some(("stop", "Who knows of it, and its release"));
 
-static EXCEPTIONS: [Exception; 7] = [
+static EXCEPTIONS: [Exception; 8] = [
+    Exception {
+        kind: "api_key",
+        about: Some("Keys that programs call the service with; the secret of each is shown once."),
+        ..USUAL
+    },
     // Nobody answers a request that their session has not opened: it has pages of its own.
     Exception { kind: "approval", is_left_out: true, ..USUAL },
     // A text comes into force on its own page alone, after a trial.

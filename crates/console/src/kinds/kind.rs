@@ -12,6 +12,7 @@ use super::{
     exceptions::Exception,
     message::{set_text, text as get},
     operation::{Operation, Shape},
+    states,
 };
 
 /// A kind of records.
@@ -128,6 +129,11 @@ impl Kind {
         self.exception().first_state
     }
 
+    /// Why an operation is not for this record as it is now.
+    pub(crate) fn barrier(&self, word: &str, record: &DynamicMessage) -> Option<String> {
+        states::barrier(&self.singular, word, record)
+    }
+
     /// The page of its own that a record of this kind has, and what that is.
     pub(crate) fn own_page(&self, id: &str) -> Option<(String, &'static str)> {
         let (place, label) = self.exception().page?;
@@ -175,7 +181,10 @@ fn kind(record: &MessageDescriptor) -> Option<Kind> {
         path: plural.replace('_', "-"),
         one: words(&singular, false),
         many: words(&plural, true),
-        about: sentence(&comment(&record.parent_file(), record.path())),
+        about: exception.about.map_or_else(
+            || sentence(&comment(&record.parent_file(), record.path())),
+            str::to_owned,
+        ),
         area: area.map_or("Other", |(.., area)| area),
         record: record.clone(),
         key: key(&get.input, record),

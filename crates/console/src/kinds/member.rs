@@ -3,7 +3,10 @@
 use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor, Value as Proto};
 use serde_json::Value;
 
-use super::describe::{below, comment, extension, words};
+use super::{
+    describe::{below, comment, extension, words},
+    example::example,
+};
 use crate::query::Pairs;
 
 /// A member of a message.
@@ -15,6 +18,10 @@ pub(crate) struct Member {
     pub(crate) required: bool,
     pub(crate) written: Written,
     pub(crate) input: Input,
+    /// Whether it can be without a value, which is not that of zero.
+    pub(crate) is_optional: bool,
+    /// A value that it could have, where it is written as JSON.
+    pub(crate) example: Option<String>,
 }
 
 /// Who writes a member, and when.
@@ -55,14 +62,25 @@ impl Member {
         let rules = rules.as_ref().and_then(|rules| rules.as_message());
         let rule = |path: &[&str]| rules.and_then(|rules| below(rules, path));
         let message = field.parent_message();
+        let input = input(field, rule);
         Self {
             name: field.name().to_owned(),
             label: words(field.name(), true),
             about: comment(&message.parent_file(), field.path()),
             required: rule(&["required"]).and_then(|value| value.as_bool()).unwrap_or_default(),
             written: written(field),
-            input: input(field, rule),
+            is_optional: field.supports_presence(),
+            example: (input == Input::Json).then(|| example(field)).flatten(),
+            input,
         }
+    }
+
+    /// What holds where it has no value, in the words of its comment: `86,400 (a day)`, `no limit`.
+    pub(crate) fn when_left_out(&self) -> Option<String> {
+        let (before, _) = self.about.split_once(" when left out")?;
+        let last = before.rsplit(['.', ';', ':']).next().unwrap_or(before).trim();
+        let mut letters = last.chars();
+        Some(letters.next()?.to_lowercase().to_string() + letters.as_str())
     }
 
     /// The members of a message, in the order of the proto.
@@ -83,7 +101,8 @@ impl Member {
     /// The text is not what the member holds: what it must be.
     pub(crate) fn read(&self, form: &Pairs, name: &str) -> Result<Option<Value>, String> {
         let text = form.text(name).replace("\r\n", "\n");
-        let trimmed = text.trim();
+        // Other spaces are a text's own.
+        let trimmed = text.trim_ascii();
         let filled = |value: Vec<Value>| (!value.is_empty()).then_some(Value::Array(value));
         let plain = || (!trimmed.is_empty()).then(|| Value::from(trimmed));
         Ok(match &self.input {
@@ -94,7 +113,7 @@ impl Member {
             },
             Input::Choices(_) => filled(form.all(name).map(Value::from).collect()),
             Input::Lines => {
-                let lines = trimmed.lines().map(str::trim).filter(|line| !line.is_empty());
+                let lines = trimmed.lines().map(str::trim_ascii).filter(|line| !line.is_empty());
                 filled(lines.map(Value::from).collect())
             }
             Input::Line | Input::Choice(_) | Input::Time => plain(),
@@ -219,6 +238,12 @@ mod tests {
             let again = member.read(&Pairs::read(format!("m.x={again}").as_bytes()), "m.x");
             assert_eq!(again, Ok(expected), "{name}");
         }
+        let tenant = |name: &str| member("tenants", name).when_left_out();
+        assert_eq!(tenant("valid_for_seconds").as_deref(), Some("60"));
+        assert_eq!(tenant("approval_ttl_seconds").as_deref(), Some("86,400 (a day)"));
+        assert_eq!(tenant("decisions_per_second").as_deref(), Some("no limit"));
+        assert_eq!(tenant("approval_max_auth_age_seconds").as_deref(), Some("any time"));
+        assert_eq!(tenant("slug"), None);
         let wrong = member("tools", "metadata").read(&Pairs::read(b"m.x=%7B"), "m.x");
         assert!(wrong.is_err_and(|text| text.starts_with("is not JSON")));
     }

@@ -2,11 +2,13 @@
 //! kind. Nothing here knows of pages or of who asks.
 
 mod describe;
+mod example;
 mod exceptions;
 mod kind;
 mod member;
 mod message;
 mod operation;
+mod states;
 
 pub(crate) use kind::{KINDS, Kind};
 pub(crate) use member::{Input, Member, Written, plain};

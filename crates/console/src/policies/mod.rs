@@ -6,6 +6,7 @@
 
 mod activate;
 mod diff;
+mod impact;
 mod one;
 mod retire;
 mod trial;

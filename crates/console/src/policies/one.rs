@@ -15,11 +15,12 @@ use tonic::{Code, Status};
 use super::{
     Present, address, change,
     diff::{self, Line},
-    name,
-    trial::{self, Fault, Trial},
+    impact, name,
+    trial::{Fault, Trial},
     versions,
 };
 use crate::{
+    escape,
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
     page::{page, see},
@@ -27,6 +28,7 @@ use crate::{
     query::Pairs,
     rpc,
     show::Moment,
+    typed,
     view::View,
 };
 
@@ -102,6 +104,23 @@ async fn shown(view: &View, id: &str, query: &Pairs) -> Result<Response, Status>
 }
 
 impl PolicyPage {
+    /// Whether the editor has a text that can be activated once it is saved.
+    fn may_keep(&self) -> bool {
+        let differs = self.compared.iter().any(|line| line.change != diff::Change::Same);
+        self.may_save && self.may_activate && (differs || !self.in_force)
+    }
+
+    /// Whether the editor's text is none that is saved.
+    fn is_unsaved(&self) -> bool {
+        let saved = self.policy.draft_cedar.as_deref().or(self.policy.cedar.as_deref());
+        saved.unwrap_or_default() != self.text
+    }
+
+    /// The characters of the editor's text that cannot be seen.
+    fn hidden(&self) -> Option<String> {
+        escape::hidden_in(&self.text)
+    }
+
     async fn of(view: &View, present: Present, text: String) -> Result<Self, Status> {
         let in_force = present.in_force().is_some();
         let (draft, tag) = (draft(&present), present.tag);
@@ -173,15 +192,18 @@ pub(super) async fn write(Path(id): Path<String>, Posted { view, form }: Posted)
 }
 
 async fn written(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> {
-    let text = form.text("cedar").replace("\r\n", "\n");
-    if form.text("do") == "save" {
+    let sent = form.all("cedar").next();
+    let sent =
+        sent.ok_or_else(|| Status::invalid_argument("the form has no text of the policy"))?;
+    let present = Present::read(view, id).await?;
+    let text = typed::kept(present.newest(), sent);
+    if ["save", "activate"].contains(&form.text("do")) {
         return save(view, id, text, form).await;
     }
-    let present = Present::read(view, id).await?;
     let mut trial = Trial::checked(view, &present.policy, &text).await?;
     let mut problem = None;
     if form.text("do") == "try" && trial.problems.is_empty() {
-        match trial::run(view, &present.policy, &text).await {
+        match impact::run(view, &present.policy, &text).await {
             Ok(impact) => trial.impact = Some(impact),
             Err(status) => problem = Some(Problem::of(&status).in_words()),
         }
@@ -199,6 +221,17 @@ fn moved(present: &Present, text: &str, form: &Pairs) -> Option<Vec<Line>> {
     (present.tag != form.text("tag")).then(|| diff::lines(present.newest(), text))
 }
 
+/// Where a saved text leads: to its own activation, if that was wanted.
+fn saved(policy: &Policy, activates: bool) -> String {
+    let address = address(&policy.id);
+    if activates {
+        let number = policy.draft_version.unwrap_or(policy.version);
+        format!("{address}/activate?version={number}")
+    } else {
+        format!("{address}?did=save")
+    }
+}
+
 async fn save(view: &View, id: &str, text: String, form: &Pairs) -> Result<Response, Status> {
     let request = UpdatePolicyRequest {
         id: id.to_owned(),
@@ -207,7 +240,7 @@ async fn save(view: &View, id: &str, text: String, form: &Pairs) -> Result<Respo
     };
     let known = (form.text("key"), form.text("tag"));
     let status = match change(view, rpc::UPDATE_POLICY, &request, known).await {
-        Ok(policy) => return Ok(see(&format!("{}?did=save", address(&policy.id)))),
+        Ok(policy) => return Ok(see(&saved(&policy, form.text("do") == "activate"))),
         Err(status) => status,
     };
     // Whatever the reason, what was typed stays in the editor.

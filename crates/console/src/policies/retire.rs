@@ -10,8 +10,9 @@ use http::StatusCode;
 use tonic::{Code, Status};
 
 use super::{
-    Present, address, change, name,
-    trial::{self, Impact},
+    Present, address, change,
+    impact::{self, Impact},
+    name,
 };
 use crate::{
     form::{Posted, idempotency_key},
@@ -55,7 +56,7 @@ async fn confirmation(
         frame: view.frame(format!("Retire “{}”?", name(&policy)), Section::Records),
         name: name(&policy),
         address: address(&policy.id),
-        impact: trial::without(view, &policy).await?,
+        impact: impact::without(view, &policy).await?,
         problem,
         tag,
         key: idempotency_key()?,

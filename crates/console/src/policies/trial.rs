@@ -1,20 +1,12 @@
-//! What a text would do: whether it is valid, and which of the tenant's last decisions it would change.
+//! What is found out about a text: whether it is valid, and what it would change.
 
-use authority_model::proto::{
-    registry::{Policy, PolicyProblem, ValidatePolicyRequest, ValidatePolicyResponse},
-    runtime::{CandidatePolicy, ImpactPoliciesRequest, ImpactPoliciesResponse, Outcome},
+use authority_model::proto::registry::{
+    Policy, PolicyProblem, ValidatePolicyRequest, ValidatePolicyResponse,
 };
 use tonic::Status;
 
-use crate::{
-    rpc,
-    show::{Moment, counted, short},
-    text,
-    view::View,
-};
-
-/// How many of the newest decisions a text is run against.
-pub(super) const LAST: i32 = 200;
+use super::impact::{self, Impact};
+use crate::{rpc, view::View};
 
 /// What was found out about a text.
 #[derive(Default)]
@@ -65,42 +57,6 @@ impl Fault {
     }
 }
 
-/// What would change of the last decisions.
-pub(super) struct Impact {
-    /// Decisions that the text was run against.
-    pub(super) run: u32,
-    pub(super) changed_total: u32,
-    /// Decisions that could not be decided again.
-    pub(super) unreadable: u32,
-    /// The newest of those that change.
-    pub(super) changed: Vec<Changed>,
-}
-
-impl Impact {
-    pub(super) fn has_more(&self) -> bool {
-        usize::try_from(self.changed_total).is_ok_and(|total| total > self.changed.len())
-    }
-}
-
-/// A decision with another outcome.
-pub(super) struct Changed {
-    pub(super) id: String,
-    pub(super) agent: String,
-    pub(super) action: String,
-    pub(super) at: Option<Moment>,
-    pub(super) before: Verdict,
-    pub(super) after: Verdict,
-}
-
-pub(super) struct Verdict {
-    pub(super) word: &'static str,
-    pub(super) reason_code: String,
-    /// `2 approvals, legal among them`, where people are needed.
-    pub(super) approvals: Option<String>,
-    /// Obligations and stop conditions.
-    pub(super) terms: Vec<String>,
-}
-
 impl Trial {
     /// Checks the text, where the role may, and runs it if it is valid.
     ///
@@ -109,7 +65,7 @@ impl Trial {
     pub(super) async fn of(view: &View, policy: &Policy, cedar: &str) -> Result<Self, Status> {
         let mut trial = Self::checked(view, policy, cedar).await?;
         if trial.problems.is_empty() {
-            trial.impact = Some(run(view, policy, cedar).await?);
+            trial.impact = Some(impact::run(view, policy, cedar).await?);
         }
         Ok(trial)
     }
@@ -134,78 +90,6 @@ impl Trial {
             warnings: Fault::all(&found.warnings, cedar),
             impact: None,
         })
-    }
-}
-
-/// Runs the text, in the place of the policy's present one, against the tenant's last decisions.
-///
-/// # Errors
-/// As the operation answers.
-pub(super) async fn run(view: &View, policy: &Policy, cedar: &str) -> Result<Impact, Status> {
-    let candidate = CandidatePolicy {
-        policy_id: Some(policy.id.clone()),
-        cedar: cedar.to_owned(),
-        applies_to: Vec::new(),
-    };
-    let request = ImpactPoliciesRequest {
-        candidate_policies: vec![candidate],
-        ..ImpactPoliciesRequest::default()
-    };
-    impact(view, policy, request).await
-}
-
-/// What the last decisions would have been without the policy.
-///
-/// # Errors
-/// As the operation answers.
-pub(super) async fn without(view: &View, policy: &Policy) -> Result<Impact, Status> {
-    let request = ImpactPoliciesRequest {
-        without_policies: vec![policy.id.clone()],
-        ..ImpactPoliciesRequest::default()
-    };
-    impact(view, policy, request).await
-}
-
-async fn impact(
-    view: &View,
-    policy: &Policy,
-    mut request: ImpactPoliciesRequest,
-) -> Result<Impact, Status> {
-    request.tenant_id = Some(policy.tenant_id.clone());
-    request.last = Some(LAST);
-    let found: ImpactPoliciesResponse = view.calls.call(rpc::IMPACT_POLICIES, &request).await?;
-    let changed = found.changed.into_iter().map(|changed| Changed {
-        agent: short(&changed.subject).to_owned(),
-        at: Moment::of_time(changed.evaluated_at, view.now),
-        before: verdict(changed.before),
-        after: verdict(changed.after),
-        id: changed.decision_id,
-        action: changed.action,
-    });
-    Ok(Impact {
-        run: found.considered.saturating_sub(found.unreadable),
-        changed_total: found.changed_total,
-        unreadable: found.unreadable,
-        changed: changed.collect(),
-    })
-}
-
-fn verdict(outcome: Option<Outcome>) -> Verdict {
-    let outcome = outcome.unwrap_or_default();
-    let approvals = outcome.approvals_needed.map(|needed| {
-        let count = usize::try_from(needed.count).unwrap_or(usize::MAX);
-        let count = counted(count, "approval", "approvals");
-        if needed.roles.is_empty() {
-            count
-        } else {
-            format!("{count}, {} among them", needed.roles.join(" and "))
-        }
-    });
-    Verdict {
-        word: text::outcome(outcome.decision),
-        reason_code: outcome.reason_code,
-        approvals,
-        terms: [outcome.obligations, outcome.stop_conditions].concat(),
     }
 }
 

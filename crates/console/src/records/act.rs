@@ -7,10 +7,11 @@ use tonic::Status;
 
 use super::{
     call::call,
+    ending::{self, Ending},
     field::SubmittedForm,
     form::Content,
-    known, nowhere, one, outcome,
-    shown::{RecordView, Shown, title},
+    known, limits, nowhere, one, outcome,
+    shown::{RecordView, Shown, name_links, title},
 };
 use crate::{
     form::Posted,
@@ -37,17 +38,19 @@ pub(super) struct About {
     pub(super) version: String,
     /// What people wrote of it, where the page says what it is that something is done to.
     pub(super) shown: Vec<Shown>,
+    /// What a person is told and types first.
+    pub(super) ending: Option<Ending>,
 }
 
 pub(super) async fn make(view: View, Path((kind, word)): Path<(String, String)>) -> Response {
-    view.answer(async { Act::make(&view, &kind, &word)?.empty_form(&view) }.await)
+    view.answer(async { Act::make(&view, &kind, &word)?.empty_form(&view).await }.await)
 }
 
 pub(super) async fn confirm(
     view: View,
     Path((kind, id, word)): Path<(String, String, String)>,
 ) -> Response {
-    view.answer(async { Act::on(&view, &kind, &id, &word).await?.empty_form(&view) }.await)
+    view.answer(async { Act::on(&view, &kind, &id, &word).await?.empty_form(&view).await }.await)
 }
 
 pub(super) async fn made(
@@ -78,9 +81,12 @@ impl Act {
         permitted(view, operation)?;
         let read = one::read(view, kind, id).await?;
         let is_edit = operation.shape == Shape::Edit;
-        let shown = if is_edit { Vec::new() } else { RecordView::of(view, &read.message).written };
+        let mut shown =
+            if is_edit { Vec::new() } else { RecordView::of(view, &read.message).written };
+        name_links(view, &mut shown).await;
         let about = About {
             shown,
+            ending: Ending::of(view, kind, word, &read.message).await,
             id: kind.key_of(&read.message),
             title: title(&read.message),
             members: json(&read.message),
@@ -100,12 +106,44 @@ impl Act {
             Shape::Verb => member.name != "id" && self.operation.word != "delete",
             _ => member.written != Written::ByTheService,
         });
+        if self.ending().is_some() {
+            let reason = members.iter_mut().find(|member| member.name == "reason");
+            reason.into_iter().for_each(|reason| reason.required = true);
+        }
         members
     }
 
+    pub(super) fn ending(&self) -> Option<&Ending> {
+        self.about.as_ref()?.ending.as_ref()
+    }
+
+    /// What has to be said or typed before the form is sent on.
+    fn unconfirmed(&self, filled: &SubmittedForm, form: &Pairs) -> Option<Content> {
+        let content = Content::of(form.text("version"));
+        if let Some(ending) = self.ending() {
+            let named = ending.problem(form.text(ending::NAME));
+            let why = || "Nothing was revoked. Say why, for the record.".to_owned();
+            let problem = named.or_else(|| (!filled.values.contains_key("reason")).then(why));
+            return problem.map(|problem| Content { problem: Some(problem), ..content });
+        }
+        let is_new = self.kind.singular == "delegation" && self.operation.shape == Shape::Create;
+        let unlimited = limits::without(&filled.values)
+            .filter(|_| is_new && form.text(limits::CONFIRMED).is_empty())?;
+        Some(Content { unlimited: Some(unlimited), ..content })
+    }
+
     async fn send(&self, view: &View, form: &Pairs) -> Result<Response, Status> {
-        let mut filled = SubmittedForm::read(self.members(), form);
+        let edited = self.about.as_ref().filter(|_| self.operation.shape == Shape::Edit);
+        let record = edited.map(|about| &about.members);
+        let mut filled = SubmittedForm::read(self.members(), form, record);
         let version = form.text("version");
+        let unconfirmed = self.unconfirmed(&filled, form).filter(|_| filled.is_readable());
+        if let Some(content) = unconfirmed {
+            let wrong = content.problem.is_some();
+            let status = if wrong { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+            let content = Content { fields: filled.fields, ..content };
+            return self.form(view, status, content).await;
+        }
         let request = if filled.is_readable() {
             let request = self.request(&filled);
             request.map_err(|problems| filled.note(problems))
@@ -120,7 +158,7 @@ impl Act {
                 let problem = Some("Nothing was changed: a field is not valid.".to_owned());
                 let fields = filled.fields;
                 let content = Content { fields, problem, others, ..Content::of(version) };
-                return self.form(view, StatusCode::BAD_REQUEST, content);
+                return self.form(view, StatusCode::BAD_REQUEST, content).await;
             }
         };
         let mut headers = Vec::new();
@@ -135,12 +173,12 @@ impl Act {
                 let message = &answered.message;
                 Ok(outcome::page_of(view, self.kind, self.operation, known, message))
             }
-            Err(status) => self.refused(view, filled, version, status),
+            Err(status) => self.refused(view, filled, version, status).await,
         }
     }
 
     /// The form again, with what was typed and what the API said of it.
-    fn refused(
+    async fn refused(
         &self,
         view: &View,
         mut filled: SubmittedForm,
@@ -152,18 +190,18 @@ impl Act {
             return Err(status);
         }
         if problem.status == StatusCode::PRECONDITION_FAILED && self.version() != version {
-            return self.moved(view, filled);
+            return self.moved(view, filled).await;
         }
         let others = filled.note(problem.members);
         let text = Some(format!("Nothing was changed: {}.", problem.message));
         let fields = filled.fields;
         let content = Content { fields, problem: text, others, ..Content::of(version) };
-        self.form(view, problem.status, content)
+        self.form(view, problem.status, content).await
     }
 
     /// The form again after somebody else changed the record: with its present version, and at each field that
     /// differs what the record has there now. Sent again it acts on that.
-    fn moved(&self, view: &View, mut filled: SubmittedForm) -> Result<Response, Status> {
+    async fn moved(&self, view: &View, mut filled: SubmittedForm) -> Result<Response, Status> {
         let is_edit = self.operation.shape == Shape::Edit;
         if let (true, Some(about)) = (is_edit, &self.about) {
             let changed = self.changed(&filled);
@@ -177,7 +215,7 @@ impl Act {
         };
         let (fields, problem) = (filled.fields, Some(problem.to_owned()));
         let content = Content { fields, problem, moved: true, ..Content::of(self.version()) };
-        self.form(view, StatusCode::PRECONDITION_FAILED, content)
+        self.form(view, StatusCode::PRECONDITION_FAILED, content).await
     }
 
     /// The record's page, or that of all of its kind.

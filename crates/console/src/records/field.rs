@@ -4,8 +4,10 @@ use prost_reflect::MessageDescriptor;
 use serde_json::{Map, Value};
 
 use crate::{
+    escape,
     kinds::{Input, Member, plain},
     query::Pairs,
+    typed,
 };
 
 /// A field of a form.
@@ -20,10 +22,18 @@ pub(super) struct Field {
     pub(super) problem: Option<String>,
     /// What the record has there now, where somebody changed it meanwhile.
     pub(super) present: Option<String>,
+    /// Whether the form had it. What a form does not have stays as it is.
+    pub(super) is_sent: bool,
+    /// The id of the list that proposes what could be written.
+    pub(super) picker: Option<String>,
+    /// What one of its lines could be.
+    pub(super) known: Vec<String>,
 }
 
 /// Before the names of a record's members, which could otherwise be those of the form itself.
 const PREFIX: &str = "m.";
+/// The name under which a form says which fields with boxes it has.
+const SHOWN: &str = "shown";
 
 impl Field {
     /// With the value that the member has.
@@ -34,19 +44,57 @@ impl Field {
             Some(value) => vec![plain(value)],
         };
         let (name, text) = (format!("{PREFIX}{}", member.name), member.text(value));
-        Self { name, member, text, chosen, problem: None, present: None }
+        Self {
+            name,
+            member,
+            text,
+            chosen,
+            problem: None,
+            present: None,
+            is_sent: true,
+            picker: None,
+            known: Vec::new(),
+        }
     }
 
-    /// With what a person wrote.
-    fn of_form(member: Member, form: &Pairs) -> (Self, Option<Value>) {
+    /// With what a person wrote; `record` has the members as they are, if the form edits one.
+    fn of_form(
+        member: Member,
+        form: &Pairs,
+        record: Option<&Map<String, Value>>,
+    ) -> (Self, Option<Value>) {
         let name = format!("{PREFIX}{}", member.name);
-        let (value, problem) = match member.read(form, &name) {
+        let stored = record.and_then(|record| record.get(&member.name));
+        let sent: Vec<&str> = form.all(&name).collect();
+        // Of boxes that are not ticked a browser sends nothing but this.
+        let is_sent = !sent.is_empty() || form.all(SHOWN).any(|shown| shown == name);
+        if record.is_some() && !is_sent {
+            return (Self { is_sent, ..Self::of(member, stored) }, None);
+        }
+        let takes_many = matches!(member.input, Input::Choices(_));
+        let given = member.text(stored);
+        let read = match sent.as_slice() {
+            [_, _, ..] if !takes_many => Err("is in the form more than once".to_owned()),
+            [text] if !takes_many && stored.is_some() && typed::is_same(&given, text) => {
+                Ok(stored.cloned())
+            }
+            _ => member.read(form, &name),
+        };
+        let (value, problem) = match read {
+            Ok(Some(Value::String(text))) if member.input == Input::Text => {
+                (Some(Value::from(typed::kept(&given, &text))), None)
+            }
             Ok(value) => (value, None),
             Err(problem) => (None, Some(problem)),
         };
-        let chosen: Vec<String> = form.all(&name).map(str::to_owned).collect();
+        let chosen: Vec<String> = sent.iter().map(|text| (*text).to_owned()).collect();
         let text = form.text(&name).to_owned();
-        (Self { name, member, text, chosen, problem, present: None }, value)
+        (Self { text, chosen, problem, is_sent, ..Self::of(member, None) }, value)
+    }
+
+    /// The characters of its text that cannot be seen, so that nobody changes them unawares.
+    pub(super) fn hidden(&self) -> Option<String> {
+        escape::hidden_in(&self.text)
     }
 
     pub(super) fn has(&self, word: &str) -> bool {
@@ -78,11 +126,21 @@ impl Field {
     pub(super) fn described_by(&self) -> String {
         let parts = [
             ("about", self.has_help()),
+            ("hidden", self.hidden().is_some()),
             ("present", self.present.is_some()),
             ("wrong", self.problem.is_some()),
         ];
         let parts = parts.iter().filter(|(_, is_there)| *is_there);
         parts.map(|(part, _)| format!("{part}-{}", self.name)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What a choice is called that is not made.
+    pub(super) fn unchosen(&self) -> String {
+        match self.member.when_left_out() {
+            _ if self.member.required => "Choose…".to_owned(),
+            Some(default) => format!("Not set: {default}"),
+            None => "Not set".to_owned(),
+        }
     }
 
     /// The kind of its field, for the template.
@@ -117,11 +175,16 @@ pub(super) struct SubmittedForm {
 }
 
 impl SubmittedForm {
-    pub(super) fn read(members: Vec<Member>, form: &Pairs) -> Self {
+    /// `record` has the members as they are, if the form edits one.
+    pub(super) fn read(
+        members: Vec<Member>,
+        form: &Pairs,
+        record: Option<&Map<String, Value>>,
+    ) -> Self {
         let mut values = Map::new();
         let mut fields = Vec::new();
         for member in members {
-            let (field, value) = Field::of_form(member, form);
+            let (field, value) = Field::of_form(member, form, record);
             if let Some(value) = value {
                 values.insert(field.member.name.clone(), value);
             }

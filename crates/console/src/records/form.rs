@@ -7,7 +7,12 @@ use http::StatusCode;
 use serde_json::Value;
 use tonic::Status;
 
-use super::{act::Act, field::Field, shown::Datum};
+use super::{
+    act::Act,
+    field::Field,
+    pickers::{self, Picker},
+    shown::Datum,
+};
 use crate::{
     form::idempotency_key,
     frame::{Frame, Section},
@@ -24,6 +29,7 @@ struct FormPage<'a> {
     action: String,
     back: String,
     content: Content,
+    pickers: Vec<Picker>,
     /// Sent twice, the form acts once.
     key: String,
 }
@@ -36,6 +42,8 @@ pub(super) struct Content {
     pub(super) others: Vec<(String, String)>,
     /// Whether somebody changed the record after the form was opened.
     pub(super) moved: bool,
+    /// What a new delegation would have no limits of, where the form is to be sent again for that.
+    pub(super) unlimited: Option<String>,
     /// The version of the record that the page shows.
     pub(super) version: String,
 }
@@ -47,16 +55,16 @@ impl Content {
             problem: None,
             others: Vec::new(),
             moved: false,
+            unlimited: None,
             version: version.to_owned(),
         }
     }
 }
 
 impl Act {
-    pub(super) fn empty_form(&self, view: &View) -> Result<Response, Status> {
+    pub(super) async fn empty_form(&self, view: &View) -> Result<Response, Status> {
         let known = self.about.as_ref().filter(|_| self.operation.shape == Shape::Edit);
-        let tenant = view.caller.tenant().map(TenantId::as_str).or(view.shown_tenant());
-        let tenant = tenant.map(Value::from);
+        let tenant = tenant(view).map(Value::from);
         let fields = self.members().into_iter().map(|member| {
             let value = match known {
                 Some(about) => about.members.get(&member.name),
@@ -66,19 +74,25 @@ impl Act {
             Field::of(member, value)
         });
         let content = Content { fields: fields.collect(), ..Content::of(self.version()) };
-        self.form(view, StatusCode::OK, content)
+        self.form(view, StatusCode::OK, content).await
     }
 
     pub(super) fn version(&self) -> &str {
         self.about.as_ref().map_or("", |about| about.version.as_str())
     }
 
-    pub(super) fn form(
+    pub(super) async fn form(
         &self,
         view: &View,
         status: StatusCode,
-        content: Content,
+        mut content: Content,
     ) -> Result<Response, Status> {
+        // Only of the installation's owner it cannot be known.
+        let is_needed = view.caller.tenant().is_none();
+        for field in content.fields.iter_mut().filter(|field| field.member.name == "tenant_id") {
+            field.member.required |= is_needed;
+        }
+        let pickers = pickers::fill(view, self.tenant(view), &mut content.fields).await;
         let back = self.address();
         let action = match &self.about {
             Some(_) => format!("{back}/{}", self.operation.word),
@@ -90,9 +104,16 @@ impl Act {
             action,
             back,
             content,
+            pickers,
             key: idempotency_key()?,
         };
         Ok(page(status, &form))
+    }
+
+    /// The tenant of the record, or else the one that is shown.
+    fn tenant<'a>(&'a self, view: &'a View) -> Option<&'a str> {
+        let own = self.about.as_ref().and_then(|about| about.members.get("tenant_id")?.as_str());
+        own.or(tenant(view))
     }
 
     /// What it does, as its page says.
@@ -108,6 +129,9 @@ impl Act {
     /// `Revoke “support desk”?`
     fn question(&self) -> String {
         let label = &self.operation.label;
+        if let Some(ending) = self.ending() {
+            return format!("{label} what {} lets {} do?", ending.from.name, ending.to.name);
+        }
         match &self.about {
             Some(about) if self.operation.shape == Shape::Edit => {
                 format!("{label} “{}”", about.title)
@@ -117,4 +141,9 @@ impl Act {
             None => label.clone(),
         }
     }
+}
+
+/// The tenant that the person is of, or looks at.
+fn tenant(view: &View) -> Option<&str> {
+    view.caller.tenant().map(TenantId::as_str).or(view.shown_tenant())
 }

@@ -22,6 +22,17 @@ pub(super) struct Version {
     pub(super) members: Vec<Argument>,
 }
 
+impl Version {
+    /// What was done, before who did it.
+    pub(super) fn verb(&self) -> &'static str {
+        match (self.members.is_empty(), self.changed.is_empty()) {
+            (true, _) => "deleted by",
+            (_, true) => "written by",
+            _ => "changed by",
+        }
+    }
+}
+
 /// A record's history, as far as it is known.
 pub(super) enum History {
     /// None is kept of such records, or the person may not read it.

@@ -22,7 +22,7 @@ use crate::{
     page::page,
     problem::Problem,
     query::{Pairs, encoded},
-    show::Moment,
+    show::{Moment, short},
     view::View,
 };
 
@@ -45,6 +45,8 @@ struct Item {
     address: String,
     id: String,
     title: String,
+    /// Where several tenants are shown.
+    tenant: Option<String>,
     state: String,
     made: Option<Moment>,
 }
@@ -79,7 +81,7 @@ pub(super) async fn list(
 
 async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Status> {
     let kind = known(kind)?;
-    let mut filled = SubmittedForm::read(filters(&kind.list.input, &kind.record), query);
+    let mut filled = SubmittedForm::read(filters(&kind.list.input, &kind.record), query, None);
     let request = request(view, kind, &filled, query.text("page"))?;
     let (answered, problem) = match call(view, &kind.list, &request, &[]).await {
         Ok(answered) => (Some(answered.message), None),
@@ -118,9 +120,17 @@ fn item(view: &View, kind: &Kind, record: &DynamicMessage) -> Item {
         address: kind.address(&kind.key_of(record)),
         id: text(record, "id"),
         title: title(record),
+        tenant: shows_all(view)
+            .then(|| short(&text(record, "tenant_id")).to_owned())
+            .filter(|t| !t.is_empty()),
         state: state(record),
         made: made(record, view.now),
     }
+}
+
+/// Whether the person sees the records of several tenants.
+fn shows_all(view: &View) -> bool {
+    view.caller.tenant().is_none() && view.shown_tenant().is_none()
 }
 
 fn request(

@@ -3,17 +3,20 @@
 
 mod act;
 mod call;
+mod ending;
 mod field;
 mod form;
 mod history;
+mod limits;
 mod list;
 mod one;
 mod outcome;
+mod pickers;
 mod request;
 mod shown;
 
 pub(crate) use one::read;
-pub(crate) use shown::{Datum, Shown, address, title};
+pub(crate) use shown::{Datum, Link, Shown, address, title};
 
 use axum::{Router, routing::get};
 use tonic::Status;

@@ -12,7 +12,7 @@ use super::{
     call::{Answered, call},
     history::History,
     known,
-    shown::{Datum, RecordView, state, title},
+    shown::{Datum, RecordView, name_links, state, title},
 };
 use crate::{
     frame::{Frame, Section},
@@ -35,6 +35,8 @@ struct RecordPage {
     done: Option<String>,
     /// What they may do.
     verbs: Vec<&'static Operation>,
+    /// What they might do with it if it were in another state, and why not now.
+    barred: Vec<(&'static str, String)>,
     record: RecordView,
     history: History,
     shows_older: bool,
@@ -55,7 +57,16 @@ async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Respo
     let verbs = kind.operations.iter().filter(|operation| {
         matches!(operation.shape, Shape::Edit | Shape::Verb) && view.may(&operation.rpc)
     });
+    let (mut offered, mut barred) = (Vec::new(), Vec::new());
+    for verb in verbs {
+        match kind.barrier(&verb.word, &record) {
+            Some(why) => barred.push((verb.label.as_str(), why)),
+            None => offered.push(verb),
+        }
+    }
     let id = text(&record, "id");
+    let mut found = RecordView::of(view, &record);
+    name_links(view, &mut found.written).await;
     let history = History::of(view, &id, query.text("older")).await;
     let shown = RecordPage {
         frame: view.frame(title(&record), Section::Records),
@@ -63,8 +74,9 @@ async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Respo
         title: title(&record),
         state: state(&record),
         done: did(kind, query.text("did")),
-        verbs: verbs.collect(),
-        record: RecordView::of(view, &record),
+        verbs: offered,
+        barred,
+        record: found,
         history,
         shows_older: query.one("older").is_some(),
         kind,

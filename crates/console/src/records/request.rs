@@ -48,7 +48,8 @@ impl Act {
             let about = self.about.as_ref()?;
             about.members.get(name).filter(is_set)
         };
-        let names = filled.fields.iter().map(|field| &field.member.name);
+        let sent = filled.fields.iter().filter(|field| field.is_sent);
+        let names = sent.map(|field| &field.member.name);
         let differs = |name: &&String| now(name) != filled.values.get(*name).filter(is_set);
         names.filter(differs).cloned().collect()
     }

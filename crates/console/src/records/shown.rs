@@ -1,10 +1,13 @@
 //! A record as a page shows it: every member, none left out.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use prost_reflect::{DynamicMessage, ReflectMessage};
 use serde_json::{Map, Value};
 
 use crate::{
+    calls::some_at_once,
     kinds::{Input, Kind, Member, Written, json, plain, text},
     show::{Argument, Moment, arguments, short},
     view::View,
@@ -31,6 +34,20 @@ pub(crate) enum Datum {
 pub(crate) struct Link {
     pub(crate) text: String,
     pub(crate) address: Option<String>,
+    /// What people call that, where it was read.
+    pub(crate) name: Option<String>,
+}
+
+impl Link {
+    fn of(view: &View, text: String) -> Self {
+        Self { address: address(view, &text), text, name: None }
+    }
+
+    /// The words of a sentence, each id among them with its page.
+    pub(crate) fn words(view: &View, sentence: &str) -> Vec<Self> {
+        let word = |word: &str| Self::of(view, word.to_owned());
+        sentence.split(' ').map(word).collect()
+    }
 }
 
 /// What a member is.
@@ -83,6 +100,39 @@ impl RecordView {
     }
 }
 
+/// The most records whose names a page reads.
+const NAMED: usize = 8;
+
+/// Gives the links of a page the names of what they lead to, as far as the person may read those.
+pub(super) async fn name_links(view: &View, shown: &mut [Shown]) {
+    let mut links: Vec<&mut Link> = Vec::new();
+    for one in shown {
+        match &mut one.datum {
+            Datum::Link(link) => links.push(link),
+            Datum::Texts(list) => links.extend(list.iter_mut()),
+            _ => {}
+        }
+    }
+    links.retain(|link| link.address.is_some());
+    let mut ids: Vec<String> = links.iter().map(|link| link.text.clone()).collect();
+    ids.sort();
+    ids.dedup();
+    ids.truncate(NAMED);
+    let names = some_at_once(ids.into_iter().map(|id| async move {
+        let name = name_of(view, &id).await?;
+        (name != id && name != short(&id)).then_some((id, name))
+    }));
+    let names: HashMap<String, String> = names.await.into_iter().flatten().collect();
+    for link in links {
+        link.name = names.get(&link.text).cloned();
+    }
+}
+
+async fn name_of(view: &View, id: &str) -> Option<String> {
+    let kind = Kind::of_id(id)?;
+    Some(title(&super::read(view, kind, id).await.ok()?.message))
+}
+
 fn pretty(members: &Map<String, Value>) -> String {
     serde_json::to_string_pretty(members).unwrap_or_default()
 }
@@ -92,12 +142,26 @@ impl Shown {
     pub(crate) fn of(view: &View, member: &Member, value: Option<&Value>) -> Option<Self> {
         let datum = match (value, &member.input) {
             (None, Input::Flag) => Datum::Text(Argument::new("", "no".to_owned())),
-            (None, Input::Number) => Datum::Text(Argument::new("", "0".to_owned())),
+            (None, Input::Number) => Datum::Text(Argument::new("", unset(member))),
             (value, _) => datum(view, member, value?)?,
         };
         let (name, label, about) =
             (member.name.clone(), member.label.clone(), member.about.clone());
         Some(Self { name, label, about, datum })
+    }
+}
+
+/// What a number is that has no value: only one that cannot be without is zero.
+fn unset(member: &Member) -> String {
+    if !member.is_optional {
+        return "0".to_owned();
+    }
+    match member.when_left_out() {
+        Some(default) if default.starts_with(|first: char| first.is_ascii_digit()) => {
+            format!("not set; the default is {default}")
+        }
+        Some(default) => format!("not set: {default}"),
+        None => "not set".to_owned(),
     }
 }
 
@@ -111,19 +175,19 @@ fn datum(view: &View, member: &Member, value: &Value) -> Option<Datum> {
             Some(moment) => Datum::Moment(moment),
             None => Datum::Text(Argument::new("", text.clone())),
         },
-        Value::String(text) => match address(view, text).filter(|_| member.name != "id") {
-            Some(address) => Datum::Link(Link { text: text.clone(), address: Some(address) }),
-            None => Datum::Text(Argument::new("", text.clone())),
-        },
+        Value::String(text) => {
+            let link = Link::of(view, text.clone());
+            if link.address.is_some() && member.name != "id" {
+                Datum::Link(link)
+            } else {
+                Datum::Text(whole(member, Argument::new("", text.clone())))
+            }
+        }
         Value::Bool(yes) => {
             Datum::Text(Argument::new("", if *yes { "yes" } else { "no" }.to_owned()))
         }
         Value::Array(items) if items.iter().all(|item| !item.is_object() && !item.is_array()) => {
-            let link = |item: &Value| {
-                let text = plain(item);
-                Link { address: address(view, &text), text }
-            };
-            Datum::Texts(items.iter().map(link).collect())
+            Datum::Texts(items.iter().map(|item| Link::of(view, plain(item))).collect())
         }
         Value::Array(_) => {
             Datum::Members(arguments(&Map::from_iter([(member.name.clone(), value.clone())])))
@@ -131,6 +195,11 @@ fn datum(view: &View, member: &Member, value: &Value) -> Option<Datum> {
         Value::Object(members) => Datum::Members(arguments(members)),
         Value::Number(number) => Datum::Text(Argument::new("", number.to_string())),
     })
+}
+
+/// A policy's text is shown whole: its condition is at its end.
+fn whole(member: &Member, argument: Argument) -> Argument {
+    if member.name == "cedar" { Argument { cut: None, ..argument } } else { argument }
 }
 
 fn moment(text: &str, now: DateTime<Utc>) -> Option<Moment> {

@@ -1,0 +1,105 @@
+//! What a form proposes for ids: records of the tenant, as far as the person may list them.
+
+use prost_reflect::{DynamicMessage, Value as Proto};
+
+use super::{call::call, field::Field, shown::title};
+use crate::{
+    calls::some_at_once,
+    kinds::{Input, KINDS, Kind, listed, set_text, text},
+    view::View,
+};
+
+/// Records of one kind that a field proposes.
+pub(super) struct Picker {
+    /// The id of its list in the page.
+    pub(super) id: String,
+    /// What a field sends, and what people call it.
+    pub(super) options: Vec<(String, String)>,
+}
+
+/// The most kinds that a form proposes, a call each.
+const KINDS_ASKED: usize = 5;
+/// The most that stand below a field.
+const SHOWN: usize = 12;
+/// The most records of a kind.
+const PROPOSED: i32 = 100;
+
+/// Proposes records in the fields with ids.
+pub(super) async fn fill(view: &View, tenant: Option<&str>, fields: &mut [Field]) -> Vec<Picker> {
+    let mut asked: Vec<&'static Kind> = Vec::new();
+    for field in fields.iter_mut() {
+        let takes_ids = matches!(field.member.input, Input::Line | Input::Lines);
+        let kind = kind_of(&field.member.name).filter(|kind| takes_ids && view.may(&kind.list.rpc));
+        let Some(kind) = kind else { continue };
+        if !asked.iter().any(|known| known.path == kind.path) {
+            if asked.len() == KINDS_ASKED {
+                continue;
+            }
+            asked.push(kind);
+        }
+        field.picker = Some(format!("list-{}", kind.path));
+    }
+    let read = asked.into_iter().map(|kind| async move {
+        let options = proposed(view, kind, tenant).await;
+        Picker { id: format!("list-{}", kind.path), options }
+    });
+    let pickers = some_at_once(read).await;
+    // A field of several lines takes no list of the browser's: what it could have stands below it.
+    for field in fields.iter_mut().filter(|field| field.member.input == Input::Lines) {
+        let picker = pickers.iter().find(|picker| field.picker.as_ref() == Some(&picker.id));
+        let values = picker.iter().flat_map(|picker| &picker.options).map(|(value, _)| value);
+        field.known = values.take(SHOWN).cloned().collect();
+    }
+    pickers
+}
+
+/// The kind whose records a member names.
+fn kind_of(member: &str) -> Option<&'static Kind> {
+    let stem = match member {
+        "delegator_id" | "delegate_id" | "subject_id" | "actor_id" | "granted_by" => "principal",
+        "parent_id" => return None,
+        "purposes" => "purpose",
+        _ => member.strip_suffix("_ids").or_else(|| member.strip_suffix("_id"))?,
+    };
+    let is_of = |kind: &&Kind| {
+        kind.has_ids() && (stem == kind.singular || stem.ends_with(&format!("_{}", kind.singular)))
+    };
+    KINDS.iter().find(is_of)
+}
+
+async fn proposed(view: &View, kind: &Kind, tenant: Option<&str>) -> Vec<(String, String)> {
+    let mut request = DynamicMessage::new(kind.list.input.clone());
+    if let Some(tenant) = tenant.filter(|_| kind.singular != "tenant") {
+        set_text(&mut request, "tenant_id", tenant);
+    }
+    if request.try_set_field_by_name("limit", Proto::I32(PROPOSED)).is_err() {
+        return Vec::new();
+    }
+    let Ok(answered) = call(view, &kind.list, &request, &[]).await else { return Vec::new() };
+    let option = |record: &DynamicMessage| {
+        // Purposes are bound by their slugs.
+        let member = if kind.singular == "purpose" { "slug" } else { "id" };
+        (text(record, member), title(record))
+    };
+    listed(&answered.message).iter().map(option).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_with_ids_names_its_kind() {
+        for (member, path) in [
+            ("delegate_id", Some("principals")),
+            ("owner_principal_id", Some("principals")),
+            ("workspace_ids", Some("workspaces")),
+            ("tenant_id", Some("tenants")),
+            ("purposes", Some("purposes")),
+            ("name", None),
+            ("idp_org_id", None),
+        ] {
+            assert_eq!(kind_of(member).map(|kind| kind.path.as_str()), path, "{member}");
+        }
+    }
+}

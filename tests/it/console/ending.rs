@@ -1,0 +1,123 @@
+//! Records that are ended and limited by forms: what a form says first, and what a record's state does not take.
+
+use serde_json::{Value, json};
+
+use super::{Console, browser::Browser};
+
+const ADMIN: (&str, &str) = ("admin", "admin@acme.example");
+const CREATE: &str = "/console/records/delegations/new/create";
+const BOT: &str = "svc:agent:acme:invoice-bot";
+
+async fn delegation(console: &Console) -> Value {
+    let path = format!("/api/v1/delegations?delegate_id={BOT}");
+    let (status, listed) = console.app.owner().get(&path).await;
+    assert_eq!(status, 200, "{listed:#}");
+    listed["delegations"][0].clone()
+}
+
+async fn state(console: &Console, id: &str) -> Value {
+    let (status, found) = console.app.owner().get(&format!("/api/v1/delegations/{id}")).await;
+    assert_eq!(status, 200, "{found:#}");
+    found["delegation"]["state"].clone()
+}
+
+async fn owner(console: &Console) -> Browser {
+    let mut browser = console.browser();
+    browser.sign_in("owner", "operator@localhost", "/console/records").await;
+    browser
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delegation_is_revoked_by_its_delegates_name_with_a_reason() {
+    let console = Console::start().await;
+    let given = delegation(&console).await;
+    let id = given["id"].as_str().unwrap().to_owned();
+    let record = format!("/console/records/delegations/{id}");
+    let mut admin = console.signed_in_at(ADMIN, &record).await;
+    let page = admin.get(&record).await;
+    page.shows(
+        "Not possible now: Reinstate, as it is active; Withdraw, as it has no standing approval.",
+    );
+    let reinstate = format!("/api/v1/delegations/{id}/reinstate");
+    let (status, refused) = console.app.owner().post(&reinstate, json!({})).await;
+    assert_eq!(status, 409, "{refused:#}");
+
+    let path = format!("{record}/revoke");
+    let action = path.replace(':', "%3A");
+    let page = admin.get(&path).await;
+    page.shows("lets invoice-bot do?");
+    page.shows("That ends at once, and for good.");
+    let radius = format!("/api/v1/delegations/{id}/blast-radius");
+    let (status, radius) = console.app.owner().get(&radius).await;
+    assert_eq!((status, &radius["delegation_total"]), (200, &json!(1)), "{radius:#}");
+    page.shows("No delegation is below it. 1 agent acts under it.");
+    page.shows("Type <strong>invoice-bot</strong> to confirm");
+    assert!(!page.text.contains("An API key ends"), "{}", page.text);
+    let typed = |name: &str, reason: &str| {
+        let mut form = page.form_with(&action, "name", name);
+        form.push(("m.reason".to_owned(), reason.to_owned()));
+        form
+    };
+    for (name, reason, shows) in [
+        ("support-bot", "left", "Nothing was revoked. Type invoice-bot exactly, to confirm."),
+        ("invoice-bot", "", "Nothing was revoked. Say why, for the record."),
+    ] {
+        let refused = admin.post(&path, &typed(name, reason)).await;
+        assert_eq!(refused.status, 400, "{}", refused.text);
+        refused.shows(shows);
+        assert_eq!(state(&console, &id).await, "active");
+    }
+    let page = admin.post(&path, &typed("invoice-bot", "left the company")).await;
+    page.shows("Revoked.");
+    assert_eq!(state(&console, &id).await, "revoked");
+    // Nothing is done to what is over.
+    page.shows("Revoke, as it is revoked, which is final");
+    assert!(!page.text.contains("/revoke\""), "{}", page.text);
+    for verb in ["revoke", "suspend", "reinstate", "approve", "withdraw"] {
+        let path = format!("/api/v1/delegations/{id}/{verb}");
+        let (status, refused) = console.app.owner().post(&path, json!({"reason": "x"})).await;
+        assert!([400, 403, 409].contains(&status), "{verb}: {refused:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delegation_without_limits_is_made_after_the_form_said_so() {
+    let console = Console::start().await;
+    let from = delegation(&console).await["delegator_id"].as_str().unwrap().to_owned();
+    let mut owner = owner(&console).await;
+    let page = owner.get(CREATE).await;
+    // Ids are proposed, JSON has an example, and the tenant is asked for where it is not known.
+    page.shows("list=\"list-principals\"");
+    page.shows(&format!("<option value=\"{BOT}\">"));
+    page.shows("&quot;window_seconds&quot;:86400}</code>");
+    page.shows("Tenant ID <span class=\"dim\">(required)</span>");
+    let mut form = page.form(CREATE);
+    for (name, value) in [
+        ("m.tenant_id", "svc:tenant:acme"),
+        ("m.delegator_id", &from),
+        ("m.delegate_id", BOT),
+        ("m.actions", "report.read"),
+    ] {
+        form.push((name.to_owned(), value.to_owned()));
+    }
+    let asked = owner.post(CREATE, &form).await;
+    asked.shows("Without limits: any amount, any purpose, everywhere, for ever.");
+    asked.shows("Create without limits");
+    assert_eq!(asked.path, CREATE);
+    form.push(("unlimited".to_owned(), "yes".to_owned()));
+    owner.post(CREATE, &form).await.shows("Created.");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_number_that_is_not_set_is_not_zero() {
+    let console = Console::start().await;
+    let mut owner = owner(&console).await;
+    let page = owner.get("/console/records/tenants/svc:tenant:acme").await;
+    for (label, text) in [
+        ("Valid for seconds", "not set; the default is 60"),
+        ("Decisions per second", "not set: no limit"),
+        ("Approval max auth age seconds", "not set: any time"),
+    ] {
+        page.shows(&format!("{label}</dt><dd>{text}</dd>"));
+    }
+}

@@ -1,0 +1,157 @@
+//! What a form sends back: what nobody changed stays as it was, to the byte.
+
+use serde_json::{Value, json};
+
+use super::{
+    Console,
+    browser::{Browser, Page},
+};
+use crate::support::asking;
+
+async fn owner(console: &Console) -> Browser {
+    let mut browser = console.browser();
+    browser.sign_in("owner", "operator@localhost", "/console/records").await;
+    browser
+}
+
+/// Every field of the form, as a browser sends it that changes nothing.
+fn whole(page: &Page, action: &str) -> Vec<(String, String)> {
+    let mut form = page.form(action);
+    form.extend(page.fields(action));
+    form
+}
+
+fn set(form: &mut Vec<(String, String)>, name: &str, value: &str) {
+    form.retain(|(known, _)| known != name);
+    form.push((name.to_owned(), value.to_owned()));
+}
+
+async fn made(console: &Console, path: &str, record: Value, word: &str) -> (String, Value) {
+    let (status, made) = console.app.owner().post(&format!("/api/v1/{path}"), record).await;
+    assert_eq!(status, 201, "{made:#}");
+    (made[word]["id"].as_str().unwrap().to_owned(), made[word].clone())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_record_keeps_what_nobody_changed() {
+    let console = Console::start().await;
+    let notes = "\n first\r\nsecond \u{2764}\u{fe0f}\rthird\u{202e}\n\"&<>' ⟨U+00A0⟩ ";
+    let record = json!({
+        "tenant_id": "svc:tenant:acme", "name": "Card\u{a0}payments", "notes": notes,
+        "actions": ["card.pay"], "metadata": {"a": "1\u{a0}000\r\n\u{200b}"},
+        "function_signature": "\u{a0}x(\r\n)\u{3000}", "tags": ["\u{a0}x\u{3000}"],
+    });
+    let (id, before) = made(&console, "tools", record, "tool").await;
+    let mut owner = owner(&console).await;
+    let action = format!("/console/records/tools/{}/update", id.replace(':', "%3A"));
+    let page = owner.get(&action).await;
+    page.shows("characters that cannot be seen: ⟨U+00A0⟩. They stay");
+    page.shows("⟨U+000D⟩ ⟨U+202E⟩ ⟨U+FE0F⟩");
+    let mut form = whole(&page, &action);
+    set(&mut form, "m.actions", "card.pay\r\ncard.refund");
+    owner.post(&action, &form).await.shows("Updated.");
+    let (_, after) = console.app.owner().get(&format!("/api/v1/tools/{id}")).await;
+    for (name, value) in before.as_object().unwrap() {
+        if !["actions", "updated_at", "version", "revision"].contains(&name.as_str()) {
+            assert_eq!(&after["tool"][name], value, "{name}");
+        }
+    }
+    assert_eq!(after["tool"]["actions"], json!(["card.pay", "card.refund"]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_denies_what_it_denied_before() {
+    let console = Console::start().await;
+    let cedar = "@id(\"no\u{a0}x\")\r\nforbid (principal, action, resource)\r\nwhen { context has input && context.input \
+                 has supplier && context.input.supplier == \"Clean\u{a0}Ltd\" };\r\n";
+    let cedar = cedar.replace("no\u{a0}x", "no-x");
+    let record =
+        json!({"tenant_id": "svc:tenant:acme", "name": "No", "regime": "internal", "cedar": cedar});
+    let (id, _) = made(&console, "policies", record, "policy").await;
+    let mut owner = owner(&console).await;
+    let (path, action) = (
+        format!("/console/policies/{id}"),
+        format!("/console/policies/{}", id.replace(':', "%3A")),
+    );
+    let activate = async |owner: &mut Browser, version: u32| {
+        let page = owner.get(&format!("{path}/activate?version={version}")).await;
+        let form = page.form(&format!("{action}/activate"));
+        owner.post(&format!("{path}/activate"), &form).await.shows("The text is in force.");
+    };
+    let mut question = asking(1_200.0, "DE");
+    question["context"]["supplier"] = json!("Clean\u{a0}Ltd");
+    let ask = async || {
+        let (status, answer) =
+            console.agent.post("/api/v1/runtime/evaluate", question.clone()).await;
+        assert_eq!(status, 200, "{answer:#}");
+        answer["decision"].clone()
+    };
+    assert_eq!(ask().await, "deny");
+    let page = owner.get(&path).await;
+    page.shows("characters that cannot be seen: ⟨U+000D⟩ ⟨U+00A0⟩");
+    let mut form = whole(&page, &action);
+    let text = form.iter().find(|(name, _)| name == "cedar").unwrap().1.clone();
+    set(&mut form, "cedar", &format!("// A comment.\r\n{text}"));
+    form.push(("do".to_owned(), "save".to_owned()));
+    owner.post(&path, &form).await.shows("The text is saved as a draft.");
+    activate(&mut owner, 2).await;
+    let (_, found) = console.app.owner().get(&format!("/api/v1/policies/{id}")).await;
+    assert_eq!(found["policy"]["cedar"], format!("// A comment.\r\n{cedar}"));
+    assert_eq!(ask().await, "deny");
+}
+
+/// A page of an older node has no field for what a newer one knows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_form_does_not_have_stays() {
+    let console = Console::start().await;
+    let record = json!({
+        "tenant_id": "svc:tenant:acme", "label": "bound", "scopes": ["runtime:write"],
+        "principal_ids": ["svc:agent:acme:invoice-bot"], "ip_allowlist": ["10.0.0.0/8"],
+        "expires_at": "2099-01-01T00:00:00Z",
+    });
+    let (id, before) = made(&console, "api-keys", record, "api_key").await;
+    let mut owner = owner(&console).await;
+    let action = format!("/console/records/api-keys/{}/update", id.replace(':', "%3A"));
+    let page = owner.get(&action).await;
+    let all = whole(&page, &action);
+    let mut form = all.clone();
+    form.retain(|(name, _)| ["csrf", "key", "version"].contains(&name.as_str()));
+    form.push(("m.label".to_owned(), "other".to_owned()));
+    owner.post(&action, &form).await.shows("Updated.");
+    let stored = async || {
+        let (_, found) = console.app.owner().get(&format!("/api/v1/api-keys/{id}")).await;
+        found["api_key"].clone()
+    };
+    let after = stored().await;
+    assert_eq!(after["label"], "other");
+    for name in ["scopes", "principal_ids", "ip_allowlist", "expires_at"] {
+        assert_eq!(after[name], before[name], "{name}");
+    }
+    // Twice is neither of both.
+    for name in ["m.ip_allowlist", "version"] {
+        let mut twice = whole(&owner.get(&action).await, &action);
+        let value = twice.iter().find(|(known, _)| known == name).unwrap().clone();
+        twice.push(value);
+        let refused = owner.post(&action, &twice).await;
+        assert_eq!(refused.status, 400, "{name}: {}", refused.text);
+        assert_eq!(stored().await["ip_allowlist"], before["ip_allowlist"]);
+    }
+    // What a person empties is emptied.
+    let mut emptied = whole(&owner.get(&action).await, &action);
+    set(&mut emptied, "m.ip_allowlist", "");
+    owner.post(&action, &emptied).await.shows("Updated.");
+    assert_eq!(stored().await["ip_allowlist"], json!([]));
+}
+
+/// A link says what is stopped, and neither why nor that it was done before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_brings_no_key_and_no_reason_to_a_stop() {
+    let console = Console::start().await;
+    let mut owner = owner(&console).await;
+    let page = owner
+        .get("/console/stop/confirm?subject=svc:agent:acme:invoice-bot&key=theirs&reason=drill")
+        .await;
+    let form = whole(&page, "/console/stop/confirm");
+    let member = |name: &str| form.iter().find(|(known, _)| known == name).unwrap().1.clone();
+    assert!(member("key") != "theirs" && member("reason").is_empty(), "{form:?}");
+}
