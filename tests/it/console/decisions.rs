@@ -65,7 +65,7 @@ async fn a_decision_is_explained_with_its_question_and_its_stages() {
     let denied = decided(&console, 1_234.0, "US").await;
     let mut browser = console.signed_in_at(AUDITOR, "/console/decisions").await;
     let page = browser.get(&format!("/console/decisions/{denied}")).await;
-    page.shows("was <strong class=\"verdict denied\">denied</strong>");
+    page.shows("it was <strong class=\"verdict denied\">denied</strong>");
     page.shows("jurisdiction_unsupported");
     page.shows("<code>context.amount</code></th><td>1234</td>");
     for stage in ["Authority", "Purpose", "Rules", "Decision"] {
@@ -116,7 +116,12 @@ async fn a_decision_is_sealed_saved_and_replayed() {
     let page = browser.post(&seal, &form).await;
     page.shows("It is sealed");
     page.shows("leaf 0 of the log");
+    let name = format!("bundle-{}.json", &id.rsplit(':').next().unwrap()[..12]);
+    page.shows(&format!("<code>agent-authority verify {name} --jwks jwks.json</code>"));
+    page.shows("href=\"/.well-known/jwks.json\"");
     let bundle = browser.get(&format!("{path}/bundle.json")).await;
+    let saved = bundle.headers["content-disposition"].to_str().unwrap();
+    assert_eq!(saved, format!("attachment; filename=\"{name}\""));
     let bundle: Value = serde_json::from_str(&bundle.text).unwrap();
     assert_eq!(bundle["pack"]["decision_id"], json!(id), "{bundle:#}");
     let replay = format!("{path}/replay");

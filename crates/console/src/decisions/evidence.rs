@@ -10,7 +10,13 @@ use serde_json::Value;
 use tonic::{Code, Status};
 
 use super::export::saved;
-use crate::{form::Posted, page::see, rpc, show::Moment, view::View};
+use crate::{
+    form::Posted,
+    page::see,
+    rpc,
+    show::{Moment, short},
+    view::View,
+};
 
 /// Whether a decision is sealed.
 pub(super) enum Seal {
@@ -55,6 +61,13 @@ impl Seal {
     }
 }
 
+/// What a decision's bundle is called as a file: `bundle-01a2136e306c.json`.
+pub(super) fn bundle_name(decision_id: &str) -> String {
+    let plain = |letter: &char| letter.is_ascii_alphanumeric();
+    let id: String = short(decision_id).chars().filter(plain).take(12).collect();
+    format!("bundle-{id}.json")
+}
+
 /// `POST /console/decisions/{id}/seal`.
 pub(super) async fn seal(Path(id): Path<String>, Posted { view, .. }: Posted) -> Response {
     let request = SealDecisionRequest { decision_id: id.clone() };
@@ -64,8 +77,9 @@ pub(super) async fn seal(Path(id): Path<String>, Posted { view, .. }: Posted) ->
 
 /// `GET /console/decisions/{id}/bundle.json`: all that an offline verifier needs.
 pub(super) async fn bundle(view: View, Path(id): Path<String>) -> Response {
+    let name = bundle_name(&id);
     let request = GetEvidenceRequest { entity_id: id, bundle: true };
     let read: Result<EvidenceDocument, Status> = view.calls.call(rpc::GET_EVIDENCE, &request).await;
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    view.answer(read.map(|bundle| saved((kind, bundle.document).into_response(), "bundle.json")))
+    view.answer(read.map(|bundle| saved((kind, bundle.document).into_response(), &name)))
 }

@@ -29,7 +29,7 @@ pub(super) async fn export(view: View, RawQuery(query): RawQuery) -> Response {
 }
 
 /// A document that is saved as a file of this name.
-pub(super) fn saved(mut answer: Response, name: &'static str) -> Response {
+pub(super) fn saved(mut answer: Response, name: &str) -> Response {
     let headers = answer.headers_mut();
     let disposition = format!("attachment; filename=\"{name}\"");
     if let Ok(value) = HeaderValue::from_str(&disposition) {

@@ -46,8 +46,9 @@ struct DecisionsPage {
     filter: Filter,
     outcomes: Vec<Choice>,
     spans: Vec<Choice>,
-    agents: Vec<String>,
-    codes: &'static [Reason],
+    /// Empty where they are not known, or too many: one is typed then.
+    agents: Vec<Choice>,
+    reasons: Vec<Choice>,
     items: Vec<Item>,
     /// The address of the next page.
     older: Option<String>,
@@ -98,8 +99,8 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
         frame: view.frame("Decisions", Section::Decisions),
         outcomes: Choice::of_list(&OUTCOMES, &filter.outcome),
         spans: Choice::of_list(&SPANS, &filter.span),
-        agents: agents(view).await,
-        codes: Reason::ALL,
+        agents: agents(view, &filter).await,
+        reasons: reasons(&filter.reason),
         items: items.collect(),
         older: older.map(|token| format!("/console/decisions?{}", filter.query(Some(token)))),
         query: filter.query(None),
@@ -109,8 +110,8 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     Ok(page(StatusCode::OK, &decisions))
 }
 
-/// The ids of agents that the filter proposes: without them it is typed.
-async fn agents(view: &View) -> Vec<String> {
+/// The agents to choose from.
+async fn agents(view: &View, filter: &Filter) -> Vec<Choice> {
     if !view.may(rpc::LIST_PRINCIPALS) {
         return Vec::new();
     }
@@ -121,6 +122,31 @@ async fn agents(view: &View) -> Vec<String> {
         ..ListPrincipalsRequest::default()
     };
     let listed = view.calls.call::<_, ListPrincipalsResponse>(rpc::LIST_PRINCIPALS, &request).await;
-    let principals = listed.map(|listed| listed.principals).unwrap_or_default();
-    principals.into_iter().map(|principal| principal.id).collect()
+    let Ok(listed) = listed else { return Vec::new() };
+    if listed.next_page_token.is_some() || listed.principals.is_empty() {
+        return Vec::new();
+    }
+    let chosen = filter.subject(view);
+    let ids = listed.principals.iter().map(|principal| principal.id.as_str());
+    let mut agents = Choice::of_values(ids, chosen.as_deref(), |id| id);
+    let shows_all = view.caller.tenant().is_none() && view.shown_tenant().is_none();
+    for agent in agents.iter_mut().filter(|_| !shows_all) {
+        agent.label = short(&agent.value).to_owned();
+    }
+    agents
+}
+
+/// The reasons to choose from, in their sentences.
+fn reasons(chosen: &str) -> Vec<Choice> {
+    let mut all: Vec<Choice> =
+        Choice::of_values(Reason::ALL.iter().map(|one| one.word()), Some(chosen), |code| code);
+    all.retain(|choice| !choice.value.is_empty());
+    for choice in &mut all {
+        let sentence = reason(&choice.value);
+        if !sentence.is_empty() {
+            choice.label = sentence;
+        }
+    }
+    all.sort_by(|one, other| one.label.cmp(&other.label));
+    all
 }

@@ -13,13 +13,18 @@ use http::StatusCode;
 use serde_json::Value;
 use tonic::Status;
 
-use super::{evidence::Seal, question::Question, replay::MODES};
+use super::{
+    evidence::{Seal, bundle_name},
+    question::Question,
+    replay::MODES,
+};
 use crate::{
     authority::Authority,
     frame::{Frame, Section},
     names::{Named, Names},
     page::page,
     query::Pairs,
+    records::Link,
     rpc,
     show::{Amount, Argument, Moment, arguments},
     text::{self, CodeWithMeaning, outcome},
@@ -40,8 +45,9 @@ struct Step {
 }
 
 struct Found {
-    check: String,
-    detail: Option<String>,
+    /// In words, the ids among them with their pages.
+    check: Vec<Link>,
+    detail: Option<Vec<Link>>,
     code: Option<String>,
 }
 
@@ -146,7 +152,7 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
             .map(|id| (id, text::state(decision.approval_state.as_deref().unwrap_or_default()))),
         arguments: arguments(&members),
         without_context: without,
-        steps: decision.trace.into_iter().map(step).collect(),
+        steps: decision.trace.into_iter().map(|stage| step(view, stage)).collect(),
         reads_stages: view.may(rpc::INSPECT_DECISION),
         authority,
         obligations: decision
@@ -178,6 +184,19 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
     Ok(page(StatusCode::OK, &shown))
 }
 
+impl DecisionPage {
+    fn bundle_name(&self) -> String {
+        bundle_name(&self.id)
+    }
+}
+
+/// The name of a check, whose words are joined by underscores; an id in it stays as it is.
+fn in_words(check: &str) -> String {
+    let word =
+        |word: &str| if word.contains(':') { word.to_owned() } else { word.replace('_', " ") };
+    check.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// The authority of a verdict.
 fn used(authority: &Value) -> Option<ApprovalAuthority> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -190,7 +209,7 @@ fn used(authority: &Value) -> Option<ApprovalAuthority> {
     })
 }
 
-fn step(stage: Stage) -> Step {
+fn step(view: &View, stage: Stage) -> Step {
     let (name, about) = match stage.stage.as_str() {
         "authority" => ("Authority", "May this actor do this at all?"),
         "purpose" => ("Purpose", "Is the declared purpose admissible?"),
@@ -205,8 +224,8 @@ fn step(stage: Stage) -> Step {
     let (passed, notable) =
         stage.findings.into_iter().partition::<Vec<_>, _>(|finding| finding.outcome == "pass");
     let found = |finding: authority_model::proto::runtime::Finding| Found {
-        check: finding.check.replace('_', " "),
-        detail: finding.detail,
+        check: Link::words(view, &in_words(&finding.check)),
+        detail: finding.detail.map(|detail| Link::words(view, &detail)),
         code: finding.reason_code,
     };
     Step {
@@ -217,5 +236,27 @@ fn step(stage: Stage) -> Step {
         reason: stage.reason_code.map(|code| CodeWithMeaning::reason(&code)),
         notable: notable.into_iter().map(found).collect(),
         passed: passed.into_iter().map(found).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_in_a_check_is_not_changed() {
+        for (check, expected) in [
+            ("approval_threshold", "approval threshold"),
+            (
+                "anchor svc:ent:acme:reality_anchor:01a2136d",
+                "anchor svc:ent:acme:reality_anchor:01a2136d",
+            ),
+            (
+                "anchor_age svc:ent:acme:reality_anchor:1",
+                "anchor age svc:ent:acme:reality_anchor:1",
+            ),
+        ] {
+            assert_eq!(in_words(check), expected);
+        }
     }
 }

@@ -33,6 +33,12 @@ impl Moment {
         DateTime::parse_from_rfc3339(text).ok().map(|at| Self::of(at.to_utc(), now))
     }
 
+    /// `24 Nov 2026, 19:58:03 UTC`, where several are of the same minute.
+    pub(crate) fn with_seconds(&self) -> String {
+        let seconds = self.exact.get(17..19).unwrap_or_default();
+        self.shown.replace(" UTC", &format!(":{seconds} UTC"))
+    }
+
     pub(crate) fn of_time(at: Option<Time>, now: DateTime<Utc>) -> Option<Self> {
         at.and_then(Time::moment).map(|at| Self::of(at, now))
     }
@@ -81,5 +87,6 @@ mod tests {
         assert_eq!(shown.shown, "23 Nov 2025, 22:00 UTC");
         assert_eq!((shown.distance.as_str(), shown.past), ("in 2 h", false));
         assert_eq!(shown.exact, "2025-11-23T22:00:00Z");
+        assert_eq!(shown.with_seconds(), "23 Nov 2025, 22:00:00 UTC");
     }
 }
