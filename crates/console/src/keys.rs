@@ -8,7 +8,9 @@ use authority_model::proto::keys::{
     ListKeyRotationsResponse, ListKeysRequest, ListKeysResponse, RevokeKeyRequest,
     RevokeKeyResponse, ScheduleKeyRotationRequest, SigningKey,
 };
+use authority_model::wire::Time;
 use axum::{Router, extract::RawQuery, response::Response, routing::get};
+use chrono::TimeDelta;
 use http::StatusCode;
 use tonic::Status;
 
@@ -36,6 +38,8 @@ struct Key {
     purpose: String,
     alg: String,
     status: String,
+    /// What that means now.
+    label: &'static str,
     custody: String,
     since: Option<Moment>,
     due: Option<Moment>,
@@ -50,8 +54,13 @@ struct Rotation {
     successor: Option<String>,
     state: String,
     due: Option<Moment>,
+    /// When it completes by itself.
+    completes: Option<Moment>,
     reason: Option<String>,
 }
+
+/// How long a successor is published before it signs by itself, in seconds.
+const PUBLISHED: i64 = 3600;
 
 #[derive(Template)]
 #[template(path = "keys.html")]
@@ -74,7 +83,10 @@ async fn shown(view: &View, done: Option<&'static str>) -> Result<Response, Stat
     let request = ListKeyRotationsRequest::default();
     let rotations: ListKeyRotationsResponse =
         view.calls.call(rpc::LIST_KEY_ROTATIONS, &request).await?;
+    let successors: Vec<String> =
+        rotations.rotations.iter().filter_map(|one| one.successor_kid.clone()).collect();
     let rotations = rotations.rotations.into_iter().map(|rotation| Rotation {
+        completes: completes(view, &rotation),
         due: Moment::of_time(rotation.due_at, view.now),
         id: rotation.id,
         kid: rotation.kid,
@@ -84,16 +96,35 @@ async fn shown(view: &View, done: Option<&'static str>) -> Result<Response, Stat
     });
     let shown = KeysPage {
         frame: view.frame("Signing keys", Section::Records),
-        keys: listed.keys.into_iter().map(|one| shown_key(view, one)).collect(),
+        keys: listed.keys.into_iter().map(|one| shown_key(view, one, &successors)).collect(),
         rotations: rotations.collect(),
         done,
     };
     Ok(page(StatusCode::OK, &shown))
 }
 
-fn shown_key(view: &View, key: SigningKey) -> Key {
+fn completes(view: &View, rotation: &KeyRotation) -> Option<Moment> {
+    let begun = rotation.begun_at.and_then(Time::moment)?;
+    Some(Moment::of(begun + TimeDelta::seconds(PUBLISHED), view.now))
+}
+
+/// What a key does now. While it is being replaced, it is the one that signs, and its successor is published.
+fn label(status: &str, is_successor: bool) -> &'static str {
+    match (status, is_successor) {
+        ("active", true) => "published, signs once the replacement is complete",
+        ("active", false) => "signs now",
+        ("rotating", _) => "signs now, until its replacement is complete",
+        ("retired", _) => "signs no longer; what it signed is valid",
+        ("revoked", _) => "revoked; what it signed is valid",
+        _ => "unknown",
+    }
+}
+
+fn shown_key(view: &View, key: SigningKey, successors: &[String]) -> Key {
+    let is_successor = successors.contains(&key.kid);
     Key {
-        signs: key.status == "active",
+        label: label(&key.status, is_successor),
+        signs: key.status == "active" && !is_successor,
         revocable: key.status != "revoked",
         since: Moment::of_time(key.activated_at.or(key.created_at), view.now),
         due: Moment::of_time(key.rotation_due_at, view.now),
@@ -111,6 +142,7 @@ struct ConfirmPage {
     frame: Frame,
     step: &'static str,
     label: &'static str,
+    question: String,
     about: &'static str,
     /// A key's id, or that of its replacement.
     of: String,
@@ -139,6 +171,7 @@ fn form(view: &View, asked: &Pairs, problem: Option<String>) -> Result<Response,
         frame: view.frame(step.label(), Section::Records),
         step: step.word(),
         label: step.label(),
+        question: step.question(&of),
         about: step.about(),
         name: step.typed(&of).map(str::to_owned),
         of,
@@ -183,4 +216,17 @@ async fn acted(view: &View, asked: &Pairs) -> Result<Response, Status> {
         }
     }
     Ok(see(&format!("/console/keys?did={}", step.word())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_being_replaced_is_the_one_that_signs() {
+        assert_eq!(label("active", false), "signs now");
+        assert!(label("rotating", false).starts_with("signs now, until"));
+        assert!(label("active", true).starts_with("published, signs once"));
+        assert!(label("retired", false).starts_with("signs no longer"));
+    }
 }

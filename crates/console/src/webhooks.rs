@@ -6,6 +6,7 @@ use authority_model::proto::events::{
     RedriveWebhookDeliveryRequest, TestWebhookEndpointRequest, TestWebhookEndpointResponse,
     WebhookDelivery, WebhookEndpoint,
 };
+use authority_webhook::retry::ErrorClass;
 use axum::{
     Router,
     extract::{Path, RawQuery},
@@ -61,7 +62,7 @@ struct Delivery {
 struct Attempt {
     number: i32,
     at: Option<Moment>,
-    /// `503 after 120 ms`, `timeout after 10000 ms`.
+    /// `503 after 120 ms`, or what happened without an answer.
     outcome: String,
     answer: Option<Argument>,
 }
@@ -71,6 +72,8 @@ struct Attempt {
 struct WebhookPage {
     frame: Frame,
     endpoint: WebhookEndpoint,
+    /// Until when nothing but a probe is sent, and why.
+    held: Option<(Moment, &'static str)>,
     address: String,
     states: Vec<Choice>,
     deliveries: Vec<Delivery>,
@@ -112,12 +115,13 @@ async fn shown(
     let next = listed
         .next_page_token
         .map(|token| format!("{address}?state={}&page={}", encoded(state), encoded(&token)));
-    let done =
-        done.or_else(|| (query.text("did") == "redrive").then(|| "It will be sent again.".to_owned()));
+    let done = done
+        .or_else(|| (query.text("did") == "redrive").then(|| "It will be sent again.".to_owned()));
     let shown = WebhookPage {
         frame: view.frame(format!("Deliveries to {}", endpoint.url), Section::Records),
         deliveries: listed.deliveries.into_iter().map(|one| delivery(view, one)).collect(),
         states: Choice::of_list(&STATES, state),
+        held: held(view, &endpoint),
         endpoint,
         address,
         next,
@@ -128,6 +132,15 @@ async fn shown(
         key: idempotency_key()?,
     };
     Ok(page(StatusCode::OK, &shown))
+}
+
+fn held(view: &View, endpoint: &WebhookEndpoint) -> Option<(Moment, &'static str)> {
+    let until = Moment::of_time(endpoint.held_until, view.now).filter(|until| !until.past)?;
+    let why = match endpoint.held_by.as_deref() {
+        Some("retry_after") => "the receiver asked for that, by Retry-After",
+        _ => "after failures in a row",
+    };
+    Some((until, why))
 }
 
 fn delivery(view: &View, delivery: WebhookDelivery) -> Delivery {
@@ -153,7 +166,9 @@ fn delivery(view: &View, delivery: WebhookDelivery) -> Delivery {
 fn outcome(status: Option<i32>, error: Option<&str>, latency: Option<i32>) -> String {
     let what = match (status, error) {
         (Some(status), _) => status.to_string(),
-        (None, Some(error)) => error.to_owned(),
+        (None, Some(error)) => {
+            return ErrorClass::named(error).map_or_else(|| error.to_owned(), |c| c.to_string());
+        }
         (None, None) => "no answer".to_owned(),
     };
     latency.map_or(what.clone(), |latency| format!("{what} after {latency} ms"))
@@ -168,8 +183,7 @@ async fn test(Path(id): Path<String>, Posted { view, form }: Posted) -> Response
         let outcome = outcome(answer.status, answer.error_class.as_deref(), answer.latency_ms);
         let none = Pairs::default();
         if answer.delivered {
-            shown(&view, &id, &none, Some(format!("Test delivered: {outcome}.")), None)
-                .await
+            shown(&view, &id, &none, Some(format!("Test delivered: {outcome}.")), None).await
         } else {
             let start = answer.body_start.unwrap_or_default();
             let failed = Argument::new(outcome, start);
@@ -188,4 +202,17 @@ async fn redrive(Path(id): Path<String>, Posted { view, form }: Posted) -> Respo
         Ok(see(&format!("/console/webhooks/{}?did=redrive", encoded(&id))))
     };
     view.answer(redriven.await)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_without_an_answer_says_what_happened() {
+        let none = outcome(None, Some("connect"), Some(0));
+        assert!(none.starts_with("no connection: nothing listens there"), "{none}");
+        assert_eq!(outcome(Some(503), Some("http"), Some(120)), "503 after 120 ms");
+        assert_eq!(outcome(None, None, None), "no answer");
+    }
 }

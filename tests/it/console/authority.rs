@@ -127,7 +127,7 @@ async fn a_signing_key_is_replaced_by_the_owner_alone() {
     let at = page.text.find("/console/keys/act?step=rotate").unwrap();
     let rotate = page.text[at..].split('"').next().unwrap().replace("&amp;", "&");
     let page = owner.get(&rotate).await;
-    page.shows("Replace it?");
+    page.shows("<h1>Replace the ");
     let form = page.form_with("/console/keys/act", "reason", "once a year");
     let mut admin = console.browser();
     admin.sign_in("admin", "admin@acme.example", "/console/records").await;

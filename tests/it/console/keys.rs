@@ -43,12 +43,16 @@ async fn step(browser: &mut Browser, step: &str) -> String {
 
 async fn begin(browser: &mut Browser, kid: &str) {
     let page = browser.get(&format!("{ACT}?step=rotate&of={kid}")).await;
-    page.shows("Replace it?");
+    let purpose = kid.split('-').nth(1).unwrap();
+    page.shows(&format!("<h1>Replace the {purpose} key?</h1>"));
     let form = page.form_with(ACT, "reason", "once a year");
     let page = browser.post(ACT, &form).await;
     page.shows("The replacement has begun.");
     page.shows("Replacements under way");
     page.shows("once a year");
+    page.shows("signs now, until its replacement is complete");
+    page.shows("published, signs once the replacement is complete");
+    page.shows("It completes by itself in ");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

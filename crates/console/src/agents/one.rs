@@ -19,8 +19,10 @@ use crate::{
     chain::{self, Link},
     frame::{Frame, Section},
     kinds::{Kind, text},
+    names::{Named, Names},
     page::page,
     problem::is_absent,
+    query::encoded,
     records::{Datum, address, read, title},
     rpc,
     show::{Argument, arguments, short},
@@ -82,6 +84,8 @@ struct AgentPage {
     state: String,
     stops: Stops,
     may_stop: bool,
+    /// Where its decisions and its requests for approval are listed, for who may read them.
+    lists: Vec<(String, &'static str)>,
     authorities: Vec<Authority>,
     given: GivenList,
 }
@@ -114,11 +118,26 @@ async fn shown(view: &View, id: &str) -> Result<Response, Status> {
         state: text(&agent, "state"),
         stops: stops::on(view, &text(&agent, "tenant_id"), Some(id), &ids).await?,
         may_stop: view.may(rpc::CREATE_STOP_SIGNAL),
+        lists: lists(view, id),
         authorities,
         given,
         id: id.to_owned(),
     };
     Ok(page(StatusCode::OK, &shown))
+}
+
+fn lists(view: &View, id: &str) -> Vec<(String, &'static str)> {
+    let id = encoded(id);
+    let all = [
+        (rpc::LIST_DECISIONS, format!("/console/decisions?agent={id}"), "Its decisions"),
+        (
+            rpc::LIST_APPROVALS,
+            format!("/console/approvals?agent={id}"),
+            "Its requests for approval",
+        ),
+    ];
+    let readable = all.into_iter().filter(|(needs, ..)| view.may(needs));
+    readable.map(|(_, address, label)| (address, label)).collect()
 }
 
 async fn authority(view: &View, grant: Grant) -> Authority {
@@ -175,7 +194,7 @@ struct DelegationPage {
     may_stop: bool,
     /// What would end with it; none for a role that may not read that.
     below: Option<GivenList>,
-    agents_below: Vec<String>,
+    agents_below: Vec<Named>,
 }
 
 pub(super) async fn delegation(view: View, Path(id): Path<String>) -> Response {
@@ -194,6 +213,8 @@ async fn of_one(view: &View, id: &str) -> Result<Response, Status> {
     let parties: Vec<String> = parties.collect();
     let (stops, below) = tokio::join!(stops::on(view, &tenant, None, &parties), below(view, id));
     let (below, agents_below) = below.map_or((None, Vec::new()), |(list, ids)| (Some(list), ids));
+    let names = Names::to_call(view, agents_below.clone()).await;
+    let agents_below = agents_below.into_iter().map(|id| names.called(id)).collect();
     let frame = view.frame(format!("Delegation {}", short(id)), Section::Records);
     let shown = DelegationPage {
         frame,

@@ -39,6 +39,16 @@ impl Step {
         }
     }
 
+    /// `Replace the evidence key?`; a replacement is named by an id of its own.
+    pub(super) fn question(self, of: &str) -> String {
+        let purpose = of.strip_prefix("svc-").and_then(|rest| rest.split('-').next());
+        match (self, purpose) {
+            (Self::Rotate, Some(purpose)) => format!("Replace the {purpose} key?"),
+            (Self::Revoke, Some(purpose)) => format!("Revoke the {purpose} key?"),
+            _ => format!("{}?", self.label()),
+        }
+    }
+
     /// What it does, as the API's contract says.
     pub(super) fn about(self) -> &'static str {
         match self {
@@ -52,7 +62,8 @@ impl Step {
             }
             Self::Complete => {
                 "The successor signs from now on, on other nodes within 30 seconds, and the key signs no longer. What \
-                 it signed before stays valid."
+                 it signed before stays valid. Receivers that keep a copy of the published keys must have fetched them \
+                 since the replacement began, or else they cannot verify what the successor signs."
             }
             Self::Cancel => "The key goes on signing. A successor that was made is revoked.",
         }
