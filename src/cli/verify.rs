@@ -16,9 +16,10 @@ use super::outcome::{CommandOutput, Failure};
 /// The file, and the trusted keys.
 #[derive(Debug, clap::Args)]
 pub(super) struct Verify {
-    /// An evidence pack, a bundle or a replay proof
+    /// An evidence pack or a bundle, as `seal --pack` and `seal --bundle` write them, or a replay proof
     file: PathBuf,
-    /// The service's trusted public keys (its /.well-known/jwks.json, saved before)
+    /// The service's trusted public keys (its /.well-known/jwks.json, saved before); without them it is at best
+    /// `consistent`
     #[arg(long, value_name = "FILE")]
     jwks: Option<PathBuf>,
     /// The log's trusted key: <origin>+<id>+<key>
@@ -64,7 +65,7 @@ impl Verify {
 /// The bundle.
 #[derive(Debug, clap::Args)]
 pub(super) struct Replay {
-    /// An evidence bundle: `GET /v1/evidence/{id}?bundle=true`
+    /// An evidence bundle, as `seal --bundle` writes it
     file: PathBuf,
 }
 

@@ -34,6 +34,22 @@ impl View {
         }
     }
 
+    /// A time in few letters, in the zone of the reader: within a day of now `15:58:38`, within half a year
+    /// `21 Nov 00:48`, otherwise the date; `None` for another text.
+    pub(in crate::cli) fn near(self, text: &str, now: DateTime<Utc>) -> Option<String> {
+        let time = parsed(text)?;
+        let form = match (time.with_timezone(&Utc) - now).num_days().abs() {
+            0 => "%H:%M:%S",
+            1..183 => "%-d %b %H:%M",
+            _ => "%-d %b %Y",
+        };
+        Some(if self.utc {
+            time.with_timezone(&Utc).format(form).to_string()
+        } else {
+            time.with_timezone(&Local).format(form).to_string()
+        })
+    }
+
     fn written(self, time: DateTime<FixedOffset>, format: SecondsFormat) -> String {
         if self.utc {
             time.with_timezone(&Utc).to_rfc3339_opts(format, true)
@@ -72,6 +88,22 @@ mod tests {
             (-1, "1 s ago"),
         ] {
             assert_eq!(distance(TimeDelta::seconds(seconds)), shown);
+        }
+    }
+
+    #[test]
+    fn a_near_time_has_few_letters() {
+        let view = View { utc: true, json: false };
+        let now = parsed("2026-11-21T12:00:00Z").unwrap().with_timezone(&Utc);
+        for (time, shown) in [
+            ("2026-11-21T01:48:45.9+01:00", Some("00:48:45")),
+            ("2026-11-20T12:00:01Z", Some("12:00:01")),
+            ("2026-11-20T12:00:00Z", Some("20 Nov 12:00")),
+            ("2026-11-23T12:00:00Z", Some("23 Nov 12:00")),
+            ("2026-01-02T12:00:00Z", Some("2 Jan 2026")),
+            ("acme", None),
+        ] {
+            assert_eq!(view.near(time, now).as_deref(), shown, "{time}");
         }
     }
 

@@ -50,7 +50,7 @@ const LARGEST_BODY: usize = 64 * 1024;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Listen {
-    /// Address to receive at
+    /// Address to receive deliveries at: not that of the service, as in other commands
     #[arg(long, value_name = "ADDR", default_value = webhook::ADDRESS)]
     listen: SocketAddr,
     /// The endpoint's secret, `whsec_…`; after a rotation the new one, and to its overlap's end also the old
@@ -80,7 +80,8 @@ impl Listen {
     pub(super) async fn run(self, sources: &Sources, json: bool) -> Result<CommandOutput, Failure> {
         let shutdown = shutdown::on_signal().map_err(Failure::new)?;
         let bound = TcpListener::bind(self.listen).await.map_err(|error| {
-            let advice = "name another address with --listen";
+            let advice = "with `listen`, --listen is where deliveries are received, not the service's \
+                          address: leave it out, or name a free one";
             Failure::new(format!("cannot listen on {}: {error}; {advice}", self.listen))
         })?;
         let address = bound.local_addr().map_err(Failure::new)?;

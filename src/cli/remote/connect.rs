@@ -9,7 +9,10 @@ use clap::builder::{StringValueParser, TypedValueParser as _};
 use reqwest::Url;
 use tokio::{net::TcpStream, time::timeout};
 
-use super::server::{Base, Server};
+use super::{
+    place,
+    server::{Base, Server},
+};
 use crate::cli::{
     Actions, Failure, TokenRequest, health,
     http::address,
@@ -42,6 +45,12 @@ pub(in crate::cli) struct Connector<'a, A> {
 
 impl<A: Actions> Connector<'_, A> {
     pub(in crate::cli) async fn connect(&self, to: ServerArgs) -> Result<Server, Failure> {
+        let has_token = to.token.as_ref().is_some_and(is_given);
+        let place = place::flags(self.sources, to.url.as_ref(), has_token);
+        Ok(self.found(to).await?.named_by(place))
+    }
+
+    async fn found(&self, to: ServerArgs) -> Result<Server, Failure> {
         // An empty token counts as none.
         let mut token = to.token.filter(is_given);
         let url = match to.url {

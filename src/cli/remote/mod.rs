@@ -13,6 +13,8 @@ mod keys;
 mod list;
 mod login;
 mod names;
+mod narrow;
+mod place;
 mod policies;
 mod principals;
 mod record;

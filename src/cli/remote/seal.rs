@@ -1,13 +1,16 @@
 //! `seal`: puts a decision's record into its tenant's log, and fetches what verifies it offline.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use serde_json::json;
 
 use super::{
     connect::{Connector, ServerArgs},
-    segment,
+    place, segment,
     text::{self, plain},
 };
 use crate::cli::{Actions, Failure, outcome::CommandOutput};
@@ -17,10 +20,11 @@ pub(in crate::cli) struct Seal {
     /// The decision's id
     #[arg(value_parser = segment)]
     id: String,
-    /// Write the bundle there: the pack, and the context, facts and policies to decide again
+    /// Write the bundle there, such as `invoice-4711.bundle.json`: the pack, and the context, facts and policies to
+    /// decide again
     #[arg(long, value_name = "FILE")]
     bundle: Option<PathBuf>,
-    /// Write the evidence pack there
+    /// Write the evidence pack there, such as `invoice-4711.pack.json`
     #[arg(long, value_name = "FILE")]
     pack: Option<PathBuf>,
     #[command(flatten)]
@@ -45,6 +49,11 @@ impl Seal {
                 server.get(&["v1", "evidence", &self.id], &json!({"bundle": true})).await?;
             written.push(write(file, &bundle)?);
         }
+        if !written.is_empty() {
+            let keys = server.address_of(&[".well-known", "jwks.json"])?;
+            written.push("with the published keys, best saved long before:".to_owned());
+            written.push(format!("  curl -s {keys} > jwks.json"));
+        }
         let log = &pack["log"];
         let sealed_at = server.view().exact_time(text::of(&pack, "sealed_at"));
         let text = format!(
@@ -65,8 +74,9 @@ impl Seal {
 }
 
 /// Writes a file byte for byte as it came; says how to check it.
-fn write(file: &PathBuf, body: &str) -> Result<String, Failure> {
-    let shown = file.display();
+fn write(file: &Path, body: &str) -> Result<String, Failure> {
+    let shown = file.display().to_string();
     fs::write(file, body).map_err(|error| Failure::new(format!("`{shown}`: {error}")))?;
-    Ok(format!("wrote {shown}; check it with: agent-authority verify {shown} --jwks jwks.json"))
+    let (program, file) = (place::program(), place::quoted(&shown));
+    Ok(format!("wrote {shown}; this says `valid`:\n  {program} verify {file} --jwks jwks.json"))
 }

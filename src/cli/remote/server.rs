@@ -14,7 +14,7 @@ use reqwest::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{surface::Surface, text::plain};
+use super::{place, surface::Surface, text::plain};
 use crate::cli::{
     Failure, health,
     http::{deepest, is_loopback},
@@ -41,6 +41,8 @@ pub(in crate::cli) struct Server {
     /// Advice for a token that it does not accept.
     advice: &'static str,
     view: View,
+    /// The flags that named it.
+    place: String,
 }
 
 /// Where a service is.
@@ -110,7 +112,22 @@ impl Server {
             .redirect(Policy::none());
         let http = if base.is_loopback() { http.no_proxy() } else { http };
         let http = http.build().map_err(Failure::new)?;
-        Ok(Self { base, surface, token, http, advice, view })
+        Ok(Self { base, surface, token, http, advice, view, place: String::new() })
+    }
+
+    /// The same, with the flags that named it.
+    pub(super) fn named_by(self, place: String) -> Self {
+        Self { place, ..self }
+    }
+
+    /// A command that calls the same service, for a shell.
+    pub(super) fn command(&self, typed: &str) -> String {
+        format!("{} {typed}{}", place::program(), self.place)
+    }
+
+    /// The address of a path of it.
+    pub(super) fn address_of(&self, path: &[&str]) -> Result<String, Failure> {
+        self.base.url(path).map(|url| url.to_string())
     }
 
     /// How to show what it returns.

@@ -179,7 +179,10 @@ async fn a_sealed_decision_verifies_offline() {
     let (code, printed, told) = with_token(&app, &api_key, &typed).await;
     assert_eq!(code, 0, "{told}");
     assert!(printed.starts_with("svc:evidence:") && printed.contains("index 0"), "{printed}");
-    assert!(told.contains(&format!("agent-authority verify {bundle} --jwks")), "{told}");
+    assert!(told.contains(&format!("agent-authority verify {bundle} --jwks jwks.json")), "{told}");
+    // Where the keys are is said, too.
+    let fetch = format!("curl -s {}/.well-known/jwks.json > jwks.json", app.base_url());
+    assert!(told.contains(&fetch), "{told}");
     let (_, keys) = app.client("").text("GET", "/.well-known/jwks.json", None).await;
     std::fs::write(&jwks, keys).unwrap();
     for file in [bundle, pack] {

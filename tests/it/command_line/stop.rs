@@ -32,7 +32,9 @@ async fn a_stop_shows_what_ends_and_waits_for_the_name() {
     let (code, printed, told) = answering(&app, &typed, "invoice-bot\n").await;
     assert_eq!(code, 0, "{told}");
     let id = printed.split_whitespace().next().unwrap().to_owned();
-    assert!(told.contains(&format!("agent-authority release {id}")), "{told}");
+    // It works where it is printed: at the same service.
+    let release = format!("agent-authority release {id} --url {}/ --token TOKEN", app.base_url());
+    assert!(told.contains(&release), "{told}");
     assert!(decision(&app, &demo.api_key).await.starts_with("deny: "));
     let (_, table, _) = owner(&app, "stop-signals list --state active").await;
     assert!(ids(&table) == [&id] && table.contains("broken"), "{table}");
@@ -42,6 +44,41 @@ async fn a_stop_shows_what_ends_and_waits_for_the_name() {
     let (code, printed, told) = answering(&app, &format!("release {id}"), "y\n").await;
     assert!(code == 0 && printed == format!("{id}  lifted\n"), "{printed}{told}");
     assert_eq!(decision(&app, &demo.api_key).await, "allow: permission_granted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agents_name_is_enough_and_an_unknown_one_is_refused_before_asking() {
+    let app = TestApp::start().await;
+    let demo = app.demo().await;
+    for unknown in ["invoice", "nobody", "svc:agent:acme:nobody"] {
+        let typed = format!("stop {unknown} --reason broken");
+        let (code, _, told) = answering(&app, &typed, "nobody\n").await;
+        assert!(code == 1 && !told.contains("Type `"), "{told}");
+        assert!(told.contains("principals list --principal-class agent --url http"), "{told}");
+    }
+    // Another tenant's agent of this name: the owner says whose.
+    let other = serde_json::json!({"name": "Other", "slug": "other"});
+    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
+    let (status, made) = app
+        .owner()
+        .post(
+            "/api/v1/principals",
+            serde_json::json!({
+        "tenant_id": "svc:tenant:other", "principal_class": "agent", "name": "invoice-bot",
+        "display_name": "Invoices"}),
+        )
+        .await;
+    assert!(status < 300, "{made:#}");
+    let (code, _, told) = answering(&app, "stop invoice-bot --reason broken", "").await;
+    assert!(code == 1 && told.contains("svc:agent:acme:invoice-bot, svc:agent:other:"), "{told}");
+    // To a person of the tenant it is the tenant's.
+    let admin = app.member_token("svc:tenant:acme", "admin");
+    let (code, _, told) = with_token(&app, &admin, "stop invoice-bot --reason broken --yes").await;
+    assert_eq!(code, 0, "{told}");
+    assert!(decision(&app, &demo.api_key).await.starts_with("deny: "));
+    let key = app.api_key("svc:tenant:acme", &["runtime:stop"]).await;
+    let (code, _, told) = with_token(&app, &key, "stop invoice-bot --reason broken -y").await;
+    assert!(code == 2 && told.contains("svc:agent:TENANT:invoice-bot"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! `stop`, `quarantine` and `release`: what ends is shown first, and a name is typed.
 
+mod actor;
 mod blast;
 mod quarantine;
 
@@ -27,7 +28,7 @@ pub(in crate::cli) use quarantine::{Quarantine, Quarantines};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Stop {
-    /// The id of the agent, or of another principal
+    /// The agent's name, or the id of an agent or of another principal
     #[arg(value_parser = segment)]
     actor: String,
     /// Why, for the record
@@ -102,19 +103,20 @@ impl Stop {
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
         let server = connector.connect(self.server).await?;
+        let actor = actor::resolved(&server, &self.actor, self.confirm).await?;
         if !self.confirm.yes {
-            let blast = Blast::of_principal(&server, &self.actor).await?;
+            let blast = Blast::of_principal(&server, &actor).await?;
             let shown = format!(
                 "To stop {} on {} denies it everything, and all who act under it, until the signal is \
                  released.\n{}",
-                blast.name(&self.actor),
+                blast.name(&actor),
                 server.address(),
                 blast.text(server.view()),
             );
-            self.confirm.type_name(&shown, "stop it", last_part(&self.actor))?;
+            self.confirm.type_name(&shown, "stop it", last_part(&actor))?;
         }
-        let body = json!({"actor_id": self.actor, "reason": self.reason,
-                          "tenant_id": tenant_of(&server, &self.actor)});
+        let body = json!({"actor_id": actor, "reason": self.reason,
+                          "tenant_id": tenant_of(&server, &actor)});
         made(&server, &SIGNALS, "stop_signal", &body).await
     }
 }
@@ -152,7 +154,7 @@ async fn made(
     let body = server.post(&server.path(path), body).await?;
     let mut output = id_and_state(server, body, envelope)?;
     let id = output.text.split_whitespace().next().unwrap_or_default();
-    output.aside = format!("to end it: agent-authority release {id}");
+    output.aside = format!("to end it: {}", server.command(&format!("release {id}")));
     Ok(output)
 }
 

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Blast, last_part, made, tenant_of};
+use super::{Blast, actor, last_part, made, tenant_of};
 use crate::cli::{
     Actions, Failure,
     confirm::Confirm,
@@ -23,7 +23,7 @@ use crate::cli::{
 /// What matches all of them is suspended; everything of the tenant if none is given.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Quarantine {
-    /// Only for this principal, and for those who act under it
+    /// Only for this principal, and for those who act under it: an agent's name, or an id
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
     /// Only for actions of this pattern, such as `payment.*`
@@ -107,10 +107,13 @@ impl Quarantines {
 
 impl Quarantine {
     pub(in crate::cli::remote) async fn run(
-        self,
+        mut self,
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
         let server = connector.connect(self.server.clone()).await?;
+        if let Some(subject) = &self.subject {
+            self.subject = Some(actor::resolved(&server, subject, self.confirm).await?);
+        }
         let known = self.subject.as_deref().or(self.delegation.as_deref());
         let tenant_id = self.tenant_id.clone().or_else(|| tenant_of(&server, known?));
         if !self.confirm.yes {

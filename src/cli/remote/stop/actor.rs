@@ -1,0 +1,91 @@
+//! Whom a stop is on: an id, or an agent's name.
+
+use serde_json::{Value, json};
+
+use crate::cli::{
+    Failure,
+    confirm::Confirm,
+    remote::{
+        server::Server,
+        surface::{SURFACE, Surface},
+        text::{self, plain},
+    },
+};
+
+/// The largest page: agents whose ids have the name as a part are more than those with the name.
+const MOST: u16 = 500;
+
+/// The id of the principal with this id, or of the one agent with this name.
+///
+/// # Errors
+/// There is none, or several agents have the name: nothing was asked yet.
+pub(super) async fn resolved(
+    server: &Server,
+    named: &str,
+    confirm: Confirm,
+) -> Result<String, Failure> {
+    let is_id = named.contains(':');
+    // An API key reads no principals, and nobody waits longer than is needed: the service refuses unknown ids.
+    if is_id && (confirm.yes || server.opens(Surface::ApiKeys)) {
+        return Ok(named.to_owned());
+    }
+    if server.opens(Surface::ApiKeys) {
+        return Err(whole_id(named));
+    }
+    if is_id {
+        let path = server.path(&[SURFACE, "principals", named]);
+        server.get(&path, &()).await.map_err(|refusal| {
+            let list = server.command("principals list --principal-class agent");
+            refusal.with(&format!("nothing was stopped; the agents: {list}"))
+        })?;
+        return Ok(named.to_owned());
+    }
+    let query = json!({"q": named, "principal_class": "agent", "limit": MOST});
+    let found = server.json(&server.get(&server.path(&[SURFACE, "principals"]), &query).await?)?;
+    one(&found["principals"], named).map_err(|problem| {
+        let list = server.command("principals list --principal-class agent");
+        Failure::new(format!("{problem}; nothing was stopped\nthe agents: {list}"))
+    })
+}
+
+fn whole_id(named: &str) -> Failure {
+    Failure::usage(format!(
+        "an API key cannot look up `{0}`: give the whole id, svc:agent:TENANT:{0}",
+        plain(named)
+    ))
+}
+
+/// The id of the one agent with this name.
+fn one(agents: &Value, named: &str) -> Result<String, String> {
+    let agents = agents.as_array().into_iter().flatten();
+    let ids = agents.map(|agent| text::of(agent, "id"));
+    let ids: Vec<_> =
+        ids.filter(|id| id.starts_with("svc:agent:") && super::last_part(id) == named).collect();
+    match ids[..] {
+        [] => Err(format!("no agent is named `{}`", plain(named))),
+        [id] => Ok(id.to_owned()),
+        _ => Err(format!(
+            "{} agents are named `{}`: give the id of one: {}",
+            ids.len(),
+            plain(named),
+            plain(&ids.join(", "))
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_of_one_agent() {
+        let agents = json!([
+            {"id": "svc:agent:acme:bot"}, {"id": "svc:agent:acme:bot-2"},
+            {"id": "svc:agent:acme:spare"}, {"id": "svc:agent:other:spare"}]);
+        assert_eq!(one(&agents, "bot").unwrap(), "svc:agent:acme:bot");
+        let problem = one(&agents, "spare").unwrap_err();
+        assert!(problem.starts_with("2 agents are named `spare`"), "{problem}");
+        assert!(problem.ends_with("svc:agent:acme:spare, svc:agent:other:spare"), "{problem}");
+        assert_eq!(one(&agents, "bo\u{1b}").unwrap_err(), r"no agent is named `bo\u{1b}`");
+    }
+}
