@@ -107,8 +107,11 @@ async fn a_record_is_shown_whole_by_id_or_slug() {
     let id = made["decision_id"].as_str().unwrap();
     let (code, shown, _) = owner(&app, &format!("decisions show {id}")).await;
     assert_eq!(code, 0);
-    let start = format!("decision_id: {id}\ndecision: allow");
-    assert!(shown.starts_with(&start), "{shown}");
+    let start = "payment.execute for invoice-settlement, asked for by svc:agent:acme:invoice-bot \
+                 (Pays supplier invoices), was allowed at ";
+    assert!(shown.starts_with(start), "{shown}");
+    assert!(shown.contains("\npermission_granted: "), "{shown}");
+    assert!(shown.contains(&format!("\n\ndecision_id: {id}\ndecision: allow")), "{shown}");
     assert!(shown.contains("\nevidence_pack:\n  record_digest: sha256:"), "{shown}");
 
     let (_, table, _) = owner(&app, "keys list").await;

@@ -1,13 +1,14 @@
 //! A request for approval as a person reads it: who, what, why, until when, and the whole question.
 
 use authority_decision::Reason;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Names, progress};
 use crate::cli::{
     paint,
     remote::{
         server::Server,
+        surface::SURFACE,
         text::{self, plain},
     },
 };
@@ -21,10 +22,10 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     let names = Names::of(server, people(held)).await;
     let mut lines = Lines::default();
     lines.0.push(format!(
-        "{}  {}, {} given, until {}\n",
+        "{}  {}, {}, until {}\n",
         plain(text::of(held, "id")),
         paint::state(&plain(text::of(held, "state"))),
-        progress(held),
+        given(held, needed_now(server, held).await.as_ref()),
         view.until(text::of(held, "expires_at")),
     ));
     lines.add("who", &names.beside(text::of(held, "subject")));
@@ -71,6 +72,37 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     }
     lines.0.push(question(held));
     lines.0.join("\n")
+}
+
+/// The approvals that present authority asks for, where the request's own do not suffice.
+async fn needed_now(server: &Server, held: &Value) -> Option<Value> {
+    if !is_more_needed(held) {
+        return None;
+    }
+    let path = server.path(&[SURFACE, "decisions:simulate"]);
+    let question = json!({"decision_id": held["decision_id"]});
+    // Not every role may simulate.
+    let found = server.post(&path, &question).await.ok()?;
+    Some(server.json(&found).ok()?["approvals_needed"].take())
+}
+
+/// Whether it would be held still, if everyone needed when it was opened had approved.
+fn is_more_needed(held: &Value) -> bool {
+    held["state"] == "pending" && held["would_be"]["decision"] == "require_approval"
+}
+
+/// How many approvals were given, of how many.
+fn given(held: &Value, now: Option<&Value>) -> String {
+    let before = held["needed"].as_u64();
+    match now.and_then(|now| now["count"].as_u64()).filter(|now| Some(*now) > before) {
+        Some(now) => {
+            format!("{} of {now} given ({} when it was asked)", held["given"], held["needed"])
+        }
+        None if is_more_needed(held) => {
+            format!("{} given; present authority asks for more", progress(held))
+        }
+        None => format!("{} given", progress(held)),
+    }
 }
 
 #[derive(Default)]
@@ -165,8 +197,6 @@ fn people(held: &Value) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -178,6 +208,17 @@ mod tests {
         assert!(shown.contains(&"x".repeat(5000)) && shown.contains("sha256:00"), "{shown}");
         let erased = question(&json!({"request_digest": "sha256:00", "request": null}));
         assert!(erased.contains("cannot be approved"), "{erased}");
+    }
+
+    #[test]
+    fn people_are_counted_by_present_authority() {
+        let mut held = json!({"state": "pending", "given": 0, "needed": 1,
+                              "would_be": {"decision": "require_approval"}});
+        let two = json!({"count": 2, "roles": []});
+        assert_eq!(given(&held, Some(&two)), "0 of 2 given (1 when it was asked)");
+        assert_eq!(given(&held, None), "0 of 1 given; present authority asks for more");
+        held["would_be"]["decision"] = "allow".into();
+        assert_eq!(given(&held, None), "0 of 1 given");
     }
 
     #[test]

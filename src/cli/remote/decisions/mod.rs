@@ -1,6 +1,7 @@
 //! `decisions`: look up, export, watch.
 
 mod export;
+mod show;
 mod watch;
 
 use clap::{Args, Subcommand};
@@ -9,7 +10,7 @@ use serde::Serialize;
 use super::{
     connect::Connector,
     list::{List, ListArgs, Page},
-    record::{Record, ShowArgs},
+    record::ShowArgs,
     surface::SURFACE,
     tenant,
     times::moment,
@@ -20,7 +21,7 @@ use crate::cli::{Actions, Failure, outcome::CommandOutput};
 pub(in crate::cli) enum Decisions {
     /// Finds decisions, newest first
     List(ListArgs<Filter>),
-    /// Reads a decision's record, its signature and its outcome
+    /// Says what was decided and why, then shows the record, its signature and its outcome
     Show(ShowArgs),
     /// Writes the signed records that match as lines of JSON, oldest first
     Export(export::Export),
@@ -70,8 +71,6 @@ pub(in crate::cli::remote) const LIST: List = List {
     columns: &["decision_id", "decision", "reason_code", "subject", "action", "evaluated_at"],
 };
 
-const RECORD: Record = Record { path: &["v1", "decisions"], envelope: None };
-
 impl Decisions {
     pub(in crate::cli::remote) async fn run(
         self,
@@ -79,7 +78,7 @@ impl Decisions {
     ) -> Result<CommandOutput, Failure> {
         match self {
             Self::List(args) => LIST.show(args, connector).await,
-            Self::Show(args) => RECORD.show(args, connector).await,
+            Self::Show(args) => show::run(args, connector).await,
             Self::Export(args) => args.run(connector).await,
             Self::Watch(args) => args.run(connector).await,
         }
