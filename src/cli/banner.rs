@@ -54,7 +54,7 @@ Denied:    {denied}
 Who approves?        {client} approvals
 Approve it:          {client} approvals approve ID
 then ask again with "approval_id" beside "context": it is allowed, once.
-Stop the agent:      {client} stop svc:agent:acme:invoice-bot --reason broken
+Stop the agent:      {client} stop invoice-bot --reason broken
 Its webhook events:  {program} listen
 As somebody else:    {client} login --role approver
 
@@ -63,4 +63,29 @@ Under a delegation, with obligations: {url}/v1/runtime/authorize, {delegation}
 "#,
         delegation = demo.delegation_id,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without indents, and a gap of any width as one space.
+    fn words(text: &str) -> String {
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn ask_is_the_readmes() {
+        let demo = Demo { api_key: "key".to_owned(), delegation_id: "delegation".to_owned() };
+        let banner = text(&Config::default(), &demo);
+        let readme = include_str!("../../README.md");
+        for text in [&banner, readme] {
+            let ask = text.split_once("ask() {").and_then(|(_, below)| below.split_once("}'; }"));
+            let ask = words(ask.unwrap().0);
+            assert!(
+                ask.starts_with("curl -s 'http://127.0.0.1:8080/api/v1/runtime/evaluate?pretty'")
+            );
+            assert!(words(&banner).contains(&ask) && words(readme).contains(&ask), "{ask}");
+        }
+    }
 }

@@ -49,7 +49,7 @@ async fn the_approval_of_the_readme_works_as_pasted() {
     });
     let pasted = pasted.await.unwrap();
     let text = String::from_utf8(pasted.stdout).unwrap();
-    assert!(text.contains("\"decision\":\"allow\""), "{text}");
+    assert!(text.contains("\"decision\": \"allow\""), "{text}");
     let found = shown(&app, &id).await;
     assert_eq!(found["acts"][0]["by"], identity("approver"), "a person of the tenant");
     assert_eq!(found["state"], "used");
