@@ -1,5 +1,6 @@
 //! Errors of Postgres, as far as callers distinguish them.
 
+use ::deadpool::managed::TimeoutType;
 use diesel::{
     ConnectionError,
     result::{DatabaseErrorInformation, DatabaseErrorKind as Kind, Error as Sql},
@@ -150,7 +151,14 @@ impl From<Sql> for Error {
 
 impl From<PoolError> for Error {
     fn from(error: PoolError) -> Self {
-        Self::Unavailable(error.to_string()).counted()
+        let text = match error {
+            // Without the pool's own words, which say nothing of the database.
+            PoolError::Backend(fault) => fault.to_string(),
+            PoolError::Timeout(TimeoutType::Wait) => "no connection came free in time".to_owned(),
+            PoolError::Timeout(_) => "it did not answer in time".to_owned(),
+            fault => fault.to_string(),
+        };
+        Self::Unavailable(text).counted()
     }
 }
 

@@ -161,7 +161,7 @@ fn pool(
         async move {
             let began = breaker.pass()?;
             let made = open(&address, &opening).await;
-            breaker.note(began, made.is_ok());
+            breaker.note(began, made.as_ref().err().map(ToString::to_string));
             made
         }
         .boxed()
@@ -213,6 +213,8 @@ struct State {
 
 struct Open {
     failures: u32,
+    /// Why the last of them failed.
+    why: String,
     until: Instant,
 }
 
@@ -223,9 +225,9 @@ impl CircuitBreaker {
     fn pass(&self) -> ConnectionResult<Instant> {
         let now = Instant::now();
         match &mut self.state.lock().open {
-            Some(open) if now < open.until => Err(ConnectionError::BadConnection(
-                "it did not answer a moment ago; trying again soon".to_owned(),
-            )),
+            Some(open) if now < open.until => {
+                Err(ConnectionError::BadConnection(format!("{}; trying again soon", open.why)))
+            }
             Some(open) => {
                 // This attempt probes; the others wait for its result.
                 open.until = now + Self::LONGEST;
@@ -235,20 +237,22 @@ impl CircuitBreaker {
         }
     }
 
-    /// Records the result of the attempt that began then.
-    fn note(&self, began: Instant, is_there: bool) {
+    /// Records the result of the attempt that began then: `None`, or why it failed.
+    fn note(&self, began: Instant, fault: Option<String>) {
         let mut state = self.state.lock();
         let now = Instant::now();
-        if is_there {
+        let Some(why) = fault else {
             state.answered = Some(now);
             if state.open.take().is_some() {
                 self.returned.send_replace(());
             }
-        } else if state.answered.is_none_or(|answered| answered < began) {
+            return;
+        };
+        if state.answered.is_none_or(|answered| answered < began) {
             let failures = state.open.as_ref().map_or(0, |open| open.failures);
             let pause = Duration::from_millis(25) * (1 << failures.min(6));
-            state.open =
-                Some(Open { failures: failures + 1, until: now + pause.min(Self::LONGEST) });
+            let until = now + pause.min(Self::LONGEST);
+            state.open = Some(Open { failures: failures + 1, why, until });
         }
     }
 }
@@ -257,14 +261,20 @@ impl CircuitBreaker {
 mod tests {
     use super::*;
 
+    fn away() -> Option<String> {
+        Some("Connection refused".to_owned())
+    }
+
     #[test]
     fn a_failure_opens_and_a_success_closes() {
         let breaker = CircuitBreaker::default();
         let returned = breaker.returned.subscribe();
         let (first, second) = (breaker.pass().unwrap(), breaker.pass().unwrap());
-        breaker.note(first, false);
-        assert!(breaker.pass().is_err() && !returned.has_changed().unwrap());
-        breaker.note(second, true);
+        breaker.note(first, away());
+        let told = breaker.pass().unwrap_err().to_string();
+        assert!(told.contains("Connection refused; trying again soon"), "{told}");
+        assert!(!returned.has_changed().unwrap());
+        breaker.note(second, None);
         assert!(breaker.pass().is_ok() && returned.has_changed().unwrap());
     }
 
@@ -272,10 +282,10 @@ mod tests {
     fn an_attempt_that_fails_late_does_not_open_once_the_database_is_back() {
         let breaker = CircuitBreaker::default();
         let (early, next) = (breaker.pass().unwrap(), breaker.pass().unwrap());
-        breaker.note(next, true);
-        breaker.note(early, false);
+        breaker.note(next, None);
+        breaker.note(early, away());
         let later = breaker.pass().unwrap();
-        breaker.note(later, false);
+        breaker.note(later, away());
         assert!(breaker.pass().is_err());
     }
 }
