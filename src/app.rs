@@ -50,7 +50,7 @@ use crate::{
 use authority_api::{
     idempotency,
     identity::{
-        Identity, Issuer, JwksClient, JwksSettings, KeySource, Rules, Settings as IdentitySettings,
+        Identity, Issuer, KeySource, Rules, Settings as IdentitySettings,
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
 };
@@ -333,17 +333,7 @@ fn identity(
     clock: &Clock,
 ) -> Result<Identity, Error> {
     let mut issuers = Vec::new();
-    if let Some(issuer) = &config.identity.issuer {
-        let url = config.identity.jwks_url.clone();
-        let url = url
-            .unwrap_or_else(|| format!("{}/.well-known/jwks.json", issuer.trim_end_matches('/')));
-        let client = JwksClient::new(JwksSettings::new(url), clock.clone());
-        issuers.push(Issuer {
-            issuer: issuer.clone(),
-            audiences: config.identity.audience.iter().cloned().collect(),
-            keys: KeySource::Remote(client.map_err(Error::Identity)?),
-        });
-    }
+    issuers.extend(named::issuer(config, clock).map_err(Error::Identity)?);
     if config.dev_provider() {
         let keys = keys.clone();
         issuers.push(Issuer {

@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
+use authority_api::identity::{Issuer, JwksClient, JwksSettings, JwksSource, KeySource};
 use authority_archive::Bucket;
 use authority_core::{
     clock::Clock,
-    config::{Config, NatsConfig, private_folder},
+    config::{Config, Identity, NatsConfig, private_folder},
     keys::{self, key_ring, push_key},
     store::Address,
 };
@@ -26,6 +27,23 @@ pub(super) fn ring(config: &Config) -> Result<Option<KeyRing>, keys::Error> {
         (None, Some(file)) => Some(key_ring::load(file)?),
         (None, None) => None,
     })
+}
+
+/// The identity provider whose tokens are accepted, if there is one.
+pub(super) fn issuer(config: &Config, clock: &Clock) -> Result<Option<Issuer>, String> {
+    let Identity { issuer: Some(issuer), audience, jwks_url, .. } = &config.identity else {
+        return Ok(None);
+    };
+    let (setting, source) = match jwks_url {
+        Some(url) => ("identity.jwks_url", JwksSource::Url(url.clone())),
+        None => ("identity.issuer", JwksSource::Issuer(issuer.clone())),
+    };
+    let client = JwksClient::new(JwksSettings::of(source), clock.clone());
+    Ok(Some(Issuer {
+        issuer: issuer.clone(),
+        audiences: audience.iter().cloned().collect(),
+        keys: KeySource::Remote(client.map_err(|fault| format!("`{setting}`: {fault}"))?),
+    }))
 }
 
 /// Who may sign certifications besides this service.
@@ -100,11 +118,12 @@ pub fn check(config: &Config) -> Result<(), String> {
     let nats = nats(config).err().map(|fault| fault.to_string());
     let push_key = config.push.key_file.as_ref().and_then(|file| push_key::load(file).err());
     let push_key = push_key.map(|fault| fault.to_string());
+    let issuer = issuer(config, &Clock::default()).err();
     let issuers = issuers(config, &Clock::default()).err();
     let issuers = issuers.map(|fault| format!("`programme.issuers`: {fault}"));
     let archive = config.archive.url.as_ref().and_then(|url| Bucket::open(url).err());
     let archive = archive.map(|fault| format!("`archive.url`: {fault}"));
-    let faults = [ring, address, owner, networks, roots, nats, push_key, issuers, archive];
+    let faults = [ring, address, owner, networks, roots, nats, push_key, issuer, issuers, archive];
     let faults: Vec<_> = faults.into_iter().flatten().collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }

@@ -9,7 +9,9 @@ use std::{
     time::Duration,
 };
 
-use authority_api::identity::{Error, JwksClient, JwksSettings, KeySource, dev_provider::ISSUER};
+use authority_api::identity::{
+    Error, JwksClient, JwksSettings, JwksSource, KeySource, dev_provider::ISSUER,
+};
 use authority_core::{clock::Clock, keys::Keys};
 use axum::{Router, http::StatusCode, response::IntoResponse, routing::get};
 use chrono::TimeDelta;
@@ -24,6 +26,8 @@ use super::{OWNER, World};
 struct Provider {
     asked: Arc<AtomicUsize>,
     answer: Arc<Mutex<(u16, String)>>,
+    /// What it says of itself.
+    description: Arc<Mutex<Option<Value>>>,
 }
 
 impl Provider {
@@ -32,7 +36,16 @@ impl Provider {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let served = provider.clone();
-        let router = Router::new().route("/jwks", get(async move || served.serve().await));
+        let described = provider.clone();
+        let description = async move || match described.description.lock().clone() {
+            Some(found) => (StatusCode::OK, found.to_string()),
+            None => (StatusCode::NOT_FOUND, String::new()),
+        };
+        let usual = provider.clone();
+        let router = Router::new()
+            .route("/jwks", get(async move || served.serve().await))
+            .route("/.well-known/openid-configuration", get(description))
+            .route("/.well-known/jwks.json", get(async move || usual.serve().await));
         tokio::spawn(axum::serve(listener, router).into_future());
         (provider, address)
     }
@@ -62,6 +75,35 @@ async fn world() -> (World, Provider) {
         KeySource::Remote(JwksClient::new(settings, clock).unwrap())
     });
     (world, provider)
+}
+
+#[tokio::test]
+async fn keys_are_where_the_issuer_says_they_are() {
+    for (description, works) in [
+        // Without a description, or with that of another issuer, at the usual place.
+        (|_: &str| None, true),
+        (
+            |_| Some(json!({"issuer": "https://evil.example", "jwks_uri": "http://127.0.0.1:9/"})),
+            true,
+        ),
+        (|issuer| Some(json!({"issuer": issuer})), true),
+        (|issuer| Some(json!({"issuer": issuer, "jwks_uri": format!("{issuer}/jwks")})), true),
+        (|issuer| Some(json!({"issuer": issuer, "jwks_uri": "http://127.0.0.1:9/"})), false),
+        (|issuer| Some(json!({"issuer": issuer, "jwks_uri": "http://idp.example/jwks"})), false),
+    ] as [(fn(&str) -> Option<Value>, bool); 6]
+    {
+        let (provider, address) = Provider::start().await;
+        let issuer = format!("http://{address}");
+        *provider.description.lock() = description(&issuer);
+        let keys = Keys::ephemeral(Clock::default()).unwrap();
+        provider.answers(200, &keys.token_jwks());
+        let world = World::trusting(keys, ISSUER, |clock| {
+            let settings = JwksSettings::of(JwksSource::Issuer(issuer.clone()));
+            KeySource::Remote(JwksClient::new(settings, clock).unwrap())
+        });
+        let answer = world.call(OWNER, &world.token(|_| {})).await;
+        assert_eq!(answer.is_ok(), works, "{:?}: {answer:?}", description(&issuer));
+    }
 }
 
 #[tokio::test]

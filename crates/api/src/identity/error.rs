@@ -34,7 +34,7 @@ pub enum Error {
     TakesNoKey(String),
     #[error("the API key lacks the scope `{0}`")]
     Scope(&'static str),
-    #[error("credentials cannot be checked now; retry")]
+    #[error("credentials cannot be checked now")]
     Unavailable,
     /// A header that may occur only once.
     #[error("the header `{0}` is given more than once")]

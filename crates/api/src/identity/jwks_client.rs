@@ -10,23 +10,22 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 use jsonwebtoken::DecodingKey;
 use parking_lot::RwLock;
-use reqwest::{Client, Url, redirect::Policy};
+use reqwest::{Client, redirect::Policy};
 use tokio::sync::Mutex;
 
 use serde_json::Value;
 
-use super::{Error, jwks};
+use super::{
+    Error, jwks,
+    jwks_address::{Address, safe},
+};
 use authority_core::clock::Clock;
-
-/// The largest document; a JWKS is a few kilobytes.
-const LARGEST: usize = 256 * 1024;
 
 /// How keys are fetched.
 #[derive(Clone, Debug)]
 pub struct JwksSettings {
-    /// `https`, or `http` on this machine.
-    pub url: String,
-    /// The timeout of the whole request: connection, response and body.
+    pub source: JwksSource,
+    /// The timeout of each request as a whole: connection, response and body.
     pub timeout: Duration,
     /// Keys older than this are fetched again.
     pub refresh_after: TimeDelta,
@@ -36,10 +35,23 @@ pub struct JwksSettings {
     pub stale_for: TimeDelta,
 }
 
+/// Where keys are. Each address is `https`, or `http` on this machine.
+#[derive(Clone, Debug)]
+pub enum JwksSource {
+    Url(String),
+    /// Where the issuer's description says: `jwks_uri` of `/.well-known/openid-configuration`, if that exists and is of
+    /// this issuer, otherwise the issuer's `/.well-known/jwks.json`.
+    Issuer(String),
+}
+
 impl JwksSettings {
     pub fn new(url: impl Into<String>) -> Self {
+        Self::of(JwksSource::Url(url.into()))
+    }
+
+    pub fn of(source: JwksSource) -> Self {
         Self {
-            url: url.into(),
+            source,
             timeout: Duration::from_secs(5),
             refresh_after: TimeDelta::minutes(10),
             least_interval: TimeDelta::seconds(30),
@@ -57,7 +69,7 @@ pub struct JwksClient<K = DecodingKey>(Arc<Inner<K>>);
 
 struct Inner<K> {
     settings: JwksSettings,
-    url: Url,
+    address: Address,
     http: Client,
     clock: Clock,
     read: Read<K>,
@@ -98,10 +110,10 @@ impl JwksClient<Value> {
 
 impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
     fn reading(settings: JwksSettings, clock: Clock, read: Read<K>) -> Result<Self, String> {
-        let url = Url::parse(&settings.url).map_err(|e| format!("`{}`: {e}", settings.url))?;
-        if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
-            return Err(format!("`{url}`: keys may come over https only"));
-        }
+        let address = match &settings.source {
+            JwksSource::Url(url) => Address::Set(safe(url)?),
+            JwksSource::Issuer(issuer) => Address::of_issuer(issuer)?,
+        };
         let http = Client::builder()
             .timeout(settings.timeout)
             .connect_timeout(settings.timeout)
@@ -111,7 +123,7 @@ impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
             .map_err(|e| format!("no HTTP client: {e}"))?;
         let held = RwLock::new(Held { keys: Arc::default(), since: None });
         let asking = Mutex::default();
-        Ok(Self(Arc::new(Inner { settings, url, http, clock, read, held, asking })))
+        Ok(Self(Arc::new(Inner { settings, address, http, clock, read, held, asking })))
     }
 
     /// The key of that kid.
@@ -155,14 +167,14 @@ impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
             {
                 return last;
             }
-            let found =
-                inner.fetch().await.and_then(|text| (inner.read)(&text).map_err(str::to_owned));
+            let found = inner.address.fetch(&inner.http).await;
+            let found = found.and_then(|text| (inner.read)(&text).map_err(str::to_owned));
             let worked = found.is_ok();
             match found {
                 Ok(keys) => {
                     *inner.held.write() = Held { keys: Arc::new(keys), since: Some(now) };
                 }
-                Err(problem) => tracing::warn!(url = %inner.url, %problem, "no JWKS"),
+                Err(problem) => tracing::warn!(%problem, "no JWKS"),
             }
             *last.insert(Attempt { at: now, worked })
         });
@@ -173,32 +185,5 @@ impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
 impl<K> Inner<K> {
     fn is_younger(&self, held: &Held<K>, than: TimeDelta) -> bool {
         held.since.is_some_and(|since| self.clock.now() - since < than)
-    }
-
-    async fn fetch(&self) -> Result<Vec<u8>, String> {
-        let text = |error: reqwest::Error| error.without_url().to_string();
-        let mut answer = self.http.get(self.url.clone()).send().await.map_err(text)?;
-        if answer.status() != http::StatusCode::OK {
-            return Err(format!("it answered {}", answer.status()));
-        }
-        let mut document = Vec::new();
-        while let Some(chunk) = answer.chunk().await.map_err(text)? {
-            if document.len() + chunk.len() > LARGEST {
-                return Err("it is over 256 KiB".to_owned());
-            }
-            document.extend_from_slice(&chunk);
-        }
-        Ok(document)
-    }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host_str() {
-        Some("localhost") => true,
-        Some(host) => {
-            let host = host.trim_start_matches('[').trim_end_matches(']');
-            host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-        }
-        None => false,
     }
 }

@@ -109,7 +109,7 @@ pub struct Identity {
     pub issuer: Option<String>,
     /// The `aud` of tokens. Production needs it.
     pub audience: Option<String>,
-    /// Default: the issuer's `/.well-known/jwks.json`.
+    /// Where the issuer's keys are. Default: `jwks_uri` of the issuer's `/.well-known/openid-configuration` where that exists, otherwise the issuer's `/.well-known/jwks.json`.
     pub jwks_url: Option<String>,
     /// The built-in provider that signs tokens for anyone at this machine; by default on in development
     /// without an issuer.
