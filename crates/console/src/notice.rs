@@ -31,6 +31,12 @@ impl Notice {
         self.link(&format!("/console/sign-in?to={}", encoded(path)), "Sign in again")
     }
 
+    /// With a sign-in as somebody else that leads to `path`: the same person would come back to this page.
+    pub(crate) fn as_somebody_else(self, path: &str) -> Self {
+        let path = format!("/console/sign-in?to={}&switch=yes", encoded(path));
+        self.link(&path, "Sign in as somebody else")
+    }
+
     pub(crate) fn link(mut self, path: &str, label: &'static str) -> Self {
         self.link = Some((path.to_owned(), label));
         self

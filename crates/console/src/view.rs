@@ -158,8 +158,11 @@ impl View {
         self.now.to_rfc3339_opts(SecondsFormat::Secs, true)
     }
 
+    /// When the session ends if nothing is done: unused, at its longest or, where nothing renews its token, with that.
     pub(crate) fn session_ends(&self) -> String {
         let ends = (self.session.last_used_at + IDLE).min(self.session.expires_at);
+        let with_token = self.caller.until.filter(|_| self.session.tokens.refresh.is_none());
+        let ends = with_token.map_or(ends, |until| ends.min(until));
         ends.to_rfc3339_opts(SecondsFormat::Secs, true)
     }
 

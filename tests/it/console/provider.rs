@@ -239,7 +239,7 @@ async fn somebody_else_signs_in_by_a_choice_of_account() {
     browser.get("/console/approvals").await.shows("/console/sign-in?to=/console&amp;switch=yes");
     let (cookie, path) = (browser.cookies.clone(), "/console/sign-in?to=/console&switch=yes");
     for (supported, prompt) in [
-        (json!(null), "select_account"),
+        (json!(null), "login"),
         (json!(["none", "login", "select_account"]), "select_account"),
         (json!(["none", "login", "consent"]), "login"),
     ] {
@@ -286,4 +286,29 @@ async fn a_provider_that_does_not_answer_is_said_and_can_be_tried_again() {
     service.clock.advance(chrono::TimeDelta::hours(2));
     service.provider.behaves(|provider| provider.fails = Some(503));
     assert_eq!(service.browser().get_one("/console/sign-in").await.status, 303);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_without_a_refresh_token_ends_with_its_token() {
+    let service = SignedIn::start().await;
+    // The API takes a token for half a minute more, since clocks differ.
+    for (refreshes, seconds) in [(false, 630), (true, 1800)] {
+        service
+            .provider
+            .behaves(|provider| (provider.lasts, provider.refreshes) = (600, refreshes));
+        let ends = service.signed_in().await.get("/console/session").await.text;
+        let ends = chrono::DateTime::parse_from_rfc3339(&ends).unwrap();
+        assert_eq!(ends.timestamp() - service.clock.now().timestamp(), seconds, "{refreshes}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_may_not_come_in_can_sign_in_as_somebody_else() {
+    let service = SignedIn::start().await;
+    let excluded = json!({"public_metadata": {"role": "approver", "tenant_id": "svc:tenant:none"}});
+    service.provider.behaves(|provider| provider.access = excluded);
+    let page = service.browser().get("/console").await;
+    assert_eq!(page.status, 403, "{}", page.text);
+    page.shows("switch=yes\"");
+    assert!(!page.text.contains("Sign in again"), "{}", page.text);
 }

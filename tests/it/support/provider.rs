@@ -41,6 +41,8 @@ pub(crate) struct Behaviour {
     pub(crate) metadata: Value,
     /// Whether access tokens are JWTs, which the service can read.
     pub(crate) reads: bool,
+    /// Whether it gives refresh tokens.
+    pub(crate) refreshes: bool,
     /// How long access tokens last, in seconds.
     pub(crate) lasts: i64,
     /// How clients of a sign-in prove who they are: `basic` or `post`.
@@ -119,6 +121,7 @@ impl Provider {
             id: json!({}),
             metadata: json!({}),
             reads: true,
+            refreshes: true,
             lasts: 3600,
             secret_by: "basic",
             iss: Some(issuer.clone()),
@@ -138,7 +141,7 @@ impl Provider {
     }
 
     fn router(self) -> Router {
-        let [described, keys, authorize, token, device] = [(); 5].map(|()| self.clone());
+        let [described, keys, authorize, token, device, revoke] = [(); 6].map(|()| self.clone());
         Router::new()
             .route(
                 "/.well-known/openid-configuration",
@@ -163,6 +166,15 @@ impl Provider {
                     let delay = token.0.behaviour.lock().delay;
                     sleep(delay).await;
                     token.or_fails(|p| p.token(&headers, &form(&body)))
+                }),
+            )
+            .route(
+                "/revoke",
+                post(async move |body: String| {
+                    revoke.or_fails(|p| {
+                        p.0.given.lock().asked.push(("/revoke", form(&body)));
+                        answer(200, &json!({}))
+                    })
                 }),
             )
             .route("/device", post(async move |body: String| device.device(form(&body))))
@@ -218,6 +230,7 @@ impl Provider {
             "authorization_endpoint": format!("{issuer}/authorize"),
             "token_endpoint": format!("{issuer}/token"),
             "device_authorization_endpoint": format!("{issuer}/device"),
+            "revocation_endpoint": format!("{issuer}/revoke"),
             "scopes_supported": ["openid", "email", "offline_access"],
             "authorization_response_iss_parameter_supported": true,
         });
@@ -341,6 +354,7 @@ impl Provider {
             if behaviour.reads { self.signed("at+jwt", &access) } else { format!("o-{refresh}") };
         let lasts = behaviour.lasts;
         given.refresh.insert(refresh.clone(), grant);
+        let refresh = behaviour.refreshes.then_some(refresh);
         json!({"access_token": access, "id_token": self.signed("JWT", &id), "token_type": "Bearer",
             "expires_in": lasts.max(0), "refresh_token": refresh})
     }

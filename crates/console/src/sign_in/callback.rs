@@ -88,6 +88,7 @@ impl Console {
             let text = "The identity provider's two tokens are not of the same person.";
             return Err(refused(StatusCode::BAD_GATEWAY, text, to));
         }
+        let is_refreshed = tokens.refresh.is_some();
         let session = NewSession {
             person: caller.identity(),
             email: caller.email().map(str::to_lowercase),
@@ -102,7 +103,21 @@ impl Console {
             refused(StatusCode::SERVICE_UNAVAILABLE, text, to)
         })?;
         tracing::info!(actor = caller.actor, "signed in at the console");
+        if !is_refreshed && self.asks_for_refresh_tokens().await {
+            let ends = caller.until.map(|until| until.to_rfc3339());
+            tracing::info!(
+                actor = caller.actor,
+                ends,
+                "the identity provider gave no refresh token for the scope `offline_access`: this console session \
+                 ends with its access token"
+            );
+        }
         Ok((started.to, cookie))
+    }
+
+    /// Whether a sign-in asks for a refresh token.
+    async fn asks_for_refresh_tokens(&self) -> bool {
+        self.0.provider.metadata().await.is_ok_and(|metadata| metadata.has_offline_access())
     }
 
     /// The sign-in that this answer belongs to.
@@ -206,7 +221,13 @@ fn unusable(token: &str, error: &IdentityError, to: &str) -> Refused {
              settings: docs/console.md has what its tokens must say.",
         ),
     };
-    refused(status, format!("The provider's {token} was not accepted: {error}. {remedy}"), to)
+    let text = format!("The provider's {token} was not accepted: {error}. {remedy}");
+    match error {
+        IdentityError::Forbidden(_) => {
+            Notice::new(status, TITLE, text).as_somebody_else(to).response().into()
+        }
+        _ => refused(status, text, to),
+    }
 }
 
 /// When the person proved who they are. A provider that was asked for a new sign-in has to confirm it.

@@ -71,12 +71,12 @@ async fn start(
     answer
 }
 
-/// The `prompt` by which a provider lets a person choose who they are. One that lists its values without
-/// `select_account` asks for a sign-in instead, at which somebody else can sign in.
+/// The `prompt` by which a provider lets a person choose who they are. One that does not list `select_account` may
+/// refuse it, so it is asked for a sign-in instead, at which somebody else can sign in (every provider has that: OIDC
+/// Core 1.0, 15.1).
 fn choice_of_account(supported: &[String]) -> &'static str {
     const CHOICE: &str = "select_account";
-    let has_choice = supported.is_empty() || supported.iter().any(|value| value == CHOICE);
-    if has_choice { CHOICE } else { "login" }
+    if supported.iter().any(|value| value == CHOICE) { CHOICE } else { "login" }
 }
 
 const TITLE: &str = "You are not signed in";
@@ -128,7 +128,7 @@ impl Console {
     ) -> String {
         let mut scope = "openid profile email".to_owned();
         // For a refresh token, where the provider has a scope for it.
-        if metadata.scopes_supported.iter().any(|scope| scope == "offline_access") {
+        if metadata.has_offline_access() {
             scope.push_str(" offline_access");
         }
         let mut query = form_urlencoded::Serializer::new(String::new());

@@ -41,6 +41,13 @@ pub(crate) struct Metadata {
     pub(crate) authorization_response_iss_parameter_supported: bool,
 }
 
+impl Metadata {
+    /// Whether it has the scope by which clients ask for a refresh token (OIDC Core 1.0, 11).
+    pub(crate) fn has_offline_access(&self) -> bool {
+        self.scopes_supported.iter().any(|scope| scope == "offline_access")
+    }
+}
+
 /// What a provider gives for a code, or a refresh token.
 #[derive(Deserialize)]
 pub(crate) struct TokenResponse {
