@@ -89,7 +89,7 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
             return runtime()?.block_on(command.run(&connector));
         }
         Command::Login(login) => return runtime()?.block_on(login.run(&connector)),
-        Command::Logout(logout) => return logout.run(&connector),
+        Command::Logout(logout) => return runtime()?.block_on(logout.run(&connector)),
         Command::Whoami(server) => {
             return Ok(runtime()?.block_on(connector.connect(server))?.whoami());
         }
@@ -98,7 +98,8 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
     };
     let config = Config::load(&sources)?;
     if let Command::Config { print, all } = command {
-        return shown(actions, &config, print, all);
+        let aside = settings::readable_secrets(&sources)?.unwrap_or_default();
+        return Ok(CommandOutput { aside, ..shown(actions, &config, print, all)? });
     }
     if !matches!(command, Command::Healthcheck) {
         config.validate()?;
@@ -140,12 +141,11 @@ async fn act(
         Command::ApiKey(ApiKey::Create(request)) => {
             CommandOutput::named("api_key", actions.api_key(config, request).await?)
         }
-        Command::Migrate => CommandOutput::list("migrations", &actions.migrate(config).await?),
+        Command::Migrate => migrated(&actions.migrate(config).await?),
         Command::Reset(confirm) => reset(actions, config, confirm).await?,
         Command::Seed(Seed::Demo) => CommandOutput::named("demo", actions.seed_demo(config).await?),
         Command::Keys(Keys::Rewrap) => {
-            let count = actions.rewrap(config).await?;
-            CommandOutput::named("rewrapped", count.to_string())
+            rewrapped(actions.rewrap(config).await?)
         }
         Command::Healthcheck => {
             CommandOutput::named("status", health::check(config.listen.main).await?)
@@ -163,6 +163,24 @@ async fn act(
         | Command::Completions { .. }
         | Command::Config { .. } => CommandOutput::nothing(),
     })
+}
+
+fn migrated(names: &[String]) -> CommandOutput {
+    let text = match names {
+        [] => "the database has every migration already".to_owned(),
+        [one] => format!("1 migration was run: {one}"),
+        [.., last] => format!("{} migrations were run, the last of them {last}", names.len()),
+    };
+    CommandOutput { text, ..CommandOutput::list("migrations", names) }
+}
+
+fn rewrapped(count: usize) -> CommandOutput {
+    let text = match count {
+        0 => "every secret can be decrypted, and is encrypted under the key ring's first key already".to_owned(),
+        1 => "1 secret was encrypted again under the key ring's first key".to_owned(),
+        more => format!("{more} secrets were encrypted again under the key ring's first key"),
+    };
+    CommandOutput { text, ..CommandOutput::named("rewrapped", count.to_string()) }
 }
 
 /// Starts afresh, after asking.

@@ -1,8 +1,8 @@
 //! Every setting as TOML; one without a value is a comment, so that the output is a configuration file.
 
-use std::fmt::Write;
+use std::{fmt::Write, fs, os::unix::fs::MetadataExt};
 
-use authority_core::config::Config;
+use authority_core::config::{Config, Sources};
 use serde_json::{Map, Value};
 
 use super::Failure;
@@ -32,4 +32,29 @@ fn lines(text: &mut String, settings: &Map<String, Value>) {
             writeln!(text, "{name} = {value}")
         };
     }
+}
+
+/// A warning, if the settings file has secrets and anybody on this machine may read it.
+pub(super) fn readable_secrets(sources: &Sources) -> Result<Option<String>, Failure> {
+    let Some(file) = &sources.file else { return Ok(None) };
+    let alone = Config::load(&Sources { file: Some(file.clone()), ..Sources::default() })?;
+    let secrets = [
+        ("database.url", &alone.database.url),
+        ("database.owner_url", &alone.database.owner_url),
+        ("console.client_secret", &alone.console.client_secret),
+        ("keys.ring", &alone.keys.ring),
+    ];
+    let named = secrets.iter().filter(|(_, secret)| secret.is_some()).map(|(name, _)| *name);
+    let named: Vec<_> = named.collect();
+    let mode = fs::metadata(file)
+        .map_err(|error| Failure::usage(format!("`{}`: {error}", file.display())))?
+        .mode();
+    let is_open = mode & 0o007 != 0 && !named.is_empty();
+    Ok(is_open.then(|| {
+        format!(
+            "warning: everybody on this machine may read `{0}`, which has {1}: chmod o= {0}",
+            file.display(),
+            named.join(", ")
+        )
+    }))
 }

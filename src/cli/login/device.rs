@@ -14,7 +14,7 @@ use oauth2::{
         BasicTokenType,
     },
 };
-use reqwest::{Url, redirect::Policy};
+use reqwest::{StatusCode, Url, redirect::Policy};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
@@ -77,6 +77,8 @@ struct Metadata {
     issuer: String,
     token_endpoint: Url,
     device_authorization_endpoint: Option<Url>,
+    /// Of RFC 8414.
+    revocation_endpoint: Option<Url>,
 }
 
 /// The member of a token response that OIDC adds.
@@ -102,8 +104,9 @@ type PublicClient<Device = EndpointNotSet> = Client<
 >;
 
 impl Provider {
-    /// Shows the page and the code on standard error, and waits for the person.
-    pub(in crate::cli) async fn log_in(&self) -> Result<Tokens, Failure> {
+    /// Shows the page and the code on standard error, and waits for the person. With `fresh` the provider is asked to have
+    /// them prove anew who they are, though they are signed in there (`prompt` and `max_age` of OIDC Core, 3.1.2.1).
+    pub(in crate::cli) async fn log_in(&self, fresh: bool) -> Result<Tokens, Failure> {
         let http = Http::new(&self.issuer)?;
         let metadata = http.metadata(&self.issuer).await?;
         let device = metadata.device_authorization_endpoint.clone().ok_or_else(|| {
@@ -124,6 +127,9 @@ impl Provider {
         asking = asking.add_scopes(scopes.into_iter().map(Scope::new));
         if let Some(audience) = &self.audience {
             asking = asking.add_extra_param("audience", audience.clone());
+        }
+        if fresh {
+            asking = asking.add_extra_param("prompt", "login").add_extra_param("max_age", "0");
         }
         let asked: StandardDeviceAuthorizationResponse =
             asking.request_async(&call).await.map_err(|error| self.failed(error))?;
@@ -147,6 +153,32 @@ impl Provider {
         Ok(tokens(&issued.await.map_err(|error| self.failed(error))?, Some(old)))
     }
 
+    /// Ends the refresh token of these at the provider (RFC 7009), so that a copy of it is worth nothing.
+    ///
+    /// # Errors
+    /// Why it stays valid there.
+    pub(in crate::cli) async fn revoke(&self, tokens: &Tokens) -> Result<(), Failure> {
+        let Some(refresh_token) = &tokens.refresh_token else { return Ok(()) };
+        let http = Http::new(&self.issuer)?;
+        let endpoint = http.metadata(&self.issuer).await?.revocation_endpoint;
+        let endpoint = endpoint.ok_or_else(|| {
+            Failure::new(format!("{} names no `revocation_endpoint`", self.issuer))
+        })?;
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.extend_pairs([
+            ("token", refresh_token.as_str()),
+            ("token_type_hint", "refresh_token"),
+            ("client_id", &self.client_id),
+        ]);
+        let request = http.0.post(safe(&endpoint)?).body(form.finish());
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        let answer = request.send().await.map_err(|error| away(endpoint.as_str(), error))?;
+        match answer.status() {
+            status if status.is_success() => Ok(()),
+            status => Err(Failure::new(format!("{endpoint} answered {status}"))),
+        }
+    }
+
     /// A public client: it has no secret that a command line could keep.
     fn client(&self, metadata: &Metadata) -> PublicClient {
         Client::new(ClientId::new(self.client_id.clone()))
@@ -163,15 +195,35 @@ impl Provider {
             RequestTokenError::ServerResponse(refusal) => {
                 Failure::new(format!("{issuer} refused: {}", plain(&refusal.to_string())))
             }
-            RequestTokenError::Request(error) => {
-                Failure::new(format!("no answer from {issuer}: {}", deepest(error)))
-            }
+            RequestTokenError::Request(error) => away(issuer.as_str(), error),
             RequestTokenError::Parse(error, _) => Failure::new(format!(
                 "{issuer} does not answer as RFC 8628 says: {}",
                 plain(&error.to_string())
             )),
             RequestTokenError::Other(why) => Failure::new(format!("{issuer}: {}", plain(&why))),
         }
+    }
+}
+
+/// Whether it is the provider that cannot answer now: to log in again does not help, to wait does.
+fn is_passing(error: &reqwest::Error) -> bool {
+    error.is_timeout() || error.is_connect() || error.status().is_some_and(is_away)
+}
+
+fn is_away(status: StatusCode) -> bool {
+    status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
+}
+
+/// No answer from an address of the provider's.
+fn away(url: &str, error: reqwest::Error) -> Failure {
+    let (is_passing, why) = (is_passing(&error), deepest(error));
+    // A certificate that is not trusted now, is not in a minute either.
+    if is_passing && !why.contains("certificate") {
+        Failure::unreached(format!(
+            "the identity provider does not answer; try again\n{url}: {why}"
+        ))
+    } else {
+        Failure::unreached(format!("{url}: {why}"))
     }
 }
 
@@ -217,6 +269,8 @@ impl Http {
 
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, reqwest::Error> {
         let answer = self.0.execute(request.try_into()?).await?;
+        // No answer in the sense of the protocol, which has none with such a status.
+        let answer = if is_away(answer.status()) { answer.error_for_status()? } else { answer };
         let mut response = HttpResponse::new(Vec::new());
         *response.status_mut() = answer.status();
         response.headers_mut().clone_from(answer.headers());
@@ -230,7 +284,10 @@ impl Http {
         let unfit = |why: String| Failure::new(format!("{url}: {why}"));
         let read =
             async { self.0.get(&url).send().await?.error_for_status()?.json::<Metadata>().await };
-        let found = read.await.map_err(|error| unfit(deepest(error)))?;
+        let found = read.await.map_err(|error| match is_passing(&error) {
+            true => away(&url, error),
+            false => unfit(deepest(error)),
+        })?;
         if found.issuer.trim_end_matches('/') != base {
             return Err(unfit(format!("it is of another issuer, {}", plain(&found.issuer))));
         }

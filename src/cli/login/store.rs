@@ -64,14 +64,15 @@ impl Logins {
     }
 
     /// Changes and writes them, alone.
-    pub(in crate::cli) fn change(
+    pub(in crate::cli) fn change<T>(
         sources: &Sources,
-        change: impl FnOnce(&mut Self),
-    ) -> Result<(), Failure> {
+        change: impl FnOnce(&mut Self) -> T,
+    ) -> Result<T, Failure> {
         let _turn = Self::lock(sources)?;
         let mut logins = Self::read(sources)?;
-        change(&mut logins);
-        logins.write(sources)
+        let changed = change(&mut logins);
+        logins.write(sources)?;
+        Ok(changed)
     }
 
     /// Waits until no other command changes them. `None`: there are none to change.
@@ -101,9 +102,10 @@ impl Logins {
         self.services.insert(url.to_string(), login);
     }
 
-    pub(in crate::cli) fn forget(&mut self, url: &Url) {
-        self.services.remove(url.as_str());
+    /// The login that was forgotten, if there was one.
+    pub(in crate::cli) fn forget(&mut self, url: &Url) -> Option<Login> {
         self.current.take_if(|current| current == url);
+        self.services.remove(url.as_str())
     }
 }
 

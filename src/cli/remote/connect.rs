@@ -59,8 +59,7 @@ impl<A: Actions> Connector<'_, A> {
                 token = token.or_else(from_environment);
                 Some(url)
             }
-            // Whoever says where the local one is means the local one.
-            None if self.sources.file.is_some() || !self.sources.flags.is_empty() => None,
+            None if self.names_local() => None,
             None => Logins::read(self.sources)?.current,
         };
         let Some(url) = url else { return self.local(token).await };
@@ -89,7 +88,7 @@ impl<A: Actions> Connector<'_, A> {
         let main = health::reachable(config.listen.main);
         let base = Base::Local { main, plan: transport::plan(&config.listen) };
         // Checked before a token is made, which would start the database.
-        listens(main).await?;
+        listens(main).await.map_err(|problem| self.absent(main, &problem))?;
         if let Some(token) = token {
             return Server::new(base, &token, "", self.view);
         }
@@ -107,6 +106,22 @@ impl<A: Actions> Connector<'_, A> {
         Server::new(base, &self.issued(config, main, request).await?, advice, self.view)
     }
 
+    /// Why no service is called. Whoever named none, and is logged in to none, may have meant another.
+    fn absent(&self, address: SocketAddr, problem: &str) -> Failure {
+        if self.names_local() {
+            return not_there(address, problem);
+        }
+        Failure::new(format!(
+            "nobody is logged in, and no development server is at {address}: {problem}\nlog in with `agent-authority \
+             login --url`, or start a development server with `agent-authority serve`"
+        ))
+    }
+
+    /// Whether the local server is meant: whoever says where it is means it.
+    fn names_local(&self) -> bool {
+        self.sources.file.is_some() || !self.sources.flags.is_empty()
+    }
+
     /// The address of the local server, and a token of its development provider.
     pub(in crate::cli) async fn development(
         &self,
@@ -114,7 +129,7 @@ impl<A: Actions> Connector<'_, A> {
     ) -> Result<(Url, String), Failure> {
         let config = self.config()?;
         let main = health::reachable(config.listen.main);
-        listens(main).await?;
+        listens(main).await.map_err(|problem| not_there(main, &problem))?;
         let token = self.issued(config, main, request).await?;
         Ok((url_of(main)?, token.reveal().to_owned()))
     }
@@ -173,14 +188,18 @@ fn is_given(token: &Secret) -> bool {
     !token.reveal().trim().is_empty()
 }
 
-async fn listens(address: SocketAddr) -> Result<(), Failure> {
-    let problem = match timeout(TO_CONNECT, TcpStream::connect(address)).await {
-        Ok(Ok(_)) => return Ok(()),
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => "no answer".to_owned(),
-    };
-    Err(Failure::new(format!(
+/// Whether something listens there, and if not, why.
+async fn listens(address: SocketAddr) -> Result<(), String> {
+    match timeout(TO_CONNECT, TcpStream::connect(address)).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("no answer".to_owned()),
+    }
+}
+
+fn not_there(address: SocketAddr, problem: &str) -> Failure {
+    Failure::new(format!(
         "no service at {address}: {problem}\nstart it with `agent-authority serve`, say where it \
          is with --listen, or name another with --url"
-    )))
+    ))
 }

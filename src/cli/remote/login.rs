@@ -30,6 +30,9 @@ pub(in crate::cli) struct LoginArgs {
     /// A scope to ask for; repeat it [default: `openid`, `profile`, `email`, `offline_access`]; remembered
     #[arg(long = "scope", requires = "url")]
     scopes: Vec<String>,
+    /// Sign in anew, though the identity provider knows you: for approvals that take only a recent sign-in
+    #[arg(long, requires = "url")]
+    fresh: bool,
     /// Development: the role of the demonstration's person [default: the owner of the installation]
     #[arg(long, conflicts_with = "url",
           value_parser = ["admin", "approver", "legal", "member", "viewer", "auditor"])]
@@ -84,7 +87,7 @@ impl LoginArgs {
                 _ => self.scopes,
             },
         };
-        let tokens = provider.log_in().await?;
+        let tokens = provider.log_in(self.fresh).await?;
         let identity = identity_of(tokens.bearer(), url.as_str(), connector.view);
         Logins::change(connector.sources, |logins| {
             logins.put(&url, Login::Device { provider, tokens });
@@ -110,7 +113,8 @@ impl LoginArgs {
 }
 
 impl LogoutArgs {
-    pub(in crate::cli) fn run(
+    /// Forgets it here, and asks the provider to end what could renew it.
+    pub(in crate::cli) async fn run(
         self,
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
@@ -119,15 +123,21 @@ impl LogoutArgs {
             Some(url) => url,
             None => connector.local_url()?,
         };
-        let forgotten = logins.of(&url).is_some();
-        Logins::change(connector.sources, |logins| logins.forget(&url))?;
-        let text = if forgotten {
-            format!("logged out of {url}")
-        } else {
-            format!("nobody was logged in to {url}")
+        let forgotten = Logins::change(connector.sources, |logins| logins.forget(&url))?;
+        let text = match &forgotten {
+            Some(_) => format!("logged out of {url}"),
+            None => format!("nobody was logged in to {url}"),
         };
-        let json = json!({"url": url, "logged_out": forgotten}).to_string();
-        Ok(CommandOutput { text, json: Some(json), ..CommandOutput::default() })
+        let kept = match &forgotten {
+            Some(Login::Device { provider, tokens }) => provider.revoke(tokens).await.err(),
+            _ => None,
+        };
+        let kept = kept.map(|why| {
+            format!("the refresh token was not revoked and stays valid at the provider: {why}")
+        });
+        let json = json!({"url": url, "logged_out": forgotten.is_some(), "not_revoked": kept});
+        let aside = kept.unwrap_or_default();
+        Ok(CommandOutput { text, json: Some(json.to_string()), aside, ..CommandOutput::default() })
     }
 }
 

@@ -224,10 +224,21 @@ impl Server {
             return self.unexpected(format!("status {status}"));
         };
         let advice = match status {
-            StatusCode::UNAUTHORIZED => self.advice,
-            _ => remedy(&refusal.error),
+            _ if refusal.asks_for_a_sign_in() => self.fresh_login(),
+            StatusCode::UNAUTHORIZED => self.advice.to_owned(),
+            _ => remedy(&refusal.error).to_owned(),
         };
         Failure::new(format!("{}{advice}", refusal.text()))
+    }
+
+    /// What to do where the service takes only a recent sign-in; of a token that was given, nothing is known.
+    fn fresh_login(&self) -> String {
+        match &self.base {
+            Base::Named(url) if !self.advice.is_empty() => {
+                format!("\nsign in anew: agent-authority login --fresh --url {url}")
+            }
+            _ => String::new(),
+        }
     }
 
     fn unreached(&self, error: reqwest::Error) -> Failure {
@@ -322,14 +333,21 @@ struct Detail {
 }
 
 impl ApiError {
-    /// The error as text; invalid parameters have the names of their flags.
+    /// Whether the sign-in was too long ago (RFC 9470).
+    fn asks_for_a_sign_in(&self) -> bool {
+        self.error == "insufficient_user_authentication"
+    }
+
+    /// The error as text; invalid parameters have the names of their flags. A challenge's details are of the sign-in, not
+    /// of the request.
     pub(in crate::cli) fn text(&self) -> String {
         let details = self
             .details
             .iter()
             .map(|Detail { field, problem }| format!("{} {problem}", flag(field)));
         let details = details.collect::<Vec<_>>().join("; ");
-        let why = if details.is_empty() { &self.message } else { &details };
+        let has_own_words = details.is_empty() || self.asks_for_a_sign_in();
+        let why = if has_own_words { &self.message } else { &details };
         let request = self.request_id.as_ref().map(|id| format!(" (request {id})"));
         plain(&format!("{}: {why}{}", self.error, request.unwrap_or_default()))
     }
@@ -375,6 +393,27 @@ mod tests {
         ] {
             assert_eq!(flag(member), named);
         }
+    }
+
+    #[test]
+    fn an_old_sign_in_is_refused_in_the_words_of_the_service() {
+        let body = r#"{"ok": false, "error": "insufficient_user_authentication", "message": "sign in again (`max_age=60`)",
+            "details": [{"field": "max_age", "problem": "60"}], "request_id": "7f"}"#;
+        let refused = |base: &str, advice| {
+            let base = Base::Named(Url::parse(base).unwrap());
+            let view = View { utc: true, json: false };
+            let server = Server::new(base, &Secret::new("t"), advice, view).unwrap();
+            server.refused(StatusCode::UNAUTHORIZED, body).to_string()
+        };
+        let words = "insufficient_user_authentication: sign in again (`max_age=60`) (request 7f)";
+        assert_eq!(
+            refused("https://a.example/", "\nlog in again"),
+            format!(
+                "{words}\nsign in anew: agent-authority login --fresh --url https://a.example/"
+            )
+        );
+        // Whoever gave a token knows where it is from.
+        assert_eq!(refused("https://a.example/", ""), words);
     }
 
     #[test]

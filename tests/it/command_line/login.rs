@@ -55,11 +55,50 @@ async fn a_person_logs_in_by_a_code_and_stays_logged_in() {
     assert!(code == 1 && told.starts_with("error: forbidden: "), "{told}");
     assert!(!format!("{printed}{told}").contains("eyJ"), "{told}");
 
-    let (code, printed, _) = at_home(home.path(), "logout").await;
+    // While the provider is away, to log in again is no advice.
+    provider.behaves(|provider| provider.fails = Some(502));
+    let (code, _, told) = at_home(home.path(), "approvals list").await;
+    assert_eq!(code, 1, "{told}");
+    assert!(told.contains("the identity provider does not answer; try again"), "{told}");
+    assert!(told.contains("502") && !told.contains("log in again"), "{told}");
+    provider.behaves(|provider| provider.fails = None);
+
+    assert!(asked["prompt"].is_null() && asked["max_age"].is_null(), "{asked:#}");
+    let (code, _, told) = at_home(home.path(), &format!("login --fresh --url {url}")).await;
+    assert_eq!(code, 0, "{told}");
+    let asked = &provider.asked("/device")[1];
+    assert_eq!((&asked["prompt"], &asked["max_age"]), (&json!("login"), &json!("0")));
+
+    let (code, printed, told) = at_home(home.path(), "logout").await;
     assert_eq!((code, printed), (0, format!("logged out of {url}/\n")));
+    assert_eq!(told, "");
+    let revoked = &provider.asked("/revoke")[0];
+    assert!(revoked["token"].as_str().unwrap().starts_with("refresh-"), "{revoked:#}");
+    assert_eq!(revoked["client_id"], "cli");
     let (code, _, told) = at_home(home.path(), &format!("approvals --url {url}")).await;
     assert!(code == 2 && told.contains("needs a token"), "{told}");
     assert!(!std::fs::read_to_string(&file).unwrap().contains("refresh-"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_not_logged_in_is_told_so_and_a_logout_says_what_it_could_not() {
+    let home = tempfile::tempdir().unwrap();
+    let environment = vec![
+        ("XDG_CONFIG_HOME", home.path().display().to_string()),
+        ("AGENT_AUTHORITY__LISTEN__MAIN", "127.0.0.1:9".to_owned()),
+    ];
+    let (code, _, told) = spawn(vec!["approvals".to_owned()], environment).await;
+    assert!(code == 1 && told.starts_with("error: nobody is logged in"), "{told}");
+    assert!(told.contains("agent-authority login --url"), "{told}");
+
+    let provider = Provider::start(Clock::default()).await;
+    let (url, issuer) = ("https://a.example/", provider.issuer());
+    let typed = format!("login --url {url} --issuer {issuer} --client-id cli");
+    assert_eq!(at_home(home.path(), &typed).await.0, 0);
+    provider.behaves(|provider| provider.metadata = json!({"revocation_endpoint": null}));
+    let (code, printed, told) = at_home(home.path(), "logout").await;
+    assert_eq!((code, printed), (0, format!("logged out of {url}\n")));
+    assert!(told.contains("not revoked") && told.contains("revocation_endpoint"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

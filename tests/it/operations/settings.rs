@@ -1,7 +1,7 @@
 //! The table of settings in `docs/production.md`, made from the types of the settings, and
 //! `config --print --all`.
 
-use std::{collections::BTreeMap, env, fmt::Write, fs, path::Path};
+use std::{collections::BTreeMap, env, fmt::Write, fs, os::unix::fs::PermissionsExt, path::Path};
 
 use authority_core::config::{Config, Secret};
 use serde_json::Value;
@@ -124,4 +124,31 @@ fn all_settings_are_printed_as_a_file_that_can_be_read() {
     assert_eq!(code, 0, "{told}");
     assert_eq!(again, fs::read_to_string(&file).unwrap());
     assert_eq!(format!("{:?}", Secret::new("hush")), "***");
+}
+
+#[test]
+fn the_check_refuses_what_serving_refuses_and_warns_of_secrets_that_all_may_read() {
+    for name in ["JWKS_URL", "ISSUER"] {
+        let mut settings = vec![("AGENT_AUTHORITY__IDENTITY__ISSUER", "https://id.example.org")];
+        let setting = format!("AGENT_AUTHORITY__IDENTITY__{name}");
+        settings.push((&setting, "http://id.example.org/jwks"));
+        let (code, _, told) = run(&["config"], &settings);
+        assert_eq!(code, 2, "{told}");
+        let named = format!("`identity.{}`", name.to_lowercase());
+        assert!(told.contains(&named) && told.contains("https only"), "{told}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("authority.toml");
+    for (text, mode, warns) in [
+        ("[database]\nurl = \"postgres://u:hush@db/x\"", 0o644, true),
+        ("[database]\nurl = \"postgres://u:hush@db/x\"", 0o640, false),
+        ("[limits]\nstreams = 7", 0o644, false),
+    ] {
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let (code, printed, told) = run(&["config", "--config", file.to_str().unwrap()], &[]);
+        assert_eq!((code, printed.as_str()), (0, "sound\n"), "{told}");
+        assert_eq!(told.contains("everybody on this machine may read"), warns, "{told}");
+        assert!(!told.contains("hush"), "{told}");
+    }
 }

@@ -47,8 +47,10 @@ async fn production_refuses_a_database_that_development_has_used() {
     }
     let clean = Database::fresh().await;
     for _ in 0..2 {
-        let (code, _, told) = tokio::task::spawn_blocking(production(&clean)).await.unwrap();
+        let (code, printed, told) = tokio::task::spawn_blocking(production(&clean)).await.unwrap();
         assert_eq!(code, 0, "{told}");
+        // A copy of a database that was migrated.
+        assert_eq!(printed, "the database has every migration already\n");
     }
 }
 
