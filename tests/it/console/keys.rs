@@ -50,9 +50,10 @@ async fn begin(browser: &mut Browser, kid: &str) {
     page.shows("The replacement has begun.");
     page.shows("Replacements under way");
     page.shows("once a year");
-    page.shows("signs now, until its replacement is complete");
-    page.shows("published, signs once the replacement is complete");
-    page.shows("It completes by itself in ");
+    page.shows("signs now</span>");
+    page.shows(&format!(
+        "Until the replacement is complete, <code class=\"id\">{kid}</code> signs."
+    ));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

