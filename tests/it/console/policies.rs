@@ -272,7 +272,7 @@ async fn what_a_text_changes_of_a_held_request_is_said() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_narrower_policy_permits_is_said_on_its_forms() {
     let console = Console::start().await;
-    let mut owner = console.signed_in(OWNER).await;
+    let mut owner = owner(&console).await;
     let (_, policies) = console.app.owner().get("/api/v1/policies?tenant_id=svc:tenant:acme").await;
     let id = policies["policies"][0]["id"].as_str().unwrap().to_owned();
     let edit = owner.get(&format!("/console/records/policies/{id}/edit")).await;
