@@ -70,9 +70,7 @@ impl Console {
         }
         match self.identify(&session.tokens.api, parts).await {
             // A refresh changes neither the person nor what they are at the service.
-            Ok(caller) if is_person(&caller) && caller.identity() == session.person => {
-                Ok(Some(caller))
-            }
+            Ok(caller) if is_person(&caller) && is_same(&caller, session) => Ok(Some(caller)),
             Err(IdentityError::Unavailable) => Err(Unavailable),
             _ => Ok(None),
         }
@@ -147,6 +145,22 @@ impl Console {
     }
 }
 
+/// Whether a refreshed token is of the session's person, in the tenant and the role of its sign-in: a session's cookie
+/// is new with each of them.
+fn is_same(caller: &Caller, session: &Stored) -> bool {
+    let role = session.tokens.role.as_ref();
+    caller.identity() == session.person && role.is_none_or(|role| *role == role_of(caller))
+}
+
+/// What a person is at the service: their tenant and their role in it, or its owner.
+pub(crate) fn role_of(caller: &Caller) -> String {
+    match &caller.kind {
+        CallerKind::Member { tenant_id, role, .. } => format!("{tenant_id} {role}"),
+        CallerKind::Owner { .. } => "owner".to_owned(),
+        CallerKind::Key { .. } | CallerKind::Anonymous => String::new(),
+    }
+}
+
 /// Whether it is a person: nobody else signs in.
 pub(crate) fn is_person(caller: &Caller) -> bool {
     matches!(caller.kind, CallerKind::Owner { .. } | CallerKind::Member { .. })
@@ -161,5 +175,5 @@ fn followed(tokens: &Tokens, given: TokenResponse) -> Tokens {
         access_token
     };
     let refresh = refresh_token.or_else(|| tokens.refresh.clone());
-    Tokens { api, refresh, is_id_token: tokens.is_id_token }
+    Tokens { api, refresh, is_id_token: tokens.is_id_token, role: tokens.role.clone() }
 }

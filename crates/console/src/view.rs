@@ -35,6 +35,8 @@ pub(crate) struct View {
     surfaces: Surfaces,
     /// Whether a script asked by itself: that keeps no session alive.
     live: bool,
+    /// Whether a browser shows its answer to a person.
+    shows: bool,
 }
 
 /// How long a session may be checked, so that who waits gets a page: an answer that takes 10 seconds is cut off.
@@ -74,8 +76,19 @@ impl FromRequestParts<Console> for View {
             now,
             surfaces,
             live,
+            shows: !live && is_shown(parts),
         })
     }
+}
+
+/// Whether the answer becomes a page that a person sees, and not one that a browser fetches ahead, or only asks about.
+fn is_shown(parts: &Parts) -> bool {
+    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let is_ahead = |name: &str| header(name).is_some_and(|why| why.contains("prefetch"));
+    parts.method == Method::GET
+        && !is_ahead("sec-purpose")
+        && !is_ahead("purpose")
+        && header("sec-fetch-dest").is_none_or(|dest| dest == "document")
 }
 
 impl Console {
@@ -166,10 +179,10 @@ impl View {
         ends.to_rfc3339_opts(SecondsFormat::Secs, true)
     }
 
-    /// Notes that the request of an approval was shown, unless a script asked for it.
+    /// Notes that the request of an approval was shown, unless a script or a prefetch asked for it.
     pub(crate) async fn note_opened(&self, approval_id: &str, request_digest: &str) {
         let is_known = self.session.opened.get(approval_id).is_some_and(|d| d == request_digest);
-        if is_known || self.live {
+        if is_known || !self.shows {
             return;
         }
         let noted = self.console.0.sessions.open(

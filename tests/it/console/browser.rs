@@ -148,7 +148,12 @@ impl Browser {
 
     /// As a page's script looks by itself.
     pub(super) async fn look(&mut self, path: &str) -> Page {
-        let request = self.http.get(format!("{}{path}", self.base)).header("x-console-live", "1");
+        self.get_with(path, "x-console-live", "1").await
+    }
+
+    /// With a header that browsers do not send for a page that a person opens.
+    pub(super) async fn get_with(&mut self, path: &str, name: &str, value: &str) -> Page {
+        let request = self.http.get(format!("{}{path}", self.base)).header(name, value);
         self.send(request, path).await
     }
 

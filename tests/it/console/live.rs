@@ -63,6 +63,10 @@ async fn a_look_opens_no_request() {
     let (request, approve) =
         (format!("/console/approvals/{id}"), format!("/console/approvals/{id}/approve"));
     assert_eq!(browser.look(&request).await.status, 200);
+    // Nor does what a browser fetches ahead, or into another page.
+    for (name, value) in [("sec-purpose", "prefetch;prerender"), ("sec-fetch-dest", "iframe")] {
+        assert_eq!(browser.get_with(&request, name, value).await.status, 200);
+    }
     let page = browser.get(&approve).await;
     assert!(!page.text.contains("request_digest"), "a second step: {}", page.text);
     assert_waits(&console.approval(&id).await);

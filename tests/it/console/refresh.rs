@@ -45,6 +45,18 @@ async fn refresh_tokens_are_sent_once_and_followed_by_their_successors() {
     assert!(tokens[0] != tokens[1] && tokens[1] != tokens[2], "{tokens:?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_ends_where_a_new_token_has_another_role() {
+    let (service, mut browser) = signed_in().await;
+    service.provider.behaves(|provider| {
+        provider.person["public_metadata"]["role"] = json!("admin");
+    });
+    service.clock.advance(LATER);
+    let page = browser.get_one(PAGE).await;
+    assert_eq!(page.status, 303, "{}", page.text);
+    assert!(page.headers["location"].to_str().unwrap().starts_with("/console/sign-in"));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_many_requests_on_two_nodes_one_refreshes() {
     let (service, browser) = signed_in().await;

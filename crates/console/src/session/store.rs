@@ -33,6 +33,9 @@ pub(crate) struct Tokens {
     /// Whether `api` is the provider's ID token, so that its successor is, too.
     #[serde(default)]
     pub(crate) is_id_token: bool,
+    /// Tenant and role at the sign-in (`credential::role_of`). None of a session from before it was kept.
+    #[serde(default)]
+    pub(crate) role: Option<String>,
 }
 
 /// A session as stored.
@@ -86,8 +89,7 @@ pub(crate) enum Ended<'a> {
     Person { person: &'a str, before: DateTime<Utc> },
 }
 
-type Row =
-    (String, Vec<u8>, Value, Option<String>, DateTime<Utc>, DateTime<Utc>, DateTime<Utc>);
+type Row = (String, Vec<u8>, Value, Option<String>, DateTime<Utc>, DateTime<Utc>, DateTime<Utc>);
 
 impl Sessions {
     /// Stores a session under the digest of its cookie, in place of the one that the browser had.

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use super::{Started, TITLE, failed, provider::TokenResponse};
 use crate::{
     Console,
-    credential::is_person,
+    credential::{is_person, role_of},
     notice::Notice,
     page::see,
     query::Pairs,
@@ -171,7 +171,11 @@ impl Console {
         let TokenResponse { access_token, refresh_token: refresh, id_token: _ } = given;
         let error = match self.identify(&access_token, parts).await {
             Ok(caller) if is_person(&caller) => {
-                return Ok((caller, Tokens { api: access_token, refresh, is_id_token: false }));
+                let role = Some(role_of(&caller));
+                return Ok((
+                    caller,
+                    Tokens { api: access_token, refresh, is_id_token: false, role },
+                ));
             }
             Ok(_) => IdentityError::Unreadable,
             Err(error) => error,
@@ -180,7 +184,8 @@ impl Console {
         let is_other = matches!(error, IdentityError::Token(_) | IdentityError::Unreadable);
         match self.identify(&id, parts).await {
             Ok(caller) if is_other && is_person(&caller) => {
-                Ok((caller, Tokens { api: id, refresh, is_id_token: true }))
+                let role = Some(role_of(&caller));
+                Ok((caller, Tokens { api: id, refresh, is_id_token: true, role }))
             }
             _ => Err(unusable("access token", &error, to)),
         }

@@ -67,6 +67,8 @@ pub(super) fn own_path(asked: Option<&str>) -> String {
             && path.len() <= 1000
             && !path.starts_with("/console/sign-")
             && !path.split(['/', '?']).any(|part| part == "..")
+            // Browsers read it as a dot.
+            && !path.to_ascii_lowercase().contains("%2e")
     });
     own.unwrap_or("/console").to_owned()
 }
@@ -80,6 +82,7 @@ mod tests {
         for (asked, leads) in [
             ("/console/approvals/svc:approval:1?x=y", "/console/approvals/svc:approval:1?x=y"),
             ("/console", "/console"),
+            ("/console/%2E%2e/receipts", "/console"),
             ("//evil.example", "/console"),
             ("/console.evil", "/console"),
             ("https://evil.example/console", "/console"),
