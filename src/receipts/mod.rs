@@ -121,6 +121,17 @@ fn asset(text: &'static str, kind: &'static str) -> Response {
 const MOST_READS: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Whether a credential of the tenant reads decisions: a person's does, and an API key's that is for reading.
+fn may_read(kind: &CallerKind) -> bool {
+    match kind {
+        CallerKind::Member { .. } => true,
+        CallerKind::Key { scopes, .. } => {
+            scopes.iter().any(|scope| ["runtime:read", "evidence:read"].contains(&scope.as_str()))
+        }
+        CallerKind::Owner { .. } | CallerKind::Anonymous => false,
+    }
+}
+
 fn missing() -> Response {
     match NotFound.render() {
         Ok(page) => (StatusCode::NOT_FOUND, [POLICY], Html(page)).into_response(),
@@ -138,7 +149,7 @@ impl Receipts {
         let Ok(id) = DecisionId::parse(&decision_id) else { return Err(missing().into()) };
         let turn = self.turn().await?;
         let read = self.find(&id).await.map_err(|error| Box::new(refused(error)))?;
-        let read = read.ok_or_else(|| Box::new(missing()))?;
+        let mut read = read.ok_or_else(|| Box::new(missing()))?;
         if !read.members_only {
             return Ok((read, turn));
         }
@@ -151,9 +162,11 @@ impl Receipts {
         }
         // To anyone else it does not exist.
         let own = caller.tenant().map(TenantId::as_str) == Some(&read.decision.tenant_id);
-        if !(caller.is_owner() || own && caller.acts_for(&read.decision.subject)) {
+        let reads = own && caller.acts_for(&read.decision.subject) && may_read(&caller.kind);
+        if !(caller.is_owner() || reads) {
             return Err(missing().into());
         }
+        read.knows_people = caller.person().is_some();
         let turn = self.turn().await?;
         Ok((read, turn))
     }

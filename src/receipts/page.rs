@@ -119,8 +119,8 @@ const REQUEST_MEMBERS: [(&str, &str); 9] = [
 impl Receipt {
     /// `None` if the record cannot be read.
     pub(super) fn of(read: Read, issuer: &str, console: bool, now: DateTime<Utc>) -> Option<Self> {
-        let Read { decision, approval, report, pack, names, members_only, archived_pack: _ } = read;
-        let name = |id: &str| names.name(id, members_only).map(visible);
+        let Read { decision, approval, report, pack, names, knows_people, .. } = read;
+        let name = |id: &str| names.name(id, knows_people).map(visible);
         let text = String::from_utf8(decision.record).ok()?;
         let record: Value = serde_json::from_str(&text).ok()?;
         let (request, verdict) = (&record["request"], &record["verdict"]);

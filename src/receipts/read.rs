@@ -28,6 +28,8 @@ pub(super) struct Read {
     pub(super) names: Names,
     /// Whether only the tenant's own credentials may see it.
     pub(super) members_only: bool,
+    /// Whether whoever asks is a person of the tenant, or the installation's owner: people's names are for them.
+    pub(super) knows_people: bool,
 }
 
 #[derive(Queryable, Selectable)]
@@ -135,6 +137,7 @@ impl Read {
             archived_pack: None,
             names,
             members_only,
+            knows_people: false,
         })
     }
 }

@@ -222,6 +222,7 @@ async fn receipts_of_members_need_a_credential_of_the_tenant() {
     let (status, made) = app.owner().post("/api/v1/api-keys", bound).await;
     assert_eq!(status, 201, "{made:#}");
     let bound = app.client(made["secret"].as_str().unwrap());
+    let other_work = app.client(&app.api_key(super::TENANT, &["webhooks:write"]).await);
     let stranger = app.client(&app.member_token("svc:tenant:other", "admin"));
     let member = app.client(&app.member_token(super::TENANT, "viewer"));
     for file in ["", "/record.json", "/signature.json", "/pack.json", "/proof"] {
@@ -230,6 +231,7 @@ async fn receipts_of_members_need_a_credential_of_the_tenant() {
         let forged = app.client("svc_sandbox_forged");
         assert_eq!((of(&app.client("")).await, of(&forged).await), (401, 401), "{path}");
         assert_eq!((of(&stranger).await, of(&bound).await), (404, 404), "{path}");
+        assert_eq!(of(&other_work).await, 404, "{path}");
         for own in [&member, &client, &app.owner()] {
             assert_eq!(of(own).await, 200, "{path}");
         }
