@@ -67,6 +67,11 @@ impl View {
 }
 
 impl Frame {
+    /// Whether an owner must be told that something is of this tenant: the header does not say so.
+    pub(crate) fn is_other(&self, tenant: &str) -> bool {
+        self.chooses_tenant && self.tenant.as_deref() != Some(tenant)
+    }
+
     /// Whether the person may open the list of this kind of records.
     pub(crate) fn lists(&self, kind: &str) -> bool {
         let path = format!("/console/records/{kind}");

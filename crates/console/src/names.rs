@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use authority_model::proto::registry::{GetPrincipalRequest, Principal};
 use crate::{calls::some_at_once, rpc, show::short, view::View};
+use authority_model::proto::registry::{GetPrincipalRequest, Principal};
 
 /// The most names that are read for a page; further principals are shown by their ids.
 const MOST: usize = 60;

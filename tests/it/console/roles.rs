@@ -65,3 +65,18 @@ async fn the_owner_chooses_a_tenant_under_a_new_cookie() {
     assert_ne!(browser.cookies["session"], before.cookies["session"]);
     assert_eq!(before.clone().get_one("/console/approvals").await.status, 303);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_is_told_whose_request_it_is() {
+    let console = Console::start().await;
+    let id = console.held(25_000.0).await;
+    let path = format!("/console/approvals/{id}");
+    let mut owner = console.signed_in(("owner", "operator@localhost")).await;
+    for page in ["/console/approvals", &path, &format!("{path}/approve")] {
+        owner.get(page).await.shows("tenant acme");
+    }
+    // Whoever belongs to the tenant knows.
+    let mut approver = console.signed_in(super::APPROVER).await;
+    let page = approver.get(&path).await;
+    assert!(!page.text.contains("tenant acme</span>"), "{}", page.text);
+}

@@ -12,6 +12,8 @@ use crate::{
 /// A request, as lists and confirmations show it.
 pub(super) struct Summary {
     pub(super) id: String,
+    /// The tenant's slug.
+    pub(super) tenant: String,
     pub(super) agent: String,
     pub(super) action: String,
     pub(super) amount: Option<Amount>,
@@ -64,6 +66,7 @@ impl Summary {
         let context = question.and_then(|question| question.get("context")?.as_object());
         Self {
             id: approval.id.clone(),
+            tenant: short(&approval.tenant_id).to_owned(),
             agent: short(&approval.subject).to_owned(),
             action: approval.action.clone(),
             amount: context.and_then(Amount::of),

@@ -8,6 +8,8 @@ pub(super) struct Exception {
     kind: &'static str,
     /// What it is, where the proto says it of the message alone.
     pub(super) about: Option<&'static str>,
+    /// What a change of such a record may permit, where its form does not show that.
+    pub(super) warning: Option<&'static str>,
     /// Whether it has no pages of records at all.
     pub(super) is_left_out: bool,
     /// The page of its own that a record has: its place in an address, and the words of the link to it.
@@ -28,6 +30,7 @@ pub(super) struct Exception {
 const USUAL: Exception = Exception {
     kind: "",
     about: None,
+    warning: None,
     is_left_out: false,
     page: None,
     is_read_only: false,
@@ -39,10 +42,19 @@ const USUAL: Exception = Exception {
 /// What is stopped.
 const STOP: Option<(&str, &str)> = Some(("stop", "Who knows of it, and its release"));
 
-static EXCEPTIONS: [Exception; 8] = [
+static EXCEPTIONS: [Exception; 9] = [
     Exception {
         kind: "api_key",
         about: Some("Keys that programs call the service with; the secret of each is shown once."),
+        ..USUAL
+    },
+    Exception {
+        kind: "applies_to",
+        warning: Some(
+            "An active policy without a target applies everywhere, and with targets only where one of them matches. A \
+             change here is in force at once, without a trial: what an active policy no longer covers, it no longer \
+             refuses or holds.",
+        ),
         ..USUAL
     },
     // Nobody answers a request that their session has not opened: it has pages of its own.
@@ -50,6 +62,11 @@ static EXCEPTIONS: [Exception; 8] = [
     // A text comes into force on its own page alone, after a trial.
     Exception {
         kind: "policy",
+        warning: Some(
+            "An active policy applies only from its effective from to its effective until. A change of these is in \
+             force at once, without a trial: outside of that time it refuses and holds nothing. To see first what \
+             would end with it, retire it on its own page.",
+        ),
         page: Some(("policies", "Text, trial and activation")),
         without: &["activate"],
         unwritten: &["state"],

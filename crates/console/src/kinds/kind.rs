@@ -140,6 +140,11 @@ impl Kind {
         Some((format!("/console/{place}/{}", crate::query::encoded(id)), label))
     }
 
+    /// What a change of such a record may permit, if its form does not show that.
+    pub(crate) fn warning(&self) -> Option<&'static str> {
+        self.exception().warning
+    }
+
     fn exception(&self) -> &'static Exception {
         Exception::of(&self.singular)
     }
