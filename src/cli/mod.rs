@@ -144,9 +144,7 @@ async fn act(
         Command::Migrate => migrated(&actions.migrate(config).await?),
         Command::Reset(confirm) => reset(actions, config, confirm).await?,
         Command::Seed(Seed::Demo) => CommandOutput::named("demo", actions.seed_demo(config).await?),
-        Command::Keys(Keys::Rewrap) => {
-            rewrapped(actions.rewrap(config).await?)
-        }
+        Command::Keys(Keys::Rewrap) => rewrapped(actions.rewrap(config).await?),
         Command::Healthcheck => {
             CommandOutput::named("status", health::check(config.listen.main).await?)
         }
@@ -176,7 +174,10 @@ fn migrated(names: &[String]) -> CommandOutput {
 
 fn rewrapped(count: usize) -> CommandOutput {
     let text = match count {
-        0 => "every secret can be decrypted, and is encrypted under the key ring's first key already".to_owned(),
+        0 => {
+            "every secret can be decrypted, and is encrypted under the key ring's first key already"
+                .to_owned()
+        }
         1 => "1 secret was encrypted again under the key ring's first key".to_owned(),
         more => format!("{more} secrets were encrypted again under the key ring's first key"),
     };
