@@ -12,6 +12,7 @@ mod names;
 mod page;
 mod people;
 mod read;
+mod show;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 

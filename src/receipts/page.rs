@@ -1,15 +1,18 @@
 //! A decision in plain words.
 
-use std::fmt::Write as _;
-
 use askama::Template;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::{names::Names, people::People, read::Read};
+use super::{
+    names::Names,
+    people::People,
+    read::Read,
+    show::{Moment, visible},
+};
 use authority_crypto::sha256;
-use authority_decision::{Decision, Reason as Code, hidden::is_hidden, moment, sentences};
+use authority_decision::{Decision, Reason as Code, hidden::is_hidden, sentences};
 use authority_evidence::{digest_text, pack::evidence_id};
 
 #[derive(Template)]
@@ -52,13 +55,6 @@ struct Fact {
     label: &'static str,
     value: String,
     name: Option<String>,
-}
-
-pub(super) struct Moment {
-    /// RFC 3339.
-    pub(super) exact: String,
-    /// For people.
-    pub(super) shown: String,
 }
 
 struct Authority {
@@ -177,17 +173,6 @@ impl Receipt {
     }
 }
 
-impl Moment {
-    pub(super) fn of(at: DateTime<Utc>) -> Self {
-        let shown = at.format("%-d %B %Y, %H:%M:%S UTC").to_string();
-        Self { exact: moment::text(at), shown }
-    }
-
-    fn read(text: &str) -> Option<Self> {
-        DateTime::parse_from_rfc3339(text).ok().map(|at| Self::of(at.to_utc()))
-    }
-}
-
 fn reason(code: String) -> Reason {
     let sentence = Code::from_word(&code).map_or("", Code::sentence);
     let mut letters = sentence.chars();
@@ -203,21 +188,6 @@ fn terms(list: &Value, sentence: fn(&str) -> Option<&'static str>) -> Vec<Term> 
 fn texts(list: &Value) -> Vec<String> {
     let items = list.as_array().into_iter().flatten().filter_map(Value::as_str);
     items.map(str::to_owned).collect()
-}
-
-/// The text with hidden characters as JSON escapes.
-pub(super) fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if is_hidden(letter) {
-            for unit in letter.encode_utf16(&mut [0; 2]) {
-                let _ = write!(shown, "\\u{unit:04x}"); // writing to a String cannot fail
-            }
-        } else {
-            shown.push(letter);
-        }
-    }
-    shown
 }
 
 fn request_facts(request: &Value, name: impl Fn(&str) -> Option<String>) -> Vec<Fact> {

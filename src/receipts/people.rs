@@ -8,8 +8,8 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 
 use super::{
-    page::{Moment, visible},
     read::Approval,
+    show::{Moment, visible},
 };
 
 pub(super) struct People {

@@ -9,7 +9,8 @@ use terminal_size::{Width, terminal_size_of};
 
 use super::{
     connect::{Connector, ServerArgs},
-    server::{Server, flag},
+    refusal::flag,
+    server::Server,
     table,
     text::plain,
 };

@@ -5,6 +5,7 @@
 //! opens (`surface.rs`), `list.rs` and `record.rs` show what it returns.
 
 mod approvals;
+mod cells;
 mod connect;
 mod decisions;
 mod delegations;
@@ -18,6 +19,7 @@ mod place;
 mod policies;
 mod principals;
 mod record;
+mod refusal;
 mod seal;
 mod server;
 mod simulate;
@@ -42,7 +44,7 @@ use super::{Actions, Failure, args::tenant_id, outcome::CommandOutput, text};
 pub(super) use connect::{Connector, ServerArgs};
 pub(super) use keys::Keys;
 pub(super) use login::{LoginArgs, LogoutArgs};
-pub(super) use server::ApiError;
+pub(super) use refusal::ApiError;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Remote {

@@ -5,7 +5,7 @@ use authority_core::clock::Clock;
 use serde_json::Value;
 
 use super::{
-    table::{GAP, aligned, cell, each},
+    cells::{GAP, aligned, cell, each},
     text::{NOTHING, plain},
 };
 use crate::cli::view::View;

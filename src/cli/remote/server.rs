@@ -11,10 +11,10 @@ use authority_core::config::Secret;
 use reqwest::{
     Client, RequestBuilder, Response, StatusCode, Url, header::HeaderValue, redirect::Policy,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
-use super::{place, surface::Surface, text::plain};
+use super::{place, refusal::ApiError, surface::Surface};
 use crate::cli::{
     Failure, health,
     http::{deepest, is_loopback},
@@ -226,7 +226,7 @@ impl Server {
         let advice = match status {
             _ if refusal.asks_for_a_sign_in() => self.fresh_login(),
             StatusCode::UNAUTHORIZED => self.advice.to_owned(),
-            _ => remedy(&refusal.error).to_owned(),
+            _ => refusal.remedy().to_owned(),
         };
         Failure::new(format!("{}{advice}", refusal.text()))
     }
@@ -277,82 +277,6 @@ fn parameters(filter: &impl Serialize) -> Result<Vec<(String, String)>, Failure>
     Ok(given)
 }
 
-/// The flag of a member of a request.
-pub(super) fn flag(member: &str) -> String {
-    // `scopes[1]`: each is a flag of its own.
-    let named = match member.split(['.', '[']).next() {
-        Some("tenant_id") => "--tenant",
-        Some("scopes") => "--scope",
-        Some("principal_ids") => "--principal",
-        Some("anchor_id") => "--anchor",
-        Some("actor_id" | "subject_id") => "the principal",
-        Some("delegation_id") => "--delegation",
-        Some("candidate_policies") => "--policy",
-        Some("without_policies") => "--without",
-        Some("request_digest") => "--digest",
-        Some("valid_until") => "--valid-for",
-        Some("content_hash") => "--from",
-        Some("observations") => "--observe",
-        Some("tags") => "--tag",
-        Some("event_types") => "--event-type",
-        Some("signature") => "--sign",
-        _ => return format!("--{}", member.replace(['_', '.'], "-")),
-    };
-    named.to_owned()
-}
-
-/// What to do about an error whose code alone does not say it.
-fn remedy(code: &str) -> &'static str {
-    match code {
-        "feeder_not_permitted" => "\nadd the key's id to `feeder_key_ids` of the anchor's source",
-        "signature_invalid" => {
-            "\ngive the key with --sign, and its public half to `jwks` of the anchor's source: \
-             --dry-run prints it"
-        }
-        "snapshot_exists" => {
-            "\nthere is nothing new to bring; what was observed again has another --sampled-at"
-        }
-        _ => "",
-    }
-}
-
-/// The body of every error.
-#[derive(Deserialize)]
-pub(in crate::cli) struct ApiError {
-    error: String,
-    message: String,
-    #[serde(default)]
-    details: Vec<Detail>,
-    request_id: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Detail {
-    field: String,
-    problem: String,
-}
-
-impl ApiError {
-    /// Whether the sign-in was too long ago (RFC 9470).
-    fn asks_for_a_sign_in(&self) -> bool {
-        self.error == "insufficient_user_authentication"
-    }
-
-    /// The error as text; invalid parameters have the names of their flags. A challenge's details are of the sign-in, not
-    /// of the request.
-    pub(in crate::cli) fn text(&self) -> String {
-        let details = self
-            .details
-            .iter()
-            .map(|Detail { field, problem }| format!("{} {problem}", flag(field)));
-        let details = details.collect::<Vec<_>>().join("; ");
-        let has_own_words = details.is_empty() || self.asks_for_a_sign_in();
-        let why = if has_own_words { &self.message } else { &details };
-        let request = self.request_id.as_ref().map(|id| format!(" (request {id})"));
-        plain(&format!("{}: {why}{}", self.error, request.unwrap_or_default()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -383,19 +307,6 @@ mod tests {
     }
 
     #[test]
-    fn a_member_has_the_name_of_its_flag() {
-        for (member, named) in [
-            ("page_token", "--page-token"),
-            ("anchor_id", "--anchor"),
-            ("observations[3].value", "--observe"),
-            ("signature.kid", "--sign"),
-            ("filter.types", "--filter-types"),
-        ] {
-            assert_eq!(flag(member), named);
-        }
-    }
-
-    #[test]
     fn an_old_sign_in_is_refused_in_the_words_of_the_service() {
         let body = r#"{"ok": false, "error": "insufficient_user_authentication", "message": "sign in again (`max_age=60`)",
             "details": [{"field": "max_age", "problem": "60"}], "request_id": "7f"}"#;
@@ -414,17 +325,5 @@ mod tests {
         );
         // Whoever gave a token knows where it is from.
         assert_eq!(refused("https://a.example/", ""), words);
-    }
-
-    #[test]
-    fn a_refusal_names_flags_and_carries_no_control_characters() {
-        let body = r#"{"ok": false, "error": "invalid_request", "message": "the request is",
-            "details": [{"field": "page_token", "problem": "is \u001b[31mnot ours"},
-                        {"field": "tenant_id", "problem": "is unknown"}], "request_id": "7f"}"#;
-        let refusal: ApiError = serde_json::from_str(body).unwrap();
-        assert_eq!(
-            refusal.text(),
-            "invalid_request: --page-token is \\u{1b}[31mnot ours; --tenant is unknown (request 7f)"
-        );
     }
 }

@@ -2,16 +2,13 @@
 //!
 //! Where that is wider than the terminal, it is for people alone (`narrow.rs`).
 
-use comfy_table::{Table, presets};
 use serde_json::Value;
 
 use super::{
+    cells::{GAP, aligned, cell},
     narrow,
-    text::{NOTHING, plain},
 };
 use crate::cli::view::View;
-
-pub(super) const GAP: u16 = 2;
 
 /// These members of the records, the first of which is their id: each record below a header. `width` is the
 /// terminal's, in columns; `None` shows every record on a line.
@@ -32,38 +29,6 @@ fn whole(widths: &[u16]) -> u16 {
     let used =
         widths.iter().fold(0_u16, |used, width| used.saturating_add(width.saturating_add(GAP)));
     used.saturating_sub(GAP)
-}
-
-/// Rows below a header.
-pub(super) fn aligned(header: &[String], rows: &[Vec<String>]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    for row in rows {
-        table.add_row(row);
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, GAP));
-    }
-    table
-}
-
-/// A value as it is.
-pub(super) fn cell(value: &Value, view: View) -> String {
-    each(value, &|text| view.time(text).unwrap_or_else(|| plain(text)))
-}
-
-/// A value, each text in it as `shown` has it.
-pub(super) fn each(value: &Value, shown: &dyn Fn(&str) -> String) -> String {
-    match value {
-        Value::Null => NOTHING.to_owned(),
-        Value::String(text) if text.is_empty() => NOTHING.to_owned(),
-        Value::String(text) => shown(text),
-        Value::Array(items) if items.is_empty() => NOTHING.to_owned(),
-        Value::Array(items) => {
-            items.iter().map(|item| each(item, shown)).collect::<Vec<_>>().join(",")
-        }
-        other => plain(&other.to_string()),
-    }
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ async fn a_record_is_shown_whole_by_id_or_slug() {
     let (code, shown, _) = owner(&app, &format!("decisions show {id}")).await;
     assert_eq!(code, 0);
     let start = "payment.execute for invoice-settlement, asked for by svc:agent:acme:invoice-bot \
-                 (Pays supplier invoices), was allowed at ";
+                 (Pays supplier invoices), was allowed with constraints at ";
     assert!(shown.starts_with(start), "{shown}");
     assert!(shown.contains("\npermission_granted: "), "{shown}");
     assert!(shown.contains(&format!("\n\ndecision_id: {id}\ndecision: allow")), "{shown}");

@@ -100,7 +100,9 @@ async fn of_two_tabs_the_later_says_what_has_changed() {
     assert_eq!(page.status, 409);
     page.shows("Nothing was done");
     page.shows("Approved, not used yet");
-    page.shows("<td>pending</td><td>approved</td>");
+    page.shows(
+        "<td data-head=\"When you opened it\">pending</td><td data-head=\"Now\">approved</td>",
+    );
     assert_eq!(console.approval(&id).await["state"], "approved");
 }
 

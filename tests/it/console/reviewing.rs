@@ -47,7 +47,9 @@ async fn what_a_page_showed_is_what_its_form_reviews() {
     let page = browser.get(&before).await;
     assert_eq!(page.status, 409, "{}", page.text);
     page.shows("Nothing was done");
-    page.shows("<th scope=\"row\">To review</th><td>not shown</td>");
+    page.shows(
+        "<th scope=\"row\">To review</th><td data-head=\"When you opened it\">not shown</td>",
+    );
     page.shows("stable drift, since");
     // Read as it is now, it can be approved, and the second step says what is reviewed.
     let page = browser.get(&path).await;

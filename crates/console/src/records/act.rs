@@ -2,45 +2,10 @@
 
 use axum::{extract::Path, response::Response};
 use http::StatusCode;
-use serde_json::{Map, Value};
 use tonic::Status;
 
-use super::{
-    call::call,
-    ending::{self, Ending},
-    field::SubmittedForm,
-    form::Content,
-    known, limits, nowhere, one, outcome,
-    shown::{RecordView, Shown, name_links, title},
-};
-use crate::{
-    form::Posted,
-    kinds::{Kind, Member, Operation, Shape, Written, json},
-    page::see,
-    problem::Problem,
-    query::Pairs,
-    view::View,
-};
-
-/// An operation of a kind, and the record that it is about.
-pub(super) struct Act {
-    pub(super) kind: &'static Kind,
-    pub(super) operation: &'static Operation,
-    pub(super) about: Option<About>,
-}
-
-pub(super) struct About {
-    /// As operations take it.
-    pub(super) id: String,
-    pub(super) title: String,
-    /// Its members as they are now.
-    pub(super) members: Map<String, Value>,
-    pub(super) version: String,
-    /// What people wrote of it, where the page says what it is that something is done to.
-    pub(super) shown: Vec<Shown>,
-    /// What a person is told and types first.
-    pub(super) ending: Option<Ending>,
-}
+use super::{call::call, ending, field::SubmittedForm, form::Content, limits, outcome, step::Act};
+use crate::{form::Posted, kinds::Shape, page::see, problem::Problem, query::Pairs, view::View};
 
 pub(super) async fn make(view: View, Path((kind, word)): Path<(String, String)>) -> Response {
     view.answer(async { Act::make(&view, &kind, &word)?.empty_form(&view).await }.await)
@@ -68,55 +33,6 @@ pub(super) async fn act(
 }
 
 impl Act {
-    fn make(view: &View, kind: &str, word: &str) -> Result<Self, Status> {
-        let kind = known(kind)?;
-        let operation = kind.maker(word).ok_or_else(nowhere)?;
-        permitted(view, operation)?;
-        Ok(Self { kind, operation, about: None })
-    }
-
-    async fn on(view: &View, kind: &str, id: &str, word: &str) -> Result<Self, Status> {
-        let kind = known(kind)?;
-        let operation = kind.verb(word).ok_or_else(nowhere)?;
-        permitted(view, operation)?;
-        let read = one::read(view, kind, id).await?;
-        let is_edit = operation.shape == Shape::Edit;
-        let mut shown =
-            if is_edit { Vec::new() } else { RecordView::of(view, &read.message).written };
-        name_links(view, &mut shown).await;
-        let about = About {
-            shown,
-            ending: Ending::of(view, kind, word, &read.message).await,
-            id: kind.key_of(&read.message),
-            title: title(&read.message),
-            members: json(&read.message),
-            version: read.version.unwrap_or_default(),
-        };
-        Ok(Self { kind, operation, about: Some(about) })
-    }
-
-    /// The members that a form for it has.
-    pub(super) fn members(&self) -> Vec<Member> {
-        let mut members = Member::all(&self.operation.form());
-        let shape = self.operation.shape;
-        members.retain(|member| !self.kind.withholds(shape, &member.name));
-        members.retain(|member| match shape {
-            Shape::Edit => member.written == Written::Always,
-            // A record is named by its id; requests that also take its parts take either.
-            Shape::Verb => member.name != "id" && self.operation.word != "delete",
-            _ => member.written != Written::ByTheService,
-        });
-        if self.ending().is_some() {
-            let reason = members.iter_mut().find(|member| member.name == "reason");
-            reason.into_iter().for_each(|reason| reason.required = true);
-        }
-        members
-    }
-
-    pub(super) fn ending(&self) -> Option<&Ending> {
-        self.about.as_ref()?.ending.as_ref()
-    }
-
     /// What has to be said or typed before the form is sent on.
     fn unconfirmed(&self, filled: &SubmittedForm, form: &Pairs) -> Option<Content> {
         let content = Content::of(form.text("version"));
@@ -225,13 +141,6 @@ impl Act {
             None => format!("/console/records/{}", self.kind.path),
         }
     }
-}
-
-fn permitted(view: &View, operation: &Operation) -> Result<(), Status> {
-    if view.may(&operation.rpc) {
-        return Ok(());
-    }
-    Err(Status::permission_denied("your role may not do this"))
 }
 
 /// Whether a refusal is about what was written, so that the form shows it.

@@ -8,10 +8,10 @@ use serde_json::Value;
 use tonic::Status;
 
 use super::{
-    act::Act,
     field::Field,
     pickers::{self, Picker},
     shown::Datum,
+    step::Act,
 };
 use crate::{
     form::idempotency_key,

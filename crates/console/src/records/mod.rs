@@ -14,6 +14,7 @@ mod outcome;
 mod pickers;
 mod request;
 mod shown;
+mod step;
 
 pub(crate) use one::read;
 pub(crate) use shown::{Datum, Link, Shown, address, title};

@@ -3,7 +3,7 @@
 use prost_reflect::{DynamicMessage, Value as Proto};
 use serde_json::Value;
 
-use super::{act::Act, field::SubmittedForm};
+use super::{field::SubmittedForm, step::Act};
 use crate::kinds::{Shape, of_json, set_text};
 
 impl Act {

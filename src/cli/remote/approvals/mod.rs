@@ -63,7 +63,7 @@ struct Filter {
     action: Option<String>,
     /// By the time of opening, or the one that expires first (of those that are pending or approved) [default: expiry
     /// of those that are pending, else newest]
-    #[arg(long, value_parser = ["expiry", "newest", "oldest"])]
+    #[arg(long, value_parser = ["oldest", "newest", "expiry"])]
     order: Option<String>,
     #[command(flatten)]
     #[serde(flatten)]
