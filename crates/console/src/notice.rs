@@ -32,7 +32,7 @@ impl Notice {
     }
 
     /// With a sign-in as somebody else that leads to `path`: the same person would come back to this page.
-    pub(crate) fn as_somebody_else(self, path: &str) -> Self {
+    pub(crate) fn for_somebody_else(self, path: &str) -> Self {
         let path = format!("/console/sign-in?to={}&switch=yes", encoded(path));
         self.link(&path, "Sign in as somebody else")
     }

@@ -139,7 +139,7 @@ async fn agents(view: &View, filter: &Filter) -> Vec<Choice> {
 /// The reasons to choose from, in their sentences.
 fn reasons(chosen: &str) -> Vec<Choice> {
     let mut all: Vec<Choice> =
-        Choice::of_values(Reason::ALL.iter().map(|one| one.word()), Some(chosen), |code| code);
+        Choice::of_values(Reason::ALL.iter().map(Reason::word), Some(chosen), |code| code);
     all.retain(|choice| !choice.value.is_empty());
     for choice in &mut all {
         let sentence = reason(&choice.value);

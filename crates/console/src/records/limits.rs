@@ -15,9 +15,9 @@ pub(super) const CONFIRMED: &str = "unlimited";
 
 /// What a new delegation has no limits of; `None` if it has one, or is a part of another, whose limits hold.
 pub(super) fn without(values: &Map<String, Value>) -> Option<String> {
-    let has = |member: &&str| values.contains_key(*member);
-    let is_limited = LIMITS.iter().any(|(members, _)| members.iter().any(|member| has(&member)));
-    if is_limited || has(&"parent_id") {
+    let has = |member: &str| values.contains_key(member);
+    let is_limited = LIMITS.iter().flat_map(|(members, _)| *members).any(|member| has(member));
+    if is_limited || has("parent_id") {
         return None;
     }
     let all = LIMITS.map(|(_, words)| words).join(", ");

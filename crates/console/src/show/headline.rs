@@ -67,14 +67,14 @@ mod tests {
 
     use super::*;
 
-    fn of(context: Value) -> Vec<(String, String)> {
+    fn of(context: &Value) -> Vec<(String, String)> {
         let rows = headline(context.as_object().unwrap());
         rows.into_iter().map(|row| (row.path, row.value)).collect()
     }
 
     #[test]
     fn short_texts_say_to_whom_and_for_what() {
-        let shown = of(json!({
+        let shown = of(&json!({
             "amount": 5, "currency": "EUR", "jurisdiction": "DE", "approved": true, "count": 7,
             "note": "x".repeat(LONGEST + 1), "blank": " ", "cost_centre": "4711", "list": ["a"],
             "supplier": {"name": "Müller", "iban": "DE89"}, "invoice": "RE-417",
@@ -83,9 +83,9 @@ mod tests {
             [("supplier.iban", "DE89"), ("supplier.name", "Müller"), ("invoice", "RE-417")];
         assert_eq!(shown, expected.map(|(path, value)| (path.to_owned(), value.to_owned())));
         // With no name that is known, outer members come first, by name.
-        let paths = of(json!({"b": {"a": "1"}, "c": "2", "a": "3", "z.\"": "4"}));
+        let paths = of(&json!({"b": {"a": "1"}, "c": "2", "a": "3", "z.\"": "4"}));
         let paths: Vec<_> = paths.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(paths, ["\"z.\\\"\"", "a", "c"]);
-        assert!(of(json!({})).is_empty());
+        assert!(of(&json!({})).is_empty());
     }
 }

@@ -229,7 +229,7 @@ fn unusable(token: &str, error: &IdentityError, to: &str) -> Refused {
     let text = format!("The provider's {token} was not accepted: {error}. {remedy}");
     match error {
         IdentityError::Forbidden(_) => {
-            Notice::new(status, TITLE, text).as_somebody_else(to).response().into()
+            Notice::new(status, TITLE, text).for_somebody_else(to).response().into()
         }
         _ => refused(status, text, to),
     }

@@ -261,8 +261,8 @@ impl CircuitBreaker {
 mod tests {
     use super::*;
 
-    fn away() -> Option<String> {
-        Some("Connection refused".to_owned())
+    fn away() -> String {
+        "Connection refused".to_owned()
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
         let breaker = CircuitBreaker::default();
         let returned = breaker.returned.subscribe();
         let (first, second) = (breaker.pass().unwrap(), breaker.pass().unwrap());
-        breaker.note(first, away());
+        breaker.note(first, Some(away()));
         let told = breaker.pass().unwrap_err().to_string();
         assert!(told.contains("Connection refused; trying again soon"), "{told}");
         assert!(!returned.has_changed().unwrap());
@@ -283,9 +283,9 @@ mod tests {
         let breaker = CircuitBreaker::default();
         let (early, next) = (breaker.pass().unwrap(), breaker.pass().unwrap());
         breaker.note(next, None);
-        breaker.note(early, away());
+        breaker.note(early, Some(away()));
         let later = breaker.pass().unwrap();
-        breaker.note(later, away());
+        breaker.note(later, Some(away()));
         assert!(breaker.pass().is_err());
     }
 }
