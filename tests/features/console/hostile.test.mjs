@@ -42,7 +42,10 @@ function made(mark) {
   if (scripts.length > 0) found.push(`${scripts.length} scripts`);
   if (document.querySelector('img, iframe, object, embed')) found.push('something embedded');
   if (document.documentElement.hasAttribute(mark)) found.push('a script has run');
-  if (/[\u202e\u200b]/.test(document.documentElement.outerHTML)) found.push('a hidden character');
+  // A field's value is sent back as it was; a note beside it names what is hidden.
+  const shown = document.documentElement.cloneNode(true);
+  for (const field of shown.querySelectorAll('input, textarea, option')) field.remove();
+  if (/[\u202e\u200b]/.test(shown.outerHTML)) found.push('a hidden character');
   return found;
 }
 

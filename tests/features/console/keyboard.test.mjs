@@ -119,7 +119,7 @@ scenario('a session that has ended is said in words', async () => {
 
 scenario('a list that is not up to date says so, until it is', async () => {
   const page = await withClock();
-  await page.route('**/console/approvals', (route) => route.abort());
+  await page.route('**/console/approvals', (route) => route.abort('aborted'));
   await page.clock.runFor(16_000);
   const stale = page.getByText('This page is not up to date');
   assert.equal(await stale.count(), 0, 'one failure');

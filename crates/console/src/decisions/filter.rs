@@ -1,6 +1,6 @@
 //! The filter of decisions, which is the address of their list.
 
-use authority_ids::TenantId;
+use authority_ids::{PrincipalId, TenantId};
 use authority_model::proto::runtime::ListDecisionsRequest;
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 
@@ -106,9 +106,16 @@ impl Filter {
 
     pub(super) fn request(&self, view: &View) -> ListDecisionsRequest {
         let given = |text: &String| (!text.is_empty()).then(|| text.clone());
+        let subject = self.subject(view);
+        // An owner who looks at all tenants has named one by the agent's id.
+        let named = || {
+            let agent = PrincipalId::parse(subject.as_deref()?).ok()?;
+            view.caller.is_owner().then(|| TenantId::of(&agent).to_string())
+        };
+        let tenant_id = view.shown_tenant().map(str::to_owned).or_else(named);
         ListDecisionsRequest {
-            tenant_id: view.shown_tenant().map(str::to_owned),
-            subject: self.subject(view),
+            tenant_id,
+            subject,
             action: given(&self.action),
             decision: given(&self.outcome),
             reason_code: given(&self.reason),

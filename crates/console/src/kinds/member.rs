@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(tenant("approval_ttl_seconds").as_deref(), Some("86,400 (a day)"));
         assert_eq!(tenant("decisions_per_second").as_deref(), Some("no limit"));
         assert_eq!(tenant("approval_max_auth_age_seconds").as_deref(), Some("any time"));
-        assert_eq!(tenant("slug"), None);
+        assert_eq!(tenant("name"), None);
         let wrong = member("tools", "metadata").read(&Pairs::read(b"m.x=%7B"), "m.x");
         assert!(wrong.is_err_and(|text| text.starts_with("is not JSON")));
     }
