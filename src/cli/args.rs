@@ -65,7 +65,7 @@ pub(super) enum Command {
     /// Say as whom commands call which service
     Whoami(ServerArgs),
     #[command(flatten)]
-    Remote(Remote),
+    Remote(Box<Remote>),
     /// Receive webhook deliveries on this machine, verify them and print them
     Listen(Listen),
     /// Look up keys, or encrypt the stored secrets again

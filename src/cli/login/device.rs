@@ -284,9 +284,8 @@ impl Http {
         let unfit = |why: String| Failure::new(format!("{url}: {why}"));
         let read =
             async { self.0.get(&url).send().await?.error_for_status()?.json::<Metadata>().await };
-        let found = read.await.map_err(|error| match is_passing(&error) {
-            true => away(&url, error),
-            false => unfit(deepest(error)),
+        let found = read.await.map_err(|error| {
+            if is_passing(&error) { away(&url, error) } else { unfit(deepest(error)) }
         })?;
         if found.issuer.trim_end_matches('/') != base {
             return Err(unfit(format!("it is of another issuer, {}", plain(&found.issuer))));

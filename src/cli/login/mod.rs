@@ -62,12 +62,14 @@ pub(in crate::cli) async fn token(sources: &Sources, url: &Url) -> Result<Option
     if !tokens.ends_soon(Clock::default().now()) {
         return Ok(Some(Secret::new(tokens.bearer().to_owned())));
     }
-    let tokens =
-        provider.refreshed(tokens).await.map_err(|failure| match failure.is_unreached() {
-            // Nobody can log in at a provider that does not answer.
-            true => failure,
-            false => failure.with(&format!("log in again: agent-authority login --url {url}")),
-        })?;
+    let tokens = provider.refreshed(tokens).await.map_err(|failure| {
+        // Nobody can log in at a provider that does not answer.
+        if failure.is_unreached() {
+            failure
+        } else {
+            failure.with(&format!("log in again: agent-authority login --url {url}"))
+        }
+    })?;
     let bearer = Secret::new(tokens.bearer().to_owned());
     let login = Login::Device { provider: provider.clone(), tokens };
     logins.put(url, login);

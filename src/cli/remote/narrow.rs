@@ -97,21 +97,23 @@ fn flowing(texts: impl Iterator<Item = String>, width: u16) -> Vec<String> {
     // Nothing follows on the last line of a text that has several.
     let mut is_open = false;
     for text in texts {
-        match lines.last_mut().filter(|line| is_open && room(line, &text, INDENT.len())) {
-            Some(line) => line.extend([INDENT, &text]),
-            None => {
-                let before = lines.len() + 1;
-                let mut words = text.split(' ');
-                lines.push(format!("{INDENT}{}", words.next().unwrap_or_default()));
-                for word in words {
-                    match lines.last_mut().filter(|line| room(line, word, 1)) {
-                        Some(line) => line.extend([" ", word]),
-                        None => lines.push(format!("{INDENT}{INDENT}{word}")),
-                    }
-                }
-                is_open = lines.len() == before;
+        if let Some(line) =
+            lines.last_mut().filter(|line| is_open && room(line, &text, INDENT.len()))
+        {
+            line.extend([INDENT, &text]);
+            continue;
+        }
+
+        let before = lines.len() + 1;
+        let mut words = text.split(' ');
+        lines.push(format!("{INDENT}{}", words.next().unwrap_or_default()));
+        for word in words {
+            match lines.last_mut().filter(|line| room(line, word, 1)) {
+                Some(line) => line.extend([" ", word]),
+                None => lines.push(format!("{INDENT}{INDENT}{word}")),
             }
         }
+        is_open = lines.len() == before;
     }
     lines
 }

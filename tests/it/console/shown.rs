@@ -18,6 +18,7 @@ async fn every_text_is_shown_escaped_and_none_is_left_out() {
     question["context"]["long"] = json!(long);
     let id = console.held_with(question).await;
     let mut browser = console.signed_in(APPROVER).await;
+    let fields = Regex::new(r#" value="[^"]*""#).unwrap();
     for path in [
         "/console/approvals".to_owned(),
         format!("/console/approvals/{id}"),
@@ -28,7 +29,6 @@ async fn every_text_is_shown_escaped_and_none_is_left_out() {
         let page = browser.get(&path.replace(' ', "%20")).await;
         assert_eq!(page.text.matches("<script").count(), 1, "{path}: {}", page.text);
         // What a field sends back is what it was, to the letter.
-        let fields = Regex::new(r#" value="[^"]*""#).unwrap();
         let text = fields.replace_all(&page.text, "");
         for hidden in ['\u{202e}', '\u{200b}', '\u{3000}'] {
             assert!(!text.contains(hidden), "{path}");

@@ -38,7 +38,7 @@ async fn hidden_characters_are_shown_escaped() {
         assert!(!seen.contains(letter) && !rest.contains(letter), "{letter:?}");
         let mut units = [0; 2];
         let units = letter.encode_utf16(&mut units).iter();
-        let escaped: String = units.map(|unit| format!("\\u{unit:04x}")).collect();
+        let escaped = units.map(|unit| format!("\\u{unit:04x}")).collect::<Vec<_>>().concat();
         assert!(seen.contains(&escaped) && rest.contains(&escaped), "{letter:?}");
         // What is verified is what was signed.
         assert!(exact.contains(letter), "{letter:?}");

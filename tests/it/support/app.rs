@@ -163,7 +163,7 @@ impl TestApp {
         tokio::spawn(transport::serve(listener, router, shutdown, settings));
         let holder = Holder::Owner { email: "owner@example.org".to_owned() };
         let owner = app.provider.as_ref().unwrap().issue(&holder, TimeDelta::hours(1)).unwrap();
-        Self { database, base_url, owner, ring, supervisor, app }
+        Self { database, app, base_url, owner, ring, supervisor }
     }
 
     /// Another address of the same service, which serves only these surfaces.
