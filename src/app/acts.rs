@@ -7,10 +7,8 @@ use gateway_rest::Route;
 use tonic::Status;
 
 use crate::{routes::ROUTES, transport::Peer};
-use authority_api::{
-    acts::WrittenRecord,
-    identity::{Caller, CallerKind},
-};
+use authority_api::identity::{Caller, CallerKind};
+use authority_model::service::WrittenRecord;
 
 /// Services whose writes are records of their own.
 const RECORDED: [&str; 3] = [
@@ -47,7 +45,27 @@ pub(super) async fn log(request: Request, next: Next) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use authority_model::service::WITHOUT_RECORD;
+
     use super::*;
+
+    /// Those whose line names no record, and why. A stream, such as an export, writes nothing.
+    const NAMELESS: [(&str, &str); 5] = [
+        ("/authority.events.v1.NotificationService/ReadAllNotifications", "the caller's own, all"),
+        ("/authority.programme.v1.PersonalDataService/WithdrawConsent", "would name the person"),
+        ("/authority.programme.v1.PublicLeadService/CaptureLead", "anonymous, and never logged"),
+        ("/authority.registry.v1.PolicyService/ValidatePolicy", "writes nothing"),
+        ("/authority.states.v1.StateLibraryService/SeedStateLibrary", "the whole library"),
+    ];
+
+    /// From the descriptors: an operation that is added names its record, or says here why not.
+    #[test]
+    fn every_act_names_its_record() {
+        let without: Vec<_> = WITHOUT_RECORD.iter().filter(|rpc| is_act(rpc)).collect();
+        assert_eq!(without, NAMELESS.iter().map(|(rpc, _)| rpc).collect::<Vec<_>>());
+        let acts = ROUTES.iter().filter(|route| is_act(route.rpc)).count();
+        assert!(acts > 100, "{acts}");
+    }
 
     #[test]
     fn acts_change_records_and_are_no_decisions() {

@@ -1,7 +1,6 @@
 //! What every service shares: client errors, authentication, idempotency keys, page tokens,
 //! deadlines.
 
-pub mod acts;
 pub mod credentials;
 pub mod deadline;
 pub mod error;

@@ -148,8 +148,17 @@ fn unreadable(error: &str) -> Status {
     Status::with_error_details(Code::InvalidArgument, message, details)
 }
 
-fn one<T: Message>(reply: Reply<T>) -> Replies<Bytes> {
-    Ok(reply?.map(|message| Box::pin(tokio_stream::once(Ok(written(&message)))) as _))
+/// The id of the record that a call wrote, in the extensions of its response: for the log of admin acts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenRecord(pub String);
+
+/// `id` finds the id of the record that the call wrote.
+fn one<T: Message>(reply: Reply<T>, id: impl FnOnce(&T) -> Option<String>) -> Replies<Bytes> {
+    let mut response = reply?;
+    if let Some(id) = id(response.get_ref()) {
+        response.extensions_mut().insert(WrittenRecord(id));
+    }
+    Ok(response.map(|message| Box::pin(tokio_stream::once(Ok(written(&message)))) as _))
 }
 
 fn many<T: Message + 'static>(replies: Replies<T>) -> Replies<Bytes> {

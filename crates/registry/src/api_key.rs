@@ -16,7 +16,7 @@ use authority_model::{
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::sql_types::{Array, Text, Timestamptz};
 
-use super::{delegating_key, flow::or_not_found, prelude::*, version::about};
+use super::{delegating_key, flow::or_not_found, prelude::*};
 use authority_api::{
     idempotency::Done,
     identity::{
@@ -296,7 +296,7 @@ impl ApiKeyService for ApiKeys {
         let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
         let made = self.make(&caller, key, request.api_key.unwrap_or_default()).await?;
-        Ok(about(made, |made| made.api_key.as_ref()))
+        Ok(made.reply())
     }
 
     async fn get_api_key(&self, call: Request<GetApiKeyRequest>) -> Reply<ApiKey> {
@@ -321,6 +321,6 @@ impl ApiKeyService for ApiKeys {
         let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
         let rotated = self.rotate(&caller, key, request).await?;
-        Ok(about(rotated, |rotated| rotated.api_key.as_ref()))
+        Ok(rotated.reply())
     }
 }

@@ -25,7 +25,6 @@ use super::{
     version::{IfMatch, tagged},
 };
 use authority_api::{
-    acts::with_record,
     error::ApiError,
     idempotency::{self, Done, IdempotencyKey},
     identity::{Caller, Exports, admitted, caller},
@@ -219,7 +218,7 @@ impl Registry {
         });
         let (id, left) = gone.await?;
         self.wait_for_graph::<A::Record>().await;
-        Ok(with_record(Response::new(A::of(id.clone(), left)), &id))
+        Ok(Response::new(A::of(id, left)))
     }
 
     /// Deletes a record whose row stays, in whatever state it is.
@@ -245,7 +244,7 @@ impl Registry {
         });
         let (id, left) = gone.await?;
         self.wait_for_graph::<A::Record>().await;
-        Ok(with_record(Response::new(A::of(id.clone(), Some(left))), &id))
+        Ok(Response::new(A::of(id, Some(left))))
     }
 
     /// Does what a verb's request asks of one record.

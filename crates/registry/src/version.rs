@@ -4,7 +4,6 @@ use authority_model::record::Record;
 use tonic::{Response, metadata::MetadataMap};
 
 use super::Error;
-use authority_api::{acts::with_record, idempotency::Done};
 
 /// The time of the last write, to the microsecond, so that it changes with every write.
 fn tag(record: &impl Record) -> Option<String> {
@@ -12,23 +11,12 @@ fn tag(record: &impl Record) -> Option<String> {
     Some(format!("\"{:x}\"", at.micros()))
 }
 
-/// The response with its record's tag, and the record's id for the log.
-pub(super) fn tagged<R: Record>(response: Response<R>) -> Response<R> {
-    let id = response.get_ref().id().to_owned();
-    let mut response = with_record(response, &id);
+/// The response with its record's tag.
+pub(super) fn tagged<R: Record>(mut response: Response<R>) -> Response<R> {
     if let Some(tag) = tag(response.get_ref()).and_then(|tag| tag.parse().ok()) {
         response.metadata_mut().insert("etag", tag);
     }
     response
-}
-
-/// The response about a record that it carries among others, such as a secret that is shown once.
-pub(super) fn about<M, R: Record>(
-    done: Done<M>,
-    record: impl FnOnce(&M) -> Option<&R>,
-) -> Response<M> {
-    let id = record(&done.message).map(|record| record.id().to_owned()).unwrap_or_default();
-    with_record(done.reply(), &id)
 }
 
 /// The versions that a change may start from; any if none is given.

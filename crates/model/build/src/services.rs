@@ -1,14 +1,27 @@
 //! A trait for each service, and the function that serves it; the model's src/service.rs explains why not
 //! tonic's.
 
-use proc_macro2::TokenStream;
-use prost_reflect::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
+use gateway_rest_build::{Options, http_bindings};
+use proc_macro2::{Ident, TokenStream};
+use prost_reflect::{DescriptorPool, Kind, MessageDescriptor, MethodDescriptor, ServiceDescriptor};
 use quote::{format_ident, quote};
 
-use crate::{is_ours, names};
+use crate::{is_ours, names, options};
 
 pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
-    pool.services().filter(|service| is_ours(service.package_name())).map(|s| service(&s)).collect()
+    let services: Vec<_> =
+        pool.services().filter(|service| is_ours(service.package_name())).collect();
+    let methods = services.iter().flat_map(|service| service.methods().collect::<Vec<_>>());
+    let unnamed = methods.filter(|method| writes(method) && record(method).is_none());
+    let unnamed =
+        unnamed.map(|method| format!("/{}/{}", method.parent_service().full_name(), method.name()));
+    let code: TokenStream = services.iter().map(service).collect();
+    quote! {
+        /// The methods that may change something, and whose messages have no id of one record: see [`WrittenRecord`].
+        pub const WITHOUT_RECORD: &[&str] = &[#(#unnamed),*];
+
+        #code
+    }
 }
 
 fn service(service: &ServiceDescriptor) -> TokenStream {
@@ -23,10 +36,8 @@ fn service(service: &ServiceDescriptor) -> TokenStream {
     });
     let methods = service.methods().map(|method| {
         let word = method.name();
-        let call = format_ident!("{}", names::snake(word));
-        let encode = if streams(&method) { quote!(many) } else { quote!(one) };
-        let handler = quote!(Box::pin(async move { #encode(rpcs.#call(read(call)?).await) }));
-        quote!((#word, |rpcs, call| #handler))
+        let handler = handler(&method);
+        quote!((#word, |rpcs, call| Box::pin(async move { #handler })))
     });
     let table = format_ident!("{}", names::snake(service.name()).to_uppercase());
     let does = format!(" What `{full}` does.");
@@ -43,6 +54,63 @@ fn service(service: &ServiceDescriptor) -> TokenStream {
             Service::new(#full, #table, rpcs)
         }
     }
+}
+
+/// Calls the method, and says which record it was about where that can be seen in its messages.
+fn handler(method: &MethodDescriptor) -> TokenStream {
+    let call = format_ident!("{}", names::snake(method.name()));
+    let input = names::path(&method.input());
+    if streams(method) {
+        return quote!(many(rpcs.#call(read(call)?).await));
+    }
+    match record(method).filter(|_| writes(method)) {
+        Some(Id::Answered(id)) => quote!(one(rpcs.#call(read(call)?).await, |answer| #id)),
+        Some(Id::Asked(id)) => quote! {
+            let call = read::<#input>(call)?;
+            let asked = call.get_ref();
+            let id = Some(#id);
+            one(rpcs.#call(call).await, |_| id)
+        },
+        None => quote!(one(rpcs.#call(read(call)?).await, |_| None)),
+    }
+}
+
+/// Whether the method is bound to a verb of HTTP that may change something.
+fn writes(method: &MethodDescriptor) -> bool {
+    http_bindings(method, &Options::default()).iter().any(|binding| binding.method != "GET")
+}
+
+/// Where the id of the record is that a method writes.
+enum Id {
+    /// An `Option<String>` of `answer`.
+    Answered(TokenStream),
+    /// A `String` of `asked`.
+    Asked(TokenStream),
+}
+
+/// The answer's own id, or that of the record in it: what was created has it there. Otherwise what was asked for.
+fn record(method: &MethodDescriptor) -> Option<Id> {
+    let (input, output) = (method.input(), method.output());
+    if let Some(id) = id(&output) {
+        return Some(Id::Answered(quote!(Some(answer.#id.clone()))));
+    }
+    let carried = output.fields().find_map(|field| match field.kind() {
+        Kind::Message(kind) if !field.is_list() && !field.is_map() => {
+            id(&kind).map(|id| (names::field(&field), id))
+        }
+        _ => None,
+    });
+    if let Some((field, id)) = carried {
+        return Some(Id::Answered(quote!(answer.#field.as_ref().map(|one| one.#id.clone()))));
+    }
+    id(&input).map(|id| Id::Asked(quote!(asked.#id.clone())))
+}
+
+/// The member that is a message's id; a signing key's is `kid`.
+fn id(message: &MessageDescriptor) -> Option<Ident> {
+    let field = ["id", "kid"].iter().find_map(|name| message.get_field_by_name(name))?;
+    let is_text = matches!(field.kind(), Kind::String) && !field.is_list();
+    (is_text && !options::is_nullable(&field)).then(|| names::field(&field))
 }
 
 fn streams(method: &MethodDescriptor) -> bool {

@@ -12,7 +12,6 @@ use super::{
         flow::{admit, or_not_found},
         prelude::*,
         search::containing,
-        version::about,
     },
     certification::prepare,
 };
@@ -195,7 +194,7 @@ impl Registry {
                 consultant: Some(consultant),
             })
         });
-        Ok(about(made.await?, |made| made.consultant.as_ref()))
+        Ok(made.await?.reply())
     }
 }
 

@@ -4,12 +4,7 @@ use authority_core::{keys::EndpointColumn, store};
 use authority_crypto::random;
 use authority_webhook::signing::Secret;
 
-use super::{
-    super::{flow::admit, version::about},
-    demand, headers,
-    holder::Holder,
-    position, rules, *,
-};
+use super::{super::flow::admit, demand, headers, holder::Holder, position, rules, *};
 use crate::tenant;
 
 /// How many endpoints a tenant may have, deleted ones not counted.
@@ -72,7 +67,7 @@ impl WebhookEndpoints {
         let made = made.await?;
         self.0.shown_again(&caller, &made, made.message.webhook_endpoint.as_ref()).await?;
         self.0.wait_for_graph::<WebhookEndpoint>().await;
-        Ok(about(made, |made| made.webhook_endpoint.as_ref()))
+        Ok(made.reply())
     }
 }
 

@@ -4,11 +4,7 @@ use authority_core::keys::EndpointColumn;
 use authority_model::wire::Time;
 use chrono::TimeDelta;
 
-use super::{
-    super::{flow::or_not_found, version::about},
-    create::fresh,
-    *,
-};
+use super::{super::flow::or_not_found, create::fresh, *};
 
 /// How long the secret before it is used, too, in seconds, unless the request says.
 const OVERLAP: i32 = 86_400;
@@ -53,6 +49,6 @@ impl WebhookEndpoints {
         });
         let rotated = rotated.await?;
         self.0.shown_again(&caller, &rotated, rotated.message.webhook_endpoint.as_ref()).await?;
-        Ok(about(rotated, |rotated| rotated.webhook_endpoint.as_ref()))
+        Ok(rotated.reply())
     }
 }

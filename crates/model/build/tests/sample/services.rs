@@ -1,5 +1,7 @@
 //! @generated from sample.proto.
 
+/// The methods that may change something, and whose messages have no id of one record: see [`WrittenRecord`].
+pub const WITHOUT_RECORD: &[&str] = &[];
 /// What `authority.sample.v1.LampService` does.
 #[tonic::async_trait]
 pub trait LampService: Send + Sync + 'static {
@@ -19,11 +21,15 @@ pub trait LampService: Send + Sync + 'static {
 const LAMP_SERVICE: &[Handler<dyn LampService>] = &[
     (
         "ListLamps",
-        |rpcs, call| Box::pin(async move { one(rpcs.list_lamps(read(call)?).await) }),
+        |rpcs, call| Box::pin(async move {
+            one(rpcs.list_lamps(read(call)?).await, |_| None)
+        }),
     ),
     (
         "UpdateLamp",
-        |rpcs, call| Box::pin(async move { one(rpcs.update_lamp(read(call)?).await) }),
+        |rpcs, call| Box::pin(async move {
+            one(rpcs.update_lamp(read(call)?).await, |answer| Some(answer.id.clone()))
+        }),
     ),
     (
         "WatchLamps",
