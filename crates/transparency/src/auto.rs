@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use super::{Error, Transparency, sealer::Sealer};
 use authority_core::{
     store::{RunQueryDsl, Scope, row_id},
-    worker::{Next, Worker},
+    worker::{self, Next, Worker},
 };
 
 const EVERY: Duration = Duration::from_secs(1);
@@ -22,22 +22,37 @@ const PAGES: usize = 16;
 /// The longest time from a decision's `evaluated_at` to its commit.
 const LATEST: TimeDelta = TimeDelta::minutes(10);
 
-/// The worker; it runs again at once if there may be more.
+/// What a run did.
+struct Run {
+    /// Whether there may be more.
+    has_more: bool,
+    /// Tenants whose decisions could not be sealed.
+    failed: usize,
+}
+
+/// The worker; it runs again at once if there may be more. A run has failed if one tenant's decisions could not be
+/// sealed: the others' are.
 pub(super) fn worker(transparency: Transparency) -> Worker {
     // The last decision that was looked at, by tenant.
     let seen = Arc::new(Mutex::new(HashMap::new()));
     Worker::periodic("auto_seal", EVERY, move || {
         let (transparency, seen) = (transparency.clone(), Arc::clone(&seen));
         async move {
-            let has_more = transparency.seal_open(&mut *seen.lock().await).await?;
-            Ok::<_, Error>(if has_more { Next::After(Duration::ZERO) } else { Next::Usual })
+            let run = transparency.seal_open(&mut *seen.lock().await).await?;
+            if run.failed > 0 {
+                return Err(worker::Error::from(format!(
+                    "the decisions of {} tenants could not be sealed: each has a line before",
+                    run.failed
+                )));
+            }
+            Ok(if run.has_more { Next::After(Duration::ZERO) } else { Next::Usual })
         }
     })
 }
 
 impl Transparency {
-    /// Seals some pages of each tenant's unsealed decisions; returns whether there may be more.
-    async fn seal_open(&self, seen: &mut HashMap<TenantId, String>) -> Result<bool, Error> {
+    /// Seals some pages of each tenant's unsealed decisions.
+    async fn seal_open(&self, seen: &mut HashMap<TenantId, String>) -> Result<Run, Error> {
         let scope = Scope::service();
         let tenants: Vec<String> = self
             .0
@@ -51,23 +66,24 @@ impl Transparency {
             .await?;
         let before = (self.0.clock.now() - LATEST).timestamp_millis();
         let settled = DecisionId::first(u64::try_from(before).unwrap_or_default());
-        let mut more = false;
+        let mut run = Run { has_more: false, failed: 0 };
         for tenant_id in tenants {
             let tenant_id = row_id(&tenant_id)?;
             let from = seen.get(&tenant_id).cloned().unwrap_or_default();
             match self.0.logs.seal_pages(&tenant_id, from).await {
                 // Continue after them. At the end, look again at times that may still get commits.
                 Ok(behind) => {
-                    more |= behind.is_some();
+                    run.has_more |= behind.is_some();
                     seen.insert(tenant_id, behind.unwrap_or_else(|| settled.clone()));
                 }
                 // Only this tenant's log cannot continue.
                 Err(error) => {
+                    run.failed += 1;
                     tracing::warn!(%error, tenant = %tenant_id, "cannot seal automatically");
                 }
             }
         }
-        Ok(more)
+        Ok(run)
     }
 }
 

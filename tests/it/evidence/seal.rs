@@ -144,3 +144,34 @@ async fn a_tenant_may_have_everything_sealed() {
         }
     }
 }
+
+/// One tenant's log was tampered with: the others' decisions are sealed, and operators see that the worker fails.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_cannot_be_continued_fails_the_run_and_stops_no_other() {
+    let (app, client) = sealing().await;
+    let other = json!({"name": "Other", "slug": "other", "auto_seal": true});
+    let (status, answer) = app.owner().post("/api/v1/tenants", other).await;
+    assert_eq!(status, 201, "{answer:#}");
+    let id = decided(&client, asking(1.0, "DE")).await;
+    assert_eq!(client.post("/v1/evidence/seal", json!({"decision_id": id})).await.0, 200);
+    app.database.run("UPDATE log_heads SET size = size + 1").await;
+    let patch = json!({"auto_seal": true});
+    let (status, answer) = app.owner().patch(&format!("/api/v1/tenants/{TENANT}"), patch).await;
+    assert_eq!(status, 200, "{answer:#}");
+    decided(&client, asking(2.0, "DE")).await;
+    let key =
+        app.client(&app.api_key("svc:tenant:other", &["runtime:write", "evidence:read"]).await);
+    let of_other = decided(&key, asking(3.0, "DE")).await;
+    let begun = Instant::now();
+    loop {
+        let (_, ready) = app.client("").get("/health/ready").await;
+        let workers = ready["workers"].as_array().unwrap();
+        let auto_seal = workers.iter().find(|worker| worker["name"] == "auto_seal").unwrap();
+        let is_sealed = key.get(&format!("/v1/evidence/{of_other}")).await.0 == 200;
+        if auto_seal["status"] != "ok" && is_sealed {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{auto_seal}, sealed: {is_sealed}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
