@@ -798,6 +798,21 @@ diesel::table! {
     policy_versions (policy_id, version) {
         policy_id -> Text,
         tenant_id -> Text,
+        activated_at -> Nullable<Timestamptz>,
+        activated_by -> Nullable<Text>,
+        activation_reason -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    policy_activations (id) {
+        id -> Int8,
+        tenant_id -> Text,
+        policy_id -> Text,
+        version -> Int4,
+        at -> Timestamptz,
+        by -> Text,
+        reason -> Nullable<Text>,
         version -> Int4,
         cedar -> Text,
         created_at -> Timestamptz,

@@ -33,6 +33,7 @@ mod names;
 mod page;
 mod personal_data;
 mod policy;
+mod policy_activations;
 mod policy_check;
 mod policy_versions;
 mod principal;

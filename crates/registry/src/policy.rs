@@ -8,6 +8,7 @@ use authority_model::{
 };
 
 use super::{
+    policy_activations,
     policy_check::{self, Ground},
     policy_versions,
     prelude::*,
@@ -177,7 +178,7 @@ impl PolicyService for Registry {
         &self,
         call: Request<ListPolicyVersionsRequest>,
     ) -> Reply<ListPolicyVersionsResponse> {
-        policy_versions::list(self, call).await
+        policy_activations::list(self, call).await
     }
 
     async fn validate_policy(

@@ -7,7 +7,6 @@ use authority_model::{
     proto::registry::*,
     schema::{policies, policy_versions},
     state::PolicyState,
-    wire::Time,
 };
 use diesel::dsl::max;
 use tonic::Response;
@@ -116,6 +115,9 @@ pub(super) async fn activate(
                 policies::version.eq(version),
                 policies::draft_version.eq(waits),
                 policies::draft_cedar.eq(waits.and(was.draft_cedar)),
+                // Who does this, and with it the version's activation, are noted by the table.
+                policies::activated_at.eq(clock_timestamp().nullable()),
+                policies::activation_reason.eq(&request.reason),
                 policies::updated_at.eq(clock_timestamp()),
             ))
             .returning(Policy::as_returning())
@@ -175,41 +177,6 @@ async fn text(db: &mut Db, policy: &Policy, version: i32) -> Result<String, Erro
         .await
         .optional()?;
     cedar.ok_or_else(|| Error::unknown("version", &version.to_string()))
-}
-
-pub(super) async fn list(
-    registry: &Registry,
-    call: Request<ListPolicyVersionsRequest>,
-) -> Reply<ListPolicyVersionsResponse> {
-    let (caller, request) = admitted(call)?;
-    let whose = caller.scope();
-    let versions = registry.store.read_tx(&whose, async move |db| {
-        let found =
-            or_not_found(Policy::find(db, caller.tenant(), &request.id, false).await, &request.id)?;
-        let rows: Vec<(String, i32, String, Time, String)> = policy_versions::table
-            .filter(policy_versions::policy_id.eq(&found.id))
-            .filter(policy_versions::tenant_id.eq(&found.tenant_id))
-            .order(policy_versions::version)
-            .select((
-                policy_versions::policy_id,
-                policy_versions::version,
-                policy_versions::cedar,
-                policy_versions::created_at,
-                policy_versions::created_by,
-            ))
-            .load(db)
-            .await?;
-        Ok::<_, Error>(rows)
-    });
-    let versions = versions.await?.into_iter();
-    let versions = versions.map(|(policy_id, version, cedar, at, created_by)| PolicyVersion {
-        policy_id,
-        version,
-        cedar,
-        created_at: Some(at),
-        created_by,
-    });
-    Ok(Response::new(ListPolicyVersionsResponse { versions: versions.collect() }))
 }
 
 pub(super) async fn validate(

@@ -74,7 +74,14 @@ fn view(table: &str) -> Option<View> {
         "domains" => (&["fqdn", "verified_at"], &["verification_method"]),
         "policies" => (
             &["regime", "name", "description", "effective_from", "effective_until", "version"],
-            &["cedar", "draft_version", "draft_cedar"],
+            &[
+                "cedar",
+                "draft_version",
+                "draft_cedar",
+                "activated_at",
+                "activated_by",
+                "activation_reason",
+            ],
         ),
         "workspaces" => (&["name", "slug", "description"], &[]),
         "projects" => (&["name", "workspace_id", "visible_in_workspaces", "description"], &[]),

@@ -50,7 +50,7 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
     let path = format!("/api/v1/policies/{id}");
     let (status, changed) = app.owner().patch(&path, json!({"cedar": LOWER})).await;
     assert_eq!(status, 200, "{changed:#}");
-    let typed = format!("policies activate {id}");
+    let typed = format!("policies activate {id} --reason Agreed");
     let (code, _, told) = answering(&app, &typed, "n\n").await;
     assert!(code == 1 && told.contains("decimal(\"10.00\")"), "{told}");
     assert!(told.contains("Activate version 2 of `Payment threshold` on http://127"), "{told}");
@@ -58,6 +58,8 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
     assert_eq!(still["decision"], "allow", "{still:#}");
     let (code, printed, told) = answering(&app, &typed, "y\n").await;
     assert_eq!((code, printed), (0, format!("{id}  active, version 2\n")), "{told}");
+    let (_, found) = app.owner().get(&path).await;
+    assert_eq!(found["policy"]["activation_reason"], "Agreed", "{found:#}");
     let (_, held) = agent.post("/api/v1/runtime/evaluate", asking(14.0, "DE")).await;
     assert_eq!(held["decision"], "require_approval", "{held:#}");
 }

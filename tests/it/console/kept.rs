@@ -74,7 +74,7 @@ async fn a_policy_denies_what_it_denied_before() {
     );
     let activate = async |owner: &mut Browser, version: u32| {
         let page = owner.get(&format!("{path}/activate?version={version}")).await;
-        let form = page.form(&format!("{action}/activate"));
+        let form = page.form_with(&format!("{action}/activate"), "reason", "Agreed.");
         owner.post(&format!("{path}/activate"), &form).await.shows("The text is in force.");
     };
     let mut question = asking(1_200.0, "DE");

@@ -6,6 +6,7 @@ use super::{
     Console,
     browser::{Browser, Page},
 };
+use crate::support::asking;
 
 const CREATE: &str = "/console/records/policies/new/create";
 const ALL: &str =
@@ -77,7 +78,7 @@ async fn a_text_is_checked_tried_and_activated() {
     // The place is said once, with the line that has it.
     page.shows("<strong>Line 2, column ");
     assert!(!page.text.contains("line 2, column"), "{}", page.text);
-    page.shows("<br><code>when { contexx };</code>");
+    page.shows("<br><code><span class=\"dim\">2</span> when { contexx };</code>");
     assert!(!page.text.contains("What it would have changed"));
     let page = edit(&mut owner, &path, ALL, "try").await;
     page.shows("The text is valid");
@@ -101,8 +102,33 @@ async fn a_text_is_checked_tried_and_activated() {
         refused.shows("Nothing was activated: ");
         assert_eq!(policy(&console, &id).await["state"], "draft");
     }
+    // Nor without a reason, which stays in the field if something else is wrong.
+    let mut without = form.clone();
+    without.push(("reason".to_owned(), " \r\n".to_owned()));
+    for form in [&form, &without] {
+        let refused = owner.post(&activate, form).await;
+        assert_eq!(refused.status, 400, "{}", refused.text);
+        refused.shows("Nothing was activated: say why");
+        refused
+            .shows("name=\"reason\" rows=\"2\" maxlength=\"2000\" required aria-invalid=\"true\"");
+        assert_eq!(policy(&console, &id).await["state"], "draft");
+    }
+    let mut other = page.form_with(&action, "digest", &"0".repeat(64));
+    other.push(("reason".to_owned(), "The <b>board's</b> decision.".to_owned()));
+    owner
+        .post(&activate, &other)
+        .await
+        .shows("The &lt;b&gt;board&#39;s&lt;/b&gt; decision.</textarea>");
+    let form = page.form_with(&action, "reason", "The board's\r\ndecision of 3 May.");
     owner.post(&activate, &form).await.shows("The text is in force.");
-    assert_eq!(policy(&console, &id).await["state"], "active");
+    let active = policy(&console, &id).await;
+    assert_eq!(
+        (&active["state"], &active["activation_reason"]),
+        (&json!("active"), &json!("The board's\ndecision of 3 May."))
+    );
+    let page = owner.get(&path).await;
+    page.shows("by <span class=\"id\">operator@localhost</span>, because: <q>The board&#39;s\ndecision of 3 May.</q>.");
+    assert!(!page.text.contains("another took its place"), "{}", page.text);
 
     // Another text is a draft, and is compared with the one in force; before it is saved, too.
     let narrower = ALL.replace("resource);", "resource)\nwhen { context has amount };");
@@ -121,9 +147,12 @@ async fn a_text_is_checked_tried_and_activated() {
     let now = policy(&console, &id).await;
     assert_eq!((&now["version"], &now["draft_version"]), (&json!(1), &json!(3)), "{now:#}");
     let page = owner.get(&format!("{activate}?version=3")).await;
-    let form = page.form(&action);
+    let form = page.form_with(&action, "reason", "Only where there is an amount.");
     owner.post(&activate, &form).await.shows("The text is in force.");
     assert_eq!(policy(&console, &id).await["version"], 3);
+    let page = owner.get(&path).await;
+    page.shows("because: <q>Only where there is an amount.</q>.");
+    page.shows("decision of 3 May.</q>; another took its place <time");
     owner.get(&format!("{path}?version=1")).await.shows("From version 1 to the present text");
 
     let retire = format!("{path}/retire");
@@ -224,7 +253,8 @@ async fn an_activation_is_of_the_difference_that_was_shown() {
     let path = format!("/console/policies/{id}");
     let activate = format!("{path}/activate");
     let action = activate.replace(':', "%3A");
-    let form = owner.get(&format!("{activate}?version=1")).await.form(&action);
+    let first = owner.get(&format!("{activate}?version=1")).await;
+    let form = first.form_with(&action, "reason", "First.");
     owner.post(&activate, &form).await.shows("The text is in force.");
     for (number, name) in [(2, "second"), (3, "third")] {
         let page = edit(&mut owner, &path, &ALL.replace("no-payments", name), "save").await;
@@ -232,15 +262,18 @@ async fn an_activation_is_of_the_difference_that_was_shown() {
     }
     // Compared with version 1; then somebody activates version 3.
     let shown = owner.get(&format!("{activate}?version=2")).await;
-    let third = owner.get(&format!("{activate}?version=3")).await.form(&action);
+    let third = owner.get(&format!("{activate}?version=3")).await;
+    let third = third.form_with(&action, "reason", "Third.");
     owner.post(&activate, &third).await.shows("The text is in force.");
-    let stale = owner.post(&activate, &shown.form(&action)).await;
+    let stale = owner.post(&activate, &shown.form_with(&action, "reason", "Second.")).await;
     assert_eq!(stale.status, 409, "{}", stale.text);
     stale.shows("the text in force is no longer the one that the page compared with");
     stale.shows("@id(&quot;third&quot;)</code>");
     assert_eq!(policy(&console, &id).await["version"], 3);
     // Now it is compared with version 3, and can be activated as that.
-    owner.post(&activate, &stale.form(&action)).await.shows("The text is in force.");
+    stale.shows(">Second.</textarea>");
+    let form = stale.form_with(&action, "reason", "Second.");
+    owner.post(&activate, &form).await.shows("The text is in force.");
     assert_eq!(policy(&console, &id).await["version"], 2);
 
     // Nor is a policy retired in a state that was not shown.
@@ -279,4 +312,50 @@ async fn what_a_narrower_policy_permits_is_said_on_its_forms() {
     edit.shows("outside of that time it refuses and holds nothing");
     let target = owner.get("/console/records/applies-to/new/create").await;
     target.shows("what an active policy no longer covers, it no longer refuses or holds");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn targets_are_tried_before_they_are_changed() {
+    let console = Console::start().await;
+    console.held(25_000.0).await;
+    let mut owner = owner(&console).await;
+    let id = written(&console, &mut owner, ALL).await;
+    let path = format!("/console/policies/{id}");
+    let (scope, activate) = (format!("{path}/scope"), format!("{path}/activate"));
+    owner.get(&scope).await.shows("so there is nothing to try");
+    let page = owner.get(&format!("{activate}?version=1")).await;
+    let form = page.form_with(&activate.replace(':', "%3A"), "reason", "Agreed.");
+    owner.post(&activate, &form).await.shows("The text is in force.");
+    let question = asking(25_000.0, "DE");
+    let (_, refused) = console.agent.post("/api/v1/runtime/evaluate", question).await;
+    assert_eq!(refused["decision"], "deny", "{refused:#}");
+
+    owner.get(&path).await.shows("/scope\">Try other targets, or without it…</a>");
+    let page = owner.get(&scope).await;
+    page.shows("It applies to every action.");
+    page.shows("with no end");
+    let tried = |targets: &str, act: &str| {
+        let mut form = page.form(&scope.replace(':', "%3A"));
+        form.push(("targets".to_owned(), targets.to_owned()));
+        form.push(("do".to_owned(), act.to_owned()));
+        form
+    };
+    let changes = |count: u32| {
+        format!(
+            "Of the last <strong>2</strong> decisions, <strong>{count}</strong> would be decided differently."
+        )
+    };
+    // The first was held before there was the policy; the second it refused.
+    let page = owner.post(&scope, &tried("", "targets")).await;
+    page.shows(&changes(1));
+    let page = owner.post(&scope, &tried("action:report.*\r\naction:mail.*", "targets")).await;
+    page.shows(&changes(1));
+    page.shows("<strong class=\"verdict denied\">denied</strong>");
+    page.shows("action:report.*\naction:mail.*</textarea>");
+    let page = owner.post(&scope, &tried("", "without")).await;
+    page.shows(&changes(1));
+    let page = owner.post(&scope, &tried("moon", "targets")).await;
+    assert_eq!(page.status, 400, "{}", page.text);
+    page.shows("role=\"alert\"");
+    assert_eq!(policy(&console, &id).await["applies_to"], json!([]));
 }

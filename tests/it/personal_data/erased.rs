@@ -31,6 +31,14 @@ async fn ann_everywhere(world: &World) -> (String, String) {
     let lift =
         format!("/api/v1/app/stop-signals/{}/lift", stopped["stop_signal"]["id"].as_str().unwrap());
     assert_eq!(ann.post(&lift, json!({})).await.0, 200);
+    // She put a text in force, and somebody else did with a reason that names her.
+    let (_, listed) = world.owner.get("/api/v1/policies").await;
+    let policy = listed["policies"][0]["id"].as_str().unwrap();
+    let path = format!("/api/v1/policies/{policy}/activate");
+    let installer = world.app.owner_named(ANN);
+    assert_eq!(installer.post(&path, json!({"reason": "a first"})).await.0, 200);
+    let agreed = json!({"reason": "as ann@example.org agreed"});
+    assert_eq!(world.owner.post(&path, agreed).await.0, 200);
     (principal, approval)
 }
 
@@ -53,7 +61,8 @@ async fn nothing_names_the_person_any_more() {
     {
         assert_eq!(counted[kind], json!(count), "{kind} in {erasure:#}");
     }
-    for kind in ["acts", "contexts", "standing_approvals", "api_keys", "creators", "versions"] {
+    let many = ["acts", "contexts", "standing_approvals", "api_keys", "creators", "versions"];
+    for kind in many.into_iter().chain(["activations"]) {
         assert!(counted[kind].as_i64().unwrap_or_default() > 0, "{kind} in {erasure:#}");
     }
     assert_eq!(erasure["by"], "owner@example.org");

@@ -1,5 +1,10 @@
 //! Policies and their versions.
 
+use diesel::{
+    QueryableByName,
+    sql_types::{Nullable, Text},
+};
+use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use serde_json::{Value, json};
 
 use super::rest::{App, id};
@@ -47,6 +52,138 @@ async fn a_new_text_waits_until_it_is_activated() {
     app.call("PATCH", &path, json!({"cedar": null})).await.is(400);
     app.call("PATCH", &path, json!({"state": "retired"})).await.is(200);
     app.call("POST", &activate, json!({})).await.is(409);
+}
+
+const PAST: &str = include_str!("../../../migrations/00000000000058_past_activations/up.sql");
+
+/// Version, who activated it, why, and whether another took its place.
+fn activations(versions: &Value) -> Vec<(i64, Value, Value, bool)> {
+    let activation = |version: &Value| {
+        assert_eq!(version["activated_at"].is_null(), version["activated_by"].is_null());
+        let number = version["version"].as_i64().unwrap();
+        let member = |name: &str| version[name].clone();
+        (
+            number,
+            member("activated_by"),
+            member("activation_reason"),
+            version["superseded_at"].is_string(),
+        )
+    };
+    versions["versions"].as_array().unwrap().iter().map(activation).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_put_a_text_in_force_is_kept_with_it_and_in_the_history() {
+    let app = App::start().await;
+    let tenant = app.tenant("acme").await;
+    let body = json!({"tenant_id": tenant, "regime": "internal", "cedar": FORBID});
+    // One that is active at once was activated by whoever made it.
+    let made = app.make("/policies", body.clone()).await;
+    let (by, none) = (made["created_by"].clone(), Value::Null);
+    assert_eq!((&made["activated_by"], &made["activation_reason"]), (&by, &none));
+    assert!(made["activated_at"].is_string(), "{made:#}");
+    let path = format!("/policies/{}", id(&made));
+    let (activate, versions) = (format!("{path}/activate"), format!("{path}/versions"));
+    let found = app.get(&versions).await.is(200).body;
+    assert_eq!(activations(&found), [(1, by.clone(), none.clone(), false)]);
+
+    let patched = app.call("PATCH", &path, json!({"cedar": OTHER})).await.is(200).body;
+    assert_eq!(patched["policy"]["activated_at"], made["activated_at"]);
+    for bad in [json!(""), json!("x".repeat(2001)), json!(1)] {
+        app.call("POST", &activate, json!({"reason": bad})).await.is(400);
+    }
+    let why = "x".repeat(2000);
+    let active = app.call("POST", &activate, json!({"reason": why})).await.is(200).body;
+    assert_eq!(active["policy"]["activation_reason"], json!(why));
+    assert_ne!(active["policy"]["activated_at"], made["activated_at"]);
+    // A reason is of its activation alone.
+    let again = app.call("POST", &activate, json!({"version": 1, "reason": null})).await.is(200);
+    assert_eq!(again.body["policy"]["activation_reason"], none);
+    let found = app.get(&versions).await.is(200).body;
+    let expected = [(1, by.clone(), none.clone(), false), (2, by.clone(), json!(why), true)];
+    assert_eq!(activations(&found), expected);
+    assert_eq!(found["versions"][1]["superseded_at"], found["versions"][0]["activated_at"]);
+
+    // A text that is in force can be given another reason.
+    app.call("POST", &activate, json!({"version": 1, "reason": "Confirmed."})).await.is(200);
+    let changed = app.call("PATCH", &path, json!({"description": "Payments."})).await.is(200).body;
+    assert_eq!(changed["policy"]["activation_reason"], "Confirmed.");
+    let found = app.get(&versions).await.is(200).body;
+    assert_eq!(activations(&found)[0], (1, by.clone(), json!("Confirmed."), false));
+    app.call("PATCH", &path, json!({"activation_reason": "Never."})).await.is(400);
+    let own = json!({"activated_by": "nobody"});
+    app.call("PATCH", &path, own).await.is(400);
+
+    let mut database = app.database.owner().await;
+    let kept: Vec<Kept> = diesel::sql_query(format!(
+        "SELECT actor, body ->> 'activated_by' AS by, body ->> 'activation_reason' AS reason
+         FROM record_versions WHERE entity_id = '{}' AND body ->> 'state' = 'active'
+         ORDER BY version",
+        id(&made)
+    ))
+    .load(&mut database)
+    .await
+    .unwrap();
+    assert!(kept.iter().all(|version| version.actor == version.by), "{kept:?}");
+    let mut reasons: Vec<_> = kept.iter().map(|version| version.reason.as_deref()).collect();
+    reasons.dedup();
+    assert_eq!(reasons, [None, Some(why.as_str()), None, Some("Confirmed.")]);
+
+    // A draft was never in force.
+    let mut draft = body;
+    draft["state"] = "draft".into();
+    let draft = app.make("/policies", draft).await;
+    assert_eq!(draft["activated_at"], none);
+    let found = app.get(&format!("/policies/{}/versions", id(&draft))).await.is(200).body;
+    assert_eq!(activations(&found), [(1, none.clone(), none, false)]);
+}
+
+#[derive(Debug, QueryableByName)]
+struct Kept {
+    #[diesel(sql_type = Text)]
+    actor: String,
+    #[diesel(sql_type = Text)]
+    by: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    reason: Option<String>,
+}
+
+/// The release before says neither who activates nor why, and what was activated then is in the history alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_release_activates_is_noted_too() {
+    let app = App::start().await;
+    let tenant = app.tenant("acme").await;
+    let body = json!({"tenant_id": tenant, "regime": "internal", "cedar": FORBID});
+    let made = app.make("/policies", body).await;
+    let path = format!("/policies/{}", id(&made));
+    let (activate, versions) = (format!("{path}/activate"), format!("{path}/versions"));
+    app.call("POST", &activate, json!({"reason": "Mine."})).await.is(200);
+    app.call("PATCH", &path, json!({"cedar": OTHER})).await.is(200);
+    let mut database = app.database.owner().await;
+    let beside = format!(
+        "BEGIN; SET LOCAL authority.actor = 'ada@acme.example';
+         UPDATE policies SET state = 'active', version = 2, cedar = draft_cedar, draft_version = NULL
+         WHERE id = '{}'; COMMIT;",
+        id(&made)
+    );
+    database.batch_execute(&beside).await.unwrap();
+    let by = made["created_by"].clone();
+    let noted = [(1, by, json!("Mine."), true), (2, json!("ada@acme.example"), Value::Null, false)];
+    assert_eq!(activations(&app.get(&versions).await.is(200).body), noted);
+    let found = app.get(&path).await.is(200).body;
+    assert_eq!(found["policy"]["activation_reason"], Value::Null);
+
+    // From before the columns: who and when are read from the history, once for each time that a text came into force.
+    let past = format!(
+        "ALTER TABLE policy_activations DISABLE TRIGGER ALL; DELETE FROM policy_activations;
+         ALTER TABLE policy_activations ENABLE TRIGGER ALL;
+         UPDATE record_versions SET body = body - 'activated_at'; BEGIN; {PAST} COMMIT;"
+    );
+    database.batch_execute(&past).await.unwrap();
+    let found = app.get(&versions).await.is(200).body;
+    let of_history =
+        noted.map(|(version, by, _, superseded)| (version, by, Value::Null, superseded));
+    assert_eq!(activations(&found), of_history);
 }
 
 #[tokio::test(flavor = "multi_thread")]

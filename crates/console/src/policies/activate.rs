@@ -22,7 +22,7 @@ use crate::{
     frame::{Frame, Section},
     page::{page, see},
     query::Pairs,
-    rpc,
+    rpc, typed,
     view::View,
 };
 
@@ -40,6 +40,10 @@ struct ConfirmPage {
     barrier: Option<&'static str>,
     /// Why the form was not taken.
     problem: Option<&'static str>,
+    /// Whether that is for want of a reason.
+    lacks_reason: bool,
+    /// Why it is activated, as it was typed.
+    reason: String,
     /// Of the text that the page shows.
     digest: String,
     /// Of the text that it is compared with.
@@ -110,12 +114,14 @@ impl Candidate {
         )
     }
 
+    /// The second step; `sent` is the form of before that was not taken, and why.
     fn confirmation(
         self,
         view: &View,
         status: StatusCode,
-        problem: Option<&'static str>,
+        sent: Option<(&Pairs, Option<&'static str>)>,
     ) -> Result<Response, Status> {
+        let (form, problem) = sent.map_or((None, None), |(form, problem)| (Some(form), problem));
         let (barrier, digest, base) = (self.barrier(view), self.digest(), self.base());
         let Self { present, number, cedar, trial } = self;
         let policy = &present.policy;
@@ -128,6 +134,8 @@ impl Candidate {
             lines: diff::lines(present.in_force().unwrap_or_default(), &cedar),
             barrier,
             problem,
+            lacks_reason: status == StatusCode::BAD_REQUEST,
+            reason: form.map(reason).unwrap_or_default(),
             trial,
             digest,
             base,
@@ -135,6 +143,11 @@ impl Candidate {
         };
         Ok(page(status, &shown))
     }
+}
+
+/// Why it is activated: what the form has, with line feeds as the record keeps them.
+fn reason(form: &Pairs) -> String {
+    typed::kept("", form.text("reason")).trim().to_owned()
 }
 
 fn digest(text: &str) -> String {
@@ -163,9 +176,19 @@ async fn acted(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> 
     let candidate = Candidate::read(view, id, form.text("version")).await?;
     let moved = candidate.moved(form);
     if moved.is_some() || candidate.barrier(view).is_some() {
-        return candidate.confirmation(view, StatusCode::CONFLICT, moved);
+        return candidate.confirmation(view, StatusCode::CONFLICT, Some((form, moved)));
     }
-    let request = ActivatePolicyRequest { id: id.to_owned(), version: Some(candidate.number) };
+    let reason = reason(form);
+    if reason.is_empty() {
+        let problem = "Nothing was activated: say why, for those who read the policy's history.";
+        let sent = Some((form, Some(problem)));
+        return candidate.confirmation(view, StatusCode::BAD_REQUEST, sent);
+    }
+    let request = ActivatePolicyRequest {
+        id: id.to_owned(),
+        version: Some(candidate.number),
+        reason: Some(reason),
+    };
     let known = (form.text("key"), candidate.present.tag.as_str());
     match change(view, rpc::ACTIVATE_POLICY, &request, known).await {
         Ok(activated) => Ok(see(&format!("{}?did=activate", address(&activated.id)))),
@@ -173,7 +196,7 @@ async fn acted(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> 
             let problem = "Nothing was activated: somebody changed the policy at the same moment. \
                            It is shown as it is now.";
             let candidate = Candidate::read(view, id, form.text("version")).await?;
-            candidate.confirmation(view, StatusCode::CONFLICT, Some(problem))
+            candidate.confirmation(view, StatusCode::CONFLICT, Some((form, Some(problem))))
         }
         Err(status) => Err(status),
     }

@@ -39,6 +39,26 @@ struct Version {
     at: Option<Moment>,
     in_force: bool,
     shown: bool,
+    activation: Option<Activation>,
+}
+
+/// When a version was last put in force, by whom and why, and when another took its place.
+struct Activation {
+    at: Moment,
+    by: String,
+    reason: Option<String>,
+    superseded: Option<Moment>,
+}
+
+impl Activation {
+    fn of(version: &PolicyVersion, view: &View) -> Option<Self> {
+        Some(Self {
+            at: Moment::of_time(version.activated_at, view.now)?,
+            by: version.activated_by.clone().unwrap_or_default(),
+            reason: version.activation_reason.clone(),
+            superseded: Moment::of_time(version.superseded_at, view.now),
+        })
+    }
 }
 
 #[derive(Template)]
@@ -132,6 +152,7 @@ impl PolicyPage {
             at: Moment::of_time(version.created_at, view.now),
             in_force: in_force && version.version == policy.version,
             shown: false,
+            activation: Activation::of(version, view),
         });
         let is_retired = policy.state.as_deref() == Some("retired");
         Ok(Self {

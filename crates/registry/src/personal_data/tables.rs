@@ -126,6 +126,16 @@ pub(super) const STATEMENTS: &[Statement] = &[
             WHERE person_in_scope($1, tenant_id) AND person_mentioned($1, acts::text)",
     },
     Statement {
+        kind: "activations",
+        sql: "UPDATE policies SET activation_reason = NULL, updated_at = clock_timestamp()
+            WHERE person_in_scope($1, tenant_id) AND person_mentioned($1, activation_reason)",
+    },
+    Statement {
+        kind: "activations",
+        sql: "UPDATE policy_activations SET reason = NULL
+            WHERE person_in_scope($1, tenant_id) AND person_mentioned($1, reason)",
+    },
+    Statement {
         kind: "push_subscriptions",
         sql: "DELETE FROM push_subscriptions WHERE person_in_scope($1, tenant_id)
               AND (person_code($1, person) IS NOT NULL OR person_code($1, email) IS NOT NULL)",
@@ -254,8 +264,9 @@ pub(super) const ACTORS: &[(&str, &[&str])] = &[
     ("legal_entities", &["created_by"]),
     ("billing_accounts", &["created_by"]),
     ("domains", &["created_by"]),
-    ("policies", &["created_by"]),
+    ("policies", &["created_by", "activated_by"]),
     ("policy_versions", &["created_by"]),
+    ("policy_activations", &["by"]),
     ("workspaces", &["created_by"]),
     ("projects", &["created_by"]),
     ("teams", &["created_by"]),

@@ -53,6 +53,9 @@ pub(in crate::cli) struct Activate {
     /// The version of its text [default: the newest]
     #[arg(value_name = "VERSION")]
     number: Option<u32>,
+    /// Why: it stays with the version, and in the policy's history
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
     #[command(flatten)]
     confirm: Confirm,
     #[command(flatten)]
@@ -149,7 +152,8 @@ impl Activate {
             self.confirm.agree(&shown, &question)?;
         }
         let path = [&path[..], &["activate"]].concat();
-        let body = server.post(&path, &json!({"version": version})).await?;
+        let question = json!({"version": version, "reason": self.reason});
+        let body = server.post(&path, &question).await?;
         let policy = &server.json(&body)?["policy"];
         let state = paint::state(&plain(text::of(policy, "state")));
         let text = format!("{}  {state}, version {}", plain(&self.id), policy["version"]);

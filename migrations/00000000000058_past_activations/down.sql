@@ -1,0 +1,2 @@
+-- They go with their table.
+SELECT 1;
