@@ -5,6 +5,7 @@
 //! `context.input` that nothing declares and that the text reads without `has`, or uses in two ways.
 
 mod input_type;
+mod misspelt;
 mod schema;
 mod uses;
 
@@ -36,9 +37,6 @@ use super::{
 const MOST: usize = 50;
 /// The longest text of a finding, in characters.
 const LONGEST: usize = 400;
-
-/// The greatest edit distance of a name that is taken for a misspelt one.
-const SLIPS: usize = 2;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -139,8 +137,9 @@ impl<'a> Check<'a> {
         if faults.iter().any(|fault| fault.problem.starts_with("unrecognized entity type")) {
             found.retain(|one| !one.problem.starts_with("unknown entity type"));
         }
-        let unknown = unknown_actions(&conditions, surroundings);
-        let all = faults.into_iter().chain(check.disagreements()).chain(unknown);
+        let unknown = misspelt::actions(&conditions, surroundings);
+        let tests = misspelt::tests(&conditions, &check);
+        let all = faults.into_iter().chain(check.disagreements()).chain(unknown).chain(tests);
         found.extend(all.map(|fault| check.finding(fault)));
         found
     }
@@ -186,8 +185,8 @@ impl<'a> Check<'a> {
             let fault = fault(error, Severity::Error);
             let optional = matches!(error, ValidationError::UnsafeOptionalAttributeAccess(_));
             match self.undeclared_at(&fault).filter(|_| optional) {
-                Some(path) => unguarded(fault, path),
-                None => fault,
+                Some(path) => unguarded(fault, path, self.near(path)),
+                None => misspelt::of_input(fault, self),
             }
         });
         let mut found: Vec<_> = errors.collect();
@@ -209,10 +208,21 @@ impl<'a> Check<'a> {
         // `input.a` and `input.a.b` are read at the same position: Cedar's text shows which one it means.
         let is_named = |path: &Path| fault.problem.contains(&format!("`input.{}`", path.join(".")));
         let (path, _) = read.max_by_key(|(path, _)| (is_named(path), path.len()))?;
-        let statement = self.statements.get(self.statement_at(fault.span)?)?.as_ref()?;
+        let statement = self.statement_at(fault.span)?;
+        let mut inputs = self.inputs(statement)?;
+        inputs.all(|input| !is_declared(input, path)).then_some(path)
+    }
+
+    /// The declared input of each action that a statement is about.
+    fn inputs(&self, statement: usize) -> Option<impl Iterator<Item = &Members>> {
+        let statement = self.statements.get(statement)?.as_ref()?;
         let admitted = self.actions.iter().filter(|(name, _)| statement.action.admits(name));
-        let mut declared = admitted.map(|(_, input)| is_declared(input, path));
-        declared.all(|declared| !declared).then_some(path)
+        Some(admitted.map(|(_, input)| input))
+    }
+
+    /// The declared member of any action that the name of an undeclared one is much like.
+    fn near(&self, path: &Path) -> Option<String> {
+        misspelt::near_member(self.actions.values(), path)
     }
 
     fn disagreements(&self) -> impl Iterator<Item = Fault> {
@@ -239,25 +249,6 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Actions that no tool performs and that are similar to one that a tool does.
-fn unknown_actions(conditions: &[Expr], surroundings: &Surroundings) -> Vec<Fault> {
-    let mut known: BTreeSet<&str> = surroundings.actions().collect();
-    let prefixes: Vec<_> = known.iter().flat_map(|name| super::pattern::prefixes(name)).collect();
-    known.extend(prefixes);
-    let is_unknown = |name: &str| !known.contains(name) && check_action(name).is_ok();
-    let unknown = action_literals(conditions).filter(|(name, _)| is_unknown(name));
-    let near = unknown.filter_map(|(name, span)| {
-        let (slips, near) = known.iter().map(|one| (slips(one, &name), one)).min()?;
-        (slips <= SLIPS).then(|| Fault {
-            span,
-            severity: Severity::Warning,
-            problem: format!("no tool performs `{name}`"),
-            suggestion: Some(format!("did you mean `{near}`?")),
-        })
-    });
-    near.collect()
-}
-
 /// Whether a type is declared for the member at this path.
 fn is_declared(input: &Members, path: &[String]) -> bool {
     let Some((name, rest)) = path.split_first() else { return true };
@@ -279,7 +270,7 @@ fn described(kind: &InputType) -> String {
     }
 }
 
-fn unguarded(mut fault: Fault, path: &Path) -> Fault {
+fn unguarded(mut fault: Fault, path: &Path, near: Option<String>) -> Fault {
     let (name, of) = path.split_last().map_or((String::new(), &[][..]), |(n, of)| (n.clone(), of));
     let of = of.iter().fold(String::new(), |of, part| of + "." + part);
     fault.severity = Severity::Warning;
@@ -287,7 +278,11 @@ fn unguarded(mut fault: Fault, path: &Path) -> Fault {
         "`context.input{of}.{name}` is declared nowhere and may be absent: without it this \
          cannot be evaluated and denies as rule_error"
     );
-    fault.suggestion = Some(format!("ask `context.input{of} has {name}` first"));
+    let ask = format!("ask `context.input{of} has {name}` first");
+    fault.suggestion = Some(match near {
+        Some(near) => format!("did you mean `{near}`? If not, {ask}"),
+        None => ask,
+    });
     fault
 }
 
@@ -300,29 +295,23 @@ fn fault(error: &impl Diagnostic, severity: Severity) -> Fault {
         Some((_, rest)) => rest.to_owned(),
         None => text,
     };
+    let problem = of_any_action(problem);
     let compares = problem.starts_with("unexpected type") && problem.contains("saw decimal");
     let decimals = "compare decimals by `.greaterThan(decimal(\"1.0\"))`, `.lessThan(…)`, \
                     `.greaterThanOrEqual(…)` or `.lessThanOrEqual(…)`";
-    let help = error.help().map(|help| help.to_string()).filter(|help| !is_wild(&problem, help));
+    let help =
+        error.help().map(|help| help.to_string()).filter(|help| !misspelt::is_wild(&problem, help));
     let suggestion = if compares { Some(decimals.to_owned()) } else { help };
     Fault { span, severity, problem, suggestion }
 }
 
-/// Whether help offers a name that is not similar to any in the problem: Cedar offers the nearest, however
-/// far it is.
-fn is_wild(problem: &str, help: &str) -> bool {
-    let quoted = |text: &'_ str| -> Vec<String> {
-        text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
-    };
-    let offers = help.starts_with("did you mean");
-    let offered = quoted(help);
-    let is_near = |name: &String| offered.iter().any(|one| slips(one, name) <= SLIPS);
-    offers && !quoted(problem).iter().any(is_near)
-}
-
-/// The edit distance of two names.
-fn slips(one: &str, other: &str) -> usize {
-    strsim::osa_distance(one, other)
+/// A problem of the context without the action, since the contexts of all have the same members but for `input`.
+fn of_any_action(problem: String) -> String {
+    let split = problem.split_once(" in context for Svc::Action::\"");
+    match split.map(|(what, _)| what) {
+        Some(what) if problem.ends_with("\" not found") => format!("{what} in context not found"),
+        _ => problem,
+    }
 }
 
 fn parse_errors(text: &str, errors: &cedar_policy::ParseErrors) -> Vec<Finding> {

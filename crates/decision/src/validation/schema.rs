@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cedar_policy_core::ast::Var;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -75,6 +76,23 @@ pub(super) fn schema(actions: &Actions, by_use: &Members) -> Value {
         },
         "actions": all,
     }})
+}
+
+/// The names of what a request's principal, resource or context can have.
+pub(super) fn members(of: Var) -> Vec<String> {
+    let kind = match of {
+        Var::Principal => "Principal",
+        Var::Resource => "Resource",
+        Var::Context => return names(&context(&Members::new())),
+        Var::Action => return Vec::new(),
+    };
+    let all = schema(&Actions::new(), &Members::new());
+    all.pointer(&format!("/Svc/entityTypes/{kind}/shape")).map(names).unwrap_or_default()
+}
+
+fn names(record: &Value) -> Vec<String> {
+    let attributes = record.get("attributes").and_then(Value::as_object);
+    attributes.map(|all| all.keys().cloned().collect()).unwrap_or_default()
 }
 
 fn member_of(action: &str) -> Value {

@@ -130,6 +130,82 @@ fn a_name_unlike_all_others_is_not_guessed_at() {
 }
 
 #[test]
+fn a_misspelt_member_is_said_where_a_test_for_it_would_hide_it() {
+    for (condition, column, problem, suggestion) in [
+        (
+            "context has ammount && context.ammount.greaterThan(decimal(\"1.0\"))",
+            44,
+            "`context` has no member `ammount`",
+            Some("did you mean `amount`?"),
+        ),
+        (
+            "context has spaceship || context has amount",
+            44,
+            "`context` has no member `spaceship`",
+            None,
+        ),
+        (
+            "context has iban && context.input.iban like \"RU*\"",
+            44,
+            "`context` has no member `iban`",
+            Some("did you mean `context.input has iban`?"),
+        ),
+        (
+            "context has inptu.iban",
+            44,
+            "`context` has no member `inptu`",
+            Some("did you mean `input`?"),
+        ),
+        (
+            "principal has clas && principal.clas == \"agent\"",
+            44,
+            "`principal` has no member `clas`",
+            Some("did you mean `class`?"),
+        ),
+        (
+            "context.input has ibn && context.input.ibn like \"RU*\"",
+            44,
+            "nothing declares `context.input.ibn`",
+            Some("did you mean `iban`?"),
+        ),
+        (
+            "context has input.ibn && context.input.ibn like \"RU*\"",
+            44,
+            "nothing declares `context.input.ibn`",
+            Some("did you mean `iban`?"),
+        ),
+        (
+            "context.input.ibn like \"RU*\"",
+            44,
+            "`context.input.ibn` is declared nowhere",
+            Some("did you mean `iban`? If not, ask `context.input has ibn` first"),
+        ),
+    ] {
+        let found = when(condition);
+        let one = found.iter().find(|one| one.problem.contains(problem));
+        let one = one.unwrap_or_else(|| panic!("{condition}: {found:#?}"));
+        let place = (one.severity, one.line, one.column);
+        assert_eq!(place, (Severity::Warning, 1, column), "{one:#?}");
+        assert_eq!(one.suggestion.as_deref(), suggestion, "{one:#?}");
+    }
+    // In a short name one letter may be wrong, and in one of two letters none.
+    assert_eq!(when("context.input has lins && context.input.lins == 1").len(), 1);
+    assert_eq!(when("context.input has lsin && context.input.lsin == 1"), []);
+    assert_eq!(when("context.input has to && context.input.to == \"a\""), []);
+}
+
+#[test]
+fn a_member_that_is_unknown_is_said_once_for_all_actions() {
+    let unknown = when("context.ammount == 3");
+    let [one] = unknown.as_slice() else { panic!("{unknown:#?}") };
+    assert_eq!(one.problem, "attribute `ammount` in context not found");
+    assert_eq!(one.suggestion.as_deref(), Some("did you mean `amount`?"));
+    let input = when("context.iban == \"a\"");
+    let [one] = input.as_slice() else { panic!("{input:#?}") };
+    assert_eq!(one.suggestion.as_deref(), Some("did you mean `context.input.iban`?"));
+}
+
+#[test]
 fn what_nothing_declares_is_a_warning_at_most() {
     let missing = when("context.input.missing > 3");
     let [one] = missing.as_slice() else { panic!("{missing:#?}") };

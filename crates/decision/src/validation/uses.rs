@@ -137,12 +137,7 @@ impl Uses {
 
     /// A member that is tested by `has` is known, whatever its type.
     fn has_test(&mut self, of: &Expr, names: &[&str]) {
-        let (mut path, names) = match (place_of(of, Path::new()), names.split_first()) {
-            (Some(path), _) => (path, names),
-            // The first name of `context has input.a` is the input itself.
-            (None, Some((&INPUT, rest))) if is_context(of) => (Path::new(), rest),
-            _ => return self.visit(of, None),
-        };
+        let Some((mut path, names)) = below_input(of, names) else { return self.visit(of, None) };
         for name in names {
             path.push((*name).to_owned());
             self.0.entry(path.clone()).or_default();
@@ -196,6 +191,23 @@ impl Uses {
 }
 
 const INPUT: &str = "input";
+
+/// The place below `context.input` that a `has` test is of, and the names that it asks for there.
+fn below_input<'a, 'b>(of: &Expr, names: &'a [&'b str]) -> Option<(Path, &'a [&'b str])> {
+    match (place_of(of, Path::new()), names.split_first()) {
+        (Some(path), _) => Some((path, names)),
+        // The first name of `context has input.a` is the input itself.
+        (None, Some((&INPUT, rest))) if is_context(of) => Some((Path::new(), rest)),
+        _ => None,
+    }
+}
+
+/// The path below `context.input` that a `has` test asks for; `None` if it asks for something else.
+pub(super) fn tested(of: &Expr, names: &[&str]) -> Option<Path> {
+    let (mut path, names) = below_input(of, names)?;
+    path.extend(names.iter().map(|name| (*name).to_owned()));
+    Some(path).filter(|path| !path.is_empty())
+}
 
 fn set(of: InputType) -> InputType {
     InputType::Set(Box::new(of))

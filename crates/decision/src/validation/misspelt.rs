@@ -1,0 +1,152 @@
+//! Names that are much like a known one: of actions, of members of the context, and of declared input.
+//!
+//! Where the text asks with `has` first, Cedar says nothing of a misspelt name, and the statement never matches.
+
+use std::collections::BTreeSet;
+
+use cedar_policy_core::ast::{Expr, ExprKind, Var};
+
+use super::{
+    super::pattern::{check_action, prefixes},
+    Check, Fault, Severity, action_literals,
+    input_type::{InputType, Members, Surroundings},
+    is_declared, schema,
+    uses::{self, Path, Span},
+};
+
+/// The greatest edit distance of a name that is taken for a misspelt one.
+const SLIPS: usize = 2;
+
+/// Actions that no tool performs and that are similar to one that a tool does.
+pub(super) fn actions(conditions: &[Expr], surroundings: &Surroundings) -> Vec<Fault> {
+    let mut known: BTreeSet<&str> = surroundings.actions().collect();
+    let prefixes: Vec<_> = known.iter().flat_map(|name| prefixes(name)).collect();
+    known.extend(prefixes);
+    let is_unknown = |name: &str| !known.contains(name) && check_action(name).is_ok();
+    let unknown = action_literals(conditions).filter(|(name, _)| is_unknown(name));
+    let near = unknown.filter_map(|(name, span)| {
+        let (slips, near) = known.iter().map(|one| (slips(one, &name), one)).min()?;
+        (slips <= SLIPS).then(|| Fault {
+            span,
+            severity: Severity::Warning,
+            problem: format!("no tool performs `{name}`"),
+            suggestion: Some(format!("did you mean `{near}`?")),
+        })
+    });
+    near.collect()
+}
+
+/// Tests by `has` for members that there cannot be, or that are much like a declared one.
+pub(super) fn tests(conditions: &[Expr], check: &Check) -> Vec<Fault> {
+    let mut found = Vec::new();
+    for (statement, condition) in conditions.iter().enumerate() {
+        for expression in condition.subexpressions() {
+            let (of, names): (_, Vec<&str>) = match expression.expr_kind() {
+                ExprKind::HasAttr { expr, attr } => (expr, vec![attr.as_str()]),
+                ExprKind::ExtHasAttr { expr, attrs } => {
+                    (expr, attrs.iter().map(cedar_policy_core::pst::SmolStr::as_str).collect())
+                }
+                _ => continue,
+            };
+            let span = uses::span(expression);
+            if let ExprKind::Var(var) = of.expr_kind()
+                && let Some(name) = names.first().filter(|_| *var != Var::Action)
+                && !schema::members(*var).iter().any(|known| known == name)
+            {
+                found.push(impossible(*var, name, span, check));
+                continue;
+            }
+            let Some(path) = uses::tested(of, &names) else { continue };
+            let Some(mut inputs) = check.inputs(statement) else { continue };
+            if inputs.any(|input| is_declared(input, &path)) {
+                continue;
+            }
+            if let Some(near) = check.near(&path) {
+                found.push(Fault {
+                    span,
+                    severity: Severity::Warning,
+                    problem: format!("nothing declares `context.input.{}`", path.join(".")),
+                    suggestion: Some(format!("did you mean `{near}`?")),
+                });
+            }
+        }
+    }
+    found
+}
+
+/// A test for a member that the principal, the resource or the context never has.
+fn impossible(var: Var, name: &str, span: Span, check: &Check) -> Fault {
+    let known = schema::members(var);
+    let near = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
+    let of_input = || is_input(var, name, check).then(|| format!("context.input has {name}"));
+    let meant = near.or_else(of_input);
+    Fault {
+        span,
+        severity: Severity::Warning,
+        problem: format!("`{var}` has no member `{name}`: this test is always false"),
+        suggestion: meant.map(|meant| format!("did you mean `{meant}`?")),
+    }
+}
+
+/// The problem, with what was meant if its member of the context is one of the input.
+pub(super) fn of_input(mut fault: Fault, check: &Check) -> Fault {
+    let name = fault.problem.strip_prefix("attribute `");
+    let name = name.and_then(|rest| rest.strip_suffix("` in context not found"));
+    if let Some(name) = name.filter(|name| is_input(Var::Context, name, check))
+        && fault.suggestion.is_none()
+    {
+        fault.suggestion = Some(format!("did you mean `context.input.{name}`?"));
+    }
+    fault
+}
+
+/// Whether any action's declared input has this member.
+fn is_input(of: Var, name: &str, check: &Check) -> bool {
+    of == Var::Context && check.actions.values().any(|input| input.contains_key(name))
+}
+
+/// The declared member that the last name of a path is much like; `inputs` are those of the actions.
+pub(super) fn near_member<'a>(
+    inputs: impl Iterator<Item = &'a Members>,
+    path: &Path,
+) -> Option<String> {
+    let (name, of) = path.split_last()?;
+    let declared: BTreeSet<&str> = inputs
+        .filter_map(|input| below(input, of))
+        .flat_map(Members::keys)
+        .map(String::as_str)
+        .collect();
+    nearest(name, declared.into_iter()).map(str::to_owned)
+}
+
+/// The members of the record at this path.
+fn below<'a>(input: &'a Members, path: &[String]) -> Option<&'a Members> {
+    path.iter().try_fold(input, |members, name| match &members.get(name)?.kind {
+        InputType::Record(inner) => Some(inner),
+        _ => None,
+    })
+}
+
+/// The known name that this one is much like: in short names, most letters must be the same.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let most = SLIPS.min(name.chars().count().saturating_sub(1) / 2);
+    let (distance, near) = known.map(|one| (slips(one, name), one)).min()?;
+    (1..=most).contains(&distance).then_some(near)
+}
+
+/// Whether help offers a name that is not similar to any in the problem: Cedar offers the nearest, however
+/// far it is.
+pub(super) fn is_wild(problem: &str, help: &str) -> bool {
+    let quoted = |text: &'_ str| -> Vec<String> {
+        text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    let offers = help.starts_with("did you mean");
+    let offered = quoted(help);
+    let is_near = |name: &String| offered.iter().any(|one| slips(one, name) <= SLIPS);
+    offers && !quoted(problem).iter().any(is_near)
+}
+
+/// The edit distance of two names.
+fn slips(one: &str, other: &str) -> usize {
+    strsim::osa_distance(one, other)
+}
