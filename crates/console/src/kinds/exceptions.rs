@@ -52,8 +52,8 @@ static EXCEPTIONS: [Exception; 9] = [
         kind: "applies_to",
         warning: Some(
             "An active policy without a target applies everywhere, and with targets only where one of them matches. A \
-             change here is in force at once, without a trial: what an active policy no longer covers, it no longer \
-             refuses or holds.",
+             change here is in force at once: what an active policy no longer covers, it no longer refuses or holds. \
+             Its own page, under “Try other targets”, shows first what that would change.",
         ),
         ..USUAL
     },
@@ -64,8 +64,8 @@ static EXCEPTIONS: [Exception; 9] = [
         kind: "policy",
         warning: Some(
             "An active policy applies only from its effective from to its effective until. A change of these is in \
-             force at once, without a trial: outside of that time it refuses and holds nothing. To see first what \
-             would end with it, retire it on its own page.",
+             force at once: outside of that time it refuses and holds nothing. Its own page, under “Try other \
+             targets, or without it”, shows first what that would change.",
         ),
         page: Some(("policies", "Text, trial and activation")),
         without: &["activate"],

@@ -84,7 +84,7 @@ pub(super) async fn run(view: &View, policy: &Policy, cedar: &str) -> Result<Imp
         candidate_policies: vec![candidate],
         ..ImpactPoliciesRequest::default()
     };
-    impact(view, policy, request).await
+    of_change(view, policy, request).await
 }
 
 /// What the last decisions would have been without the policy.
@@ -96,10 +96,14 @@ pub(super) async fn without(view: &View, policy: &Policy) -> Result<Impact, Stat
         without_policies: vec![policy.id.clone()],
         ..ImpactPoliciesRequest::default()
     };
-    impact(view, policy, request).await
+    of_change(view, policy, request).await
 }
 
-async fn impact(
+/// What the last decisions of the policy's tenant would have been with the change of a request.
+///
+/// # Errors
+/// As the operation answers.
+pub(super) async fn of_change(
     view: &View,
     policy: &Policy,
     mut request: ImpactPoliciesRequest,

@@ -9,6 +9,7 @@ mod diff;
 mod impact;
 mod one;
 mod retire;
+mod scope;
 mod trial;
 
 use authority_model::proto::registry::{
@@ -26,6 +27,7 @@ pub(crate) fn router() -> Router<Console> {
         .route("/console/policies/{id}", get(one::show).post(one::write))
         .route("/console/policies/{id}/activate", get(activate::confirm).post(activate::act))
         .route("/console/policies/{id}/retire", get(retire::confirm).post(retire::act))
+        .route("/console/policies/{id}/scope", get(scope::show).post(scope::try_out))
 }
 
 /// Where a policy's text is worked on.

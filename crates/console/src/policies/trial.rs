@@ -25,7 +25,8 @@ pub(super) struct Fault {
     pub(super) place: String,
     pub(super) problem: String,
     pub(super) suggestion: Option<String>,
-    /// The line itself.
+    /// The number of the line, and the line itself.
+    pub(super) line: Option<i32>,
     pub(super) source: Option<String>,
 }
 
@@ -46,6 +47,7 @@ impl Fault {
                 (line, 0) => format!("Line {line}"),
                 (line, column) => format!("Line {line}, column {column}"),
             },
+            line: found.line,
             source: index.and_then(|index| cedar.lines().nth(index)).map(str::to_owned),
             problem: cut.unwrap_or(problem).to_owned(),
             suggestion,
@@ -109,7 +111,7 @@ mod tests {
         let fault = Fault::of(&found, "forbid (principal, action, resource)\nwhen { contexx };");
         assert_eq!(fault.place, "Line 2, column 8");
         assert_eq!(fault.problem, "unknown name `contexx`");
-        assert_eq!(fault.source.as_deref(), Some("when { contexx };"));
+        assert_eq!((fault.line, fault.source.as_deref()), (Some(2), Some("when { contexx };")));
         let elsewhere =
             PolicyProblem { problem: "is empty".to_owned(), ..PolicyProblem::default() };
         let fault = Fault::of(&elsewhere, "");

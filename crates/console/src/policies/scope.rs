@@ -1,0 +1,133 @@
+//! Where and when a policy in force applies, tried before it is changed: its targets are records of their own, and its
+//! times members of its record, so a change of either is in force at once.
+
+use askama::Template;
+use authority_model::proto::{
+    registry::Policy,
+    runtime::{CandidatePolicy, ImpactPoliciesRequest},
+};
+use axum::{extract::Path, response::Response};
+use http::StatusCode;
+use tonic::Status;
+
+use super::{
+    Present, address,
+    impact::{self, Impact},
+    name,
+};
+use crate::{
+    form::Posted,
+    frame::{Frame, Section},
+    page::page,
+    problem::Problem,
+    query::{Pairs, encoded},
+    rpc,
+    show::Moment,
+    view::View,
+};
+
+/// The target that everything matches.
+const EVERYWHERE: &str = "*";
+
+#[derive(Template)]
+#[template(path = "policy_scope.html")]
+struct ScopePage {
+    frame: Frame,
+    name: String,
+    address: String,
+    policy: Policy,
+    from: Option<Moment>,
+    until: Option<Moment>,
+    /// The page of its targets as records, and that of its own record.
+    rows: String,
+    record: String,
+    in_force: bool,
+    may_try: bool,
+    /// The targets to try, one on a line.
+    targets: String,
+    elsewhere: Option<Impact>,
+    without: Option<Impact>,
+    problem: Option<String>,
+}
+
+impl ScopePage {
+    fn of(view: &View, present: Present) -> Self {
+        let in_force = present.in_force().is_some();
+        let policy = present.policy;
+        let id = encoded(&policy.id);
+        Self {
+            frame: view
+                .frame(format!("Where and when “{}” applies", name(&policy)), Section::Records),
+            name: name(&policy),
+            address: address(&policy.id),
+            from: Moment::of_time(policy.effective_from, view.now),
+            until: Moment::of_time(policy.effective_until, view.now),
+            rows: format!("/console/records/applies-to?m.policy_id={id}"),
+            record: format!("/console/records/policies/{id}"),
+            in_force,
+            may_try: view.may(rpc::IMPACT_POLICIES),
+            targets: policy.applies_to.join("\n"),
+            elsewhere: None,
+            without: None,
+            problem: None,
+            policy,
+        }
+    }
+}
+
+pub(super) async fn show(view: View, Path(id): Path<String>) -> Response {
+    let shown = async {
+        let present = Present::read(&view, &id).await?;
+        Ok(page(StatusCode::OK, &ScopePage::of(&view, present)))
+    };
+    view.answer(shown.await)
+}
+
+pub(super) async fn try_out(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
+    view.answer(tried(&view, &id, &form).await)
+}
+
+async fn tried(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> {
+    let present = Present::read(view, id).await?;
+    let in_force = present.in_force().map(str::to_owned);
+    let mut shown = ScopePage::of(view, present);
+    let Some(cedar) = in_force.filter(|_| shown.may_try) else {
+        return Ok(page(StatusCode::CONFLICT, &shown));
+    };
+    let tried = if form.text("do") == "without" {
+        impact::without(view, &shown.policy).await.map(|impact| shown.without = Some(impact))
+    } else {
+        let targets = form.text("targets").lines().map(str::trim).filter(|line| !line.is_empty());
+        let targets: Vec<String> = targets.map(str::to_owned).collect();
+        shown.targets = targets.join("\n");
+        let run = elsewhere(view, &shown.policy, cedar, targets).await;
+        run.map(|impact| shown.elsewhere = Some(impact))
+    };
+    let mut status = StatusCode::OK;
+    if let Err(error) = tried {
+        let problem = Problem::of(&error);
+        status = problem.status;
+        shown.problem = Some(problem.in_words());
+    }
+    Ok(page(status, &shown))
+}
+
+/// What the last decisions would have been if the text in force applied to these targets.
+async fn elsewhere(
+    view: &View,
+    policy: &Policy,
+    cedar: String,
+    mut targets: Vec<String>,
+) -> Result<Impact, Status> {
+    if targets.is_empty() {
+        // None would mean those that it has.
+        targets.push(EVERYWHERE.to_owned());
+    }
+    let candidate =
+        CandidatePolicy { policy_id: Some(policy.id.clone()), cedar, applies_to: targets };
+    let request = ImpactPoliciesRequest {
+        candidate_policies: vec![candidate],
+        ..ImpactPoliciesRequest::default()
+    };
+    impact::of_change(view, policy, request).await
+}
