@@ -1,6 +1,10 @@
 //! More calls than the service can answer, from a client that never waits, and a polite tenant beside them.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    fmt::{self, Display, Formatter},
+    sync::Arc,
+    time::Duration,
+};
 
 use serde_json::json;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -10,6 +14,7 @@ use crate::{
     arguments::Arguments,
     call::{Call, Protocol, Shape},
     drive::{Load, Outcome, drive},
+    goal::{impolite, shortfall},
     meter::{Meter, to_float},
     owner::Owner,
     preflight::preflight,
@@ -24,8 +29,6 @@ const FLOODS: [Shape; 4] =
 /// The polite tenant's calls a second, by gRPC and as many by REST.
 const POLITE: f64 = 10.0;
 const WARM: Duration = Duration::from_secs(3);
-/// What remains of the goodput at capacity.
-const GOAL: f64 = 0.8;
 
 pub(crate) async fn rows(
     arguments: &Arguments,
@@ -51,19 +54,13 @@ pub(crate) async fn rows(
         if capacity == 0.0 {
             capacity = goodput;
         }
-        let share = goodput / capacity;
         let refused = to_float(flooded.tally.failed) / (WARM + arguments.measured()).as_secs_f64();
-        if share < GOAL {
-            let least = GOAL * 100.0;
-            report.short.push(format!(
-                "overload: {in_flight} in flight leave {:.0} % of the decisions at capacity, not {least:.0} %",
-                share * 100.0
-            ));
-        }
+        report.short.extend(shortfall(in_flight, capacity, goodput));
+        report.short.extend(impolite(in_flight, beside.refused));
         report.notes.push(format!(
             "overload: {in_flight} in flight: {goodput:.0} decisions a second, {:.0} % of those at capacity; \
              {refused:.0} refused a second; p99 {}; {} MB; {beside}",
-            share * 100.0,
+            goodput / capacity * 100.0,
             millis(&flooded, 0.99),
             flooded.spent.resident / 1_000_000,
         ));
@@ -110,15 +107,28 @@ impl Polite {
         }))
     }
 
-    /// What it saw, in words.
-    async fn ended(self) -> Result<String, Fault> {
+    async fn ended(self) -> Result<Seen, Fault> {
         let [grpc, rest] = self.0;
         let (grpc, rest) = (grpc.await??, rest.await??);
         let seen = |name: &str, outcome: &Outcome| {
             let (p50, p99) = (millis(outcome, 0.5), millis(outcome, 0.99));
             format!("{name} p50 {p50}, p99 {p99}, {} refused", outcome.tally.failed)
         };
-        Ok(format!("a polite tenant: {}; {}", seen("gRPC", &grpc), seen("REST", &rest)))
+        let words = format!("a polite tenant: {}; {}", seen("gRPC", &grpc), seen("REST", &rest));
+        Ok(Seen { words, refused: grpc.tally.failed + rest.tally.failed })
+    }
+}
+
+/// What the polite tenant saw.
+struct Seen {
+    words: String,
+    /// Calls without a decision.
+    refused: u64,
+}
+
+impl Display for Seen {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
     }
 }
 

@@ -22,3 +22,7 @@ mod room;
 mod silence;
 mod stopping;
 pub(crate) mod writer;
+
+/// What `script/bench` judges an overloaded service by: the bench has no harness for its tests.
+#[path = "../../../benches/load/goal.rs"]
+mod goal;
