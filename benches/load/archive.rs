@@ -1,110 +1,176 @@
-//! What archiving costs: how fast a month is written, read back and removed, how large it is, and how long an
-//! archived decision takes to read.
+//! What archiving costs: how fast a month is written, read back and removed, how large it is, how long an archived
+//! decision takes to read, to replay and to verify, and what decisions notice of it meanwhile.
 
-use std::time::{Duration, Instant};
-
-use agent_authority::app::{App, Parts};
-use authority_archive::{Archiver, Step};
-use authority_core::{
-    clock::Clock,
-    config::Config,
-    store::{
-        Address, Limits, Store,
-        embedded::{Embedded, Options},
-    },
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
 };
-use chrono::TimeDelta;
-use diesel_async::SimpleAsyncConnection;
-use tokio::time::sleep;
+
+use authority_archive::offline;
+use authority_evidence::verify::Trust;
+use hdrhistogram::Histogram;
+use serde_json::json;
+use tokio::task::spawn_blocking;
 
 use crate::{
     Fault,
+    archive_world::{BATCHES, BOTH, DECISIONS, HISTORY, World, all},
     arguments::Arguments,
-    meter::to_float,
-    owner::Owner,
-    preflight::preflight,
-    product::{self, Started},
+    call::{Call, Shape},
+    drive::{Load, drive},
+    history,
+    meter::{Meter, to_float},
+    product,
     row::Report,
     server::Folder,
     stored::{number, read, sample},
 };
 
-/// Batches of a hundred decisions, sealed before.
-const BATCHES: u64 = 400;
 /// Decisions that are read, spread over all.
 const READ: u64 = 500;
-const LOOK: Duration = Duration::from_millis(100);
-/// For the archiver it is so much later: this month is long over.
-const LATER: TimeDelta = TimeDelta::days(70);
-
-const SEALED: &str = "SELECT coalesce(sum(size), 0)::bigint AS n FROM log_heads";
-/// Of decisions and packs, with indexes and TOAST.
-const STORED: &str = "SELECT sum(pg_total_relation_size(oid))::bigint AS n FROM pg_class \
-     WHERE relkind = 'r' AND relname ~ '^(decisions|evidence_packs)_'";
-const BYTES: &str = "SELECT sum(bytes)::bigint AS n FROM archives";
-const DUE: &str = "UPDATE tenants SET retention = '{\"decisions_days\": 30}'";
-/// The database asks its own clock whether rows may go: only its owner makes it do without.
-const MAY_GO: &str = "CREATE OR REPLACE FUNCTION may_go(archive archives, tenant tenants) RETURNS boolean \
-     LANGUAGE sql STABLE AS 'SELECT archive.removed_at IS NULL'; \
-     UPDATE usage_cursor SET counted_until = time_bound('svc:decision:', now() + interval '70 days')";
+/// Archived decisions that are replayed.
+const REPLAYED: usize = 50;
+/// Decisions a second while a month is archived, and before.
+const BESIDE: f64 = 500.0;
+const WARM: Duration = Duration::from_secs(1);
 
 pub(crate) async fn rows(_: &Arguments, folder: &Folder, report: &mut Report) -> Result<(), Fault> {
-    let Started { server: _server, address, key } =
-        product::start("archive", "strict", folder).await?;
-    let batch = product::batch_evaluate(address, &key);
-    for _ in 0..BATCHES {
-        preflight(&batch).await?;
-    }
-    // Joins the server's own database.
-    let data_dir = folder.path().join("archive");
-    let database =
-        Embedded::start(Options { data_dir: data_dir.clone(), ..Options::default() }).await?;
-    let mut db = Address::parse(&database.owner_url())?.connect().await?;
-    db.batch_execute("UPDATE tenants SET auto_seal = true").await?;
-    let all = to_float(BATCHES * u64::from(product::BATCH));
-    while number(&mut db, SEALED).await? < all {
-        sleep(LOOK).await;
-    }
-    let ids = sample(&mut db, BATCHES * u64::from(product::BATCH) / READ).await?;
-    let stored = number(&mut db, STORED).await?;
-
-    let store = Store::open(&Address::parse(&database.url())?, &Limits::default())?;
-    let config = Config { data_dir, ..Config::default() };
-    let clock = Clock::fixed(Clock::default().now() + LATER);
-    let (app, _) = App::build(Parts { clock, ..Parts::new(config, store)? }).await?;
-    let archiver = Archiver::new(app.archiving.ok_or("there is no archive")?);
-    db.batch_execute(DUE).await?;
-    let begun = Instant::now();
-    while archiver.step().await? != Step::Archived {}
-    let archived = begun.elapsed().as_secs_f64();
-    db.batch_execute(MAY_GO).await?;
-    let begun = Instant::now();
-    let mut removed = 0;
-    loop {
-        match archiver.step().await? {
-            Step::Idle => break,
-            Step::Removed(count) => removed += count,
-            _ => {}
-        }
-    }
-    let removing = begun.elapsed().as_secs_f64();
-    if f64::from(removed) < all {
-        return Err(format!("only {removed} decisions were removed").into());
-    }
-    let owner = Owner::new(address, folder, "archive")?;
-    let read = read(&ids, &owner).await?;
-    let millis = |quantile| to_float(read.value_at_quantile(quantile)) / 1000.0;
-    report.notes.push(format!(
-        "archive: {:.0} decisions a second written to a folder and read back, {:.0} a second removed; {:.0} bytes for \
-         each, {:.0} in the tables with indexes; an archived one by id {:.2} ms (p50), {:.2} ms (p99)",
-        all / archived,
-        all / removing,
-        number(&mut db, BYTES).await? / all,
-        stored / all,
-        millis(0.5),
-        millis(0.99),
-    ));
+    let mut world = World::start(folder).await?;
+    let ids = sample(&mut world.db, BATCHES * u64::from(product::BATCH) / READ).await?;
+    let ids: Vec<String> = ids.into_iter().take(usize::try_from(READ)?).collect();
+    let of_decisions = world.decisions(&ids, report).await?;
+    let of_history = world.history(report).await?;
+    let quiet = of_decisions + of_history;
+    world.beside(Duration::from_secs_f64((quiet * 0.8).max(2.0)), report).await?;
+    let World { db, database, .. } = world;
     drop(db);
     database.stop().await?;
     Ok(())
+}
+
+impl World {
+    /// Decisions alone: rates and sizes, and what an archived one takes. The seconds that archiving took.
+    async fn decisions(&mut self, ids: &[String], report: &mut Report) -> Result<f64, Fault> {
+        let all = all();
+        let stored = self.stored / all;
+        let took = self.archive(DECISIONS).await?;
+        if f64::from(took.decisions) < all {
+            return Err(format!("only {} decisions were removed", took.decisions).into());
+        }
+        let bytes = "SELECT sum(bytes)::bigint AS n FROM archives";
+        report.notes.push(format!(
+            "archive: {all:.0} decisions written to a folder and read back in {:.1} s, {:.0} a second, {:.0} bytes of \
+             write-ahead log for each; removed from the tables in {:.1} s, {:.0} a second, {:.0} bytes for each; \
+             {:.0} bytes a decision in the archive, {stored:.0} in the tables with indexes",
+            took.archived,
+            all / took.archived,
+            took.archived_wal / all,
+            took.removed,
+            all / took.removed,
+            took.removed_wal / all,
+            number(&mut self.db, bytes).await? / all,
+        ));
+        let read = read(ids, &self.owner).await?;
+        let replayed = self.replay(ids).await?;
+        let begun = Instant::now();
+        self.verify().await?;
+        let verified = begun.elapsed().as_secs_f64();
+        report.notes.push(format!(
+            "archive: an archived decision by id {}; replayed {}; all of them verified offline, each decided again, in \
+             {verified:.1} s, {:.0} a second",
+            quantiles(&read),
+            quantiles(&replayed),
+            all / verified,
+        ));
+        Ok(took.archived + took.removed)
+    }
+
+    /// Microseconds of `POST /v1/replay/proof`.
+    async fn replay(&self, ids: &[String]) -> Result<Histogram<u64>, Fault> {
+        let mut took = Histogram::new(3)?;
+        for decision_id in ids.iter().take(REPLAYED) {
+            let begun = Instant::now();
+            self.owner.post("/v1/replay/proof", &json!({"decision_id": decision_id})).await?;
+            took.record(u64::try_from(begun.elapsed().as_micros())?)?;
+        }
+        Ok(took)
+    }
+
+    /// As `agent-authority archive verify` does without the issuer's keys at hand.
+    async fn verify(&self) -> Result<(), Fault> {
+        let trust = Trust::default();
+        for found in offline::list(&self.bucket, &trust).await? {
+            let (manifest, _) = found.manifest.as_ref().map_err(ToString::to_string)?;
+            let wrong = offline::inspect(&self.bucket, &found, manifest, &trust).await?;
+            if let Some(wrong) = wrong.first() {
+                return Err(format!("{}: {}", wrong.object, wrong.what).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Versions and changes alone. The seconds that archiving took.
+    async fn history(&mut self, report: &mut Report) -> Result<f64, Fault> {
+        let before = history::Tables::look(&mut self.db).await?;
+        let took = self.archive(HISTORY).await?;
+        let after = history::Tables::look(&mut self.db).await?;
+        let rows = history::archived(HISTORY, &mut self.db).await?;
+        report.notes.push(format!(
+            "archive: {rows:.0} versions and changes written and read back in {:.1} s, {:.0} a second; removed in one \
+             transaction in {:.1} s, {:.0} a second, {:.0} bytes of write-ahead log for each; their tables had {:.1} MB \
+             before, and {:.1} MB after, of which {:.1} MB are free for new rows once vacuum has been there",
+            took.archived,
+            rows / took.archived,
+            took.removed,
+            rows / took.removed,
+            took.removed_wal / rows,
+            before.bytes / 1e6,
+            after.bytes / 1e6,
+            after.free(&mut self.db).await? / 1e6,
+        ));
+        Ok(took.archived + took.removed)
+    }
+
+    /// The latency of decisions while a month of another tenant is archived and removed, and before.
+    async fn beside(&mut self, lasting: Duration, report: &mut Report) -> Result<(), Fault> {
+        let call = Arc::new(product::evaluate(self.started.address, Some(&self.started.key)));
+        let meter = self.started.server.meter();
+        let alone = load(&call, &meter, lasting).await?;
+        let (meanwhile, took) = tokio::join!(load(&call, &meter, lasting), self.archive(BOTH));
+        let (meanwhile, took) = (meanwhile?, took?);
+        if took.archived + took.removed < lasting.as_secs_f64() {
+            report.notes.push("archive: the month was over before its load was".to_owned());
+        }
+        report.notes.push(format!(
+            "archive: decisions at {BESIDE:.0} a second: {}; while a month of {} decisions and as many versions and \
+             changes as above was archived in {:.1} s and removed in {:.1} s: {}",
+            quantiles(&alone),
+            took.decisions,
+            took.archived,
+            took.removed,
+            quantiles(&meanwhile),
+        ));
+        Ok(())
+    }
+}
+
+/// Latencies in microseconds, on a thread of its own: the load does not wait for the archiver.
+async fn load(call: &Arc<Call>, meter: &Meter, lasting: Duration) -> Result<Histogram<u64>, Fault> {
+    let (call, meter) = (Arc::clone(call), meter.clone());
+    let driven = spawn_blocking(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let shape = Shape::new(2, 100);
+        let driven = drive(&call, shape, Load::Rate(BESIDE), (WARM, lasting), &meter);
+        let tally = runtime.block_on(driven)?.tally;
+        if tally.failed > 0 {
+            return Err(Fault::from(format!("{} calls failed", tally.failed)));
+        }
+        Ok(tally.latency)
+    });
+    driven.await?
+}
+
+fn quantiles(took: &Histogram<u64>) -> String {
+    let millis = |quantile| to_float(took.value_at_quantile(quantile)) / 1000.0;
+    format!("{:.2} ms (p50), {:.2} ms (p99)", millis(0.5), millis(0.99))
 }
