@@ -8,6 +8,7 @@ mod logins;
 mod logs;
 mod metrics;
 mod pooler;
+mod rules;
 mod settings;
 mod start;
 mod traces;
