@@ -48,7 +48,7 @@ pub(super) fn sh(script: &str) -> String {
 }
 
 /// What happens to the primary.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// PostgreSQL and Patroni get SIGKILL.
     Killed,
@@ -60,6 +60,8 @@ pub(super) enum Fault {
     Parted,
     /// An operator moves it.
     SwitchedOver,
+    /// Patroni alone gets SIGSTOP: PostgreSQL goes on, and nobody tells it that it lost the lock.
+    PatroniHung,
 }
 
 /// The running cluster; dropping it removes its networks.
@@ -250,11 +252,11 @@ impl Cluster {
         }
     }
 
-    /// Sends a signal to the machine's processes; to etcd only if `all`.
-    fn signal(member: usize, signal: Signal, all: bool) {
+    /// Sends a signal to those of the machine's processes whose names are `chosen`.
+    fn signal(member: usize, signal: Signal, chosen: fn(&str) -> bool) {
         for pid in sh(&format!("ip netns pids authority{member}")).lines() {
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            if all || name.trim() != "etcd" {
+            if chosen(name.trim()) {
                 // It may have ended by itself.
                 let _ = kill(Pid::from_raw(pid.parse().unwrap()), signal);
             }
@@ -273,8 +275,9 @@ impl Cluster {
 
     pub(super) fn hurt(&self, fault: Fault, member: usize) {
         match fault {
-            Fault::Killed => Self::signal(member, Signal::SIGKILL, false),
-            Fault::Hung => Self::signal(member, Signal::SIGSTOP, true),
+            Fault::Killed => Self::signal(member, Signal::SIGKILL, |name| name != "etcd"),
+            Fault::Hung => Self::signal(member, Signal::SIGSTOP, |_| true),
+            Fault::PatroniHung => Self::signal(member, Signal::SIGSTOP, |name| name == "patroni"),
             Fault::CutOff => drop(sh(&format!("ip link set authority{member} down"))),
             Fault::Parted => Self::part(member, &format!("replace lladdr {NOBODY} nud permanent")),
             Fault::SwitchedOver => {
@@ -289,7 +292,7 @@ impl Cluster {
     pub(super) fn mend(&mut self, fault: Fault, member: usize) {
         match fault {
             Fault::Killed => self.run_patroni(member),
-            Fault::Hung => Self::signal(member, Signal::SIGCONT, true),
+            Fault::Hung | Fault::PatroniHung => Self::signal(member, Signal::SIGCONT, |_| true),
             Fault::CutOff => drop(sh(&format!("ip link set authority{member} up"))),
             Fault::Parted => Self::part(member, "del"),
             Fault::SwitchedOver => {}
@@ -300,7 +303,7 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         for member in MEMBERS {
-            Self::signal(member, Signal::SIGKILL, true);
+            Self::signal(member, Signal::SIGKILL, |_| true);
         }
         for program in &mut self.programs {
             let _ = program.wait();
