@@ -53,7 +53,7 @@ mod tests {
     const NAMELESS: [(&str, &str); 5] = [
         ("/authority.events.v1.NotificationService/ReadAllNotifications", "the caller's own, all"),
         ("/authority.programme.v1.PersonalDataService/WithdrawConsent", "would name the person"),
-        ("/authority.programme.v1.PublicLeadService/CaptureLead", "anonymous, and never logged"),
+        ("/authority.programme.v1.PublicLeadService/CaptureLead", "answers everybody the same"),
         ("/authority.registry.v1.PolicyService/ValidatePolicy", "writes nothing"),
         ("/authority.states.v1.StateLibraryService/SeedStateLibrary", "the whole library"),
     ];

@@ -5,6 +5,7 @@
 //! and nothing may have changed.
 
 mod access;
+mod acts;
 mod ground;
 mod grpc;
 mod pages;
