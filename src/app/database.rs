@@ -81,7 +81,11 @@ impl Database {
         if config.production() {
             warn_of_excess(config, &serving, &found.excess);
         }
-        Self::on(&serving, config, migrated, logins.embedded).await
+        let database = Self::on(&serving, config, migrated, logins.embedded).await?;
+        if !config.production() {
+            environment::take_for_development(&database.store).await?;
+        }
+        Ok(database)
     }
 
     /// Migrates the database to this binary's schema, as its owner, and lets the login that serves in.

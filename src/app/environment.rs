@@ -28,10 +28,14 @@ pub enum Error {
     Production,
 }
 
-/// Keys are made once and kept, so that the key of development's tokens is there after any use. The
-/// others are told so that an operator recognises the database.
+/// A start leaves a row, with an external provider of identities too. Keys are made once and kept, so that the key of
+/// development's tokens is there after any use, also of a release that left no row. The others are told so that an
+/// operator recognises the database.
 const TRACES: &str = "\
-     SELECT 'the key `' || kid || '` of the development identity provider' AS what \
+     SELECT 'the row in `development_use` of a start in development at ' \
+            || to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI UTC') AS what \
+     FROM development_use \
+     UNION ALL SELECT 'the key `' || kid || '` of the development identity provider' \
      FROM signing_keys WHERE purpose = 'dev-idp' \
      UNION ALL SELECT 'the tenant `' || id || '` of the demonstration' \
      FROM tenants WHERE notes = 'the demonstration tenant' \
@@ -67,6 +71,22 @@ pub(super) async fn take_for_production(store: &Store) -> Result<(), Error> {
     });
     let traces: Vec<String> = taken.await?.into_iter().map(|trace| trace.what).collect();
     if traces.is_empty() { Ok(()) } else { Err(Error::Development(traces.join(", "))) }
+}
+
+/// One row for good, too.
+const START: &str = "INSERT INTO development_use SELECT WHERE NOT EXISTS (SELECT FROM development_use) \
+     ON CONFLICT DO NOTHING";
+
+/// Leaves a sign that development uses the database.
+///
+/// # Errors
+/// The database is unavailable.
+pub(super) async fn take_for_development(store: &Store) -> Result<(), Error> {
+    let marked = store.write_tx(&Scope::service(), async |db: &mut Db| {
+        diesel::sql_query(START).execute(db).await?;
+        Ok::<_, store::Error>(())
+    });
+    Ok(marked.await?)
 }
 
 /// Whether the function is there, which schemas before migration 51 lack.

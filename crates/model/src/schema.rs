@@ -451,6 +451,13 @@ diesel::table! {
 }
 
 diesel::table! {
+    development_use (is_used) {
+        is_used -> Bool,
+        since -> Timestamptz,
+    }
+}
+
+diesel::table! {
     domains (id) {
         id -> Text,
         tenant_id -> Text,
@@ -791,13 +798,6 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
-    }
-}
-
-diesel::table! {
-    policy_versions (policy_id, version) {
-        policy_id -> Text,
-        tenant_id -> Text,
         activated_at -> Nullable<Timestamptz>,
         activated_by -> Nullable<Text>,
         activation_reason -> Nullable<Text>,
@@ -813,6 +813,13 @@ diesel::table! {
         at -> Timestamptz,
         by -> Text,
         reason -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    policy_versions (policy_id, version) {
+        policy_id -> Text,
+        tenant_id -> Text,
         version -> Int4,
         cedar -> Text,
         created_at -> Timestamptz,

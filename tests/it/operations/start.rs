@@ -54,6 +54,38 @@ async fn production_refuses_a_database_that_development_has_used() {
     }
 }
 
+/// With an external provider development makes no key and no demonstration: its start alone is the sign.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn production_refuses_a_database_on_which_development_only_started() {
+    let database = Database::fresh().await;
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let ring = ["main:", &"A".repeat(43), "="].concat();
+    let settings = [
+        ("DATABASE_URL", database.owner_url()),
+        ("AGENT_AUTHORITY__DATA_DIR", folder.path().to_str().unwrap().to_owned()),
+        ("AGENT_AUTHORITY__KEYS__RING", ring),
+        ("AGENT_AUTHORITY__IDENTITY__ISSUER", "https://id.example.org".to_owned()),
+        ("AGENT_AUTHORITY__IDENTITY__AUDIENCE", "authority".to_owned()),
+        ("AGENT_AUTHORITY__LISTEN__PUBLIC_URL", "https://authority.example.org".to_owned()),
+    ];
+    tokio::task::spawn_blocking(move || {
+        let settings = settings.each_ref().map(|(name, value)| (*name, value.as_str()));
+        // As `serve` does, it opens the database of the settings.
+        let (code, _, told) = run(&["keys", "rewrap"], &settings);
+        assert_eq!(code, 0, "{told}");
+        let (code, _, told) = run(&["migrate", "--production"], &settings);
+        assert_eq!(code, 1, "{told}");
+        let (_, found) = told.split_once("it holds ").unwrap();
+        assert!(
+            found.starts_with("the row in `development_use` of a start in development at 2"),
+            "{told}"
+        );
+        assert!(!found.contains(" UTC, "), "there are other traces: {told}");
+    })
+    .await
+    .unwrap();
+}
+
 /// Whoever forgets the settings of production on one of its machines runs development.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn development_refuses_a_database_that_production_has_used() {
