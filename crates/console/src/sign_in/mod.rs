@@ -23,6 +23,8 @@ use started::{Started, own_path};
 
 /// Where the provider sends people back to.
 const CALLBACK: &str = "/console/sign-in/callback";
+/// Where the provider says that a session has ended.
+const BACK_CHANNEL: &str = "/console/back-channel-logout";
 
 pub(crate) fn router() -> Router<Console> {
     Router::new()
@@ -32,7 +34,7 @@ pub(crate) fn router() -> Router<Console> {
         .route("/console/session", get(async |view: View| view.session_ends()))
         .route("/console/sign-out", post(logout::sign_out))
         .route(logout::DONE, get(logout::done))
-        .route("/console/back-channel-logout", post(logout::back_channel))
+        .route(BACK_CHANNEL, post(logout::back_channel))
 }
 
 /// `GET /console/sign-in?to=…`: to the provider. With `fresh` the person signs in again there, and with `switch` as
@@ -154,4 +156,20 @@ impl Console {
 fn with_query(endpoint: &str, query: &str) -> String {
     let joint = if endpoint.contains('?') { '&' } else { '?' };
     format!("{endpoint}{joint}{query}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who sets the provider up reads one of the pages.
+    #[test]
+    fn the_pages_name_every_uri_that_the_provider_must_allow() {
+        let console = include_str!("../../../../docs/console.md");
+        let production = include_str!("../../../../docs/production.md");
+        for path in [CALLBACK, logout::DONE, BACK_CHANNEL] {
+            let uri = format!("`<public_url>{path}`");
+            assert!(console.contains(&uri) && production.contains(&uri), "{uri}");
+        }
+    }
 }
