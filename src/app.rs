@@ -11,6 +11,7 @@ mod descriptors;
 mod directory;
 mod document;
 mod environment;
+mod front;
 mod gauges;
 mod grpc;
 mod host;

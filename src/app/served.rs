@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use authority_api::identity::AuthenticateLayer;
 use authority_core::{config::Config, worker::Worker};
-use axum::Router;
+use axum::{Router, middleware::from_fn_with_state};
 use tonic::service::Routes;
 use tower::Layer as _;
 
 use super::{
     Error, client_of,
     deadline::DeadlineLayer,
+    front::{FrontPage, front},
     grpc::{GrpcOnlyLayer, UnknownMethodLayer},
     host::RestHost,
     measure::MeasureLayer,
@@ -41,7 +42,8 @@ impl Served {
         let pretty = PrettyLayer(Arc::new(host.clone()));
         let rest = gateway_rest::router(ROUTES, authenticated.layer(grpc.clone()), host)
             .layer(UnknownMethodLayer)
-            .layer(pretty);
+            .layer(pretty)
+            .layer(from_fn_with_state(FrontPage::new(config), front));
         // tonic-web wraps only gRPC paths, since it answers 400 to other HTTP/1.1 requests.
         let web = grpc
             .into_axum_router()
@@ -52,7 +54,7 @@ impl Served {
             .layer(authenticated)
             .layer(only_grpc);
         let layered = |router: Router| router.layer(deadlines.clone()).layer(MeasureLayer::new());
-        let api = layered(web.clone().fallback_service(rest.clone()));
+        let api = layered(web.clone().merge(pages.clone()).fallback_service(rest.clone()));
         let console = authority_console::build(console, config, api).map_err(Error::Console)?;
         let (signed_in, worker) = console.unzip();
         let pages = pages.merge(signed_in.unwrap_or_default());

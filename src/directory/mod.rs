@@ -28,7 +28,8 @@ const API_VERSION: &str = "1.0.0";
 /// The OpenAPI 3.1 document, made by build.rs from the protos. [`contract`] is what is served.
 pub const OPENAPI: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
 
-const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, says why, records it \
+/// What the service is, in a sentence.
+pub const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, says why, records it \
      so that anyone can verify and replay it, and lets people hold, approve and stop it.";
 
 const SURFACES: [(&str, &[&str]); 4] = [

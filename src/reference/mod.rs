@@ -1,5 +1,5 @@
-//! The API for people, at `/docs`: the service's own OpenAPI document as pages, which need no script and
-//! nothing from elsewhere.
+//! The API for people, at `/docs`: the service's own OpenAPI document as pages, which need nothing from elsewhere
+//! and, but for the list's filter, no script.
 //!
 //! `/docs` lists every operation, `/docs/{operation}` shows one, `/docs/schemas/{name}` what bodies have in
 //! common. The pages are made when somebody opens the first.
@@ -26,12 +26,13 @@ use serde_json::Value;
 use page::{Index, Operation, Shape};
 
 const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("filter.js");
 
 const HEADERS: [(HeaderName, HeaderValue); 3] = [
     (
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(
-            "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
+            "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
              frame-ancestors 'none'",
         ),
     ),
@@ -58,7 +59,8 @@ impl Reference {
     pub fn router(self) -> Router {
         Router::new()
             .route("/docs", get(async |State(this): State<Self>| this.page("")))
-            .route("/docs/style.css", get(style))
+            .route("/docs/style.css", get(async || asset(STYLE, "text/css; charset=utf-8")))
+            .route("/docs/filter.js", get(async || asset(SCRIPT, "text/javascript; charset=utf-8")))
             .route(
                 "/docs/{operation}",
                 get(async |State(this): State<Self>, Path(id): Path<String>| this.page(&id)),
@@ -83,9 +85,8 @@ impl Reference {
     }
 }
 
-async fn style() -> Response {
-    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("text/css; charset=utf-8"))];
-    (HEADERS, kind, STYLE).into_response()
+fn asset(text: &'static str, kind: &'static str) -> Response {
+    (HEADERS, [(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
 }
 
 /// Every page by its path below `/docs/`. One that cannot be rendered is not there.
@@ -128,7 +129,34 @@ mod tests {
                 let link = link.split('"').next().unwrap();
                 assert!(link == "style.css" || pages.contains_key(link), "{path} links to {link}");
             }
-            assert!(!page.contains("<script") && !page.contains("style=\""), "{path}");
+            // The policy runs no other script, and no style of an element.
+            let scripts = page.matches("<script").count();
+            let filters = page.matches("<script src=\"/docs/filter.js\" defer></script>").count();
+            assert_eq!((scripts, filters), if path.is_empty() { (1, 1) } else { (0, 0) }, "{path}");
+            assert!(!page.contains("style=\""), "{path}");
         }
+    }
+
+    /// A link to a service, an operation or a part of one leads there.
+    #[test]
+    fn every_anchor_is_on_its_page_once() {
+        let pages = pages(OPENAPI);
+        for (path, page) in &pages {
+            let ids: Vec<_> = page.split(" id=\"").skip(1).map(|rest| quoted(rest)).collect();
+            let mut once = ids.clone();
+            once.sort_unstable();
+            once.dedup();
+            assert_eq!(once.len(), ids.len(), "{path}: {ids:?}");
+            for link in page.split("href=\"#").skip(1).map(quoted) {
+                assert!(ids.contains(&link), "{path}: #{link}");
+            }
+            for link in page.split("href=\"/docs#").skip(1).map(quoted) {
+                assert!(pages[""].contains(&format!("id=\"{link}\"")), "{path}: {link}");
+            }
+        }
+    }
+
+    fn quoted(rest: &str) -> &str {
+        rest.split('"').next().unwrap()
     }
 }

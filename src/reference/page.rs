@@ -61,6 +61,8 @@ struct Entry<'a> {
 pub(super) struct Operation<'a> {
     method: String,
     path: &'a str,
+    /// Whose operation it is, as the index has it.
+    service: &'a str,
     summary: Vec<Piece>,
     about: Vec<Paragraph>,
     parameters: Vec<Row>,
@@ -70,6 +72,8 @@ pub(super) struct Operation<'a> {
 /// A request's body, or a response's.
 struct Body {
     heading: String,
+    /// Its id on the page: the heading's words, joined by `-`.
+    anchor: String,
     about: Vec<Paragraph>,
     rows: Vec<Row>,
     example: Option<String>,
@@ -143,6 +147,7 @@ impl<'a> Operation<'a> {
         Self {
             method: found.method.to_uppercase(),
             path: found.path,
+            service: text(&content["tags"][0]),
             // The description begins with the summary.
             summary: if content["description"].is_string() {
                 Vec::new()
@@ -167,10 +172,17 @@ impl<'a> Shape<'a> {
     }
 }
 
+fn anchor(heading: &str) -> String {
+    let words = heading.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    words.join("-").to_ascii_lowercase()
+}
+
 /// One for each media type.
 fn bodies(holder: &Value, heading: &str) -> Vec<Body> {
     let content = holder["content"].as_object().into_iter().flatten();
     let bodies = content.map(|(media, content)| Body {
+        anchor: anchor(&format!("{heading} {media}")),
         heading: format!("{heading}, {media}"),
         about: paragraphs(&holder["description"]),
         rows: rows(&content["schema"]),

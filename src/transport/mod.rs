@@ -1,6 +1,7 @@
 //! Connections and their limits, and what all responses have in common. Independent of what the service
 //! does.
 
+mod accept;
 mod activity;
 mod answer;
 mod body;
@@ -28,6 +29,7 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tower::ServiceBuilder;
 
+pub use accept::prefers_html;
 pub use body::BodyTooSlow;
 pub use client::Peer;
 pub use headers::Embeddable;

@@ -6,6 +6,7 @@ mod documented;
 mod examples;
 mod filters;
 mod headers;
+mod pages;
 mod rate_limits;
 mod specification;
 
