@@ -80,8 +80,16 @@ impl List {
         ListArgs { filter, server }: ListArgs<F>,
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
-        let server = connector.connect(server).await?;
-        Ok(self.find(&server, "", &filter).await?.shown(self.member, self.columns))
+        self.page(&connector.connect(server).await?, &filter).await
+    }
+
+    /// The same, of a server that is connected.
+    pub(super) async fn page(
+        &self,
+        server: &Server,
+        filter: &impl Serialize,
+    ) -> Result<CommandOutput, Failure> {
+        Ok(self.find(server, "", filter).await?.shown(self.member, self.columns))
     }
 
     /// A page of the records that match the filter, of the record with this id if the path has one.

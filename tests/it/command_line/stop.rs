@@ -38,6 +38,20 @@ async fn a_stop_shows_what_ends_and_waits_for_the_name() {
     assert!(decision(&app, &demo.api_key).await.starts_with("deny: "));
     let (_, table, _) = owner(&app, "stop-signals list --state active").await;
     assert!(ids(&table) == [&id] && table.contains("broken"), "{table}");
+    // An agent's name is enough for lists, too.
+    for typed in ["stop-signals list --actor invoice-bot", "quarantines list --subject invoice-bot"] {
+        let (code, table, told) = owner(&app, typed).await;
+        let found = ids(&table).len();
+        assert_eq!((code, found), (0, usize::from(typed.starts_with("stop"))), "{typed}: {told}");
+    }
+    for list in ["decisions list", "approvals --state any", "decisions export"] {
+        let (code, printed, told) = owner(&app, &format!("{list} --subject invoice-bot")).await;
+        assert_eq!(code, 0, "{list}: {told}");
+        assert!(list.starts_with("approvals") || printed.contains("invoice-bot"), "{printed}");
+        let (code, _, told) = owner(&app, &format!("{list} --subject nobody")).await;
+        assert!(code == 1 && told.contains("no agent is named `nobody`"), "{list}: {told}");
+        assert!(!told.contains("stopped") && told.contains("principals list"), "{told}");
+    }
 
     let (code, _, told) = answering(&app, &format!("release {id}"), "n\n").await;
     assert!(code == 1 && told.contains("reason: broken"), "{told}");

@@ -15,6 +15,7 @@ use super::{
     names::Names,
     record::ShowArgs,
     server::Server,
+    stop::resolve,
     surface::SURFACE,
     tenant,
     text::{self, plain},
@@ -55,7 +56,7 @@ struct Filter {
           value_parser = ["pending", "approved", "used", "declined", "expired", "void", ANY])]
     #[serde(serialize_with = "unless_any")]
     state: String,
-    /// Only those of this agent
+    /// Only those of this agent: its name, or an id
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
     /// Only those for this action
@@ -110,6 +111,7 @@ async fn list(
     let first = if filter.state == "pending" { "expiry" } else { "newest" };
     filter.order.get_or_insert_with(|| first.to_owned());
     let server = connector.connect(server).await?;
+    resolve(&server, &mut filter.subject).await?;
     let mut found = LIST.find(&server, "", &filter).await?;
     let names =
         Names::of(&server, found.records.iter().map(|held| text::of(held, "subject"))).await;

@@ -11,6 +11,7 @@ use crate::cli::{
     outcome::CommandOutput,
     remote::{
         connect::{Connector, ServerArgs},
+        stop::resolve,
         stream::Next,
         surface::SURFACE,
         text::{self, plain},
@@ -41,10 +42,11 @@ struct Filter {
 
 impl Export {
     pub(super) async fn run(
-        self,
+        mut self,
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
         let server = connector.connect(self.server).await?;
+        resolve(&server, &mut self.filter.which.subject).await?;
         let path = server.path(&[SURFACE, "decisions:export"]);
         let mut lines = server.lines(&path, &self.filter).await?;
         let mut last = self.filter.after;

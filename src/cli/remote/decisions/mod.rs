@@ -11,6 +11,7 @@ use super::{
     connect::Connector,
     list::{List, ListArgs, Page},
     record::ShowArgs,
+    stop::resolve,
     surface::SURFACE,
     tenant,
     times::moment,
@@ -45,7 +46,7 @@ struct Which {
     /// Only those of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
-    /// Only those asked for this principal
+    /// Only those asked for this principal: an agent's name, or an id
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
     /// Only those on this action
@@ -77,7 +78,11 @@ impl Decisions {
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
         match self {
-            Self::List(args) => LIST.show(args, connector).await,
+            Self::List(ListArgs { mut filter, server }) => {
+                let server = connector.connect(server).await?;
+                resolve(&server, &mut filter.which.subject).await?;
+                LIST.page(&server, &filter).await
+            }
             Self::Show(args) => show::run(args, connector).await,
             Self::Export(args) => args.run(connector).await,
             Self::Watch(args) => args.run(connector).await,

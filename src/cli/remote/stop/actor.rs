@@ -1,4 +1,4 @@
-//! Whom a stop is on: an id, or an agent's name.
+//! Whom a stop, or a list, is on: an id, or an agent's name.
 
 use serde_json::{Value, json};
 
@@ -40,11 +40,34 @@ pub(super) async fn resolved(
         })?;
         return Ok(named.to_owned());
     }
+    found(server, named, "; nothing was stopped").await
+}
+
+/// Replaces an agent's name in a list's filter by its id; an id stays as it is, and the service knows it or not.
+///
+/// # Errors
+/// There is no such agent, or several have the name.
+pub(in crate::cli::remote) async fn resolve(
+    server: &Server,
+    filter: &mut Option<String>,
+) -> Result<(), Failure> {
+    let Some(named) = filter.as_deref().filter(|named| !named.contains(':')) else {
+        return Ok(());
+    };
+    if server.opens(Surface::ApiKeys) {
+        return Err(whole_id(named));
+    }
+    *filter = Some(found(server, named, "").await?);
+    Ok(())
+}
+
+/// The id of the one agent with this name.
+async fn found(server: &Server, named: &str, outcome: &str) -> Result<String, Failure> {
     let query = json!({"q": named, "principal_class": "agent", "limit": MOST});
     let found = server.json(&server.get(&server.path(&[SURFACE, "principals"]), &query).await?)?;
     one(&found["principals"], named).map_err(|problem| {
         let list = server.command("principals list --principal-class agent");
-        Failure::new(format!("{problem}; nothing was stopped\nthe agents: {list}"))
+        Failure::new(format!("{problem}{outcome}\nthe agents: {list}"))
     })
 }
 

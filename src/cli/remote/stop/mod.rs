@@ -21,6 +21,7 @@ use super::{
 };
 use crate::cli::{Actions, Failure, confirm::Confirm, outcome::CommandOutput, paint};
 
+pub(super) use actor::resolve;
 pub(super) use blast::Blast;
 #[cfg(test)]
 pub(in crate::cli) use quarantine::LIST as QUARANTINES;
@@ -67,7 +68,7 @@ pub(in crate::cli) struct Filter {
     /// Only those in this state
     #[arg(long, value_parser = ["active", "lifted"])]
     state: Option<String>,
-    /// Only those on this principal
+    /// Only those on this principal: an agent's name, or an id
     #[arg(long = "actor", visible_alias = "actor-id", value_name = "ID")]
     actor_id: Option<String>,
     #[command(flatten)]
@@ -91,7 +92,11 @@ impl StopSignals {
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
         match self {
-            Self::List(args) => LIST.show(args, connector).await,
+            Self::List(ListArgs { mut filter, server }) => {
+                let server = connector.connect(server).await?;
+                resolve(&server, &mut filter.actor_id).await?;
+                LIST.page(&server, &filter).await
+            }
             Self::Show(args) => RECORD.show(args, connector).await,
         }
     }

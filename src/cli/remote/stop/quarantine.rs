@@ -60,7 +60,7 @@ pub(in crate::cli) struct Filter {
     /// Only those in this state
     #[arg(long, value_parser = ["active", "released"])]
     state: Option<String>,
-    /// Only those for this principal
+    /// Only those for this principal: an agent's name, or an id
     #[arg(long = "subject", visible_alias = "subject-id", value_name = "ID")]
     subject_id: Option<String>,
     /// Only those for exactly this pattern of actions
@@ -99,7 +99,11 @@ impl Quarantines {
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
         match self {
-            Self::List(args) => LIST.show(args, connector).await,
+            Self::List(ListArgs { mut filter, server }) => {
+                let server = connector.connect(server).await?;
+                actor::resolve(&server, &mut filter.subject_id).await?;
+                LIST.page(&server, &filter).await
+            }
             Self::Show(args) => RECORD.show(args, connector).await,
         }
     }
