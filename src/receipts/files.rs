@@ -10,14 +10,22 @@ use axum::{
 use super::{POLICY, Receipts, missing, read, refused};
 use authority_api::error::{ApiError, ErrorCode};
 use authority_evidence::pack;
+use serde::Deserialize;
 use serde_json::Value;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
+/// The parameters of a file's address, by name, as of a receipt's.
+#[derive(Deserialize)]
+pub(super) struct At {
+    decision_id: String,
+    file: String,
+}
+
 pub(super) async fn file(
     State(this): State<Receipts>,
-    Path((decision_id, file)): Path<(String, String)>,
+    Path(At { decision_id, file }): Path<At>,
     parts: Parts,
 ) -> Response {
     let (read, _turn) = match this.read(decision_id, &parts).await {

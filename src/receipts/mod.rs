@@ -25,8 +25,10 @@ use axum::{
     routing::get,
 };
 
+use serde::Deserialize;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::transport::prefers_html;
 use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{CallerKind, Error as IdentityError, Identity},
@@ -34,7 +36,7 @@ use authority_api::{
 use authority_archive::Archives;
 use authority_core::{clock::Clock, config::Config, keys::Keys, store::Store};
 use authority_ids::{DecisionId, TenantId};
-use page::{NotFound, Receipt};
+use page::{ForMembers, NotFound, Receipt};
 use read::Read;
 
 const STYLE: &str = include_str!("style.css");
@@ -66,6 +68,13 @@ struct Inner {
     identity: Identity,
     peer: Peer,
     clock: Clock,
+}
+
+/// The parameter of a receipt's address, by name: a request that the console makes for a page of its own has that page's
+/// parameters too.
+#[derive(Deserialize)]
+struct At {
+    decision_id: String,
 }
 
 /// Reads a request's peer address, which the transport put into the extensions.
@@ -159,7 +168,7 @@ impl Receipts {
         let caller = self.0.identity.identify(&parts.headers, (self.0.peer)(&parts.extensions));
         let caller = caller.await.map_err(|error| Box::new(refused(error)))?;
         if caller.kind == CallerKind::Anonymous {
-            return Err(refused(IdentityError::NoCredential).into());
+            return Err(self.without_credential(&id, parts).into());
         }
         // To anyone else it does not exist.
         let own = caller.tenant().map(TenantId::as_str) == Some(&read.decision.tenant_id);
@@ -170,6 +179,20 @@ impl Receipts {
         read.knows_people = caller.person().is_some();
         let turn = self.turn().await?;
         Ok((read, turn))
+    }
+
+    /// A browser without a credential is led to the console, where a person reads it.
+    fn without_credential(&self, id: &DecisionId, parts: &Parts) -> Response {
+        let mut response = refused(IdentityError::NoCredential);
+        if self.0.console && prefers_html(&parts.headers) {
+            if let Ok(page) = (ForMembers { decision_id: id.to_string() }).render() {
+                let kind = HeaderValue::from_static("text/html; charset=utf-8");
+                response.headers_mut().insert(header::CONTENT_TYPE, kind);
+                response.headers_mut().remove(header::CONTENT_LENGTH);
+                *response.body_mut() = page.into();
+            }
+        }
+        response
     }
 
     /// From the tables, or else from the archive.
@@ -204,7 +227,7 @@ fn refused(error: impl Into<ApiError>) -> Response {
 
 async fn receipt(
     State(this): State<Receipts>,
-    Path(decision_id): Path<String>,
+    Path(At { decision_id }): Path<At>,
     parts: Parts,
 ) -> Response {
     let (read, _turn) = match this.read(decision_id, &parts).await {

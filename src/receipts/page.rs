@@ -94,6 +94,13 @@ struct Seal {
     sealed_at: Moment,
 }
 
+/// The page for who has no credential: where a person reads it.
+#[derive(Template)]
+#[template(path = "receipts/members.html")]
+pub(super) struct ForMembers {
+    pub(super) decision_id: String,
+}
+
 /// It does not echo the URL.
 #[derive(Template)]
 #[template(path = "receipts/not_found.html")]

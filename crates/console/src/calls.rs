@@ -5,10 +5,14 @@
 //! which surfaces there are.
 
 use authority_api::error::ErrorCode;
-use axum::{Router, body::Body, response::Response};
+use axum::{
+    Router,
+    body::Body,
+    response::{IntoResponse, Response},
+};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
-use http::{Extensions, HeaderMap, HeaderValue, Request, Version, header};
+use http::{Extensions, HeaderMap, HeaderValue, Request, StatusCode, Version, header};
 use http_body_util::{BodyExt, Limited};
 use prost::Message;
 use serde_json::Value;
@@ -108,6 +112,20 @@ impl Calls {
             succeeded(trailers)?;
         }
         Ok(Answer { headers: head.headers, message: unframed(&body.to_bytes())? })
+    }
+
+    /// Reads a page of the service as it stands, whatever its status, with the person's token or without one.
+    pub(crate) async fn document(&self, path: &str, with_token: bool) -> Response {
+        let mut call = Request::get(path);
+        if with_token {
+            call = call.header(header::AUTHORIZATION, self.token.clone());
+        }
+        let Ok(mut call) = call.body(Body::empty()) else {
+            return StatusCode::NOT_FOUND.into_response();
+        };
+        *call.extensions_mut() = self.extensions.clone();
+        let Ok(answer) = self.api.clone().oneshot(call).await;
+        answer
     }
 
     /// Reads a document of the REST API as it stands, for an answer that a message does not have: a long export.

@@ -3,12 +3,13 @@
 use authority_api::identity::{Caller, CallerKind};
 use authority_ids::TenantId;
 
-use crate::{assets::VERSION, menu::Group, rpc, show::short, view::View};
+use crate::{assets::VERSION, meanings, menu::Group, query::encoded, rpc, show::short, view::View};
 
 /// Whether a page is one of a section's.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
     Approvals,
+    Agents,
     Decisions,
     Stop,
     Records,
@@ -32,6 +33,10 @@ pub(crate) struct Frame {
     pub(crate) stop: Option<&'static str>,
     /// Whether they may stop something.
     pub(crate) may_stop: bool,
+    /// Where that link leads.
+    pub(crate) stop_path: String,
+    /// What the page behind it stops, where this page is about something that can be stopped.
+    pub(crate) stops: Option<String>,
     /// Whether that is where they are.
     pub(crate) at_stop: bool,
     /// The records that they may list.
@@ -41,6 +46,8 @@ pub(crate) struct Frame {
     /// Who is signed in, as the history names them.
     pub(crate) person: String,
     pub(crate) role: String,
+    /// What the role lets do.
+    pub(crate) role_means: &'static str,
     /// The tenant that is shown; `None` if it is all of them.
     pub(crate) tenant: Option<String>,
     /// Whether they may look at other tenants.
@@ -53,9 +60,13 @@ pub(crate) struct Frame {
     pub(crate) version: &'static str,
 }
 
+/// What is stopped, and what can be.
+const STOP: &str = "/console/stop";
+
 /// The sections, and the operation that each needs.
-const SECTIONS: [(Section, &str, &str, &str); 3] = [
+const SECTIONS: [(Section, &str, &str, &str); 4] = [
     (Section::Approvals, "/console/approvals", "Approvals", rpc::LIST_APPROVALS),
+    (Section::Agents, "/console/agents", "Agents", rpc::LIST_PRINCIPALS),
     (Section::Decisions, "/console/decisions", "Decisions", rpc::LIST_DECISIONS),
     (Section::Log, "/console/log", "Log", rpc::GET_CHECKPOINT),
 ];
@@ -67,6 +78,15 @@ impl View {
 }
 
 impl Frame {
+    /// With the header's Stop leading to what ends with this: `member` is the stop form's member that names it.
+    pub(crate) fn stopping(mut self, member: &str, id: &str, name: &str) -> Self {
+        if self.may_stop && !id.is_empty() {
+            self.stop_path = format!("{STOP}/confirm?{member}={}", encoded(id));
+            self.stops = Some(name.to_owned());
+        }
+        self
+    }
+
     /// Whether an owner must be told that something is of this tenant: the header does not say so.
     pub(crate) fn is_other(&self, tenant: &str) -> bool {
         self.chooses_tenant && self.tenant.as_deref() != Some(tenant)
@@ -91,10 +111,13 @@ impl Frame {
             links: links.collect(),
             stop: stop(view),
             may_stop: view.may(rpc::CREATE_STOP_SIGNAL),
+            stop_path: STOP.to_owned(),
+            stops: None,
             at_stop: section == Section::Stop,
             menu: view.menu(),
             of_records: section == Section::Records,
             person: view.caller.actor.clone(),
+            role_means: if is_owner { meanings::role("owner") } else { meanings::role(&role) },
             role,
             tenant: tenant(&view.caller, view.shown_tenant()),
             chooses_tenant: is_owner && view.may(rpc::LIST_TENANTS),

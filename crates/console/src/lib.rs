@@ -21,6 +21,7 @@ mod frame;
 mod keys;
 mod kinds;
 mod log;
+mod meanings;
 mod menu;
 mod names;
 mod notice;
@@ -28,6 +29,7 @@ mod page;
 mod policies;
 mod problem;
 mod query;
+mod receipts;
 mod records;
 mod rpc;
 mod session;
@@ -153,6 +155,7 @@ impl Console {
             .merge(policies::router())
             .merge(webhooks::router())
             .merge(keys::router())
+            .merge(receipts::router())
             .merge(log::router());
         pages.with_state(self)
     }

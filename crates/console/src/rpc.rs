@@ -11,6 +11,7 @@ pub(crate) const GET_PRINCIPAL: &str = "/authority.registry.v1.PrincipalService/
 pub(crate) const LIST_DECISIONS: &str = "/authority.runtime.v1.DecisionService/ListDecisions";
 pub(crate) const LIST_ENTITY_HISTORY: &str =
     "/authority.runtime.v1.AuthorityService/ListEntityHistory";
+pub(crate) const GET_TENANT: &str = "/authority.registry.v1.TenantService/GetTenant";
 pub(crate) const LIST_TENANTS: &str = "/authority.registry.v1.TenantService/ListTenants";
 pub(crate) const LIST_STOP_SIGNALS: &str =
     "/authority.registry.v1.StopSignalService/ListStopSignals";
@@ -46,6 +47,8 @@ pub(crate) const INSPECT_DECISION: &str = "/authority.runtime.v1.DecisionService
 pub(crate) const GET_EVIDENCE: &str = "/authority.evidence.v1.EvidenceService/GetEvidence";
 pub(crate) const SEAL_DECISION: &str = "/authority.evidence.v1.EvidenceService/SealDecision";
 pub(crate) const MINT_REPLAY_PROOF: &str = "/authority.evidence.v1.EvidenceService/MintReplayProof";
+pub(crate) const SIMULATE_DECISION: &str = "/authority.runtime.v1.DecisionService/SimulateDecision";
+pub(crate) const GET_API_KEY: &str = "/authority.keys.v1.ApiKeyService/GetApiKey";
 pub(crate) const GET_AUTHORITY: &str = "/authority.runtime.v1.AuthorityService/GetAuthority";
 pub(crate) const GET_WEBHOOK_ENDPOINT: &str =
     "/authority.events.v1.WebhookEndpointService/GetWebhookEndpoint";
@@ -57,6 +60,8 @@ pub(crate) const REDRIVE_WEBHOOK_DELIVERY: &str =
     "/authority.events.v1.WebhookDeliveryService/RedriveWebhookDelivery";
 pub(crate) const GET_CHECKPOINT: &str = "/authority.evidence.v1.EvidenceService/GetCheckpoint";
 pub(crate) const GET_LOG_KEY: &str = "/authority.evidence.v1.EvidenceService/GetLogKey";
+pub(crate) const LIST_STATE_LIBRARY: &str =
+    "/authority.states.v1.StateLibraryService/ListStateLibrary";
 pub(crate) const LIST_KEYS: &str = "/authority.keys.v1.KeyService/ListKeys";
 pub(crate) const LIST_KEY_ROTATIONS: &str = "/authority.keys.v1.KeyService/ListKeyRotations";
 pub(crate) const REVOKE_KEY: &str = "/authority.keys.v1.KeyService/RevokeKey";

@@ -1,10 +1,12 @@
 //! The tenant that the installation's owner looks at.
 
 use askama::Template;
-use authority_model::proto::registry::{ListTenantsRequest, ListTenantsResponse};
+use authority_model::proto::registry::{
+    GetTenantRequest, ListTenantsRequest, ListTenantsResponse, Tenant,
+};
 use axum::{Router, response::Response, routing::get};
 use http::{StatusCode, header};
-use tonic::Status;
+use tonic::{Code, Status};
 
 use crate::{
     Console,
@@ -66,9 +68,13 @@ async fn shown(view: &View, tenant_id: Option<&str>) -> Result<Response, Status>
             "only the installation's owner looks at other tenants",
         ));
     }
+    // One that there is: pages would show nothing of any other, and not say why.
+    let tenant_id = match tenant_id {
+        Some(id) => Some(known(view, id).await?),
+        None => None,
+    };
     let away = || Status::unavailable("the session cannot be changed at the moment");
     let value = new_value().map_err(|_| Status::unavailable("no randomness"))?;
-    let tenant_id = tenant_id.map(str::to_owned);
     let sessions = &view.console.0.sessions;
     let moved = sessions.show_tenant(view.session.digest, digest(&value), tenant_id).await;
     if !moved.map_err(|_| away())? {
@@ -79,4 +85,19 @@ async fn shown(view: &View, tenant_id: Option<&str>) -> Result<Response, Status>
         answer.headers_mut().append(header::SET_COOKIE, cookie);
     }
     Ok(answer)
+}
+
+/// The id of the tenant that is named by its id or slug.
+async fn known(view: &View, id: &str) -> Result<String, Status> {
+    let request = GetTenantRequest { id: id.to_owned(), ..GetTenantRequest::default() };
+    let found: Result<Tenant, Status> = view.calls.call(rpc::GET_TENANT, &request).await;
+    match found {
+        Ok(tenant) => Ok(tenant.id),
+        Err(status) if matches!(status.code(), Code::NotFound | Code::InvalidArgument) => {
+            Err(Status::not_found(
+                "there is no tenant with this id: nothing was changed, and pages show what they showed before",
+            ))
+        }
+        Err(status) => Err(status),
+    }
 }

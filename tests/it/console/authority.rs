@@ -14,7 +14,7 @@ async fn an_agents_page_has_its_chain_and_what_stops_it() {
     browser.sign_in("auditor", "auditor@acme.example", "/console/records").await;
     let page = browser.get(&format!("/console/agents/{BOT}")).await;
     assert_eq!(page.status, 200, "{}", page.text);
-    page.shows("What “Pays supplier invoices” may do");
+    page.shows("What invoice-bot may do");
     page.shows("Head of finance</a> lets");
     page.shows("payment.execute");
     page.shows("Max amount");

@@ -1,8 +1,10 @@
 //! The console: who signs in, what they are shown, and that nothing happens but by their own forms.
 
+mod agents;
 mod approving;
 mod authority;
 mod browser;
+mod choices;
 mod decisions;
 mod ending;
 mod foreseen;
@@ -16,6 +18,7 @@ mod live;
 mod logout;
 mod policies;
 mod provider;
+mod receipts;
 mod records;
 mod refresh;
 mod reviewing;

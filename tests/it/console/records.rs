@@ -259,7 +259,13 @@ async fn a_record_is_made_changed_and_ended_by_forms() {
     page.shows("Updated.");
     let changed = tool(&console, &id).await;
     assert_eq!((&changed["name"], &changed["access_level"]), (&json!("agenda"), &Value::Null));
-    page.shows("Changed: ");
+    // What each member was, and what it became.
+    page.shows("changed by");
+    let became = "<span class=\"to\" aria-hidden=\"true\">→</span><span class=\"hidden\"> became </span>";
+    page.shows(&format!("<div class=\"was\">calendar</div>{became}<div>agenda</div>"));
+    page.shows(&format!(
+        "<div class=\"was\">write</div>{became}<span class=\"dim\">no value</span>"
+    ));
     // Another tab's form is of an older version.
     let stale = owner.post(&update, &with(&form, &[("m.name", "mine"), ("key", "another")])).await;
     assert_eq!(stale.status, 412, "{}", stale.text);

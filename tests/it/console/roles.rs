@@ -62,6 +62,13 @@ async fn the_owner_chooses_a_tenant_under_a_new_cookie() {
     let page = browser.get("/console/tenant").await;
     let form = page.form_with("/console/tenant", "tenant_id", "svc:tenant:acme");
     browser.post("/console/tenant", &form).await.shows("invoice-bot");
+    // One that is not there changes nothing: an empty console would say that it has no records.
+    let page = browser.get("/console/tenant").await;
+    let form = page.form_with("/console/tenant", "tenant_id", "svc:tenant:nowhere");
+    let refused = browser.post("/console/tenant", &form).await;
+    assert_eq!(refused.status, 404, "{}", refused.text);
+    refused.shows("there is no tenant with this id");
+    browser.get("/console/approvals").await.shows("invoice-bot");
     assert_ne!(browser.cookies["session"], before.cookies["session"]);
     assert_eq!(before.clone().get_one("/console/approvals").await.status, 303);
 }

@@ -189,7 +189,7 @@ async fn a_receipt_says_what_became_of_its_request() {
     let allowed = decided(&client, cites).await;
     for (on, leads_to) in [(&used, &allowed), (&allowed, &used)] {
         let shown = page(&anybody, on).await.1;
-        let link = format!("<a href=\"/receipts/{leads_to}\">The decision");
+        let link = format!("<a href=\"./{leads_to}\">The decision");
         assert!(shown.contains(&link), "{shown}");
     }
     act(&approval, "withdraw", json!({"reason": "late"})).await;

@@ -19,7 +19,7 @@ use crate::{
     chain::{self, Link},
     frame::{Frame, Section},
     kinds::{Kind, text},
-    names::{Named, Names},
+    names::{Named, Names, called, is_agent},
     page::page,
     problem::is_absent,
     query::encoded,
@@ -81,6 +81,8 @@ struct AgentPage {
     frame: Frame,
     id: String,
     name: String,
+    /// What it is described as, where that is not its name.
+    about: Option<String>,
     state: String,
     stops: Stops,
     may_stop: bool,
@@ -88,6 +90,12 @@ struct AgentPage {
     lists: Vec<(String, &'static str)>,
     authorities: Vec<Authority>,
     given: GivenList,
+}
+
+impl AgentPage {
+    fn is_agent(&self) -> bool {
+        is_agent(&self.id)
+    }
 }
 
 pub(super) async fn agent(view: View, Path(id): Path<String>) -> Response {
@@ -112,9 +120,11 @@ async fn shown(view: &View, id: &str) -> Result<Response, Status> {
         ids.extend(parties.cloned());
     }
     let ids: Vec<_> = ids.into_iter().collect();
+    let name = called(id, &title(&agent)).to_owned();
     let shown = AgentPage {
-        frame: view.frame(title(&agent), Section::Records),
-        name: title(&agent),
+        frame: view.frame(name.clone(), section(id)).stopping("subject", id, &name),
+        about: Some(title(&agent)).filter(|about| *about != name),
+        name,
         state: text(&agent, "state"),
         stops: stops::on(view, &text(&agent, "tenant_id"), Some(id), &ids).await?,
         may_stop: view.may(rpc::CREATE_STOP_SIGNAL),
@@ -126,6 +136,11 @@ async fn shown(view: &View, id: &str) -> Result<Response, Status> {
     Ok(page(StatusCode::OK, &shown))
 }
 
+/// Where the page of a principal stands.
+fn section(id: &str) -> Section {
+    if is_agent(id) { Section::Agents } else { Section::Records }
+}
+
 fn lists(view: &View, id: &str) -> Vec<(String, &'static str)> {
     let id = encoded(id);
     let all = [
@@ -135,6 +150,7 @@ fn lists(view: &View, id: &str) -> Vec<(String, &'static str)> {
             format!("/console/approvals?agent={id}"),
             "Its requests for approval",
         ),
+        (rpc::GET_PRINCIPAL, format!("/console/records/principals/{id}"), "Its record"),
     ];
     let readable = all.into_iter().filter(|(needs, ..)| view.may(needs));
     readable.map(|(_, address, label)| (address, label)).collect()
@@ -216,6 +232,7 @@ async fn of_one(view: &View, id: &str) -> Result<Response, Status> {
     let names = Names::to_call(view, agents_below.clone()).await;
     let agents_below = agents_below.into_iter().map(|id| names.called(id)).collect();
     let frame = view.frame(format!("Delegation {}", short(id)), Section::Records);
+    let frame = frame.stopping("delegation", id, "this delegation");
     let shown = DelegationPage {
         frame,
         id: id.to_owned(),

@@ -145,9 +145,13 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     let (authority, history, names) = tokio::join!(authority, history(view, &approval), names);
     let question = approval.request.as_ref().map(|request| &request.0);
     let findings = findings(&approval, view.now);
+    let about = names.get(&approval.subject);
+    // Only a principal that there is can be stopped.
+    let known = about.map_or("", |_| approval.subject.as_str());
+    let frame = view.frame(summary.line(), Section::Approvals);
     let shown = ApprovalPage {
-        frame: view.frame(summary.line(), Section::Approvals),
-        agent_name: names.get(&approval.subject).map(str::to_owned),
+        frame: frame.stopping("subject", known, &summary.agent),
+        agent_name: about.map(str::to_owned),
         done: text::done(did, &approval.state).filter(|_| has_acted(view, &approval)),
         arguments: question.map(arguments).unwrap_or_default(),
         is_erased: is_erased(&approval),

@@ -134,11 +134,16 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
     let agent = names.called(subject.clone());
     let pack = decision.evidence_pack.unwrap_or_default();
     let mut reasons = decision.reasons.iter().map(|code| CodeWithMeaning::reason(code));
+    let about = names.get(&subject);
+    // Only a principal that there is can be stopped.
+    let known = about.map_or("", |_| subject.as_str());
+    let title = format!("{}: {action}, {word}", agent.name);
+    let frame = view.frame(title, Section::Decisions);
     let first = reasons.next().unwrap_or_else(|| CodeWithMeaning::reason(&decision.reason_code));
     let shown = DecisionPage {
-        frame: view.frame(format!("{}: {action}, {word}", agent.name), Section::Decisions),
+        frame: frame.stopping("subject", known, &agent.name),
         sealed_now,
-        agent_about: names.get(&subject).map(str::to_owned),
+        agent_about: about.map(str::to_owned),
         agent,
         action,
         amount: members.get("context").and_then(Value::as_object).and_then(Amount::of),

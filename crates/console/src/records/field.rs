@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::{
     escape,
     kinds::{Input, Member, plain},
+    meanings,
     query::Pairs,
     typed,
 };
@@ -26,8 +27,14 @@ pub(super) struct Field {
     pub(super) is_sent: bool,
     /// The id of the list that proposes what could be written.
     pub(super) picker: Option<String>,
-    /// What one of its lines could be.
-    pub(super) known: Vec<String>,
+    /// What one of its lines could be, and what people call that.
+    pub(super) known: Vec<(String, String)>,
+    /// The words that it is one of, and what people call each, where the proto does not say them.
+    pub(super) options: Vec<(String, String)>,
+    /// The words that it can have, each with its sentence.
+    pub(super) meanings: Vec<(String, &'static str)>,
+    /// What is to be known of all of them.
+    pub(super) note: Option<&'static str>,
 }
 
 /// Before the names of a record's members, which could otherwise be those of the form itself.
@@ -54,6 +61,9 @@ impl Field {
             is_sent: true,
             picker: None,
             known: Vec::new(),
+            options: Vec::new(),
+            meanings: Vec::new(),
+            note: None,
         }
     }
 
@@ -113,6 +123,26 @@ impl Field {
         }
     }
 
+    /// Adds what its words mean, in a form of this kind of records.
+    pub(super) fn explain(&mut self, kind: &str) {
+        let name = &self.member.name;
+        let of = |word: &String| Some((word.clone(), meanings::meaning(kind, name, word)?));
+        let meanings = self.words().iter().filter_map(of).collect();
+        let note = meanings::note(kind, name);
+        (self.meanings, self.note) = (meanings, note);
+    }
+
+    /// The sentence of one of its words; empty if it has none.
+    pub(super) fn meaning(&self, word: &str) -> &'static str {
+        let found = self.meanings.iter().find(|(known, _)| known == word);
+        found.map_or("", |(_, sentence)| *sentence)
+    }
+
+    /// Whether it has a value that none of its options is.
+    pub(super) fn is_other(&self) -> bool {
+        !self.text.is_empty() && !self.options.iter().any(|(value, _)| *value == self.text)
+    }
+
     pub(super) fn rows(&self) -> usize {
         let lines = self.text.lines().count() + 1;
         if self.member.input == Input::Lines { lines.clamp(2, 12) } else { lines.clamp(3, 24) }
@@ -150,6 +180,7 @@ impl Field {
             Input::Choice(_) => "choice",
             Input::Maybe => "maybe",
             Input::Choices(_) => "choices",
+            Input::Line if !self.options.is_empty() => "options",
             Input::Line | Input::Number | Input::Time => "line",
             Input::Text => "text",
             Input::Lines => "lines",

@@ -92,6 +92,7 @@ impl Act {
         for field in content.fields.iter_mut().filter(|field| field.member.name == "tenant_id") {
             field.member.required |= is_needed;
         }
+        content.fields.iter_mut().for_each(|field| field.explain(&self.kind.singular));
         let pickers = pickers::fill(view, self.tenant(view), &mut content.fields).await;
         let back = self.address();
         let action = match &self.about {

@@ -1,8 +1,13 @@
-//! What became of a record: each of its versions, the newest first.
+//! What became of a record: each of its versions, the newest first, with what each changed.
 
-use authority_model::proto::runtime::{ListEntityHistoryRequest, ListEntityHistoryResponse};
+use authority_model::proto::runtime::{
+    EntityVersion, ListEntityHistoryRequest, ListEntityHistoryResponse,
+};
+use serde_json::{Map, Value};
 
+use super::shown::{Datum, Link, Shown, name};
 use crate::{
+    kinds::{Kind, Member},
     problem::is_absent,
     rpc,
     show::{Argument, Moment, arguments},
@@ -14,18 +19,35 @@ const VERSIONS: i32 = 10;
 
 /// A version of a record.
 pub(super) struct Version {
-    pub(super) actor: String,
+    pub(super) actor: Link,
     pub(super) at: Option<Moment>,
     /// The members that differ from the version before.
-    pub(super) changed: Vec<String>,
+    pub(super) changes: Vec<Change>,
     /// The record as it was; none if it was deleted.
     pub(super) members: Vec<Argument>,
+}
+
+/// A member that a version changed.
+pub(super) struct Change {
+    pub(super) name: String,
+    pub(super) label: String,
+    pub(super) before: Before,
+    /// `None` if it has no value since.
+    pub(super) after: Option<Datum>,
+}
+
+/// What a member was.
+pub(super) enum Before {
+    /// The version before could not be read.
+    Unread,
+    Nothing,
+    Value(Datum),
 }
 
 impl Version {
     /// What was done, before who did it.
     pub(super) fn verb(&self) -> &'static str {
-        match (self.members.is_empty(), self.changed.is_empty()) {
+        match (self.members.is_empty(), self.changes.is_empty()) {
             (true, _) => "deleted by",
             (_, true) => "written by",
             _ => "changed by",
@@ -47,27 +69,104 @@ pub(super) enum History {
 }
 
 impl History {
-    pub(super) async fn of(view: &View, id: &str, token: &str) -> Self {
+    pub(super) async fn of(view: &View, kind: &Kind, id: &str, token: &str) -> Self {
         if !view.may(rpc::LIST_ENTITY_HISTORY) {
             return Self::Absent;
         }
-        let request = ListEntityHistoryRequest {
-            entity_id: id.to_owned(),
-            limit: Some(VERSIONS),
-            page_token: token.to_owned(),
-        };
-        let listed = view.calls.call(rpc::LIST_ENTITY_HISTORY, &request).await;
-        let listed: ListEntityHistoryResponse = match listed {
+        let listed = match read(view, id, VERSIONS, token).await {
             Ok(listed) => listed,
             Err(status) if is_absent(&status) => return Self::Absent,
             Err(_) => return Self::Unread,
         };
-        let versions = listed.versions.into_iter().map(|version| Version {
-            actor: version.actor,
-            at: Moment::of_time(version.valid_from, view.now),
-            changed: version.changed,
-            members: version.record.map(|record| arguments(&record.0)).unwrap_or_default(),
-        });
-        Self::Read { versions: versions.collect(), older: listed.next_page_token }
+        let older = listed.next_page_token;
+        let mut all = listed.versions;
+        let shown = all.len();
+        // What the last one changed is told by the one before it.
+        if let Some(token) = older.as_ref().filter(|_| changes(&all)) {
+            let before = read(view, id, 1, token).await.ok();
+            all.extend(before.and_then(|read| read.versions.into_iter().next()));
+        }
+        let versions = (0..shown).filter_map(|place| version(view, kind, &all, place));
+        let mut versions: Vec<_> = versions.collect();
+        name_all(view, &mut versions).await;
+        Self::Read { versions, older }
     }
+}
+
+async fn read(
+    view: &View,
+    id: &str,
+    limit: i32,
+    token: &str,
+) -> Result<ListEntityHistoryResponse, tonic::Status> {
+    let request = ListEntityHistoryRequest {
+        entity_id: id.to_owned(),
+        limit: Some(limit),
+        page_token: token.to_owned(),
+    };
+    view.calls.call(rpc::LIST_ENTITY_HISTORY, &request).await
+}
+
+/// Whether the oldest of these versions changed something.
+fn changes(versions: &[EntityVersion]) -> bool {
+    versions.last().is_some_and(|version| !version.changed.is_empty())
+}
+
+/// The version at this place, and what it changed of the next, which is older.
+fn version(view: &View, kind: &Kind, all: &[EntityVersion], place: usize) -> Option<Version> {
+    let (version, before) = (all.get(place)?, all.get(place + 1));
+    let now = version.record.as_ref().map(|record| &record.0);
+    let before = before.map(|before| before.record.as_ref().map(|record| &record.0));
+    // That it was changed, and when, stands above.
+    let changed = version.changed.iter().filter(|name| *name != "updated_at");
+    let changes = changed.map(|name| change(view, kind, name, before, now));
+    Some(Version {
+        actor: Link::of(view, version.actor.clone()),
+        at: Moment::of_time(version.valid_from, view.now),
+        changes: changes.collect(),
+        members: now.map(arguments).unwrap_or_default(),
+    })
+}
+
+type Record<'a> = Option<&'a Map<String, Value>>;
+
+fn change(
+    view: &View,
+    kind: &Kind,
+    name: &str,
+    before: Option<Record<'_>>,
+    now: Record<'_>,
+) -> Change {
+    let member = kind.record.get_field_by_name(name).map(|field| Member::of(&field));
+    let of = |record: Record<'_>| {
+        let value = record?.get(name);
+        match &member {
+            Some(member) => Some(Shown::of(view, member, value)?.datum),
+            None => Some(Datum::Text(Argument::new("", crate::kinds::plain(value?)))),
+        }
+    };
+    Change {
+        label: member.as_ref().map_or_else(|| name.to_owned(), |member| member.label.clone()),
+        before: match before {
+            None => Before::Unread,
+            Some(record) => of(record).map_or(Before::Nothing, Before::Value),
+        },
+        after: of(now),
+        name: name.to_owned(),
+    }
+}
+
+/// Gives the ids in what changed, and of who changed it, the names of what they are of.
+async fn name_all(view: &View, versions: &mut [Version]) {
+    let mut links = Vec::new();
+    for version in versions {
+        links.push(&mut version.actor);
+        for change in &mut version.changes {
+            if let Before::Value(datum) = &mut change.before {
+                links.extend(datum.links());
+            }
+            links.extend(change.after.iter_mut().flat_map(Datum::links));
+        }
+    }
+    name(view, links).await;
 }

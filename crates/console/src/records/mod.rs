@@ -7,6 +7,7 @@ mod ending;
 mod field;
 mod form;
 mod history;
+mod library;
 mod limits;
 mod list;
 mod one;

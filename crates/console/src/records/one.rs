@@ -10,13 +10,14 @@ use tonic::Status;
 
 use super::{
     call::{Answered, call},
-    history::History,
+    history::{Before, History},
     known,
     shown::{Datum, RecordView, name_links, state, title},
 };
 use crate::{
     frame::{Frame, Section},
     kinds::{Kind, Operation, Shape, text},
+    names::called,
     page::page,
     query::Pairs,
     view::View,
@@ -66,10 +67,11 @@ async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Respo
     }
     let id = text(&record, "id");
     let mut found = RecordView::of(view, &record);
-    name_links(view, &mut found.written).await;
-    let history = History::of(view, &id, query.text("older")).await;
+    name_links(view, found.written.iter_mut().map(|shown| &mut shown.datum)).await;
+    let history = History::of(view, kind, &id, query.text("older")).await;
+    let frame = view.frame(title(&record), Section::Records);
     let shown = RecordPage {
-        frame: view.frame(title(&record), Section::Records),
+        frame: stopping(frame, kind, &id, &title(&record)),
         address: kind.address(&kind.key_of(&record)),
         title: title(&record),
         state: state(&record),
@@ -83,6 +85,16 @@ async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Respo
         id,
     };
     Ok(page(StatusCode::OK, &shown))
+}
+
+/// With the header's Stop leading to what ends with this record, if that can be stopped.
+fn stopping(frame: Frame, kind: &Kind, id: &str, title: &str) -> Frame {
+    match kind.singular.as_str() {
+        "principal" => frame.stopping("subject", id, called(id, title)),
+        "delegation" => frame.stopping("delegation", id, "this delegation"),
+        "tool" => frame.stopping("tool", id, title),
+        _ => frame,
+    }
 }
 
 /// The record as the API has it now.

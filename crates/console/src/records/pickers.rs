@@ -2,7 +2,7 @@
 
 use prost_reflect::{DynamicMessage, Value as Proto};
 
-use super::{call::call, field::Field, shown::title};
+use super::{call::call, field::Field, library, shown::title};
 use crate::{
     calls::some_at_once,
     kinds::{Input, KINDS, Kind, listed, set_text, text},
@@ -17,6 +17,8 @@ pub(super) struct Picker {
     pub(super) options: Vec<(String, String)>,
 }
 
+/// The member that names a state machine: one of those that there are is chosen.
+const MACHINE: &str = "machine_id";
 /// The most kinds that a form proposes, a call each.
 const KINDS_ASKED: usize = 5;
 /// The most that stand below a field.
@@ -47,9 +49,16 @@ pub(super) async fn fill(view: &View, tenant: Option<&str>, fields: &mut [Field]
     // A field of several lines takes no list of the browser's: what it could have stands below it.
     for field in fields.iter_mut().filter(|field| field.member.input == Input::Lines) {
         let picker = pickers.iter().find(|picker| field.picker.as_ref() == Some(&picker.id));
-        let values = picker.iter().flat_map(|picker| &picker.options).map(|(value, _)| value);
-        field.known = values.take(SHOWN).cloned().collect();
+        let options = picker.iter().flat_map(|picker| &picker.options);
+        field.known = options.take(SHOWN).cloned().collect();
     }
+    for field in fields.iter_mut().filter(|field| field.member.name == MACHINE) {
+        let picker = pickers.iter().find(|picker| field.picker.as_ref() == Some(&picker.id));
+        // Of a list that may go on, none is left out: its ids can be written.
+        let all = picker.filter(|picker| picker.options.len() < PROPOSED.unsigned_abs() as usize);
+        field.options = all.map(|picker| picker.options.clone()).unwrap_or_default();
+    }
+    library::fill(view, fields).await;
     pickers
 }
 
@@ -59,6 +68,7 @@ fn kind_of(member: &str) -> Option<&'static Kind> {
         "delegator_id" | "delegate_id" | "subject_id" | "actor_id" | "granted_by" => "principal",
         "parent_id" => return None,
         "purposes" => "purpose",
+        MACHINE => "state_machine",
         _ => member.strip_suffix("_ids").or_else(|| member.strip_suffix("_id"))?,
     };
     let is_of = |kind: &&Kind| {
@@ -96,6 +106,7 @@ mod tests {
             ("workspace_ids", Some("workspaces")),
             ("tenant_id", Some("tenants")),
             ("purposes", Some("purposes")),
+            ("machine_id", Some("state-machines")),
             ("name", None),
             ("idp_org_id", None),
         ] {

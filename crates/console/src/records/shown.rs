@@ -39,7 +39,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    fn of(view: &View, text: String) -> Self {
+    pub(super) fn of(view: &View, text: String) -> Self {
         Self { address: address(view, &text), text, name: None }
     }
 
@@ -103,16 +103,24 @@ impl RecordView {
 /// The most records whose names a page reads.
 const NAMED: usize = 8;
 
-/// Gives the links of a page the names of what they lead to, as far as the person may read those.
-pub(super) async fn name_links(view: &View, shown: &mut [Shown]) {
-    let mut links: Vec<&mut Link> = Vec::new();
-    for one in shown {
-        match &mut one.datum {
-            Datum::Link(link) => links.push(link),
-            Datum::Texts(list) => links.extend(list.iter_mut()),
-            _ => {}
+impl Datum {
+    /// The links in it.
+    pub(super) fn links(&mut self) -> &mut [Link] {
+        match self {
+            Self::Link(link) => std::slice::from_mut(link),
+            Self::Texts(list) => list,
+            _ => &mut [],
         }
     }
+}
+
+/// Gives the links of these values the names of what they lead to, as far as the person may read those.
+pub(super) async fn name_links(view: &View, data: impl Iterator<Item = &mut Datum>) {
+    name(view, data.flat_map(Datum::links).collect()).await;
+}
+
+/// The same, of links.
+pub(super) async fn name(view: &View, mut links: Vec<&mut Link>) {
     links.retain(|link| link.address.is_some());
     let mut ids: Vec<String> = links.iter().map(|link| link.text.clone()).collect();
     ids.sort();

@@ -49,7 +49,7 @@ impl Act {
         let is_edit = operation.shape == Shape::Edit;
         let mut shown =
             if is_edit { Vec::new() } else { RecordView::of(view, &read.message).written };
-        name_links(view, &mut shown).await;
+        name_links(view, shown.iter_mut().map(|shown| &mut shown.datum)).await;
         let about = About {
             shown,
             ending: Ending::of(view, kind, word, &read.message).await,

@@ -1,6 +1,6 @@
 //! What ends with a principal, a delegation or an action.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use authority_decision::Pattern;
 use authority_model::{
@@ -15,7 +15,10 @@ use authority_model::{
 use chrono::{DateTime, TimeDelta, Utc};
 use tonic::Status;
 
-use super::target::Target;
+use super::{
+    target::Target,
+    underway::{self, Underway},
+};
 use crate::{
     names::{Named, Names},
     rpc,
@@ -42,6 +45,8 @@ pub(super) struct Blast {
     /// Who was decided for in the last day, on what is stopped. `None` if no delegation ends and this is what the
     /// role may not read.
     pub(super) recent: Option<Recent>,
+    /// What waits or is permitted now. `None` if it could not be read, or nobody is known to be concerned.
+    pub(super) underway: Option<Underway>,
 }
 
 pub(super) struct Ended {
@@ -73,6 +78,7 @@ impl Blast {
             Some(Asked::default())
         };
         let is_itself = |id: &&String| Some(id.as_str()) == subject;
+        let underway = underway(view, target, &radius, used.as_ref()).await;
         let itself = radius.agents.iter().filter(is_itself).count();
         let others = radius.agents.iter().filter(|id| !is_itself(id)).take(LISTED);
         let listed = || radius.delegations.iter().take(LISTED);
@@ -86,12 +92,33 @@ impl Blast {
             last_used: Moment::of_time(radius.last_used, view.now),
             delegations: listed().map(|one| ended(one, &names)).collect(),
             agents: others.map(|id| names.called(id.as_str())).collect(),
+            underway,
             recent: used.map(|used| Recent {
                 who: used.who.into_iter().map(|id| names.called(id)).collect(),
                 cut: used.cut,
             }),
         })
     }
+}
+
+/// A stop is urgent: what cannot be read keeps nobody from it.
+async fn underway(
+    view: &View,
+    target: &Target,
+    radius: &BlastRadius,
+    used: Option<&Asked>,
+) -> Option<Underway> {
+    let subject = target.subject.as_ref().map(|subject| &subject.id);
+    let mut agents = Vec::from_iter(subject.cloned());
+    // With a principal and a delegation, only what is both ends.
+    let others = radius.agents.iter().filter(|id| Some(*id) != subject);
+    let others = others.filter(|_| subject.is_none() || target.delegation.is_none());
+    agents.extend(others.chain(used.iter().flat_map(|used| &used.who)).cloned());
+    agents.dedup();
+    let ended = radius.delegations.iter().map(|one| one.id.clone()).collect::<HashSet<_>>();
+    let cut = total(radius.delegation_total) > ended.len();
+    let found = underway::of(view, target, agents, ended, cut).await;
+    found.inspect_err(|error| tracing::warn!(%error, "what is under way cannot be read")).ok()?
 }
 
 fn total(number: i32) -> usize {

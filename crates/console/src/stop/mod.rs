@@ -15,6 +15,7 @@ mod release;
 mod scope;
 mod stopped;
 mod target;
+mod underway;
 
 pub(crate) use in_force::{InForce, in_force, in_force_on};
 

@@ -8,6 +8,7 @@ use authority_model::{
     wire::Time,
 };
 use chrono::TimeDelta;
+use serde_json::Value;
 use tonic::Status;
 
 use super::{blast::covers, known::MOST, scope::StopScope};
@@ -37,6 +38,8 @@ pub(super) struct Permit {
     pub(super) id: String,
     pub(super) action: String,
     pub(super) until: Moment,
+    /// The delegations that it came from.
+    pub(super) chain: Vec<String>,
     /// What it reported.
     pub(super) outcome: Option<String>,
 }
@@ -59,7 +62,7 @@ pub(super) async fn of(view: &View, scope: &StopScope) -> Result<Vec<Permitted>,
     let names = Names::to_call(view, scope.agents.clone()).await;
     let mut found = Vec::new();
     for id in scope.agents.iter().take(MOST) {
-        let (permits, cut) = permits(view, id, scope).await?;
+        let (permits, cut) = open(view, id, scope).await?;
         if cut || !permits.is_empty() {
             found.push(Permitted { named: names.called(id.clone()), permits, cut });
         }
@@ -67,7 +70,12 @@ pub(super) async fn of(view: &View, scope: &StopScope) -> Result<Vec<Permitted>,
     Ok(found)
 }
 
-async fn permits(view: &View, id: &str, scope: &StopScope) -> Result<(Vec<Permit>, bool), Status> {
+/// The permits of an agent that were open when the stop came, and whether there are older ones that were not looked at.
+pub(super) async fn open(
+    view: &View,
+    id: &str,
+    scope: &StopScope,
+) -> Result<(Vec<Permit>, bool), Status> {
     let request = ListDecisionsRequest {
         tenant_id: Some(scope.tenant_id.clone()),
         subject: Some(id.to_owned()),
@@ -96,10 +104,14 @@ async fn permit(
     let request = GetDecisionRequest { decision_id: decision.decision_id.clone() };
     let read: GetDecisionResponse = view.calls.call(rpc::GET_DECISION, &request).await?;
     let until = read.valid_until.and_then(Time::moment).filter(|until| *until > scope.since);
+    let used = read.record.as_ref().map(|record| &record.0["verdict"]["authority"]["chain"]);
+    let chain = used.and_then(Value::as_array).into_iter().flatten();
+    let chain = chain.filter_map(|id| id.as_str().map(str::to_owned)).collect();
     Ok(until.map(|until| Permit {
         id: decision.decision_id,
         action: decision.action,
         until: Moment::of(until, view.now),
+        chain,
         outcome: read.report.map(|report| report.outcome),
     }))
 }
@@ -113,6 +125,7 @@ mod tests {
             id: "svc:decision:1".to_owned(),
             action: "payment.execute".to_owned(),
             until: Moment::of(chrono::DateTime::UNIX_EPOCH, chrono::DateTime::UNIX_EPOCH),
+            chain: Vec::new(),
             outcome: outcome.map(str::to_owned),
         }
     }

@@ -7,6 +7,7 @@ use tonic::Status;
 use super::{
     blast::{asked, of_delegation, of_principal},
     stopped::Stopped,
+    target::Target,
 };
 use crate::{problem::is_absent, view::View};
 
@@ -28,6 +29,20 @@ pub(super) struct StopScope {
 }
 
 impl StopScope {
+    /// Of a stop that is not made yet: as if it were now.
+    pub(super) fn before(view: &View, target: &Target, agents: Vec<String>) -> Self {
+        Self {
+            tenant_id: target.tenant_id.clone(),
+            reason_code: "",
+            agents,
+            others: 0,
+            cut: false,
+            actions: target.actions.clone(),
+            since: view.now,
+            until: None,
+        }
+    }
+
     /// Its principal, and who acts under it; of an action, who asked for it since the day before.
     pub(super) async fn of(view: &View, stopped: &Stopped) -> Result<Self, Status> {
         let since = stopped.at.and_then(Time::moment).unwrap_or(view.now);

@@ -1,0 +1,122 @@
+//! The agents, found by a part of their name, id or e-mail address.
+
+use askama::Template;
+use authority_model::proto::registry::{ListPrincipalsRequest, ListPrincipalsResponse, Principal};
+use axum::{extract::RawQuery, response::Response};
+use http::StatusCode;
+use tonic::{Code, Status};
+
+use crate::{
+    choice::Choice,
+    frame::{Frame, Section},
+    kinds::Kind,
+    names::called,
+    page::page,
+    problem::Problem,
+    query::{Pairs, encoded},
+    rpc,
+    show::short,
+    view::View,
+};
+
+/// The agents of a page.
+const PAGE: i32 = 50;
+/// The word for a filter that is not set, as the address has it.
+const ANY: &str = "any";
+/// The states in the filter, and their words.
+const STATES: [(&str, &str); 5] = [
+    ("active", "Active"),
+    ("suspended", "Suspended"),
+    ("pending", "Pending"),
+    ("revoked", "Revoked"),
+    (ANY, "All"),
+];
+
+struct Agent {
+    id: String,
+    name: String,
+    /// What it is described as.
+    about: String,
+    /// Where several tenants are shown.
+    tenant: Option<String>,
+    state: String,
+}
+
+#[derive(Template)]
+#[template(path = "agents.html")]
+struct AgentsPage {
+    frame: Frame,
+    sought: String,
+    states: Vec<Choice>,
+    is_filtered: bool,
+    agents: Vec<Agent>,
+    /// Why nobody was looked for.
+    problem: Option<String>,
+    may_create: bool,
+    lists_delegations: bool,
+    /// The address of the next page.
+    next: Option<String>,
+    is_first: bool,
+}
+
+pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
+    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+    view.answer(listed(&view, &query).await)
+}
+
+async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
+    let sought = query.text("q").trim();
+    let state = query.one("state").unwrap_or("active");
+    let request = ListPrincipalsRequest {
+        tenant_id: view.shown_tenant().map(str::to_owned),
+        principal_class: Some("agent".to_owned()),
+        state: (state != ANY).then(|| state.to_owned()),
+        q: (!sought.is_empty()).then(|| sought.to_owned()),
+        limit: Some(PAGE),
+        page_token: query.text("page").to_owned(),
+        ..ListPrincipalsRequest::default()
+    };
+    let listed = view.calls.call(rpc::LIST_PRINCIPALS, &request).await;
+    let (listed, problem): (ListPrincipalsResponse, _) = match listed {
+        Ok(listed) => (listed, None),
+        // The search took too long, or is not one: the page asks for another.
+        Err(status) if is_of_search(&status) && !sought.is_empty() => {
+            (ListPrincipalsResponse::default(), Some(Problem::of(&status).in_words()))
+        }
+        Err(status) => return Err(status),
+    };
+    let shows_all = view.caller.tenant().is_none() && view.shown_tenant().is_none();
+    let creates = Kind::at("principals").and_then(|kind| kind.maker("create"));
+    let following = |token: &String| {
+        let (sought, state) = (encoded(sought), encoded(state));
+        format!("/console/agents?page={}&q={sought}&state={state}", encoded(token))
+    };
+    let shown = AgentsPage {
+        frame: view.frame("Agents", Section::Agents),
+        states: Choice::of_list(&STATES, state),
+        is_filtered: !sought.is_empty() || state != "active",
+        next: listed.next_page_token.as_ref().map(following),
+        agents: listed.principals.into_iter().map(|one| agent(one, shows_all)).collect(),
+        problem,
+        may_create: creates.is_some_and(|create| view.may(&create.rpc)),
+        lists_delegations: view.may(rpc::LIST_DELEGATIONS),
+        is_first: query.one("page").is_none(),
+        sought: sought.to_owned(),
+    };
+    Ok(page(StatusCode::OK, &shown))
+}
+
+fn is_of_search(status: &Status) -> bool {
+    matches!(status.code(), Code::InvalidArgument | Code::Unavailable | Code::DeadlineExceeded)
+}
+
+fn agent(principal: Principal, shows_all: bool) -> Agent {
+    let name = called(&principal.id, &principal.display_name).to_owned();
+    Agent {
+        about: if name == principal.display_name { String::new() } else { principal.display_name },
+        tenant: shows_all.then(|| short(&principal.tenant_id).to_owned()),
+        state: principal.state.unwrap_or_default(),
+        id: principal.id,
+        name,
+    }
+}

@@ -1,0 +1,39 @@
+//! Receipts, for a person who has only a session: the service's own page, read with their token.
+//!
+//! A tenant may keep its receipts to its own credentials, and the receipts' addresses take no cookie. Here a session
+//! stands for its person: the same page by the same rules, and nothing of it is stored. One that is for anybody is shown
+//! at its own address, which can be passed on.
+
+use axum::{Router, extract::Path, response::Response, routing::get};
+use http::{HeaderValue, StatusCode, header};
+
+use crate::{Console, page::see, query::encoded, view::View};
+
+/// The parameters have other names than those of the receipts' own addresses, which are read by name: a call has the
+/// extensions of the page's request, and with them its parameters.
+pub(crate) fn router() -> Router<Console> {
+    Router::new()
+        .route("/console/receipts/{of}", get(show))
+        .route("/console/receipts/{of}/{part}", get(file))
+}
+
+async fn show(view: View, Path(id): Path<String>) -> Response {
+    read(&view, &format!("/receipts/{}", encoded(&id))).await
+}
+
+async fn file(view: View, Path((id, file)): Path<(String, String)>) -> Response {
+    read(&view, &format!("/receipts/{}/{}", encoded(&id), encoded(&file))).await
+}
+
+async fn read(view: &View, path: &str) -> Response {
+    if view.calls.document(path, false).await.status() == StatusCode::OK {
+        return see(path);
+    }
+    let mut answer = view.calls.document(path, true).await;
+    let headers = answer.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    // Who asks is known: there is no other credential to offer.
+    headers.remove(header::WWW_AUTHENTICATE);
+    answer
+}

@@ -1,0 +1,195 @@
+//! What is under way for the agents that a stop would concern: requests that wait for people, and permits that are
+//! still valid.
+
+use std::collections::HashSet;
+
+use authority_decision::Pattern;
+use authority_model::{
+    proto::approval::{Approval, ListApprovalsRequest, ListApprovalsResponse},
+    wire::Time,
+};
+use tonic::Status;
+
+use super::{
+    permits::{self, Permit},
+    scope::StopScope,
+    target::Target,
+};
+use crate::{
+    calls::some_at_once,
+    names::{Named, Names},
+    rpc,
+    show::counted,
+    view::View,
+};
+
+/// Agents that are looked at, and requests of each.
+const MOST: usize = 5;
+const READ: i32 = 100;
+
+/// What is under way.
+pub(super) struct Underway {
+    /// Those who have something that ends, or may have.
+    pub(super) agents: Vec<Busy>,
+    /// How many were looked at, and how many more there are.
+    pub(super) looked_at: usize,
+    pub(super) more: usize,
+    /// Whether there may be delegations, and with them permits and requests, that were not read.
+    pub(super) cut: bool,
+}
+
+/// An agent with something under way.
+pub(super) struct Busy {
+    pub(super) named: Named,
+    pub(super) waiting: Waiting,
+    /// `None` if the role may not read decisions.
+    pub(super) permits: Option<Permits>,
+}
+
+#[derive(Default)]
+pub(super) struct Waiting {
+    count: usize,
+    /// Whether there are more, which were not read.
+    cut: bool,
+}
+
+pub(super) struct Permits {
+    pub(super) valid: Vec<Permit>,
+    /// Whether there are older ones that were not looked at.
+    pub(super) cut: bool,
+}
+
+/// What of an agent ends.
+struct Ends<'a> {
+    actions: &'a [String],
+    /// The delegations that end; `None` if whatever lets it act does not count.
+    under: Option<&'a HashSet<String>>,
+}
+
+impl Ends<'_> {
+    fn covers(&self, action: &str, chain: &[String]) -> bool {
+        let covered =
+            |text: &String| text.parse::<Pattern>().is_ok_and(|pattern| pattern.covers(action));
+        let is_named = self.actions.is_empty() || self.actions.iter().any(covered);
+        is_named && self.under.is_none_or(|ended| chain.iter().any(|id| ended.contains(id)))
+    }
+}
+
+impl Waiting {
+    /// `2 requests`, `100 or more requests`; `None` if it is known that none waits.
+    pub(super) fn words(&self) -> Option<String> {
+        match (self.count, self.cut) {
+            (0, false) => None,
+            (0, true) => Some("none of the 100 requests that end first; later ones".to_owned()),
+            (count, false) => Some(counted(count, "request", "requests")),
+            (count, true) => Some(format!("{count} or more requests")),
+        }
+    }
+}
+
+impl Busy {
+    fn has_something(&self) -> bool {
+        let open = self.permits.as_ref().is_some_and(|found| found.cut || !found.valid.is_empty());
+        open || self.waiting.words().is_some()
+    }
+}
+
+/// What is under way for these agents, the stopped one first; `ended` are the delegations that end, and `cut` says
+/// whether there are more of them.
+pub(super) async fn of(
+    view: &View,
+    target: &Target,
+    agents: Vec<String>,
+    ended: HashSet<String>,
+    cut: bool,
+) -> Result<Option<Underway>, Status> {
+    if !view.may(rpc::LIST_APPROVALS) || agents.is_empty() {
+        return Ok(None);
+    }
+    let scope = StopScope::before(view, target, agents);
+    let stopped = target.subject.as_ref().map(|subject| subject.id.as_str());
+    let names = Names::to_call(view, scope.agents.clone()).await;
+    let read = scope.agents.iter().take(MOST).map(|id| {
+        // Of the stopped agent everything ends; of others what comes from a delegation that does.
+        let is_whole = target.delegation.is_none() && stopped.is_none_or(|stopped| stopped == id);
+        let ends = Ends { actions: &target.actions, under: (!is_whole).then_some(&ended) };
+        busy(view, &scope, names.called(id.clone()), ends)
+    });
+    let read: Result<Vec<_>, _> = some_at_once(read).await.into_iter().collect();
+    let agents: Vec<_> = read?.into_iter().filter(Busy::has_something).collect();
+    let all = scope.agents.len();
+    Ok(Some(Underway { agents, looked_at: all.min(MOST), more: all.saturating_sub(MOST), cut }))
+}
+
+async fn busy(
+    view: &View,
+    scope: &StopScope,
+    named: Named,
+    ends: Ends<'_>,
+) -> Result<Busy, Status> {
+    let permits = async {
+        if !view.may(rpc::LIST_DECISIONS) {
+            return Ok(None);
+        }
+        let (mut valid, cut) = permits::open(view, &named.id, scope).await?;
+        valid.retain(|permit| ends.covers(&permit.action, &permit.chain));
+        Ok(Some(Permits { valid, cut }))
+    };
+    let (waiting, permits) = tokio::try_join!(waiting(view, scope, &named.id, &ends), permits)?;
+    Ok(Busy { named, waiting, permits })
+}
+
+async fn waiting(
+    view: &View,
+    scope: &StopScope,
+    id: &str,
+    ends: &Ends<'_>,
+) -> Result<Waiting, Status> {
+    let request = ListApprovalsRequest {
+        tenant_id: Some(scope.tenant_id.clone()),
+        state: Some("pending".to_owned()),
+        subject: Some(id.to_owned()),
+        order: Some("expiry".to_owned()),
+        limit: Some(READ),
+        ..ListApprovalsRequest::default()
+    };
+    let listed: ListApprovalsResponse = view.calls.call(rpc::LIST_APPROVALS, &request).await?;
+    let waits = |approval: &&Approval| {
+        let ends_at = approval.expires_at.and_then(Time::moment);
+        let chain = approval.authority.as_ref().map(|used| used.chain.as_slice());
+        ends_at.is_some_and(|end| end > view.now)
+            && ends.covers(&approval.action, chain.unwrap_or_default())
+    };
+    let count = listed.approvals.iter().filter(waits).count();
+    Ok(Waiting { count, cut: listed.next_page_token.is_some() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_cut_list_knows_is_all_that_is_said() {
+        let words = |count, cut| Waiting { count, cut }.words();
+        assert_eq!(words(0, false), None);
+        assert_eq!(words(1, false).as_deref(), Some("1 request"));
+        assert_eq!(words(100, true).as_deref(), Some("100 or more requests"));
+        assert!(words(0, true).is_some_and(|words| words.starts_with("none of the 100")));
+    }
+
+    #[test]
+    fn of_others_only_what_comes_from_an_ended_delegation_ends() {
+        let ended = HashSet::from(["svc:del:acme:1".to_owned()]);
+        let actions = ["payment.*".to_owned()];
+        let (inside, outside) = (["svc:del:acme:1".to_owned()], ["svc:del:acme:2".to_owned()]);
+        for (under, action, chain, expected) in [
+            (None, "payment.execute", &outside, true),
+            (None, "invoice.read", &outside, false),
+            (Some(&ended), "payment.execute", &inside, true),
+            (Some(&ended), "payment.execute", &outside, false),
+        ] {
+            let ends = Ends { actions: &actions, under };
+            assert_eq!(ends.covers(action, chain), expected, "{action} {chain:?}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The agents of a tenant, and that each page about one leads to what stops it.
+
+use regex::Regex;
+
+use super::Console;
+
+const ADMIN: (&str, &str) = ("admin", "admin@acme.example");
+const AUDITOR: (&str, &str) = ("auditor", "auditor@acme.example");
+const AGENT: &str = "svc:agent:acme:invoice-bot";
+
+/// Where the header's Stop leads, and how it looks.
+#[track_caller]
+fn halt(page: &str) -> (String, String) {
+    let link = Regex::new("<a class=\"button ([a-z]+) halt\" href=\"([^\"]*)\"").unwrap();
+    let found = link.captures(page).unwrap_or_else(|| panic!("no Stop in {page}"));
+    (found[1].to_owned(), found[2].to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn agents_are_in_the_menu_and_found_by_a_part_of_their_name() {
+    let console = Console::start().await;
+    for (who, sees) in [(ADMIN, true), (AUDITOR, true), (super::APPROVER, false)] {
+        let mut browser = console.signed_in(who).await;
+        let page = browser.get("/console/approvals").await;
+        assert_eq!(page.text.contains("<a href=\"/console/agents\">Agents</a>"), sees, "{who:?}");
+        let page = browser.get("/console/agents").await;
+        assert_eq!(page.status, if sees { 200 } else { 403 }, "{who:?}");
+    }
+    let mut admin = console.signed_in(ADMIN).await;
+    let page = admin.get("/console/agents").await;
+    page.shows("<a href=\"/console/agents/svc%3Aagent%3Aacme%3Ainvoice-bot\">invoice-bot</a>");
+    page.shows("Pays supplier invoices");
+    // People are no agents.
+    assert!(!page.text.contains("Head of finance"), "{}", page.text);
+    let page = admin.get("/console/agents?q=SUPPORT").await;
+    page.shows("support-bot");
+    assert!(!page.text.contains("invoice-bot"), "{}", page.text);
+    admin.get("/console/agents?state=revoked").await.shows("Nothing matches");
+    // From any page the menu leads to a kind, and its list to each record.
+    let page = admin.get("/console/decisions").await;
+    for kind in ["principals", "delegations", "api-keys", "policies", "tools", "purposes"] {
+        let list = format!("/console/records/{kind}");
+        page.shows(&format!("<a href=\"{list}\">"));
+        admin.get(&list).await.shows(&format!("<a href=\"{list}/svc"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_headers_stop_is_on_what_the_page_is_about() {
+    let console = Console::start().await;
+    let approval = console.held(25_000.0).await;
+    let decision = console.approval(&approval).await["decision_id"].as_str().unwrap().to_owned();
+    let delegation = console.app.demo().await.delegation_id;
+    let mut admin = console.signed_in(ADMIN).await;
+    let mut auditor = console.signed_in(AUDITOR).await;
+    let subject = "/console/stop/confirm?subject=svc%3Aagent%3Aacme%3Ainvoice-bot".to_owned();
+    let under = format!("/console/stop/confirm?delegation={}", delegation.replace(':', "%3A"));
+    for (path, stops) in [
+        (format!("/console/agents/{AGENT}"), &subject),
+        (format!("/console/decisions/{decision}"), &subject),
+        (format!("/console/approvals/{approval}"), &subject),
+        (format!("/console/records/principals/{AGENT}"), &subject),
+        (format!("/console/delegations/{delegation}"), &under),
+        (format!("/console/records/delegations/{delegation}"), &under),
+        ("/console/approvals".to_owned(), &"/console/stop".to_owned()),
+    ] {
+        let page = admin.get(&path).await;
+        assert_eq!(halt(&page.text), ("stop".to_owned(), stops.clone()), "{path}");
+        // Who stops nothing is led to what is stopped.
+        let page = auditor.get(&path).await;
+        let reads = ("quiet".to_owned(), "/console/stop".to_owned());
+        assert_eq!(halt(&page.text), reads, "{path}");
+    }
+    // One press later stands what ends, and the name is typed.
+    for (path, typed) in [(&subject, "invoice-bot"), (&under, "invoice-bot")] {
+        let page = admin.get(path).await;
+        page.shows("<h2 id=\"ends\">What ends with it</h2>");
+        page.shows(&format!("Type <strong>{typed}</strong> to confirm"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_says_what_waits_and_what_is_still_permitted() {
+    let console = Console::start().await;
+    let mut admin = console.signed_in(ADMIN).await;
+    let confirm = format!("/console/stop/confirm?subject={AGENT}");
+    admin.get(&confirm).await.shows("No request waits, and no permit is valid.");
+    console.held(25_000.0).await;
+    console.held(26_000.0).await;
+    let question = crate::support::asking(1_200.0, "DE");
+    let (_, allowed) = console.agent.post("/api/v1/runtime/evaluate", question).await;
+    assert_eq!(allowed["decision"], "allow", "{allowed:#}");
+    let permit = format!("/console/decisions/{}", allowed["decision_id"].as_str().unwrap());
+    let page = admin.get(&confirm).await;
+    page.shows(
+        "<a href=\"/console/approvals?agent=svc%3Aagent%3Aacme%3Ainvoice-bot\">2 requests</a>",
+    );
+    page.shows("1 valid permit: ");
+    page.shows(&format!("<a href=\"{permit}\"><code>payment.execute</code></a>"));
+    // What a stop of something else leaves as it is, is not said to end.
+    let page = admin.get(&format!("{confirm}&action=refund.*")).await;
+    page.shows("No request waits, and no permit is valid.");
+    let page = admin.get("/console/stop/confirm?action=payment.execute").await;
+    page.shows("2 requests</a>");
+    // Once it is stopped, its permits have ended for whoever watches, and the page says what stays.
+    page.shows("nobody can approve what waits");
+}

@@ -1,0 +1,69 @@
+//! Receipts that a tenant keeps to its own people: a session reads them as its person's token would, and nobody else's.
+
+use serde_json::json;
+
+use super::{Console, browser::person};
+use crate::support::asking;
+
+const VIEWER: (&str, &str) = ("viewer", "viewer@acme.example");
+
+async fn decided(console: &Console) -> String {
+    let question = asking(1_200.0, "DE");
+    let (status, decided) = console.agent.post("/api/v1/runtime/evaluate", question).await;
+    assert_eq!(status, 200, "{decided:#}");
+    decided["decision_id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_reads_the_receipts_of_its_own_tenant_alone() {
+    let console = Console::start().await;
+    let id = decided(&console).await;
+    let path = format!("/console/receipts/{id}");
+    let mut viewer = console.browser();
+    let page = viewer.sign_in(VIEWER.0, VIEWER.1, &path).await;
+    // One that is for anybody has its own address.
+    assert_eq!((page.status, page.path), (200, format!("/receipts/{}", id.replace(':', "%3A"))));
+    let other = json!({"name": "Other", "slug": "other"});
+    assert_eq!(console.app.owner().post("/api/v1/tenants", other).await.0, 201);
+    let members = json!({"receipts": "members"});
+    assert_eq!(console.app.owner().patch("/api/v1/tenants/acme", members).await.0, 200);
+
+    let page = viewer.get(&path).await;
+    assert_eq!((page.status, page.path.as_str()), (200, path.as_str()), "{}", page.text);
+    page.shows("<h1>Allowed</h1>");
+    // A person of the tenant reads names.
+    page.shows("Head of finance");
+    assert_eq!(page.headers["cache-control"], "no-store");
+    let policy = page.headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"));
+    let record = format!("./{id}/record.json");
+    page.shows(&format!("href=\"{record}\""));
+    let file = viewer.get(&format!("{path}/record.json")).await;
+    assert_eq!((file.status, &file.text[..1]), (200, "{"));
+    assert_eq!(file.headers["cache-control"], "no-store");
+
+    // The receipt's own address takes no cookie, and leads a browser here.
+    let refused = viewer.get_with(&format!("/receipts/{id}"), "accept", "text/html").await;
+    assert_eq!(refused.status, 401, "{}", refused.text);
+    refused.shows(&format!("href=\"{path}\""));
+    assert!(refused.headers["www-authenticate"].to_str().unwrap().starts_with("Bearer"));
+    let refused = viewer.get_one(&format!("/receipts/{id}")).await;
+    assert!(refused.status == 401 && !refused.text.contains("<html"), "{}", refused.text);
+
+    // To another tenant's people it does not exist; who is not signed in, signs in first.
+    let mut stranger = console.browser();
+    let choice = stranger.get("/console").await;
+    let mut form = person(&choice, "admin", "admin@other.example");
+    form.last_mut().unwrap().1 = "svc:tenant:other".to_owned();
+    stranger.post("/dev-idp/authorize", &form).await;
+    for path in [path.clone(), format!("{path}/record.json"), format!("{path}/pack.json")] {
+        let page = stranger.get_one(&path).await;
+        assert_eq!(page.status, 404, "{path}: {}", page.text);
+        let nobody = console.browser().get_one(&path).await;
+        assert_eq!(nobody.status, 303, "{path}");
+        assert!(nobody.headers["location"].to_str().unwrap().starts_with("/console/sign-in?to="));
+    }
+    // The owner of the installation reads each.
+    let mut owner = console.signed_in(("owner", "operator@localhost")).await;
+    assert_eq!(owner.get_one(&path).await.status, 200);
+}
