@@ -10,8 +10,8 @@ export function kind(link) {
   return pathname.split('/').map(part).join('/') + (names.length > 0 ? `?${names}` : '');
 }
 
-// To sign in is no screen; a download is none either.
-const SCREENS = 'a[href^="/console"]:not([href^="/console/sign-"], [download])';
+// To sign in is no screen; a download is none either, and receipts are pages of their own.
+const SCREENS = 'a[href^="/console"]:not([href^="/console/sign-"], [href^="/console/receipts/"], [download])';
 
 /** Opens one page of each kind, which `visit` then looks at. */
 export async function visitAll(page, visit) {
