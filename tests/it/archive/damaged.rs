@@ -1,7 +1,8 @@
 //! What is damaged in the archive keeps the rows, and is named.
 
 use authority_archive::Bucket;
-use authority_crypto::sha256;
+use authority_crypto::{Pair, Signer, jwk, sha256};
+use authority_evidence::archive::Manifest;
 use diesel::sql_types::{Bytea, Text};
 use diesel_async::RunQueryDsl;
 use serde_json::{Value, json};
@@ -112,6 +113,18 @@ async fn forge(world: &World, change: impl Fn(&mut Value)) {
     assert_eq!(forged.execute(&mut db).await.unwrap(), 1);
 }
 
+/// Another's valid signature, with the key.
+fn sign_as_another(manifest: &mut Value) {
+    let pair = Pair::ed25519().unwrap();
+    let kid = jwk::kid("evidence", 2026, &pair.public_jwk).unwrap();
+    let signer = Signer::read(&kid, &pair.private).unwrap();
+    manifest["key"]["x"] = pair.public_jwk["x"].clone();
+    manifest["key"]["kid"] = json!(kid);
+    let unsigned: Manifest = serde_json::from_value(manifest.clone()).unwrap();
+    let signed = unsigned.sign(&manifest["key"], &signer).unwrap();
+    *manifest = serde_json::from_str(&signed).unwrap();
+}
+
 /// One whose objects are others, one without a signature, and one that brings its own key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_manifest_that_the_service_did_not_sign_is_not_read_and_removes_nothing() {
@@ -123,7 +136,7 @@ async fn a_manifest_that_the_service_did_not_sign_is_not_read_and_removes_nothin
     let forgeries: [fn(&mut Value); 3] = [
         |manifest| manifest["objects"][0]["sha256"] = json!(format!("sha256:{}", "0".repeat(64))),
         |manifest| drop(manifest.as_object_mut().unwrap().remove("signature")),
-        |manifest| manifest["key"]["x"] = json!("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"),
+        sign_as_another,
     ];
     let before = world.objects("acme").await;
     for forged in forgeries {

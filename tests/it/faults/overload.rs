@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use authority_core::clock::Clock;
 use authority_model::proto::runtime::{
     EvaluateRequest, runtime_service_client::RuntimeServiceClient,
 };
@@ -33,6 +34,8 @@ const POLITE: &str = "svc:tenant:polite";
 const EACH: usize = 64;
 /// Six batches are worked on, and 32 wait: the queue is full.
 const FIT: usize = 38;
+/// The decisions of these six.
+const PLACES: i64 = 384;
 const FLOOD: usize = 44;
 
 /// Status, Retry-After, body, and when it came.
@@ -110,6 +113,7 @@ async fn a_flood_is_refused_before_its_bodies_are_read_and_delays_nobody_else() 
     assert_eq!(info.metadata.get("retry_after").map(String::as_str), Some("1"), "{info:?}");
     let first = tokio::spawn(polite(other.clone()));
     tokio::time::sleep(Duration::from_millis(100)).await;
+    let released = Clock::default().now();
     holding.batch_execute(RELEASE).await.unwrap();
 
     let first = first.await.unwrap();
@@ -133,6 +137,10 @@ async fn a_flood_is_refused_before_its_bodies_are_read_and_delays_nobody_else() 
         }
     }
     assert_eq!(answered.len(), FIT);
+    // Those that waited had no place, and were decided only when they had one.
+    let early = format!("{recorded} AND evaluated_at < '{}'", released.to_rfc3339());
+    let early = number(&mut owner, &early).await - before;
+    assert!(early <= PLACES, "{early} were decided while they waited for places");
     let later = answered.iter().filter(|at| **at > first).count();
     assert!(later > FIT / 2, "the polite tenant waited for {} of {FIT} batches", FIT - later);
     // What was refused is not on record, not even in part.

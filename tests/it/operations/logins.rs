@@ -65,15 +65,9 @@ impl Installation {
         let ran = spawn_blocking(move || {
             let folder = tempfile::tempdir().unwrap();
             let folder = folder.path().display().to_string();
-            let mut settings = vec![
-                ("DATABASE_URL", url.as_str()),
-                ("AGENT_AUTHORITY__DATA_DIR", &folder),
-                ("AGENT_AUTHORITY__ENVIRONMENT", "production"),
-                ("AGENT_AUTHORITY__KEYS__RING", RING),
-                ("AGENT_AUTHORITY__IDENTITY__ISSUER", "https://id.example.org"),
-                ("AGENT_AUTHORITY__IDENTITY__AUDIENCE", "authority"),
-                ("AGENT_AUTHORITY__LISTEN__PUBLIC_URL", "https://authority.example.org"),
-            ];
+            let mut settings =
+                vec![("DATABASE_URL", url.as_str()), ("AGENT_AUTHORITY__DATA_DIR", &folder)];
+            settings.extend(PRODUCTION);
             settings.extend(owner.as_deref().map(|owner| ("DATABASE_OWNER_URL", owner)));
             settings.extend(more);
             let (code, said, told) = run(args, &settings);
@@ -103,7 +97,16 @@ impl Installation {
     }
 }
 
-const RING: &str = "k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+/// At addresses of its own, whatever else is on this machine.
+const PRODUCTION: [(&str, &str); 7] = [
+    ("AGENT_AUTHORITY__LISTEN__MAIN", "127.0.0.1:0"),
+    ("AGENT_AUTHORITY__LISTEN__OPS", "127.0.0.1:0"),
+    ("AGENT_AUTHORITY__ENVIRONMENT", "production"),
+    ("AGENT_AUTHORITY__KEYS__RING", "k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="),
+    ("AGENT_AUTHORITY__IDENTITY__ISSUER", "https://id.example.org"),
+    ("AGENT_AUTHORITY__IDENTITY__AUDIENCE", "authority"),
+    ("AGENT_AUTHORITY__LISTEN__PUBLIC_URL", "https://authority.example.org"),
+];
 
 async fn administer(database: &str, sql: &str) {
     let address = Address::parse(&cluster().owner_url_of(database)).unwrap();
@@ -166,10 +169,14 @@ async fn migrate_lets_the_service_remove_archived_rows_while_there_is_an_archive
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_production_only_migrate_migrates() {
     let made = Installation::prepare().await;
-    let (code, told) = made.run(&["serve"], Some(&made.owner)).await;
-    assert_eq!(code, 1, "{told}");
-    for part in ["it has no schema yet", "run `agent-authority migrate`", "DATABASE_OWNER_URL"] {
-        assert!(told.contains(part), "{part}: {told}");
+    // The one that ends comes first: `serve` would go on.
+    for command in [&["keys", "rewrap"][..], &["serve"]] {
+        let (code, told) = made.run(command, Some(&made.owner)).await;
+        assert_eq!(code, 1, "{command:?} migrated: {told}");
+        for part in ["it has no schema yet", "run `agent-authority migrate`", "DATABASE_OWNER_URL"]
+        {
+            assert!(told.contains(part), "{part}: {told}");
+        }
     }
     let (code, told) = made.run(&["migrate"], None).await;
     assert_eq!(code, 1, "{told}");
@@ -196,6 +203,25 @@ async fn in_production_only_migrate_migrates() {
     made.clear().await;
 }
 
+/// Whoever takes over a node that serves as the owner can alter the evidence: it has to be said, by `database.url`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_owners_login_alone_does_not_serve() {
+    let made = Installation::migrated().await;
+    let url = made.url(&made.owner);
+    let ran = spawn_blocking(move || {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().display().to_string();
+        let mut settings =
+            vec![("DATABASE_OWNER_URL", url.as_str()), ("AGENT_AUTHORITY__DATA_DIR", &folder)];
+        settings.extend(PRODUCTION);
+        run(&["keys", "rewrap"], &settings)
+    });
+    let (code, _, told) = ran.await.unwrap();
+    assert_eq!(code, 1, "{told}");
+    assert!(told.contains("`database.owner_url` is for `migrate` alone"), "{told}");
+    made.clear().await;
+}
+
 /// A database that is copied has the rights of the original, whose login could use it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copied_database_is_migrated_first() {
@@ -211,8 +237,14 @@ async fn a_right_that_is_missing_is_named_with_its_grant() {
     administer(&made.database, &format!("REVOKE {role} FROM {}", made.login)).await;
     administer(&made.database, "REVOKE USAGE ON SCHEMA public FROM PUBLIC").await;
     administer(&made.database, &format!("REVOKE USAGE ON SCHEMA public FROM {}", made.login)).await;
-    let (code, told) = made.run(&["serve"], None).await;
-    assert_eq!(code, 1, "{told}");
+    let mut told = String::new();
+    // The one that ends comes first: `serve` would go on.
+    for command in [&["keys", "rewrap"][..], &["serve"]] {
+        let (code, said) = made.run(command, None).await;
+        assert_eq!(code, 1, "{command:?}: {said}");
+        assert!(said.contains("lacks rights to serve"), "{command:?}: {said}");
+        told = said;
+    }
     let grants = told.split("run there: ").nth(1).unwrap().trim().trim_end_matches('"').to_owned();
     assert!(grants.contains(&format!("GRANT {role} TO {}", made.login)), "{told}");
     assert!(grants.contains(&format!("GRANT USAGE ON SCHEMA public TO {}", made.login)), "{told}");

@@ -58,14 +58,14 @@ async fn it_has_the_start_refused_credentials_and_admin_acts() {
 
     // Of five within a moment one or two have a line, which counts those before it.
     let refused = lines(&log, "refused a credential");
-    assert!((1..=3).contains(&refused.len()), "{refused:#?}");
+    assert!((1..=3).contains(&refused.len()), "lines of refusals: {refused:#?}");
     assert_eq!(refused[0]["reason"], "malformed_key");
     assert_eq!(refused[0]["client"], "127.0.0.1");
     assert_eq!(refused[0]["operation"], "/authority.runtime.v1.RuntimeService/Evaluate");
 
     // What the service did itself at its start, what was refused and what only read have none.
     let acts = lines(&log, "admin act");
-    let [act] = &acts[..] else { panic!("{acts:#?}") };
+    let [act] = &acts[..] else { panic!("lines of acts: {acts:#?}") };
     assert_eq!(act["operation"], "/authority.registry.v1.TenantService/UpdateTenant");
     assert_eq!(act["record"], "svc:tenant:acme");
     assert!(act["actor"].as_str().is_some_and(|actor| actor.contains("operator")), "{act}");
@@ -87,7 +87,7 @@ async fn it_counts_refused_decisions_and_names_who_had_most() {
     service.stop();
     let log = service.logged();
     let told = lines(&log, "refused calls for decisions");
-    assert!((1..=3).contains(&told.len()), "{told:#?}");
+    assert!((1..=3).contains(&told.len()), "lines of refusals: {told:#?}");
     let sum = |member: &str| told.iter().map(|line| line[member].as_u64().unwrap()).sum::<u64>();
     for member in ["count", "rate_limit", "of_it"] {
         assert_eq!(sum(member), u64::try_from(refused).unwrap(), "{member}: {told:#?}");
