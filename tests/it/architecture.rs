@@ -4,6 +4,7 @@
 //! [`MODULES`] is the documentation: a new row here is a decision about the structure of the service.
 
 mod circles;
+mod guards;
 
 use std::{
     collections::BTreeSet,

@@ -1,0 +1,90 @@
+//! The table of guards (`tests/guards`): each is where its entry says, and has a test. `script/guards` removes them.
+
+use std::{collections::BTreeSet, fs, path::PathBuf};
+
+use serde::Deserialize;
+
+use super::root;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    guard: Vec<Guard>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Guard {
+    name: String,
+    protects: String,
+    file: PathBuf,
+    text: String,
+    without: String,
+    test: String,
+    /// Whose unit test it is.
+    #[serde(rename = "crate")]
+    of: Option<PathBuf>,
+    fails: String,
+    /// Why no other is removed with it.
+    alone: Option<String>,
+}
+
+impl Guard {
+    /// What is wrong with the entry.
+    fn fault(&self) -> Option<String> {
+        let code = fs::read_to_string(root().join(&self.file)).unwrap_or_default();
+        let count = code.matches(&self.text).count();
+        if count != 1 {
+            return Some(format!("its text is {count} times in {}", self.file.display()));
+        }
+        let reasons = [Some(&self.protects), self.alone.as_ref()];
+        let are_told = reasons.into_iter().flatten().all(|reason| reason.ends_with('.'));
+        if self.text == self.without || self.fails.is_empty() || !are_told {
+            return Some("it removes nothing, or does not say what for".to_owned());
+        }
+        (!self.has_test()).then(|| format!("there is no test `{}`", self.test))
+    }
+
+    /// Whether a file of the test's module has a test of this name.
+    fn has_test(&self) -> bool {
+        let folder = match &self.of {
+            Some(of) => root().join(of).join("src"),
+            None => root().join("tests/it"),
+        };
+        let mut path: Vec<&str> = self.test.split("::").collect();
+        let name = path.pop().unwrap_or_default();
+        let declared = format!("fn {name}()");
+        // A module may be inside the file of the one around it.
+        while !path.is_empty() {
+            let module = folder.join(path.join("/"));
+            for file in [module.with_extension("rs"), module.join("mod.rs")] {
+                let code = fs::read_to_string(file).unwrap_or_default();
+                let mut before = code.split(&declared).next().unwrap_or_default().lines().rev();
+                if code.contains(&declared) {
+                    return before.by_ref().take(4).any(|line| line.contains("test"));
+                }
+            }
+            path.pop();
+        }
+        false
+    }
+}
+
+#[test]
+fn each_guard_is_where_the_table_says_and_has_its_test() {
+    let mut faults = Vec::new();
+    let mut names = BTreeSet::new();
+    for file in fs::read_dir(root().join("tests/guards")).unwrap() {
+        let file = file.unwrap().path();
+        if file.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let table: Table = toml::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        for guard in table.guard {
+            faults.extend(guard.fault().map(|fault| format!("{}: {fault}", guard.name)));
+            assert!(names.insert(guard.name.clone()), "{} is there twice", guard.name);
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+    assert!(names.len() > 30, "{names:?}");
+}
