@@ -1,6 +1,6 @@
 //! What ends with a principal, a delegation or an action.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use authority_decision::Pattern;
 use authority_model::{
@@ -15,10 +15,7 @@ use authority_model::{
 use chrono::{DateTime, TimeDelta, Utc};
 use tonic::Status;
 
-use super::{
-    target::Target,
-    underway::{self, Underway},
-};
+use super::target::Target;
 use crate::{
     names::{Named, Names},
     rpc,
@@ -45,8 +42,8 @@ pub(super) struct Blast {
     /// Who was decided for in the last day, on what is stopped. `None` if no delegation ends and this is what the
     /// role may not read.
     pub(super) recent: Option<Recent>,
-    /// What waits or is permitted now. `None` if it could not be read, or nobody is known to be concerned.
-    pub(super) underway: Option<Underway>,
+    /// Who is concerned, the stopped one first, as far as that was read.
+    pub(super) concerned: Vec<String>,
 }
 
 pub(super) struct Ended {
@@ -78,7 +75,7 @@ impl Blast {
             Some(Asked::default())
         };
         let is_itself = |id: &&String| Some(id.as_str()) == subject;
-        let underway = underway(view, target, &radius, used.as_ref()).await;
+        let concerned = concerned(target, &radius, used.as_ref());
         let itself = radius.agents.iter().filter(is_itself).count();
         let others = radius.agents.iter().filter(|id| !is_itself(id)).take(LISTED);
         let listed = || radius.delegations.iter().take(LISTED);
@@ -92,7 +89,7 @@ impl Blast {
             last_used: Moment::of_time(radius.last_used, view.now),
             delegations: listed().map(|one| ended(one, &names)).collect(),
             agents: others.map(|id| names.called(id.as_str())).collect(),
-            underway,
+            concerned,
             recent: used.map(|used| Recent {
                 who: used.who.into_iter().map(|id| names.called(id)).collect(),
                 cut: used.cut,
@@ -101,24 +98,15 @@ impl Blast {
     }
 }
 
-/// A stop is urgent: what cannot be read keeps nobody from it.
-async fn underway(
-    view: &View,
-    target: &Target,
-    radius: &BlastRadius,
-    used: Option<&Asked>,
-) -> Option<Underway> {
+fn concerned(target: &Target, radius: &BlastRadius, used: Option<&Asked>) -> Vec<String> {
     let subject = target.subject.as_ref().map(|subject| &subject.id);
-    let mut agents = Vec::from_iter(subject.cloned());
+    let mut concerned = Vec::from_iter(subject.cloned());
     // With a principal and a delegation, only what is both ends.
     let others = radius.agents.iter().filter(|id| Some(*id) != subject);
     let others = others.filter(|_| subject.is_none() || target.delegation.is_none());
-    agents.extend(others.chain(used.iter().flat_map(|used| &used.who)).cloned());
-    agents.dedup();
-    let ended = radius.delegations.iter().map(|one| one.id.clone()).collect::<HashSet<_>>();
-    let cut = total(radius.delegation_total) > ended.len();
-    let found = underway::of(view, target, agents, ended, cut).await;
-    found.inspect_err(|error| tracing::warn!(%error, "what is under way cannot be read")).ok()?
+    concerned.extend(others.chain(used.iter().flat_map(|used| &used.who)).cloned());
+    concerned.dedup();
+    concerned
 }
 
 fn total(number: i32) -> usize {

@@ -10,7 +10,9 @@ use super::{
     list::who_may,
     order::{self, Act},
     partly::partly,
+    spelling,
     target::Target,
+    underway::{self, Underway},
 };
 use crate::{
     form::{Posted, idempotency_key},
@@ -28,7 +30,11 @@ struct Confirm {
     target: Target,
     /// `None` if it could not be read now. That keeps nobody from stopping.
     blast: Option<Blast>,
+    /// What waits or is permitted now, as far as it is known.
+    underway: Option<Underway>,
     may_stop: bool,
+    /// That nobody names the action, which may be misspelt.
+    warning: Option<String>,
     /// Sent twice, the form acts once.
     key: String,
     /// Why the form was not taken: the member, and what is wrong.
@@ -55,10 +61,16 @@ async fn form(
 ) -> Result<Response, Status> {
     who_may(view)?;
     let target = Target::read(view, asked).await?;
-    let blast = Blast::of(view, &target).await;
+    let (blast, warning) =
+        tokio::join!(Blast::of(view, &target), spelling::warning(view, &target));
     if let Err(error) = &blast {
         tracing::warn!(%error, "what ends with a stop cannot be read");
     }
+    let blast = blast.ok();
+    let underway = match &blast {
+        Some(blast) => underway::of(view, &target, blast).await,
+        None => None,
+    };
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     // Only a form says them: with a key of somebody else's link, a stop would repeat the answer to an older one.
     let sent = problem.as_ref().map(|_| asked);
@@ -66,8 +78,10 @@ async fn form(
     let confirm = Confirm {
         frame: view.frame(format!("Stop {}", target.what()), Section::Stop),
         may_stop: view.may(creates(&target)),
+        warning,
         target,
-        blast: blast.ok(),
+        blast,
+        underway,
         key: key.map_or_else(idempotency_key, Ok)?,
         reason: sent.map_or("", |form| form.text("reason")).to_owned(),
         problem,

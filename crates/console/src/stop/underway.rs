@@ -11,6 +11,7 @@ use authority_model::{
 use tonic::Status;
 
 use super::{
+    blast::Blast,
     permits::{self, Permit},
     scope::StopScope,
     target::Target,
@@ -94,19 +95,20 @@ impl Busy {
     }
 }
 
-/// What is under way for these agents, the stopped one first; `ended` are the delegations that end, and `cut` says
-/// whether there are more of them.
-pub(super) async fn of(
-    view: &View,
-    target: &Target,
-    agents: Vec<String>,
-    ended: HashSet<String>,
-    cut: bool,
-) -> Result<Option<Underway>, Status> {
-    if !view.may(rpc::LIST_APPROVALS) || agents.is_empty() {
-        return Ok(None);
+/// What is under way for who is concerned; `None` if nobody is known to be, or it could not be read. A stop is urgent:
+/// what cannot be read keeps nobody from it.
+pub(super) async fn of(view: &View, target: &Target, blast: &Blast) -> Option<Underway> {
+    if !view.may(rpc::LIST_APPROVALS) || blast.concerned.is_empty() {
+        return None;
     }
-    let scope = StopScope::before(view, target, agents);
+    let found = read(view, target, blast).await;
+    found.inspect_err(|error| tracing::warn!(%error, "what is under way cannot be read")).ok()
+}
+
+async fn read(view: &View, target: &Target, blast: &Blast) -> Result<Underway, Status> {
+    let ended: HashSet<String> = blast.delegations.iter().map(|ended| ended.id.clone()).collect();
+    let cut = blast.delegation_total > ended.len();
+    let scope = StopScope::before(view, target, blast.concerned.clone());
     let stopped = target.subject.as_ref().map(|subject| subject.id.as_str());
     let names = Names::to_call(view, scope.agents.clone()).await;
     let read = scope.agents.iter().take(MOST).map(|id| {
@@ -117,8 +119,12 @@ pub(super) async fn of(
     });
     let read: Result<Vec<_>, _> = some_at_once(read).await.into_iter().collect();
     let agents: Vec<_> = read?.into_iter().filter(Busy::has_something).collect();
-    let all = scope.agents.len();
-    Ok(Some(Underway { agents, looked_at: all.min(MOST), more: all.saturating_sub(MOST), cut }))
+    let looked_at = scope.agents.len().min(MOST);
+    // Not all who act under many delegations are listed; all are counted.
+    let is_part = target.subject.is_some() && target.delegation.is_some();
+    let counted = if is_part { 0 } else { blast.agent_total + usize::from(stopped.is_some()) };
+    let more = scope.agents.len().max(counted) - looked_at;
+    Ok(Underway { agents, looked_at, more, cut })
 }
 
 async fn busy(
