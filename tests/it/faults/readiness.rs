@@ -227,7 +227,14 @@ async fn a_worker_that_keeps_failing_is_named_and_is_no_reason_not_to_decide() {
     let fine = follows(true).await;
     let names = fine["workers"].as_array().unwrap().iter().map(|worker| worker["name"].as_str());
     let names: Vec<&str> = names.map(Option::unwrap).collect();
-    for name in ["graph_tail", "keys_refresh", "partitions", "recorder_probe", "recorder_writer"] {
+    for name in [
+        "graph_tail",
+        "keys_refresh",
+        "partitions",
+        "recorder_first_writer",
+        "recorder_probe",
+        "recorder_writer",
+    ] {
         assert!(names.contains(&name), "{names:?}");
     }
     node.database.run("ALTER TABLE log_heads RENAME TO away").await;

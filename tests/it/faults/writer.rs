@@ -1,4 +1,5 @@
-//! A panic in the recorder's writer: its batch fails, nobody waits, and nothing is told that is not stored.
+//! The recorder's writers. A panic: its batch fails, nobody waits, and nothing is told that is not stored. A
+//! large batch that takes long: another tenant's first call does not wait for it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,6 +17,7 @@ use authority_runtime::{
     queue::{DecisionQueue, Place, Size},
     recorder::{Entry, Keyed, Outcome, Recorder},
 };
+use diesel_async::{AsyncConnection, SimpleAsyncConnection};
 use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
@@ -115,4 +117,41 @@ async fn a_panic_fails_its_batch_and_nothing_else() {
     let next = next.expect("nobody writes");
     assert_eq!(next, Outcome::Stored { approval_id: None });
     assert_eq!(number(&mut owner, "SELECT count(*) AS n FROM decisions").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_call_does_not_wait_for_anothers_large_batch() {
+    let database = Database::fresh().await;
+    let (recorder, workers) =
+        Recorder::new(database.store(), Clock::default(), false, Arc::default());
+    // The large batch stores this fact of its tenant, and so waits for whoever stores it already.
+    let mut owner = database.owner().await;
+    owner.begin_test_transaction().await.unwrap();
+    owner
+        .batch_execute(
+            "INSERT INTO fact_blobs (tenant_id, sha256, body) \
+             VALUES ('svc:tenant:acme', sha256('{}'), '{}')",
+        )
+        .await
+        .unwrap();
+    let flood_place = place().await;
+    let flood: Vec<_> = (0..100)
+        .map(|number| {
+            let (recorder, place) = (recorder.clone(), Arc::clone(&flood_place));
+            tokio::spawn(async move { recorder.record(entry(number, false), place).await })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    run_workers(workers);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+
+    let polite = Entry { tenant_id: "svc:tenant:polite".parse().unwrap(), ..entry(200, false) };
+    let outcome = timeout(Duration::from_secs(2), recorder.record(polite, place().await)).await;
+    assert_eq!(outcome.expect("it waits"), Outcome::Stored { approval_id: None });
+    assert!(flood.iter().all(|call| !call.is_finished()), "the batch was not held up");
+
+    drop(owner);
+    for outcome in timeout(LATEST, join_all(flood)).await.expect("a caller waits for ever") {
+        assert_eq!(outcome.unwrap(), Outcome::Stored { approval_id: None });
+    }
 }

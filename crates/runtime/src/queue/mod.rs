@@ -95,9 +95,9 @@ impl DecisionQueue {
             state.turns.enter(tenant_id, size, most)
         };
         let waited = match entered {
-            Entered::Working => {
+            Entered::Working { is_first } => {
                 Stage::Wait.took(Duration::ZERO);
-                return Ok(self.place(tenant_id.clone(), size));
+                return Ok(self.place(tenant_id.clone(), size, is_first));
             }
             Entered::Waiting(place) => {
                 let since = Instant::now();
@@ -148,8 +148,8 @@ impl DecisionQueue {
         Load { waiting: state.turns.queued(), working: state.turns.working(), oldest }
     }
 
-    fn place(&self, tenant_id: TenantId, size: Size) -> Place {
-        Place { queue: self.clone(), tenant_id, size }
+    fn place(&self, tenant_id: TenantId, size: Size, is_first: bool) -> Place {
+        Place { queue: self.clone(), tenant_id, size, is_first }
     }
 
     fn leave(&self, place: &Place) {
@@ -165,7 +165,7 @@ impl DecisionQueue {
         }
         // Not under the lock: the place of a caller that has just left comes back here.
         for (tenant_id, waiter) in granted {
-            let _ = waiter.sender.send(self.place(tenant_id, waiter.size));
+            let _ = waiter.sender.send(self.place(tenant_id, waiter.size, false));
         }
     }
 }
@@ -197,6 +197,14 @@ pub struct Place {
     queue: DecisionQueue,
     tenant_id: TenantId,
     size: Size,
+    is_first: bool,
+}
+
+impl Place {
+    /// Whether its tenant had few decisions worked on, with those of this place.
+    pub fn is_first(&self) -> bool {
+        self.is_first
+    }
 }
 
 impl Drop for Place {

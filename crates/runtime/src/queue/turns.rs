@@ -71,8 +71,8 @@ pub(super) struct Turns<P> {
 
 /// What becomes of a call.
 pub(super) enum Entered<P> {
-    /// It has its place.
-    Working,
+    /// It has its place. It is first if its tenant has few decisions worked on, with its own.
+    Working { is_first: bool },
     /// It waits for its place.
     Waiting(oneshot::Receiver<P>),
     /// It is refused.
@@ -99,7 +99,7 @@ impl<P> Turns<P> {
         if goes_on {
             tenant.working += size.decisions;
             self.working += size.decisions;
-            return Entered::Working;
+            return Entered::Working { is_first: tenant.working <= FEW };
         }
         let (sender, place) = oneshot::channel();
         if tenant.waiting.is_empty() {

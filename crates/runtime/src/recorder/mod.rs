@@ -1,4 +1,5 @@
-//! The recorder: one writer that commits in batches what was queued during its last commit.
+//! The recorder: a writer that commits in batches what was queued during its last commit, and a second one
+//! for a tenant's first calls while the first writes a large batch.
 //!
 //! There is no timer: batches grow with the load, and a single decision does not wait. A response
 //! leaves the process only after the commit of its record.
@@ -32,35 +33,35 @@ use progress::Progress;
 
 /// The most decisions in one transaction (measured: 64 to 256 is best).
 const MOST: usize = 256;
+/// While so many are written, a tenant's first calls do not wait for them: their batch is one of its own.
+const LARGE: usize = 32;
 
-/// Sends entries to the writer. Cheap to clone.
+/// Sends entries to the writers. Cheap to clone.
 #[derive(Clone)]
 pub struct Recorder {
-    /// Bounded by the places that its entries hold.
-    queue: mpsc::UnboundedSender<Queued>,
+    all: Lane,
+    /// For first calls while `all` writes a large batch.
+    first: Lane,
     store: Store,
     health: Health,
+}
+
+/// A writer's queue.
+#[derive(Clone)]
+struct Lane {
+    /// Bounded by the places that its entries hold.
+    queue: mpsc::UnboundedSender<Queued>,
     progress: Progress,
 }
 
-impl Recorder {
-    /// The recorder and its background work: the writer, and a probe while nothing is written. `outbox` is
-    /// notified after a commit that wrote events into the outbox.
-    pub fn new(
-        store: Store,
-        clock: Clock,
-        fenced: bool,
-        outbox: Arc<Notify>,
-    ) -> (Self, [Worker; 2]) {
+impl Lane {
+    fn new(name: &'static str, batches: &Arc<Batches>) -> (Self, Worker) {
         let (queue, waiting) = mpsc::unbounded_channel();
-        let health = Health::default();
-        let probe = health.worker(store.clone());
-        let batches = Arc::new(Batches::new(store.clone(), clock, fenced, health.clone(), outbox));
+        let progress = Progress::default();
         // Outside the future: the queue outlives a panic.
         let waiting = Arc::new(Mutex::new(waiting));
-        let progress = Progress::default();
-        let writing = progress.clone();
-        let writer = Worker::endless("recorder_writer", move |context| {
+        let (writing, batches) = (progress.clone(), Arc::clone(batches));
+        let writer = Worker::endless(name, move |context| {
             let (waiting, batches) = (Arc::clone(&waiting), Arc::clone(&batches));
             let progress = writing.clone();
             async move {
@@ -68,8 +69,25 @@ impl Recorder {
                 Ok::<_, Error>(())
             }
         });
-        let recorder = Self { queue, store, health, progress };
-        (recorder, [writer.outlasting_calls().critical(), probe])
+        (Self { queue, progress }, writer.outlasting_calls().critical())
+    }
+}
+
+impl Recorder {
+    /// The recorder and its background work: the writers, and a probe while nothing is written. `outbox` is
+    /// notified after a commit that wrote events into the outbox.
+    pub fn new(
+        store: Store,
+        clock: Clock,
+        fenced: bool,
+        outbox: Arc<Notify>,
+    ) -> (Self, [Worker; 3]) {
+        let health = Health::default();
+        let probe = health.worker(store.clone());
+        let batches = Arc::new(Batches::new(store.clone(), clock, fenced, health.clone(), outbox));
+        let (all, writer) = Lane::new("recorder_writer", &batches);
+        let (first, first_writer) = Lane::new("recorder_first_writer", &batches);
+        (Self { all, first, store, health }, [writer, first_writer, probe])
     }
 
     /// Whether a decision could be recorded, by the last batch or probe: from memory.
@@ -77,15 +95,15 @@ impl Recorder {
     /// # Errors
     /// Why not, for operators.
     pub fn can_record(&self) -> Result<(), String> {
-        if self.queue.is_closed() {
-            return Err("the writer has ended".to_owned());
+        if self.all.queue.is_closed() || self.first.queue.is_closed() {
+            return Err("a writer has ended".to_owned());
         }
         self.health.get()
     }
 
-    /// How long the present batch has been written; zero if none is. From memory.
+    /// How long the older of the present batches has been written; zero if none is. From memory.
     pub fn batch_age(&self) -> Duration {
-        self.progress.age()
+        self.all.progress.age().max(self.first.progress.age())
     }
 
     /// Probes now whether a decision could be recorded.
@@ -98,8 +116,13 @@ impl Recorder {
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn record(&self, entry: Entry, place: Arc<Place>) -> Outcome {
         let (sender, answer) = oneshot::channel();
+        let lane = if place.is_first() && self.all.progress.size() >= LARGE {
+            &self.first
+        } else {
+            &self.all
+        };
         let done = Done { sender, _place: place };
-        if self.queue.send(Queued { entry, done }).is_err() {
+        if lane.queue.send(Queued { entry, done }).is_err() {
             return Outcome::Failed;
         }
         answer.await.unwrap_or(Outcome::Failed)
@@ -129,7 +152,7 @@ async fn write(
         if queued.is_empty() {
             return;
         }
-        let _writing = progress.begin();
+        let _writing = progress.begin(queued.len());
         metrics::histogram!("authority_recorder_batch_size").record(count(queued.len()));
         // If the caller is gone or its deadline is over, nothing is recorded, as if it had not
         // asked.

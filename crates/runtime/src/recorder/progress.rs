@@ -1,4 +1,4 @@
-//! How long the writer has been writing its batch, for operators.
+//! The batch that a writer writes: since when, for operators, and how large it is.
 
 use std::{
     sync::Arc,
@@ -7,20 +7,30 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// When the batch that is written was taken. Clones share it.
+/// The batch that is written. Clones share it.
 #[derive(Clone, Default)]
-pub(super) struct Progress(Arc<Mutex<Option<Instant>>>);
+pub(super) struct Progress(Arc<Mutex<Option<Batch>>>);
+
+struct Batch {
+    taken: Instant,
+    size: usize,
+}
 
 impl Progress {
-    /// A batch is written until the result is dropped, by a panic too.
-    pub(super) fn begin(&self) -> Writing<'_> {
-        *self.0.lock() = Some(Instant::now());
+    /// A batch of so many decisions is written until the result is dropped, by a panic too.
+    pub(super) fn begin(&self, size: usize) -> Writing<'_> {
+        *self.0.lock() = Some(Batch { taken: Instant::now(), size });
         Writing(self)
     }
 
     /// The age of the batch; zero if none is written.
     pub(super) fn age(&self) -> Duration {
-        self.0.lock().map(|taken| taken.elapsed()).unwrap_or_default()
+        self.0.lock().as_ref().map(|batch| batch.taken.elapsed()).unwrap_or_default()
+    }
+
+    /// The decisions of the batch; zero if none is written.
+    pub(super) fn size(&self) -> usize {
+        self.0.lock().as_ref().map(|batch| batch.size).unwrap_or_default()
     }
 }
 
@@ -37,13 +47,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_batch_that_is_written_has_an_age() {
+    fn only_a_batch_that_is_written_has_an_age_and_a_size() {
         let progress = Progress::default();
-        assert_eq!(progress.age(), Duration::ZERO);
-        let writing = progress.begin();
+        assert_eq!((progress.age(), progress.size()), (Duration::ZERO, 0));
+        let writing = progress.begin(7);
         std::thread::sleep(Duration::from_millis(5));
         assert!(progress.age() >= Duration::from_millis(5));
+        assert_eq!(progress.size(), 7);
         drop(writing);
-        assert_eq!(progress.age(), Duration::ZERO);
+        assert_eq!((progress.age(), progress.size()), (Duration::ZERO, 0));
     }
 }

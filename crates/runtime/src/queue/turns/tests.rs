@@ -22,7 +22,7 @@ fn enter(
     let mut waiting = Vec::new();
     for number in 0..count {
         match turns.enter(&tenant_id, size, MOST) {
-            Entered::Working => {}
+            Entered::Working { .. } => {}
             Entered::Waiting(place) => waiting.push(place),
             Entered::Full => panic!("{slug}: {number} of {count} entered"),
         }
@@ -118,7 +118,7 @@ fn bytes_are_bounded_too() {
     for number in 0..FIRST_BYTES >> 20 {
         let other = tenant(&format!("t{}", number / FEW));
         assert!(!turns.is_full_for(&other, MOST));
-        assert!(matches!(turns.enter(&other, large, MOST), Entered::Working));
+        assert!(matches!(turns.enter(&other, large, MOST), Entered::Working { .. }));
     }
     assert!(turns.is_full_for(&tenant("last"), MOST));
     assert!(matches!(turns.enter(&tenant("last"), large, MOST), Entered::Full));
