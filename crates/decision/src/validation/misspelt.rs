@@ -8,10 +8,11 @@ use cedar_policy_core::ast::{Expr, ExprKind, Var};
 
 use super::{
     super::pattern::{check_action, prefixes},
-    Check, Fault, Severity, action_literals,
+    declared::{Declared, is_declared},
+    fault::{Fault, Severity},
     input_type::{InputType, Members, Surroundings},
-    is_declared, schema,
-    uses::{self, Path, Span},
+    schema,
+    uses::{self, Path, Span, action_literals},
 };
 
 /// The greatest edit distance of a name that is taken for a misspelt one.
@@ -37,7 +38,7 @@ pub(super) fn actions(conditions: &[Expr], surroundings: &Surroundings) -> Vec<F
 }
 
 /// Tests by `has` for members that there cannot be, or that are much like a declared one.
-pub(super) fn tests(conditions: &[Expr], check: &Check) -> Vec<Fault> {
+pub(super) fn tests(conditions: &[Expr], declared: &Declared) -> Vec<Fault> {
     let mut found = Vec::new();
     for (statement, condition) in conditions.iter().enumerate() {
         for expression in condition.subexpressions() {
@@ -53,15 +54,15 @@ pub(super) fn tests(conditions: &[Expr], check: &Check) -> Vec<Fault> {
                 && let Some(name) = names.first().filter(|_| *var != Var::Action)
                 && !schema::members(*var).iter().any(|known| known == name)
             {
-                found.push(impossible(*var, name, span, check));
+                found.push(impossible(*var, name, span, declared));
                 continue;
             }
             let Some(path) = uses::tested(of, &names) else { continue };
-            let Some(mut inputs) = check.inputs(statement) else { continue };
+            let Some(mut inputs) = declared.inputs(statement) else { continue };
             if inputs.any(|input| is_declared(input, &path)) {
                 continue;
             }
-            if let Some(near) = check.near(&path) {
+            if let Some(near) = near(declared, &path) {
                 found.push(Fault {
                     span,
                     severity: Severity::Warning,
@@ -75,10 +76,11 @@ pub(super) fn tests(conditions: &[Expr], check: &Check) -> Vec<Fault> {
 }
 
 /// A test for a member that the principal, the resource or the context never has.
-fn impossible(var: Var, name: &str, span: Span, check: &Check) -> Fault {
+fn impossible(var: Var, name: &str, span: Span, declared: &Declared) -> Fault {
     let known = schema::members(var);
     let near = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
-    let of_input = || is_input(var, name, check).then(|| format!("context.input has {name}"));
+    let is_input = var == Var::Context && declared.has(name);
+    let of_input = || is_input.then(|| format!("context.input has {name}"));
     let meant = near.or_else(of_input);
     Fault {
         span,
@@ -89,10 +91,10 @@ fn impossible(var: Var, name: &str, span: Span, check: &Check) -> Fault {
 }
 
 /// The problem, with what was meant if its member of the context is one of the input.
-pub(super) fn of_input(mut fault: Fault, check: &Check) -> Fault {
+pub(super) fn of_input(mut fault: Fault, declared: &Declared) -> Fault {
     let name = fault.problem.strip_prefix("attribute `");
     let name = name.and_then(|rest| rest.strip_suffix("` in context not found"));
-    if let Some(name) = name.filter(|name| is_input(Var::Context, name, check))
+    if let Some(name) = name.filter(|name| declared.has(name))
         && fault.suggestion.is_none()
     {
         fault.suggestion = Some(format!("did you mean `context.input.{name}`?"));
@@ -100,23 +102,12 @@ pub(super) fn of_input(mut fault: Fault, check: &Check) -> Fault {
     fault
 }
 
-/// Whether any action's declared input has this member.
-fn is_input(of: Var, name: &str, check: &Check) -> bool {
-    of == Var::Context && check.actions.values().any(|input| input.contains_key(name))
-}
-
-/// The declared member that the last name of a path is much like; `inputs` are those of the actions.
-pub(super) fn near_member<'a>(
-    inputs: impl Iterator<Item = &'a Members>,
-    path: &Path,
-) -> Option<String> {
+/// The declared member, of any action, that the last name of a path is much like.
+pub(super) fn near(declared: &Declared, path: &Path) -> Option<String> {
     let (name, of) = path.split_last()?;
-    let declared: BTreeSet<&str> = inputs
-        .filter_map(|input| below(input, of))
-        .flat_map(Members::keys)
-        .map(String::as_str)
-        .collect();
-    nearest(name, declared.into_iter()).map(str::to_owned)
+    let members = declared.actions.values().filter_map(|input| below(input, of));
+    let known: BTreeSet<&str> = members.flat_map(Members::keys).map(String::as_str).collect();
+    nearest(name, known.into_iter()).map(str::to_owned)
 }
 
 /// The members of the record at this path.

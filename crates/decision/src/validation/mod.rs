@@ -4,6 +4,8 @@
 //! All problems are found at once, each with its position. What may be intended is a warning: a member of
 //! `context.input` that nothing declares and that the text reads without `has`, or uses in two ways.
 
+mod declared;
+mod fault;
 mod input_type;
 mod misspelt;
 mod schema;
@@ -16,16 +18,17 @@ use std::{
 };
 
 use cedar_policy::{PolicySet, Schema, ValidationError, ValidationMode, Validator};
-use cedar_policy_core::ast::{self, Expr, ExprKind, Literal};
+use cedar_policy_core::ast::{self, Expr};
 use miette::Diagnostic;
 
+pub use self::fault::Severity;
 pub use self::input_type::{ContextSchema, InputType, Member, Members, Surroundings, ToolInput};
 use self::{
-    schema::Actions,
-    uses::{Path, Span, Uses},
+    declared::{Declared, is_declared},
+    fault::Fault,
+    uses::{Path, Span, Uses, action_literals},
 };
 use super::{
-    pattern::check_action,
     policy::CompiledPolicy,
     policy_error::{PolicyError, position},
     policy_text::split,
@@ -37,15 +40,6 @@ use super::{
 const MOST: usize = 50;
 /// The longest text of a finding, in characters.
 const LONGEST: usize = 400;
-
-/// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The text is refused.
-    Error,
-    /// It may be intended.
-    Warning,
-}
 
 /// One problem of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,17 +91,8 @@ pub fn validate(text: &str, surroundings: &Surroundings) -> Vec<Finding> {
 struct Check<'a> {
     text: &'a str,
     spans: Vec<Range<usize>>,
-    statements: Vec<Option<Statement>>,
-    actions: Actions,
+    declared: Declared,
     uses: Uses,
-}
-
-/// A problem at a position.
-struct Fault {
-    span: Span,
-    severity: Severity,
-    problem: String,
-    suggestion: Option<String>,
 }
 
 impl<'a> Check<'a> {
@@ -131,14 +116,14 @@ impl<'a> Check<'a> {
         let conditions = conditions(&set);
         let actions = schema::actions(&named_actions(&conditions), surroundings);
         let uses = Uses::of(conditions.iter());
-        let check = Self { text, spans, statements, actions, uses };
+        let check = Self { text, spans, declared: Declared { actions, statements }, uses };
         let faults = check.faults(&set);
         // Cedar's errors on entity types have a better position than those of the statement's own check.
         if faults.iter().any(|fault| fault.problem.starts_with("unrecognized entity type")) {
             found.retain(|one| !one.problem.starts_with("unknown entity type"));
         }
         let unknown = misspelt::actions(&conditions, surroundings);
-        let tests = misspelt::tests(&conditions, &check);
+        let tests = misspelt::tests(&conditions, &check.declared);
         let all = faults.into_iter().chain(check.disagreements()).chain(unknown).chain(tests);
         found.extend(all.map(|fault| check.finding(fault)));
         found
@@ -171,7 +156,7 @@ impl<'a> Check<'a> {
     }
 
     fn validated(&self, set: &PolicySet, way: usize) -> Vec<Fault> {
-        let json = schema::schema(&self.actions, &self.uses.members(way));
+        let json = schema::schema(&self.declared.actions, &self.uses.members(way));
         let schema = match Schema::from_json_value(json) {
             Ok(schema) => schema,
             Err(error) => {
@@ -185,8 +170,8 @@ impl<'a> Check<'a> {
             let fault = fault(error, Severity::Error);
             let optional = matches!(error, ValidationError::UnsafeOptionalAttributeAccess(_));
             match self.undeclared_at(&fault).filter(|_| optional) {
-                Some(path) => unguarded(fault, path, self.near(path)),
-                None => misspelt::of_input(fault, self),
+                Some(path) => unguarded(fault, path, misspelt::near(&self.declared, path)),
+                None => misspelt::of_input(fault, &self.declared),
             }
         });
         let mut found: Vec<_> = errors.collect();
@@ -209,24 +194,13 @@ impl<'a> Check<'a> {
         let is_named = |path: &Path| fault.problem.contains(&format!("`input.{}`", path.join(".")));
         let (path, _) = read.max_by_key(|(path, _)| (is_named(path), path.len()))?;
         let statement = self.statement_at(fault.span)?;
-        let mut inputs = self.inputs(statement)?;
+        let mut inputs = self.declared.inputs(statement)?;
         inputs.all(|input| !is_declared(input, path)).then_some(path)
     }
 
-    /// The declared input of each action that a statement is about.
-    fn inputs(&self, statement: usize) -> Option<impl Iterator<Item = &Members>> {
-        let statement = self.statements.get(statement)?.as_ref()?;
-        let admitted = self.actions.iter().filter(|(name, _)| statement.action.admits(name));
-        Some(admitted.map(|(_, input)| input))
-    }
-
-    /// The declared member of any action that the name of an undeclared one is much like.
-    fn near(&self, path: &Path) -> Option<String> {
-        misspelt::near_member(self.actions.values(), path)
-    }
-
     fn disagreements(&self) -> impl Iterator<Item = Fault> {
-        let undeclared = |path: &Path| self.actions.values().any(|input| !is_declared(input, path));
+        let undeclared =
+            |path: &Path| self.declared.actions.values().any(|input| !is_declared(input, path));
         let several =
             self.uses.0.iter().filter(move |(path, one)| one.types.len() > 1 && undeclared(path));
         several.map(|(path, one)| {
@@ -246,16 +220,6 @@ impl<'a> Check<'a> {
                 suggestion: Some("declare it in the tenant's `context_schema`".to_owned()),
             }
         })
-    }
-}
-
-/// Whether a type is declared for the member at this path.
-fn is_declared(input: &Members, path: &[String]) -> bool {
-    let Some((name, rest)) = path.split_first() else { return true };
-    match input.get(name).map(|member| &member.kind) {
-        None => false,
-        Some(InputType::Record(inner)) => is_declared(inner, rest),
-        Some(_) => true,
     }
 }
 
@@ -340,16 +304,6 @@ fn conditions(set: &PolicySet) -> Vec<Expr> {
     let mut policies: Vec<_> = set.policies().collect();
     policies.sort_by_key(|policy| number(policy));
     policies.iter().map(|policy| AsRef::<ast::Policy>::as_ref(*policy).condition()).collect()
-}
-
-fn action_literals(conditions: &[Expr]) -> impl Iterator<Item = (String, Span)> {
-    conditions.iter().flat_map(Expr::subexpressions).filter_map(|expression| {
-        let ExprKind::Lit(Literal::EntityUID(uid)) = expression.expr_kind() else { return None };
-        let name: &str = uid.eid().as_ref();
-        let is_action = uid.entity_type().to_string() == "Svc::Action";
-        let span = uid.loc().map_or((0, 0), |loc| (loc.start(), loc.end() - loc.start()));
-        is_action.then(|| (name.to_owned(), span))
-    })
 }
 
 fn named_actions(conditions: &[Expr]) -> BTreeSet<String> {

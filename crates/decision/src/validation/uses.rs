@@ -221,6 +221,17 @@ pub(super) fn span(expression: &Expr) -> Span {
     expression.source_loc().map_or((0, 0), |loc| (loc.start(), loc.end() - loc.start()))
 }
 
+/// The actions that expressions name, each with its place.
+pub(super) fn action_literals(conditions: &[Expr]) -> impl Iterator<Item = (String, Span)> {
+    conditions.iter().flat_map(Expr::subexpressions).filter_map(|expression| {
+        let ExprKind::Lit(Literal::EntityUID(uid)) = expression.expr_kind() else { return None };
+        let name: &str = uid.eid().as_ref();
+        let is_action = uid.entity_type().to_string() == "Svc::Action";
+        let span = uid.loc().map_or((0, 0), |loc| (loc.start(), loc.end() - loc.start()));
+        is_action.then(|| (name.to_owned(), span))
+    })
+}
+
 /// The path below `context.input` that an expression reads; `None` if it reads no member of it.
 fn path(expression: &Expr) -> Option<Path> {
     place_of(expression, Vec::new()).filter(|path| !path.is_empty())

@@ -1,0 +1,38 @@
+//! What is declared of the input, for the actions that statements are about.
+
+use super::{
+    super::statement::Statement,
+    input_type::{InputType, Members},
+    schema::Actions,
+};
+
+/// The actions that a text is checked for, with their input, and its statements.
+pub(super) struct Declared {
+    pub(super) actions: Actions,
+    /// `None` for one that cannot be read.
+    pub(super) statements: Vec<Option<Statement>>,
+}
+
+impl Declared {
+    /// The declared input of each action that a statement is about.
+    pub(super) fn inputs(&self, statement: usize) -> Option<impl Iterator<Item = &Members>> {
+        let statement = self.statements.get(statement)?.as_ref()?;
+        let admitted = self.actions.iter().filter(|(name, _)| statement.action.admits(name));
+        Some(admitted.map(|(_, input)| input))
+    }
+
+    /// Whether any action's declared input has this member.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.actions.values().any(|input| input.contains_key(name))
+    }
+}
+
+/// Whether a type is declared for the member at this path.
+pub(super) fn is_declared(input: &Members, path: &[String]) -> bool {
+    let Some((name, rest)) = path.split_first() else { return true };
+    match input.get(name).map(|member| &member.kind) {
+        None => false,
+        Some(InputType::Record(inner)) => is_declared(inner, rest),
+        Some(_) => true,
+    }
+}
