@@ -8,6 +8,7 @@ mod deadlines;
 mod deliveries;
 mod failover;
 mod figures;
+mod goal;
 mod keys;
 mod killed;
 mod late;
@@ -22,7 +23,3 @@ mod room;
 mod silence;
 mod stopping;
 pub(crate) mod writer;
-
-/// What `script/bench` judges an overloaded service by: the bench has no harness for its tests.
-#[path = "../../../benches/load/goal.rs"]
-mod goal;
