@@ -7,6 +7,7 @@
 mod activate;
 mod diff;
 mod impact;
+mod listed;
 mod one;
 mod retire;
 mod scope;

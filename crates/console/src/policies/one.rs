@@ -15,7 +15,9 @@ use tonic::{Code, Status};
 use super::{
     Present, address, change,
     diff::{self, Line},
-    impact, name,
+    impact,
+    listed::Listed,
+    name,
     trial::{Fault, Trial},
     versions,
 };
@@ -26,40 +28,9 @@ use crate::{
     page::{page, see},
     problem::Problem,
     query::Pairs,
-    rpc,
-    show::Moment,
-    typed,
+    rpc, typed,
     view::View,
 };
-
-/// A version of the text, in the list.
-struct Version {
-    number: i32,
-    by: String,
-    at: Option<Moment>,
-    in_force: bool,
-    shown: bool,
-    activation: Option<Activation>,
-}
-
-/// When a version was last put in force, by whom and why, and when another took its place.
-struct Activation {
-    at: Moment,
-    by: String,
-    reason: Option<String>,
-    superseded: Option<Moment>,
-}
-
-impl Activation {
-    fn of(version: &PolicyVersion, view: &View) -> Option<Self> {
-        Some(Self {
-            at: Moment::of_time(version.activated_at, view.now)?,
-            by: version.activated_by.clone().unwrap_or_default(),
-            reason: version.activation_reason.clone(),
-            superseded: Moment::of_time(version.superseded_at, view.now),
-        })
-    }
-}
 
 #[derive(Template)]
 #[template(path = "policy.html")]
@@ -75,7 +46,7 @@ struct PolicyPage {
     problems: Vec<Fault>,
     /// The version that can be activated, with what differs from the text in force.
     draft: Option<(i32, Vec<Line>)>,
-    versions: Vec<Version>,
+    versions: Vec<Listed>,
     /// An earlier text that was asked for, with what differs from the present one.
     earlier: Option<(i32, Vec<Line>)>,
     /// What the editor has.
@@ -146,14 +117,8 @@ impl PolicyPage {
         let (draft, tag) = (draft(&present), present.tag);
         let policy = present.policy;
         let all = versions(view, &policy.id).await?;
-        let versions = all.iter().map(|version| Version {
-            number: version.version,
-            by: version.created_by.clone(),
-            at: Moment::of_time(version.created_at, view.now),
-            in_force: in_force && version.version == policy.version,
-            shown: false,
-            activation: Activation::of(version, view),
-        });
+        let current = in_force.then_some(policy.version);
+        let versions = all.iter().map(|version| Listed::of(version, current, view));
         let is_retired = policy.state.as_deref() == Some("retired");
         Ok(Self {
             frame: view.frame(name(&policy), Section::Records),

@@ -1,0 +1,49 @@
+//! A version of a policy's text in the list of all: who wrote it, and who last put it in force, when and why.
+
+use authority_model::proto::registry::PolicyVersion;
+
+use crate::{show::Moment, view::View};
+
+/// A version of the text, in the list.
+pub(super) struct Listed {
+    pub(super) number: i32,
+    pub(super) by: String,
+    pub(super) at: Option<Moment>,
+    pub(super) in_force: bool,
+    /// Whether the page compares it.
+    pub(super) shown: bool,
+    pub(super) activation: Option<Activation>,
+}
+
+/// When a version was last put in force, by whom and why, and when another took its place.
+pub(super) struct Activation {
+    pub(super) at: Moment,
+    pub(super) by: String,
+    pub(super) reason: Option<String>,
+    pub(super) superseded: Option<Moment>,
+}
+
+impl Listed {
+    /// `in_force` is the number of the version that is in force, if one is.
+    pub(super) fn of(version: &PolicyVersion, in_force: Option<i32>, view: &View) -> Self {
+        Self {
+            number: version.version,
+            by: version.created_by.clone(),
+            at: Moment::of_time(version.created_at, view.now),
+            in_force: in_force == Some(version.version),
+            shown: false,
+            activation: Activation::of(version, view),
+        }
+    }
+}
+
+impl Activation {
+    fn of(version: &PolicyVersion, view: &View) -> Option<Self> {
+        Some(Self {
+            at: Moment::of_time(version.activated_at, view.now)?,
+            by: version.activated_by.clone().unwrap_or_default(),
+            reason: version.activation_reason.clone(),
+            superseded: Moment::of_time(version.superseded_at, view.now),
+        })
+    }
+}
