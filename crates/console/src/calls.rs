@@ -19,6 +19,8 @@ use serde_json::Value;
 use tonic::{Code, Status};
 use tower::ServiceExt;
 
+use crate::who_may::explained;
+
 /// The largest answer that is read, in bytes: a page of approvals has at most 2 MiB of contexts.
 const LARGEST: usize = 16 << 20;
 /// A gRPC frame: whether it is compressed, and the length of its message.
@@ -105,11 +107,12 @@ impl Calls {
         let Ok(answer) = self.api.clone().oneshot(call).await;
         let (head, body) = answer.into_parts();
         // A status without a message is in the head.
-        succeeded(&head.headers)?;
+        let explain = |status| explained(status, rpc);
+        succeeded(&head.headers).map_err(explain)?;
         let body = Limited::new(body, LARGEST).collect().await;
         let body = body.map_err(|_| Status::internal("the answer is too large, or was cut off"))?;
         if let Some(trailers) = body.trailers() {
-            succeeded(trailers)?;
+            succeeded(trailers).map_err(explain)?;
         }
         Ok(Answer { headers: head.headers, message: unframed(&body.to_bytes())? })
     }

@@ -21,9 +21,11 @@ use crate::{
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
     page::{page, see},
+    problem::refused,
     query::Pairs,
     rpc,
     show::Moment,
+    typed::is_named,
     view::View,
 };
 
@@ -163,7 +165,7 @@ async fn confirm(view: View, RawQuery(query): RawQuery) -> Response {
 fn form(view: &View, asked: &Pairs, problem: Option<String>) -> Result<Response, Status> {
     let step = Step::parse(asked.text("step"))?;
     if !view.may(step.needs()) {
-        return Err(Status::permission_denied("your role may not do this"));
+        return Err(refused(view, step.needs()));
     }
     let of = asked.text("of").to_owned();
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
@@ -189,7 +191,7 @@ async fn act(Posted { view, form }: Posted) -> Response {
 async fn acted(view: &View, asked: &Pairs) -> Result<Response, Status> {
     let (of, key) = (asked.text("of").to_owned(), asked.one("key"));
     let step = Step::parse(asked.text("step"))?;
-    if let Some(name) = step.typed(&of).filter(|name| asked.text("name").trim() != *name) {
+    if let Some(name) = step.typed(&of).filter(|name| !is_named(name, asked.text("name"))) {
         let text = format!("Nothing was done. Type {name} exactly, to confirm.");
         return form(view, asked, Some(text));
     }

@@ -25,6 +25,7 @@ mod meanings;
 mod menu;
 mod names;
 mod notice;
+mod nowhere;
 mod page;
 mod policies;
 mod problem;
@@ -38,9 +39,17 @@ mod sign_in;
 mod stop;
 mod tenant;
 mod text;
+mod told;
 mod typed;
+mod unknown_action;
 mod view;
+mod violations;
 mod webhooks;
+mod who_may;
+
+pub use told::headline;
+pub use unknown_action::unknown_action;
+pub use who_may::who_may;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -49,7 +58,11 @@ use authority_api::identity::{
     dev_provider::{DevProvider, ISSUER},
 };
 use authority_core::{clock::Clock, config::Config, keys::Keys, store::Store, worker::Worker};
-use axum::{Router, response::Redirect, routing::get};
+use axum::{
+    Router,
+    response::Redirect,
+    routing::{any, get},
+};
 use http::{Extensions, Uri};
 
 use dev_provider::{CLIENT_ID, DevPages};
@@ -156,7 +169,9 @@ impl Console {
             .merge(webhooks::router())
             .merge(keys::router())
             .merge(receipts::router())
-            .merge(log::router());
+            .merge(log::router())
+            .route("/console/", get(async || Redirect::to("/console/approvals")))
+            .route("/console/{*rest}", any(nowhere::nowhere));
         pages.with_state(self)
     }
 }

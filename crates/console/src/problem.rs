@@ -11,6 +11,8 @@ use crate::{
     frame::{Frame, Section},
     page::page,
     view::View,
+    violations,
+    who_may::who_may,
 };
 
 /// A refusal of the API, as a page shows it.
@@ -37,7 +39,9 @@ impl Problem {
             code: code.word().to_owned(),
             title: title(code.http()),
             message: status.message().to_owned(),
-            members: members.map(|v| (v.field.clone(), v.description.clone())).collect(),
+            members: members
+                .map(|v| (v.field.clone(), violations::in_words(&v.description)))
+                .collect(),
         }
     }
 
@@ -72,6 +76,14 @@ fn title(status: StatusCode) -> &'static str {
 /// must not say that there is nothing.
 pub(crate) fn is_absent(status: &Status) -> bool {
     matches!(status.code(), Code::NotFound | Code::PermissionDenied)
+}
+
+/// The refusal of what a person's role may not do: who they are, and who may.
+pub(crate) fn refused(view: &View, rpc: &str) -> Status {
+    let frame = view.frame("", Section::None);
+    let open = who_may(rpc).map(|who| format!(". It is open to {who}")).unwrap_or_default();
+    let (person, role) = (frame.person, frame.role);
+    Status::permission_denied(format!("you are {person}, {role}, and may not do this{open}"))
 }
 
 impl View {

@@ -28,6 +28,7 @@ pub(crate) const RELEASE_QUARANTINE: &str =
     "/authority.registry.v1.QuarantineService/ReleaseQuarantine";
 pub(crate) const LIST_PRINCIPALS: &str = "/authority.registry.v1.PrincipalService/ListPrincipals";
 pub(crate) const LIST_TOOLS: &str = "/authority.registry.v1.ToolService/ListTools";
+pub(crate) const LIST_PURPOSES: &str = "/authority.registry.v1.PurposeService/ListPurposes";
 pub(crate) const GET_TOOL: &str = "/authority.registry.v1.ToolService/GetTool";
 pub(crate) const GET_POLICY: &str = "/authority.registry.v1.PolicyService/GetPolicy";
 pub(crate) const LIST_POLICY_VERSIONS: &str =

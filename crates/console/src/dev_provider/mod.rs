@@ -63,7 +63,8 @@ const PEOPLE: [Person; 6] = [
         name: "Administrator",
         email: "admin@acme.example",
         role: "admin",
-        about: "manages the tenant",
+        about: "approves, stops agents, and manages API keys and webhooks; the operator makes agents and \
+                policies",
     },
     Person {
         name: "Auditor",

@@ -61,7 +61,7 @@ fn for_people(text: &str) -> String {
             continue;
         }
         let clauses: Vec<&str> = sentence.trim_end().split("; ").filter(is_for_people).collect();
-        let sentence = clauses.join("; ");
+        let sentence = clauses.join("; ").replace("; null: ", "; empty: ");
         if !sentence.is_empty() {
             let ends = sentence.ends_with(['.', ':', '!', '?']) || !text.ends_with('.');
             kept.push(if ends { sentence } else { format!("{sentence}.") });
@@ -82,6 +82,8 @@ pub(super) fn words(name: &str, at_start: bool) -> String {
     for (index, word) in name.split(['_', '-']).enumerate() {
         words.push(match word {
             "api" | "id" | "url" | "ip" | "jwks" => word.to_ascii_uppercase(),
+            // The parameter of lists that are searched.
+            "q" if name == "q" => "Search".to_owned(),
             "ids" => "IDs".to_owned(),
             _ if index == 0 && at_start => capitalized(word),
             _ => word.to_owned(),
@@ -101,6 +103,25 @@ pub(super) fn past(word: &str) -> String {
     };
     let done = if rest.is_empty() { verb } else { format!("{rest}-{verb}") };
     words(&done, true)
+}
+
+/// The patterns that texts of a message must match, and of the messages in it.
+#[cfg(test)]
+pub(crate) fn patterns(message: &prost_reflect::MessageDescriptor) -> Vec<String> {
+    let mut found = Vec::new();
+    for field in message.fields() {
+        let rules = extension(&field.options(), "buf.validate.field");
+        let rules = rules.as_ref().and_then(|rules| rules.as_message());
+        for path in [&["string", "pattern"][..], &["repeated", "items", "string", "pattern"]] {
+            let pattern = rules.and_then(|rules| below(rules, path));
+            found.extend(pattern.and_then(|pattern| pattern.as_str().map(str::to_owned)));
+        }
+        let inner = field.kind().as_message().filter(|of| *of != message).cloned();
+        let ours =
+            |of: &prost_reflect::MessageDescriptor| of.package_name().starts_with("authority.");
+        found.extend(inner.filter(ours).iter().flat_map(patterns));
+    }
+    found
 }
 
 #[cfg(test)]
@@ -128,6 +149,7 @@ mod tests {
             ("tenant_id", true, "Tenant ID"),
             ("stop_signal", true, "Stop signal"),
             ("rotate-secret", true, "Rotate secret"),
+            ("q", true, "Search"),
         ] {
             assert_eq!(words(name, at_start), expected);
         }
@@ -146,6 +168,7 @@ mod tests {
             ),
             ("Below one: at most 256, 409 beyond. Any else.", "Any else."),
             ("An API key, without its secret.", "An API key, without its secret."),
+            ("The end of the period; null: no end.", "The end of the period; empty: no end."),
             ("Why", "Why"),
             ("A decimal: 1.5", "A decimal: 1.5"),
         ] {

@@ -1,5 +1,6 @@
 //! The members of a message, as a person writes and reads them.
 
+use chrono::DateTime;
 use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor, Value as Proto};
 use serde_json::Value;
 
@@ -53,6 +54,8 @@ pub(crate) enum Input {
     Json,
 }
 
+/// What is wrong with a text that is no time.
+const NO_TIME: &str = "must be a date and a time in UTC, such as 2026-11-24T09:00:00Z";
 /// Texts that may be longer are written on several lines.
 const LINE: u64 = 512;
 
@@ -116,7 +119,12 @@ impl Member {
                 let lines = trimmed.lines().map(str::trim_ascii).filter(|line| !line.is_empty());
                 filled(lines.map(Value::from).collect())
             }
-            Input::Line | Input::Choice(_) | Input::Time => plain(),
+            Input::Line | Input::Choice(_) => plain(),
+            Input::Time if trimmed.is_empty() => None,
+            Input::Time => {
+                DateTime::parse_from_rfc3339(trimmed).map_err(|_| NO_TIME.to_owned())?;
+                plain()
+            }
             Input::Text => (!trimmed.is_empty()).then(|| Value::from(text)),
             Input::Number | Input::Json if trimmed.is_empty() => None,
             Input::Number => {
@@ -246,5 +254,9 @@ mod tests {
         assert_eq!(tenant("name"), None);
         let wrong = member("tools", "metadata").read(&Pairs::read(b"m.x=%7B"), "m.x");
         assert!(wrong.is_err_and(|text| text.starts_with("is not JSON")));
+        let until = member("delegations", "expires_at");
+        let read = |text: &str| until.read(&Pairs::read(format!("m.x={text}").as_bytes()), "m.x");
+        assert_eq!(read("2026-11-24T09:00:00Z"), Ok(Some(json!("2026-11-24T09:00:00Z"))));
+        assert_eq!((read("2026-11-24"), read("")), (Err(NO_TIME.to_owned()), Ok(None)));
     }
 }
