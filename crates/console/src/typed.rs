@@ -1,5 +1,10 @@
-//! What a form's field sends back of a text that it was given. A browser changes line ends: a `<textarea>` has each as
-//! one line feed and sends each as two characters, and an `<input>` drops them. None of that is a person's change.
+//! What a person typed in a form's field, compared with the text that the page had: what they left as it was, and a
+//! name that they typed to confirm something.
+//!
+//! A browser changes line ends: a `<textarea>` has each as one line feed and sends each as two characters, and an
+//! `<input>` drops them. None of that is a person's change.
+
+use crate::escape;
 
 /// Whether a field that was given one text, and sent the other, was left as it was.
 pub(crate) fn is_same(given: &str, sent: &str) -> bool {
@@ -25,9 +30,48 @@ fn on_one_line(text: &str) -> String {
     text.replace(['\r', '\n'], "")
 }
 
+/// What a browser sent of a text of several lines, as the field shows it again: the line ends are the browser's own.
+pub(crate) fn as_written(sent: &str) -> String {
+    sent.replace("\r\n", "\n")
+}
+
+/// Whether a typed text is a name as a page shows it. Capitals do not count, since phones add them; nor does which of
+/// the spaces it is, since keyboards have one.
+pub(crate) fn is_named(name: &str, typed: &str) -> bool {
+    let shown = |text: &str| escape::shown(text.trim()).to_lowercase();
+    let spaced = |text: &str| {
+        let letters = text.trim().chars();
+        shown(&letters.map(|l| if l.is_whitespace() { ' ' } else { l }).collect::<String>())
+    };
+    shown(name) == shown(typed) || spaced(name) == spaced(typed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_typed_as_it_is_shown() {
+        for (name, typed, is_it) in [
+            ("invoice-bot", " Invoice-bot ", true),
+            ("invoice-bot", "invoice-bo", false),
+            ("invoice-bot", "", false),
+            ("Card\u{a0}payments", "Card payments", true),
+            ("Card\u{a0}payments", "card⟨U+00A0⟩payments", true),
+            ("Card\u{a0}payments", "Card\u{a0}payments", true),
+            ("pay\u{200b}ments", "payments", false),
+            ("pay\u{200b}ments", "pay⟨u+200b⟩ments", true),
+        ] {
+            assert_eq!(is_named(name, typed), is_it, "{name:?} {typed:?}");
+        }
+    }
+
+    #[test]
+    fn a_browsers_line_ends_are_not_shown_as_hidden() {
+        let shown = as_written("a\r\nb\rc\n");
+        assert_eq!(escape::hidden_in(&shown).as_deref(), Some("⟨U+000D⟩"), "{shown:?}");
+        assert_eq!(escape::hidden_in(&as_written("a\r\nb")), None);
+    }
 
     #[test]
     fn a_text_that_was_left_is_what_it_was() {

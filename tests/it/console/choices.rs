@@ -20,7 +20,8 @@ async fn each_scope_and_role_is_explained_beside_it() {
     }
     assert_eq!(page.text.matches("name=\"m.scopes\"").count(), 9, "{}", page.text);
     // The agents that it could name stand there by name.
-    page.shows("<li>Head of finance <code>svc:ent:acme:principal:");
+    page.shows("<li>Pays supplier invoices <code>svc:agent:acme:invoice-bot</code>");
+    assert!(!page.text.contains("<li>Head of finance <code>"), "{}", page.text);
     // Whose role is signed in stands in the menu of their name.
     page.shows("stops agents, ends delegations, and manages API keys");
     let mut owner = console.signed_in(OWNER).await;

@@ -108,6 +108,105 @@ async fn a_delegation_without_limits_is_made_after_the_form_said_so() {
     owner.post(CREATE, &form).await.shows("Created.");
 }
 
+async fn principal(console: &Console, id: &str) -> Value {
+    let (status, found) = console.app.owner().get(&format!("/api/v1/principals/{id}")).await;
+    assert_eq!(status, 200, "{found:#}");
+    found["principal"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_principal_ends_by_its_name_after_what_ends_with_it() {
+    let console = Console::start().await;
+    let given = delegation(&console).await;
+    let mut owner = owner(&console).await;
+    let record = format!("/console/records/principals/{BOT}");
+    let address = record.replace(':', "%3A");
+    // A form that changes the state to one that nothing leaves asks once more; any other does not.
+    let (update, action) = (format!("{record}/update"), format!("{address}/update"));
+    let page = owner.get(&update).await;
+    let form = |state: &str| {
+        let mut form = page.form(&action);
+        form.extend(page.fields(&action));
+        form.retain(|(name, _)| name != "m.state");
+        form.push(("m.state".to_owned(), state.to_owned()));
+        form
+    };
+    let last = owner.post(&update, &form("revoked")).await;
+    assert_eq!(last.status, 200, "{}", last.text);
+    last.shows("Set “Pays supplier invoices” to revoked?");
+    last.shows("1 delegation that it holds or gave ends with it.");
+    last.shows(given["id"].as_str().unwrap());
+    last.shows("Type <strong>invoice-bot</strong> to confirm");
+    assert_eq!(principal(&console, BOT).await["state"], "active");
+    let wrong = owner.post(&update, &last.form_with(&action, "name", "support-bot")).await;
+    assert_eq!(wrong.status, 400, "{}", wrong.text);
+    wrong.shows("Nothing was changed. Type invoice-bot exactly, to confirm.");
+    assert_eq!(principal(&console, BOT).await["state"], "active");
+    owner.post(&update, &form("suspended")).await.shows("Updated.");
+    let page = owner.get(&update).await;
+    let mut revoked = page.form(&action);
+    revoked.push(("m.state".to_owned(), "revoked".to_owned()));
+    let last = owner.post(&update, &revoked).await;
+    owner.post(&update, &last.form_with(&action, "name", "invoice-bot")).await.shows("Updated.");
+    assert_eq!(principal(&console, BOT).await["state"], "revoked");
+
+    // A deletion says the same.
+    let other = format!("{}/delete", record.replace("invoice-bot", "support-bot"));
+    let page = owner.get(&other).await;
+    page.shows("No delegation that is in force is held or given by it.");
+    page.shows("Type <strong>support-bot</strong> to confirm");
+    let refused = owner.post(&other, &page.form(&other.replace(':', "%3A"))).await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    // Of a tenant all that it has is counted.
+    let page = owner.get("/console/records/tenants/svc:tenant:acme/delete").await;
+    page.shows("All of it stops");
+    page.shows("1 delegation");
+    page.shows("to confirm");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_is_said_in_words_and_before_what_is_permitted() {
+    let console = Console::start().await;
+    let from = delegation(&console).await["delegator_id"].as_str().unwrap().to_owned();
+    let mut owner = owner(&console).await;
+    let page = owner.get(CREATE).await;
+    // The only tenant need not be written, and its slug is enough.
+    page.shows("name=\"m.tenant_id\" value=\"svc:tenant:acme\"");
+    let form = |members: &[(&str, &str)]| {
+        let mut form = page.form(CREATE);
+        let usual =
+            [("m.tenant_id", "acme"), ("m.delegator_id", &*from), ("m.actions", "report.read")];
+        let all = usual.iter().chain(members);
+        form.extend(all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        form
+    };
+    let amount = [("m.delegate_id", BOT), ("m.max_amount", "100 EUR"), ("m.currency", "EUR")];
+    let refused = owner.post(CREATE, &form(&amount)).await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    refused.shows("`100 EUR` must be an amount in digits, without a currency or separators");
+    assert!(!refused.text.contains("does not match"), "{}", refused.text);
+    let until = [("m.delegate_id", BOT), ("m.expires_at", "2030-01-01")];
+    let refused = owner.post(CREATE, &form(&until)).await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    refused.shows("must be a date and a time in UTC, such as 2026-11-24T09:00:00Z");
+    // Nobody is asked whether somebody who does not exist may do anything. A browser's own line ends are nothing hidden.
+    let unknown = [("m.delegate_id", "svc:agent:acme:nobody"), ("m.purposes", "")];
+    let mut unknown = form(&unknown);
+    unknown.retain(|(name, _)| name != "m.actions");
+    unknown.push(("m.actions".to_owned(), "report.read\r\nreport.write".to_owned()));
+    let refused = owner.post(CREATE, &unknown).await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    refused.shows("id=\"wrong-m.delegate_id\">is unknown");
+    for text in ["Without limits", "It has characters that cannot be seen"] {
+        assert!(!refused.text.contains(text), "{text}: {}", refused.text);
+    }
+    owner.post(CREATE, &form(&[("m.delegate_id", BOT)])).await.shows("Without limits: ");
+    let machine = owner.get("/console/records/state-machines/new/create").await;
+    machine.shows("<label for=\"m.tenant_id\">Tenant ID</label>");
+    machine.shows("empty: the installation&#39;s own");
+    owner.get("/console/records/principals").await.shows("<label>Search <input name=\"m.q\"");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_number_that_is_not_set_is_not_zero() {
     let console = Console::start().await;

@@ -158,7 +158,13 @@ async fn a_text_is_checked_tried_and_activated() {
     let retire = format!("{path}/retire");
     let page = owner.get(&retire).await;
     page.shows("Of the last <strong>1</strong> decisions, <strong>0</strong> would be decided differently.");
-    let form = page.form(&retire.replace(':', "%3A"));
+    let action = retire.replace(':', "%3A");
+    // It is final: its name is typed.
+    let unnamed = owner.post(&retire, &page.form(&action)).await;
+    assert_eq!(unnamed.status, 400, "{}", unnamed.text);
+    unnamed.shows("Nothing was retired. Type the policy&#39;s name exactly");
+    assert_eq!(policy(&console, &id).await["state"], "active");
+    let form = page.form_with(&action, "name", "no payments");
     owner.post(&retire, &form).await.shows("The policy is retired.");
     assert_eq!(policy(&console, &id).await["state"], "retired");
 }
@@ -280,7 +286,8 @@ async fn an_activation_is_of_the_difference_that_was_shown() {
     let retire = format!("{path}/retire");
     let page = owner.get(&retire).await;
     edit(&mut owner, &path, ALL, "save").await.shows("The text is saved as a draft.");
-    let stale = owner.post(&retire, &page.form(&retire.replace(':', "%3A"))).await;
+    let form = page.form_with(&retire.replace(':', "%3A"), "name", "No payments");
+    let stale = owner.post(&retire, &form).await;
     assert_eq!(stale.status, 409, "{}", stale.text);
     stale.shows("Nothing was retired");
     assert_eq!(policy(&console, &id).await["state"], "active");

@@ -10,6 +10,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, FieldDescriptor, MessageDesc
 use super::{
     describe::{comment, extension, sentence, text, words},
     exceptions::Exception,
+    member::Member,
     message::{set_text, text as get},
     operation::{Operation, Shape},
     states,
@@ -132,6 +133,19 @@ impl Kind {
     /// Why an operation is not for this record as it is now.
     pub(crate) fn barrier(&self, word: &str, record: &DynamicMessage) -> Option<String> {
         states::barrier(&self.singular, word, record)
+    }
+
+    /// Whether nothing takes back that a member of a record gets this word: a state that none leaves, by its comment
+    /// or by the table of states, or that it is revoked.
+    pub(crate) fn is_final(&self, member: &Member, word: &str) -> bool {
+        match member.name.as_str() {
+            "state" | "status" => {
+                states::is_final(&self.singular, word)
+                    || member.about.contains(&format!("{word} is final"))
+            }
+            "revoke" => word == "true",
+            _ => false,
+        }
     }
 
     /// The page of its own that a record of this kind has, and what that is.

@@ -41,6 +41,9 @@ pub(crate) struct Operation {
 const ENDS: [&str; 8] =
     ["delete", "revoke", "suspend", "deprecate", "quarantine", "withdraw", "pause", "release"];
 
+/// Those of them after which it never works again.
+const FOR_GOOD: [&str; 2] = ["delete", "revoke"];
+
 impl Operation {
     /// The operation, if it is one on single records of this kind or lists them.
     pub(super) fn of(method: &MethodDescriptor, record: &MessageDescriptor) -> Option<Self> {
@@ -71,6 +74,11 @@ impl Operation {
             _ => None,
         });
         of_body.unwrap_or_else(|| self.input.clone())
+    }
+
+    /// Whether it ends something, and nothing takes that back.
+    pub(crate) fn ends_for_good(&self) -> bool {
+        self.shape == Shape::Verb && FOR_GOOD.iter().any(|word| self.word.starts_with(word))
     }
 
     /// Whether it ends something.

@@ -33,10 +33,15 @@ const ONLY: [(&str, &str, &[&str]); 4] = [
 const NEEDS: [(&str, &str, &str, &str); 1] =
     [("delegation", "withdraw", "standing", "it has no standing approval")];
 
+/// Whether no record of this kind leaves the state.
+pub(super) fn is_final(kind: &str, state: &str) -> bool {
+    FINAL.contains(&(kind, state))
+}
+
 /// Why the operation is not for this record now.
 pub(super) fn barrier(kind: &str, word: &str, record: &DynamicMessage) -> Option<String> {
     let state = [text(record, "state"), text(record, "status")].concat();
-    if FINAL.iter().any(|(known, is)| *known == kind && *is == state) {
+    if is_final(kind, &state) {
         return Some(format!("it is {state}, which is final"));
     }
     let only = ONLY.iter().find(|(known, verb, _)| *known == kind && *verb == word);
@@ -51,7 +56,7 @@ pub(super) fn barrier(kind: &str, word: &str, record: &DynamicMessage) -> Option
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{kind::Kind, message::set_text},
+        super::{Input, Member, Shape, kind::Kind, message::set_text},
         *,
     };
 
@@ -71,6 +76,49 @@ mod tests {
         assert_eq!(barred("webhook-endpoints", "paused"), ["pause"]);
         assert_eq!(barred("tools", "active"), Vec::<&str>::new());
         assert_eq!(barred("tools", "deprecated"), ["create", "update", "delete"]);
+    }
+
+    #[test]
+    fn what_nothing_takes_back_is_known() {
+        let finals = |path: &str| {
+            let kind = Kind::at(path).unwrap();
+            let edit = kind.operations.iter().find(|operation| operation.shape == Shape::Edit);
+            let members = Member::all(&edit.unwrap().form());
+            let mut found = Vec::new();
+            for member in &members {
+                let words = match &member.input {
+                    Input::Choice(words) => words.clone(),
+                    _ => vec!["true".to_owned()],
+                };
+                found.extend(words.into_iter().filter(|word| kind.is_final(member, word)));
+            }
+            found
+        };
+        for (path, states) in [
+            ("principals", ["revoked"].as_slice()),
+            ("tenants", &["deleted"]),
+            ("audit-streams", &["sealed"]),
+            ("billing-accounts", &["closed"]),
+            ("consultants", &["retired"]),
+            ("certifications", &["true"]),
+            ("tools", &[]),
+        ] {
+            assert_eq!(finals(path), states, "{path}");
+        }
+        for (path, words) in [
+            ("api-keys", ["revoke"].as_slice()),
+            ("delegations", &["revoke"]),
+            ("tenants", &["delete"]),
+            ("links", &["delete", "revoke"]),
+        ] {
+            let operations = Kind::at(path).unwrap().operations.iter();
+            let mut ends: Vec<_> = operations
+                .filter(|operation| operation.ends_for_good())
+                .map(|operation| operation.word.as_str())
+                .collect();
+            ends.sort_unstable();
+            assert_eq!(ends, words, "{path}");
+        }
     }
 
     #[test]

@@ -18,8 +18,10 @@ use crate::{
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
     page::{page, see},
+    problem::refused,
     query::Pairs,
     rpc,
+    typed::is_named,
     view::View,
 };
 
@@ -49,7 +51,7 @@ async fn confirmation(
     problem: Option<&'static str>,
 ) -> Result<Response, Status> {
     if !view.may(rpc::UPDATE_POLICY) {
-        return Err(Status::permission_denied("your role may not do this"));
+        return Err(refused(view, rpc::UPDATE_POLICY));
     }
     let Present { policy, tag } = Present::read(view, id).await?;
     let shown = ConfirmPage {
@@ -69,6 +71,11 @@ pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -
 }
 
 async fn retired(view: &View, id: String, form: &Pairs) -> Result<Response, Status> {
+    let Present { policy, .. } = Present::read(view, &id).await?;
+    if !is_named(&name(&policy), form.text("name")) {
+        let problem = "Nothing was retired. Type the policy's name exactly, to confirm.";
+        return confirmation(view, &id, StatusCode::BAD_REQUEST, Some(problem)).await;
+    }
     let request = UpdatePolicyRequest {
         id,
         policy: Some(Policy { state: Some(RETIRED.to_owned()), ..Policy::default() }),

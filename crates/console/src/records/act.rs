@@ -2,10 +2,20 @@
 
 use axum::{extract::Path, response::Response};
 use http::StatusCode;
-use tonic::Status;
+use tonic::{Code, Status};
 
-use super::{call::call, ending, field::SubmittedForm, form::Content, limits, outcome, step::Act};
-use crate::{form::Posted, kinds::Shape, page::see, problem::Problem, query::Pairs, view::View};
+use super::{
+    call::call, ending, field::SubmittedForm, form::Content, limits, one, outcome, step::Act,
+};
+use crate::{
+    calls::some_at_once,
+    form::Posted,
+    kinds::{Kind, Shape},
+    page::see,
+    problem::Problem,
+    query::Pairs,
+    view::View,
+};
 
 pub(super) async fn make(view: View, Path((kind, word)): Path<(String, String)>) -> Response {
     view.answer(async { Act::make(&view, &kind, &word)?.empty_form(&view).await }.await)
@@ -32,14 +42,18 @@ pub(super) async fn act(
     view.answer(async { Act::on(&view, &kind, &id, &word).await?.send(&view, &form).await }.await)
 }
 
+const INVALID: &str = "Nothing was changed: a field is not valid.";
+
 impl Act {
     /// What has to be said or typed before the form is sent on.
     fn unconfirmed(&self, filled: &SubmittedForm, form: &Pairs) -> Option<Content> {
         let content = Content::of(form.text("version"));
         if let Some(ending) = self.ending() {
-            let named = ending.problem(form.text(ending::NAME));
-            let why = || "Nothing was revoked. Say why, for the record.".to_owned();
-            let problem = named.or_else(|| (!filled.values.contains_key("reason")).then(why));
+            let done = self.operation.done.to_lowercase();
+            let named = ending.problem(form.text(ending::NAME), &done);
+            let is_missing = self.takes_reason() && !filled.values.contains_key("reason");
+            let why = || format!("Nothing was {done}. Say why, for the record.");
+            let problem = named.or_else(|| is_missing.then(why));
             return problem.map(|problem| Content { problem: Some(problem), ..content });
         }
         let is_new = self.kind.singular == "delegation" && self.operation.shape == Shape::Create;
@@ -48,13 +62,39 @@ impl Act {
         Some(Content { unlimited: Some(unlimited), ..content })
     }
 
+    /// What is wrong with an id that is of nobody, before the form says what a new record would let them do.
+    async fn unknown(&self, view: &View, filled: &SubmittedForm) -> Vec<(String, String)> {
+        let ids = filled.values.iter().filter(|(name, _)| limits::PARTIES.contains(&name.as_str()));
+        let ids = ids.filter_map(|(name, value)| Some((name.clone(), value.as_str()?)));
+        let read = ids.map(|(name, id)| async move {
+            let found = match Kind::of_id(id).filter(|kind| kind.has_ids()) {
+                Some(kind) => one::read(view, kind, id).await.map(|_| ()),
+                None => Err(Status::not_found("it is no id")),
+            };
+            let is_unknown = found.is_err_and(|status| status.code() == Code::NotFound);
+            is_unknown.then(|| (name, "is unknown".to_owned()))
+        });
+        some_at_once(read).await.into_iter().flatten().collect()
+    }
+
     async fn send(&self, view: &View, form: &Pairs) -> Result<Response, Status> {
         let edited = self.about.as_ref().filter(|_| self.operation.shape == Shape::Edit);
         let record = edited.map(|about| &about.members);
         let mut filled = SubmittedForm::read(self.members(), form, record);
         let version = form.text("version");
-        let unconfirmed = self.unconfirmed(&filled, form).filter(|_| filled.is_readable());
-        if let Some(content) = unconfirmed {
+        let is_readable = filled.is_readable();
+        if is_readable && let Some(asked) = self.last_step(view, form, &filled).await? {
+            return Ok(asked);
+        }
+        if let Some(mut content) = self.unconfirmed(&filled, form).filter(|_| is_readable) {
+            if content.unlimited.is_some() {
+                let unknown = self.unknown(view, &filled).await;
+                if !unknown.is_empty() {
+                    filled.note(unknown);
+                    content =
+                        Content { problem: Some(INVALID.to_owned()), unlimited: None, ..content };
+                }
+            }
             let wrong = content.problem.is_some();
             let status = if wrong { StatusCode::BAD_REQUEST } else { StatusCode::OK };
             let content = Content { fields: filled.fields, ..content };
@@ -71,7 +111,7 @@ impl Act {
             // Nothing is to be changed.
             Ok(None) => return Ok(see(&self.address())),
             Err(others) => {
-                let problem = Some("Nothing was changed: a field is not valid.".to_owned());
+                let problem = Some(INVALID.to_owned());
                 let fields = filled.fields;
                 let content = Content { fields, problem, others, ..Content::of(version) };
                 return self.form(view, StatusCode::BAD_REQUEST, content).await;

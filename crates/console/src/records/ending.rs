@@ -1,90 +1,83 @@
-//! What a person is told and types before a delegation is revoked: whom it lets do what, and what ends with it.
+//! What a person is told and types before a record ends for good: what it is, and what ends with it.
 
-use authority_model::proto::delegation::{BlastRadius, GetBlastRadiusRequest};
-use prost_reflect::DynamicMessage;
+use serde_json::{Map, Value};
 
+use super::depends::Depends;
 use crate::{
-    kinds::{Kind, json, plain, text},
-    names::{Named, Names},
-    rpc,
-    show::{counted, short},
+    kinds::{Kind, plain},
+    names::{Named, Names, called},
+    typed,
     view::View,
 };
 
-/// A delegation that would be revoked, and what depends on it.
+/// A record that would end, and what depends on it.
 pub(super) struct Ending {
-    pub(super) from: Named,
-    pub(super) to: Named,
-    pub(super) actions: String,
-    /// `3 delegations and 2 agents`, or that nothing else ends; `None` if that could not be read.
-    pub(super) with_it: Option<String>,
-    /// Who acts under it and below.
-    pub(super) agents: Vec<Named>,
+    /// Whom a delegation lets do what; `None` of any other record.
+    pub(super) grant: Option<Grant>,
+    pub(super) depends: Depends,
     /// What is typed to confirm it.
     pub(super) typed: String,
 }
 
-/// The most names of agents on the page.
-const NAMED: usize = 20;
+/// What a delegation lets somebody do.
+pub(super) struct Grant {
+    pub(super) from: Named,
+    pub(super) to: Named,
+    pub(super) actions: String,
+}
+
 /// What the form calls the field with the typed name.
 pub(super) const NAME: &str = "name";
+/// The longest name that a person is asked to type, in characters.
+const LONGEST: usize = 64;
 
 impl Ending {
-    /// `None` for any other operation.
+    /// Of a record with this title and these members, to which the operation with this word is done.
     pub(super) async fn of(
         view: &View,
         kind: &Kind,
         word: &str,
-        record: &DynamicMessage,
-    ) -> Option<Self> {
-        if kind.singular != "delegation" || word != "revoke" {
-            return None;
-        }
-        let (from, to) = (text(record, "delegator_id"), text(record, "delegate_id"));
-        let radius = radius(view, &text(record, "id")).await;
-        let mut agents = radius.as_ref().map(|radius| radius.agents.clone()).unwrap_or_default();
-        agents.truncate(NAMED);
-        let all = agents.iter().chain([&from, &to]).cloned();
-        let names = Names::to_call(view, all.collect()).await;
-        let actions = json(record).get("actions").and_then(|actions| actions.as_array().cloned());
-        let actions: Vec<_> = actions.unwrap_or_default().iter().map(plain).collect();
-        Some(Self {
-            typed: short(&to).to_owned(),
-            from: names.called(from),
-            to: names.called(to),
-            actions: actions.join(", "),
-            with_it: radius.as_ref().map(with_it),
-            agents: agents.into_iter().map(|id| names.called(id)).collect(),
-        })
+        title: &str,
+        members: &Map<String, Value>,
+    ) -> Self {
+        let id = text(members, "id");
+        let grant = match kind.singular.as_str() {
+            "delegation" => Some(Grant::of(view, members).await),
+            _ => None,
+        };
+        let typed = match &grant {
+            Some(grant) => grant.to.name.clone(),
+            None if kind.singular == "principal" => called(&id, title).to_owned(),
+            None => title.to_owned(),
+        };
+        Self { typed: to_type(typed, word), grant, depends: Depends::of(view, kind, &id).await }
     }
 
-    /// What is wrong with what was typed.
-    pub(super) fn problem(&self, typed: &str) -> Option<String> {
-        let wrong = || format!("Nothing was revoked. Type {} exactly, to confirm.", self.typed);
-        (typed.trim() != self.typed).then(wrong)
+    /// What is wrong with what was typed; `done` is what would have been done.
+    pub(super) fn problem(&self, typed: &str, done: &str) -> Option<String> {
+        let wrong = || format!("Nothing was {done}. Type {} exactly, to confirm.", self.typed);
+        (!typed::is_named(&self.typed, typed)).then(wrong)
     }
 }
 
-async fn radius(view: &View, id: &str) -> Option<BlastRadius> {
-    if !view.may(rpc::GET_BLAST_RADIUS) {
-        return None;
+impl Grant {
+    async fn of(view: &View, members: &Map<String, Value>) -> Self {
+        let (from, to) = (text(members, "delegator_id"), text(members, "delegate_id"));
+        let names = Names::to_call(view, vec![from.clone(), to.clone()]).await;
+        let actions = members.get("actions").and_then(Value::as_array);
+        let actions: Vec<_> = actions.into_iter().flatten().map(plain).collect();
+        Self { from: names.called(from), to: names.called(to), actions: actions.join(", ") }
     }
-    let request = GetBlastRadiusRequest { id: id.to_owned() };
-    view.calls.call(rpc::GET_BLAST_RADIUS, &request).await.ok()
 }
 
-/// What ends, without the delegation itself.
-fn with_it(radius: &BlastRadius) -> String {
-    let number = |total: i32| usize::try_from(total).unwrap_or_default();
-    let below = number(radius.delegation_total).saturating_sub(1);
-    let agents = counted(number(radius.agent_total), "agent acts", "agents act");
-    match below {
-        0 => format!("No delegation is below it. {agents} under it."),
-        below => {
-            let below = counted(below, "delegation below it ends", "delegations below it end");
-            format!("{below} too. {agents} under them.")
-        }
-    }
+/// The name, or the operation's word where a record has none that can be typed.
+fn to_type(name: String, word: &str) -> String {
+    let is_name = !name.trim().is_empty() && !name.contains(" · ");
+    if is_name && name.chars().count() <= LONGEST { name } else { word.to_owned() }
+}
+
+fn text(members: &Map<String, Value>, name: &str) -> String {
+    members.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
@@ -92,11 +85,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ends_with_a_delegation_is_counted_without_it() {
-        let of = |delegation_total, agent_total| {
-            with_it(&BlastRadius { delegation_total, agent_total, ..BlastRadius::default() })
-        };
-        assert_eq!(of(1, 1), "No delegation is below it. 1 agent acts under it.");
-        assert_eq!(of(4, 2), "3 delegations below it end too. 2 agents act under them.");
+    fn a_name_that_cannot_be_typed_is_replaced_by_the_operations_word() {
+        for (name, typed) in [
+            ("calendar".to_owned(), "calendar"),
+            ("invoice-bot · payments".to_owned(), "delete"),
+            ("x".repeat(65), "delete"),
+            (" ".to_owned(), "delete"),
+        ] {
+            assert_eq!(to_type(name.clone(), "delete"), typed, "{name}");
+        }
     }
 }

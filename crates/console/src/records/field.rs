@@ -1,5 +1,6 @@
 //! The fields of a form, and what a person wrote into them.
 
+use authority_ids::TenantId;
 use prost_reflect::MessageDescriptor;
 use serde_json::{Map, Value};
 
@@ -8,7 +9,7 @@ use crate::{
     kinds::{Input, Member, plain},
     meanings,
     query::Pairs,
-    typed,
+    typed, violations,
 };
 
 /// A field of a form.
@@ -90,6 +91,13 @@ impl Field {
             }
             _ => member.read(form, &name),
         };
+        // A tenant may be named by its slug, as on the command line.
+        let read = read.map(|value| match value {
+            Some(Value::String(text)) if member.name == "tenant_id" => {
+                Some(Value::from(TenantId::complete(&text)))
+            }
+            value => value,
+        });
         let (value, problem) = match read {
             Ok(Some(Value::String(text))) if member.input == Input::Text => {
                 (Some(Value::from(typed::kept(&given, &text))), None)
@@ -98,7 +106,7 @@ impl Field {
             Err(problem) => (None, Some(problem)),
         };
         let chosen: Vec<String> = sent.iter().map(|text| (*text).to_owned()).collect();
-        let text = form.text(&name).to_owned();
+        let text = typed::as_written(form.text(&name));
         (Self { text, chosen, problem, is_sent, ..Self::of(member, None) }, value)
     }
 
@@ -245,8 +253,8 @@ impl SubmittedForm {
             let names: Vec<&str> = path.split(['.', '[']).take(2).collect();
             let of = |field: &&mut Field| names.contains(&field.member.name.as_str());
             match self.fields.iter_mut().find(of) {
-                Some(field) => field.problem = Some(problem),
-                None => rest.push((path, problem)),
+                Some(field) => field.problem = Some(violations::in_words(&problem)),
+                None => rest.push((path, violations::in_words(&problem))),
             }
         }
         rest

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tonic::Status;
 
 use super::{
+    depends::Depends,
     field::Field,
     pickers::{self, Picker},
     shown::Datum,
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     form::idempotency_key,
     frame::{Frame, Section},
-    kinds::Shape,
+    kinds::{Member, Shape},
     page::page,
     view::View,
 };
@@ -64,11 +65,19 @@ impl Content {
 impl Act {
     pub(super) async fn empty_form(&self, view: &View) -> Result<Response, Status> {
         let known = self.about.as_ref().filter(|_| self.operation.shape == Shape::Edit);
-        let tenant = tenant(view).map(Value::from);
-        let fields = self.members().into_iter().map(|member| {
+        let members = self.members();
+        let tenant = match tenant(view) {
+            Some(tenant) => Some(tenant.to_owned()),
+            None if known.is_none() && members.iter().any(needs_tenant) => {
+                pickers::only_tenant(view).await
+            }
+            None => None,
+        };
+        let tenant = tenant.map(Value::from);
+        let fields = members.into_iter().map(|member| {
             let value = match known {
                 Some(about) => about.members.get(&member.name),
-                None if member.name == "tenant_id" => tenant.as_ref(),
+                None if needs_tenant(&member) => tenant.as_ref(),
                 None => None,
             };
             Field::of(member, value)
@@ -89,7 +98,7 @@ impl Act {
     ) -> Result<Response, Status> {
         // Only of the installation's owner it cannot be known.
         let is_needed = view.caller.tenant().is_none();
-        for field in content.fields.iter_mut().filter(|field| field.member.name == "tenant_id") {
+        for field in content.fields.iter_mut().filter(|field| needs_tenant(&field.member)) {
             field.member.required |= is_needed;
         }
         content.fields.iter_mut().for_each(|field| field.explain(&self.kind.singular));
@@ -130,8 +139,8 @@ impl Act {
     /// `Revoke “support desk”?`
     fn question(&self) -> String {
         let label = &self.operation.label;
-        if let Some(ending) = self.ending() {
-            return format!("{label} what {} lets {} do?", ending.from.name, ending.to.name);
+        if let Some(grant) = self.ending().and_then(|ending| ending.grant.as_ref()) {
+            return format!("{label} what {} lets {} do?", grant.from.name, grant.to.name);
         }
         match &self.about {
             Some(about) if self.operation.shape == Shape::Edit => {
@@ -142,6 +151,11 @@ impl Act {
             None => label.clone(),
         }
     }
+}
+
+/// Whether a new record is of a tenant, which the installation's owner names. Without one, some are the installation's own.
+fn needs_tenant(member: &Member) -> bool {
+    member.name == "tenant_id" && !member.about.contains("the installation's own")
 }
 
 /// The tenant that the person is of, or looks at.

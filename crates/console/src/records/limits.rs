@@ -10,6 +10,9 @@ const LIMITS: [(&[&str], &str); 4] = [
     (&["expires_at"], "for ever"),
 ];
 
+/// Members that say who is concerned.
+pub(super) const PARTIES: [&str; 3] = ["tenant_id", "delegator_id", "delegate_id"];
+
 /// What the form has where it has said so.
 pub(super) const CONFIRMED: &str = "unlimited";
 

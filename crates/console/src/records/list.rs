@@ -17,13 +17,14 @@ use super::{
 };
 use crate::{
     frame::{Frame, Section},
-    kinds::{Kind, Operation, Shape, listed, of_json, set_text, text},
+    kinds::{KINDS, Kind, Operation, Shape, listed, of_json, set_text, text},
     menu::Group,
     page::page,
     problem::Problem,
     query::{Pairs, encoded},
     show::{Moment, short},
     view::View,
+    who_may::who_may,
 };
 
 /// The records of a page.
@@ -34,11 +35,40 @@ const PAGE: i32 = 50;
 struct KindsPage {
     frame: Frame,
     groups: Vec<Group>,
+    /// How many kinds the person lists, and how many there are.
+    listed: usize,
+    all: usize,
+    /// The kinds whose records are made by others, and by whom.
+    closed: Vec<Closed>,
+}
+
+/// Kinds whose records the person does not make.
+struct Closed {
+    kinds: Vec<String>,
+    /// Who makes them.
+    who: String,
 }
 
 pub(super) async fn kinds(view: View) -> Response {
     let frame = view.frame("Records", Section::Records);
-    page(StatusCode::OK, &KindsPage { groups: view.menu(), frame })
+    let listed = KINDS.iter().filter(|kind| view.may(&kind.list.rpc)).count();
+    let (groups, closed) = (view.menu(), closed(&view));
+    page(StatusCode::OK, &KindsPage { frame, groups, listed, all: KINDS.len(), closed })
+}
+
+/// The kinds of which somebody else makes the records, by who does.
+fn closed(view: &View) -> Vec<Closed> {
+    let mut found: Vec<Closed> = Vec::new();
+    for kind in KINDS.iter() {
+        let create = kind.operations.iter().find(|operation| operation.shape == Shape::Create);
+        let create = create.filter(|create| !view.may(&create.rpc));
+        let Some(who) = create.and_then(|create| who_may(&create.rpc)) else { continue };
+        match found.iter_mut().find(|closed| closed.who == who) {
+            Some(closed) => closed.kinds.push(kind.many.clone()),
+            None => found.push(Closed { kinds: vec![kind.many.clone()], who }),
+        }
+    }
+    found
 }
 
 struct Item {
@@ -61,6 +91,8 @@ struct ListPage {
     filters: Vec<Field>,
     is_filtered: bool,
     items: Vec<Item>,
+    /// Names in the address that are no filter of this list: it is not filtered by them.
+    ignored: Vec<String>,
     /// What the list needs to be filtered by.
     problem: Option<String>,
     /// What the person just did.
@@ -93,6 +125,7 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
         }
         Err(status) => return Err(status),
     };
+    let ignored = ignored(query, &filled);
     let items = answered.as_ref().map(listed).unwrap_or_default();
     let next = answered.map(|answered| text(&answered, "next_page_token")).unwrap_or_default();
     let makers = kind.operations.iter().filter(|operation| {
@@ -108,11 +141,26 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
         next: (!next.is_empty()).then(|| following(kind, query, &next)),
         is_first: query.one("page").is_none(),
         is_filtered,
+        ignored,
         problem: problem.map(Problem::in_words),
         filters: filled.fields,
         kind,
     };
     Ok(page(status.unwrap_or(StatusCode::OK), &shown))
+}
+
+/// Parameters of an address that the list's page gives, besides its filters.
+const OWN: [&str; 2] = ["page", "did"];
+
+/// The names of parameters that the list does not have, each once.
+fn ignored(query: &Pairs, filled: &SubmittedForm) -> Vec<String> {
+    let is_known =
+        |name: &str| OWN.contains(&name) || filled.fields.iter().any(|field| field.name == name);
+    let mut names: Vec<_> =
+        query.iter().map(|(name, _)| name.to_owned()).filter(|name| !is_known(name)).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 fn item(view: &View, kind: &Kind, record: &DynamicMessage) -> Item {

@@ -3,10 +3,12 @@
 
 mod act;
 mod call;
+mod depends;
 mod ending;
 mod field;
 mod form;
 mod history;
+mod last;
 mod library;
 mod limits;
 mod list;

@@ -1,11 +1,14 @@
 //! What a form proposes for ids: records of the tenant, as far as the person may list them.
 
+use authority_model::proto::registry::{ListTenantsRequest, ListTenantsResponse};
 use prost_reflect::{DynamicMessage, Value as Proto};
 
 use super::{call::call, field::Field, library, shown::title};
 use crate::{
     calls::some_at_once,
     kinds::{Input, KINDS, Kind, listed, set_text, text},
+    names::is_agent,
+    rpc,
     view::View,
 };
 
@@ -17,6 +20,8 @@ pub(super) struct Picker {
     pub(super) options: Vec<(String, String)>,
 }
 
+/// The member that names agents.
+const AGENTS: &str = "principal_ids";
 /// The member that names a state machine: one of those that there are is chosen.
 const MACHINE: &str = "machine_id";
 /// The most kinds that a form proposes, a call each.
@@ -50,7 +55,9 @@ pub(super) async fn fill(view: &View, tenant: Option<&str>, fields: &mut [Field]
     for field in fields.iter_mut().filter(|field| field.member.input == Input::Lines) {
         let picker = pickers.iter().find(|picker| field.picker.as_ref() == Some(&picker.id));
         let options = picker.iter().flat_map(|picker| &picker.options);
-        field.known = options.take(SHOWN).cloned().collect();
+        // Whom an API key acts for is an agent: people sign in.
+        let fits = |(id, _): &&(String, String)| field.member.name != AGENTS || is_agent(id);
+        field.known = options.filter(fits).take(SHOWN).cloned().collect();
     }
     for field in fields.iter_mut().filter(|field| field.member.name == MACHINE) {
         let picker = pickers.iter().find(|picker| field.picker.as_ref() == Some(&picker.id));
@@ -60,6 +67,17 @@ pub(super) async fn fill(view: &View, tenant: Option<&str>, fields: &mut [Field]
     }
     library::fill(view, fields).await;
     pickers
+}
+
+/// The tenant, if there is one alone: the owner of the installation need not name it.
+pub(super) async fn only_tenant(view: &View) -> Option<String> {
+    if !view.may(rpc::LIST_TENANTS) {
+        return None;
+    }
+    let request = ListTenantsRequest { limit: Some(2), ..ListTenantsRequest::default() };
+    let listed: ListTenantsResponse = view.calls.call(rpc::LIST_TENANTS, &request).await.ok()?;
+    let mut tenants = listed.tenants.into_iter();
+    tenants.next().filter(|_| tenants.next().is_none()).map(|tenant| tenant.id)
 }
 
 /// The kind whose records a member names.

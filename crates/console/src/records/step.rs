@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     kinds::{Kind, Member, Operation, Shape, Written, json},
+    problem::refused,
     view::View,
 };
 
@@ -37,25 +38,30 @@ impl Act {
     pub(super) fn make(view: &View, kind: &str, word: &str) -> Result<Self, Status> {
         let kind = known(kind)?;
         let operation = kind.maker(word).ok_or_else(nowhere)?;
-        permitted(view, operation)?;
+        check(view, operation)?;
         Ok(Self { kind, operation, about: None })
     }
 
     pub(super) async fn on(view: &View, kind: &str, id: &str, word: &str) -> Result<Self, Status> {
         let kind = known(kind)?;
         let operation = kind.verb(word).ok_or_else(nowhere)?;
-        permitted(view, operation)?;
+        check(view, operation)?;
         let read = one::read(view, kind, id).await?;
         let is_edit = operation.shape == Shape::Edit;
         let mut shown =
             if is_edit { Vec::new() } else { RecordView::of(view, &read.message).written };
         name_links(view, shown.iter_mut().map(|shown| &mut shown.datum)).await;
+        let (title, members) = (title(&read.message), json(&read.message));
+        let ending = match operation.ends_for_good() {
+            true => Some(Ending::of(view, kind, word, &title, &members).await),
+            false => None,
+        };
         let about = About {
             shown,
-            ending: Ending::of(view, kind, word, &read.message).await,
+            ending,
             id: kind.key_of(&read.message),
-            title: title(&read.message),
-            members: json(&read.message),
+            title,
+            members,
             version: read.version.unwrap_or_default(),
         };
         Ok(Self { kind, operation, about: Some(about) })
@@ -72,11 +78,16 @@ impl Act {
             Shape::Verb => member.name != "id" && self.operation.word != "delete",
             _ => member.written != Written::ByTheService,
         });
-        if self.ending().is_some() {
+        if self.takes_reason() {
             let reason = members.iter_mut().find(|member| member.name == "reason");
             reason.into_iter().for_each(|reason| reason.required = true);
         }
         members
+    }
+
+    /// Whether it must be said why.
+    pub(super) fn takes_reason(&self) -> bool {
+        self.ending().is_some_and(|ending| ending.grant.is_some())
     }
 
     pub(super) fn ending(&self) -> Option<&Ending> {
@@ -84,9 +95,9 @@ impl Act {
     }
 }
 
-fn permitted(view: &View, operation: &Operation) -> Result<(), Status> {
+fn check(view: &View, operation: &Operation) -> Result<(), Status> {
     if view.may(&operation.rpc) {
         return Ok(());
     }
-    Err(Status::permission_denied("your role may not do this"))
+    Err(refused(view, &operation.rpc))
 }

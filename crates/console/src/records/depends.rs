@@ -1,0 +1,211 @@
+//! What ends with a record, as far as the API says it: with a principal and a delegation what they permit, with a
+//! tenant all that it has.
+
+use authority_model::proto::delegation::{
+    BlastRadius, Delegation, GetBlastRadiusRequest, GetPrincipalBlastRadiusRequest,
+};
+use prost_reflect::{DynamicMessage, Value as Proto};
+
+use super::call::call;
+use crate::{
+    calls::some_at_once,
+    kinds::{Kind, json, set_text},
+    names::{Named, Names},
+    rpc,
+    show::counted,
+    view::View,
+};
+
+/// What ends with a record.
+pub(super) enum Depends {
+    /// The API does not say it of such a record.
+    Unknown,
+    /// It could not be read now, or the role may not read it.
+    Unread,
+    Known(Ended),
+}
+
+/// What ends: how much, and the first of it.
+pub(super) struct Ended {
+    pub(super) sentence: String,
+    pub(super) delegations: Vec<Permits>,
+    /// Delegations that are not listed.
+    pub(super) more: usize,
+    /// Who acts under them.
+    pub(super) agents: Vec<Named>,
+    pub(super) more_agents: usize,
+}
+
+/// A delegation that ends.
+pub(super) struct Permits {
+    pub(super) id: String,
+    pub(super) from: Named,
+    pub(super) to: Named,
+    pub(super) actions: String,
+    pub(super) state: String,
+}
+
+/// The most delegations, and the most names of agents, on the page.
+const LISTED: usize = 20;
+/// The kinds whose records of a tenant are counted.
+const COUNTED: [&str; 5] = ["principals", "delegations", "policies", "tools", "workspaces"];
+
+impl Depends {
+    pub(super) async fn of(view: &View, kind: &Kind, id: &str) -> Self {
+        let found = match kind.singular.as_str() {
+            "delegation" => of_delegation(view, id).await,
+            "principal" => of_principal(view, id).await,
+            "tenant" => of_tenant(view, id).await,
+            _ => return Self::Unknown,
+        };
+        found.map_or(Self::Unread, Self::Known)
+    }
+}
+
+async fn of_delegation(view: &View, id: &str) -> Option<Ended> {
+    if !view.may(rpc::GET_BLAST_RADIUS) {
+        return None;
+    }
+    let request = GetBlastRadiusRequest { id: id.to_owned() };
+    let mut radius: BlastRadius = view.calls.call(rpc::GET_BLAST_RADIUS, &request).await.ok()?;
+    let sentence = below(&radius);
+    radius.delegations.retain(|one| one.id != id);
+    radius.delegation_total = radius.delegation_total.saturating_sub(1);
+    Some(ended(view, radius, sentence).await)
+}
+
+async fn of_principal(view: &View, id: &str) -> Option<Ended> {
+    if !view.may(rpc::GET_PRINCIPAL_BLAST_RADIUS) {
+        return None;
+    }
+    let limit = i32::try_from(LISTED).ok();
+    let request = GetPrincipalBlastRadiusRequest { id: id.to_owned(), limit };
+    let radius = view.calls.call(rpc::GET_PRINCIPAL_BLAST_RADIUS, &request).await.ok()?;
+    let sentence = held(&radius);
+    Some(ended(view, radius, sentence).await)
+}
+
+/// How many records of the kinds that matter most it has.
+async fn of_tenant(view: &View, id: &str) -> Option<Ended> {
+    let counts = some_at_once(COUNTED.iter().map(|path| count(view, path, id))).await;
+    let counts: Option<Vec<String>> = counts.into_iter().collect();
+    let sentence = format!(
+        "It has {}. All of it stops: no decision is made for it, and its people and API keys are let in no more.",
+        listed(&counts?)
+    );
+    let (delegations, agents) = (Vec::new(), Vec::new());
+    Some(Ended { sentence, delegations, more: 0, agents, more_agents: 0 })
+}
+
+async fn count(view: &View, path: &str, tenant: &str) -> Option<String> {
+    let kind = Kind::at(path).filter(|kind| view.may(&kind.list.rpc))?;
+    let mut request = DynamicMessage::new(kind.list.input.clone());
+    set_text(&mut request, "tenant_id", tenant);
+    request.try_set_field_by_name("count", Proto::Bool(true)).ok()?;
+    request.try_set_field_by_name("limit", Proto::I32(1)).ok()?;
+    let answered = call(view, &kind.list, &request, &[]).await.ok()?;
+    let total = json(&answered.message).get("total").and_then(serde_json::Value::as_u64);
+    let total = usize::try_from(total.unwrap_or_default()).ok()?;
+    Some(counted(total, &kind.one, &kind.many.to_lowercase()))
+}
+
+/// `a, b and c`.
+fn listed(parts: &[String]) -> String {
+    match parts.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+async fn ended(view: &View, radius: BlastRadius, sentence: String) -> Ended {
+    let delegations: Vec<_> = radius.delegations.into_iter().take(LISTED).collect();
+    let agents: Vec<_> = radius.agents.into_iter().take(LISTED).collect();
+    let parties = delegations.iter().flat_map(|one| {
+        let from = one.delegator_id.iter();
+        from.chain([&one.delegate_id])
+    });
+    let ids = parties.chain(&agents).cloned().collect();
+    let names = Names::to_call(view, ids).await;
+    Ended {
+        sentence,
+        more: number(radius.delegation_total).saturating_sub(delegations.len()),
+        more_agents: number(radius.agent_total).saturating_sub(agents.len()),
+        delegations: delegations.into_iter().map(|one| permits(one, &names)).collect(),
+        agents: agents.into_iter().map(|id| names.called(id)).collect(),
+    }
+}
+
+fn permits(delegation: Delegation, names: &Names) -> Permits {
+    Permits {
+        from: names.called(delegation.delegator_id.unwrap_or_default()),
+        to: names.called(delegation.delegate_id),
+        actions: delegation.actions.join(", "),
+        state: delegation.state,
+        id: delegation.id,
+    }
+}
+
+fn number(total: i32) -> usize {
+    usize::try_from(total).unwrap_or_default()
+}
+
+/// What ends with a delegation, without itself.
+fn below(radius: &BlastRadius) -> String {
+    let agents = counted(number(radius.agent_total), "agent acts", "agents act");
+    match number(radius.delegation_total).saturating_sub(1) {
+        0 => format!("No delegation is below it. {agents} under it."),
+        below => {
+            let below = counted(below, "delegation below it ends", "delegations below it end");
+            format!("{below} too. {agents} under them.")
+        }
+    }
+}
+
+/// What ends with a principal.
+fn held(radius: &BlastRadius) -> String {
+    let agents = counted(number(radius.agent_total), "other acts", "others act");
+    match number(radius.delegation_total) {
+        0 => "No delegation that is in force is held or given by it.".to_owned(),
+        1 => format!("1 delegation that it holds or gave ends with it. {agents} under it."),
+        many => format!(
+            "{many} delegations end with it: those that it holds or gave, and all below them. {agents} under them."
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn radius(delegation_total: i32, agent_total: i32) -> BlastRadius {
+        BlastRadius { delegation_total, agent_total, ..BlastRadius::default() }
+    }
+
+    #[test]
+    fn what_ends_with_a_delegation_is_counted_without_it() {
+        assert_eq!(below(&radius(1, 1)), "No delegation is below it. 1 agent acts under it.");
+        assert_eq!(
+            below(&radius(4, 2)),
+            "3 delegations below it end too. 2 agents act under them."
+        );
+    }
+
+    #[test]
+    fn what_ends_with_a_principal_is_counted() {
+        assert_eq!(held(&radius(0, 0)), "No delegation that is in force is held or given by it.");
+        assert_eq!(
+            held(&radius(1, 0)),
+            "1 delegation that it holds or gave ends with it. 0 others act under it."
+        );
+        assert!(held(&radius(3, 2)).ends_with("all below them. 2 others act under them."));
+    }
+
+    #[test]
+    fn counts_are_listed_as_in_a_sentence() {
+        let parts =
+            |parts: &[&str]| listed(&parts.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(parts(&["1 a", "2 b", "3 c"]), "1 a, 2 b and 3 c");
+        assert_eq!((parts(&["1 a"]), parts(&[])), ("1 a".to_owned(), String::new()));
+    }
+}

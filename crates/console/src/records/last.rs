@@ -1,0 +1,96 @@
+//! The last step of a form that brings a record into a state which it never leaves: what changes, what ends with it, and
+//! a name that is typed.
+
+use askama::Template;
+use axum::response::Response;
+use http::StatusCode;
+use tonic::Status;
+
+use super::{
+    depends::Depends,
+    ending::{self, Ending},
+    field::SubmittedForm,
+    step::Act,
+};
+use crate::{
+    form::idempotency_key,
+    frame::{Frame, Section},
+    page::page,
+    query::Pairs,
+    view::View,
+};
+
+#[derive(Template)]
+#[template(path = "record_last.html")]
+struct LastPage<'a> {
+    frame: Frame,
+    act: &'a Act,
+    ending: Ending,
+    action: String,
+    /// The final state.
+    word: String,
+    /// What else the form changes.
+    others: Vec<String>,
+    /// What the form had, as it is sent again.
+    sent: Vec<(String, String)>,
+    problem: Option<String>,
+    /// Sent twice, the form acts once.
+    key: String,
+}
+
+/// What a form has that this step was shown.
+const SHOWN: &str = "last";
+
+impl Act {
+    /// The final state that the form brings the record into, `None` if it does not.
+    fn final_word(&self, filled: &SubmittedForm) -> Option<String> {
+        let changed = self.changed(filled);
+        let fields = filled.fields.iter().filter(|field| changed.contains(&field.member.name));
+        let words = fields.filter_map(|field| {
+            let value = filled.values.get(&field.member.name)?;
+            let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            self.kind.is_final(&field.member, &word).then_some(word)
+        });
+        let word = words.map(|word| if word == "true" { "revoked".to_owned() } else { word });
+        word.into_iter().next()
+    }
+
+    /// The page that asks for the name, `None` if the form needs none or has it.
+    pub(super) async fn last_step(
+        &self,
+        view: &View,
+        form: &Pairs,
+        filled: &SubmittedForm,
+    ) -> Result<Option<Response>, Status> {
+        let (Some(about), Some(word)) = (&self.about, self.final_word(filled)) else {
+            return Ok(None);
+        };
+        let ending = Ending::of(view, self.kind, &word, &about.title, &about.members).await;
+        let wrong = ending.problem(form.text(ending::NAME), "changed");
+        if wrong.is_none() {
+            return Ok(None);
+        }
+        let problem = wrong.filter(|_| form.one(SHOWN).is_some());
+        let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+        let changed = self.changed(filled);
+        let others = filled.fields.iter().filter(|field| {
+            let is_it = matches!(field.member.name.as_str(), "state" | "status" | "revoke");
+            !is_it && changed.contains(&field.member.name)
+        });
+        let is_sent = |name: &str| name.starts_with("m.") || ["shown", "version"].contains(&name);
+        let sent = form.iter().filter(|(name, _)| is_sent(name));
+        let question = format!("Set “{}” to {word}?", about.title);
+        let shown = LastPage {
+            frame: view.frame(question, Section::Records),
+            act: self,
+            ending,
+            action: format!("{}/{}", self.address(), self.operation.word),
+            others: others.map(|field| field.member.label.clone()).collect(),
+            sent: sent.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            problem,
+            key: idempotency_key()?,
+            word,
+        };
+        Ok(Some(page(status, &shown)))
+    }
+}
