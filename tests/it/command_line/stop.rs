@@ -39,12 +39,15 @@ async fn a_stop_shows_what_ends_and_waits_for_the_name() {
     let (_, table, _) = owner(&app, "stop-signals list --state active").await;
     assert!(ids(&table) == [&id] && table.contains("broken"), "{table}");
     // An agent's name is enough for lists, too.
-    for typed in ["stop-signals list --actor invoice-bot", "quarantines list --subject invoice-bot"] {
+    for typed in ["stop-signals list --actor invoice-bot", "quarantines list --subject invoice-bot"]
+    {
         let (code, table, told) = owner(&app, typed).await;
         let found = ids(&table).len();
         assert_eq!((code, found), (0, usize::from(typed.starts_with("stop"))), "{typed}: {told}");
     }
-    for list in ["decisions list", "approvals --state any", "decisions export"] {
+    for list in
+        ["decisions list --tenant acme", "approvals --state any", "decisions export --tenant acme"]
+    {
         let (code, printed, told) = owner(&app, &format!("{list} --subject invoice-bot")).await;
         assert_eq!(code, 0, "{list}: {told}");
         assert!(list.starts_with("approvals") || printed.contains("invoice-bot"), "{printed}");
@@ -120,6 +123,26 @@ async fn a_quarantine_is_of_what_is_named() {
     let key = app.api_key("svc:tenant:acme", &["runtime:stop"]).await;
     let (code, _, told) = with_token(&app, &key, &format!("stop {BOT} --reason broken -y")).await;
     assert_eq!(code, 0, "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_misspelt_action_is_told_before_it_is_suspended() {
+    let app = TestApp::start().await;
+    app.demo().await;
+    let admin = app.member_token("svc:tenant:acme", "admin");
+    let warning = "tenant has `paymnt.execute`. Did you mean `payment.execute`?";
+    let typed = "quarantine --tenant acme --action paymnt.execute --reason review";
+    let (code, _, told) = answering(&app, typed, "\n").await;
+    assert!(code == 1 && told.contains(warning), "{told}");
+    // A script that says --yes is told, too, and what it asks for is done.
+    let typed = "quarantine --action paymnt.execute --reason review --yes";
+    let (code, printed, told) = with_token(&app, &admin, typed).await;
+    assert!(code == 0 && printed.contains("active") && told.contains(warning), "{printed}{told}");
+    for known in ["payment.execute", "payment.*", "invoice.*"] {
+        let typed = format!("quarantine --tenant acme --action {known} --reason review");
+        let (_, _, told) = answering(&app, &typed, "\n").await;
+        assert!(!told.contains("No tool"), "{known}: {told}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -85,7 +85,10 @@ async fn an_action_is_suspended_for_everybody_or_for_one() {
     let console = Console::start().await;
     ask(&console).await;
     let mut browser = console.signed_in(ADMIN).await;
+    let misspelt = browser.get(&format!("{CONFIRM}?action=paymnt.execute")).await;
+    misspelt.shows("tenant has `paymnt.execute`. Did you mean `payment.execute`?");
     let page = browser.get(&format!("{CONFIRM}?action=payment.*")).await;
+    assert!(!page.text.contains("No tool, purpose or delegation"), "{}", page.text);
     page.shows("In the last day it was asked for by <strong title=\"svc:agent:acme:invoice-bot\">");
     let form = filled(&mut browser, "action=payment.*", "payment.*", "the bank is away").await;
     browser.post(CONFIRM, &form).await.shows("payment.*");
@@ -194,8 +197,19 @@ async fn a_tool_of_which_only_a_part_was_stopped_says_which() {
     // Without the obstacle all of it is stopped, and the list says so.
     let form = filled(&mut browser, &format!("tool={id}"), "bank", "it is hacked").await;
     let page = browser.post(CONFIRM, &form).await;
-    assert_eq!(page.path, "/console/stop?did=stop");
     page.shows("It is stopped. Every decision on it is a denial.");
+    // Released, the same form stops nothing again, and its page does not say so.
+    let (_, listed) = owner.get("/api/v1/quarantines?state=active").await;
+    for one in listed["quarantines"].as_array().unwrap() {
+        let path = format!("/api/v1/quarantines/{}/release", one["id"].as_str().unwrap());
+        assert_eq!(owner.post(&path, json!({})).await.0, 200);
+    }
+    let page = browser.post(CONFIRM, &form).await;
+    assert!(!page.text.contains("It is stopped."), "{}", page.text);
+    page.shows("has been released since");
+    // Nor does a link.
+    let page = browser.get("/console/stop?did=stop").await;
+    assert!(!page.text.contains("It is stopped."), "{}", page.text);
 }
 
 /// The search is the API's: it finds the newest of many, and says where a list ends.

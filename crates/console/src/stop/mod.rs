@@ -13,6 +13,7 @@ mod partly;
 mod permits;
 mod release;
 mod scope;
+mod spelling;
 mod stopped;
 mod target;
 mod underway;

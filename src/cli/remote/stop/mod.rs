@@ -2,6 +2,7 @@
 
 mod actor;
 mod blast;
+mod known;
 mod quarantine;
 
 use authority_ids::{IdParts, TenantId};

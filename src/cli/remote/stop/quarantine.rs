@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Blast, actor, last_part, made, tenant_of};
+use super::{Blast, actor, known, last_part, made, tenant_of};
 use crate::cli::{
     Actions, Failure,
     confirm::Confirm,
@@ -120,15 +120,24 @@ impl Quarantine {
         }
         let known = self.subject.as_deref().or(self.delegation.as_deref());
         let tenant_id = self.tenant_id.clone().or_else(|| tenant_of(&server, known?));
+        let warning = match &self.action {
+            Some(action) => known::warning(&server, tenant_id.as_deref(), action).await,
+            None => None,
+        };
         if !self.confirm.yes {
             let tenant = tenant_id.as_deref().map_or("the whole tenant", last_part);
             let named = known.map(last_part).or(self.action.as_deref()).unwrap_or(tenant);
             let shown = self.shown(&server, tenant).await?;
+            let shown = warning.iter().cloned().chain([shown]).collect::<Vec<_>>().join("\n");
             self.confirm.type_name(&shown, "suspend it", named)?;
         }
         let body = json!({"tenant_id": tenant_id, "subject_id": self.subject, "action": self.action,
                           "delegation_id": self.delegation, "reason": self.reason});
-        made(&server, &QUARANTINES, "quarantine", &body).await
+        let mut output = made(&server, &QUARANTINES, "quarantine", &body).await?;
+        if let Some(warning) = warning.filter(|_| self.confirm.yes) {
+            output.aside = format!("{warning}\n{}", output.aside);
+        }
+        Ok(output)
     }
 
     /// What is suspended, and what ends while it is.

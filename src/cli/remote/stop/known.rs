@@ -1,0 +1,37 @@
+//! Whether a record of the tenant names an action that is to be suspended: a misspelt one suspends nothing.
+
+use std::collections::BTreeSet;
+
+use authority_console::unknown_action;
+use serde_json::{Value, json};
+
+use crate::cli::remote::{
+    server::Server,
+    surface::{SURFACE, Surface},
+    text::plain,
+};
+
+/// Records that name actions: the list, and the member of each with them.
+const LISTS: [(&str, &str); 3] =
+    [("tools", "actions"), ("purposes", "allowed_actions"), ("delegations", "actions")];
+/// The largest page. Of what is not on it nothing is known, and nothing is said.
+const MOST: usize = 500;
+
+/// What a person is told before the action is suspended; `None` if it is known, or this could not be read.
+pub(super) async fn warning(server: &Server, tenant: Option<&str>, action: &str) -> Option<String> {
+    // An API key lists none of these.
+    if server.opens(Surface::ApiKeys) {
+        return None;
+    }
+    let mut names = BTreeSet::new();
+    for (list, member) in LISTS {
+        let path = server.path(&[SURFACE, list]);
+        let query = json!({"tenant_id": tenant, "limit": MOST});
+        let found = server.json(&server.get(&path, &query).await.ok()?).ok()?;
+        let records = found[list].as_array().filter(|records| records.len() < MOST)?;
+        let of = |record: &Value| record[member].as_array().cloned().unwrap_or_default();
+        let all = records.iter().flat_map(of);
+        names.extend(all.filter_map(|name| name.as_str().map(str::to_owned)));
+    }
+    unknown_action(action, &names).map(|warning| plain(&warning))
+}
