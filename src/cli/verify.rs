@@ -9,9 +9,12 @@ use authority_evidence::{
     log::note::LogKey,
     verify::{Fault, Trust, Valid, consistency_path, key_set, sealed_in, verify, verify_seen},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::outcome::{CommandOutput, Failure};
+use super::{
+    outcome::{CommandOutput, Failure},
+    text::plain,
+};
 
 /// The file, and the trusted keys.
 #[derive(Debug, clap::Args)]
@@ -56,9 +59,65 @@ impl Verify {
         if self.require_trust && valid != Valid::Trusted {
             return Err(Failure::new(valid));
         }
-        let text = valid.to_string();
-        let json = json!({"ok": true, "trusted": valid == Valid::Trusted, "found": text});
-        Ok(CommandOutput { text, json: Some(json.to_string()), ..CommandOutput::default() })
+        let (text, about) = (valid.to_string(), about(&file));
+        let trusted = valid == Valid::Trusted;
+        let json = json!({"ok": true, "trusted": trusted, "found": text, "about": about});
+        // Standard output has the line of EVIDENCE.md alone.
+        let aside = [said(&about), unchecked(&valid).to_owned()];
+        let aside = aside.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>();
+        let (json, aside) = (Some(json.to_string()), aside.join("\n"));
+        Ok(CommandOutput { text, json, aside, ..CommandOutput::default() })
+    }
+}
+
+/// What the file is of, which passed: the decision, and of a proof what replaying it gave.
+fn about(file: &[u8]) -> Value {
+    let document: Value = serde_json::from_slice(file).unwrap_or_default();
+    let pack = if document["pack"].is_object() { &document["pack"] } else { &document };
+    let record = &pack["record"];
+    json!({
+        "decision_id": pack["decision_id"],
+        "decision": record["verdict"]["decision"],
+        "reason_code": record["verdict"]["reason_code"],
+        "subject": record["request"]["subject"],
+        "action": record["request"]["action"],
+        "evaluated_at": record["evaluated_at"],
+        "replay": pack["result"],
+    })
+}
+
+/// The same for people, a line each.
+fn said(about: &Value) -> String {
+    let lines = [
+        ("decision", "decision_id"),
+        ("outcome", "decision"),
+        ("reason", "reason_code"),
+        ("who", "subject"),
+        ("what", "action"),
+        ("when", "evaluated_at"),
+        ("replay", "replay"),
+    ];
+    let lines = lines.iter().filter_map(|(heading, member)| {
+        Some(format!("{heading:11}{}", plain(about[*member].as_str()?)))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// What was not checked, for want of a key that the verifier trusts.
+fn unchecked(valid: &Valid) -> &'static str {
+    match valid {
+        Valid::Trusted => "",
+        Valid::IssuerNotPinned(_) => {
+            "Who issued it was not checked: it was verified with the key that is in the file, and anybody can make such \
+             a file. Give the service's published keys with --jwks."
+        }
+        Valid::LogNotPinned => {
+            "Whose log it is in was not checked: give the log's key with --checkpoint-key, or a JWKS that has it."
+        }
+        Valid::CheckpointUnchecked => {
+            "The signature of the log's checkpoint was not checked: give the log's key with --checkpoint-key, or a JWKS \
+             that has it."
+        }
     }
 }
 
@@ -107,5 +166,32 @@ fn failure(fault: Fault) -> Failure {
                     "curl -H \"Authorization: Bearer $KEY\" \"$URL{path}\" > proof.json"
                 ))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_verified_is_said() {
+        let record = json!({"evaluated_at": "2026-11-23T08:09:36Z",
+            "request": {"subject": "svc:agent:acme:bot", "action": "pay\u{1b}"},
+            "verdict": {"decision": "deny", "reason_code": "no_authority"}});
+        let pack = json!({"decision_id": "svc:decision:01", "record": record});
+        let expected = "\
+decision   svc:decision:01
+outcome    deny
+reason     no_authority
+who        svc:agent:acme:bot
+what       pay\\u{1b}
+when       2026-11-23T08:09:36Z";
+        // A bundle has its pack in it.
+        for file in [pack.clone(), json!({"pack": pack})] {
+            assert_eq!(said(&about(file.to_string().as_bytes())), expected);
+        }
+        let proof = json!({"decision_id": "svc:decision:01", "result": "match"});
+        let shown = said(&about(proof.to_string().as_bytes()));
+        assert_eq!(shown, "decision   svc:decision:01\nreplay     match");
     }
 }

@@ -13,6 +13,7 @@ mod files;
 mod keys;
 mod list;
 mod login;
+mod may;
 mod names;
 mod narrow;
 mod place;
@@ -120,6 +121,16 @@ fn segment(text: &str) -> Result<String, &'static str> {
         "" | "." | ".." => Err("is not an id"),
         text => Ok(text.to_owned()),
     }
+}
+
+/// Parses an action that a list finds exactly: it would find nothing for a pattern.
+fn exact_action(text: &str) -> Result<String, &'static str> {
+    if text.contains('*') {
+        return Err(
+            "must be the exact action, such as payment.execute: no list is filtered by a pattern",
+        );
+    }
+    Ok(text.to_owned())
 }
 
 /// Parses a tenant's id or slug.

@@ -11,7 +11,7 @@ use super::{
 use crate::cli::view::View;
 
 /// What a person looks for, by its importance; other members follow in the list's own order.
-const FIRST: [&str; 24] = [
+const FIRST: [&str; 25] = [
     "evaluated_at",
     "until",
     "created_at",
@@ -27,6 +27,7 @@ const FIRST: [&str; 24] = [
     "delegate_id",
     "display_name",
     "what",
+    "about",
     "name",
     "action",
     "actions",

@@ -65,6 +65,11 @@ impl ApiError {
         remedy(&self.error)
     }
 
+    /// Whether the operation is not open to whoever called it, whatever was asked.
+    pub(super) fn is_of_rules(&self) -> bool {
+        self.error == "forbidden" && self.message.starts_with("this operation is")
+    }
+
     /// Whether the sign-in was too long ago (RFC 9470).
     pub(super) fn asks_for_a_sign_in(&self) -> bool {
         self.error == "insufficient_user_authentication"

@@ -14,7 +14,7 @@ use reqwest::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{place, refusal::ApiError, surface::Surface};
+use super::{may, place, refusal::ApiError, surface::Surface};
 use crate::cli::{
     Failure, health,
     http::{deepest, is_loopback},
@@ -205,30 +205,48 @@ impl Server {
 
     /// The response of a success; its body is not read yet.
     async fn open(&self, request: RequestBuilder) -> Result<Response, Failure> {
-        let request = request.header("authorization", self.token.clone());
-        let answer = request.send().await.map_err(|error| self.unreached(error))?;
+        let request = request.header("authorization", self.token.clone()).build();
+        let request = request.map_err(Failure::new)?;
+        let (method, path) = (request.method().clone(), request.url().path().to_owned());
+        let answer = self.http.execute(request).await.map_err(|error| self.unreached(error))?;
         let status = answer.status();
         if status.is_success() {
             return Ok(answer);
         }
         let body = answer.text().await.map_err(|error| self.unreached(error))?;
-        Err(self.refused(status, &body))
+        let who = || may::who(method.as_str(), &path);
+        Err(self.refused(status, &body, who))
     }
 
     pub(super) fn json(&self, body: &str) -> Result<Value, Failure> {
         serde_json::from_str(body).map_err(|error| self.unexpected(error))
     }
 
-    fn refused(&self, status: StatusCode, body: &str) -> Failure {
+    /// `who` says who may call the operation.
+    fn refused(
+        &self,
+        status: StatusCode,
+        body: &str,
+        who: impl FnOnce() -> Option<String>,
+    ) -> Failure {
         let Ok(refusal) = serde_json::from_str::<ApiError>(body) else {
             return self.unexpected(format!("status {status}"));
         };
         let advice = match status {
             _ if refusal.asks_for_a_sign_in() => self.fresh_login(),
             StatusCode::UNAUTHORIZED => self.advice.to_owned(),
+            _ if refusal.is_of_rules() => self.not_permitted(who()),
             _ => refusal.remedy().to_owned(),
         };
         Failure::new(format!("{}{advice}", refusal.text()))
+    }
+
+    /// Who calls, and who may.
+    fn not_permitted(&self, who: Option<String>) -> String {
+        let caller = self.whoami().text;
+        let caller = caller.split(", on ").next().unwrap_or_default();
+        let open = who.map(|who| format!("; it is open to {who}")).unwrap_or_default();
+        format!("\nyou are {caller}{open}")
     }
 
     /// What to do where the service takes only a recent sign-in; of a token that was given, nothing is known.
@@ -314,7 +332,7 @@ mod tests {
             let base = Base::Named(Url::parse(base).unwrap());
             let view = View { utc: true, json: false };
             let server = Server::new(base, &Secret::new("t"), advice, view).unwrap();
-            server.refused(StatusCode::UNAUTHORIZED, body).to_string()
+            server.refused(StatusCode::UNAUTHORIZED, body, || None).to_string()
         };
         let words = "insufficient_user_authentication: sign in again (`max_age=60`) (request 7f)";
         assert_eq!(

@@ -31,6 +31,7 @@ async fn a_list_says_who_wants_what_why_and_until_when() {
         for part in [
             "svc:agent:acme:invoice-bot (Pays supplier invoices)",
             "payment.execute 25000",
+            "iban DE89",
             "approval_threshold_breach",
             "0 of 1",
             "(in 23 h)",
@@ -71,6 +72,8 @@ async fn the_whole_question_is_shown_with_what_is_hidden_in_it() {
         "policy     Payment threshold (",
         "Payments over 10,000, or of no stated amount, wait for a person.",
         "authority  delegation svc:del:acme:",
+        "  given    by svc:ent:acme:principal:",
+        "(Head of finance) to svc:agent:acme:invoice-bot (Pays supplier invoices)",
         "max_amount 50000",
         "would be   allow_with_constraints: permission_granted: ",
         "jurisdictions DE FR GB",

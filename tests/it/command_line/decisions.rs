@@ -38,6 +38,17 @@ async fn a_tenants_auditor_lists_and_exports_by_spans() {
     assert_eq!((code, told.as_str()), (0, ""));
     assert_eq!(ids(&table), [id(&allowed)]);
     assert_eq!(ids(&with_token(&app, &auditor, "decisions list --until 1h").await.1), [""; 0]);
+    // The words that lists show are taken, and the owner's only tenant need not be named.
+    for (word, count) in [("allow", 1), ("held", 0), ("denied", 1)] {
+        let (code, table, told) = owner(&app, &format!("decisions list --decision {word}")).await;
+        assert_eq!((code, ids(&table).len()), (0, count), "{word}: {table}{told}");
+    }
+    let (code, _, told) = owner(&app, "decisions list --action payment.*").await;
+    assert!(code == 2 && told.contains("must be the exact action"), "{told}");
+    // A refusal says who was refused, and who would not be.
+    let (code, _, told) = with_token(&app, &auditor, "quarantine --action a.b --reason x -y").await;
+    assert!(code == 1 && told.contains("\nyou are auditor@example.org, auditor of "), "{told}");
+    assert!(told.contains("it is open to a tenant's admin"), "{told}");
     let (code, _, told) = with_token(&app, &auditor, "decisions list --since yesterday").await;
     assert!(code == 2 && told.contains("such as 90s, 15m, 1h or 7d"), "{told}");
 
@@ -185,11 +196,25 @@ async fn a_sealed_decision_verifies_offline() {
     assert!(told.contains(&fetch), "{told}");
     let (_, keys) = app.client("").text("GET", "/.well-known/jwks.json", None).await;
     std::fs::write(&jwks, keys).unwrap();
-    for file in [bundle, pack] {
-        let args = ["verify", &file, "--jwks", &jwks].map(str::to_owned).to_vec();
+    let about = [
+        format!("decision   {}", id(&made)),
+        "outcome    allow".to_owned(),
+        "who        svc:agent:acme:invoice-bot".to_owned(),
+        "what       payment.execute".to_owned(),
+    ];
+    for file in [&bundle, &pack] {
+        let args = ["verify", file, "--jwks", &jwks].map(str::to_owned).to_vec();
         let (code, printed, told) = spawn(args, Vec::new()).await;
-        assert!(code == 0 && printed.starts_with("valid"), "{printed}{told}");
+        assert_eq!((code, printed.as_str()), (0, "valid\n"), "{told}");
+        // Which decision that is, is said beside it.
+        assert!(about.iter().all(|line| told.contains(line)), "{told}");
+        assert!(!told.contains("was not checked"), "{told}");
     }
+    let args = ["verify", &bundle].map(str::to_owned).to_vec();
+    let (code, printed, told) = spawn(args, Vec::new()).await;
+    assert!(code == 0 && printed.starts_with("consistent; issuer not pinned: "), "{printed}");
+    let last = told.trim_end().lines().last().unwrap();
+    assert!(last.starts_with("Who issued it was not checked: "), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -41,7 +41,8 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
     let (code, _, told) = owner(&app, &format!("policies diff {id}")).await;
     assert!(code == 1 && told.contains("has no draft"), "{told}");
 
-    let typed = format!("policies impact {id}={good} --tenant acme --since 1h");
+    // The owner's only tenant need not be named.
+    let typed = format!("policies impact {id}={good} --since 1h");
     let (code, table, told) = owner(&app, &typed).await;
     assert_eq!((code, told.as_str()), (0, "1 of 1 decisions would change\n"), "{table}");
     assert_eq!(ids(&table), [allowed["decision_id"].as_str().unwrap()]);
@@ -53,11 +54,19 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
     let typed = format!("policies activate {id} --reason Agreed");
     let (code, _, told) = answering(&app, &typed, "n\n").await;
     assert!(code == 1 && told.contains("decimal(\"10.00\")"), "{told}");
-    assert!(told.contains("Activate version 2 of `Payment threshold` on http://127"), "{told}");
+    // The last decisions are run against it before anybody is asked.
+    let (before, _) =
+        told.split_once("Activate version 2 of `Payment threshold` on http://127").unwrap();
+    assert!(before.contains("1 of 1 decisions would change:"), "{told}");
+    assert!(before.contains("require_approval: approval_threshold_breach"), "{told}");
     let (_, still) = agent.post("/api/v1/runtime/evaluate", asking(13.0, "DE")).await;
     assert_eq!(still["decision"], "allow", "{still:#}");
     let (code, printed, told) = answering(&app, &typed, "y\n").await;
     assert_eq!((code, printed), (0, format!("{id}  active, version 2\n")), "{told}");
+    // There is nothing to ask where nothing would change.
+    let (code, printed, told) = answering(&app, &format!("policies activate {id}"), "").await;
+    assert_eq!((code, printed.as_str()), (0, ""), "{told}");
+    assert!(told.contains("version 2 is in force already") && !told.contains("[y/N]"), "{told}");
     let (_, found) = app.owner().get(&path).await;
     assert_eq!(found["policy"]["activation_reason"], "Agreed", "{found:#}");
     let (_, held) = agent.post("/api/v1/runtime/evaluate", asking(14.0, "DE")).await;

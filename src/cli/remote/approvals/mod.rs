@@ -1,16 +1,19 @@
 //! `approvals`: what waits for a person, the whole of it, and the answer.
 
 mod act;
+mod links;
 mod show;
 
 pub(super) use show::why;
 
+use authority_console::headline;
 use clap::{Args, Subcommand};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::{
     connect::Connector,
+    exact_action,
     list::{CountedPage, List, ListArgs},
     names::Names,
     record::ShowArgs,
@@ -59,8 +62,8 @@ struct Filter {
     /// Only those of this agent: its name, or an id
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
-    /// Only those for this action
-    #[arg(long, value_name = "ACTION")]
+    /// Only those for exactly this action
+    #[arg(long, value_name = "ACTION", value_parser = exact_action)]
     action: Option<String>,
     /// By the time of opening, or the one that expires first (of those that are pending or approved) [default: expiry
     /// of those that are pending, else newest]
@@ -86,8 +89,8 @@ pub(super) const LIST: List = List {
     columns: &["id", "state", "subject", "action", "reason_code", "given", "expires_at"],
 };
 
-/// Who, what, why, how far, until when.
-const COLUMNS: [&str; 7] = ["id", "state", "who", "what", "why", "approvals", "until"];
+/// Who, what, to whom and for what, why, how far, until when.
+const COLUMNS: [&str; 8] = ["id", "state", "who", "what", "about", "why", "approvals", "until"];
 
 impl Approvals {
     pub(super) async fn run(
@@ -132,6 +135,7 @@ fn row(held: &Value, names: &Names, view: View) -> Value {
         "state": held["state"],
         "who": names.beside(text::of(held, "subject")),
         "what": what(held),
+        "about": about(held),
         "why": held["reason_code"],
         "approvals": progress(held),
         "until": view.until(text::of(held, "expires_at")),
@@ -149,6 +153,15 @@ fn what(held: &Value) -> String {
         _ => String::new(),
     };
     plain(text::of(held, "action")) + &amount
+}
+
+/// To whom and for what, as the console's list has it: `supplier.iban DE89; invoice RE-417; and 2 more`.
+fn about(held: &Value) -> String {
+    let Some(context) = held["request"]["context"].as_object() else { return String::new() };
+    let (rows, more) = headline(context);
+    let rows = rows.into_iter().map(|(name, value)| format!("{} {}", plain(&name), plain(&value)));
+    let more = (more > 0).then(|| format!("and {more} more"));
+    rows.chain(more).collect::<Vec<_>>().join("; ")
 }
 
 /// `1 of 2`, and the roles that must be among them.
@@ -187,6 +200,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_row_says_to_whom() {
+        let context = json!({"amount": 5, "currency": "EUR", "note": "x".repeat(90),
+                             "payee": "Müller\u{202e}", "iban": "DE89"});
+        let shown = about(&json!({"request": {"context": context}}));
+        assert!(shown.contains(r"payee Müller\u{202e}") && shown.contains("iban DE89"), "{shown}");
+        assert_eq!(about(&json!({"request": null})), "");
+    }
 
     #[test]
     fn a_currency_has_no_words_of_an_agent() {

@@ -3,7 +3,7 @@
 use authority_decision::Reason;
 use serde_json::{Value, json};
 
-use super::{Names, progress};
+use super::{Names, links::Links, progress};
 use crate::cli::{
     paint,
     remote::{
@@ -19,7 +19,9 @@ const HEADING: usize = 11;
 /// Nothing of it is left out: what is shown is what an act signs.
 pub(super) async fn text(server: &Server, held: &Value) -> String {
     let view = server.view();
-    let names = Names::of(server, people(held)).await;
+    let links = Links::of(server, &held["authority"]).await;
+    let people = links.people().chain([text::of(held, "subject")]);
+    let names = Names::of(server, people).await;
     let mut lines = Lines::default();
     lines.0.push(format!(
         "{}  {}, {}, until {}\n",
@@ -47,7 +49,7 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
             )),
         );
     });
-    authority(&mut lines, &held["authority"], &names);
+    authority(&mut lines, &held["authority"], &links, &names);
     if held["would_be"].is_object() {
         let would_be = &held["would_be"];
         let decision = paint::state(&plain(text::of(would_be, "decision")));
@@ -138,7 +140,7 @@ fn policy(policy: &Value) -> String {
 }
 
 /// What the action would use, with the bounds and the chain above it.
-fn authority(lines: &mut Lines, authority: &Value, names: &Names) {
+fn authority(lines: &mut Lines, authority: &Value, links: &Links, names: &Names) {
     if !authority.is_object() {
         return;
     }
@@ -151,9 +153,15 @@ fn authority(lines: &mut Lines, authority: &Value, names: &Names) {
     }
     parts.retain(|part| !part.is_empty());
     lines.add("authority", &plain(&parts.join(", ")));
+    let id = text::of(authority, "id");
+    if let Some(parties) = links.parties(id, names) {
+        lines.add("  given", &parties);
+    }
     each(authority, "chain", |link| {
-        if *link != authority["id"] {
-            lines.add("  under", &names.beside(link.as_str().unwrap_or_default()));
+        let link = link.as_str().unwrap_or_default();
+        if link != id {
+            let parties = links.parties(link, names).map(|parties| format!(", given {parties}"));
+            lines.add("  under", &(plain(link) + &parties.unwrap_or_default()));
         }
     });
 }
@@ -189,10 +197,6 @@ fn question(held: &Value) -> String {
         );
     }
     format!("\nThe question, which an act signs as {digest}:\n{}", text::json(&held["request"]))
-}
-
-fn people(held: &Value) -> impl Iterator<Item = &str> {
-    std::iter::once(text::of(held, "subject"))
 }
 
 #[cfg(test)]

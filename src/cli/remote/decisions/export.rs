@@ -11,7 +11,6 @@ use crate::cli::{
     outcome::CommandOutput,
     remote::{
         connect::{Connector, ServerArgs},
-        stop::resolve,
         stream::Next,
         surface::SURFACE,
         text::{self, plain},
@@ -46,7 +45,7 @@ impl Export {
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
         let server = connector.connect(self.server).await?;
-        resolve(&server, &mut self.filter.which.subject).await?;
+        self.filter.which.complete(&server).await?;
         let path = server.path(&[SURFACE, "decisions:export"]);
         let mut lines = server.lines(&path, &self.filter).await?;
         let mut last = self.filter.after;

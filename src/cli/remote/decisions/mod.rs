@@ -4,16 +4,22 @@ mod export;
 mod show;
 mod watch;
 
-use clap::{Args, Subcommand};
+use clap::{
+    Args, Subcommand,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use serde::Serialize;
 
 use super::{
     connect::Connector,
+    exact_action,
     list::{List, ListArgs, Page},
     record::ShowArgs,
+    server::Server,
     stop::resolve,
     surface::SURFACE,
     tenant,
+    tenants::only,
     times::moment,
 };
 use crate::cli::{Actions, Failure, outcome::CommandOutput};
@@ -49,11 +55,12 @@ struct Which {
     /// Only those asked for this principal: an agent's name, or an id
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
-    /// Only those on this action
-    #[arg(long)]
+    /// Only those on exactly this action
+    #[arg(long, value_parser = exact_action)]
     action: Option<String>,
-    /// Only those with this decision; `allow` also finds those permitted with constraints
-    #[arg(long, value_parser = ["allow", "allow_with_constraints", "require_approval", "deny"])]
+    /// Only those with this decision; `allow` also finds those permitted with constraints, and `held` is
+    /// `require_approval`
+    #[arg(long, value_parser = decision())]
     decision: Option<String>,
     /// Only those with this decisive reason code
     #[arg(long, value_name = "CODE")]
@@ -64,6 +71,36 @@ struct Which {
     /// Only those before this time, in the same forms
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
     until: Option<String>,
+}
+
+/// Decisions, and what lists call them.
+const DECISIONS: [(&str, &str); 4] = [
+    ("allow", "allowed"),
+    ("allow_with_constraints", "constrained"),
+    ("require_approval", "held"),
+    ("deny", "denied"),
+];
+
+/// Parses a decision, also by the word that lists show for it.
+fn decision() -> impl TypedValueParser<Value = String> {
+    let words = DECISIONS.map(|(word, shown)| PossibleValue::new(word).alias(shown));
+    PossibleValuesParser::new(words).map(|typed| {
+        let known = DECISIONS.iter().find(|(_, shown)| *shown == typed);
+        known.map_or(typed, |(word, _)| (*word).to_owned())
+    })
+}
+
+impl Which {
+    /// Names the agent by its id, and the owner's only tenant: with a filter the service asks the owner for one.
+    async fn complete(&mut self, server: &Server) -> Result<(), Failure> {
+        resolve(server, &mut self.subject).await?;
+        let filters = [&self.subject, &self.action, &self.decision, &self.reason_code];
+        let is_filtered = filters.iter().any(|filter| filter.is_some());
+        if self.tenant_id.is_none() && self.since.is_none() && is_filtered {
+            self.tenant_id = only(server).await;
+        }
+        Ok(())
+    }
 }
 
 pub(in crate::cli::remote) const LIST: List = List {
@@ -80,12 +117,37 @@ impl Decisions {
         match self {
             Self::List(ListArgs { mut filter, server }) => {
                 let server = connector.connect(server).await?;
-                resolve(&server, &mut filter.which.subject).await?;
+                filter.which.complete(&server).await?;
                 LIST.page(&server, &filter).await
             }
             Self::Show(args) => show::run(args, connector).await,
             Self::Export(args) => args.run(connector).await,
             Self::Watch(args) => args.run(connector).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Typed {
+        #[command(flatten)]
+        which: Which,
+    }
+
+    #[test]
+    fn a_decision_has_the_word_that_lists_show_too() {
+        for (typed, decision) in
+            [("held", "require_approval"), ("deny", "deny"), ("allowed", "allow")]
+        {
+            let typed = Typed::try_parse_from(["x", "--decision", typed]).unwrap();
+            assert_eq!(typed.which.decision.as_deref(), Some(decision));
+        }
+        assert!(Typed::try_parse_from(["x", "--decision", "hold"]).is_err());
+        assert!(Typed::try_parse_from(["x", "--action", "payment.*"]).is_err());
     }
 }

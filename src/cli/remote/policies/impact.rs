@@ -10,8 +10,10 @@ use crate::cli::{
         connect::{Connector, ServerArgs},
         files::Candidate,
         list::Found,
+        server::Server,
         surface::SURFACE,
         tenant,
+        tenants::only,
         text::{self, plain},
         times::moment,
     },
@@ -25,7 +27,7 @@ pub(in crate::cli) struct Impact {
     /// A policy to leave out; repeat it
     #[arg(long = "without", value_name = "ID")]
     without: Vec<String>,
-    /// The tenant whose decisions are considered, by id or slug: the owner names one
+    /// The tenant whose decisions are considered, by id or slug [default: the owner's only one]
     #[arg(long = "tenant", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
     /// How many of the newest decisions [default: 100]
@@ -45,30 +47,62 @@ impl Impact {
         self,
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
-        let question = json!({"candidate_policies": Candidate::bodies(&self.policies)?,
-            "without_policies": self.without, "tenant_id": self.tenant_id, "last": self.last,
-            "since": self.since});
+        let policies = Candidate::bodies(&self.policies)?;
         let server = connector.connect(self.server).await?;
-        let body = server.post(&server.path(&[SURFACE, "policies:impact"]), &question).await?;
-        let found = server.json(&body)?;
-        let told = format!(
-            "{} of {} decisions would change{}",
-            found["changed_total"],
-            found["considered"],
-            match found["unreadable"].as_u64() {
-                None | Some(0) => String::new(),
-                Some(count) => format!("; {count} could not be decided again"),
-            },
-        );
-        let mut found = Found::of(&server, body, "changed")?;
-        for changed in &mut found.records {
-            for side in ["before", "after"] {
-                changed[side] = outcome(&changed[side]).into();
-            }
-        }
+        let tenant_id = match self.tenant_id {
+            None => only(&server).await,
+            named => named,
+        };
+        let question = json!({"candidate_policies": policies, "without_policies": self.without,
+            "tenant_id": tenant_id, "last": self.last, "since": self.since});
+        let (told, found) = ask(&server, &question).await?;
         let output = found.shown("changes", &COLUMNS);
         Ok(CommandOutput { aside: told, ..output })
     }
+}
+
+/// Decisions that are considered before a text is put in force, and how many of those that change are listed.
+const LAST: u16 = 200;
+const LISTED: usize = 20;
+
+/// What the newest decisions of the policy's tenant would have been with this text in its place, for a person.
+pub(super) async fn of_text(server: &Server, policy: &Value, cedar: &str) -> String {
+    let candidate = json!({"policy_id": policy["id"], "cedar": cedar});
+    let question = json!({"candidate_policies": [candidate], "tenant_id": policy["tenant_id"],
+                          "last": LAST});
+    let (told, mut found) = match ask(server, &question).await {
+        Ok(found) => found,
+        Err(problem) => return format!("What it would change could not be read: {problem}"),
+    };
+    let more = found.records.len().saturating_sub(LISTED);
+    found.records.truncate(LISTED);
+    if found.records.is_empty() {
+        return format!("{told}.");
+    }
+    let more = if more > 0 { format!("\nand {more} more") } else { String::new() };
+    format!("{told}:\n{}{more}", found.shown("changes", &COLUMNS).text)
+}
+
+/// How many decisions would change, and the changes.
+async fn ask(server: &Server, question: &Value) -> Result<(String, Found), Failure> {
+    let body = server.post(&server.path(&[SURFACE, "policies:impact"]), question).await?;
+    let found = server.json(&body)?;
+    let told = format!(
+        "{} of {} decisions would change{}",
+        found["changed_total"],
+        found["considered"],
+        match found["unreadable"].as_u64() {
+            None | Some(0) => String::new(),
+            Some(count) => format!("; {count} could not be decided again"),
+        },
+    );
+    let mut found = Found::of(server, body, "changed")?;
+    for changed in &mut found.records {
+        for side in ["before", "after"] {
+            changed[side] = outcome(&changed[side]).into();
+        }
+    }
+    Ok((told, found))
 }
 
 fn outcome(outcome: &Value) -> String {

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use super::POLICIES;
+use super::{POLICIES, impact};
 use crate::cli::{
     Actions, Failure,
     confirm::Confirm,
@@ -139,13 +139,17 @@ impl Activate {
             let chosen = chosen(&server, &self.id, version).await?;
             version = chosen["version"].as_u64().and_then(|number| number.try_into().ok());
             let number = version.unwrap_or_default();
-            let shown = diff(
-                text::of(&policy, "cedar"),
-                text::of(&chosen, "cedar"),
-                &format!("version {number}"),
-            );
-            let shown =
-                if shown.is_empty() { "The text is the one in force.".to_owned() } else { shown };
+            if is_in_force(&policy, &chosen) {
+                return Ok(in_force(number));
+            }
+            let cedar = text::of(&chosen, "cedar");
+            let shown = diff(text::of(&policy, "cedar"), cedar, &format!("version {number}"));
+            let shown = if shown.is_empty() {
+                "Its text is the one of the version before.".to_owned()
+            } else {
+                shown
+            };
+            let shown = format!("{shown}\n{}", impact::of_text(&server, &policy, cedar).await);
             let name = plain(text::of(&policy, "name"));
             let question =
                 format!("Activate version {number} of `{name}` on {}?", server.address());
@@ -159,6 +163,20 @@ impl Activate {
         let text = format!("{}  {state}, version {}", plain(&self.id), policy["version"]);
         Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
     }
+}
+
+/// Whether decisions are made by this version already.
+fn is_in_force(policy: &Value, chosen: &Value) -> bool {
+    policy["state"] == "active" && policy["version"] == chosen["version"]
+}
+
+/// That there is nothing to do.
+fn in_force(number: u32) -> CommandOutput {
+    let aside = format!(
+        "version {number} is in force already, and there is no draft: nothing would change"
+    );
+    let json = json!({"version": number, "in_force": true}).to_string();
+    CommandOutput { json: Some(json), aside, ..CommandOutput::default() }
 }
 
 async fn read(server: &Server, id: &str) -> Result<Value, Failure> {

@@ -1,0 +1,53 @@
+//! The delegations of a chain, by whom each was given to whom: for people only.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use serde_json::Value;
+
+use super::Names;
+use crate::cli::remote::{server::Server, surface::SURFACE, text};
+
+/// The most delegations that are read, those nearest to the root first.
+const MOST: usize = 10;
+
+/// From whom and to whom, by a delegation's id.
+pub(super) struct Links(BTreeMap<String, (String, String)>);
+
+impl Links {
+    /// Of an authority's chain and itself, as far as the credential may read them.
+    pub(super) async fn of(server: &Server, authority: &Value) -> Self {
+        if server.view().json {
+            return Self(BTreeMap::new());
+        }
+        let chain = authority["chain"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let own = Some(text::of(authority, "id"));
+        let ids = chain.take(MOST).chain(own).filter(|id| id.starts_with("svc:del:"));
+        let mut ids: Vec<&str> = ids.collect();
+        ids.dedup();
+        let read = join_all(ids.into_iter().map(|id| read(server, id))).await;
+        Self(read.into_iter().flatten().collect())
+    }
+
+    /// Everybody in them.
+    pub(super) fn people(&self) -> impl Iterator<Item = &str> {
+        self.0.values().flat_map(|(from, to)| [from.as_str(), to.as_str()])
+    }
+
+    /// `by … to …`, `None` if the delegation was not read.
+    pub(super) fn parties(&self, id: &str, names: &Names) -> Option<String> {
+        let (from, to) = self.0.get(id)?;
+        let to = names.beside(to);
+        match from.as_str() {
+            "" => Some(format!("to {to}")),
+            from => Some(format!("by {} to {to}", names.beside(from))),
+        }
+    }
+}
+
+async fn read(server: &Server, id: &str) -> Option<(String, (String, String))> {
+    let path = server.path(&[SURFACE, "delegations", id]);
+    let found: Value = server.json(&server.get(&path, &()).await.ok()?).ok()?;
+    let party = |member: &str| text::of(&found["delegation"], member).to_owned();
+    Some((id.to_owned(), (party("delegator_id"), party("delegate_id"))))
+}
