@@ -106,6 +106,9 @@ async fn what_a_receipt_links_is_there_for_its_reader() {
         .map(|link| link.replacen("./", "/receipts/", 1))
         .collect();
     assert!(links.len() >= 6, "{links:?}");
+    // On paper an address has its host.
+    let printed = format!("/receipts/{id}/pack.json\">evidence pack</a>");
+    assert!(shown.contains("data-print=\"http") && shown.contains(&printed), "{shown}");
     for link in links {
         let (status, text) = anybody.text("GET", &link, None).await;
         assert_eq!(status, 200, "{link}: {text}");
