@@ -19,6 +19,14 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
+    /// The authority that was used, if there is one.
+    pub(crate) async fn if_any(view: &View, used: Option<&ApprovalAuthority>) -> Option<Self> {
+        match used {
+            Some(used) => Some(Self::of(view, used).await),
+            None => None,
+        }
+    }
+
     /// The authority that was used, with what it is now.
     pub(crate) async fn of(view: &View, used: &ApprovalAuthority) -> Self {
         Self {

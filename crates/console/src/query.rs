@@ -9,6 +9,11 @@ impl Pairs {
         Self(form_urlencoded::parse(text).into_owned().collect())
     }
 
+    /// Several values of `id`.
+    pub(crate) fn of_ids(ids: &[&str]) -> Self {
+        Self(ids.iter().map(|id| ("id".to_owned(), (*id).to_owned())).collect())
+    }
+
     /// The value of a name that is given once; empty and absent are the same.
     pub(crate) fn one(&self, name: &str) -> Option<&str> {
         let mut found = self.all(name);

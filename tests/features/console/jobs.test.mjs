@@ -63,7 +63,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole('button', { name: 'Approve selected…' }).click();
     await heading(page, 'Approve these 2 requests?');
     for (const text of ['11 000.00 EUR', '12 000.50 EUR', '23 000.50 EUR']) {
-      await page.getByRole('cell', { name: amount(text) }).waitFor();
+      await page.getByRole('cell', { name: amount(`^${text}$`) }).waitFor();
     }
     await isGood(page);
     await page.getByRole('button', { name: amount('Approve 2 requests, 23 000.50 EUR') }).click();

@@ -100,6 +100,7 @@ async fn of_two_tabs_the_later_says_what_has_changed() {
     assert_eq!(page.status, 409);
     page.shows("Nothing was done");
     page.shows("Approved, not used yet");
+    page.shows("<strong>You</strong> approved,");
     page.shows(
         "<td data-head=\"When you opened it\">pending</td><td data-head=\"Now\">approved</td>",
     );
@@ -125,7 +126,7 @@ async fn who_may_not_decide_is_told_before_they_try() {
     let mut browser = console.signed_in(("approver", "owner@acme.example")).await;
     let page = browser.get(&path).await;
     let approve = format!("{path}/approve");
-    assert_eq!(browser.get(&approve).await.path, path, "there is no second step");
+    assert_eq!(browser.get(&approve).await.status, 403, "there is no second step");
     let approval = console.approval(&id).await;
     let mut form = page.form("/console/sign-out");
     for (name, member) in [("request_digest", "request_digest"), ("expires", "expires_at")] {

@@ -23,7 +23,7 @@ impl Console {
         self.record("/api/v1/stop-signals", "stop_signal", signal).await;
     }
 
-    async fn need_two(&self) {
+    pub(super) async fn need_two(&self) {
         let cedar = "@id(\"two\") @decision(\"require_approval\") @approvals(\"2\")\n\
                      forbid (principal, action, resource);";
         let policy =

@@ -2,7 +2,8 @@
 
 use askama::Template;
 use authority_model::proto::approval::{
-    Approval, ApproveApprovalRequest, DeclineApprovalRequest, WithdrawApprovalRequest,
+    Approval, ApprovalPolicy, ApproveApprovalRequest, DeclineApprovalRequest,
+    WithdrawApprovalRequest,
 };
 use axum::{
     extract::{Path, RawQuery},
@@ -12,13 +13,17 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
+    advice::advice,
+    alike::{Alike, Others},
+    barrier::Barrier,
     changed::{Shown, differs, refused},
     finding::{Finding, to_review},
-    is_opened, read,
+    has_acted, is_opened, read,
     summary::{State, Summary},
     would_be::{WouldBe, would_be_void},
 };
 use crate::{
+    authority::Authority,
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
     page::{page, see},
@@ -72,8 +77,18 @@ struct Confirm {
     frame: Frame,
     verb: Verb,
     summary: Summary,
+    /// The policies that held it, by name.
+    held_by: Vec<String>,
+    /// Who lets whom, from the root to the agent.
+    authority: Option<Authority>,
     /// What an approval would achieve.
     would_be: Option<WouldBe>,
+    /// What to do where it would only make the request void.
+    advice: String,
+    /// Other requests that could be the same payment.
+    doubles: Vec<Alike>,
+    /// Why this person may not answer it: then there is no form.
+    rule: Option<String>,
     /// What of reality is reviewed by approving.
     reviewed: Vec<Finding>,
     /// Sent twice, the form acts once.
@@ -109,9 +124,12 @@ async fn confirmation(
 ) -> Result<Response, Status> {
     let verb = Verb::parse(verb)?;
     let approval = read(view, id).await?;
-    // Nobody answers what was not shown to them, and what they cannot answer its own page says.
-    if verb != Verb::Withdraw && !(is_opened(view, &approval) && can_answer(view, &approval)) {
+    // Nobody answers what was not shown to them, and what waits no longer its own page says.
+    if verb != Verb::Withdraw && !(is_opened(view, &approval) && waits(view, &approval)) {
         return Ok(see(&format!("/console/approvals/{}", approval.id)));
+    }
+    if rule(view, verb, &approval).is_some() {
+        return form(view, verb, &approval, StatusCode::FORBIDDEN, None, String::new()).await;
     }
     if verb == Verb::Approve {
         let shown = Shown::now(&approval, view.now, reviewed(query));
@@ -119,12 +137,21 @@ async fn confirmation(
             return Ok(differs(view, &approval, &shown, None));
         }
     }
-    form(view, verb, &approval, StatusCode::OK, None, String::new())
+    form(view, verb, &approval, StatusCode::OK, None, String::new()).await
 }
 
-/// Whether it waits for this person's answer.
-fn can_answer(view: &View, approval: &Approval) -> bool {
-    State::of(approval, view.now).is_pending && approval.ineligibility.is_none()
+/// Whether it waits, and this person has not answered it.
+fn waits(view: &View, approval: &Approval) -> bool {
+    State::of(approval, view.now).is_pending && !has_acted(view, approval)
+}
+
+/// Why this person may not answer.
+fn rule(view: &View, verb: Verb, approval: &Approval) -> Option<String> {
+    if verb == Verb::Withdraw {
+        let may = view.may(rpc::WITHDRAW_APPROVAL);
+        return (!may).then(|| "your role reads requests and does not decide them".to_owned());
+    }
+    Barrier::of(view, approval)?.rule().map(str::to_owned)
 }
 
 /// What the page before this one has shown that needs a review.
@@ -132,7 +159,7 @@ fn reviewed(pairs: &Pairs) -> Vec<String> {
     pairs.all("reviewed").map(str::to_owned).collect()
 }
 
-fn form(
+async fn form(
     view: &View,
     verb: Verb,
     approval: &Approval,
@@ -142,10 +169,23 @@ fn form(
 ) -> Result<Response, Status> {
     let summary = Summary::of(approval, view.now);
     let approves = verb == Verb::Approve;
+    let would_be = approves.then(|| WouldBe::of(approval, view.now)).flatten();
+    let others = async { if approves { Some(Others::of(view, approval).await) } else { None } };
+    let (authority, others, advice) = tokio::join!(
+        Authority::if_any(view, approval.authority.as_ref()),
+        others,
+        advice(view, approval, would_be.as_ref()),
+    );
+    let name = |policy: &ApprovalPolicy| policy.name.clone().unwrap_or(policy.statement.clone());
     let confirm = Confirm {
         frame: view.frame(format!("{} {}", verb.label(), summary.line()), Section::Approvals),
         verb,
-        would_be: approves.then(|| WouldBe::of(approval, view.now)).flatten(),
+        held_by: approval.policies.iter().map(name).collect(),
+        authority,
+        would_be,
+        advice,
+        doubles: others.map(|others| others.doubles(view, &summary)).unwrap_or_default(),
+        rule: rule(view, verb, approval),
         reviewed: if approves { to_review(approval, view.now) } else { Vec::new() },
         key: idempotency_key()?,
         expires: summary.expires.as_ref().map(|at| at.exact.clone()).unwrap_or_default(),
@@ -170,7 +210,7 @@ async fn acted(view: &View, id: &str, verb: &str, form: &Pairs) -> Result<Respon
     let text = form.text("text").trim().to_owned();
     if verb.needs_reason() && text.is_empty() {
         let problem = Some("Say why, for the record and for whoever asked.");
-        return self::form(view, verb, &approval, StatusCode::BAD_REQUEST, problem, text);
+        return self::form(view, verb, &approval, StatusCode::BAD_REQUEST, problem, text).await;
     }
     // The API compares state and digest when it acts; here is what only this page showed.
     let expires = Summary::of(&approval, view.now).expires.map(|at| at.exact).unwrap_or_default();
@@ -185,7 +225,7 @@ async fn acted(view: &View, id: &str, verb: &str, form: &Pairs) -> Result<Respon
     }
     // To end a request there is a decline, which says why.
     if verb == Verb::Approve && would_be_void(&approval, view.now) {
-        return self::form(view, verb, &approval, StatusCode::CONFLICT, None, text);
+        return self::form(view, verb, &approval, StatusCode::CONFLICT, None, text).await;
     }
     let sent = send(view, verb, id, text, &shown, form.text("key")).await;
     match sent {

@@ -8,6 +8,7 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
+    acts::{Act, acts},
     again,
     finding::{Finding, to_review},
     read,
@@ -104,6 +105,8 @@ struct Changed {
     frame: Frame,
     id: String,
     state: State,
+    /// Who answered it meanwhile, and what.
+    acts: Vec<Act>,
     differences: Vec<Difference>,
     message: Option<String>,
 }
@@ -134,6 +137,7 @@ pub(super) fn differs(
         frame: view.frame("This has changed", Section::Approvals),
         id: approval.id.clone(),
         state: State::of(approval, view.now),
+        acts: acts(view, approval),
         differences: shown.differences(view, approval),
         message,
     };

@@ -9,6 +9,7 @@ use tonic::Status;
 
 use super::{
     has_acted, is_opened,
+    mine::not_mine,
     summary::{State, Summary},
 };
 use crate::{
@@ -18,7 +19,7 @@ use crate::{
     query::{Pairs, encoded},
     rpc,
     show::{counted, short},
-    text::STATES,
+    text::{STATES, capitalized},
     view::View,
 };
 
@@ -29,10 +30,22 @@ const MOST_READS: usize = 4;
 
 struct Item {
     summary: Summary,
-    /// Whether this session has opened it, so that it can be ticked.
+    /// Whether this session has opened it.
     opened: bool,
     /// Whether this person has answered it, so that it waits for others.
     answered: bool,
+    /// Why somebody else must decide it.
+    not_mine: Option<String>,
+    /// Whether it was selected before.
+    selected: bool,
+}
+
+impl Item {
+    /// Whether it can be selected: it was read, and waits for this person's answer.
+    fn can_be_selected(&self) -> bool {
+        let is_open = self.opened && self.summary.state.is_pending;
+        is_open && !self.answered && self.not_mine.is_none()
+    }
 }
 
 #[derive(Template)]
@@ -54,15 +67,24 @@ struct Inbox {
     /// The address of the next page.
     next: Option<String>,
     may_act: bool,
-    any_opened: bool,
+    any_selectable: bool,
+    /// Why those that were selected are not approved at once.
+    problem: Option<String>,
+    /// The filter and the page, for the way back to this list.
+    place: Vec<(&'static str, String)>,
 }
 
 pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
-    view.answer(listed(&view, &query).await)
+    view.answer(listed(&view, &query, None).await)
 }
 
-async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
+/// The list once more, with what was selected in it, and why that is not approved at once.
+pub(super) async fn again(view: &View, query: &Pairs, problem: &str) -> Result<Response, Status> {
+    listed(view, query, Some(capitalized(problem))).await
+}
+
+async fn listed(view: &View, query: &Pairs, problem: Option<String>) -> Result<Response, Status> {
     let state = query.one("state").unwrap_or("pending");
     let shows_pending = state == "pending";
     let (agent, action) = (query.one("agent"), query.one("action"));
@@ -71,19 +93,13 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     let agents = Choice::of_values(subjects, agent, short);
     let names = found.approvals.iter().map(|approval| approval.action.as_str());
     let actions = Choice::of_values(names, action, |action| action);
-    let items: Vec<Item> = found
-        .approvals
-        .iter()
-        .map(|approval| Item {
-            summary: Summary::of(approval, view.now),
-            opened: is_opened(view, approval),
-            answered: has_acted(view, approval),
-        })
-        .collect();
+    let may_act = view.may(rpc::APPROVE_APPROVAL);
+    let items = items(view, query, &found.approvals, may_act && shows_pending).await;
+    let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let inbox = Inbox {
         frame: view.frame("Approvals", Section::Approvals),
         count: counted(found.total.unwrap_or(items.len()), "request", "requests"),
-        any_opened: items.iter().any(|item| item.opened),
+        any_selectable: items.iter().any(Item::can_be_selected),
         items,
         states: Choice::of_list(&STATES, state),
         agents,
@@ -94,18 +110,55 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
         shows_pending,
         continues: query.one("page").is_some(),
         next: found.next.map(|token| next_page(query, &token)),
-        may_act: view.may(rpc::APPROVE_APPROVAL),
+        may_act,
+        problem,
+        place: place(query, query.text("page")),
     };
-    Ok(page(StatusCode::OK, &inbox))
+    Ok(page(status, &inbox))
+}
+
+/// The requests of a page; of those that may be answered there, whether this person may.
+async fn items(
+    view: &View,
+    query: &Pairs,
+    approvals: &[Approval],
+    can_be_answered: bool,
+) -> Vec<Item> {
+    let not_mine =
+        if can_be_answered { not_mine(view, approvals).await } else { vec![None; approvals.len()] };
+    let item = |(approval, not_mine): (&Approval, Option<String>)| Item {
+        summary: Summary::of(approval, view.now),
+        opened: is_opened(view, approval),
+        answered: has_acted(view, approval),
+        selected: query.all("id").any(|id| id == approval.id),
+        not_mine,
+    };
+    approvals.iter().zip(not_mine).map(item).collect()
+}
+
+/// The filter of a list and one of its pages, as members of an address.
+fn place(query: &Pairs, page: &str) -> Vec<(&'static str, String)> {
+    let filters = ["state", "agent", "action"].map(|name| (name, query.text(name)));
+    let members = filters.into_iter().chain([("page", page)]);
+    let given = members.filter(|(_, value)| !value.is_empty());
+    given.map(|(name, value)| (name, value.to_owned())).collect()
+}
+
+fn address(members: &[(&'static str, String)]) -> String {
+    let members = members.iter().map(|(name, value)| format!("{name}={}", encoded(value)));
+    format!("/console/approvals?{}", members.collect::<Vec<_>>().join("&"))
 }
 
 /// The address of the page that this token leads to.
 fn next_page(query: &Pairs, token: &str) -> String {
-    let filters = ["state", "agent", "action"].map(|name| (name, query.text(name)));
-    let given = filters.into_iter().filter(|(_, value)| !value.is_empty());
-    let members = given.chain([("page", token)]);
-    let members = members.map(|(name, value)| format!("{name}={}", encoded(value)));
-    format!("/console/approvals?{}", members.collect::<Vec<_>>().join("&"))
+    address(&place(query, token))
+}
+
+/// The address of a list in which these are selected.
+pub(super) fn selecting(query: &Pairs, ids: &[&str]) -> String {
+    let mut members = place(query, query.text("page"));
+    members.extend(ids.iter().map(|id| ("id", (*id).to_owned())));
+    address(&members)
 }
 
 /// A page of the requests.

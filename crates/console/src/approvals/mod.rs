@@ -4,16 +4,25 @@
 //! any other, and nobody acts on a request that their session has not opened.
 
 mod act;
+mod acts;
+mod advice;
 mod again;
+mod alike;
+mod barrier;
 mod changed;
 mod finding;
+mod history;
 mod inbox;
 mod label;
+mod lapsed;
 mod left_out;
+mod mine;
 mod one;
 mod several;
 mod summary;
 mod would_be;
+
+pub(crate) use acts::{Act, approving, askers};
 
 use authority_model::proto::approval::{Approval, GetApprovalRequest};
 use axum::{Router, routing::get};
@@ -29,7 +38,11 @@ pub(crate) fn router() -> Router<Console> {
         .route("/console/approvals/{id}/{verb}", get(act::confirm).post(act::act))
 }
 
-async fn read(view: &View, id: &str) -> Result<Approval, Status> {
+/// Reads a request.
+///
+/// # Errors
+/// As the operation answers.
+pub(crate) async fn read(view: &View, id: &str) -> Result<Approval, Status> {
     view.calls.call(rpc::GET_APPROVAL, &GetApprovalRequest { id: id.to_owned() }).await
 }
 

@@ -2,10 +2,7 @@
 
 use askama::Template;
 use authority_model::{
-    proto::{
-        approval::{Approval, ApprovalAct, ApprovalPolicy},
-        runtime::{ListDecisionsRequest, ListDecisionsResponse},
-    },
+    proto::approval::{Approval, ApprovalPolicy},
     state::ApprovalState,
 };
 use axum::{
@@ -16,9 +13,16 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
+    acts::{Act, acts, askers, last},
+    advice::advice,
     again,
+    alike::{Alike, Others},
+    barrier::Barrier,
     finding::{Finding, approve_path, findings},
-    has_acted, read,
+    has_acted,
+    history::{Past, history},
+    lapsed::Lapsed,
+    read,
     summary::{Summary, is_erased},
     would_be::WouldBe,
 };
@@ -30,21 +34,12 @@ use crate::{
     query::Pairs,
     rpc,
     show::{Argument, Moment, arguments},
-    text::{self, outcome},
+    text,
     view::View,
 };
 
-/// Decisions of the agent on the same action that are shown.
-const HISTORY: i32 = 8;
-
-struct Act {
-    name: String,
-    role: String,
-    verb: &'static str,
-    own_interest: bool,
-    comment: Option<String>,
-    at: Option<Moment>,
-}
+/// Earlier requests of the agent for the same action that are shown.
+const REQUESTS: usize = 8;
 
 struct Earlier {
     id: String,
@@ -53,29 +48,11 @@ struct Earlier {
     reason: Option<String>,
 }
 
-/// Why this person cannot act.
-enum Barrier {
-    /// They have approved, and this is what it waits for.
-    Approved(String),
-    Rule {
-        rule: String,
-        /// The exact rules for who could act instead.
-        remedy: String,
-    },
-}
-
 /// That this person must sign in again before they approve.
 struct SignInAgain {
     reason: String,
     /// Where they do; `None` where it would not help.
     path: Option<String>,
-}
-
-struct Past {
-    id: String,
-    word: &'static str,
-    reason_code: String,
-    at: Option<Moment>,
 }
 
 #[derive(Template)]
@@ -94,13 +71,21 @@ struct ApprovalPage {
     findings: Vec<Finding>,
     authority: Option<Authority>,
     would_be: Option<WouldBe>,
+    /// What to do where an approval would only make it void.
+    advice: String,
+    /// If what held it has changed.
+    lapsed: Option<Lapsed>,
     acts: Vec<Act>,
     /// The answer that ended it.
     last: Option<Act>,
     asked_by: Vec<String>,
     earlier: Vec<Earlier>,
-    /// `None` if the role may not read decisions.
-    history: Option<Vec<Past>>,
+    /// Others of the agent that look like it.
+    alike: Vec<Alike>,
+    /// The newest others of the agent for the action.
+    requests: Vec<Summary>,
+    /// What was decided without a request.
+    history: Vec<Past>,
     decision_id: String,
     used_by: Option<String>,
     /// The second step of an approval; it names what of reality this page shows.
@@ -117,6 +102,42 @@ impl ApprovalPage {
     /// Whether an approval would only make the request void.
     fn is_void(&self) -> bool {
         self.would_be.as_ref().is_some_and(WouldBe::voids)
+    }
+
+    /// Whether another one could be the same payment.
+    fn is_double(&self) -> bool {
+        self.alike.iter().any(|alike| alike.likeness.is_double)
+    }
+}
+
+/// What is read besides the request itself.
+struct Around {
+    authority: Option<Authority>,
+    names: Names,
+    asked_by: Vec<String>,
+    others: Others,
+    history: Vec<Past>,
+    advice: String,
+    lapsed: Option<Lapsed>,
+}
+
+impl Around {
+    async fn of(
+        view: &View,
+        approval: &Approval,
+        summary: &Summary,
+        would_be: Option<&WouldBe>,
+    ) -> Self {
+        let (authority, names, asked_by, others, history, advice, lapsed) = tokio::join!(
+            Authority::if_any(view, approval.authority.as_ref()),
+            Names::of(view, vec![approval.subject.clone()]),
+            askers(view, approval),
+            Others::of(view, approval),
+            history(view, approval, summary),
+            advice(view, approval, would_be),
+            Lapsed::of(view, approval, would_be),
+        );
+        Self { authority, names, asked_by, others, history, advice, lapsed }
     }
 }
 
@@ -135,17 +156,11 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         view.note_opened(&approval.id, &approval.request_digest).await;
     }
     let summary = Summary::of(&approval, view.now);
-    let names = Names::of(view, vec![approval.subject.clone()]);
-    let authority = async {
-        match &approval.authority {
-            Some(used) => Some(Authority::of(view, used).await),
-            None => None,
-        }
-    };
-    let (authority, history, names) = tokio::join!(authority, history(view, &approval), names);
+    let would_be = WouldBe::of(&approval, view.now);
+    let around = Around::of(view, &approval, &summary, would_be.as_ref()).await;
     let question = approval.request.as_ref().map(|request| &request.0);
     let findings = findings(&approval, view.now);
-    let about = names.get(&approval.subject);
+    let about = around.names.get(&approval.subject);
     // Only a principal that there is can be stopped.
     let known = about.map_or("", |_| approval.subject.as_str());
     let frame = view.frame(summary.line(), Section::Approvals);
@@ -160,12 +175,17 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
             .unwrap_or_default(),
         approve: approve_path(&approval.id, &findings),
         findings,
-        would_be: WouldBe::of(&approval, view.now),
+        would_be,
+        advice: around.advice,
+        lapsed: around.lapsed,
         acts: acts(view, &approval),
-        asked_by: approval.requested_by.iter().map(asker).collect(),
+        asked_by: around.asked_by,
         earlier: earlier(view, &approval),
-        barrier: barrier(view, &approval, &summary.agent),
-        last: last(view, &approval, &summary),
+        alike: around.others.alike(view, &summary),
+        requests: around.others.newest(view, REQUESTS),
+        history: around.history,
+        barrier: Barrier::of(view, &approval),
+        last: last(view, &approval),
         sign_in_again: approval
             .authenticate_again
             .clone()
@@ -173,57 +193,13 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         nobody_eligible: approval.eligible.as_deref() == Some("none"),
         may_withdraw: summary.state.word == ApprovalState::Approved.to_string()
             && view.may(rpc::WITHDRAW_APPROVAL),
-        authority,
-        history,
+        authority: around.authority,
         policies: approval.policies,
         decision_id: approval.decision_id,
         used_by: approval.used_by,
         summary,
     };
     Ok(page(StatusCode::OK, &shown))
-}
-
-/// Why this person cannot act, before they try.
-fn barrier(view: &View, approval: &Approval, agent: &str) -> Option<Barrier> {
-    if !view.may(rpc::APPROVE_APPROVAL) {
-        let rule = "your role reads requests and does not decide them".to_owned();
-        return Some(Barrier::Rule { rule, remedy: String::new() });
-    }
-    let why = approval.ineligibility.clone()?;
-    if has_acted(view, approval) {
-        return Some(Barrier::Approved(match approval.needed - approval.given {
-            ..=1 => "one more person".to_owned(),
-            more => format!("{more} more people"),
-        }));
-    }
-    Some(Barrier::Rule { rule: why.rule.replace("the agent", agent), remedy: why.remedy })
-}
-
-fn acts(view: &View, approval: &Approval) -> Vec<Act> {
-    approval.acts.iter().map(|act| answer(view, act)).collect()
-}
-
-/// What ended a request, if a person did.
-fn last(view: &View, approval: &Approval, summary: &Summary) -> Option<Act> {
-    let ends = |act: &&ApprovalAct| matches!(act.verdict.as_str(), "decline" | "withdraw");
-    let last = approval.acts.last().filter(|_| !summary.state.is_pending).filter(ends)?;
-    Some(answer(view, last))
-}
-
-fn answer(view: &View, act: &ApprovalAct) -> Act {
-    Act {
-        name: act.name.clone(),
-        role: act.role.clone(),
-        verb: match act.verdict.as_str() {
-            "approve" => "approved",
-            "decline" => "declined",
-            "withdraw" => "withdrew it",
-            _ => "acted",
-        },
-        own_interest: act.self_,
-        comment: act.comment.clone(),
-        at: Moment::of_time(act.at, view.now),
-    }
 }
 
 fn earlier(view: &View, approval: &Approval) -> Vec<Earlier> {
@@ -234,33 +210,4 @@ fn earlier(view: &View, approval: &Approval) -> Vec<Earlier> {
         reason: earlier.reason.clone(),
     });
     earlier.collect()
-}
-
-fn asker(asker: &authority_model::proto::approval::Asker) -> String {
-    let kind = if asker.kind == "api_key" { "API key" } else { "person" };
-    let name = asker.id.split_once('|').map_or(asker.id.as_str(), |(_, subject)| subject);
-    format!("{kind} {name}")
-}
-
-/// What was decided on the same agent and action, the newest first.
-async fn history(view: &View, approval: &Approval) -> Option<Vec<Past>> {
-    if !view.may(rpc::LIST_DECISIONS) {
-        return None;
-    }
-    let request = ListDecisionsRequest {
-        tenant_id: Some(approval.tenant_id.clone()),
-        subject: Some(approval.subject.clone()),
-        action: Some(approval.action.clone()),
-        limit: Some(HISTORY),
-        ..ListDecisionsRequest::default()
-    };
-    let listed: ListDecisionsResponse =
-        view.calls.call(rpc::LIST_DECISIONS, &request).await.ok()?;
-    let past = listed.decisions.into_iter().map(|past| Past {
-        word: outcome(past.decision),
-        reason_code: past.reason_code,
-        at: Moment::of_time(past.evaluated_at, view.now),
-        id: past.decision_id,
-    });
-    Some(past.collect())
 }

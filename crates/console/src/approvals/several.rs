@@ -8,8 +8,9 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    is_opened,
-    label::labels,
+    alike::{Alike, Others, twins},
+    inbox, is_opened,
+    label::{Labels, labels},
     left_out::{LeftOut, why_alone},
     read,
     summary::Summary,
@@ -21,7 +22,7 @@ use crate::{
     problem::Problem,
     query::Pairs,
     rpc,
-    show::{Amount, Argument, Sums, counted, short},
+    show::{Amount, Argument, Sums, Tell, counted, short},
     view::View,
 };
 
@@ -37,6 +38,12 @@ struct Item {
     summary: Summary,
     /// What tells it from the others.
     label: Argument,
+    /// What else differs between them.
+    differs: Vec<Tell>,
+    /// Whether it could be the same payment as another one of them.
+    is_twin: bool,
+    /// Others that it could be the same payment as.
+    doubles: Vec<Alike>,
 }
 
 #[derive(Template)]
@@ -56,6 +63,8 @@ struct Several {
     selected: usize,
     left_out: LeftOut,
     key: String,
+    /// The list, with these selected.
+    back: String,
 }
 
 struct Outcome {
@@ -75,17 +84,21 @@ struct Done {
 
 pub(super) async fn confirm(view: View, RawQuery(query): RawQuery) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
-    let ids: Vec<&str> = query.all("id").collect();
-    view.answer(confirmation(&view, &ids).await)
+    view.answer(confirmation(&view, &query).await)
 }
 
-async fn confirmation(view: &View, ids: &[&str]) -> Result<Response, Status> {
-    let mut approvals = together(view, ids).await?;
+async fn confirmation(view: &View, query: &Pairs) -> Result<Response, Status> {
+    let ids: Vec<&str> = query.all("id").collect();
+    let mut approvals = match together(view, &ids).await {
+        Ok(approvals) => approvals,
+        Err(status) => return back_to_list(view, query, status).await,
+    };
     let (agent, action) = (short(&approvals[0].subject).to_owned(), approvals[0].action.clone());
     let left_out = LeftOut::of(view, &mut approvals);
-    let (differs_in, labels) = labels(&approvals);
-    let labelled = approvals.iter().zip(labels);
-    let items: Vec<Item> = labelled.map(|(approval, label)| item(view, approval, label)).collect();
+    let others = Others::beside(view, &approvals).await;
+    let labels = labels(&approvals);
+    let differs_in = labels.path.clone();
+    let items = items(view, &approvals, labels, &others);
     let amounts = items.iter().filter_map(|item| item.summary.amount.as_ref());
     let mut sums = Sums::default();
     amounts.for_each(|amount| sums.add(amount));
@@ -101,15 +114,38 @@ async fn confirmation(view: &View, ids: &[&str]) -> Result<Response, Status> {
         items,
         left_out,
         key: idempotency_key()?,
+        back: inbox::selecting(query, &ids),
     };
     Ok(page(StatusCode::OK, &several))
 }
 
-/// A row; what its label says is not said twice.
-fn item(view: &View, approval: &Approval, label: Argument) -> Item {
-    let mut summary = Summary::of(approval, view.now);
-    summary.headline.retain(|row| Some(row.path.as_str()) != label.path.strip_prefix("context."));
-    Item { summary, label }
+/// What cannot be approved at once is said in the list, where it can be selected otherwise.
+async fn back_to_list(view: &View, query: &Pairs, status: Status) -> Result<Response, Status> {
+    let problem = Problem::of(&status);
+    match problem.status {
+        StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND => {
+            inbox::again(view, query, &problem.message).await
+        }
+        _ => Err(status),
+    }
+}
+
+/// The rows; what tells one from the others is not said twice in it.
+fn items(view: &View, approvals: &[Approval], labels: Labels, others: &Others) -> Vec<Item> {
+    let summaries: Vec<Summary> =
+        approvals.iter().map(|approval| Summary::of(approval, view.now)).collect();
+    let twins = twins(&summaries);
+    let rows = summaries.into_iter().zip(labels.rows).zip(twins);
+    rows.map(|((mut summary, row), is_twin)| {
+        let doubles = others.doubles(view, &summary);
+        let said = row.differs.iter().filter(|differs| differs.is_of_context);
+        for path in said.map(|differs| differs.tell.path.as_str()).chain(row.label_in_context()) {
+            summary.headline.without(path);
+        }
+        let differs = row.differs.into_iter().map(|differs| differs.tell).collect();
+        Item { summary, label: row.label, differs, is_twin, doubles }
+    })
+    .collect()
 }
 
 fn invalid(text: &str) -> Status {
@@ -154,7 +190,10 @@ async fn acted(view: &View, form: &Pairs) -> Result<Response, Status> {
     let pairs: Vec<(&str, &str)> =
         form.all("item").filter_map(|item| item.split_once('=')).collect();
     let ids: Vec<&str> = pairs.iter().map(|(id, _)| *id).collect();
-    let approvals = together(view, &ids).await?;
+    let approvals = match together(view, &ids).await {
+        Ok(approvals) => approvals,
+        Err(status) => return back_to_list(view, &Pairs::of_ids(&ids), status).await,
+    };
     let acts = approvals.iter().zip(&pairs).enumerate();
     let acts: Vec<_> = acts
         .map(|(number, (approval, (_, digest)))| approve(view, form, number, approval, digest))

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::{
-    show::{Amount, Argument, Moment, headline, short},
+    show::{Amount, Headline, Moment, headline, short},
     text::{self, reason},
 };
 
@@ -17,8 +17,8 @@ pub(super) struct Summary {
     pub(super) agent: String,
     pub(super) action: String,
     pub(super) amount: Option<Amount>,
-    /// Short texts of the context that tell to whom, and for what.
-    pub(super) headline: Vec<Argument>,
+    /// What of the context says to whom, and for what.
+    pub(super) headline: Headline,
     pub(super) purpose: Option<String>,
     pub(super) resource: Option<String>,
     pub(super) reason_code: String,
@@ -28,6 +28,8 @@ pub(super) struct Summary {
     pub(super) state: State,
     /// How many people must approve, as the request was opened.
     pub(super) needed: i32,
+    /// Whether as many have.
+    is_met: bool,
     /// `1 of 2 approvals`.
     pub(super) progress: String,
     /// Roles that must be among those who approve.
@@ -79,9 +81,26 @@ impl Summary {
             expires: Moment::of_time(approval.expires_at, now),
             state: State::of(approval, now),
             needed: approval.needed,
+            is_met: approval.given >= approval.needed,
             progress: progress(approval),
             roles: approval.roles.join(", "),
             request_digest: approval.request_digest.clone(),
+        }
+    }
+
+    /// What becomes of it if nobody does anything, or what became of it.
+    pub(super) fn fate(&self) -> String {
+        let at = self.expires.as_ref().map(|at| at.shown.as_str()).unwrap_or_default();
+        match self.state.word.as_str() {
+            "pending" => format!("If nobody decides it by {at}, it expires, and nothing is done."),
+            "approved" => format!("The agent may do it once, until {at}. Unused, it expires then."),
+            "expired" if self.is_met => {
+                format!("It expired on {at}: it was approved, and the agent did not use it.")
+            }
+            "expired" => format!("It expired on {at}: nobody decided it, and nothing was done."),
+            "declined" => "The agent may not do it. Asking again opens a new request.".to_owned(),
+            "used" => "The agent was allowed to do it, once.".to_owned(),
+            _ => String::new(),
         }
     }
 

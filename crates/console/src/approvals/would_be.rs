@@ -11,6 +11,8 @@ pub(super) struct WouldBe {
     pub(super) word: &'static str,
     pub(super) reason: String,
     pub(super) code: String,
+    /// How many people must approve until then.
+    pub(super) missing: i32,
     effect: Effect,
 }
 
@@ -45,12 +47,18 @@ impl WouldBe {
             word: outcome(would_be.decision),
             reason: reason(&would_be.reason_code),
             code: would_be.reason_code.clone(),
+            missing: missing(approval),
             effect,
         })
     }
 
     pub(super) fn voids(&self) -> bool {
         self.effect == Effect::Voids
+    }
+
+    /// Whether the agent may do it, once everybody needed has approved.
+    pub(super) fn permits(&self) -> bool {
+        self.effect == Effect::None
     }
 
     pub(super) fn stays_held(&self) -> bool {
@@ -60,6 +68,16 @@ impl WouldBe {
     pub(super) fn needs_more(&self) -> bool {
         self.effect == Effect::NeedsMore
     }
+}
+
+/// How many people are missing, at least one of each role that must be among them.
+fn missing(approval: &Approval) -> i32 {
+    let given = |role: &&String| {
+        approval.acts.iter().any(|act| act.verdict == "approve" && act.role == **role)
+    };
+    let roles = approval.roles.iter().filter(|role| !given(role)).count();
+    let people = approval.needed.saturating_sub(approval.given);
+    people.max(i32::try_from(roles).unwrap_or(i32::MAX)).max(1)
 }
 
 /// Whether an approval would only make the request void.
@@ -73,6 +91,31 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::*;
+
+    #[test]
+    fn a_role_that_is_missing_needs_a_person() {
+        let role = |role: &str| approval::ApprovalAct {
+            role: role.to_owned(),
+            verdict: "approve".to_owned(),
+            ..approval::ApprovalAct::default()
+        };
+        let of = |needed, roles: &[&str], acts: &[&str]| Approval {
+            needed,
+            given: i32::try_from(acts.len()).unwrap(),
+            roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+            acts: acts.iter().map(|name| role(name)).collect(),
+            ..Approval::default()
+        };
+        for (approval, expected) in [
+            (of(1, &[], &[]), 1),
+            (of(2, &[], &[]), 2),
+            (of(2, &[], &["approver"]), 1),
+            (of(2, &["legal"], &["approver"]), 1),
+            (of(1, &["legal", "approver"], &[]), 2),
+        ] {
+            assert_eq!(missing(&approval), expected, "{approval:?}");
+        }
+    }
 
     #[test]
     fn what_an_approval_would_not_achieve_is_known() {

@@ -72,7 +72,7 @@ pub(super) fn bundle_name(decision_id: &str) -> String {
 pub(super) async fn seal(Path(id): Path<String>, Posted { view, .. }: Posted) -> Response {
     let request = SealDecisionRequest { decision_id: id.clone() };
     let sealed = view.calls.call::<_, EvidenceDocument>(rpc::SEAL_DECISION, &request).await;
-    view.answer(sealed.map(|_| see(&format!("/console/decisions/{id}?did=seal"))))
+    view.answer(sealed.map(|_| see_done(&view, &format!("/console/decisions/{id}"), "seal")))
 }
 
 /// `GET /console/decisions/{id}/bundle.json`: all that an offline verifier needs.

@@ -1,12 +1,15 @@
 //! Decisions: found by what they were about, with why each was reached, its evidence, and its replay.
 
 mod evidence;
+mod exceeded;
 mod export;
 mod filter;
 mod list;
 mod one;
+mod people;
 mod question;
 mod replay;
+mod step;
 
 use axum::{
     Router,

@@ -3,7 +3,7 @@
 use askama::Template;
 use authority_model::proto::{
     approval::ApprovalAuthority,
-    runtime::{GetDecisionRequest, GetDecisionResponse, InspectDecisionRequest, Stage},
+    runtime::{GetDecisionRequest, GetDecisionResponse, InspectDecisionRequest, OutcomeReport},
 };
 use axum::{
     extract::{Path, RawQuery},
@@ -15,41 +15,24 @@ use tonic::Status;
 
 use super::{
     evidence::{Seal, bundle_name},
+    exceeded::exceeded,
+    people::People,
     question::Question,
     replay::MODES,
+    step::{Step, step},
 };
 use crate::{
+    approvals::Act,
     authority::Authority,
     frame::{Frame, Section},
     names::{Named, Names},
     page::page,
     query::Pairs,
-    records::Link,
     rpc,
     show::{Amount, Argument, Moment, arguments},
     text::{self, CodeWithMeaning, outcome},
     view::View,
 };
-
-/// A stage of the pipeline, for people.
-struct Step {
-    name: &'static str,
-    about: &'static str,
-    /// As the API has it; also the colour.
-    word: &'static str,
-    label: &'static str,
-    reason: Option<CodeWithMeaning>,
-    /// Findings that did not pass.
-    notable: Vec<Found>,
-    passed: Vec<Found>,
-}
-
-struct Found {
-    /// In words, the ids among them with their pages.
-    check: Vec<Link>,
-    detail: Option<Vec<Link>>,
-    code: Option<String>,
-}
 
 /// What became of a permitted action.
 struct Report {
@@ -70,10 +53,16 @@ struct DecisionPage {
     amount: Option<Amount>,
     word: &'static str,
     reason: CodeWithMeaning,
+    /// The bounds that were exceeded, each with both values.
+    exceeded: Vec<String>,
     further: Vec<CodeWithMeaning>,
     at: Option<Moment>,
     valid_until: Option<Moment>,
     approval: Option<(String, &'static str)>,
+    /// Who approved it, where it was permitted so.
+    approved_by: Vec<Act>,
+    /// Who asked, where the request for approval says so.
+    asked_by: Vec<String>,
     arguments: Vec<Argument>,
     without_context: Option<&'static str>,
     steps: Vec<Step>,
@@ -101,7 +90,7 @@ pub(super) async fn show(
     RawQuery(query): RawQuery,
 ) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
-    view.answer(shown(&view, &id, query.text("did") == "seal").await)
+    view.answer(shown(&view, &id, done_word(&view, &query) == "seal").await)
 }
 
 /// The decision: with its trace and context, where the role reads those.
@@ -122,16 +111,16 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
     let (subject, action) =
         (text_of(&record["request"]["subject"]), text_of(&record["request"]["action"]));
     let used = used(&record["verdict"]["authority"]);
-    let (names, seal, authority) =
-        tokio::join!(Names::of(view, vec![subject.clone()]), Seal::of(view, id), async {
-            match &used {
-                Some(used) => Some(Authority::of(view, used).await),
-                None => None,
-            }
-        },);
+    let (names, seal, authority, People { approved_by, asked_by }) = tokio::join!(
+        Names::of(view, vec![subject.clone()]),
+        Seal::of(view, id),
+        Authority::if_any(view, used.as_ref()),
+        People::of(view, &decision),
+    );
     let Question { members, without } = Question::of(&decision, view.may(rpc::INSPECT_DECISION));
     let word = outcome(decision.decision);
     let agent = names.called(subject.clone());
+    let exceeded = exceeded(&decision);
     let pack = decision.evidence_pack.unwrap_or_default();
     let mut reasons = decision.reasons.iter().map(|code| CodeWithMeaning::reason(code));
     let about = names.get(&subject);
@@ -148,6 +137,7 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
         action,
         amount: members.get("context").and_then(Value::as_object).and_then(Amount::of),
         word,
+        exceeded,
         further: reasons.collect(),
         reason: first,
         at: Moment::of_time(decision.evaluated_at, view.now),
@@ -155,26 +145,16 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
         approval: decision
             .approval_id
             .map(|id| (id, text::state(decision.approval_state.as_deref().unwrap_or_default()))),
+        approved_by,
+        asked_by,
         arguments: arguments(&members),
         without_context: without,
         steps: decision.trace.into_iter().map(|stage| step(view, stage)).collect(),
         reads_stages: view.may(rpc::INSPECT_DECISION),
         authority,
-        obligations: decision
-            .obligations
-            .iter()
-            .map(|code| CodeWithMeaning::obligation(code))
-            .collect(),
-        stop_conditions: decision
-            .stop_conditions
-            .iter()
-            .map(|code| CodeWithMeaning::stop(code))
-            .collect(),
-        report: decision.report.map(|report| Report {
-            at: Moment::of_time(report.at, view.now),
-            outcome: report.outcome,
-            detail: report.detail,
-        }),
+        obligations: codes(&decision.obligations, CodeWithMeaning::obligation),
+        stop_conditions: codes(&decision.stop_conditions, CodeWithMeaning::stop),
+        report: decision.report.map(|report| Report::of(view, report)),
         may_seal: view.may(rpc::SEAL_DECISION),
         may_replay: view.may(rpc::MINT_REPLAY_PROOF),
         seal,
@@ -189,17 +169,21 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
     Ok(page(StatusCode::OK, &shown))
 }
 
+impl Report {
+    fn of(view: &View, report: OutcomeReport) -> Self {
+        let at = Moment::of_time(report.at, view.now);
+        Self { at, outcome: report.outcome, detail: report.detail }
+    }
+}
+
+fn codes(codes: &[String], of: fn(&str) -> CodeWithMeaning) -> Vec<CodeWithMeaning> {
+    codes.iter().map(|code| of(code)).collect()
+}
+
 impl DecisionPage {
     fn bundle_name(&self) -> String {
         bundle_name(&self.id)
     }
-}
-
-/// The name of a check, whose words are joined by underscores; an id in it stays as it is.
-fn in_words(check: &str) -> String {
-    let word =
-        |word: &str| if word.contains(':') { word.to_owned() } else { word.replace('_', " ") };
-    check.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The authority of a verdict.
@@ -212,56 +196,4 @@ fn used(authority: &Value) -> Option<ApprovalAuthority> {
         chain: chain.collect(),
         ..ApprovalAuthority::default()
     })
-}
-
-fn step(view: &View, stage: Stage) -> Step {
-    let (name, about) = match stage.stage.as_str() {
-        "authority" => ("Authority", "May this actor do this at all?"),
-        "purpose" => ("Purpose", "Is the declared purpose admissible?"),
-        "rules" => ("Rules", "What do policies, reality and the gate say?"),
-        _ => ("Decision", "What follows from these?"),
-    };
-    let (word, label) = match stage.outcome.as_str() {
-        "pass" => ("approved", "passed"),
-        "hold" => ("pending", "held"),
-        _ => ("declined", "refused"),
-    };
-    let (passed, notable) =
-        stage.findings.into_iter().partition::<Vec<_>, _>(|finding| finding.outcome == "pass");
-    let found = |finding: authority_model::proto::runtime::Finding| Found {
-        check: Link::words(view, &in_words(&finding.check)),
-        detail: finding.detail.map(|detail| Link::words(view, &detail)),
-        code: finding.reason_code,
-    };
-    Step {
-        name,
-        about,
-        word,
-        label,
-        reason: stage.reason_code.map(|code| CodeWithMeaning::reason(&code)),
-        notable: notable.into_iter().map(found).collect(),
-        passed: passed.into_iter().map(found).collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_id_in_a_check_is_not_changed() {
-        for (check, expected) in [
-            ("approval_threshold", "approval threshold"),
-            (
-                "anchor svc:ent:acme:reality_anchor:01a2136d",
-                "anchor svc:ent:acme:reality_anchor:01a2136d",
-            ),
-            (
-                "anchor_age svc:ent:acme:reality_anchor:1",
-                "anchor age svc:ent:acme:reality_anchor:1",
-            ),
-        ] {
-            assert_eq!(in_words(check), expected);
-        }
-    }
 }

@@ -15,6 +15,8 @@ impl Question {
     pub(super) fn of(decision: &GetDecisionResponse, reads: bool) -> Self {
         let request = decision.record.as_ref().and_then(|record| record.0.get("request"));
         let mut members = request.and_then(Value::as_object).cloned().unwrap_or_default();
+        // How the answer was to be given is no part of what was asked; the record has it.
+        members.remove("explain");
         let context = decision.context.as_ref().and_then(|context| context.value.as_ref());
         let without = match context {
             Some(context) => {

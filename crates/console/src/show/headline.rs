@@ -1,64 +1,105 @@
-//! The short texts of a question's context, such as whom it pays and for which invoice: they tell requests of the same
-//! amount apart. They stand beside the amount, and the table of all members has them too.
+//! The members of a question's context that say to whom and for what: they stand beside the amount, and tell requests
+//! of the same amount apart. An agent chooses the names and the texts, so none of its texts can take the place of a
+//! payee or of an account, and what is not shown is counted.
 
 use serde_json::{Map, Value};
 
-use super::request::{Argument, quoted};
+use super::{
+    amount::Amount,
+    request::{Argument, members},
+    tell::{Kind, LONGEST, Tell, kind},
+};
 
-/// The most of them.
-const MOST: usize = 3;
-/// The most characters of a name, and of a value, of which none is cut.
-const LONGEST: usize = 48;
-/// Members that stand elsewhere, or tell little.
-const OTHERS: [&str; 4] = ["amount", "currency", "jurisdiction", "subdivision"];
-/// Words in names of members that say to whom and for what: those come first.
-const FIRST: [&str; 12] = [
-    "payee",
-    "beneficiary",
-    "recipient",
-    "creditor",
-    "supplier",
-    "vendor",
-    "merchant",
-    "customer",
-    "iban",
-    "account",
-    "invoice",
-    "order",
-];
+/// The most payees, and the most accounts, in a list.
+const MOST_OF_A_KIND: usize = 4;
+/// As many members as a list has of all kinds, if there are so many.
+const USUAL: usize = 4;
 
-/// At most three, always in the same order: those that say to whom, then outer members before inner ones, by name.
-pub(crate) fn headline(context: &Map<String, Value>) -> Vec<Argument> {
-    let mut found = Vec::new();
-    let outer = context.iter().filter(|(name, _)| !OTHERS.contains(&name.as_str()));
-    for (name, value) in outer {
-        add(&mut found, 0, quoted(name), value);
-    }
-    found.sort_by(|(depth, one), (other_depth, other)| {
-        let key = |depth: usize, path: &str| (rank(path), depth, path.to_owned());
-        key(*depth, &one.path).cmp(&key(*other_depth, &other.path))
-    });
-    found.into_iter().map(|(_, row)| row).take(MOST).collect()
+/// Members that tell little.
+const PLACES: [&str; 2] = ["jurisdiction", "subdivision"];
+
+/// What stands beside a question's amount.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Headline {
+    /// Every payee and account, and some others: those that a second step has, of which lists have some.
+    pub(crate) rows: Vec<Tell>,
+    /// Members of the context that lists do not have, and those that the second step does not have.
+    pub(crate) more_than_listed: usize,
+    pub(crate) more: usize,
 }
 
-fn add(found: &mut Vec<(usize, Argument)>, depth: usize, path: String, value: &Value) {
-    let is_short = |text: &str| !text.trim().is_empty() && text.chars().count() <= LONGEST;
-    match value {
-        Value::Object(members) => {
-            for (name, value) in members {
-                add(found, depth + 1, format!("{path}.{}", quoted(name)), value);
+impl Headline {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.more == 0
+    }
+
+    /// Without a member of the context that stands elsewhere.
+    pub(crate) fn without(&mut self, path: &str) {
+        let listed = self.rows.iter().any(|row| row.path == path && row.listed);
+        if !listed {
+            self.more_than_listed = self.more_than_listed.saturating_sub(1);
+        }
+        self.rows.retain(|row| row.path != path);
+    }
+}
+
+/// The members of a context, always in the same order: to whom, for what, then the rest; names and numbers before long
+/// texts, outer members before inner ones, by name.
+pub(crate) fn headline(context: &Map<String, Value>) -> Headline {
+    let is_said = Amount::of(context).is_some();
+    let outer = |path: &str| is_said && matches!(path, "amount" | "currency");
+    let mut rows: Vec<Tell> = members(context)
+        .into_iter()
+        .filter(|row| !outer(&row.path))
+        .map(|row| {
+            let path = row.path.clone();
+            Tell::new(&path, visible(row))
+        })
+        .collect();
+    rows.sort_by_cached_key(place);
+    let all = rows.len();
+    let mut counts = [0; 2];
+    let to_whom = rows.iter().filter(|row| row.kind <= Kind::Account).count();
+    let mut others = USUAL.saturating_sub(to_whom).max(1);
+    rows.retain_mut(|row| {
+        let count = match row.kind {
+            Kind::Amount => return true,
+            Kind::Payee => &mut counts[0],
+            Kind::Account => &mut counts[1],
+            Kind::Document | Kind::Other => {
+                let is_shown = others > 0;
+                others = others.saturating_sub(1);
+                return is_shown;
             }
-        }
-        Value::String(text) if is_short(text) && is_short(&path) => {
-            found.push((depth, Argument::new(path, text.clone())));
-        }
-        _ => {}
-    }
+        };
+        *count += 1;
+        row.listed = *count <= MOST_OF_A_KIND;
+        true
+    });
+    let listed = rows.iter().filter(|row| row.listed).count();
+    Headline { more: all - rows.len(), more_than_listed: all - listed, rows }
 }
 
-fn rank(path: &str) -> usize {
-    let path = path.to_lowercase();
-    FIRST.iter().position(|word| path.contains(word)).unwrap_or(FIRST.len())
+/// A text of blanks in quotes.
+fn visible(row: Argument) -> String {
+    if row.value.trim().is_empty() { Value::from(row.value).to_string() } else { row.value }
+}
+
+/// The order within a headline.
+fn place(row: &Tell) -> (Kind, u8, bool, usize, String) {
+    let last = row.path.rsplit('.').next().unwrap_or(&row.path).to_lowercase();
+    let names_it = last.contains("name") || kind(&last, "") == row.kind;
+    let length = row.value.chars().count();
+    let rank = match row.value.as_bytes().first() {
+        _ if PLACES.contains(&row.path.as_str()) => 3,
+        _ if length > LONGEST => 2,
+        Some(b'[' | b'{') => 1,
+        _ if matches!(row.value.as_str(), "true" | "false" | "null") => 1,
+        _ => 0,
+    };
+    // A payee's or an account's own name is shown first, however long it is.
+    let rank = if row.kind < Kind::Document { 0 } else { rank };
+    (row.kind, rank, !names_it, row.path.matches(['.', '[']).count(), row.path.clone())
 }
 
 #[cfg(test)]
@@ -67,25 +108,82 @@ mod tests {
 
     use super::*;
 
-    fn of(context: &Value) -> Vec<(String, String)> {
-        let rows = headline(context.as_object().unwrap());
-        rows.into_iter().map(|row| (row.path, row.value)).collect()
+    fn listed(context: &Value) -> (Vec<(String, String)>, usize) {
+        let found = headline(context.as_object().unwrap());
+        let rows = found.rows.iter().filter(|row| row.listed);
+        (rows.map(|row| (row.path.clone(), row.short())).collect(), found.more_than_listed)
+    }
+
+    #[track_caller]
+    fn shows(context: &Value, expected: &[(&str, &str)], more: usize) {
+        let expected: Vec<_> =
+            expected.iter().map(|(path, value)| ((*path).into(), (*value).into())).collect();
+        assert_eq!(listed(context), (expected, more), "{context}");
     }
 
     #[test]
-    fn short_texts_say_to_whom_and_for_what() {
-        let shown = of(&json!({
-            "amount": 5, "currency": "EUR", "jurisdiction": "DE", "approved": true, "count": 7,
-            "note": "x".repeat(LONGEST + 1), "blank": " ", "cost_centre": "4711", "list": ["a"],
-            "supplier": {"name": "Müller", "iban": "DE89"}, "invoice": "RE-417",
-        }));
-        let expected =
-            [("supplier.iban", "DE89"), ("supplier.name", "Müller"), ("invoice", "RE-417")];
-        assert_eq!(shown, expected.map(|(path, value)| (path.to_owned(), value.to_owned())));
-        // With no name that is known, outer members come first, by name.
-        let paths = of(&json!({"b": {"a": "1"}, "c": "2", "a": "3", "z.\"": "4"}));
-        let paths: Vec<_> = paths.iter().map(|(path, _)| path.as_str()).collect();
-        assert_eq!(paths, ["\"z.\\\"\"", "a", "c"]);
-        assert!(of(&json!({})).is_empty());
+    fn it_says_to_whom_and_for_what() {
+        shows(
+            &json!({
+                "amount": 5, "currency": "EUR", "jurisdiction": "DE", "approved": true, "count": 7,
+                "supplier": {"name": "Müller", "iban": "DE89"}, "invoice": "RE-417",
+            }),
+            &[
+                ("supplier.name", "Müller"),
+                ("supplier.iban", "DE89"),
+                ("invoice", "RE-417"),
+                ("count", "7"),
+            ],
+            2,
+        );
+        // With no name that is known, outer members come first, by name; those that tell little are last.
+        shows(
+            &json!({"b": {"a": "1"}, "c": "2", "a": "3", "z.\"": "4", "jurisdiction": "DE"}),
+            &[("a", "3"), ("c", "2"), ("\"z.\\\"\"", "4"), ("b.a", "1")],
+            1,
+        );
+        shows(&json!({"amount": 5}), &[], 0);
+        // An amount that no sentence has stands here.
+        shows(&json!({"amount": 0.00001}), &[("amount", "1e-5")], 0);
+    }
+
+    #[test]
+    fn no_text_takes_the_place_of_a_payee_or_an_account() {
+        let payee = "Müller Maschinenbau und Anlagentechnik GmbH & Co. KG, Werk Süd";
+        let cut = format!("{}…", payee.chars().take(LONGEST).collect::<String>());
+        shows(
+            &json!({"payee": payee, "note": "pay \u{202e}321 EUR", "a": "1", "b": "2", "c": "3"}),
+            &[("payee", &cut), ("a", "1"), ("b", "2"), ("c", "3")],
+            1,
+        );
+        shows(
+            &json!({"account": 12_345_678, "note": "for Müller GmbH"}),
+            &[("account", "12345678"), ("note", "for Müller GmbH")],
+            0,
+        );
+        // As many payees as there may be: the account is there, by its name or by its form.
+        for name in ["iban", "x"] {
+            let mut context = json!({name: "DE89 3704 0044 0532 0130 00"});
+            for number in 0..9 {
+                context[format!("beneficiary_{number}")] = json!(format!("B{number}"));
+            }
+            let (rows, more) = listed(&context);
+            assert!(rows.iter().any(|(path, _)| path == name), "{rows:?}");
+            assert_eq!((rows.len(), more), (5, 5));
+            let second_step = headline(context.as_object().unwrap());
+            assert_eq!((second_step.rows.len(), second_step.more), (10, 0));
+        }
+        shows(&json!({"payee": " "}), &[("payee", "\" \"")], 0);
+        shows(
+            &json!({"supplier": {"vat": "1", "city": "B", "address": "C", "email": "D",
+                                   "name": "Müller"}}),
+            &[
+                ("supplier.name", "Müller"),
+                ("supplier.address", "C"),
+                ("supplier.city", "B"),
+                ("supplier.email", "D"),
+            ],
+            1,
+        );
     }
 }

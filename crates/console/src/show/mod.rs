@@ -4,11 +4,13 @@ mod amount;
 mod headline;
 mod moment;
 mod request;
+mod tell;
 
 pub(crate) use amount::{Amount, Sums};
-pub(crate) use headline::headline;
+pub(crate) use headline::{Headline, headline};
 pub(crate) use moment::Moment;
 pub(crate) use request::{Argument, arguments};
+pub(crate) use tell::Tell;
 
 /// The last part of an id, by which people know it: `invoice-bot` of `svc:agent:acme:invoice-bot`.
 pub(crate) fn short(id: &str) -> &str {

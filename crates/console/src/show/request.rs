@@ -41,6 +41,15 @@ pub(crate) fn arguments(question: &Map<String, Value>) -> Vec<Argument> {
     rows
 }
 
+/// The members of a context: `supplier.name`, without `context.` before it.
+pub(super) fn members(context: &Map<String, Value>) -> Vec<Argument> {
+    let mut rows = Vec::new();
+    for (name, value) in context {
+        add(&mut rows, quoted(name), value);
+    }
+    rows
+}
+
 fn place(row: &Argument) -> usize {
     match row.path.strip_prefix("context.").unwrap_or(&row.path) {
         "amount" => 0,
@@ -70,7 +79,7 @@ fn add(rows: &mut Vec<Argument>, path: String, value: &Value) {
 }
 
 /// A name as it is, or as JSON where its characters could be taken for the path's.
-pub(super) fn quoted(name: &str) -> String {
+fn quoted(name: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
     if !name.is_empty() && name.chars().all(plain) {
         name.to_owned()

@@ -1,0 +1,188 @@
+//! Other requests of the same agent for the same action that look like one: a payment may be asked for twice, or again
+//! to another account.
+
+use authority_model::{
+    proto::approval::{Approval, ListApprovalsRequest, ListApprovalsResponse},
+    wire::Time,
+};
+use chrono::TimeDelta;
+
+use super::summary::{State, Summary};
+use crate::{
+    rpc,
+    show::{Amount, Headline, Tell},
+    view::View,
+};
+
+/// Requests that are compared: the newest of the agent for the action.
+const READ: i32 = 100;
+/// Those that are named on a page.
+const NAMED: usize = 5;
+/// How long one that was permitted is compared with others.
+const RECENT: TimeDelta = TimeDelta::days(30);
+
+/// The newest requests of an agent for an action, without some of them.
+pub(super) struct Others(Vec<Approval>);
+
+/// One that looks like another.
+pub(super) struct Alike {
+    pub(super) summary: Summary,
+    pub(super) likeness: Likeness,
+}
+
+/// What is alike in two questions, and what is not.
+#[derive(Debug, Default)]
+pub(super) struct Likeness {
+    /// `amount, payee`.
+    pub(super) same: String,
+    /// What of the other one says to whom and for what, and differs.
+    pub(super) differs: Vec<Tell>,
+    /// Whether it could be the same payment: the amount is the same, and a payee, an account or a document, or neither
+    /// has one.
+    pub(super) is_double: bool,
+    is_same_amount: bool,
+}
+
+impl Likeness {
+    /// `None` if neither the amount nor whom it pays is the same.
+    pub(super) fn of(
+        (amount, own): (Option<&Amount>, &Headline),
+        (other_amount, other): (Option<&Amount>, &Headline),
+    ) -> Option<Self> {
+        let is_same_amount = amount.is_some() && amount == other_amount;
+        let tells = |row: &&Tell| row.is_to_whom() || row.is_document();
+        let has = |rows: &Headline, row: &Tell| rows.rows.iter().any(|known| known.is_same(row));
+        let same: Vec<&Tell> =
+            own.rows.iter().filter(tells).filter(|row| has(other, row)).collect();
+        if !is_same_amount && !same.iter().any(|row| row.is_to_whom()) {
+            return None;
+        }
+        let none = |rows: &Headline| !rows.rows.iter().any(|row| tells(&row));
+        let words = is_same_amount.then(|| "amount".to_owned()).into_iter();
+        let words: Vec<String> = words.chain(same.iter().map(|row| row.short_path())).collect();
+        let differs = other.rows.iter().filter(tells).filter(|row| !has(own, row));
+        Some(Self {
+            differs: differs.cloned().collect(),
+            is_double: is_same_amount && (!same.is_empty() || (none(own) && none(other))),
+            same: words.join(", "),
+            is_same_amount,
+        })
+    }
+
+    fn between(one: &Summary, other: &Summary) -> Option<Self> {
+        Self::of((one.amount.as_ref(), &one.headline), (other.amount.as_ref(), &other.headline))
+    }
+}
+
+impl Others {
+    /// Those beside a request; none if they cannot be read now.
+    pub(super) async fn of(view: &View, approval: &Approval) -> Self {
+        Self::beside(view, std::slice::from_ref(approval)).await
+    }
+
+    /// Those beside several requests of one agent for one action.
+    pub(super) async fn beside(view: &View, approvals: &[Approval]) -> Self {
+        let Some(first) = approvals.first().filter(|_| view.may(rpc::LIST_APPROVALS)) else {
+            return Self(Vec::new());
+        };
+        let request = ListApprovalsRequest {
+            tenant_id: Some(first.tenant_id.clone()),
+            subject: Some(first.subject.clone()),
+            action: Some(first.action.clone()),
+            order: Some("newest".to_owned()),
+            limit: Some(READ),
+            ..ListApprovalsRequest::default()
+        };
+        let listed = view.calls.call(rpc::LIST_APPROVALS, &request).await;
+        let listed: ListApprovalsResponse = listed.unwrap_or_default();
+        let mut others = listed.approvals;
+        others.retain(|other| approvals.iter().all(|own| own.id != other.id));
+        Self(others)
+    }
+
+    /// The newest of them.
+    pub(super) fn newest(&self, view: &View, count: usize) -> Vec<Summary> {
+        self.0.iter().take(count).map(|other| Summary::of(other, view.now)).collect()
+    }
+
+    /// Those that look like a request, the most alike first.
+    pub(super) fn alike(&self, view: &View, own: &Summary) -> Vec<Alike> {
+        let compared = self.0.iter().filter(|other| is_compared(view, other));
+        let mut alike: Vec<Alike> = compared
+            .filter_map(|other| {
+                let summary = Summary::of(other, view.now);
+                let likeness = Likeness::between(own, &summary)?;
+                Some(Alike { summary, likeness })
+            })
+            .collect();
+        // The sort is stable: of those that are as much alike the newest is first.
+        alike.sort_by_key(|one| (!one.likeness.is_double, !one.likeness.is_same_amount));
+        alike.truncate(NAMED);
+        alike
+    }
+
+    /// Those of them that could be the same payment.
+    pub(super) fn doubles(&self, view: &View, own: &Summary) -> Vec<Alike> {
+        let mut alike = self.alike(view, own);
+        alike.retain(|one| one.likeness.is_double);
+        alike
+    }
+}
+
+/// Whether it waits, or was permitted of late.
+fn is_compared(view: &View, other: &Approval) -> bool {
+    let asked = other.created_at.and_then(Time::moment);
+    let is_recent = asked.is_some_and(|asked| view.now - asked <= RECENT);
+    let word = State::of(other, view.now).word;
+    word == "pending" || (is_recent && matches!(word.as_str(), "approved" | "used"))
+}
+
+/// Of several requests, whether each looks like another one of them.
+pub(super) fn twins(summaries: &[Summary]) -> Vec<bool> {
+    let is_twin = |(at, one): (usize, &Summary)| {
+        let others = summaries.iter().enumerate().filter(|(other, _)| *other != at);
+        others.filter_map(|(_, other)| Likeness::between(one, other)).any(|like| like.is_double)
+    };
+    summaries.iter().enumerate().map(is_twin).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::show::headline;
+
+    fn likeness(one: &Value, other: &Value) -> Option<Likeness> {
+        let of = |context: &Value| {
+            let context = context.as_object().unwrap().clone();
+            (Amount::of(&context), headline(&context))
+        };
+        let ((amount, own), (other_amount, other)) = (of(one), of(other));
+        Likeness::of((amount.as_ref(), &own), (other_amount.as_ref(), &other))
+    }
+
+    #[test]
+    fn another_account_is_named_and_a_double_payment_too() {
+        let one = json!({"amount": 20_005, "payee": "Same AG", "iban": "DE89", "invoice": "X-1"});
+        let mut other = one.clone();
+        other["iban"] = json!("DE88");
+        let found = likeness(&one, &other).unwrap();
+        assert_eq!((found.same.as_str(), found.is_double), ("amount, payee, invoice", true));
+        assert_eq!(found.differs.len(), 1);
+        assert_eq!((found.differs[0].path.as_str(), &*found.differs[0].value), ("iban", "DE88"));
+        // A further attempt is the same payment; another one to the same payee is not.
+        other = one.clone();
+        other["attempt"] = json!(2);
+        assert!(likeness(&one, &other).unwrap().is_double);
+        other["amount"] = json!(7);
+        let found = likeness(&one, &other).unwrap();
+        assert_eq!((found.same.as_str(), found.is_double), ("payee, iban, invoice", false));
+        // The same amount to somebody else, and what nothing is known of.
+        let (five, six) = (json!({"amount": 5, "payee": "A"}), json!({"amount": 5, "payee": "B"}));
+        assert!(!likeness(&five, &six).unwrap().is_double);
+        assert!(likeness(&json!({"amount": 5}), &json!({"amount": 5})).unwrap().is_double);
+        assert!(likeness(&five, &json!({"amount": 6, "payee": "B"})).is_none());
+        assert!(likeness(&json!({}), &json!({})).is_none());
+    }
+}

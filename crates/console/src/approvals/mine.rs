@@ -1,0 +1,38 @@
+//! Which of the requests in a list a person may not decide. Lists do not say that, a request that is read by its id
+//! does: of those that the same rule holds for, one is read.
+
+use std::collections::HashMap;
+
+use authority_model::proto::approval::Approval;
+
+use super::{barrier::Barrier, has_acted, read};
+use crate::{calls::some_at_once, view::View};
+
+/// Requests that are read for a list; what is not read has no mark.
+const MOST: usize = 12;
+
+/// What determines who may decide a request: the agent, its authority, who asked, and how many are needed.
+type Group = (String, Vec<String>, Vec<String>, i32);
+
+fn group(approval: &Approval) -> Group {
+    let chain = approval.authority.as_ref().map(|used| used.chain.clone()).unwrap_or_default();
+    let asked = approval.requested_by.iter().map(|who| format!("{} {}", who.kind, who.id));
+    (approval.subject.clone(), chain, asked.collect(), approval.needed)
+}
+
+/// For each request, the rule by which somebody else must decide it. It is that of a request alike, so a list's mark
+/// may differ from what the request's own page says; that page, and the API, are right.
+pub(super) async fn not_mine(view: &View, approvals: &[Approval]) -> Vec<Option<String>> {
+    let mut groups: HashMap<Group, &str> = HashMap::new();
+    for approval in approvals.iter().filter(|approval| !has_acted(view, approval)) {
+        if groups.len() < MOST {
+            groups.entry(group(approval)).or_insert(&approval.id);
+        }
+    }
+    let read = groups.into_iter().map(|(group, id)| async move {
+        let rule = read(view, id).await.ok().and_then(|one| Barrier::of(view, &one));
+        (group, rule.and_then(|barrier| barrier.rule().map(str::to_owned)))
+    });
+    let rules: HashMap<Group, Option<String>> = some_at_once(read).await.into_iter().collect();
+    approvals.iter().map(|approval| rules.get(&group(approval)).cloned().flatten()).collect()
+}

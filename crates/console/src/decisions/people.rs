@@ -1,0 +1,28 @@
+//! Who asked for a decision and who approved it, as its request for approval says.
+
+use authority_model::proto::runtime::GetDecisionResponse;
+
+use crate::{
+    approvals::{self, Act, approving, askers},
+    rpc,
+    view::View,
+};
+
+/// The people of a decision.
+#[derive(Default)]
+pub(super) struct People {
+    pub(super) approved_by: Vec<Act>,
+    pub(super) asked_by: Vec<String>,
+}
+
+impl People {
+    /// Nobody, if there is no request or the role may not read it.
+    pub(super) async fn of(view: &View, decision: &GetDecisionResponse) -> Self {
+        let id = decision.approval_id.as_deref().filter(|_| view.may(rpc::GET_APPROVAL));
+        let Some(id) = id else { return Self::default() };
+        let Ok(approval) = approvals::read(view, id).await else { return Self::default() };
+        let was_permitted = approval.used_by.as_deref() == Some(decision.decision_id.as_str());
+        let approved_by = if was_permitted { approving(view, &approval) } else { Vec::new() };
+        Self { approved_by, asked_by: askers(view, &approval).await }
+    }
+}

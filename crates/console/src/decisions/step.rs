@@ -1,0 +1,84 @@
+//! What a stage of a decision found, for people.
+
+use authority_model::proto::runtime::Stage;
+
+use crate::{records::Link, text::CodeWithMeaning, view::View};
+
+/// A stage of the pipeline, for people.
+pub(super) struct Step {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    /// As the API has it; also the colour.
+    pub(super) word: &'static str,
+    pub(super) label: &'static str,
+    pub(super) reason: Option<CodeWithMeaning>,
+    /// Findings that did not pass.
+    pub(super) notable: Vec<Found>,
+    pub(super) passed: Vec<Found>,
+}
+
+pub(super) struct Found {
+    /// In words, the ids among them with their pages.
+    pub(super) check: Vec<Link>,
+    pub(super) detail: Option<Vec<Link>>,
+    pub(super) code: Option<String>,
+}
+
+pub(super) fn step(view: &View, stage: Stage) -> Step {
+    let (name, about) = match stage.stage.as_str() {
+        "authority" => ("Authority", "May this actor do this at all?"),
+        "purpose" => ("Purpose", "Is the declared purpose admissible?"),
+        "rules" => ("Rules", "What do policies, reality and the gate say?"),
+        _ => ("Decision", "What follows from these?"),
+    };
+    let (word, label) = match stage.outcome.as_str() {
+        "pass" => ("approved", "passed"),
+        "hold" => ("pending", "held"),
+        _ => ("declined", "refused"),
+    };
+    let (passed, notable) =
+        stage.findings.into_iter().partition::<Vec<_>, _>(|finding| finding.outcome == "pass");
+    let found = |finding: authority_model::proto::runtime::Finding| Found {
+        check: Link::words(view, &in_words(&finding.check)),
+        detail: finding.detail.map(|detail| Link::words(view, &detail)),
+        code: finding.reason_code,
+    };
+    Step {
+        name,
+        about,
+        word,
+        label,
+        reason: stage.reason_code.map(|code| CodeWithMeaning::reason(&code)),
+        notable: notable.into_iter().map(found).collect(),
+        passed: passed.into_iter().map(found).collect(),
+    }
+}
+
+/// The name of a check, whose words are joined by underscores; an id in it stays as it is.
+fn in_words(check: &str) -> String {
+    let word =
+        |word: &str| if word.contains(':') { word.to_owned() } else { word.replace('_', " ") };
+    check.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_in_a_check_is_not_changed() {
+        for (check, expected) in [
+            ("approval_threshold", "approval threshold"),
+            (
+                "anchor svc:ent:acme:reality_anchor:01a2136d",
+                "anchor svc:ent:acme:reality_anchor:01a2136d",
+            ),
+            (
+                "anchor_age svc:ent:acme:reality_anchor:1",
+                "anchor age svc:ent:acme:reality_anchor:1",
+            ),
+        ] {
+            assert_eq!(in_words(check), expected);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! A member of a question, with what it says: to whom, for what, or something else.
+
+/// The most characters of a name and of a value in a list; what is longer is cut, with `…`.
+pub(super) const LONGEST: usize = 48;
+/// The most characters of a text in a second step that says neither to whom nor for how much.
+const LONG: usize = 240;
+/// Of a cut account number the last ones that are shown, too: it is known by them.
+const ENDING: usize = 12;
+
+/// Words in names of members that say to whom.
+const PAYEES: [&str; 11] = [
+    "payee",
+    "beneficiary",
+    "recipient",
+    "receiver",
+    "creditor",
+    "supplier",
+    "vendor",
+    "merchant",
+    "customer",
+    "counterparty",
+    "contractor",
+];
+/// Words in names of members that have the number of an account.
+const ACCOUNTS: [&str; 8] =
+    ["iban", "bban", "account", "swift", "routing", "sort_code", "sortcode", "wallet"];
+/// Words in names of members that say for what.
+const DOCUMENTS: [&str; 4] = ["invoice", "order", "reference", "contract"];
+
+/// What a member says, the most telling first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// An amount or a currency that no sentence has, since it is not one that is shown exactly.
+    Amount,
+    Payee,
+    Account,
+    Document,
+    Other,
+}
+
+/// A member of a headline.
+#[derive(Clone, Debug)]
+pub(crate) struct Tell {
+    pub(crate) path: String,
+    /// All of it.
+    pub(crate) value: String,
+    pub(super) kind: Kind,
+    /// Whether lists have it, too.
+    pub(crate) listed: bool,
+}
+
+impl Tell {
+    /// Of a member of a question, whose context's members have their paths without `context.`.
+    pub(crate) fn new(path: &str, value: String) -> Self {
+        let path = path.strip_prefix("context.").unwrap_or(path).to_owned();
+        let kind = kind(&path, &value);
+        Self { path, value, kind, listed: true }
+    }
+
+    pub(crate) fn short_path(&self) -> String {
+        cut(&self.path, 0)
+    }
+
+    /// The value as lists show it.
+    pub(crate) fn short(&self) -> String {
+        cut(&self.value, if self.kind == Kind::Account { ENDING } else { 0 })
+    }
+
+    /// The value as a second step shows it: of a payee and an account all, and of other long texts the start.
+    pub(crate) fn long(&self) -> String {
+        if self.kind < Kind::Document || self.value.chars().count() <= LONG {
+            return self.value.clone();
+        }
+        self.value.chars().take(LONG).chain(['…']).collect()
+    }
+
+    /// Whether it says to whom: a payee or an account.
+    pub(crate) fn is_to_whom(&self) -> bool {
+        matches!(self.kind, Kind::Payee | Kind::Account)
+    }
+
+    /// Whether it says for what: an invoice or an order.
+    pub(crate) fn is_document(&self) -> bool {
+        self.kind == Kind::Document
+    }
+
+    /// Whether another one names the same, however it is written.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let plain = |text: &str| -> String {
+            text.chars()
+                .filter(|letter| !letter.is_whitespace())
+                .flat_map(char::to_lowercase)
+                .collect()
+        };
+        self.kind == other.kind && plain(&self.value) == plain(&other.value)
+    }
+}
+
+/// What a member with this path and value says.
+pub(super) fn kind(path: &str, value: &str) -> Kind {
+    let path = path.to_lowercase();
+    let names = |words: &[&str]| words.iter().any(|word| path.contains(word));
+    let mut words = path.split(|letter: char| !letter.is_alphanumeric());
+    match path.as_str() {
+        "amount" | "currency" => Kind::Amount,
+        _ if names(&ACCOUNTS) || is_iban(value) => Kind::Account,
+        _ if names(&PAYEES) => Kind::Payee,
+        _ if words.any(|word| matches!(word, "to" | "bic")) => Kind::Payee,
+        _ if names(&DOCUMENTS) => Kind::Document,
+        _ => Kind::Other,
+    }
+}
+
+/// Whether a text has the form of an IBAN, whatever its member is called.
+fn is_iban(value: &str) -> bool {
+    let text: Vec<char> = value.chars().filter(|letter| !letter.is_whitespace()).collect();
+    let is_of = |from: usize, to: usize, is: fn(&char) -> bool| {
+        text.get(from..to).is_some_and(|part| part.iter().all(is))
+    };
+    (15..=34).contains(&text.len())
+        && is_of(0, 2, char::is_ascii_alphabetic)
+        && is_of(2, 4, char::is_ascii_digit)
+        && is_of(4, text.len(), char::is_ascii_alphanumeric)
+}
+
+/// The text as a list shows it: `…` stands for what is cut off before its `ending` last characters.
+fn cut(text: &str, ending: usize) -> String {
+    let length = text.chars().count();
+    if length <= LONGEST {
+        return text.to_owned();
+    }
+    let start = text.chars().take(LONGEST - ending);
+    let end = text.chars().skip(length - ending);
+    start.chain(['…']).chain(end).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_account_keeps_its_end() {
+        let account = Tell::new("context.wallet", format!("0x{}", "ab".repeat(40)));
+        assert_eq!(account.path, "wallet");
+        let short = account.short();
+        assert!(short.starts_with("0xab") && short.ends_with("…abababababab"), "{short}");
+        assert!(
+            !is_iban("RE-417-2026-000123") && !is_iban("DE89") && is_iban("GB29NWBK60161331926819")
+        );
+    }
+
+    #[test]
+    fn the_same_account_is_known_however_it_is_written() {
+        let tell = |path: &str, value: &str| Tell::new(path, value.to_owned());
+        assert!(tell("iban", "DE89 3704").is_same(&tell("supplier.iban", "de893704")));
+        assert!(!tell("iban", "DE89 3704").is_same(&tell("iban", "DE89 3705")));
+        assert!(!tell("payee", "A").is_same(&tell("note", "A")));
+    }
+}
