@@ -18,9 +18,10 @@ use step::Step;
 
 use crate::{
     Console,
+    done::{done_word, see_done},
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
-    page::{page, see},
+    page::page,
     problem::refused,
     query::Pairs,
     rpc,
@@ -76,7 +77,7 @@ struct KeysPage {
 
 async fn show(view: View, RawQuery(query): RawQuery) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
-    let done = query.one("did").and_then(|word| Step::parse(word).ok()).map(Step::done);
+    let done = Step::parse(done_word(&view, &query)).ok().map(Step::done);
     view.answer(shown(&view, done).await)
 }
 
@@ -217,7 +218,7 @@ async fn acted(view: &View, asked: &Pairs) -> Result<Response, Status> {
                 view.calls.call_once(rpc::CANCEL_KEY_ROTATION, &request, key).await?;
         }
     }
-    Ok(see(&format!("/console/keys?did={}", step.word())))
+    Ok(see_done(view, "/console/keys", step.word()))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod choice;
 mod credential;
 mod decisions;
 mod dev_provider;
+mod done;
 mod escape;
 mod form;
 mod frame;

@@ -19,9 +19,10 @@ use tonic::Status;
 use crate::{
     Console,
     choice::Choice,
+    done::{done_word, see_done},
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
-    page::{page, see},
+    page::page,
     query::{Pairs, encoded},
     rpc,
     show::{Argument, Moment},
@@ -115,8 +116,9 @@ async fn shown(
     let next = listed
         .next_page_token
         .map(|token| format!("{address}?state={}&page={}", encoded(state), encoded(&token)));
-    let done = done
-        .or_else(|| (query.text("did") == "redrive").then(|| "It will be sent again.".to_owned()));
+    let done = done.or_else(|| {
+        (done_word(view, query) == "redrive").then(|| "It will be sent again.".to_owned())
+    });
     let shown = WebhookPage {
         frame: view.frame(format!("Deliveries to {}", endpoint.url), Section::Records),
         deliveries: listed.deliveries.into_iter().map(|one| delivery(view, one)).collect(),
@@ -199,7 +201,7 @@ async fn redrive(Path(id): Path<String>, Posted { view, form }: Posted) -> Respo
         let request = RedriveWebhookDeliveryRequest { id: form.text("delivery").to_owned() };
         let sent = view.calls.call_once(rpc::REDRIVE_WEBHOOK_DELIVERY, &request, form.one("key"));
         let _: WebhookDelivery = sent.await?;
-        Ok(see(&format!("/console/webhooks/{}?did=redrive", encoded(&id))))
+        Ok(see_done(&view, &format!("/console/webhooks/{}", encoded(&id)), "redrive"))
     };
     view.answer(redriven.await)
 }

@@ -111,3 +111,22 @@ async fn a_key_is_revoked_by_who_types_its_name() {
     let page = browser.get("/console/keys").await;
     assert!(!page.text.contains(&format!("step=revoke&amp;of={kid}")), "{}", page.text);
 }
+
+/// Only the session in which it was done makes the address that says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_says_nothing_was_done() {
+    let console = Console::start().await;
+    let mut browser = owner(&console).await;
+    for path in ["/console/keys?did=revoke", "/console/keys?did=revoke&proof=AAAA"] {
+        let page = browser.get(path).await;
+        assert!(!page.text.contains("The key is revoked."), "{path}: {}", page.text);
+    }
+    let kid = console.signing().await;
+    let page = browser.get(&format!("{ACT}?step=rotate&of={kid}")).await;
+    let form = page.form_with(ACT, "reason", "once a year");
+    let page = browser.post(ACT, &form).await;
+    page.shows("The replacement has begun.");
+    let mut other = owner(&console).await;
+    let page = other.get(&page.path).await;
+    assert!(!page.text.contains("The replacement has begun."), "{}", page.text);
+}

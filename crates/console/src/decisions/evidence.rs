@@ -11,8 +11,8 @@ use tonic::{Code, Status};
 
 use super::export::saved;
 use crate::{
+    done::see_done,
     form::Posted,
-    page::see,
     rpc,
     show::{Moment, short},
     view::View,

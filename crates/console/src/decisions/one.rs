@@ -24,6 +24,7 @@ use super::{
 use crate::{
     approvals::Act,
     authority::Authority,
+    done::done_word,
     frame::{Frame, Section},
     names::{Named, Names},
     page::page,

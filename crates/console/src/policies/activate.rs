@@ -18,9 +18,10 @@ use super::{
     versions,
 };
 use crate::{
+    done::see_done,
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
-    page::{page, see},
+    page::page,
     query::Pairs,
     rpc, typed,
     view::View,
@@ -191,7 +192,7 @@ async fn acted(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> 
     };
     let known = (form.text("key"), candidate.present.tag.as_str());
     match change(view, rpc::ACTIVATE_POLICY, &request, known).await {
-        Ok(activated) => Ok(see(&format!("{}?did=activate", address(&activated.id)))),
+        Ok(activated) => Ok(see_done(view, &address(&activated.id), "activate")),
         Err(status) if status.code() == Code::FailedPrecondition => {
             let problem = "Nothing was activated: somebody changed the policy at the same moment. \
                            It is shown as it is now.";

@@ -22,6 +22,7 @@ use super::{
     versions,
 };
 use crate::{
+    done::{done_word, see_done},
     escape,
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
@@ -81,7 +82,7 @@ async fn shown(view: &View, id: &str, query: &Pairs) -> Result<Response, Status>
     let present = Present::read(view, id).await?;
     let text = present.newest().to_owned();
     let mut found = PolicyPage::of(view, present, text).await?;
-    found.done = match query.text("did") {
+    found.done = match done_word(view, query) {
         "save" => Some("The text is saved as a draft. It decides nothing until it is activated."),
         "activate" => Some("The text is in force."),
         "retire" => Some("The policy is retired."),
@@ -208,13 +209,13 @@ fn moved(present: &Present, text: &str, form: &Pairs) -> Option<Vec<Line>> {
 }
 
 /// Where a saved text leads: to its own activation, if that was wanted.
-fn saved(policy: &Policy, activates: bool) -> String {
+fn saved(view: &View, policy: &Policy, activates: bool) -> Response {
     let address = address(&policy.id);
     if activates {
         let number = policy.draft_version.unwrap_or(policy.version);
-        format!("{address}/activate?version={number}")
+        see(&format!("{address}/activate?version={number}"))
     } else {
-        format!("{address}?did=save")
+        see_done(view, &address, "save")
     }
 }
 
@@ -226,7 +227,7 @@ async fn save(view: &View, id: &str, text: String, form: &Pairs) -> Result<Respo
     };
     let known = (form.text("key"), form.text("tag"));
     let status = match change(view, rpc::UPDATE_POLICY, &request, known).await {
-        Ok(policy) => return Ok(see(&saved(&policy, form.text("do") == "activate"))),
+        Ok(policy) => return Ok(saved(view, &policy, form.text("do") == "activate")),
         Err(status) => status,
     };
     // Whatever the reason, what was typed stays in the editor.

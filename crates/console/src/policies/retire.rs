@@ -15,9 +15,10 @@ use super::{
     name,
 };
 use crate::{
+    done::see_done,
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
-    page::{page, see},
+    page::page,
     problem::refused,
     query::Pairs,
     rpc,
@@ -83,7 +84,7 @@ async fn retired(view: &View, id: String, form: &Pairs) -> Result<Response, Stat
     };
     let known = (form.text("key"), form.text("tag"));
     match change(view, rpc::UPDATE_POLICY, &request, known).await {
-        Ok(policy) => Ok(see(&format!("{}?did=retire", address(&policy.id)))),
+        Ok(policy) => Ok(see_done(view, &address(&policy.id), "retire")),
         Err(status) if status.code() == Code::FailedPrecondition => {
             let problem =
                 "Nothing was retired: somebody changed the policy after you opened this page.";

@@ -16,6 +16,7 @@ use super::{
     shown::{made, state, title},
 };
 use crate::{
+    done::done_word,
     frame::{Frame, Section},
     kinds::{KINDS, Kind, Operation, Shape, listed, of_json, set_text, text},
     menu::Group,
@@ -137,7 +138,7 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
         frame: view.frame(kind.many.clone(), Section::Records),
         makers: makers.collect(),
         items: items.iter().map(|record| item(view, kind, record)).collect(),
-        done: query.one("did").and_then(|word| kind.verb(word)).map(|verb| verb.done.clone()),
+        done: kind.verb(done_word(view, query)).map(|verb| verb.done.clone()),
         next: (!next.is_empty()).then(|| following(kind, query, &next)),
         is_first: query.one("page").is_none(),
         is_filtered,
@@ -150,7 +151,7 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
 }
 
 /// Parameters of an address that the list's page gives, besides its filters.
-const OWN: [&str; 2] = ["page", "did"];
+const OWN: [&str; 3] = ["page", "did", "proof"];
 
 /// The names of parameters that the list does not have, each once.
 fn ignored(query: &Pairs, filled: &SubmittedForm) -> Vec<String> {

@@ -15,6 +15,7 @@ use super::{
     shown::{Datum, RecordView, name_links, state, title},
 };
 use crate::{
+    done::done_word,
     frame::{Frame, Section},
     kinds::{Kind, Operation, Shape, text},
     names::called,
@@ -75,7 +76,7 @@ async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Respo
         address: kind.address(&kind.key_of(&record)),
         title: title(&record),
         state: state(&record),
-        done: did(kind, query.text("did")),
+        done: did(kind, done_word(view, query)),
         verbs: offered,
         barred,
         record: found,

@@ -7,9 +7,10 @@ use prost_reflect::{DynamicMessage, Kind as FieldKind, ReflectMessage};
 
 use super::shown::{Datum, Shown};
 use crate::{
+    done::see_done,
     frame::{Frame, Section},
     kinds::{Kind, Member, Operation, json, text},
-    page::{page, see},
+    page::page,
     view::View,
 };
 
@@ -40,7 +41,7 @@ pub(super) fn page_of(
         _ => format!("/console/records/{}", kind.path),
     };
     if once.is_empty() {
-        return see(&format!("{address}?did={}", operation.word));
+        return see_done(view, &address, &operation.word);
     }
     let frame = view.frame(operation.done.clone(), Section::Records);
     let done = operation.done.clone();

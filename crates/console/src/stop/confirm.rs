@@ -18,7 +18,7 @@ use crate::{
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
     page::{page, see},
-    query::Pairs,
+    query::{Pairs, encoded},
     rpc,
     view::View,
 };
@@ -61,8 +61,7 @@ async fn form(
 ) -> Result<Response, Status> {
     who_may(view)?;
     let target = Target::read(view, asked).await?;
-    let (blast, warning) =
-        tokio::join!(Blast::of(view, &target), spelling::warning(view, &target));
+    let (blast, warning) = tokio::join!(Blast::of(view, &target), spelling::warning(view, &target));
     if let Err(error) = &blast {
         tracing::warn!(%error, "what ends with a stop cannot be read");
     }
@@ -115,6 +114,10 @@ async fn acted(view: &View, asked: &Pairs) -> Result<Response, Status> {
     }
     match acts.as_slice() {
         [Act { outcome: Ok(id), .. }] => Ok(see(&format!("/console/stop/{id}?did=stop"))),
-        _ => Ok(see("/console/stop?did=stop")),
+        acts => {
+            let ids = acts.iter().filter_map(|act| act.outcome.as_ref().ok());
+            let ids: Vec<String> = ids.map(|id| format!("stopped={}", encoded(id))).collect();
+            Ok(see(&format!("/console/stop?{}", ids.join("&"))))
+        }
     }
 }

@@ -52,8 +52,8 @@ struct Parts {
 #[template(path = "stop.html")]
 struct StopPage {
     frame: Frame,
-    /// What the person just did.
-    done: Option<&'static str>,
+    /// What became of the stops that the person just made.
+    done: Option<Done>,
     stopped: Vec<Active>,
     /// Whether newer stops are not among them.
     cut: bool,
@@ -61,6 +61,13 @@ struct StopPage {
     sought: String,
     found: Found,
     parts: Option<Parts>,
+}
+
+/// What became of stops.
+enum Done {
+    InForce,
+    /// The form was sent again, which stops nothing again.
+    Released,
 }
 
 pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
@@ -77,11 +84,7 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     let ((stopped, cut), found, parts) = tokio::try_join!(stopped(view), found, parts)?;
     let stop = StopPage {
         frame: view.frame("Stop", Section::Stop),
-        done: match query.text("did") {
-            "stop" => Some("It is stopped. Every decision on it is a denial."),
-            "release" => Some("It is released: what it suspended is in force."),
-            _ => None,
-        },
+        done: done(query, &stopped, cut),
         stopped,
         cut,
         may_stop,
@@ -90,6 +93,19 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
         parts,
     };
     Ok(page(StatusCode::OK, &stop))
+}
+
+/// What became of the stops that the address names: all of them are in force, or else not.
+fn done(query: &Pairs, active: &[Active], cut: bool) -> Option<Done> {
+    let mut ids = query.all("stopped").peekable();
+    ids.peek()?;
+    let are_active = ids.all(|id| active.iter().any(|stop| stop.id == id));
+    match (are_active, cut) {
+        (true, _) => Some(Done::InForce),
+        (false, false) => Some(Done::Released),
+        // They may be among those that are not shown.
+        (false, true) => None,
+    }
 }
 
 /// Whoever may not even read what is stopped is told whom to ask: that is urgent.

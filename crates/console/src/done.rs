@@ -1,0 +1,31 @@
+//! What a page says of an act that was just done. The address has the act's word with a proof that only this
+//! session can make, for two minutes: otherwise a link or a bookmark could say it of what never happened.
+
+use axum::response::Response;
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+
+use crate::{page::see, query::Pairs, view::View};
+use authority_crypto::equal;
+
+/// To a page that says that the act with this word was done.
+pub(crate) fn see_done(view: &View, path: &str, word: &str) -> Response {
+    see(&format!("{path}?did={word}&proof={}", proof(view, word, minute(view))))
+}
+
+/// The word of the act that was just done; empty if none was, or if it cannot be told.
+pub(crate) fn done_word<'q>(view: &View, query: &'q Pairs) -> &'q str {
+    let (word, given) = (query.text("did"), query.text("proof"));
+    let now = minute(view);
+    let is_proven =
+        [now, now - 1].iter().any(|at| equal(given.as_bytes(), proof(view, word, *at).as_bytes()));
+    if is_proven { word } else { "" }
+}
+
+fn minute(view: &View) -> i64 {
+    view.now.timestamp() / 60
+}
+
+fn proof(view: &View, word: &str, minute: i64) -> String {
+    let text = format!("{minute} {word} {}", view.csrf());
+    URL_SAFE_NO_PAD.encode(view.console.0.sessions.keys.mac("console-done", text.as_bytes()))
+}
