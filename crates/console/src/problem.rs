@@ -38,7 +38,11 @@ impl Problem {
             status: code.http(),
             code: code.word().to_owned(),
             title: title(code.http()),
-            message: status.message().to_owned(),
+            message: if violations::names_a_pattern(status.message()) {
+                "a value is not valid".to_owned()
+            } else {
+                status.message().to_owned()
+            },
             members: members
                 .map(|v| (v.field.clone(), violations::in_words(&v.description)))
                 .collect(),

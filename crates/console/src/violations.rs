@@ -84,6 +84,11 @@ const SLUG: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
 /// How a violation says that a text does not match.
 const DIFFERS: &str = " does not match ";
 
+/// Whether a text names a pattern. What is wrong with each member stands beside that, in words.
+pub(crate) fn names_a_pattern(text: &str) -> bool {
+    text.contains(DIFFERS)
+}
+
 /// What is wrong, without a pattern: `"100 EUR" must be an amount in digits, …`.
 pub(crate) fn in_words(problem: &str) -> String {
     let Some((value, pattern)) = problem.rsplit_once(DIFFERS) else { return problem.to_owned() };

@@ -47,7 +47,7 @@ async fn a_tenants_auditor_lists_and_exports_by_spans() {
     assert!(code == 2 && told.contains("must be the exact action"), "{told}");
     // A refusal says who was refused, and who would not be.
     let (code, _, told) = with_token(&app, &auditor, "quarantine --action a.b --reason x -y").await;
-    assert!(code == 1 && told.contains("\nyou are auditor@example.org, auditor of "), "{told}");
+    assert!(code == 1 && told.contains("you are auditor@example.org, auditor of "), "{told}");
     assert!(told.contains("it is open to a tenant's admin"), "{told}");
     let (code, _, told) = with_token(&app, &auditor, "decisions list --since yesterday").await;
     assert!(code == 2 && told.contains("such as 90s, 15m, 1h or 7d"), "{told}");

@@ -87,3 +87,41 @@ async fn an_owner_is_told_whose_request_it_is() {
     let page = approver.get(&path).await;
     assert!(!page.text.contains("tenant acme</span>"), "{}", page.text);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_address_asks_for_in_vain_is_said() {
+    let console = Console::start().await;
+    let mut owner = console.signed_in(("owner", "operator@localhost")).await;
+    let page = owner.get("/console/records").await;
+    page.shows("Everything that decisions are made from.");
+    let page = owner.get("/console/records/tools?decision=deny&m.state=active").await;
+    page.shows("This list has no filter <code>decision</code>: it is not filtered by that.");
+    let page = owner.get("/console/records/tools?m.state=active&page=").await;
+    assert!(!page.text.contains("This list has no filter"), "{}", page.text);
+    // A browser is told by a page that there is none, and a program as anywhere else.
+    let browsers = "text/html,application/xhtml+xml,*/*;q=0.8";
+    for path in ["/console/nothing", "/console/approvals/a/b/c", "/console/records/tools/a/b/c"] {
+        let page = owner.get_with(path, "accept", browsers).await;
+        assert_eq!(page.status, 404, "{path}");
+        page.shows("there is no page at this address");
+        page.shows("operator@localhost");
+        let program = owner.get_one(path).await;
+        assert_eq!((program.status, &program.text[..1]), (404, "{"), "{path}");
+        let stranger = console.browser().get_with(path, "accept", browsers).await;
+        assert_eq!(stranger.status, 404, "{path}");
+        stranger.shows("There is no page at this address.");
+    }
+    // Who may is said where a role may not.
+    let mut approver = console.signed_in(super::APPROVER).await;
+    let page = approver.get("/console/records").await;
+    page.shows("What your role may read of what decisions are made from: ");
+    page.shows("made by the owner of the installation.");
+    let refused = approver.get("/console/records/principals/new/create").await;
+    assert_eq!(refused.status, 403, "{}", refused.text);
+    refused.shows(
+        "you are approver@acme.example, approver, and may not do this. It is open to the owner",
+    );
+    let refused = approver.get("/console/records/api-keys").await;
+    assert_eq!(refused.status, 403, "{}", refused.text);
+    refused.shows("It is open to a tenant&#39;s admin, and the owner of the installation");
+}
