@@ -144,7 +144,7 @@ mod tests {
         );
         shows(&json!({"amount": 5}), &[], 0);
         // An amount that no sentence has stands here.
-        shows(&json!({"amount": 0.00001}), &[("amount", "1e-5")], 0);
+        shows(&json!({"amount": 0.00001}), &[("amount", "0.00001")], 0);
     }
 
     #[test]
