@@ -42,6 +42,10 @@ const PATTERNS: &[(&str, &str)] = &[
         "^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?[.])+[a-z]{2,63}$",
         "a domain in small letters, such as example.org",
     ),
+    (
+        "^([*]|(action|effect_class|risk_tier|principal_class|resource_kind|purpose|jurisdiction):.+)$",
+        "* for everything, or a kind and a value, such as action:payment.execute or risk_tier:high",
+    ),
     ("^#[0-9A-Fa-f]{6}$", "a colour as # and six digits or letters from a to f, such as #0a6b3d"),
     ("^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,7}$", "a language's code, such as de or pt-BR"),
     (SLUG, "small letters, digits and hyphens, 63 at most, with no hyphen at either end"),
@@ -76,6 +80,14 @@ const PATTERNS: &[(&str, &str)] = &[
     (
         "^(svc:decision:[0-9a-f]{64}|[a-z0-9_-]+([.][a-z0-9_-]+)*)$",
         "a decision's id, or an action, such as payment.execute",
+    ),
+    (
+        concat!(
+            "^(stable_drift|verified_but_stale|source_of_truth_stale|operational_context_stale|",
+            "policy_context_shifted|environment_state_mismatch|system_of_record_conflict|",
+            "assumption_expired|semantic_anchor_drift|cross_[a-z0-9_]{1,58})$",
+        ),
+        "one of the types of drift, or a type of your own that begins with cross_",
     ),
 ];
 
