@@ -18,14 +18,12 @@ pub(crate) async fn nowhere(State(console): State<Console>, request: Request<Bod
     }
     let (mut parts, _) = request.into_parts();
     // Nobody is sent through a sign-in to learn that there is nothing.
-    match View::from_request_parts(&mut parts, &console).await {
-        Ok(view) => view.answer(Err(Status::not_found("there is no page at this address"))),
-        Err(_) => {
-            let text = "There is no page at this address.";
-            let notice = Notice::new(StatusCode::NOT_FOUND, "Not found", text);
-            notice.link("/console", "Open the console").response()
-        }
+    if let Ok(view) = View::from_request_parts(&mut parts, &console).await {
+        return view.answer(Err(Status::not_found("there is no page at this address")));
     }
+    let text = "There is no page at this address.";
+    let notice = Notice::new(StatusCode::NOT_FOUND, "Not found", text);
+    notice.link("/console", "Open the console").response()
 }
 
 /// Whether whoever asks takes a page: browsers name `text/html`, and programs do not.

@@ -116,7 +116,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::kinds::{KINDS, patterns};
+    use crate::kinds::{KINDS, Operation, patterns};
 
     #[test]
     fn a_pattern_is_said_in_words() {
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn every_pattern_of_a_form_has_its_words() {
         let forms = KINDS.iter().flat_map(|kind| {
-            let of_operations = kind.operations.iter().map(|operation| operation.form());
+            let of_operations = kind.operations.iter().map(Operation::form);
             of_operations.chain([kind.list.input.clone()])
         });
         let used: BTreeSet<String> = forms.flat_map(|form| patterns(&form)).collect();

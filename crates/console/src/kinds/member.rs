@@ -120,13 +120,12 @@ impl Member {
                 filled(lines.map(Value::from).collect())
             }
             Input::Line | Input::Choice(_) => plain(),
-            Input::Time if trimmed.is_empty() => None,
+            Input::Number | Input::Json | Input::Time if trimmed.is_empty() => None,
             Input::Time => {
                 DateTime::parse_from_rfc3339(trimmed).map_err(|_| NO_TIME.to_owned())?;
                 plain()
             }
             Input::Text => (!trimmed.is_empty()).then(|| Value::from(text)),
-            Input::Number | Input::Json if trimmed.is_empty() => None,
             Input::Number => {
                 let number: Result<serde_json::Number, _> = serde_json::from_str(trimmed);
                 Some(Value::Number(number.map_err(|_| "must be a number".to_owned())?))

@@ -52,9 +52,10 @@ impl Act {
             if is_edit { Vec::new() } else { RecordView::of(view, &read.message).written };
         name_links(view, shown.iter_mut().map(|shown| &mut shown.datum)).await;
         let (title, members) = (title(&read.message), json(&read.message));
-        let ending = match operation.ends_for_good() {
-            true => Some(Ending::of(view, kind, word, &title, &members).await),
-            false => None,
+        let ending = if operation.ends_for_good() {
+            Some(Ending::of(view, kind, word, &title, &members).await)
+        } else {
+            None
         };
         let about = About {
             shown,
