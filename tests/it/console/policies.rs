@@ -87,7 +87,7 @@ async fn a_text_is_checked_tried_and_activated() {
     page.shows("<strong class=\"verdict denied\">denied</strong>");
 
     page.shows("<p>1 is newly denied.</p>");
-    page.shows("<td class=\"num\">25\u{202f}000.00\u{202f}EUR</td>");
+    page.shows("<td class=\"num\" data-head=\"Amount\">25\u{202f}000.00\u{202f}EUR</td>");
 
     let activate = format!("{path}/activate");
     let action = activate.replace(':', "%3A");
