@@ -1,5 +1,4 @@
-//! Idempotency keys of decisions: the first response is repeated, byte for byte, for 24 hours; an allow only
-//! while it permits.
+//! Idempotency keys of decisions: the first response is repeated, byte for byte, for 24 hours.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,7 +6,6 @@ use authority_ids::TenantId;
 use authority_model::{
     proto::runtime::{AuthorizeResponse, Decision, EvaluateDecisionResponse, EvaluateResponse},
     schema::decisions,
-    wire::Time,
 };
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
@@ -44,8 +42,6 @@ const LEAST_LEFT: Duration = Duration::from_millis(200);
 /// An operation's response: built from a decision, stored as protobuf.
 pub(super) trait Reply: Message + Default + for<'d> From<&'d Decided> {
     fn decision(&self) -> Decision;
-    /// When the permission ends, if it permits.
-    fn valid_until(&self) -> Option<Time>;
 }
 
 macro_rules! replies {
@@ -53,10 +49,6 @@ macro_rules! replies {
         impl Reply for $reply {
             fn decision(&self) -> Decision {
                 self.decision()
-            }
-
-            fn valid_until(&self) -> Option<Time> {
-                self.valid_until
             }
         }
     )* };
@@ -172,23 +164,9 @@ impl Decider {
         let Some(first) = first else { return Ok(None) };
         let done: Done<R> = first.kept.read()?;
         if matches!(done.message.decision(), Decision::Allow | Decision::AllowWithConstraints) {
-            self.check_valid(done.message.valid_until())?;
             self.check_in_force(request, &first).await?;
         }
         Ok(Some(done))
-    }
-
-    /// Before an allow is repeated: checks that an action may still start under it. A caller that looks at the
-    /// decision alone would take it for a new permission.
-    fn check_valid(&self, until: Option<Time>) -> Result<(), ApiError> {
-        let until = until.unwrap_or_default();
-        if Time::from(self.clock.now()) < until {
-            return Ok(());
-        }
-        let message = format!(
-            "the permission under this key ended at {until} (valid_until); ask again with a new Idempotency-Key"
-        );
-        Err(ApiError::new(ErrorCode::DecisionStopped, message))
     }
 
     /// Before an allow is repeated: checks whether a stop condition of its authority has fired

@@ -1,6 +1,5 @@
 //! Idempotency keys of decisions.
 
-use chrono::{DateTime, Utc};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -69,25 +68,6 @@ async fn an_allow_is_not_repeated_once_it_is_stopped() {
     let (status, answer) = authorize(&client, authorizing(&delegation), "pay-3").await;
     assert_eq!((status, &answer["error"]), (409, &"decision_stopped".into()), "{answer:#}");
     assert!(answer["message"].as_str().unwrap().contains("delegation_revoked"));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_allow_is_not_repeated_once_no_action_may_start_under_it() {
-    let (app, client, delegation) = demo().await;
-    let short = json!({"valid_for_seconds": 2});
-    assert_eq!(app.owner().patch("/api/v1/tenants/acme", short).await.0, 200);
-    let (_, first) = authorize(&client, authorizing(&delegation), "pay-4").await;
-    assert_eq!(first["decision"], "allow_with_constraints");
-    let (status, again) = authorize(&client, authorizing(&delegation), "pay-4").await;
-    assert_eq!((status, &again), (200, &first));
-    let until: DateTime<Utc> = first["valid_until"].as_str().unwrap().parse().unwrap();
-    tokio::time::sleep((until - Utc::now()).to_std().unwrap_or_default()).await;
-    let (status, answer) = authorize(&client, authorizing(&delegation), "pay-4").await;
-    assert_eq!((status, &answer["error"]), (409, &"decision_stopped".into()), "{answer:#}");
-    assert!(answer["message"].as_str().unwrap().contains("valid_until"), "{answer:#}");
-    // A new key is a new question.
-    let (_, new) = authorize(&client, authorizing(&delegation), "pay-5").await;
-    assert_eq!(new["decision"], "allow_with_constraints", "{new:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
