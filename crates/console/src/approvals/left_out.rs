@@ -3,6 +3,7 @@
 use authority_model::proto::approval::Approval;
 
 use super::{
+    barrier::Barrier,
     finding::to_review,
     summary::{State, Summary},
     would_be::would_be_void,
@@ -14,6 +15,8 @@ use crate::view::View;
 pub(super) struct LeftOut {
     /// Those that were decided meanwhile, or whose time is over.
     pub(super) over: Vec<Over>,
+    /// Those that somebody else must decide, or that this person has answered.
+    pub(super) not_yours: Vec<Summary>,
     /// Those that an approval would only make void.
     pub(super) denied: Vec<Summary>,
     /// Those that need a review, and so are approved on their own pages.
@@ -34,6 +37,8 @@ impl LeftOut {
             let summary = || Summary::of(approval, view.now);
             if !State::of(approval, view.now).is_pending {
                 left_out.over.push(Over { by: last(approval), summary: summary() });
+            } else if Barrier::of(view, approval).is_some() {
+                left_out.not_yours.push(summary());
             } else if would_be_void(approval, view.now) {
                 left_out.denied.push(summary());
             } else if needs_review(view, approval) {

@@ -14,6 +14,8 @@ use super::{
 const MOST_OF_A_KIND: usize = 4;
 /// As many members as a list has of all kinds, if there are so many.
 const USUAL: usize = 4;
+/// The most members in a second step that say neither to whom nor how much.
+const OTHERS: usize = 20;
 
 /// Members that tell little.
 const PLACES: [&str; 2] = ["jurisdiction", "subdivision"];
@@ -60,16 +62,17 @@ pub(crate) fn headline(context: &Map<String, Value>) -> Headline {
     let all = rows.len();
     let mut counts = [0; 2];
     let to_whom = rows.iter().filter(|row| row.kind <= Kind::Account).count();
-    let mut others = USUAL.saturating_sub(to_whom).max(1);
+    let in_list = USUAL.saturating_sub(to_whom).max(1);
+    let mut others = 0;
     rows.retain_mut(|row| {
         let count = match row.kind {
             Kind::Amount => return true,
             Kind::Payee => &mut counts[0],
             Kind::Account => &mut counts[1],
             Kind::Document | Kind::Other => {
-                let is_shown = others > 0;
-                others = others.saturating_sub(1);
-                return is_shown;
+                others += 1;
+                row.listed = others <= in_list;
+                return others <= OTHERS;
             }
         };
         *count += 1;
