@@ -53,7 +53,15 @@ async fn nothing_is_left_to_export_after_the_erasure() {
     let ann = world.person("approver", ANN);
     let (_, approval) = world.held(&world.key, ANN).await;
     assert_eq!(world.act(&ann, &approval, "decline", json!({"reason": "no"})).await.0, 200);
-    assert_eq!(world.export(json!({"email": ANN})).await.0.len(), 3);
+    let (_, listed) = world.owner.get("/api/v1/policies").await;
+    let path =
+        format!("/api/v1/policies/{}/activate", listed["policies"][0]["id"].as_str().unwrap());
+    let agreed = json!({"reason": format!("as {ANN} agreed")});
+    assert_eq!(world.owner.post(&path, agreed).await.0, 200);
+    let (lines, _) = world.export(json!({"email": ANN})).await;
+    assert_eq!(lines.len(), 4, "{lines:#?}");
+    let activation = lines.iter().find(|line| line["kind"] == "activation").unwrap();
+    assert_eq!(activation["data"]["reason"], format!("as {ANN} agreed"));
     world.erase_ann().await;
     assert_eq!(world.export(json!({"email": ANN})).await.0.len(), 0);
 }

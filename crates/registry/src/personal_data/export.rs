@@ -84,6 +84,15 @@ pub(super) const KINDS: &[Kind] = &[
               AND (person_code($1, reported_by) IS NOT NULL OR person_mentioned($1, detail))
             ORDER BY decision_id LIMIT $4",
     },
+    Kind {
+        word: "activation",
+        query: "SELECT lpad(id::text, 19, '0') AS place, tenant_id, policy_id AS id, jsonb_build_object(
+                'version', version, 'at', at, 'by', by, 'reason', reason) AS data
+            FROM policy_activations
+            WHERE ($2 IS NULL OR tenant_id = $2) AND lpad(id::text, 19, '0') > $3
+              AND (person_code($1, by) IS NOT NULL OR person_mentioned($1, reason))
+            ORDER BY policy_activations.id LIMIT $4",
+    },
     // A page of decisions may have none of them, and then says how far it came.
     Kind {
         word: "context",
