@@ -70,21 +70,40 @@ impl Validate {
     ) -> Result<CommandOutput, Failure> {
         let cedar = files::text(&self.file)?;
         let server = connector.connect(self.server).await?;
-        let question = json!({"cedar": cedar, "tenant_id": self.tenant_id});
-        let body = server.post(&["api", "v1", "policies:validate"], &question).await?;
-        let found = server.json(&body)?;
-        let file = self.file.display().to_string();
-        let lines = |member: &str, kind: &str| {
-            let found = found[member].as_array().into_iter().flatten();
-            found.map(|problem| line(&file, kind, problem)).collect::<Vec<_>>()
-        };
-        let (problems, warnings) = (lines("problems", ""), lines("warnings", "warning: "));
-        if found["valid"] == true {
-            let text = [vec![paint::state("valid")], warnings].concat().join("\n");
+        let tenant_id = self.tenant_id.map_or(Value::Null, Value::String);
+        let name = self.file.display().to_string();
+        let Checked { body, valid, lines } = check(&server, &cedar, &tenant_id, &name).await?;
+        if valid {
+            let text = [vec![paint::state("valid")], lines].concat().join("\n");
             return Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() });
         }
-        Err(Failure::new([problems, warnings].concat().join("\n")))
+        Err(Failure::new(lines.join("\n")))
     }
+}
+
+/// What the service says of a text.
+struct Checked {
+    body: String,
+    valid: bool,
+    /// Its problems, and then its warnings.
+    lines: Vec<String>,
+}
+
+async fn check(
+    server: &Server,
+    cedar: &str,
+    tenant_id: &Value,
+    name: &str,
+) -> Result<Checked, Failure> {
+    let question = json!({"cedar": cedar, "tenant_id": tenant_id});
+    let body = server.post(&["api", "v1", "policies:validate"], &question).await?;
+    let found = server.json(&body)?;
+    let lines = |member: &str, kind: &str| {
+        let found = found[member].as_array().into_iter().flatten();
+        found.map(|problem| line(name, kind, problem)).collect::<Vec<_>>()
+    };
+    let lines = [lines("problems", ""), lines("warnings", "warning: ")].concat();
+    Ok(Checked { valid: found["valid"] == true, body, lines })
 }
 
 /// `FILE:line:column: problem`, as editors read it.
@@ -92,7 +111,7 @@ fn line(file: &str, kind: &str, problem: &Value) -> String {
     let place = ["line", "column"].map(|member| problem[member].as_u64());
     let place: Vec<_> = place.iter().flatten().map(ToString::to_string).collect();
     let place = [&[file.to_owned()][..], &place[..]].concat().join(":");
-    let instead = problem["suggestion"].as_str().map(|other| format!("; write `{}`", plain(other)));
+    let instead = problem["suggestion"].as_str().map(|other| format!("; {}", plain(other)));
     let what = plain(text::of(problem, "problem"));
     format!("{place}: {kind}{what}{}", instead.unwrap_or_default())
 }
@@ -149,7 +168,10 @@ impl Activate {
             } else {
                 shown
             };
-            let shown = format!("{shown}\n{}", impact::of_text(&server, &policy, cedar).await);
+            let checked =
+                check(&server, cedar, &policy["tenant_id"], &format!("version {number}")).await?;
+            let impact = impact::of_text(&server, &policy, cedar).await;
+            let shown = [vec![shown], checked.lines, vec![impact]].concat().join("\n");
             let name = plain(text::of(&policy, "name"));
             let question =
                 format!("Activate version {number} of `{name}` on {}?", server.address());
