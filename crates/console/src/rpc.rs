@@ -31,6 +31,7 @@ pub(crate) const LIST_TOOLS: &str = "/authority.registry.v1.ToolService/ListTool
 pub(crate) const LIST_PURPOSES: &str = "/authority.registry.v1.PurposeService/ListPurposes";
 pub(crate) const GET_TOOL: &str = "/authority.registry.v1.ToolService/GetTool";
 pub(crate) const GET_POLICY: &str = "/authority.registry.v1.PolicyService/GetPolicy";
+pub(crate) const LIST_APPLIES_TO: &str = "/authority.registry.v1.AppliesToService/ListAppliesTo";
 pub(crate) const LIST_POLICY_VERSIONS: &str =
     "/authority.registry.v1.PolicyService/ListPolicyVersions";
 pub(crate) const UPDATE_POLICY: &str = "/authority.registry.v1.PolicyService/UpdatePolicy";

@@ -63,7 +63,7 @@ const PEOPLE: [Person; 6] = [
         name: "Administrator",
         email: "admin@acme.example",
         role: "admin",
-        about: "approves, stops agents, and manages API keys and webhooks; the operator makes agents and \
+        about: "approves, stops agents, and manages API keys and webhooks; the owner makes agents and \
                 policies",
     },
     Person {

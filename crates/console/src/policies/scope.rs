@@ -39,7 +39,7 @@ struct ScopePage {
     from: Option<Moment>,
     until: Option<Moment>,
     /// The page of its targets as records, and that of its own record.
-    rows: String,
+    rows: Option<String>,
     record: String,
     in_force: bool,
     may_try: bool,
@@ -62,7 +62,9 @@ impl ScopePage {
             address: address(&policy.id),
             from: Moment::of_time(policy.effective_from, view.now),
             until: Moment::of_time(policy.effective_until, view.now),
-            rows: format!("/console/records/applies-to?m.policy_id={id}"),
+            rows: view
+                .may(rpc::LIST_APPLIES_TO)
+                .then(|| format!("/console/records/applies-to?m.policy_id={id}")),
             record: format!("/console/records/policies/{id}"),
             in_force,
             may_try: view.may(rpc::IMPACT_POLICIES),

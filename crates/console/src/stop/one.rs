@@ -77,7 +77,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         done: match did {
             "stop" if stopped.is_active => Some("It is stopped. Every decision on it is a denial."),
             "release" if !stopped.is_active => {
-                Some("It is released: what it suspended is in force.")
+                Some("It is released. What it suspended is in force, unless another stop holds it.")
             }
             _ => None,
         },
