@@ -30,7 +30,7 @@ async fn a_browser_gets_a_page_at_the_root_and_programs_json() {
     assert!(policy(&page).starts_with("default-src 'none'; style-src 'self';"));
     assert!(!policy(&page).contains("script-src"));
     let text = page.text().await.unwrap();
-    assert!(text.contains(&format!("Version {}", env!("CARGO_PKG_VERSION"))), "{text}");
+    assert!(text.contains(&format!("Release {}", env!("CARGO_PKG_VERSION"))), "{text}");
     assert!(!text.contains("<script") && !text.contains(" style="), "{text}");
     // Each link of it leads somewhere.
     let links = text.split("href=\"/").skip(1).map(|rest| rest.split('"').next().unwrap());
