@@ -184,13 +184,14 @@ impl Receipts {
     /// A browser without a credential is led to the console, where a person reads it.
     fn without_credential(&self, id: &DecisionId, parts: &Parts) -> Response {
         let mut response = refused(IdentityError::NoCredential);
-        if self.0.console && prefers_html(&parts.headers) {
-            if let Ok(page) = (ForMembers { decision_id: id.to_string() }).render() {
-                let kind = HeaderValue::from_static("text/html; charset=utf-8");
-                response.headers_mut().insert(header::CONTENT_TYPE, kind);
-                response.headers_mut().remove(header::CONTENT_LENGTH);
-                *response.body_mut() = page.into();
-            }
+        if self.0.console
+            && prefers_html(&parts.headers)
+            && let Ok(page) = (ForMembers { decision_id: id.to_string() }).render()
+        {
+            let kind = HeaderValue::from_static("text/html; charset=utf-8");
+            response.headers_mut().insert(header::CONTENT_TYPE, kind);
+            response.headers_mut().remove(header::CONTENT_LENGTH);
+            *response.body_mut() = page.into();
         }
         response
     }

@@ -142,7 +142,7 @@ mod tests {
     fn every_anchor_is_on_its_page_once() {
         let pages = pages(OPENAPI);
         for (path, page) in &pages {
-            let ids: Vec<_> = page.split(" id=\"").skip(1).map(|rest| quoted(rest)).collect();
+            let ids: Vec<_> = page.split(" id=\"").skip(1).map(quoted).collect();
             let mut once = ids.clone();
             once.sort_unstable();
             once.dedup();

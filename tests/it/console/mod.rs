@@ -21,6 +21,7 @@ mod payees;
 mod policies;
 mod provider;
 mod receipts;
+mod record_forms;
 mod records;
 mod refresh;
 mod reviewing;

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use authority_model::{DESCRIPTORS, access::RULES};
 use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor, ServiceDescriptor};
 use regex::Regex;
-use serde_json::{Value, json};
 
 use super::{
     Console,
-    browser::{Browser, Page, Source},
+    browser::{Browser, Page},
 };
 
 const OWNER: (&str, &str) = ("owner", "operator@localhost");
@@ -59,7 +58,7 @@ fn opens(rpc: &str, role: &str) -> bool {
 }
 
 /// The addresses of a page's links that match, each once.
-fn links(page: &Page, pattern: &str) -> Vec<String> {
+pub(super) fn links(page: &Page, pattern: &str) -> Vec<String> {
     let pattern = Regex::new(&format!("href=\"({pattern})\"")).unwrap();
     let mut links: Vec<_> = pattern.captures_iter(&page.text).map(|c| c[1].to_owned()).collect();
     links.sort();
@@ -73,7 +72,7 @@ fn menu(page: &Page) -> Vec<String> {
     links.iter().map(|link| link.rsplit('/').next().unwrap().to_owned()).collect()
 }
 
-async fn as_role(console: &Console, role: &str) -> (Browser, Page) {
+pub(super) async fn as_role(console: &Console, role: &str) -> (Browser, Page) {
     let mut browser = console.browser();
     let email = if role == "owner" { OWNER.1.to_owned() } else { format!("{role}@acme.example") };
     browser.sign_in(role, &email, "/console/records").await;
@@ -177,153 +176,6 @@ async fn every_member_of_a_record_is_on_its_page() {
     page.shows("title=\"function_signature: Its signature: pay(amount).\"");
     page.shows("<h2 id=\"history\">History</h2>");
     page.shows("The record as it was");
-}
-
-/// What a form holds when a browser sends it as it stands.
-fn filled(page: &Page, action: &str) -> BTreeMap<String, String> {
-    let mut form: BTreeMap<_, _> = page.form(action).into_iter().collect();
-    let fields = [
-        "<input id=\"[^\"]*\" name=\"([^\"]*)\" value=\"([^\"]*)\"",
-        "(?s)<textarea id=\"[^\"]*\" name=\"([^\"]*)\"[^>]*>\n(.*?)</textarea>",
-        "(?s)<select id=\"[^\"]*\" name=\"([^\"]*)\"[^>]*>[^/]*(?:</option>[^/]*)*?<option value=\"([^\"]*)\" selected",
-    ];
-    for pattern in fields {
-        for found in Regex::new(pattern).unwrap().captures_iter(&page.text) {
-            form.insert(found[1].to_owned(), found[2].replace("&quot;", "\""));
-        }
-    }
-    form
-}
-
-fn with(form: &BTreeMap<String, String>, changes: &[(&str, &str)]) -> Vec<(String, String)> {
-    let mut form = form.clone();
-    form.extend(changes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-    form.into_iter().collect()
-}
-
-async fn tool(console: &Console, id: &str) -> Value {
-    let (status, found) = console.app.owner().get(&format!("/api/v1/tools/{id}")).await;
-    assert_eq!(status, 200, "{found:#}");
-    found["tool"].clone()
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_record_is_made_changed_and_ended_by_forms() {
-    let console = Console::start().await;
-    let mut owner = as_role(&console, "owner").await.0;
-    let create = "/console/records/tools/new/create";
-    let form = filled(&owner.get(create).await, create);
-    let written = [
-        ("m.tenant_id", "svc:tenant:acme"),
-        ("m.name", "calendar"),
-        ("m.function_signature", "book(day)"),
-        ("m.actions", "calendar.book\r\ncalendar.*"),
-        ("m.access_level", "write"),
-        ("m.metadata", "{\"team\": {\"size\": 5}}"),
-    ];
-    // What the API refuses is said at its field, and nothing that was typed is lost.
-    let nameless = with(&form, &[written.as_slice(), &[("m.name", "")]].concat());
-    let refused = owner.post(create, &nameless).await;
-    assert_eq!(refused.status, 400, "{}", refused.text);
-    refused.shows("id=\"wrong-m.name\"");
-    refused.shows("book(day)");
-    let page = owner.post(create, &with(&form, &written)).await;
-    page.shows("Created.");
-    let id = links(&page, "/console/records/tools/svc[^\"/]+/update");
-    let address = id[0].trim_end_matches("/update").to_owned();
-    let id = address.rsplit('/').next().unwrap().replace("%3A", ":");
-    let made = tool(&console, &id).await;
-    assert_eq!(made["actions"], json!(["calendar.book", "calendar.*"]), "{made:#}");
-    assert_eq!(
-        (&made["access_level"], &made["metadata"]["team"]["size"]),
-        (&json!("write"), &json!(5))
-    );
-
-    let update = format!("{address}/update");
-    let page = owner.get(&update).await;
-    let form = filled(&page, &update);
-    assert_eq!(
-        (form["m.actions"].as_str(), form["m.access_level"].as_str()),
-        ("calendar.book\ncalendar.*", "write")
-    );
-    // Another site's form does nothing.
-    let elsewhere = Source { origin: Some("https://evil.example"), site: Some("cross-site") };
-    let foreign = owner.post_from(&update, &with(&form, &[("m.name", "mine")]), elsewhere).await;
-    assert_eq!(foreign.status, 403, "{}", foreign.text);
-    assert_eq!(tool(&console, &id).await["name"], "calendar");
-    // Nothing that was not changed is sent: not even what a form would write otherwise.
-    owner.post(&update, &with(&form, &[])).await;
-    assert_eq!(tool(&console, &id).await["updated_at"], made["updated_at"]);
-    let page =
-        owner.post(&update, &with(&form, &[("m.name", "agenda"), ("m.access_level", "")])).await;
-    page.shows("Updated.");
-    let changed = tool(&console, &id).await;
-    assert_eq!((&changed["name"], &changed["access_level"]), (&json!("agenda"), &Value::Null));
-    // What each member was, and what it became.
-    page.shows("changed by");
-    let became =
-        "<span class=\"to\" aria-hidden=\"true\">→</span><span class=\"hidden\"> became </span>";
-    page.shows(&format!("<div class=\"was\">calendar</div>{became}<div>agenda</div>"));
-    page.shows(&format!(
-        "<div class=\"was\">write</div>{became}<span class=\"dim\">no value</span>"
-    ));
-    // Another tab's form is of an older version.
-    let stale = owner.post(&update, &with(&form, &[("m.name", "mine"), ("key", "another")])).await;
-    assert_eq!(stale.status, 412, "{}", stale.text);
-    assert_eq!(tool(&console, &id).await["name"], "agenda");
-    // Nothing that was typed is lost, what the record has now is beside it, and there is a way on.
-    stale.shows("value=\"mine\"");
-    stale.shows("The record now has: agenda");
-    stale.shows("aria-describedby=\"about-m.name present-m.name\"");
-    stale.shows("The record now has: no value");
-    assert_eq!(stale.text.matches("The record now has: ").count(), 2, "{}", stale.text);
-    stale.shows(&format!("href=\"{address}\" target=\"_blank\""));
-    let again = filled(&stale, &update);
-    owner.post(&update, &with(&again, &[])).await.shows("Updated.");
-    assert_eq!(tool(&console, &id).await["name"], "mine");
-    let form = filled(&owner.get(&update).await, &update);
-    owner.post(&update, &with(&form, &[("m.name", "agenda")])).await.shows("Updated.");
-
-    let delete = format!("{address}/delete");
-    let page = owner.get(&delete).await;
-    page.shows("Delete “agenda”?");
-    let refused = owner.post(&delete, &page.form_with(&delete, "name", "agend")).await;
-    refused.shows("Nothing was deleted. Type agenda exactly, to confirm.");
-    assert_eq!((refused.status, &tool(&console, &id).await["state"]), (400, &json!("active")));
-    let form = page.form_with(&delete, "name", "Agenda");
-    owner.post(&delete, &form).await.shows("Deleted.");
-    assert_eq!(tool(&console, &id).await["state"], "deprecated");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_keys_secret_is_shown_once() {
-    let console = Console::start().await;
-    let mut admin = as_role(&console, "admin").await.0;
-    let create = "/console/records/api-keys/new/create";
-    let page = admin.get(create).await;
-    let mut form = with(&filled(&page, create), &[("m.label", "support desk")]);
-    form.push(("m.scopes".to_owned(), "runtime:read".to_owned()));
-    form.push(("m.scopes".to_owned(), "events:read".to_owned()));
-    let page = admin.post(create, &form).await;
-    page.shows("This page is shown once");
-    let secret = Regex::new("svc_[a-z]+_[A-Za-z0-9]+_[A-Za-z0-9_]+").unwrap();
-    let secret = secret.find(&page.text).unwrap().as_str().to_owned();
-    let (status, _) =
-        console.app.client(&secret).get("/v1/authority/svc:agent:acme:invoice-bot").await;
-    assert_eq!(status, 200);
-    let address = links(&page, "/console/records/api-keys/svc[^\"/]+").remove(0);
-    let page = admin.get(&address).await;
-    page.shows("support desk");
-    page.shows("events:read");
-    assert!(!page.text.contains(&secret));
-    let revoke = format!("{address}/revoke");
-    let page = admin.get(&revoke).await;
-    admin.post(&revoke, &page.form(&revoke)).await.shows("Nothing was revoked. Type support desk");
-    let form = page.form_with(&revoke, "name", "support desk");
-    admin.post(&revoke, &form).await.shows("<span class=\"state revoked\">revoked</span>");
-    let (status, _) =
-        console.app.client(&secret).get("/v1/authority/svc:agent:acme:invoice-bot").await;
-    assert_eq!(status, 401);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,13 +1,13 @@
 //! The pages that a browser finds without knowing an address: `/`, and the API's reference.
 
-use reqwest::{Client, Response};
+use reqwest::Response;
 
-use crate::support::TestApp;
+use crate::support::{TestApp, http};
 
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
 async fn get(app: &TestApp, path: &str, accept: Option<&str>) -> Response {
-    let request = Client::new().get(format!("{}{path}", app.base_url()));
+    let request = http().get(format!("{}{path}", app.base_url()));
     let request = match accept {
         Some(accept) => request.header("accept", accept),
         None => request,

@@ -9,16 +9,12 @@ const RULES: &str = "deploy/prometheus/alerts.yaml";
 /// What `promtool` says; `None` if this machine has none.
 fn promtool(arguments: &[&str], file: &Path) -> Option<(bool, String)> {
     let run = Command::new("promtool").args(arguments).arg(file).output();
-    match run {
-        Ok(output) => {
-            let told = [output.stdout, output.stderr].concat();
-            Some((output.status.success(), String::from_utf8_lossy(&told).into_owned()))
-        }
-        Err(_) => {
-            not_shown("this machine has no promtool; script/features installs it");
-            None
-        }
-    }
+    let Ok(output) = run else {
+        not_shown("this machine has no promtool; script/features installs it");
+        return None;
+    };
+    let told = [output.stdout, output.stderr].concat();
+    Some((output.status.success(), String::from_utf8_lossy(&told).into_owned()))
 }
 
 fn in_repository(path: &str) -> std::path::PathBuf {
