@@ -237,9 +237,11 @@ mod tests {
 
     #[test]
     fn a_problem_has_its_place() {
-        let problem =
-            json!({"problem": "is unknown", "line": 3, "column": 7, "suggestion": "amount"});
-        assert_eq!(line("a.cedar", "", &problem), "a.cedar:3:7: is unknown; write `amount`");
+        let problem = json!({"problem": "is unknown", "line": 3, "column": 7, "suggestion": "did you mean `amount`?"});
+        assert_eq!(
+            line("a.cedar", "", &problem),
+            "a.cedar:3:7: is unknown; did you mean `amount`?"
+        );
         assert_eq!(line("-", "warning: ", &json!({"problem": "x"})), "-: warning: x");
     }
 }
