@@ -9,15 +9,15 @@ use authority_crypto::equal;
 
 /// To a page that says that the act with this word was done.
 pub(crate) fn see_done(view: &View, path: &str, word: &str) -> Response {
-    see(&format!("{path}?did={word}&proof={}", proof(view, word, minute(view))))
+    see(&format!("{path}?did={word}&proof={}", proof(view, path, word, minute(view))))
 }
 
-/// The word of the act that was just done; empty if none was, or if it cannot be told.
-pub(crate) fn done_word<'q>(view: &View, query: &'q Pairs) -> &'q str {
+/// The word of the act that was just done and led to this path; empty if none was, or if it cannot be told.
+pub(crate) fn done_word<'q>(view: &View, path: &str, query: &'q Pairs) -> &'q str {
     let (word, given) = (query.text("did"), query.text("proof"));
     let now = minute(view);
-    let is_proven =
-        [now, now - 1].iter().any(|at| equal(given.as_bytes(), proof(view, word, *at).as_bytes()));
+    let proofs = [now, now - 1].map(|at| proof(view, path, word, at));
+    let is_proven = proofs.iter().any(|proof| equal(given.as_bytes(), proof.as_bytes()));
     if is_proven { word } else { "" }
 }
 
@@ -25,7 +25,7 @@ fn minute(view: &View) -> i64 {
     view.now.timestamp() / 60
 }
 
-fn proof(view: &View, word: &str, minute: i64) -> String {
-    let text = format!("{minute} {word} {}", view.csrf());
+fn proof(view: &View, path: &str, word: &str, minute: i64) -> String {
+    let text = format!("{minute} {path} {word} {}", view.csrf());
     URL_SAFE_NO_PAD.encode(view.console.0.sessions.keys.mac("console-done", text.as_bytes()))
 }

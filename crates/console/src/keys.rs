@@ -77,7 +77,7 @@ struct KeysPage {
 
 async fn show(view: View, RawQuery(query): RawQuery) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
-    let done = Step::parse(done_word(&view, &query)).ok().map(Step::done);
+    let done = Step::parse(done_word(&view, "/console/keys", &query)).ok().map(Step::done);
     view.answer(shown(&view, done).await)
 }
 

@@ -117,7 +117,7 @@ async fn shown(
         .next_page_token
         .map(|token| format!("{address}?state={}&page={}", encoded(state), encoded(&token)));
     let done = done.or_else(|| {
-        (done_word(view, query) == "redrive").then(|| "It will be sent again.".to_owned())
+        (done_word(view, &address, query) == "redrive").then(|| "It will be sent again.".to_owned())
     });
     let shown = WebhookPage {
         frame: view.frame(format!("Deliveries to {}", endpoint.url), Section::Records),

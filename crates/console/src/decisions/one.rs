@@ -91,7 +91,10 @@ pub(super) async fn show(
     RawQuery(query): RawQuery,
 ) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
-    view.answer(shown(&view, &id, done_word(&view, &query) == "seal").await)
+    view.answer(
+        shown(&view, &id, done_word(&view, &format!("/console/decisions/{id}"), &query) == "seal")
+            .await,
+    )
 }
 
 /// The decision: with its trace and context, where the role reads those.

@@ -138,7 +138,9 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
         frame: view.frame(kind.many.clone(), Section::Records),
         makers: makers.collect(),
         items: items.iter().map(|record| item(view, kind, record)).collect(),
-        done: kind.verb(done_word(view, query)).map(|verb| verb.done.clone()),
+        done: kind
+            .verb(done_word(view, &format!("/console/records/{}", kind.path), query))
+            .map(|verb| verb.done.clone()),
         next: (!next.is_empty()).then(|| following(kind, query, &next)),
         is_first: query.one("page").is_none(),
         is_filtered,

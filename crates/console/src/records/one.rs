@@ -76,7 +76,7 @@ async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Respo
         address: kind.address(&kind.key_of(&record)),
         title: title(&record),
         state: state(&record),
-        done: did(kind, done_word(view, query)),
+        done: did(kind, done_word(view, &kind.address(&kind.key_of(&record)), query)),
         verbs: offered,
         barred,
         record: found,
