@@ -1,6 +1,6 @@
 //! Starting on a database that is not as it should be.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use authority_core::store::Address;
 use tokio::{
@@ -54,20 +54,25 @@ async fn production_refuses_a_database_that_development_has_used() {
     }
 }
 
+/// The settings of a service with an external identity provider.
+fn external(database: &Database, folder: &Path) -> [(&'static str, String); 6] {
+    let ring = ["main:", &"A".repeat(43), "="].concat();
+    [
+        ("DATABASE_URL", database.owner_url()),
+        ("AGENT_AUTHORITY__DATA_DIR", folder.to_str().unwrap().to_owned()),
+        ("AGENT_AUTHORITY__KEYS__RING", ring),
+        ("AGENT_AUTHORITY__IDENTITY__ISSUER", "https://id.example.org".to_owned()),
+        ("AGENT_AUTHORITY__IDENTITY__AUDIENCE", "authority".to_owned()),
+        ("AGENT_AUTHORITY__LISTEN__PUBLIC_URL", "https://authority.example.org".to_owned()),
+    ]
+}
+
 /// With an external provider development makes no key and no demonstration: its start alone is the sign.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn production_refuses_a_database_on_which_development_only_started() {
     let database = Database::fresh().await;
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let ring = ["main:", &"A".repeat(43), "="].concat();
-    let settings = [
-        ("DATABASE_URL", database.owner_url()),
-        ("AGENT_AUTHORITY__DATA_DIR", folder.path().to_str().unwrap().to_owned()),
-        ("AGENT_AUTHORITY__KEYS__RING", ring),
-        ("AGENT_AUTHORITY__IDENTITY__ISSUER", "https://id.example.org".to_owned()),
-        ("AGENT_AUTHORITY__IDENTITY__AUDIENCE", "authority".to_owned()),
-        ("AGENT_AUTHORITY__LISTEN__PUBLIC_URL", "https://authority.example.org".to_owned()),
-    ];
+    let settings = external(&database, folder.path());
     tokio::task::spawn_blocking(move || {
         let settings = settings.each_ref().map(|(name, value)| (*name, value.as_str()));
         // As `serve` does, it opens the database of the settings.
@@ -91,15 +96,7 @@ async fn production_refuses_a_database_on_which_development_only_started() {
 async fn development_refuses_a_database_that_production_has_used() {
     let database = Database::fresh().await;
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let ring = ["main:", &"A".repeat(43), "="].concat();
-    let settings = [
-        ("DATABASE_URL", database.owner_url()),
-        ("AGENT_AUTHORITY__DATA_DIR", folder.path().to_str().unwrap().to_owned()),
-        ("AGENT_AUTHORITY__KEYS__RING", ring),
-        ("AGENT_AUTHORITY__IDENTITY__ISSUER", "https://id.example.org".to_owned()),
-        ("AGENT_AUTHORITY__IDENTITY__AUDIENCE", "authority".to_owned()),
-        ("AGENT_AUTHORITY__LISTEN__PUBLIC_URL", "https://authority.example.org".to_owned()),
-    ];
+    let settings = external(&database, folder.path());
     tokio::task::spawn_blocking(move || {
         let settings = settings.each_ref().map(|(name, value)| (*name, value.as_str()));
         let (code, _, told) = run(&["migrate", "--production"], &settings);

@@ -15,7 +15,7 @@ use tonic::Status;
 use super::{
     advice::advice,
     alike::{Alike, Others},
-    barrier::Barrier,
+    barrier::{Barrier, READS},
     changed::{Shown, differs, refused},
     finding::{Finding, to_review},
     has_acted, is_opened, read,
@@ -149,7 +149,7 @@ fn waits(view: &View, approval: &Approval) -> bool {
 fn rule(view: &View, verb: Verb, approval: &Approval) -> Option<String> {
     if verb == Verb::Withdraw {
         let may = view.may(rpc::WITHDRAW_APPROVAL);
-        return (!may).then(|| "your role reads requests and does not decide them".to_owned());
+        return (!may).then(|| READS.to_owned());
     }
     Barrier::of(view, approval)?.rule().map(str::to_owned)
 }

@@ -16,12 +16,14 @@ pub(super) enum Barrier {
     },
 }
 
+/// The rule for a role that answers no request.
+pub(super) const READS: &str = "your role reads requests and does not decide them";
+
 impl Barrier {
     /// `None` if the person can act. The request is one that was read by its id.
     pub(super) fn of(view: &View, approval: &Approval) -> Option<Self> {
         if !view.may(rpc::APPROVE_APPROVAL) {
-            let rule = "your role reads requests and does not decide them".to_owned();
-            return Some(Self::Rule { rule, remedy: String::new() });
+            return Some(Self::Rule { rule: READS.to_owned(), remedy: String::new() });
         }
         let why = approval.ineligibility.clone()?;
         if has_acted(view, approval) {
