@@ -4,10 +4,10 @@
 //! whoever ran it. Neither belongs in production: it refuses a database that has them, and development refuses
 //! one that production has used, before it would add them or migrate it.
 
-use authority_core::store::{self, Address, Db, RunQueryDsl, Scope, Store};
+use authority_core::store::{self, Address, Db, RunQueryDsl, Scope, Store, locks};
 use diesel::{
     QueryableByName,
-    sql_types::{Bool, Text},
+    sql_types::{BigInt, Bool, Text},
 };
 
 /// Why the database is refused.
@@ -52,6 +52,13 @@ struct Trace {
 const USE: &str =
     "INSERT INTO production_use SELECT WHERE NOT is_production() ON CONFLICT DO NOTHING";
 
+/// Waits until no other start takes the database: of two in the same moment the second sees the row of the first.
+async fn turn(db: &mut Db) -> Result<(), store::Error> {
+    let turn = diesel::sql_query("SELECT pg_advisory_xact_lock($1)");
+    turn.bind::<BigInt, _>(locks::ENVIRONMENT).execute(db).await?;
+    Ok(())
+}
+
 /// Takes the database for production, unless it has traces of development, and names all of them. Development could
 /// add none to one that was taken before.
 ///
@@ -59,6 +66,7 @@ const USE: &str =
 /// [`Error::Development`], or the database is unavailable.
 pub(super) async fn take_for_production(store: &Store) -> Result<(), Error> {
     let taken = store.write_tx(&Scope::service(), async |db: &mut Db| {
+        turn(db).await?;
         let taken: Answer = diesel::sql_query(IS_PRODUCTION).get_result(db).await?;
         if taken.yes {
             return Ok(Vec::new());
@@ -77,16 +85,20 @@ pub(super) async fn take_for_production(store: &Store) -> Result<(), Error> {
 const START: &str = "INSERT INTO development_use SELECT WHERE NOT EXISTS (SELECT FROM development_use) \
      ON CONFLICT DO NOTHING";
 
-/// Leaves a sign that development uses the database.
+/// Leaves a sign that development uses the database, unless production does.
 ///
 /// # Errors
-/// The database is unavailable.
+/// [`Error::Production`], or the database is unavailable.
 pub(super) async fn take_for_development(store: &Store) -> Result<(), Error> {
     let marked = store.write_tx(&Scope::service(), async |db: &mut Db| {
-        diesel::sql_query(START).execute(db).await?;
-        Ok::<_, store::Error>(())
+        turn(db).await?;
+        let productions: Answer = diesel::sql_query(IS_PRODUCTION).get_result(db).await?;
+        if !productions.yes {
+            diesel::sql_query(START).execute(db).await?;
+        }
+        Ok::<_, store::Error>(productions.yes)
     });
-    Ok(marked.await?)
+    if marked.await? { Err(Error::Production) } else { Ok(()) }
 }
 
 /// Whether the function is there, which schemas before migration 51 lack.

@@ -2,10 +2,11 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use authority_core::store::Address;
+use authority_core::store::{Address, locks};
+use diesel_async::SimpleAsyncConnection;
 use tokio::{
     net::{TcpListener, UnixStream},
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 
 use crate::{
@@ -124,6 +125,33 @@ async fn development_refuses_a_database_that_production_has_used() {
     })
     .await
     .unwrap();
+}
+
+/// Production's row is not there yet as development looks first, and is as its turn comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_environments_that_start_at_once_one_has_the_database() {
+    let database = Database::fresh().await;
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let settings = external(&database, folder.path());
+    let mut production = database.owner().await;
+    let takes = format!(
+        "BEGIN; SELECT pg_advisory_xact_lock({}); INSERT INTO production_use DEFAULT VALUES",
+        locks::ENVIRONMENT
+    );
+    production.batch_execute(&takes).await.unwrap();
+    let development = tokio::task::spawn_blocking(move || {
+        let settings = settings.each_ref().map(|(name, value)| (*name, value.as_str()));
+        run(&["keys", "rewrap"], &settings)
+    });
+    let until_it_waits = "DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM pg_locks \
+         WHERE locktype = 'advisory' AND NOT granted AND database = \
+               (SELECT oid FROM pg_database WHERE datname = current_database())) \
+         LOOP PERFORM pg_sleep(0.01); END LOOP; END $$";
+    timeout(Duration::from_secs(60), database.run(until_it_waits)).await.unwrap();
+    production.batch_execute("COMMIT").await.unwrap();
+    let (code, _, told) = development.await.unwrap();
+    assert_eq!(code, 1, "{told}");
+    assert!(told.contains("development refuses this database, since production"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -21,3 +21,5 @@ pub const PUSH: i64 = 4_157_007;
 pub const FAN_OUT: i32 = 4_157_008;
 /// Contexts, observations and leads are erased by age by one node at a time.
 pub const RETENTION: i64 = 4_157_009;
+/// A database is taken for production or for development by one start at a time.
+pub const ENVIRONMENT: i64 = 4_157_010;
