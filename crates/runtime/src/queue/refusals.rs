@@ -6,8 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Refusals for each decision that is made: together they cost about a sixth of the decisions.
-const PER_DECISION: f64 = 0.5;
+/// Refusals for each decision that is made: together they cost about a tenth of the decisions.
+const PER_DECISION: f64 = 0.25;
 /// A second, however few decisions are made.
 const LEAST: f64 = 200.0;
 /// Refusals that are sent at once after a pause.
@@ -56,12 +56,12 @@ mod tests {
         let now = Instant::now();
         let mut refusals = Refusals::new(now);
         // 1,000 refusals a second, 50 at once.
-        let waits: Vec<_> = (0..3000).map(|_| refusals.wait(2000.0, now)).collect();
+        let waits: Vec<_> = (0..3000).map(|_| refusals.wait(4000.0, now)).collect();
         assert!(waits[..50].iter().all(Duration::is_zero));
         assert!(waits[50] <= Duration::from_millis(1), "{:?}", waits[50]);
         assert!(waits[1049] >= Duration::from_millis(990), "{:?}", waits[1049]);
         assert_eq!(waits[2999], LONGEST);
         let later = now + LONGEST + AT_ONCE;
-        assert_eq!(refusals.wait(2000.0, later), Duration::ZERO);
+        assert_eq!(refusals.wait(4000.0, later), Duration::ZERO);
     }
 }
