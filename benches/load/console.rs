@@ -11,6 +11,7 @@ use reqwest::{
 
 use crate::{Fault, meter::to_float, product::SUBJECT};
 
+const DEMO: &str = "svc:tenant:acme";
 /// Calls of each page.
 const CALLS: usize = 200;
 /// The lists, and those filters of decisions that are slow for Postgres.
@@ -26,33 +27,40 @@ const PAGES: [&str; 9] = [
     "/console/stop",
 ];
 
-/// An auditor of a tenant, signed in at the console by the development provider.
+/// A member of a tenant, signed in at the console by the development provider.
 struct Browser {
     client: Client,
     base: String,
     cookies: Vec<String>,
 }
 
-/// The milliseconds to the first byte of each list, and of one decision's page, as an auditor of the tenant with most
-/// decisions; and of the demonstration's decision `decision_id`, since the others of the bench have no record.
+/// The milliseconds to the first byte of each list, as an auditor of the tenant with most decisions; and of pages of
+/// the demonstration, since the other decisions of the bench have no record: its decision `decision_id` and its agent
+/// as an auditor, its inbox, its request `approval_id` and the second step of that as an approver.
 pub(crate) async fn pages(
     address: SocketAddr,
     tenant_id: &str,
     decision_id: &str,
+    approval_id: &str,
 ) -> Result<Vec<String>, Fault> {
     let mut notes = Vec::new();
-    let auditor = Browser::signed_in(address, tenant_id).await?;
+    let auditor = Browser::signed_in(address, tenant_id, "auditor").await?;
     for path in PAGES {
         notes.push(auditor.times(path).await?);
     }
-    let auditor = Browser::signed_in(address, "svc:tenant:acme").await?;
+    let auditor = Browser::signed_in(address, DEMO, "auditor").await?;
     notes.push(auditor.times(&format!("/console/decisions/{decision_id}")).await?);
     notes.push(auditor.times(&format!("/console/agents/{SUBJECT}")).await?);
+    let approver = Browser::signed_in(address, DEMO, "approver").await?;
+    let request = format!("/console/approvals/{approval_id}");
+    notes.push(approver.times(&request).await?);
+    notes.push(approver.times("/console/approvals").await?);
+    notes.push(approver.times(&format!("{request}/approve")).await?);
     Ok(notes)
 }
 
 impl Browser {
-    async fn signed_in(address: SocketAddr, tenant_id: &str) -> Result<Self, Fault> {
+    async fn signed_in(address: SocketAddr, tenant_id: &str, role: &str) -> Result<Self, Fault> {
         let client = Client::builder().redirect(Policy::none()).build()?;
         let base = format!("http://{address}");
         let mut browser = Self { client, base, cookies: Vec::new() };
@@ -62,8 +70,8 @@ impl Browser {
         let (provider, asked) = to.split_once('?').ok_or("the sign-in asks for nothing")?;
         let person = [
             ("asked", asked),
-            ("email", "auditor@acme.example"),
-            ("role", "auditor"),
+            ("email", &format!("{role}@acme.example")),
+            ("role", role),
             ("tenant_id", tenant_id),
         ];
         let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(person).finish();

@@ -27,6 +27,8 @@ use crate::{
 const FILL: &str = include_str!("lists.sql");
 const DROP: &str = include_str!("../../migrations/00000000000048_decision_lists/down.sql");
 const CREATE: &str = include_str!("../../migrations/00000000000048_decision_lists/up.sql");
+/// Requests for approval that wait while the console's pages are read.
+const HELD: u32 = 25;
 /// The tenant that has half of them, and its slug.
 const TENANT: &str = "svc:tenant:load-00";
 const SLUG: &str = "load-00";
@@ -82,8 +84,9 @@ pub(crate) async fn rows(
             millis(1.0),
         ));
     }
-    let shown = product::decided(address, &key).await?;
-    report.notes.extend(console::pages(address, TENANT, &shown).await?);
+    let decided = product::decided(address, &key).await?;
+    let held = product::held(address, &key, HELD).await?;
+    report.notes.extend(console::pages(address, TENANT, &decided, &held).await?);
     // Alternately, since the machine's speed changes.
     let meter: Meter = server.meter();
     for _ in 0..2 {

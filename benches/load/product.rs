@@ -2,6 +2,8 @@
 
 use std::{net::SocketAddr, path::Path, process::Command};
 
+use serde_json::json;
+
 use crate::{
     Fault,
     arguments::Arguments,
@@ -161,11 +163,30 @@ pub(crate) fn evaluate_rest(address: SocketAddr, key: &str) -> Call {
 
 /// Decides once; the decision's id.
 pub(crate) async fn decided(address: SocketAddr, key: &str) -> Result<String, Fault> {
-    let mut connection = Connection::open(&evaluate_rest(address, key)).await?;
+    answered(&evaluate_rest(address, key), "decision_id").await
+}
+
+/// Opens `count` requests for approval, each of another amount to another payee; the last one's id.
+pub(crate) async fn held(address: SocketAddr, key: &str, count: u32) -> Result<String, Fault> {
+    let mut last = String::new();
+    for number in 1..=count {
+        let context = json!({"amount": 20_000 + number, "currency": "EUR", "jurisdiction": "DE",
+                             "payee": format!("Supplier {number}"), "invoice": format!("RE-{number}")});
+        let question =
+            json!({"subject": SUBJECT, "action": ACTION, "purpose": PURPOSE, "context": context});
+        let call = Call { body: question.to_string().into_bytes(), ..evaluate_rest(address, key) };
+        last = answered(&call, "approval_id").await?;
+    }
+    Ok(last)
+}
+
+/// Asks once; a text of the answer.
+async fn answered(call: &Call, member: &str) -> Result<String, Fault> {
+    let mut connection = Connection::open(call).await?;
     let (status, answer) = connection.ask().await?;
     let answer: serde_json::Value = serde_json::from_slice(answer)?;
-    let id = answer["decision_id"].as_str();
-    id.map(str::to_owned).ok_or_else(|| format!("no decision: {status}: {answer}").into())
+    let text = answer[member].as_str();
+    text.map(str::to_owned).ok_or_else(|| format!("no `{member}`: {status}: {answer}").into())
 }
 
 pub(crate) fn batch_evaluate(address: SocketAddr, key: &str) -> Call {
