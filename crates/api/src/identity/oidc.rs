@@ -18,9 +18,27 @@ pub struct IdClaims {
     pub auth_time: Option<i64>,
     /// The session at the provider.
     pub sid: Option<String>,
+    aud: Audience,
     azp: Option<String>,
     exp: i64,
     iat: i64,
+}
+
+/// Whom a token is for: one client, or several (RFC 7519, section 4.1.3).
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(#[expect(dead_code, reason = "the verifier has compared it")] String),
+    Several(Vec<String>),
+}
+
+impl Audience {
+    fn is_one(&self) -> bool {
+        match self {
+            Self::One(_) => true,
+            Self::Several(clients) => clients.len() == 1,
+        }
+    }
 }
 
 /// The claims of a verified logout token: a session, or everything of a person.
@@ -71,8 +89,13 @@ impl Identity {
         nonce: &str,
     ) -> Result<IdClaims, Error> {
         let claims: IdClaims = self.verifier().verify_for(token, client_id, &["JWT"]).await?;
-        if claims.azp.as_deref().is_some_and(|azp| azp != client_id) {
-            return Err(Error::Token("it was issued to another client"));
+        // Of a token for several clients only `azp` says which one asked for it (section 3.1.3.7).
+        let is_ours = match claims.azp.as_deref() {
+            Some(azp) => azp == client_id,
+            None => claims.aud.is_one(),
+        };
+        if !is_ours {
+            return Err(Error::Token("it was issued to another client, or its `azp` is missing"));
         }
         if claims.nonce.as_deref() != Some(nonce) {
             return Err(Error::Token("it belongs to another sign-in"));
