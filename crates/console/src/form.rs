@@ -45,7 +45,9 @@ impl FromRequest<Console> for Posted {
         let (Some(true), Ok(body)) = (kind.map(|kind| kind.starts_with(FORM)), body) else {
             return Err(Notice::unreadable_form(StatusCode::BAD_REQUEST).response());
         };
-        let form = Pairs::read(&body.to_bytes());
+        let Some(form) = Pairs::read_exact(&body.to_bytes()) else {
+            return Err(Notice::unreadable_form(StatusCode::BAD_REQUEST).response());
+        };
         let token = form.text("csrf");
         if !equal(token.as_bytes(), view.csrf().as_bytes()) {
             return Err(Notice::foreign_form().response());

@@ -9,6 +9,12 @@ impl Pairs {
         Self(form_urlencoded::parse(text).into_owned().collect())
     }
 
+    /// `None` if the text is no UTF-8: of what a person wrote nothing is replaced.
+    pub(crate) fn read_exact(text: &[u8]) -> Option<Self> {
+        let is_exact = percent_encoding::percent_decode(text).decode_utf8().is_ok();
+        is_exact.then(|| Self::read(text))
+    }
+
     /// Several values of `id`.
     pub(crate) fn of_ids(ids: &[&str]) -> Self {
         Self(ids.iter().map(|id| ("id".to_owned(), (*id).to_owned())).collect())
@@ -50,4 +56,18 @@ impl Pairs {
 /// A text as a part of an address.
 pub(crate) fn encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_that_is_no_utf8_is_not_read() {
+        let read = |text: &[u8]| Pairs::read_exact(text);
+        assert_eq!(read("a=%C3%BC+b&c=\u{fffd}".as_bytes()).unwrap().text("a"), "ü b");
+        for wrong in [&b"a=%FF"[..], b"a=%C3&b=%BC", b"a=\xff", b"%C3=1"] {
+            assert!(read(wrong).is_none(), "{wrong:?}");
+        }
+    }
 }

@@ -100,6 +100,12 @@ async fn a_delegation_without_limits_is_made_after_the_form_said_so() {
     ] {
         form.push((name.to_owned(), value.to_owned()));
     }
+    // One that is over as it is made is no limit that anybody meant.
+    let mut over = form.clone();
+    over.push(("m.expires_at".to_owned(), "2020-01-01T00:00:00Z".to_owned()));
+    let refused = owner.post(CREATE, &over).await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    refused.shows("is in the past; give a later time");
     let asked = owner.post(CREATE, &form).await;
     asked.shows("Without limits: any amount, any purpose, everywhere, for ever.");
     asked.shows("Create without limits");
@@ -138,6 +144,10 @@ async fn a_principal_ends_by_its_name_after_what_ends_with_it() {
     last.shows(given["id"].as_str().unwrap());
     last.shows("Type <strong>invoice-bot</strong> to confirm");
     assert_eq!(principal(&console, BOT).await["state"], "active");
+    let mut renamed = form("revoked");
+    renamed.retain(|(name, _)| name != "m.display_name");
+    renamed.push(("m.display_name".to_owned(), "Somebody else".to_owned()));
+    owner.post(&update, &renamed).await.shows("<bdi>Somebody else</bdi>");
     let wrong = owner.post(&update, &last.form_with(&action, "name", "support-bot")).await;
     assert_eq!(wrong.status, 400, "{}", wrong.text);
     wrong.shows("Nothing was changed. Type invoice-bot exactly, to confirm.");

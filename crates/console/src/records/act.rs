@@ -5,12 +5,14 @@ use http::StatusCode;
 use tonic::{Code, Status};
 
 use super::{
-    call::call, ending, field::SubmittedForm, form::Content, limits, one, outcome, step::Act,
+    call::call, ended::over, ending, field::SubmittedForm, form::Content, limits, one, outcome,
+    step::Act,
 };
 use crate::{
     calls::some_at_once,
     form::Posted,
     kinds::{Kind, Shape},
+    notice::Notice,
     page::see,
     problem::Problem,
     query::Pairs,
@@ -82,6 +84,10 @@ impl Act {
         let record = edited.map(|about| &about.members);
         let mut filled = SubmittedForm::read(self.members(), form, record);
         let version = form.text("version");
+        if version.is_empty() && !self.version().is_empty() {
+            // Each form names what it shows. Without that it could replace what nobody has seen.
+            return Ok(Notice::unreadable_form(StatusCode::BAD_REQUEST).response());
+        }
         let is_readable = filled.is_readable();
         if is_readable && let Some(asked) = self.last_step(view, form, &filled).await? {
             return Ok(asked);
@@ -101,7 +107,9 @@ impl Act {
             return self.form(view, status, content).await;
         }
         let request = if filled.is_readable() {
-            let request = self.request(&filled);
+            let is_new = self.operation.shape == Shape::Create;
+            let over = over(&filled.values, view.now).filter(|_| is_new);
+            let request = over.map_or_else(|| self.request(&filled), |over| Err(vec![over]));
             request.map_err(|problems| filled.note(problems))
         } else {
             Err(Vec::new())

@@ -115,6 +115,11 @@ impl Field {
         escape::hidden_in(&self.text)
     }
 
+    /// What a person wrote or chose, in one text.
+    pub(super) fn written(&self) -> String {
+        self.chosen.join(", ")
+    }
+
     pub(super) fn has(&self, word: &str) -> bool {
         self.chosen.iter().any(|chosen| chosen == word)
     }

@@ -30,7 +30,7 @@ struct LastPage<'a> {
     /// The final state.
     word: String,
     /// What else the form changes.
-    others: Vec<String>,
+    others: Vec<(String, String)>,
     /// What the form had, as it is sent again.
     sent: Vec<(String, String)>,
     problem: Option<String>,
@@ -85,7 +85,7 @@ impl Act {
             act: self,
             ending,
             action: format!("{}/{}", self.address(), self.operation.word),
-            others: others.map(|field| field.member.label.clone()).collect(),
+            others: others.map(|field| (field.member.label.clone(), field.written())).collect(),
             sent: sent.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             problem,
             key: idempotency_key()?,

@@ -4,6 +4,7 @@
 mod act;
 mod call;
 mod depends;
+mod ended;
 mod ending;
 mod field;
 mod form;
