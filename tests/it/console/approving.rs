@@ -199,6 +199,40 @@ async fn an_approval_is_withdrawn_while_it_is_unused() {
     assert_eq!(console.approval(&id).await["state"], json!("void"));
 }
 
+/// Whoever approved must still be one who may, when the agent cites it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_that_counts_no_more_is_not_said_to_permit() {
+    const USABLE: &str = "The agent may do it once";
+    const USELESS: &str = "It is approved, but if the agent asks again now, it is held again.";
+    let console = Console::start().await;
+    let owner = console.app.owner();
+    let (_, known) = owner.get("/api/v1/principals?tenant_id=svc:tenant:acme").await;
+    let mut known = known["principals"].as_array().unwrap().iter();
+    let own = known.find(|principal| principal["email"] == APPROVER.1).unwrap();
+    let id = own["id"].as_str().unwrap();
+    let held = console.held(25_000.0).await;
+    let approver = console.app.person("svc:tenant:acme", APPROVER.0, APPROVER.1);
+    let approve = format!("/api/v1/app/approvals/{held}/approve");
+    let (status, approved) = approver.post(&approve, json!({})).await;
+    assert_eq!((status, &approved["approval"]["state"]), (200, &json!("approved")), "{approved:#}");
+    let path = format!("/console/approvals/{held}");
+    let mut reader = console.signed_in(("auditor", "auditor@acme.example")).await;
+    let page = reader.get(&path).await;
+    page.shows(USABLE);
+    assert!(!page.text.contains("It is approved, but"), "{}", page.text);
+
+    let ended = json!({"state": "suspended"});
+    let (status, ended) = owner.patch(&format!("/api/v1/principals/{id}"), ended).await;
+    assert_eq!(status, 200, "{ended:#}");
+    let page = reader.get(&path).await;
+    page.shows(USELESS);
+    assert!(!page.text.contains(USABLE), "{}", page.text);
+    let mut question = asking(25_000.0, "DE");
+    question["approval_id"] = json!(held);
+    let (_, again) = console.agent.post("/api/v1/runtime/evaluate", question).await;
+    assert_eq!(again["decision"], "require_approval", "{again:#}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_over_waits_no_longer() {
     let clock = Clock::fixed(Clock::default().now());

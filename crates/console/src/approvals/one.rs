@@ -71,6 +71,8 @@ struct ApprovalPage {
     findings: Vec<Finding>,
     authority: Option<Authority>,
     would_be: Option<WouldBe>,
+    /// If it is approved, and the agent would not be allowed with it now.
+    useless: Option<WouldBe>,
     /// What to do where an approval would only make it void.
     advice: String,
     /// If what held it has changed.
@@ -176,6 +178,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         approve: approve_path(&approval.id, &findings),
         findings,
         would_be,
+        useless: WouldBe::useless(&approval, view.now),
         advice: around.advice,
         lapsed: around.lapsed,
         acts: acts(view, &approval),

@@ -1,4 +1,5 @@
-//! What would become of a request that is approved now, where that is not that the agent may do it.
+//! What would become of a request that is approved now, or of an approved one that is used now, where that is not that
+//! the agent may do it.
 
 use authority_model::proto::{approval::Approval, runtime::Decision};
 use chrono::{DateTime, Utc};
@@ -33,8 +34,18 @@ const REVALIDATION: &str = "reality_revalidation_required";
 impl WouldBe {
     /// `None` if it is unknown, and of a request that waits no longer.
     pub(super) fn of(approval: &Approval, now: DateTime<Utc>) -> Option<Self> {
-        let would_be =
-            approval.would_be.as_ref().filter(|_| State::of(approval, now).is_pending)?;
+        Self::in_state("pending", approval, now)
+    }
+
+    /// Of an approved request that the agent cites now, where that does not permit the action: who approved may not
+    /// count any more, or authority has changed since.
+    pub(super) fn useless(approval: &Approval, now: DateTime<Utc>) -> Option<Self> {
+        Self::in_state("approved", approval, now).filter(|would_be| !would_be.permits())
+    }
+
+    fn in_state(word: &str, approval: &Approval, now: DateTime<Utc>) -> Option<Self> {
+        let would_be = approval.would_be.as_ref();
+        let would_be = would_be.filter(|_| State::of(approval, now).word == word)?;
         let effect = match Decision::try_from(would_be.decision) {
             Ok(Decision::Deny) => Effect::Voids,
             Ok(Decision::RequireApproval) if would_be.reason_code == REVALIDATION => {
@@ -140,7 +151,14 @@ mod tests {
             let approval = of("pending", decision, code);
             assert!(WouldBe::of(&approval, now).unwrap().effect == effect, "{code}");
             assert_eq!(would_be_void(&approval, now), effect == Effect::Voids, "{code}");
-            assert!(WouldBe::of(&of("approved", decision, code), now).is_none());
+            let approved = of("approved", decision, code);
+            assert!(WouldBe::of(&approved, now).is_none());
+            assert_eq!(
+                WouldBe::useless(&approved, now).is_none(),
+                effect == Effect::None,
+                "{code}"
+            );
+            assert!(WouldBe::useless(&approval, now).is_none());
         }
         assert!(
             WouldBe::of(&Approval { would_be: None, ..of("pending", Decision::Deny, "") }, now)
