@@ -21,6 +21,7 @@ mod form;
 mod frame;
 mod keys;
 mod kinds;
+mod known_actions;
 mod log;
 mod meanings;
 mod menu;

@@ -375,5 +375,8 @@ async fn targets_are_tried_before_they_are_changed() {
     let page = owner.post(&scope, &tried("moon", "targets")).await;
     assert_eq!(page.status, 400, "{}", page.text);
     page.shows("role=\"alert\"");
+    page.shows("targets: `moon` is not a target");
+    let page = owner.post(&scope, &tried("action:paymnt.execute", "targets")).await;
+    page.shows("has `paymnt.execute`. Did you mean `payment.execute`?");
     assert_eq!(policy(&console, &id).await["applies_to"], json!([]));
 }

@@ -18,11 +18,13 @@ use super::{
 use crate::{
     form::Posted,
     frame::{Frame, Section},
+    known_actions::known_actions,
     page::page,
     problem::Problem,
     query::{Pairs, encoded},
     rpc,
     show::Moment,
+    unknown_action::unknown_action,
     view::View,
 };
 
@@ -45,6 +47,8 @@ struct ScopePage {
     may_try: bool,
     /// The targets to try, one on a line.
     targets: String,
+    /// Of each action among them that no record of the tenant names.
+    unknown: Vec<String>,
     elsewhere: Option<Impact>,
     without: Option<Impact>,
     problem: Option<String>,
@@ -69,6 +73,7 @@ impl ScopePage {
             in_force,
             may_try: view.may(rpc::IMPACT_POLICIES),
             targets: policy.applies_to.join("\n"),
+            unknown: Vec::new(),
             elsewhere: None,
             without: None,
             problem: None,
@@ -102,6 +107,7 @@ async fn tried(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> 
         let targets = form.text("targets").lines().map(str::trim).filter(|line| !line.is_empty());
         let targets: Vec<String> = targets.map(str::to_owned).collect();
         shown.targets = targets.join("\n");
+        shown.unknown = unknown(view, &shown.policy, &targets).await;
         let run = elsewhere(view, &shown.policy, cedar, targets).await;
         run.map(|impact| shown.elsewhere = Some(impact))
     };
@@ -109,9 +115,28 @@ async fn tried(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> 
     if let Err(error) = tried {
         let problem = Problem::of(&error);
         status = problem.status;
-        shown.problem = Some(problem.in_words());
+        shown.problem = Some(in_words(problem));
     }
     Ok(page(status, &shown))
+}
+
+/// Without the place of the target in the request: the text names the target itself.
+fn in_words(mut problem: Problem) -> String {
+    for (name, _) in problem.members.iter_mut().filter(|(name, _)| name.contains("applies_to")) {
+        "targets".clone_into(name);
+    }
+    problem.in_words()
+}
+
+/// Of each action among the targets that no record of the tenant names, that it is none.
+async fn unknown(view: &View, policy: &Policy, targets: &[String]) -> Vec<String> {
+    let actions = |target: &String| target.strip_prefix("action:").map(str::to_owned);
+    let actions: Vec<String> = targets.iter().filter_map(actions).collect();
+    if actions.is_empty() {
+        return Vec::new();
+    }
+    let Some(known) = known_actions(view, &policy.tenant_id).await else { return Vec::new() };
+    actions.iter().filter_map(|action| unknown_action(action, &known)).collect()
 }
 
 /// What the last decisions would have been if the text in force applied to these targets.

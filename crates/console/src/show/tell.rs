@@ -1,5 +1,7 @@
 //! A member of a question, with what it says: to whom, for what, or something else.
 
+use authority_decision::hidden::is_hidden;
+
 /// The most characters of a name and of a value in a list; what is longer is cut, with `…`.
 pub(super) const LONGEST: usize = 48;
 /// The most characters of a text in a second step that says neither to whom nor for how much.
@@ -84,15 +86,16 @@ impl Tell {
         self.kind == Kind::Document
     }
 
-    /// Whether another one names the same, however it is written.
+    /// Whether another one names the same, however it is written: only letters and digits that can be seen count.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let plain = |text: &str| -> String {
-            text.chars()
-                .filter(|letter| !letter.is_whitespace())
-                .flat_map(char::to_lowercase)
-                .collect()
+            let seen =
+                text.chars().filter(|letter| letter.is_alphanumeric() && !is_hidden(*letter));
+            seen.flat_map(char::to_lowercase).collect()
         };
-        self.kind == other.kind && plain(&self.value) == plain(&other.value)
+        let (own, others) = (plain(&self.value), plain(&other.value));
+        let is_alike = if own.is_empty() { self.value == other.value } else { own == others };
+        self.kind == other.kind && is_alike
     }
 }
 
@@ -154,6 +157,14 @@ mod tests {
         let tell = |path: &str, value: &str| Tell::new(path, value.to_owned());
         assert!(tell("iban", "DE89 3704").is_same(&tell("supplier.iban", "de893704")));
         assert!(!tell("iban", "DE89 3704").is_same(&tell("iban", "DE89 3705")));
+        let invoice = tell("invoice", "RE 417");
+        for spelt in ["RE-417", "re/417", "RE\u{200b}417", "R\u{3164}E 4.17", "(RE) 417"] {
+            assert!(invoice.is_same(&tell("invoice", spelt)), "{spelt:?}");
+        }
+        assert!(!invoice.is_same(&tell("invoice", "RE-418")));
+        // Without a letter or a digit the text itself counts.
+        assert!(!tell("payee", "—").is_same(&tell("payee", "…")));
+        assert!(tell("payee", "—").is_same(&tell("payee", "—")));
         assert!(!tell("payee", "A").is_same(&tell("note", "A")));
     }
 }

@@ -1,0 +1,41 @@
+//! The actions that a tenant's records name: what is misspelt is not among them.
+
+use std::collections::BTreeSet;
+
+use authority_model::proto::{
+    delegation::{ListDelegationsRequest, ListDelegationsResponse},
+    registry::{ListPurposesRequest, ListPurposesResponse, ListToolsRequest, ListToolsResponse},
+};
+
+use crate::{rpc, view::View};
+
+/// The largest page. Of what is not on it nothing is known, and nothing is said.
+const MOST: i32 = 500;
+
+/// The actions and patterns of the tenant's tools, purposes and delegations; `None` if the person may not read them
+/// all, there are more, or they cannot be read now.
+pub(crate) async fn known_actions(view: &View, tenant_id: &str) -> Option<BTreeSet<String>> {
+    let needed = [rpc::LIST_TOOLS, rpc::LIST_PURPOSES, rpc::LIST_DELEGATIONS];
+    if !needed.into_iter().all(|rpc| view.may(rpc)) {
+        return None;
+    }
+    let (tenant_id, limit) = (Some(tenant_id.to_owned()), Some(MOST));
+    let tools = ListToolsRequest { tenant_id: tenant_id.clone(), limit, ..Default::default() };
+    let purposes =
+        ListPurposesRequest { tenant_id: tenant_id.clone(), limit, ..Default::default() };
+    let delegations = ListDelegationsRequest { tenant_id, limit, ..Default::default() };
+    let (tools, purposes, delegations) = tokio::join!(
+        view.calls.call::<_, ListToolsResponse>(rpc::LIST_TOOLS, &tools),
+        view.calls.call::<_, ListPurposesResponse>(rpc::LIST_PURPOSES, &purposes),
+        view.calls.call::<_, ListDelegationsResponse>(rpc::LIST_DELEGATIONS, &delegations),
+    );
+    let (tools, purposes, delegations) = (tools.ok()?, purposes.ok()?, delegations.ok()?);
+    let tokens = [tools.next_page_token, purposes.next_page_token, delegations.next_page_token];
+    if tokens.iter().any(Option::is_some) {
+        return None;
+    }
+    let of_tools = tools.tools.into_iter().flat_map(|tool| tool.actions);
+    let of_purposes = purposes.purposes.into_iter().flat_map(|purpose| purpose.allowed_actions);
+    let given = delegations.delegations.into_iter().flat_map(|delegation| delegation.actions);
+    Some(of_tools.chain(of_purposes).chain(given).collect())
+}
