@@ -2,9 +2,13 @@
 //!
 //! Each is decided again on its recorded facts, without the change and with it. If the result
 //! without the change differs from the record, the decision proves nothing and is counted
-//! separately.
+//! separately. The result with the change is compared with the record, or with the result under what is in force now
+//! of the policies that are changed.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use authority_ids::TenantId;
 use authority_model::{
@@ -21,16 +25,19 @@ use super::{
 };
 use authority_api::{error::ApiError, identity::Caller};
 use authority_core::{
+    clock::Clock,
     compute::ComputePool,
     graph::Graph,
     store::{self, RunQueryDsl, Store},
     stored_decisions::{Row, Stored, complete},
 };
 use authority_decision::{
-    CompiledPolicy, Draft, Facts, PolicyChange, PolicyReference, Request, decide,
+    CompiledPolicy, Draft, Facts, PolicyChange, PolicyReference, Request, decide, moment::Window,
 };
 use authority_evidence::{self as evidence, sealed::Outcome};
 
+/// The word of `compared_with` for the policies in force now.
+const PRESENT: &str = "present";
 const LAST: i32 = 100;
 /// The most decisions in memory.
 const PAGE: usize = 100;
@@ -39,13 +46,25 @@ const MOST_SHOWN: usize = 100;
 
 /// Runs dry runs.
 pub(super) struct ImpactRun {
-    pub(super) graph: Arc<Graph>,
-    pub(super) store: Store,
-    pub(super) candidates: CandidatePolicies,
-    pub(super) pool: ComputePool,
+    graph: Arc<Graph>,
+    store: Store,
+    candidates: CandidatePolicies,
+    pool: ComputePool,
+    clock: Clock,
 }
 
 impl ImpactRun {
+    pub(super) fn new(
+        graph: &Arc<Graph>,
+        store: &Store,
+        candidates: CandidatePolicies,
+        pool: ComputePool,
+        clock: &Clock,
+    ) -> Self {
+        let (graph, store, clock) = (Arc::clone(graph), store.clone(), clock.clone());
+        Self { graph, store, candidates, pool, clock }
+    }
+
     pub(super) async fn run(
         &self,
         caller: &Caller,
@@ -59,8 +78,12 @@ impl ImpactRun {
             ));
         }
         let (candidates, without) = (asked.candidate_policies, asked.without_policies);
+        let replaced = candidates.iter().filter_map(|candidate| candidate.policy_id.clone());
+        let changed: BTreeSet<String> = replaced.chain(without.iter().cloned()).collect();
         let policies = self.candidates.change(caller, &tenant_id, candidates, without).await?;
-        let mut run = RunState::new(policies);
+        let is_present = asked.compared_with.as_deref() == Some(PRESENT);
+        let present = if is_present { Some(self.in_force(&tenant_id, &changed)?) } else { None };
+        let mut run = RunState::new(policies, present);
         let mut left = usize::try_from(asked.last.unwrap_or(LAST)).unwrap_or_default();
         let mut before = None;
         while left > 0 {
@@ -71,6 +94,29 @@ impl ImpactRun {
             run = self.judge_page(&tenant_id, run, page).await?;
         }
         Ok(run.report)
+    }
+
+    /// The change to recorded facts by which these policies are as they are in force now, whenever the decision was.
+    fn in_force(
+        &self,
+        tenant_id: &TenantId,
+        ids: &BTreeSet<String>,
+    ) -> Result<PolicyChange, ApiError> {
+        self.graph.fresh()?;
+        let now = self.clock.now();
+        let handle = self.graph.tenant(tenant_id)?;
+        let tenant = handle.as_ref().map(|handle| handle.read());
+        let Some(all) = tenant.as_ref().and_then(|tenant| tenant.policies()) else {
+            let problem =
+                "cannot be `present` while a policy of the tenant cannot be read; send `recorded`";
+            return Err(ApiError::field("compared_with", problem));
+        };
+        let found = ids.iter().filter_map(|id| all.get(id));
+        let in_force = found.filter(|policy| policy.reference.effective.holds(now));
+        let always = in_force.map(|policy| {
+            Arc::new(policy.applied_to(policy.reference.applies_to.clone(), Window::default()))
+        });
+        Ok(PolicyChange::new(always.collect(), ids.clone()))
     }
 
     /// Runs in turns, and yields to others between them.
@@ -148,12 +194,14 @@ impl ImpactRun {
 /// One dry run: its results so far, and its cache across pages.
 struct RunState {
     policies: Arc<PolicyChange>,
+    /// What the results are compared with; `None` for the records.
+    present: Option<PolicyChange>,
     /// Compiled policies by id, version and digest; many decisions share a few policies.
     compiled: HashMap<(String, i64, String), Arc<CompiledPolicy>>,
     report: ImpactPoliciesResponse,
 }
 
-/// A decision's request, its outcome, and its outcome with the change.
+/// A decision's request, the outcome that it is compared with, and its outcome with the change.
 struct Judged {
     request: Request,
     before: Outcome,
@@ -161,8 +209,9 @@ struct Judged {
 }
 
 impl RunState {
-    fn new(policies: Arc<PolicyChange>) -> Self {
-        Self { policies, compiled: HashMap::new(), report: ImpactPoliciesResponse::default() }
+    fn new(policies: Arc<PolicyChange>, present: Option<PolicyChange>) -> Self {
+        let report = ImpactPoliciesResponse::default();
+        Self { policies, present, compiled: HashMap::new(), report }
     }
 
     fn take(&mut self, decision: &Stored) {
@@ -202,14 +251,20 @@ impl RunState {
         let asked = Draft { explain: false, ..decision.sealed.request()?.into_draft() };
         let unreadable = || evidence::Error::Unreadable("a stored request");
         let request = Request::new(asked).map_err(|_| unreadable())?;
-        let facts = self.facts(decision)?;
-        let before = Outcome::from(&decide(&request, &facts, recorded.evaluated_at));
+        let mut facts = self.facts(decision)?;
+        let own = Arc::clone(&facts.gathered);
+        let outcome =
+            |facts: &Facts| Outcome::from(&decide(&request, facts, recorded.evaluated_at));
+        let mut before = outcome(&facts);
         if before != recorded.outcome {
             return Ok(None);
         }
-        let gathered = self.policies.applied(&request, &facts.gathered);
-        let facts = Facts { gathered, ..facts };
-        let after = Outcome::from(&decide(&request, &facts, recorded.evaluated_at));
+        if let Some(present) = &self.present {
+            facts.gathered = present.applied(&request, &own);
+            before = outcome(&facts);
+        }
+        facts.gathered = self.policies.applied(&request, &own);
+        let after = outcome(&facts);
         Ok(Some(Judged { request, before, after }))
     }
 

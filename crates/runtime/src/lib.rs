@@ -186,7 +186,7 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 3]) {
             explainer,
             pool: pool.clone(),
         },
-        impact: ImpactRun { graph: Arc::clone(&graph), store: store.clone(), candidates, pool },
+        impact: ImpactRun::new(&graph, &store, candidates, pool, &clock),
     };
     let entities = EntityQueries { store: store.clone(), keys: keys.clone(), exports };
     let grants = GrantQueries { graph, store: store.clone(), clock: clock.clone() };

@@ -118,7 +118,7 @@ async fn a_text_is_checked_tried_and_activated() {
     assert!(!page.text.contains("What it would have changed"));
     let page = edit(&mut owner, &path, ALL, "try").await;
     page.shows("The text is valid");
-    page.shows("Of the last <strong>1</strong> decisions, <strong>1</strong> would be decided differently.");
+    page.shows("Of the last <strong>1</strong> decisions, <strong>1</strong> would be decided differently than with what is in force now.");
     page.shows("<strong class=\"verdict held\">held</strong>");
     page.shows("<strong class=\"verdict denied\">denied</strong>");
 
@@ -168,7 +168,8 @@ async fn a_text_is_checked_tried_and_activated() {
 
     let retire = format!("{path}/retire");
     let page = owner.get(&retire).await;
-    page.shows("Of the last <strong>1</strong> decisions, <strong>0</strong> would be decided differently.");
+    // It was held before there was the policy, which would deny it now.
+    page.shows("Of the last <strong>1</strong> decisions, <strong>1</strong> would be decided differently than with what is in force now.");
     let action = retire.replace(':', "%3A");
     // It is final: its name is typed.
     let unnamed = owner.post(&retire, &page.form(&action)).await;
@@ -360,18 +361,18 @@ async fn targets_are_tried_before_they_are_changed() {
     };
     let changes = |count: u32| {
         format!(
-            "Of the last <strong>2</strong> decisions, <strong>{count}</strong> would be decided differently."
+            "Of the last <strong>2</strong> decisions, <strong>{count}</strong> would be decided differently than with what is in force now."
         )
     };
-    // The first was held before there was the policy; the second it refused.
+    // The first was held before there was the policy, which refuses both as it is now.
     let page = owner.post(&scope, &tried("", "targets")).await;
-    page.shows(&changes(1));
+    page.shows(&changes(0));
     let page = owner.post(&scope, &tried("action:report.*\r\naction:mail.*", "targets")).await;
-    page.shows(&changes(1));
+    page.shows(&changes(2));
     page.shows("<strong class=\"verdict denied\">denied</strong>");
     page.shows("action:report.*\naction:mail.*</textarea>");
     let page = owner.post(&scope, &tried("", "without")).await;
-    page.shows(&changes(1));
+    page.shows(&changes(2));
     let page = owner.post(&scope, &tried("moon", "targets")).await;
     assert_eq!(page.status, 400, "{}", page.text);
     page.shows("role=\"alert\"");

@@ -78,6 +78,54 @@ async fn a_change_of_policies_is_run_over_past_decisions() {
     }
 }
 
+/// What was decided before a policy came into force tells nothing of what its change does now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_is_compared_with_what_is_in_force() {
+    let (app, client, _) = demo().await;
+    for amount in [500.0, 1200.0, 25_000.0] {
+        decided(&client, asking(amount, "DE")).await;
+    }
+    let owner = app.owner();
+    let cedar = OVER_1000.replace("when { ", "when { context has amount && ");
+    let named = json!({"tenant_id": TENANT, "regime": "internal", "name": "Large", "cedar": cedar, "state": "draft"});
+    let (status, made) = owner.post("/api/v1/policies", named).await;
+    assert_eq!(status, 201, "{made:#}");
+    let id = made["policy"]["id"].as_str().unwrap();
+    let run = async |change: Value, compared_with: Value| {
+        let mut body = json!({"tenant_id": TENANT, "compared_with": compared_with});
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        simulated(&owner, IMPACT, body).await
+    };
+    let same = json!({"candidate_policies": [{"policy_id": id, "cedar": cedar}]});
+    let without = json!({"without_policies": [id]});
+    // A draft says nothing, whatever it is compared with.
+    for word in [json!(null), json!("recorded"), json!("present")] {
+        assert_eq!(run(same.clone(), word.clone()).await["changed_total"], 2, "{word}");
+        assert_eq!(run(without.clone(), word).await["changed_total"], 0);
+    }
+    let (status, active) = owner.post(&format!("/api/v1/policies/{id}/activate"), json!({})).await;
+    assert_eq!(status, 200, "{active:#}");
+    for word in [json!(null), json!("recorded")] {
+        assert_eq!(run(same.clone(), word.clone()).await["changed_total"], 2, "{word}");
+        assert_eq!(run(without.clone(), word).await["changed_total"], 0);
+    }
+    assert_eq!(run(same.clone(), json!("present")).await["changed_total"], 0);
+    let ended = run(without, json!("present")).await;
+    assert_eq!(ended["changed_total"], 2, "{ended:#}");
+    for changed in ended["changed"].as_array().unwrap() {
+        assert_eq!(outcome(&changed["before"]), ("deny", "policy_denied"), "{changed:#}");
+        assert!(outcome(&changed["after"]).0 != "deny", "{changed:#}");
+    }
+    // Neither does one whose time is over.
+    let over = json!({"effective_until": "2020-01-01T00:00:00Z"});
+    let (status, over) = owner.patch(&format!("/api/v1/policies/{id}"), over).await;
+    assert_eq!(status, 200, "{over:#}");
+    assert_eq!(run(same, json!("present")).await["changed_total"], 2);
+    let body = json!({"tenant_id": TENANT, "without_policies": [id], "compared_with": "now"});
+    let (status, refused) = owner.post(IMPACT, body).await;
+    assert_eq!(status, 400, "{refused:#}");
+}
+
 /// More than a page of them; those that do not lead to their own record are counted separately.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn decisions_that_cannot_be_repeated_are_counted_apart() {

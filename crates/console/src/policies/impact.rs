@@ -1,4 +1,4 @@
-//! Which of the tenant's last decisions a text would have changed, and how.
+//! Which of the tenant's last decisions a text would change, beside what is in force now, and how.
 
 use std::collections::BTreeMap;
 
@@ -110,6 +110,7 @@ pub(super) async fn of_change(
 ) -> Result<Impact, Status> {
     request.tenant_id = Some(policy.tenant_id.clone());
     request.last = Some(LAST);
+    request.compared_with = Some("present".to_owned());
     let found: ImpactPoliciesResponse = view.calls.call(rpc::IMPACT_POLICIES, &request).await?;
     let mut changed: Vec<_> = found.changed.into_iter().map(|one| changed(view, one)).collect();
     let newest = changed.iter().take(AMOUNTS).map(|changed| changed.id.clone());

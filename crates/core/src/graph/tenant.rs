@@ -116,6 +116,12 @@ impl TenantGraph {
         self.moved.clone()
     }
 
+    /// The policies in force or to be in force at their times; `None` while one of them cannot be read, which denies
+    /// everything.
+    pub fn policies(&self) -> Option<&PolicyIndex> {
+        (!self.unreadable).then_some(&self.index)
+    }
+
     /// Compiles the policies in force and indexes them by what can match.
     pub(super) fn index_policies(&mut self) {
         let compiled: Result<Vec<_>, _> =

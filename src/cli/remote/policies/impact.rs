@@ -36,6 +36,9 @@ pub(in crate::cli) struct Impact {
     /// Only those at or after this time: of RFC 3339, or a span before now, such as 1h
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
     since: Option<String>,
+    /// What they are compared with: the policies in force now, or what was decided
+    #[arg(long, value_name = "WHAT", value_parser = ["present", "recorded"], default_value = "present")]
+    compared_with: String,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -54,7 +57,8 @@ impl Impact {
             named => named,
         };
         let question = json!({"candidate_policies": policies, "without_policies": self.without,
-            "tenant_id": tenant_id, "last": self.last, "since": self.since});
+            "tenant_id": tenant_id, "last": self.last, "since": self.since,
+            "compared_with": self.compared_with});
         let (told, found) = ask(&server, &question).await?;
         let output = found.shown("changes", &COLUMNS);
         Ok(CommandOutput { aside: told, ..output })
@@ -69,7 +73,7 @@ const LISTED: usize = 20;
 pub(super) async fn of_text(server: &Server, policy: &Value, cedar: &str) -> String {
     let candidate = json!({"policy_id": policy["id"], "cedar": cedar});
     let question = json!({"candidate_policies": [candidate], "tenant_id": policy["tenant_id"],
-                          "last": LAST});
+                          "last": LAST, "compared_with": "present"});
     let (told, mut found) = match ask(server, &question).await {
         Ok(found) => found,
         Err(problem) => return format!("What it would change could not be read: {problem}"),
