@@ -112,6 +112,14 @@ async fn a_delegation_without_limits_is_made_after_the_form_said_so() {
     assert_eq!(asked.path, CREATE);
     form.push(("unlimited".to_owned(), "yes".to_owned()));
     owner.post(CREATE, &form).await.shows("Created.");
+    // Nor is narrowing it to one.
+    let id = delegation(&console).await["id"].as_str().unwrap().to_owned();
+    let narrow = format!("/console/records/delegations/{id}/narrow");
+    let page = owner.get(&narrow).await;
+    let over = page.form_with(&narrow.replace(':', "%3A"), "m.expires_at", "2020-01-01T00:00:00Z");
+    let refused = owner.post(&narrow, &over).await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    refused.shows("is in the past; give a later time");
 }
 
 async fn principal(console: &Console, id: &str) -> Value {

@@ -107,8 +107,9 @@ impl Act {
             return self.form(view, status, content).await;
         }
         let request = if filled.is_readable() {
-            let is_new = self.operation.shape == Shape::Create;
-            let over = over(&filled.values, view.now).filter(|_| is_new);
+            // An edit may end a record now; what is narrowed stays so for good.
+            let is_made = self.operation.shape != Shape::Edit || self.operation.word == "narrow";
+            let over = over(&filled.values, view.now).filter(|_| is_made);
             let request = over.map_or_else(|| self.request(&filled), |over| Err(vec![over]));
             request.map_err(|problems| filled.note(problems))
         } else {
@@ -163,17 +164,19 @@ impl Act {
         self.form(view, problem.status, content).await
     }
 
-    /// The form again after somebody else changed the record: with its present version, and at each field that
-    /// differs what the record has there now. Sent again it acts on that.
+    /// The form again after somebody else changed the record: with its present version, what the record has now in the
+    /// fields that this person did not change, and that beside each one that they did. Sent again it acts on that.
     async fn moved(&self, view: &View, mut filled: SubmittedForm) -> Result<Response, Status> {
         let is_edit = self.operation.shape == Shape::Edit;
         if let (true, Some(about)) = (is_edit, &self.about) {
+            filled.follow(&about.members);
             let changed = self.changed(&filled);
             filled.note_present(&changed, &about.members);
         }
         let problem = if is_edit {
-            "Nothing was saved: somebody changed this record after you opened the form. Where your form differs, \
-             it says what the record has now. Save again to replace that."
+            "Nothing was saved: somebody changed this record after you opened the form. What you did not change is as \
+             the record has it now. Where your change differs from that, it says what the record has. Save again to \
+             replace that."
         } else {
             "Nothing was changed: somebody changed this record after you opened the form. It is shown as it is now."
         };

@@ -1,4 +1,4 @@
-//! A new record whose time is over as it is made: it would permit nothing, and was hardly meant so.
+//! A record whose time is over as it is made, or narrowed: it would permit nothing, and was hardly meant so.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// Members that say when a record ends.
 const ENDS: [&str; 2] = ["expires_at", "effective_until"];
 
-/// The member by which a new record would be over already, and what is wrong with it.
+/// The member by which a record would be over already, and what is wrong with it.
 pub(super) fn over(values: &Map<String, Value>, now: DateTime<Utc>) -> Option<(String, String)> {
     let is_past = |name: &str| {
         let end = values.get(name).and_then(Value::as_str);

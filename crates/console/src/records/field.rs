@@ -1,5 +1,6 @@
 //! The fields of a form, and what a person wrote into them.
 
+use authority_crypto::sha256;
 use authority_ids::TenantId;
 use prost_reflect::MessageDescriptor;
 use serde_json::{Map, Value};
@@ -26,6 +27,8 @@ pub(super) struct Field {
     pub(super) present: Option<String>,
     /// Whether the form had it. What a form does not have stays as it is.
     pub(super) is_sent: bool,
+    /// The print of what the form was given, where it edits a record: what a person left as it was has the same.
+    pub(super) given: String,
     /// The id of the list that proposes what could be written.
     pub(super) picker: Option<String>,
     /// What one of its lines could be, and what people call that.
@@ -40,6 +43,10 @@ pub(super) struct Field {
 
 /// Before the names of a record's members, which could otherwise be those of the form itself.
 const PREFIX: &str = "m.";
+/// Before the names of fields, for the prints of what they were given.
+const GIVEN: &str = "given.";
+/// Characters of a print.
+const PRINT: usize = 16;
 /// The name under which a form says which fields with boxes it has.
 const SHOWN: &str = "shown";
 
@@ -60,12 +67,31 @@ impl Field {
             problem: None,
             present: None,
             is_sent: true,
+            given: String::new(),
             picker: None,
             known: Vec::new(),
             options: Vec::new(),
             meanings: Vec::new(),
             note: None,
         }
+    }
+
+    /// The field of a form that edits a record.
+    pub(super) fn editing(member: Member, record: &Map<String, Value>) -> Self {
+        let value = record.get(&member.name);
+        let field = Self::of(member, value);
+        Self { given: field.print(), ..field }
+    }
+
+    /// A print of what it has. Line ends do not count, since browsers change them.
+    fn print(&self) -> String {
+        let written = match self.kind() {
+            "flag" => self.is_on().to_string(),
+            "choices" => self.chosen.join(","),
+            _ => self.text.replace(['\r', '\n'], ""),
+        };
+        let digest = hex::encode(sha256(written.as_bytes()));
+        digest.get(..PRINT).unwrap_or_default().to_owned()
     }
 
     /// With what a person wrote; `record` has the members as they are, if the form edits one.
@@ -107,7 +133,8 @@ impl Field {
         };
         let chosen: Vec<String> = sent.iter().map(|text| (*text).to_owned()).collect();
         let text = typed::as_written(form.text(&name));
-        (Self { text, chosen, problem, is_sent, ..Self::of(member, None) }, value)
+        let given = form.text(&format!("{GIVEN}{name}")).to_owned();
+        (Self { text, chosen, problem, is_sent, given, ..Self::of(member, None) }, value)
     }
 
     /// The characters of its text that cannot be seen, so that nobody changes them unawares.
@@ -240,6 +267,23 @@ impl SubmittedForm {
     /// Whether every text is what its member holds, as far as that can be seen here.
     pub(super) fn is_readable(&self) -> bool {
         self.fields.iter().all(|field| field.problem.is_none())
+    }
+
+    /// Takes what the record has now in the fields that a person left as they were given.
+    pub(super) fn follow(&mut self, record: &Map<String, Value>) {
+        for field in self.fields.iter_mut().filter(|field| field.is_sent) {
+            let present = Field::editing(field.member.clone(), record);
+            if field.given != field.print() {
+                field.given = present.given;
+                continue;
+            }
+            let name = &present.member.name;
+            match record.get(name) {
+                Some(value) => self.values.insert(name.clone(), value.clone()),
+                None => self.values.remove(name),
+            };
+            *field = present;
+        }
     }
 
     /// Notes what a record has now in these members.

@@ -75,12 +75,11 @@ impl Act {
         };
         let tenant = tenant.map(Value::from);
         let fields = members.into_iter().map(|member| {
-            let value = match known {
-                Some(about) => about.members.get(&member.name),
-                None if needs_tenant(&member) => tenant.as_ref(),
-                None => None,
-            };
-            Field::of(member, value)
+            if let Some(about) = known {
+                return Field::editing(member, &about.members);
+            }
+            let tenant = tenant.as_ref().filter(|_| needs_tenant(&member));
+            Field::of(member, tenant)
         });
         let content = Content { fields: fields.collect(), ..Content::of(self.version()) };
         self.form(view, StatusCode::OK, content).await

@@ -77,7 +77,11 @@ impl Act {
             let is_it = matches!(field.member.name.as_str(), "state" | "status" | "revoke");
             !is_it && changed.contains(&field.member.name)
         });
-        let is_sent = |name: &str| name.starts_with("m.") || ["shown", "version"].contains(&name);
+        let is_sent = |name: &str| {
+            name.starts_with("m.")
+                || name.starts_with("given.")
+                || ["shown", "version"].contains(&name)
+        };
         let sent = form.iter().filter(|(name, _)| is_sent(name));
         let question = format!("Set “{}” to {word}?", about.title);
         let shown = LastPage {
