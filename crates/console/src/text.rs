@@ -29,7 +29,9 @@ pub(crate) fn done(verb: &str, state: &str) -> Option<&'static str> {
         ("approve", "void") => {
             "You approved this, but present authority no longer permits it: the request is void."
         }
-        ("decline", "declined") => "You declined this. The agent will not do it.",
+        ("decline", "declined") => {
+            "You declined this. Nothing is done for this request; another one may be asked for."
+        }
         ("withdraw", "void") => "You withdrew this approval. The agent can no longer use it.",
         _ => return None,
     })

@@ -57,7 +57,7 @@ async fn no_text_of_an_agent_takes_the_place_of_a_payee_or_an_account() {
     let page = browser.get(&format!("{one}/approve")).await;
     page.shows(whole);
     page.shows("A policy asks for approval before the action (Payment threshold).");
-    page.shows("<strong>Head of finance</strong> lets <strong>invoice-bot</strong>");
+    page.shows("<strong>Head of finance</strong> lets <strong>invoice-bot</strong> act");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -94,8 +94,39 @@ async fn what_looks_like_the_same_payment_is_named() {
     assert_eq!(page.status, 200, "{}", page.text);
     // What differs only in its attempt says so, and that it may be a double payment, of one that was not selected, too.
     page.shows("<code>attempt</code> <bdi>2</bdi>");
-    assert_eq!(page.text.matches("It may be the same payment as another of these.").count(), 2);
+    assert_eq!(
+        page.text.matches("It may be the same payment as another of these: <bdi>").count(),
+        2
+    );
     page.shows(&format!("href=\"/console/approvals/{first}\">Waiting"));
+}
+
+/// Somebody else is asked for what a colleague has refused, in another spelling.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_declined_is_named_when_it_is_asked_for_again() {
+    let console = Console::start().await;
+    let mut members = json!({"payee": "Same AG", "invoice": "RE-417"});
+    let first = console.held_with(paying(20_005.0, &members)).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    open(&mut browser, std::slice::from_ref(&first)).await;
+    let decline = format!("/console/approvals/{first}/decline");
+    let form = browser.get(&decline).await.form_with(&decline, "text", "Paid as RE 417 already.");
+    browser.post(&decline, &form).await.shows("Nothing is done for this request");
+    members["invoice"] = json!("re 417");
+    let again = console.held_with(paying(20_005.0, &members)).await;
+    for path in
+        [format!("/console/approvals/{again}"), format!("/console/approvals/{again}/approve")]
+    {
+        let page = browser.get(&path).await;
+        page.shows(SAME_PAYMENT);
+        page.shows(">Declined, 20\u{202f}005.00\u{202f}EUR</a>");
+        page.shows("same amount, payee, invoice.<blockquote>Paid as RE 417 already.</blockquote>");
+    }
+    // Another amount to the same payee is no double, and stands below with what is alike.
+    let other = console.held_with(paying(30_000.0, &json!({"payee": "Same AG"}))).await;
+    let page = browser.get(&format!("/console/approvals/{other}")).await;
+    assert!(!page.text.contains(SAME_PAYMENT), "{}", page.text);
+    page.shows("Requests that are alike");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

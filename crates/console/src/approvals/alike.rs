@@ -1,6 +1,8 @@
 //! Other requests of the same agent for the same action that look like one: a payment may be asked for twice, or again
 //! to another account.
 
+use std::cmp::Reverse;
+
 use authority_model::{
     proto::approval::{Approval, ListApprovalsRequest, ListApprovalsResponse},
     wire::Time,
@@ -18,7 +20,7 @@ use crate::{
 const READ: i32 = 100;
 /// Those that are named on a page.
 const NAMED: usize = 5;
-/// How long one that was permitted is compared with others.
+/// How long one that was permitted or declined is compared with others.
 const RECENT: TimeDelta = TimeDelta::days(30);
 
 /// The newest requests of an agent for an action, without some of them.
@@ -28,6 +30,8 @@ pub(super) struct Others(Vec<Approval>);
 pub(super) struct Alike {
     pub(super) summary: Summary,
     pub(super) likeness: Likeness,
+    /// Why it was declined, if it was.
+    pub(super) declined: Option<String>,
 }
 
 /// What is alike in two questions, and what is not.
@@ -41,6 +45,8 @@ pub(super) struct Likeness {
     /// has one.
     pub(super) is_double: bool,
     is_same_amount: bool,
+    /// How many members are the same.
+    count: usize,
 }
 
 impl Likeness {
@@ -64,6 +70,7 @@ impl Likeness {
         Some(Self {
             differs: differs.cloned().collect(),
             is_double: is_same_amount && (!same.is_empty() || (none(own) && none(other))),
+            count: words.len(),
             same: words.join(", "),
             is_same_amount,
         })
@@ -112,11 +119,13 @@ impl Others {
             .filter_map(|other| {
                 let summary = Summary::of(other, view.now);
                 let likeness = Likeness::between(own, &summary)?;
-                Some(Alike { summary, likeness })
+                Some(Alike { summary, likeness, declined: declined(other) })
             })
             .collect();
         // The sort is stable: of those that are as much alike the newest is first.
-        alike.sort_by_key(|one| (!one.likeness.is_double, !one.likeness.is_same_amount));
+        alike.sort_by_key(|Alike { likeness, .. }| {
+            (!likeness.is_double, !likeness.is_same_amount, Reverse(likeness.count))
+        });
         alike.truncate(NAMED);
         alike
     }
@@ -129,21 +138,29 @@ impl Others {
     }
 }
 
-/// Whether it waits, or was permitted of late.
+/// The reason of whoever declined it.
+fn declined(other: &Approval) -> Option<String> {
+    let act = other.acts.iter().rev().find(|act| act.verdict == "decline")?;
+    act.comment.clone()
+}
+
+/// Whether it waits, or was permitted or declined of late.
 fn is_compared(view: &View, other: &Approval) -> bool {
     let asked = other.created_at.and_then(Time::moment);
     let is_recent = asked.is_some_and(|asked| view.now - asked <= RECENT);
     let word = State::of(other, view.now).word;
-    word == "pending" || (is_recent && matches!(word.as_str(), "approved" | "used"))
+    word == "pending" || (is_recent && matches!(word.as_str(), "approved" | "used" | "declined"))
 }
 
-/// Of several requests, whether each looks like another one of them.
-pub(super) fn twins(summaries: &[Summary]) -> Vec<bool> {
-    let is_twin = |(at, one): (usize, &Summary)| {
-        let others = summaries.iter().enumerate().filter(|(other, _)| *other != at);
-        others.filter_map(|(_, other)| Likeness::between(one, other)).any(|like| like.is_double)
+/// Of each of several requests, the places of those among them that could be the same payment.
+pub(super) fn twins(summaries: &[Summary]) -> Vec<Vec<usize>> {
+    let is_double = |one, other| Likeness::between(one, other).is_some_and(|like| like.is_double);
+    let twins = |(at, one)| {
+        let others = summaries.iter().enumerate();
+        let doubles = others.filter(|(place, other)| *place != at && is_double(one, *other));
+        doubles.map(|(place, _)| place).collect()
     };
-    summaries.iter().enumerate().map(is_twin).collect()
+    summaries.iter().enumerate().map(twins).collect()
 }
 
 #[cfg(test)]

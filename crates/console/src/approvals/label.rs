@@ -99,10 +99,16 @@ fn differing(tables: &[Vec<Argument>], has_amounts: bool) -> Vec<&str> {
     differing
 }
 
-/// The path with the most values.
+/// The path with the most values; before any other one that says to whom or for what, and that every request has, since
+/// nothing is known by what is not set.
 fn telling<'a>(tables: &[Vec<Argument>], differing: &[&'a str]) -> Option<&'a str> {
-    let counted = differing.iter().rev().map(|path| (values(tables, path), *path == FIRST, *path));
-    Some(counted.max_by_key(|(values, first, _)| (*values, *first))?.2)
+    let names = |path: &str| {
+        let tell = Tell::new(path, String::new());
+        let is_everywhere = || tables.iter().all(|table| value(table, path).is_some());
+        (tell.is_to_whom() || tell.is_document()) && is_everywhere()
+    };
+    let rank = |path: &&&str| (names(path), values(tables, path), **path == FIRST);
+    differing.iter().rev().max_by_key(rank).copied()
 }
 
 #[cfg(test)]
@@ -130,7 +136,8 @@ mod tests {
         let values = |texts: [&str; 2]| texts.map(str::to_owned).to_vec();
         for (questions, path, shown) in [
             ([&same, &other], "context.to", ["x", "y"]),
-            ([&same, &of_resource], "resource_id", ["not set", "r"]),
+            // One that both have, rather than the resource that one names.
+            ([&same, &of_resource], "context.to", ["x", "y"]),
             ([&same, &same], "id", ["01", "01"]),
         ] {
             let found = of(&questions.map(Clone::clone));

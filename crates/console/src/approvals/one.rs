@@ -82,7 +82,8 @@ struct ApprovalPage {
     last: Option<Act>,
     asked_by: Vec<String>,
     earlier: Vec<Earlier>,
-    /// Others of the agent that look like it.
+    /// Others of the agent that could be the same payment, and those that look like it otherwise.
+    doubles: Vec<Alike>,
     alike: Vec<Alike>,
     /// The newest others of the agent for the action.
     requests: Vec<Summary>,
@@ -104,11 +105,6 @@ impl ApprovalPage {
     /// Whether an approval would only make the request void.
     fn is_void(&self) -> bool {
         self.would_be.as_ref().is_some_and(WouldBe::voids)
-    }
-
-    /// Whether another one could be the same payment.
-    fn is_double(&self) -> bool {
-        self.alike.iter().any(|alike| alike.likeness.is_double)
     }
 }
 
@@ -162,6 +158,8 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     let around = Around::of(view, &approval, &summary, would_be.as_ref()).await;
     let question = approval.request.as_ref().map(|request| &request.0);
     let findings = findings(&approval, view.now);
+    let alike = around.others.alike(view, &summary).into_iter();
+    let (doubles, alike) = alike.partition(|one| one.likeness.is_double);
     let about = around.names.get(&approval.subject);
     // Only a principal that there is can be stopped.
     let known = about.map_or("", |_| approval.subject.as_str());
@@ -184,7 +182,8 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         acts: acts(view, &approval),
         asked_by: around.asked_by,
         earlier: earlier(view, &approval),
-        alike: around.others.alike(view, &summary),
+        doubles,
+        alike,
         requests: around.others.newest(view, REQUESTS),
         history: around.history,
         barrier: Barrier::of(view, &approval),

@@ -40,8 +40,8 @@ struct Item {
     label: Argument,
     /// What else differs between them.
     differs: Vec<Tell>,
-    /// Whether it could be the same payment as another one of them.
-    is_twin: bool,
+    /// The labels of others of them that it could be the same payment as.
+    twins: Vec<String>,
     /// Others that it could be the same payment as.
     doubles: Vec<Alike>,
 }
@@ -134,16 +134,18 @@ async fn back_to_list(view: &View, query: &Pairs, status: Status) -> Result<Resp
 fn items(view: &View, approvals: &[Approval], labels: Labels, others: &Others) -> Vec<Item> {
     let summaries: Vec<Summary> =
         approvals.iter().map(|approval| Summary::of(approval, view.now)).collect();
+    let named: Vec<String> = labels.rows.iter().map(|row| row.label.value.clone()).collect();
+    let names = |places: Vec<usize>| places.into_iter().filter_map(|at| named.get(at).cloned());
     let twins = twins(&summaries);
     let rows = summaries.into_iter().zip(labels.rows).zip(twins);
-    rows.map(|((mut summary, row), is_twin)| {
+    rows.map(|((mut summary, row), twins)| {
         let doubles = others.doubles(view, &summary);
         let said = row.differs.iter().filter(|differs| differs.is_of_context);
         for path in said.map(|differs| differs.tell.path.as_str()).chain(row.label_in_context()) {
             summary.headline.without(path);
         }
         let differs = row.differs.into_iter().map(|differs| differs.tell).collect();
-        Item { summary, label: row.label, differs, is_twin, doubles }
+        Item { summary, label: row.label, differs, twins: names(twins).collect(), doubles }
     })
     .collect()
 }
