@@ -125,16 +125,23 @@ fn terms(
     let actions = members.get("actions").and_then(Value::as_array).into_iter().flatten();
     let actions: Vec<_> = actions.filter_map(Value::as_str).collect();
     let limit = |amount| format!("{amount} {}", word("currency").unwrap_or_default());
+    let until = word("expires_at").and_then(|at| Moment::read(at, view.now));
     Terms {
         from: names.called(text(link, "delegator_id")),
         to: names.called(text(link, "delegate_id")),
-        state: text(link, "state"),
+        state: state_now(text(link, "state"), until.as_ref()),
         actions: actions.join(", "),
         limit: word("max_amount").map(|amount| limit(amount).trim_end().to_owned()),
-        until: word("expires_at").and_then(|at| Moment::read(at, view.now)),
+        until,
         bounds: bounds.collect(),
         narrows: above.is_some(),
     }
+}
+
+/// The state of a delegation, for people: one whose time is over permits nothing, and is stored as active.
+pub(crate) fn state_now(state: String, until: Option<&Moment>) -> String {
+    let is_over = state == "active" && until.is_some_and(|until| until.past);
+    if is_over { "expired".to_owned() } else { state }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use tonic::Status;
 
 use super::stops::{self, Stops};
 use crate::{
-    chain::{self, Link},
+    chain::{self, Link, state_now},
     frame::{Frame, Section},
     kinds::{Kind, text},
     names::{Named, Names, called, is_agent},
@@ -25,7 +25,7 @@ use crate::{
     query::encoded,
     records::{Datum, address, read, title},
     rpc,
-    show::{Argument, arguments, short},
+    show::{Argument, Moment, arguments, short},
     text::authority as words,
     view::View,
 };
@@ -182,7 +182,7 @@ async fn given(view: &View, id: &str) -> GivenList {
         view.calls.call(rpc::LIST_DELEGATIONS, &request).await;
     match listed {
         Ok(listed) => GivenList {
-            rows: listed.delegations.into_iter().map(of_delegation).collect(),
+            rows: listed.delegations.into_iter().map(|one| of_delegation(view, one)).collect(),
             cut: listed.next_page_token.is_some(),
             problem: None,
         },
@@ -190,12 +190,13 @@ async fn given(view: &View, id: &str) -> GivenList {
     }
 }
 
-fn of_delegation(delegation: Delegation) -> Given {
+fn of_delegation(view: &View, delegation: Delegation) -> Given {
+    let until = Moment::of_time(delegation.expires_at, view.now);
     Given {
         id: delegation.id,
         to: short(&delegation.delegate_id).to_owned(),
         actions: delegation.actions.join(", "),
-        state: delegation.state,
+        state: state_now(delegation.state, until.as_ref()),
     }
 }
 
@@ -220,8 +221,11 @@ pub(super) async fn delegation(view: View, Path(id): Path<String>) -> Response {
 async fn of_one(view: &View, id: &str) -> Result<Response, Status> {
     let kind = Kind::at("delegations").ok_or_else(|| Status::not_found("there is no such page"))?;
     let delegation = read(view, kind, id).await?.message;
-    let (state, tenant) = (text(&delegation, "state"), text(&delegation, "tenant_id"));
+    let tenant = text(&delegation, "tenant_id");
     let links = chain::up_from(view, delegation).await;
+    // The last link is the delegation itself.
+    let own = links.last().and_then(|link| link.terms.as_ref());
+    let state = own.map(|terms| terms.state.clone()).unwrap_or_default();
     let parties = links.iter().flat_map(|link| {
         let parties = link.terms.iter().flat_map(|terms| [&terms.from.id, &terms.to.id]);
         parties.chain([&link.id]).cloned()
@@ -258,6 +262,6 @@ async fn below(view: &View, id: &str) -> Option<(GivenList, Vec<String>)> {
         Err(status) => return Some((GivenList::unread(&status), Vec::new())),
     };
     let mut below = radius.delegations.into_iter().filter(|below| below.id != id);
-    let rows = below.by_ref().take(LISTED).map(of_delegation).collect();
+    let rows = below.by_ref().take(LISTED).map(|one| of_delegation(view, one)).collect();
     Some((GivenList { rows, cut: below.next().is_some(), problem: None }, radius.agents))
 }
