@@ -333,6 +333,22 @@ async fn what_a_narrower_policy_permits_is_said_on_its_forms() {
     target.shows("what an active policy no longer covers, it no longer refuses or holds");
 }
 
+/// A policy that covers nothing changes nothing, and looks harmless.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_misspelt_target_is_named_before_the_policy_is_in_force() {
+    let console = Console::start().await;
+    console.held(25_000.0).await;
+    let draft = json!({"tenant_id": "svc:tenant:acme", "regime": "internal", "name": "No payments",
+                       "state": "draft", "cedar": ALL, "applies_to": ["action:paymnt.execute"]});
+    let (status, made) = console.app.owner().post("/api/v1/policies", draft).await;
+    assert_eq!(status, 201, "{made:#}");
+    let path = format!("/console/policies/{}", made["policy"]["id"].as_str().unwrap());
+    let mut owner = owner(&console).await;
+    for path in [path.clone(), format!("{path}/activate?version=1")] {
+        owner.get(&path).await.shows("has `paymnt.execute`. Did you mean `payment.execute`?");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn targets_are_tried_before_they_are_changed() {
     let console = Console::start().await;

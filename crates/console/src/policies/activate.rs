@@ -14,6 +14,7 @@ use super::{
     Present, address, change,
     diff::{self, Line},
     name,
+    targets::unknown_targets,
     trial::Trial,
     versions,
 };
@@ -37,6 +38,7 @@ struct ConfirmPage {
     in_force: bool,
     lines: Vec<Line>,
     trial: Trial,
+    unknown: Vec<String>,
     /// Why it cannot be activated here.
     barrier: Option<&'static str>,
     /// Why the form was not taken.
@@ -61,6 +63,8 @@ struct Candidate {
     number: i32,
     cedar: String,
     trial: Trial,
+    /// Of each action among the policy's targets that no record of the tenant names.
+    unknown: Vec<String>,
 }
 
 impl Candidate {
@@ -72,7 +76,8 @@ impl Candidate {
         let version = all.into_iter().find(|version| version.version == number);
         let cedar = version.ok_or_else(nothing)?.cedar;
         let trial = Trial::of(view, &present.policy, &cedar).await?;
-        Ok(Self { present, number, cedar, trial })
+        let unknown = unknown_targets(view, &present.policy, &present.policy.applies_to).await;
+        Ok(Self { present, number, cedar, trial, unknown })
     }
 
     fn digest(&self) -> String {
@@ -124,7 +129,7 @@ impl Candidate {
     ) -> Result<Response, Status> {
         let (form, problem) = sent.map_or((None, None), |(form, problem)| (Some(form), problem));
         let (barrier, digest, base) = (self.barrier(view), self.digest(), self.base());
-        let Self { present, number, cedar, trial } = self;
+        let Self { present, number, cedar, trial, unknown } = self;
         let policy = &present.policy;
         let shown = ConfirmPage {
             frame: view.frame(format!("Activate “{}”?", name(policy)), Section::Records),
@@ -138,6 +143,7 @@ impl Candidate {
             lacks_reason: status == StatusCode::BAD_REQUEST,
             reason: form.map(reason).unwrap_or_default(),
             trial,
+            unknown,
             digest,
             base,
             key: idempotency_key()?,

@@ -11,6 +11,7 @@ mod listed;
 mod one;
 mod retire;
 mod scope;
+mod targets;
 mod trial;
 
 use authority_model::proto::registry::{

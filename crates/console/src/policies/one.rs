@@ -18,6 +18,7 @@ use super::{
     impact,
     listed::Listed,
     name,
+    targets::unknown_targets,
     trial::{Fault, Trial},
     versions,
 };
@@ -43,6 +44,8 @@ struct PolicyPage {
     /// What the person just did.
     done: Option<&'static str>,
     in_force: bool,
+    /// Of each action among its targets that no record of the tenant names.
+    unknown: Vec<String>,
     /// Why the text in force would be refused today.
     problems: Vec<Fault>,
     /// The version that can be activated, with what differs from the text in force.
@@ -127,6 +130,7 @@ impl PolicyPage {
             address: address(&policy.id),
             done: None,
             in_force,
+            unknown: unknown_targets(view, &policy, &policy.applies_to).await,
             problems: Fault::all(&policy.problems, policy.cedar.as_deref().unwrap_or_default()),
             draft,
             versions: versions.collect(),

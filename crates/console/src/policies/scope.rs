@@ -14,17 +14,16 @@ use super::{
     Present, address,
     impact::{self, Impact},
     name,
+    targets::unknown_targets,
 };
 use crate::{
     form::Posted,
     frame::{Frame, Section},
-    known_actions::known_actions,
     page::page,
     problem::Problem,
     query::{Pairs, encoded},
     rpc,
     show::Moment,
-    unknown_action::unknown_action,
     view::View,
 };
 
@@ -107,7 +106,7 @@ async fn tried(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> 
         let targets = form.text("targets").lines().map(str::trim).filter(|line| !line.is_empty());
         let targets: Vec<String> = targets.map(str::to_owned).collect();
         shown.targets = targets.join("\n");
-        shown.unknown = unknown(view, &shown.policy, &targets).await;
+        shown.unknown = unknown_targets(view, &shown.policy, &targets).await;
         let run = elsewhere(view, &shown.policy, cedar, targets).await;
         run.map(|impact| shown.elsewhere = Some(impact))
     };
@@ -126,17 +125,6 @@ fn in_words(mut problem: Problem) -> String {
         "targets".clone_into(name);
     }
     problem.in_words()
-}
-
-/// Of each action among the targets that no record of the tenant names, that it is none.
-async fn unknown(view: &View, policy: &Policy, targets: &[String]) -> Vec<String> {
-    let actions = |target: &String| target.strip_prefix("action:").map(str::to_owned);
-    let actions: Vec<String> = targets.iter().filter_map(actions).collect();
-    if actions.is_empty() {
-        return Vec::new();
-    }
-    let Some(known) = known_actions(view, &policy.tenant_id).await else { return Vec::new() };
-    actions.iter().filter_map(|action| unknown_action(action, &known)).collect()
 }
 
 /// What the last decisions would have been if the text in force applied to these targets.
