@@ -110,5 +110,11 @@ async fn ask(server: &Server, question: &Value) -> Result<(String, Found), Failu
 }
 
 fn outcome(outcome: &Value) -> String {
-    plain(&format!("{}: {}", text::of(outcome, "decision"), text::of(outcome, "reason_code")))
+    let people = match outcome["approvals_needed"]["count"].as_u64() {
+        None | Some(0) => String::new(),
+        Some(1) => ", by 1 person".to_owned(),
+        Some(count) => format!(", by {count} people"),
+    };
+    let (decision, code) = (text::of(outcome, "decision"), text::of(outcome, "reason_code"));
+    plain(&format!("{decision}: {code}{people}"))
 }

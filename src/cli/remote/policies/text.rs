@@ -159,7 +159,7 @@ impl Activate {
             version = chosen["version"].as_u64().and_then(|number| number.try_into().ok());
             let number = version.unwrap_or_default();
             if is_in_force(&policy, &chosen) {
-                return Ok(in_force(number));
+                return Ok(in_force(number, &policy));
             }
             let cedar = text::of(&chosen, "cedar");
             let shown = diff(text::of(&policy, "cedar"), cedar, &format!("version {number}"));
@@ -192,11 +192,13 @@ fn is_in_force(policy: &Value, chosen: &Value) -> bool {
     policy["state"] == "active" && policy["version"] == chosen["version"]
 }
 
-/// That there is nothing to do.
-fn in_force(number: u32) -> CommandOutput {
-    let aside = format!(
-        "version {number} is in force already, and there is no draft: nothing would change"
-    );
+/// That there is nothing to do; the draft, if there is one, could be put in force.
+fn in_force(number: u32, policy: &Value) -> CommandOutput {
+    let draft = match policy["draft_version"].as_u64() {
+        Some(draft) => format!("the draft is version {draft}"),
+        None => "there is no draft".to_owned(),
+    };
+    let aside = format!("version {number} is in force already, and {draft}: nothing would change");
     let json = json!({"version": number, "in_force": true}).to_string();
     CommandOutput { json: Some(json), aside, ..CommandOutput::default() }
 }
