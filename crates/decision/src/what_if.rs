@@ -18,6 +18,8 @@ pub struct PolicyChange {
     added: PolicyIndex,
     /// The ids of removed policies.
     gone: BTreeSet<String>,
+    /// Whether every policy that was gathered is removed.
+    replaces_all: bool,
 }
 
 impl PolicyChange {
@@ -25,11 +27,16 @@ impl PolicyChange {
     pub fn new(added: Vec<Arc<CompiledPolicy>>, gone: impl IntoIterator<Item = String>) -> Self {
         let replaced = added.iter().map(|policy| policy.reference.id.clone());
         let gone = replaced.chain(gone).collect();
-        Self { added: PolicyIndex::new(added), gone }
+        Self { added: PolicyIndex::new(added), gone, replaces_all: false }
+    }
+
+    /// Leaves only these policies.
+    pub fn only(policies: Vec<Arc<CompiledPolicy>>) -> Self {
+        Self { added: PolicyIndex::new(policies), gone: BTreeSet::new(), replaces_all: true }
     }
 
     pub fn is_nothing(&self) -> bool {
-        self.gone.is_empty()
+        self.gone.is_empty() && !self.replaces_all
     }
 
     /// The facts as they would have been gathered for this request under the change.
@@ -43,7 +50,9 @@ impl PolicyChange {
             principal_class: gathered.subject.as_ref().map(|subject| subject.class),
             resource_kind: gathered.resource.as_ref().map(|resource| resource.kind.as_str()),
         };
-        let stays = |policy: &&Arc<CompiledPolicy>| !self.gone.contains(&policy.reference.id);
+        let stays = |policy: &&Arc<CompiledPolicy>| {
+            !self.replaces_all && !self.gone.contains(&policy.reference.id)
+        };
         let kept = gathered.policies.iter().filter(stays);
         let mut policies: Vec<_> = kept.chain(self.added.candidates(keys)).cloned().collect();
         policies.sort_by(|one, other| one.reference.id.cmp(&other.reference.id));

@@ -2,13 +2,10 @@
 //!
 //! Each is decided again on its recorded facts, without the change and with it. If the result
 //! without the change differs from the record, the decision proves nothing and is counted
-//! separately. The result with the change is compared with the record, or with the result under what is in force now
-//! of the policies that are changed.
+//! separately. The result with the change is compared with the record, or the change is made to the policies in force
+//! now, and compared with their result.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use authority_ids::TenantId;
 use authority_model::{
@@ -78,11 +75,9 @@ impl ImpactRun {
             ));
         }
         let (candidates, without) = (asked.candidate_policies, asked.without_policies);
-        let replaced = candidates.iter().filter_map(|candidate| candidate.policy_id.clone());
-        let changed: BTreeSet<String> = replaced.chain(without.iter().cloned()).collect();
         let policies = self.candidates.change(caller, &tenant_id, candidates, without).await?;
         let is_present = asked.compared_with.as_deref() == Some(PRESENT);
-        let present = if is_present { Some(self.in_force(&tenant_id, &changed)?) } else { None };
+        let present = if is_present { Some(self.in_force(&tenant_id)?) } else { None };
         let mut run = RunState::new(policies, present);
         let mut left = usize::try_from(asked.last.unwrap_or(LAST)).unwrap_or_default();
         let mut before = None;
@@ -96,12 +91,8 @@ impl ImpactRun {
         Ok(run.report)
     }
 
-    /// The change to recorded facts by which these policies are as they are in force now, whenever the decision was.
-    fn in_force(
-        &self,
-        tenant_id: &TenantId,
-        ids: &BTreeSet<String>,
-    ) -> Result<PolicyChange, ApiError> {
+    /// The change to recorded facts by which the policies are those in force now, whenever the decision was.
+    fn in_force(&self, tenant_id: &TenantId) -> Result<PolicyChange, ApiError> {
         self.graph.fresh()?;
         let now = self.clock.now();
         let handle = self.graph.tenant(tenant_id)?;
@@ -111,12 +102,11 @@ impl ImpactRun {
                 "cannot be `present` while a policy of the tenant cannot be read; send `recorded`";
             return Err(ApiError::field("compared_with", problem));
         };
-        let found = ids.iter().filter_map(|id| all.get(id));
-        let in_force = found.filter(|policy| policy.reference.effective.holds(now));
+        let in_force = all.iter().filter(|policy| policy.reference.effective.holds(now));
         let always = in_force.map(|policy| {
             Arc::new(policy.applied_to(policy.reference.applies_to.clone(), Window::default()))
         });
-        Ok(PolicyChange::new(always.collect(), ids.clone()))
+        Ok(PolicyChange::only(always.collect()))
     }
 
     /// Runs in turns, and yields to others between them.
@@ -194,7 +184,7 @@ impl ImpactRun {
 /// One dry run: its results so far, and its cache across pages.
 struct RunState {
     policies: Arc<PolicyChange>,
-    /// What the results are compared with; `None` for the records.
+    /// The policies in force now, to which the change is made; `None` for those of each record.
     present: Option<PolicyChange>,
     /// Compiled policies by id, version and digest; many decisions share a few policies.
     compiled: HashMap<(String, i64, String), Arc<CompiledPolicy>>,
@@ -252,7 +242,6 @@ impl RunState {
         let unreadable = || evidence::Error::Unreadable("a stored request");
         let request = Request::new(asked).map_err(|_| unreadable())?;
         let mut facts = self.facts(decision)?;
-        let own = Arc::clone(&facts.gathered);
         let outcome =
             |facts: &Facts| Outcome::from(&decide(&request, facts, recorded.evaluated_at));
         let mut before = outcome(&facts);
@@ -260,10 +249,10 @@ impl RunState {
             return Ok(None);
         }
         if let Some(present) = &self.present {
-            facts.gathered = present.applied(&request, &own);
+            facts.gathered = present.applied(&request, &facts.gathered);
             before = outcome(&facts);
         }
-        facts.gathered = self.policies.applied(&request, &own);
+        facts.gathered = self.policies.applied(&request, &facts.gathered);
         let after = outcome(&facts);
         Ok(Some(Judged { request, before, after }))
     }

@@ -118,7 +118,7 @@ async fn a_text_is_checked_tried_and_activated() {
     assert!(!page.text.contains("What it would have changed"));
     let page = edit(&mut owner, &path, ALL, "try").await;
     page.shows("The text is valid");
-    page.shows("Of the last <strong>1</strong> decisions, <strong>1</strong> would be decided differently than with what is in force now.");
+    page.shows("Of the last <strong>1</strong> decisions, <strong>1</strong> would be decided differently than by the policies in force now.");
     page.shows("<strong class=\"verdict held\">held</strong>");
     page.shows("<strong class=\"verdict denied\">denied</strong>");
 
@@ -169,7 +169,7 @@ async fn a_text_is_checked_tried_and_activated() {
     let retire = format!("{path}/retire");
     let page = owner.get(&retire).await;
     // It was held before there was the policy, which would deny it now.
-    page.shows("Of the last <strong>1</strong> decisions, <strong>1</strong> would be decided differently than with what is in force now.");
+    page.shows("Of the last <strong>1</strong> decisions, <strong>1</strong> would be decided differently than by the policies in force now.");
     let action = retire.replace(':', "%3A");
     // It is final: its name is typed.
     let unnamed = owner.post(&retire, &page.form(&action)).await;
@@ -377,7 +377,7 @@ async fn targets_are_tried_before_they_are_changed() {
     };
     let changes = |count: u32| {
         format!(
-            "Of the last <strong>2</strong> decisions, <strong>{count}</strong> would be decided differently than with what is in force now."
+            "Of the last <strong>2</strong> decisions, <strong>{count}</strong> would be decided differently than by the policies in force now."
         )
     };
     // The first was held before there was the policy, which refuses both as it is now.

@@ -116,11 +116,24 @@ async fn a_change_is_compared_with_what_is_in_force() {
         assert_eq!(outcome(&changed["before"]), ("deny", "policy_denied"), "{changed:#}");
         assert!(outcome(&changed["after"]).0 != "deny", "{changed:#}");
     }
-    // Neither does one whose time is over.
+    // What another policy denied that is retired by now does not hide what this one would permit.
+    let frozen = json!({"tenant_id": TENANT, "regime": "internal", "name": "Freeze",
+        "cedar": "@id(\"freeze\")\nforbid (principal, action, resource);"});
+    let (status, freeze) = owner.post("/api/v1/policies", frozen).await;
+    assert_eq!((status, &freeze["policy"]["state"]), (201, &json!("active")), "{freeze:#}");
+    assert_eq!(decided(&client, asking(1500.0, "DE")).await.1["decision"], "deny");
+    let freeze = format!("/api/v1/policies/{}", freeze["policy"]["id"].as_str().unwrap());
+    assert_eq!(owner.patch(&freeze, json!({"state": "retired"})).await.0, 200);
+    let weaker = cedar.replace("1000.0", "9000.0");
+    let weaker = json!({"candidate_policies": [{"policy_id": id, "cedar": weaker}]});
+    assert_eq!(run(weaker, json!("present")).await["changed_total"], 2);
+    let added = json!({"candidate_policies": [{"cedar": cedar}]});
+    assert_eq!(run(added, json!("present")).await["changed_total"], 0, "it is in force already");
+    // One whose time is over says nothing.
     let over = json!({"effective_until": "2020-01-01T00:00:00Z"});
     let (status, over) = owner.patch(&format!("/api/v1/policies/{id}"), over).await;
     assert_eq!(status, 200, "{over:#}");
-    assert_eq!(run(same, json!("present")).await["changed_total"], 2);
+    assert_eq!(run(same, json!("present")).await["changed_total"], 3);
     let body = json!({"tenant_id": TENANT, "without_policies": [id], "compared_with": "now"});
     let (status, refused) = owner.post(IMPACT, body).await;
     assert_eq!(status, 400, "{refused:#}");
