@@ -120,7 +120,8 @@ async fn what_was_declined_is_named_when_it_is_asked_for_again() {
         let page = browser.get(&path).await;
         page.shows(SAME_PAYMENT);
         page.shows(">Declined, 20\u{202f}005.00\u{202f}EUR</a>");
-        page.shows("same amount, payee, invoice.<blockquote>Paid as RE 417 already.</blockquote>");
+        page.shows("same amount, payee, invoice (written otherwise). There: ");
+        page.shows("<code>invoice</code> <bdi>RE-417</bdi></span> <blockquote>Paid as RE 417 already.</blockquote>");
     }
     // Another amount to the same payee is no double, and stands below with what is alike.
     let other = console.held_with(paying(30_000.0, &json!({"payee": "Same AG"}))).await;

@@ -65,8 +65,13 @@ impl Likeness {
         }
         let none = |rows: &Headline| !rows.rows.iter().any(|row| tells(&row));
         let words = is_same_amount.then(|| "amount".to_owned()).into_iter();
-        let words: Vec<String> = words.chain(same.iter().map(|row| row.short_path())).collect();
-        let differs = other.rows.iter().filter(tells).filter(|row| !has(own, row));
+        let is_in = |rows: &Headline, row: &Tell| rows.rows.iter().any(|known| known.is_equal(row));
+        let word = |row: &&Tell| {
+            let path = row.short_path();
+            if is_in(other, row) { path } else { format!("{path} (written otherwise)") }
+        };
+        let words: Vec<String> = words.chain(same.iter().map(word)).collect();
+        let differs = other.rows.iter().filter(tells).filter(|row| !is_in(own, row));
         Some(Self {
             differs: differs.cloned().collect(),
             is_double: is_same_amount && (!same.is_empty() || (none(own) && none(other))),

@@ -86,7 +86,13 @@ impl Tell {
         self.kind == Kind::Document
     }
 
-    /// Whether another one names the same, however it is written: only letters and digits that can be seen count.
+    /// Whether another one says exactly the same.
+    pub(crate) fn is_equal(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.value == other.value
+    }
+
+    /// Whether another one may name the same, however it is written: only letters and digits that can be seen count. Two
+    /// that differ may do so: whoever is shown that they are alike is shown both.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let plain = |text: &str| -> String {
             let seen =
