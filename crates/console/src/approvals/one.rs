@@ -73,6 +73,8 @@ struct ApprovalPage {
     would_be: Option<WouldBe>,
     /// If it is approved, and the agent would not be allowed with it now.
     useless: Option<WouldBe>,
+    /// Whether that is not known now.
+    is_uncertain: bool,
     /// What to do where an approval would only make it void.
     advice: String,
     /// If what held it has changed.
@@ -160,6 +162,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     let findings = findings(&approval, view.now);
     let alike = around.others.alike(view, &summary).into_iter();
     let (doubles, alike) = alike.partition(|one| one.likeness.is_double);
+    let useless = WouldBe::useless(&approval, view.now);
     let about = around.names.get(&approval.subject);
     // Only a principal that there is can be stopped.
     let known = about.map_or("", |_| approval.subject.as_str());
@@ -167,7 +170,8 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     let shown = ApprovalPage {
         frame: frame.stopping("subject", known, &summary.agent),
         agent_name: about.map(str::to_owned),
-        done: text::done(did, &approval.state).filter(|_| has_acted(view, &approval)),
+        done: text::done(did, &approval.state)
+            .filter(|_| has_acted(view, &approval) && useless.is_none()),
         arguments: question.map(arguments).unwrap_or_default(),
         is_erased: is_erased(&approval),
         exact: question
@@ -176,7 +180,8 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         approve: approve_path(&approval.id, &findings),
         findings,
         would_be,
-        useless: WouldBe::useless(&approval, view.now),
+        useless,
+        is_uncertain: summary.state.word == "approved" && approval.would_be.is_none(),
         advice: around.advice,
         lapsed: around.lapsed,
         acts: acts(view, &approval),
