@@ -136,12 +136,15 @@ async fn what_a_form_does_not_have_stays() {
         assert_eq!(stored().await["ip_allowlist"], before["ip_allowlist"]);
     }
     // What a form shows it names: without its version nothing is replaced.
-    let mut unnamed = whole(&owner.get(&action).await, &action);
-    unnamed.retain(|(name, _)| name != "version");
-    set(&mut unnamed, "m.label", "unseen");
-    let refused = owner.post(&action, &unnamed).await;
-    assert_eq!(refused.status, 400, "{}", refused.text);
-    assert_eq!(stored().await["label"], "other");
+    for version in [None, Some("*"), Some("")] {
+        let mut unnamed = whole(&owner.get(&action).await, &action);
+        unnamed.retain(|(name, _)| name != "version");
+        unnamed.extend(version.map(|version| ("version".to_owned(), version.to_owned())));
+        set(&mut unnamed, "m.label", "unseen");
+        let refused = owner.post(&action, &unnamed).await;
+        assert_eq!(refused.status, 400, "{version:?}: {}", refused.text);
+        assert_eq!(stored().await["label"], "other");
+    }
     // What a person empties is emptied.
     let mut emptied = whole(&owner.get(&action).await, &action);
     set(&mut emptied, "m.ip_allowlist", "");

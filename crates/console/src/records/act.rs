@@ -84,7 +84,7 @@ impl Act {
         let record = edited.map(|about| &about.members);
         let mut filled = SubmittedForm::read(self.members(), form, record);
         let version = form.text("version");
-        if version.is_empty() && !self.version().is_empty() {
+        if !self.version().is_empty() && !is_one_tag(version) {
             // Each form names what it shows. Without that it could replace what nobody has seen.
             return Ok(Notice::unreadable_form(StatusCode::BAD_REQUEST).response());
         }
@@ -192,6 +192,12 @@ impl Act {
             None => format!("/console/records/{}", self.kind.path),
         }
     }
+}
+
+/// Whether it is a single entity tag: neither `*` nor a list (RFC 9110, section 13.1.1).
+fn is_one_tag(text: &str) -> bool {
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    inner.is_some_and(|inner| !inner.contains('"'))
 }
 
 /// Whether a refusal is about what was written, so that the form shows it.

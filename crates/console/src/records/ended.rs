@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 /// Members that say when a record ends.
-const ENDS: [&str; 2] = ["expires_at", "effective_until"];
+const ENDS: [&str; 3] = ["expires_at", "effective_until", "until"];
 
 /// The member by which a record would be over already, and what is wrong with it.
 pub(super) fn over(values: &Map<String, Value>, now: DateTime<Utc>) -> Option<(String, String)> {
@@ -31,6 +31,7 @@ mod tests {
             (json!({"expires_at": "2027-01-15T07:59:59Z"}), Some("expires_at")),
             (json!({"expires_at": "2027-01-15T08:00:00Z"}), Some("expires_at")),
             (json!({"effective_until": "2027-01-15T09:59:00+02:00"}), Some("effective_until")),
+            (json!({"until": "2026-01-01T00:00:00Z"}), Some("until")),
             (json!({"expires_at": "2027-01-15T08:00:01Z"}), None),
             (json!({"effective_from": "2020-01-01T00:00:00Z"}), None),
         ] {
