@@ -163,6 +163,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     let alike = around.others.alike(view, &summary).into_iter();
     let (doubles, alike) = alike.partition(|one| one.likeness.is_double);
     let useless = WouldBe::useless(&approval, view.now);
+    let is_uncertain = summary.state.word == "approved" && approval.would_be.is_none();
     let about = around.names.get(&approval.subject);
     // Only a principal that there is can be stopped.
     let known = about.map_or("", |_| approval.subject.as_str());
@@ -171,7 +172,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         frame: frame.stopping("subject", known, &summary.agent),
         agent_name: about.map(str::to_owned),
         done: text::done(did, &approval.state)
-            .filter(|_| has_acted(view, &approval) && useless.is_none()),
+            .filter(|_| has_acted(view, &approval) && useless.is_none() && !is_uncertain),
         arguments: question.map(arguments).unwrap_or_default(),
         is_erased: is_erased(&approval),
         exact: question
@@ -181,7 +182,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         findings,
         would_be,
         useless,
-        is_uncertain: summary.state.word == "approved" && approval.would_be.is_none(),
+        is_uncertain,
         advice: around.advice,
         lapsed: around.lapsed,
         acts: acts(view, &approval),

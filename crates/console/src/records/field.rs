@@ -27,7 +27,7 @@ pub(super) struct Field {
     pub(super) present: Option<String>,
     /// Whether the form had it. What a form does not have stays as it is.
     pub(super) is_sent: bool,
-    /// The print of what the form was given, where it edits a record: what a person left as it was has the same.
+    /// The fingerprint of what the form was given, where it edits a record: what a person left as it was has the same.
     pub(super) given: String,
     /// The id of the list that proposes what could be written.
     pub(super) picker: Option<String>,
@@ -43,10 +43,10 @@ pub(super) struct Field {
 
 /// Before the names of a record's members, which could otherwise be those of the form itself.
 const PREFIX: &str = "m.";
-/// Before the names of fields, for the prints of what they were given.
+/// Before the names of fields, for the fingerprints of what they were given.
 const GIVEN: &str = "given.";
-/// Characters of a print.
-const PRINT: usize = 16;
+/// Characters of a fingerprint.
+const FINGERPRINT: usize = 16;
 /// The name under which a form says which fields with boxes it has.
 const SHOWN: &str = "shown";
 
@@ -80,18 +80,18 @@ impl Field {
     pub(super) fn editing(member: Member, record: &Map<String, Value>) -> Self {
         let value = record.get(&member.name);
         let field = Self::of(member, value);
-        Self { given: field.print(), ..field }
+        Self { given: field.fingerprint(), ..field }
     }
 
-    /// A print of what it has. Line ends do not count, since browsers change them.
-    fn print(&self) -> String {
+    /// A short digest of what it has. Line ends do not count, since browsers change them.
+    fn fingerprint(&self) -> String {
         let written = match self.kind() {
             "flag" => self.is_on().to_string(),
             "choices" => self.chosen.join(","),
             _ => self.text.replace(['\r', '\n'], ""),
         };
         let digest = hex::encode(sha256(written.as_bytes()));
-        digest.get(..PRINT).unwrap_or_default().to_owned()
+        digest.get(..FINGERPRINT).unwrap_or_default().to_owned()
     }
 
     /// With what a person wrote; `record` has the members as they are, if the form edits one.
@@ -273,7 +273,7 @@ impl SubmittedForm {
     pub(super) fn follow(&mut self, record: &Map<String, Value>) {
         for field in self.fields.iter_mut().filter(|field| field.is_sent) {
             let present = Field::editing(field.member.clone(), record);
-            if field.given != field.print() {
+            if field.given != field.fingerprint() {
                 field.given = present.given;
                 continue;
             }
