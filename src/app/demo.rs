@@ -9,14 +9,17 @@ use std::{
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
     path::Path,
+    time::Duration,
 };
 
+use authority_core::store::new_id;
 use authority_ids::TenantId;
 use axum::{Router, body::Body};
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 use tower::ServiceExt;
 
 const STEPS: &str = include_str!("demo.json");
@@ -26,6 +29,11 @@ pub const SLUG: &str = "acme";
 /// What its API key may do.
 const SCOPES: [&str; 5] =
     ["runtime:read", "runtime:write", "evidence:read", "evidence:write", "events:read"];
+
+/// A service that has just started may not yet know whether its copy of the records is current, and answers 503
+/// until it does: so long are its requests made again.
+const PATIENCE: Duration = Duration::from_secs(30);
+const BETWEEN: Duration = Duration::from_millis(200);
 
 /// Why the demonstration could not be created.
 #[derive(Debug, thiserror::Error)]
@@ -145,29 +153,53 @@ impl Client<'_> {
         }
     }
 
+    /// The answer's body. A request that is answered 503 is made again, under one idempotency key, so that no
+    /// record is created twice.
     async fn call(
         &self,
         method: &'static str,
         path: &str,
         body: Option<Value>,
     ) -> Result<Value, Error> {
+        let key = new_id().to_string();
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let (status, answer) = self.call_once(method, path, body.as_ref(), &key).await?;
+            match status {
+                status if status.is_success() => return Ok(answer),
+                StatusCode::SERVICE_UNAVAILABLE if Instant::now() < until => sleep(BETWEEN).await,
+                status => {
+                    return Err(Error::Refused {
+                        method,
+                        path: path.to_owned(),
+                        status,
+                        body: answer,
+                    });
+                }
+            }
+        }
+    }
+
+    async fn call_once(
+        &self,
+        method: &'static str,
+        path: &str,
+        body: Option<&Value>,
+        key: &str,
+    ) -> Result<(StatusCode, Value), Error> {
         let failed = |error: &dyn std::fmt::Display| Error::Service(error.to_string());
         let request = Request::builder()
             .method(method)
             .uri(path)
             .header(header::AUTHORIZATION, format!("Bearer {}", self.token))
             .header(header::CONTENT_TYPE, "application/json")
+            .header("idempotency-key", key)
             .body(body.map_or_else(Body::empty, |body| Body::from(body.to_string())))
             .map_err(|error| failed(&error))?;
         let answer = self.router.clone().oneshot(request).await.map_err(|error| failed(&error))?;
         let status = answer.status();
         let bytes = answer.into_body().collect().await.map_err(|error| failed(&error))?;
-        let body = serde_json::from_slice(&bytes.to_bytes()).unwrap_or_default();
-        if status.is_success() {
-            Ok(body)
-        } else {
-            Err(Error::Refused { method, path: path.to_owned(), status, body })
-        }
+        Ok((status, serde_json::from_slice(&bytes.to_bytes()).unwrap_or_default()))
     }
 }
 

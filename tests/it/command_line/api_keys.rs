@@ -1,14 +1,17 @@
 //! `api-key create`, and the demonstration's own key.
 
-use std::fs;
+use std::{fs, sync::Arc};
 
 use agent_authority::app::demo;
+use axum::Router;
 use diesel::{
     QueryableByName,
     sql_types::{Array, Text},
 };
 use diesel_async::RunQueryDsl;
-use serde_json::Value;
+use http::{HeaderMap, StatusCode};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
 
 use super::reads::spawn;
 use crate::support::TestApp;
@@ -81,4 +84,25 @@ async fn the_demonstrations_key_reads_events() {
     let (status, _): (u16, Value) = app.client(&first).get("/v1/events?limit=1").await;
     assert_eq!(status, 200);
     assert_eq!(seeded().await, first);
+}
+
+/// The demonstration is created as a service starts, when its copy of the records may not be current yet.
+#[tokio::test]
+async fn what_is_answered_503_at_start_is_asked_again_under_one_idempotency_key() {
+    let keys = Arc::<Mutex<Vec<String>>>::default();
+    let seen = Arc::clone(&keys);
+    let busy_twice = Router::new().fallback(async move |headers: HeaderMap| {
+        let mut seen = seen.lock();
+        seen.push(headers["idempotency-key"].to_str().unwrap().to_owned());
+        let status =
+            if seen.len() <= 2 { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::CREATED };
+        (status, json!({"secret": "svc_made"}).to_string())
+    });
+    let key = demo::api_key(&busy_twice, "owner's", json!({})).await.unwrap();
+    assert_eq!(key, "svc_made");
+    let keys = keys.lock().clone();
+    assert!(keys.len() == 3 && keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+
+    let refuses = Router::new().fallback(async || (StatusCode::FORBIDDEN, "{}"));
+    assert!(demo::api_key(&refuses, "owner's", json!({})).await.is_err());
 }
