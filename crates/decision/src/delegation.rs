@@ -17,7 +17,7 @@ pub fn exceeds(parent: &Delegation, child: &Delegation) -> Vec<Excess> {
     if child.delegator_id != parent.delegate_id {
         found.push(("delegator_id", "must be the parent's delegate".to_owned()));
     }
-    found.extend(widens(parent, child));
+    found.extend(wider(parent, child, "the parent's"));
     found
 }
 
@@ -26,10 +26,15 @@ type Covers = fn(&str, &str) -> bool;
 
 /// Everything in which `new` grants more than `old`, which `/narrow` refuses.
 pub fn widens(old: &Delegation, new: &Delegation) -> Vec<Excess> {
+    wider(old, new, "the present one")
+}
+
+/// The same; `measure` is what the problems call a value of `old`.
+fn wider(old: &Delegation, new: &Delegation, measure: &str) -> Vec<Excess> {
     let mut found = Vec::new();
     for action in &new.actions {
         if !old.actions.iter().any(|own| action.is_within(own)) {
-            found.push(("actions", format!("`{action}` is not within the parent's")));
+            found.push(("actions", format!("`{action}` is not within {measure}")));
         }
     }
     let same = |old: &str, new: &str| old == new;
@@ -45,17 +50,17 @@ pub fn widens(old: &Delegation, new: &Delegation) -> Vec<Excess> {
         ("workspace_ids", &old.bounds.workspace_ids, &new.bounds.workspace_ids, same),
     ];
     for (member, old, new, covers) in lists {
-        found.extend(list_excess(member, old, new, covers));
+        found.extend(list_excess(member, old, new, covers, measure));
     }
-    found.extend(bound_excess(&old.bounds, &new.bounds));
+    found.extend(bound_excess(&old.bounds, &new.bounds, measure));
     if !new.window.is_within(old.window) {
         let begins = |d: &Delegation| d.window.from;
         let early = begins(old).is_some_and(|from| begins(new).is_none_or(|own| own < from));
         let member = if early { "not_before" } else { "expires_at" };
-        found.push((member, "reaches beyond the parent's".to_owned()));
+        found.push((member, format!("reaches beyond {measure}")));
     }
     if new.can_delegate && !old.can_delegate {
-        found.push(("can_delegate", "the parent may not be delegated on".to_owned()));
+        found.push(("can_delegate", format!("must be false, as {measure} is")));
     }
     found
 }
@@ -65,24 +70,25 @@ fn list_excess(
     old: &[String],
     new: &[String],
     covers: fn(&str, &str) -> bool,
+    measure: &str,
 ) -> Option<Excess> {
     if old.is_empty() {
         return None;
     }
     if new.is_empty() {
-        return Some((member, "is unbounded where the parent's is a list".to_owned()));
+        return Some((member, format!("is unbounded where {measure} is a list")));
     }
     let extra = new.iter().find(|own| !old.iter().any(|old| covers(old, own)))?;
-    Some((member, format!("`{extra}` is not in the parent's")))
+    Some((member, format!("`{extra}` is not in {measure}")))
 }
 
-fn bound_excess(old: &Bounds, new: &Bounds) -> Vec<Excess> {
+fn bound_excess(old: &Bounds, new: &Bounds, measure: &str) -> Vec<Excess> {
     let mut found = Vec::new();
     let mut judge = |member, bounded: bool, within: Option<bool>| match within {
         _ if !bounded => {}
         Some(true) => {}
-        Some(false) => found.push((member, "is above the parent's".to_owned())),
-        None => found.push((member, "is unbounded where the parent's is bounded".to_owned())),
+        Some(false) => found.push((member, format!("is above {measure}"))),
+        None => found.push((member, format!("is unbounded where {measure} is bounded"))),
     };
     let amount = old.max_amount.zip(new.max_amount).map(|(old, new)| new <= old);
     judge("max_amount", old.max_amount.is_some(), amount);
@@ -97,7 +103,7 @@ fn bound_excess(old: &Bounds, new: &Bounds) -> Vec<Excess> {
     let hours = old.hours.as_ref().zip(new.hours.as_ref()).map(|(old, new)| new.is_within(old));
     judge("hours", old.hours.is_some(), hours);
     if old.currency.is_some() && old.currency != new.currency {
-        found.push(("currency", "must be the parent's".to_owned()));
+        found.push(("currency", format!("must be {measure}")));
     }
     found
 }

@@ -54,7 +54,7 @@ fn refuse(
     };
     let mut list: Vec<_> = excess.into_iter().map(named).collect();
     if whole.needs_standing_approval && !part.needs_standing_approval {
-        list.push(named(("needs_standing_approval", "must be true, as in the parent".to_owned())));
+        list.push(named(("needs_standing_approval", "must be true, as it is there".to_owned())));
     }
     if list.is_empty() { Ok(()) } else { Err(Error::Exceeds(list)) }
 }
@@ -239,6 +239,14 @@ mod tests {
             problem_without(|child| child.max_amount = Some("501".into())),
             ["is above the parent's: \"500\""]
         );
+    }
+
+    #[test]
+    fn what_is_narrowed_is_measured_by_itself() {
+        let mut part = parent();
+        part.max_amount = Some("501".into());
+        let Err(Error::Exceeds(list)) = check_narrower(&part, &parent()) else { panic!() };
+        assert_eq!(list[0].problem, "is above the present one: \"500\"");
     }
 
     #[test]

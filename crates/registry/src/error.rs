@@ -30,7 +30,7 @@ pub enum Error {
     NotSubject,
     #[error("the record changed since it was read")]
     Changed,
-    #[error("a delegation may only narrow what its parent grants")]
+    #[error("a delegation may only narrow what its parent grants, or what it grants itself")]
     Exceeds(Vec<Violation>),
     /// The record cannot be deleted; the code has the alternative.
     #[error("{}", .0.sentence())]

@@ -98,7 +98,7 @@ codes! {
     NotLinked "not_linked" Aborted 409 "the brand needs a tenant to which its consultant has an active link";
     BrandActiveExists "brand_active_exists" Aborted 409 "another brand of the tenant is active; archive it first";
     DomainNotVerified "domain_not_verified" Aborted 409 "the domain is not verified: `POST /domains/{id}/verify` looks for its `verification_token` in a TXT record of `_svc-challenge.` before its name";
-    DelegationExceedsParent "delegation_exceeds_parent" Aborted 409 "a delegation may only narrow what its parent grants";
+    DelegationExceedsParent "delegation_exceeds_parent" Aborted 409 "a delegation may only narrow what its parent grants, or what it grants itself";
     TransitionNotAllowed "transition_not_allowed" Aborted 409 "the record's state does not allow this move";
     ApproverNotEligible "approver_not_eligible" Aborted 409 "this person may not act on this approval";
     RequestDigestDiffers "request_digest_differs" Aborted 409 "the approval is for another request than the one that was shown; read it again";
