@@ -49,7 +49,7 @@ mod violations;
 mod webhooks;
 mod who_may;
 
-pub use told::headline;
+pub use told::{Double, doubles, headline};
 pub use unknown_action::unknown_action;
 pub use who_may::who_may;
 

@@ -1,14 +1,50 @@
-//! What the console's lists say of a request besides its amount, for the command line, which has the same words.
+//! What the console says of a request, for the command line, which has the same words. The texts are an agent's: nothing
+//! in them is escaped.
 
+use authority_model::proto::approval::Approval;
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use crate::show;
+use crate::{
+    approvals::{Others, Summary},
+    show::{self, Tell},
+};
 
 /// To whom and for what a question's context says that something is done: names of its members and their values, cut
-/// where a list cuts them, and how many members are left out. The texts are an agent's: nothing in them is escaped.
+/// where a list cuts them, and how many members are left out.
 #[must_use]
 pub fn headline(context: &Map<String, Value>) -> (Vec<(String, String)>, usize) {
     let found = show::headline(context);
     let rows = found.rows.iter().filter(|row| row.listed);
-    (rows.map(|row| (row.short_path(), row.short())).collect(), found.more_than_listed)
+    (rows.map(short).collect(), found.more_than_listed)
+}
+
+/// Another request that may be the same payment.
+pub struct Double {
+    pub id: String,
+    /// What is the same in both: `amount, invoice`.
+    pub same: String,
+    /// What the other one says instead of what this one says: names of members, and their values.
+    pub differs: Vec<(String, String)>,
+    /// Why it was declined, if it was.
+    pub declined: Option<String>,
+}
+
+/// The requests of a list that may be the same payment as this one, the most alike first. Of those that ended, only
+/// what was approved, used or declined of late counts.
+#[must_use]
+pub fn doubles(own: &Approval, listed: Vec<Approval>, now: DateTime<Utc>) -> Vec<Double> {
+    let others = Others::among(listed, std::slice::from_ref(own));
+    let doubles = others.doubles(now, &Summary::of(own, now)).into_iter();
+    let told = doubles.map(|double| Double {
+        differs: double.likeness.differs.iter().map(short).collect(),
+        same: double.likeness.same,
+        declined: double.declined,
+        id: double.summary.id,
+    });
+    told.collect()
+}
+
+fn short(row: &Tell) -> (String, String) {
+    (row.short_path(), row.short())
 }

@@ -150,3 +150,46 @@ async fn another_question_than_the_one_seen_is_refused() {
     let (code, _, told) = with_token(&app, &owning, &format!("approvals approve {id} -y")).await;
     assert!(code == 1 && told.starts_with("error: approver_not_eligible: "), "{told}");
 }
+
+/// Whoever approves on the command line is told what the console tells: to whom, and that it may be paid twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_may_be_made_twice_is_named_with_what_differs() {
+    let app = TestApp::start().await;
+    let api_key = app.demo().await.api_key;
+    let ask = |iban: &str, invoice: &str| {
+        let mut ask = asking(25_000.0, "DE");
+        ask["context"]["iban"] = iban.into();
+        ask["context"]["invoice"] = invoice.into();
+        ask
+    };
+    let held = async |ask: Value| {
+        let (_, made) = app.client(&api_key).post("/api/v1/runtime/evaluate", ask).await;
+        made["approval_id"].as_str().unwrap().to_owned()
+    };
+    let first = held(ask("DE89", "RE-417")).await;
+    let (_, shown, _) = owner(&app, &format!("approvals show {first}")).await;
+    assert!(!shown.contains("same payment"), "{shown}");
+    assert!(shown.contains("about      iban DE89; invoice RE-417"), "{shown}");
+    let (code, _, told) =
+        owner(&app, &format!("approvals decline {first} --yes --reason unclear")).await;
+    assert_eq!(code, 0, "{told}");
+    // Another account, the same invoice, spelt otherwise.
+    let second = held(ask("DE88", "RE 417")).await;
+    let other = held(ask("DE88", "RE-418")).await;
+    let (_, shown, _) = owner(&app, &format!("approvals show {second}")).await;
+    let (_, warned) = shown.split_once("This may be the same payment as another request:").unwrap();
+    let lines: Vec<_> = warned.trim().lines().collect();
+    let line = lines.iter().find(|line| line.contains(&first)).unwrap();
+    for part in [
+        "declined, asked at ",
+        "same amount, invoice (written otherwise)",
+        "iban DE89",
+        "; declined: unclear",
+    ] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+    // The other one pays the same account.
+    assert!(lines.iter().any(|line| line.contains(&other)), "{shown}");
+    let (_, body, _) = owner(&app, &format!("approvals show {second} --json")).await;
+    assert!(serde_json::from_str::<Value>(&body).is_ok(), "{body}");
+}

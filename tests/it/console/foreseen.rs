@@ -76,9 +76,13 @@ async fn that_more_people_are_needed_is_said_before_and_after() {
     let mut browser = console.signed_in(APPROVER).await;
     let page = browser.get(&path).await;
     page.shows("0 of 1 approval");
-    page.shows("More approvals are needed now than the 1 of when it was asked.");
+    let now = "Present authority asks for 2 people; when this was asked, it was 1.";
+    let by = "<strong>Two</strong>.</p>";
+    page.shows(now);
+    page.shows(by);
     let page = browser.get(&approve).await;
-    page.shows("More approvals are needed now than the 1 of when it was asked.");
+    page.shows(now);
+    page.shows(by);
     browser.post(&approve, &page.form(&approve)).await.shows("You approved this");
     let page = browser.get(&path).await;
     page.shows("You have approved this. It waits for one more person.");

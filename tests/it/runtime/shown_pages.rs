@@ -80,7 +80,10 @@ async fn one_approval_is_shown_with_its_would_be() {
     let id = held(&client, &ask).await;
     let before = rows(&app).await;
     let permitted = ("allow_with_constraints", "permission_granted");
-    assert_eq!(outcome(&read(&ann, &id).await), permitted);
+    let shown = read(&ann, &id).await;
+    assert_eq!(outcome(&shown), permitted);
+    let would_be = &shown["would_be"];
+    assert_eq!((&would_be["needed"], &would_be["policies"]), (&Value::Null, &json!([])));
     let (_, list) = ann.get("/api/v1/app/approvals").await;
     assert_eq!(list["approvals"][0]["would_be"], Value::Null);
     assert_eq!(rows(&app).await, before, "nothing remains of it");
@@ -90,7 +93,12 @@ async fn one_approval_is_shown_with_its_would_be() {
     let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "Two", "cedar": two});
     let (_, made) = app.owner().post("/api/v1/policies", policy).await;
     let waits = ("require_approval", "approval_threshold_breach");
-    assert_eq!(outcome(&read(&ann, &id).await), waits);
+    let shown = read(&ann, &id).await;
+    assert_eq!(outcome(&shown), waits);
+    let would_be = &shown["would_be"];
+    assert_eq!((&would_be["needed"], &would_be["roles"]), (&json!(2), &json!([])), "{would_be}");
+    let by: Vec<_> = would_be["policies"].as_array().unwrap().iter().collect();
+    assert!(by.iter().any(|by| by["statement"] == "two" && by["name"] == "Two"), "{would_be}");
     // With the first of two, it is as if the second had approved, too.
     let (_, given) = act(&ann, &id, "approve", json!({})).await;
     assert_eq!((&given["state"], &given["needed"]), (&json!("pending"), &json!(2)), "{given:#}");

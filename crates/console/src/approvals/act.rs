@@ -184,7 +184,7 @@ async fn form(
         authority,
         would_be,
         advice,
-        doubles: others.map(|others| others.doubles(view, &summary)).unwrap_or_default(),
+        doubles: others.map(|others| others.doubles(view.now, &summary)).unwrap_or_default(),
         rule: rule(view, verb, approval),
         reviewed: if approves { to_review(approval, view.now) } else { Vec::new() },
         key: idempotency_key()?,

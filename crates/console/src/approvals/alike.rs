@@ -7,7 +7,7 @@ use authority_model::{
     proto::approval::{Approval, ListApprovalsRequest, ListApprovalsResponse},
     wire::Time,
 };
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::summary::{State, Summary};
 use crate::{
@@ -24,23 +24,23 @@ const NAMED: usize = 5;
 const RECENT: TimeDelta = TimeDelta::days(30);
 
 /// The newest requests of an agent for an action, without some of them.
-pub(super) struct Others(Vec<Approval>);
+pub(crate) struct Others(Vec<Approval>);
 
 /// One that looks like another.
-pub(super) struct Alike {
-    pub(super) summary: Summary,
-    pub(super) likeness: Likeness,
+pub(crate) struct Alike {
+    pub(crate) summary: Summary,
+    pub(crate) likeness: Likeness,
     /// Why it was declined, if it was.
-    pub(super) declined: Option<String>,
+    pub(crate) declined: Option<String>,
 }
 
 /// What is alike in two questions, and what is not.
 #[derive(Debug, Default)]
-pub(super) struct Likeness {
+pub(crate) struct Likeness {
     /// `amount, payee`.
-    pub(super) same: String,
+    pub(crate) same: String,
     /// What of the other one says to whom and for what, and differs.
-    pub(super) differs: Vec<Tell>,
+    pub(crate) differs: Vec<Tell>,
     /// Whether it could be the same payment: the amount is the same, and a payee, an account or a document, or neither
     /// has one.
     pub(super) is_double: bool,
@@ -107,22 +107,26 @@ impl Others {
         };
         let listed = view.calls.call(rpc::LIST_APPROVALS, &request).await;
         let listed: ListApprovalsResponse = listed.unwrap_or_default();
-        let mut others = listed.approvals;
-        others.retain(|other| approvals.iter().all(|own| own.id != other.id));
-        Self(others)
+        Self::among(listed.approvals, approvals)
+    }
+
+    /// Those of a list that are none of these.
+    pub(crate) fn among(mut listed: Vec<Approval>, approvals: &[Approval]) -> Self {
+        listed.retain(|other| approvals.iter().all(|own| own.id != other.id));
+        Self(listed)
     }
 
     /// The newest of them.
-    pub(super) fn newest(&self, view: &View, count: usize) -> Vec<Summary> {
-        self.0.iter().take(count).map(|other| Summary::of(other, view.now)).collect()
+    pub(super) fn newest(&self, now: DateTime<Utc>, count: usize) -> Vec<Summary> {
+        self.0.iter().take(count).map(|other| Summary::of(other, now)).collect()
     }
 
     /// Those that look like a request, the most alike first.
-    pub(super) fn alike(&self, view: &View, own: &Summary) -> Vec<Alike> {
-        let compared = self.0.iter().filter(|other| is_compared(view, other));
+    pub(super) fn alike(&self, now: DateTime<Utc>, own: &Summary) -> Vec<Alike> {
+        let compared = self.0.iter().filter(|other| is_compared(now, other));
         let mut alike: Vec<Alike> = compared
             .filter_map(|other| {
-                let summary = Summary::of(other, view.now);
+                let summary = Summary::of(other, now);
                 let likeness = Likeness::between(own, &summary)?;
                 Some(Alike { summary, likeness, declined: declined(other) })
             })
@@ -136,8 +140,8 @@ impl Others {
     }
 
     /// Those of them that could be the same payment.
-    pub(super) fn doubles(&self, view: &View, own: &Summary) -> Vec<Alike> {
-        let mut alike = self.alike(view, own);
+    pub(crate) fn doubles(&self, now: DateTime<Utc>, own: &Summary) -> Vec<Alike> {
+        let mut alike = self.alike(now, own);
         alike.retain(|one| one.likeness.is_double);
         alike
     }
@@ -150,10 +154,10 @@ fn declined(other: &Approval) -> Option<String> {
 }
 
 /// Whether it waits, or was permitted or declined of late.
-fn is_compared(view: &View, other: &Approval) -> bool {
+fn is_compared(now: DateTime<Utc>, other: &Approval) -> bool {
     let asked = other.created_at.and_then(Time::moment);
-    let is_recent = asked.is_some_and(|asked| view.now - asked <= RECENT);
-    let word = State::of(other, view.now).word;
+    let is_recent = asked.is_some_and(|asked| now - asked <= RECENT);
+    let word = State::of(other, now).word;
     word == "pending" || (is_recent && matches!(word.as_str(), "approved" | "used" | "declined"))
 }
 

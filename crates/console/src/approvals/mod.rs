@@ -23,6 +23,8 @@ mod summary;
 mod would_be;
 
 pub(crate) use acts::{Act, approving, askers};
+pub(crate) use alike::Others;
+pub(crate) use summary::Summary;
 
 use authority_model::proto::approval::{Approval, GetApprovalRequest};
 use axum::{Router, routing::get};

@@ -160,7 +160,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     let around = Around::of(view, &approval, &summary, would_be.as_ref()).await;
     let question = approval.request.as_ref().map(|request| &request.0);
     let findings = findings(&approval, view.now);
-    let alike = around.others.alike(view, &summary).into_iter();
+    let alike = around.others.alike(view.now, &summary).into_iter();
     let (doubles, alike) = alike.partition(|one| one.likeness.is_double);
     let useless = WouldBe::useless(&approval, view.now);
     let is_uncertain = summary.state.word == "approved" && approval.would_be.is_none();
@@ -190,7 +190,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         earlier: earlier(view, &approval),
         doubles,
         alike,
-        requests: around.others.newest(view, REQUESTS),
+        requests: around.others.newest(view.now, REQUESTS),
         history: around.history,
         barrier: Barrier::of(view, &approval),
         last: last(view, &approval),

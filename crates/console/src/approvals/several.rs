@@ -139,7 +139,7 @@ fn items(view: &View, approvals: &[Approval], labels: Labels, others: &Others) -
     let twins = twins(&summaries);
     let rows = summaries.into_iter().zip(labels.rows).zip(twins);
     rows.map(|((mut summary, row), twins)| {
-        let doubles = others.doubles(view, &summary);
+        let doubles = others.doubles(view.now, &summary);
         let said = row.differs.iter().filter(|differs| differs.is_of_context);
         for path in said.map(|differs| differs.tell.path.as_str()).chain(row.label_in_context()) {
             summary.headline.without(path);

@@ -10,8 +10,8 @@ use crate::{
 };
 
 /// A request, as lists and confirmations show it.
-pub(super) struct Summary {
-    pub(super) id: String,
+pub(crate) struct Summary {
+    pub(crate) id: String,
     /// The tenant's slug.
     pub(super) tenant: String,
     pub(super) agent: String,
@@ -59,7 +59,7 @@ impl State {
 }
 
 impl Summary {
-    pub(super) fn of(approval: &Approval, now: DateTime<Utc>) -> Self {
+    pub(crate) fn of(approval: &Approval, now: DateTime<Utc>) -> Self {
         let question = approval.request.as_ref().map(|request| &request.0);
         let member = |name: &str| {
             let text = question?.get(name)?.as_str()?;

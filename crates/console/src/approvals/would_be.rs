@@ -1,11 +1,17 @@
 //! What would become of a request that is approved now, or of an approved one that is used now, where that is not that
 //! the agent may do it.
 
-use authority_model::proto::{approval::Approval, runtime::Decision};
+use authority_model::proto::{
+    approval::{Approval, ApprovalPolicy},
+    runtime::Decision,
+};
 use chrono::{DateTime, Utc};
 
 use super::summary::State;
-use crate::text::{outcome, reason};
+use crate::{
+    show::counted,
+    text::{outcome, reason},
+};
 
 /// What would be decided, if everybody needed had approved.
 pub(super) struct WouldBe {
@@ -14,6 +20,12 @@ pub(super) struct WouldBe {
     pub(super) code: String,
     /// How many people must approve until then.
     pub(super) missing: i32,
+    /// Where it would be held still: how many people present authority asks for, whether these are more than when it
+    /// was asked, the roles among them, and the names of the policies that do.
+    people: i32,
+    pub(super) asks_for_more: bool,
+    roles: Vec<String>,
+    pub(super) policies: Vec<String>,
     effect: Effect,
 }
 
@@ -59,8 +71,21 @@ impl WouldBe {
             reason: reason(&would_be.reason_code),
             code: would_be.reason_code.clone(),
             missing: missing(approval),
+            people: would_be.needed.unwrap_or_default(),
+            asks_for_more: would_be.needed.is_some_and(|now| now > approval.needed),
+            roles: would_be.roles.clone(),
+            policies: would_be.policies.iter().map(name).collect(),
             effect,
         })
+    }
+
+    /// `2 people, legal among them`.
+    pub(super) fn in_words(&self) -> String {
+        let people = counted(usize::try_from(self.people).unwrap_or_default(), "person", "people");
+        if self.roles.is_empty() {
+            return people;
+        }
+        format!("{people}, {} among them", self.roles.join(", "))
     }
 
     pub(super) fn voids(&self) -> bool {
@@ -79,6 +104,11 @@ impl WouldBe {
     pub(super) fn needs_more(&self) -> bool {
         self.effect == Effect::NeedsMore
     }
+}
+
+/// What people call a policy that holds a request.
+fn name(policy: &ApprovalPolicy) -> String {
+    policy.name.clone().unwrap_or_else(|| policy.statement.clone())
 }
 
 /// How many people are missing, at least one of each role that must be among them.
@@ -137,6 +167,7 @@ mod tests {
             would_be: Some(approval::WouldBe {
                 decision: decision.into(),
                 reason_code: code.to_owned(),
+                ..approval::WouldBe::default()
             }),
             ..Approval::default()
         };

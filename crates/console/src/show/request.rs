@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::tell::says_to_whom;
+
 /// The most characters of a value that are shown without a click.
 const SHOWN: usize = 240;
 
@@ -66,8 +68,8 @@ fn add(rows: &mut Vec<Argument>, path: String, value: &Value) {
                 add(rows, format!("{path}.{}", quoted(name)), value);
             }
         }
-        // A list of plain values is one row.
-        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+        // A list of plain values is one row, unless they say to whom.
+        Value::Array(items) if has_members(items) || (says_to_whom(&path) && !items.is_empty()) => {
             for (index, value) in items.iter().enumerate() {
                 add(rows, format!("{path}[{index}]"), value);
             }
@@ -76,6 +78,10 @@ fn add(rows: &mut Vec<Argument>, path: String, value: &Value) {
         Value::String(text) => row(rows, path, text.clone()),
         other => row(rows, path, other.to_string()),
     }
+}
+
+fn has_members(items: &[Value]) -> bool {
+    items.iter().any(|item| item.is_object() || item.is_array())
 }
 
 /// A name as it is, or as JSON where its characters could be taken for the path's.
@@ -103,8 +109,8 @@ mod tests {
         let long = "x".repeat(1000);
         let question = json!({
             "action": "payment.execute",
-            "context": {"amount": 5, "supplier": {"name": "A", "a.b": ["c", "d"]},
-                "lines": [{"text": long}], "none": null, "empty": {}, "blank": ""},
+            "context": {"amount": 5, "supplier": {"name": "A"}, "batch": {"a.b": ["c", "d"]},
+                "lines": [{"text": long}], "payees": ["B", "C"], "accounts": [], "none": null, "empty": {}, "blank": ""},
         });
         let rows = arguments(question.as_object().unwrap());
         let shown: Vec<_> = rows.iter().map(|r| (r.path.as_str(), r.value.as_str())).collect();
@@ -112,8 +118,11 @@ mod tests {
             ("action", "payment.execute"),
             ("context.amount", "5"),
             ("context.supplier.name", "A"),
-            ("context.supplier.\"a.b\"", "[\"c\",\"d\"]"),
+            ("context.batch.\"a.b\"", "[\"c\",\"d\"]"),
             ("context.lines[0].text", &long),
+            ("context.payees[0]", "B"),
+            ("context.payees[1]", "C"),
+            ("context.accounts", "[]"),
             ("context.none", "null"),
             ("context.empty", "{}"),
             ("context.blank", "\"\""),
@@ -123,7 +132,7 @@ mod tests {
         // The amount, then what is short, then what is long or inner.
         let context: Vec<_> =
             shown.iter().map_while(|row| row.0.strip_prefix("context.")).collect();
-        let (short, inner) = context.split_at(4);
+        let (short, inner) = context.split_at(5);
         assert_eq!(short[0], "amount");
         assert!(["none", "empty", "blank"].iter().all(|name| short.contains(name)), "{context:?}");
         assert!(inner.iter().all(|path| path.contains(['.', '['])), "{context:?}");

@@ -1,6 +1,8 @@
 //! A member of a question, with what it says: to whom, for what, or something else.
 
 use authority_decision::hidden::is_hidden;
+use unicode_normalization::UnicodeNormalization;
+use unicode_security::confusable_detection::skeleton;
 
 /// The most characters of a name and of a value in a list; what is longer is cut, with `…`.
 pub(super) const LONGEST: usize = 48;
@@ -91,18 +93,26 @@ impl Tell {
         self.kind == other.kind && self.value == other.value
     }
 
-    /// Whether another one may name the same, however it is written: only letters and digits that can be seen count. Two
-    /// that differ may do so: whoever is shown that they are alike is shown both.
+    /// Whether another one may name the same, however it is written: only letters and digits that can be seen count, and
+    /// one that looks like another one is that. Two that differ may do so: whoever is shown that they are alike is shown
+    /// both.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let plain = |text: &str| -> String {
-            let seen =
-                text.chars().filter(|letter| letter.is_alphanumeric() && !is_hidden(*letter));
-            seen.flat_map(char::to_lowercase).collect()
-        };
-        let (own, others) = (plain(&self.value), plain(&other.value));
-        let is_alike = if own.is_empty() { self.value == other.value } else { own == others };
-        self.kind == other.kind && is_alike
+        if self.kind != other.kind {
+            return false;
+        }
+        let (own, others) = (look(&self.value), look(&other.value));
+        if own.is_empty() { self.value == other.value } else { own == others }
     }
+}
+
+/// What the letters and digits of a text look like, without case: those that are taken for each other are the same
+/// (UTS 39, section 4), and full width is that of the usual form.
+fn look(text: &str) -> String {
+    let seen = text.nfkc().filter(|letter| letter.is_alphanumeric() && !is_hidden(*letter));
+    let seen: String = seen.collect();
+    // Some are alike as capitals alone, and some as small letters; a capital i is like a small l.
+    let lower = skeleton(&seen).collect::<String>().to_lowercase();
+    skeleton(&lower).map(|letter| if letter == 'i' { 'l' } else { letter }).collect()
 }
 
 /// What a member with this path and value says.
@@ -118,6 +128,11 @@ pub(super) fn kind(path: &str, value: &str) -> Kind {
         _ if names(&DOCUMENTS) => Kind::Document,
         _ => Kind::Other,
     }
+}
+
+/// Whether a member with this path names a payee or an account.
+pub(super) fn says_to_whom(path: &str) -> bool {
+    matches!(kind(path, ""), Kind::Payee | Kind::Account)
 }
 
 /// Whether a text has the form of an IBAN, whatever its member is called.
@@ -168,6 +183,17 @@ mod tests {
             assert!(invoice.is_same(&tell("invoice", spelt)), "{spelt:?}");
         }
         assert!(!invoice.is_same(&tell("invoice", "RE-418")));
+        // Cyrillic and full width, in capitals and small letters.
+        let payee = tell("payee", "Acme Copper");
+        for spelt in [
+            "\u{410}\u{421}\u{41c}\u{415} COPPER",
+            "\u{430}cm\u{435} \u{441}opper",
+            "\u{ff21}\u{ff43}\u{ff4d}\u{ff45} Copper",
+            "Acrne Copper",
+        ] {
+            assert!(payee.is_same(&tell("payee", spelt)), "{spelt:?}");
+        }
+        assert!(!payee.is_same(&tell("payee", "Acme Cooper")));
         // Without a letter or a digit the text itself counts.
         assert!(!tell("payee", "—").is_same(&tell("payee", "…")));
         assert!(tell("payee", "—").is_same(&tell("payee", "—")));

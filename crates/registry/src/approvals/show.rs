@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use authority_model::{
-    proto::approval::{Approval, ApprovalAct, EarlierApproval},
+    proto::approval::{Approval, ApprovalAct, ApprovalPolicy, EarlierApproval},
     schema::{approvals, decisions, policies},
     wire::Time,
 };
@@ -48,10 +48,7 @@ pub(super) async fn fill_computed(
         row.request = asked.and_then(|(record, context)| question::read(record, context, digest));
         row.request_digest = digest_text(digest);
         row.earlier = earlier.remove(&row.id).unwrap_or_default();
-        for policy in &mut row.policies {
-            (policy.name, policy.description) =
-                described.get(&policy.id).cloned().unwrap_or_default();
-        }
+        name(&mut row.policies, &described);
     }
     reality::fill(registry, caller, rows).await
 }
@@ -119,6 +116,33 @@ async fn held(db: &mut Db, ids: Vec<String>) -> QueryResult<Held> {
         .load(db)
         .await?;
     Ok(rows.into_iter().map(|(id, record, context)| (id, (record, context))).collect())
+}
+
+/// Fills in the names and descriptions of policies.
+///
+/// # Errors
+/// If the store cannot be read.
+pub(super) async fn describe(
+    registry: &Registry,
+    caller: &Caller,
+    policies: &mut [ApprovalPolicy],
+) -> Result<(), Error> {
+    if policies.is_empty() {
+        return Ok(());
+    }
+    let ids = policies.iter().map(|policy| policy.id.clone()).collect();
+    let read = registry
+        .store
+        .read_tx(&caller.scope(), async move |db| Ok::<_, store::Error>(described(db, ids).await?));
+    let described = read.await?;
+    name(policies, &described);
+    Ok(())
+}
+
+fn name(policies: &mut [ApprovalPolicy], described: &Described) {
+    for policy in policies {
+        (policy.name, policy.description) = described.get(&policy.id).cloned().unwrap_or_default();
+    }
 }
 
 /// Names and descriptions of policies.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use authority_model::{
     proto::{
-        approval::{Approval, ApprovalReality, WouldBe},
+        approval::{Approval, ApprovalPolicy, ApprovalReality, WouldBe},
         runtime::Decision as Word,
     },
     state::ApprovalState,
@@ -12,7 +12,7 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 
-use super::{super::prelude::*, Approvals, eligible, judge, question};
+use super::{super::prelude::*, Approvals, eligible, judge, question, show};
 use authority_api::identity::Role;
 use authority_core::{
     compute,
@@ -20,7 +20,11 @@ use authority_core::{
     spending,
     store::row_id,
 };
-use authority_decision::{Decision, facts::Signature, verdict::HeldByReality};
+use authority_decision::{
+    Decision, Verdict,
+    facts::Signature,
+    verdict::{HeldBy, HeldByReality},
+};
 
 /// The most time to spend on it; a reader then gets null.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -71,15 +75,13 @@ impl Approvals {
                 add_missing_approvals(&own, &mut approved.given, now);
                 verdict = authority_decision::decide(&asked, &facts, now);
             }
-            (verdict.decision, verdict.reason_code, verdict.held_by_reality)
+            verdict
         });
         match judging.await {
-            Ok((decision, reason, held_by)) => {
-                let would_be = WouldBe {
-                    decision: word(decision).into(),
-                    reason_code: reason.word().to_owned(),
-                };
-                Ok(Some((would_be, held_by.into_iter().map(reality).collect())))
+            Ok(verdict) => {
+                let mut would_be = would_be(&verdict);
+                show::describe(&self.registry, caller, &mut would_be.policies).await?;
+                Ok(Some((would_be, verdict.held_by_reality.into_iter().map(reality).collect())))
             }
             Err(error @ (compute::Error::Full | compute::Error::TooLong)) => {
                 tracing::info!(%error, "an approval is shown without `would_be`");
@@ -107,6 +109,27 @@ fn add_missing_approvals(approval: &Approval, given: &mut Vec<Signature>, at: Da
         own_interest: false,
         at: Some(at),
     }));
+}
+
+/// What of the verdict people are told; policies without their names.
+fn would_be(verdict: &Verdict) -> WouldBe {
+    let needed = verdict.approvals_needed.as_ref();
+    let policy = |held_by: &HeldBy| ApprovalPolicy {
+        id: held_by.policy_id.clone(),
+        statement: held_by.statement.clone(),
+        advice: held_by.advice.clone(),
+        ..ApprovalPolicy::default()
+    };
+    WouldBe {
+        decision: word(verdict.decision).into(),
+        reason_code: verdict.reason_code.word().to_owned(),
+        needed: needed.map(|needed| i32::try_from(needed.count).unwrap_or(i32::MAX)),
+        roles: needed.map(|needed| needed.roles.clone()).unwrap_or_default(),
+        policies: match needed {
+            Some(_) => verdict.held_by.iter().map(policy).collect(),
+            None => Vec::new(),
+        },
+    }
 }
 
 fn reality(held_by: HeldByReality) -> ApprovalReality {

@@ -140,9 +140,10 @@ impl Which {
         }
         if !self.confirm.yes {
             let question = format!(
-                "{} {} by {} on {}?",
+                "{} {}{} by {} on {}?",
                 asked.verb,
                 super::what(&held),
+                about(&held),
                 plain(text::of(&held, "subject")),
                 server.address(),
             );
@@ -154,6 +155,12 @@ impl Which {
         }
         Ok((server, held))
     }
+}
+
+/// To whom and for what, in brackets.
+fn about(held: &Value) -> String {
+    let about = super::about(held);
+    if about.is_empty() { about } else { format!(" ({about})") }
 }
 
 /// What needs a review.

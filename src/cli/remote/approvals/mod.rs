@@ -1,6 +1,7 @@
 //! `approvals`: what waits for a person, the whole of it, and the answer.
 
 mod act;
+mod double;
 mod links;
 mod show;
 
@@ -166,11 +167,14 @@ fn about(held: &Value) -> String {
 
 /// `1 of 2`, and the roles that must be among them.
 fn progress(held: &Value) -> String {
+    format!("{} of {}{}", held["given"], held["needed"], roles(held))
+}
+
+/// ` with legal`, or nothing.
+fn roles(of: &Value) -> String {
     let roles: Vec<_> =
-        held["roles"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let roles =
-        if roles.is_empty() { String::new() } else { format!(" with {}", roles.join(", ")) };
-    plain(&format!("{} of {}{roles}", held["given"], held["needed"]))
+        of["roles"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if roles.is_empty() { String::new() } else { plain(&format!(" with {}", roles.join(", "))) }
 }
 
 /// A request by its id: the body of the response, and the request in it.

@@ -1,14 +1,13 @@
 //! A request for approval as a person reads it: who, what, why, until when, and the whole question.
 
 use authority_decision::Reason;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Names, links::Links, progress};
+use super::{Names, double, links::Links, progress, roles};
 use crate::cli::{
     paint,
     remote::{
         server::Server,
-        surface::SURFACE,
         text::{self, plain},
     },
 };
@@ -27,11 +26,15 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
         "{}  {}, {}, until {}\n",
         plain(text::of(held, "id")),
         paint::state(&plain(text::of(held, "state"))),
-        given(held, needed_now(server, held).await.as_ref()),
+        given(held),
         view.until(text::of(held, "expires_at")),
     ));
     lines.add("who", &names.beside(text::of(held, "subject")));
     lines.add("what", &super::what(held));
+    let about = super::about(held);
+    if !about.is_empty() {
+        lines.add("about", &about);
+    }
     lines.add("why", &why(text::of(held, "reason_code")));
     each(held, "policies", |policy| lines.add("policy", &self::policy(policy)));
     each(held, "reality", |found| {
@@ -54,6 +57,7 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
         let would_be = &held["would_be"];
         let decision = paint::state(&plain(text::of(would_be, "decision")));
         lines.add("would be", &format!("{decision}: {}", why(text::of(would_be, "reason_code"))));
+        each(would_be, "policies", |policy| lines.add("  held by", &self::policy(policy)));
     }
     each(held, "requested_by", |asker| {
         lines.add(
@@ -72,20 +76,8 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     if held["eligible"] == "none" {
         lines.add("nobody", "registered in the tenant could approve it when it was last asked");
     }
-    lines.0.push(question(held));
+    lines.0.push(question(held) + &double::text(server, held).await);
     lines.0.join("\n")
-}
-
-/// The approvals that present authority asks for, where the request's own do not suffice.
-async fn needed_now(server: &Server, held: &Value) -> Option<Value> {
-    if !is_more_needed(held) {
-        return None;
-    }
-    let path = server.path(&[SURFACE, "decisions:simulate"]);
-    let question = json!({"decision_id": held["decision_id"]});
-    // Not every role may simulate.
-    let found = server.post(&path, &question).await.ok()?;
-    Some(server.json(&found).ok()?["approvals_needed"].take())
 }
 
 /// Whether it would be held still, if everyone needed when it was opened had approved.
@@ -94,11 +86,15 @@ fn is_more_needed(held: &Value) -> bool {
 }
 
 /// How many approvals were given, of how many.
-fn given(held: &Value, now: Option<&Value>) -> String {
-    let before = held["needed"].as_u64();
-    match now.and_then(|now| now["count"].as_u64()).filter(|now| Some(*now) > before) {
+fn given(held: &Value) -> String {
+    let (before, now) = (held["needed"].as_u64(), held["would_be"]["needed"].as_u64());
+    match now.filter(|now| is_more_needed(held) && Some(*now) > before) {
         Some(now) => {
-            format!("{} of {now} given ({} when it was asked)", held["given"], held["needed"])
+            let roles = roles(&held["would_be"]);
+            format!(
+                "{} of {now}{roles} given ({} when it was asked)",
+                held["given"], held["needed"]
+            )
         }
         None if is_more_needed(held) => {
             format!("{} given; present authority asks for more", progress(held))
@@ -201,6 +197,8 @@ fn question(held: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -217,12 +215,13 @@ mod tests {
     #[test]
     fn people_are_counted_by_present_authority() {
         let mut held = json!({"state": "pending", "given": 0, "needed": 1,
-                              "would_be": {"decision": "require_approval"}});
-        let two = json!({"count": 2, "roles": []});
-        assert_eq!(given(&held, Some(&two)), "0 of 2 given (1 when it was asked)");
-        assert_eq!(given(&held, None), "0 of 1 given; present authority asks for more");
+                              "would_be": {"decision": "require_approval", "needed": 2,
+                                           "roles": ["legal"]}});
+        assert_eq!(given(&held), "0 of 2 with legal given (1 when it was asked)");
+        held["would_be"]["needed"] = Value::Null;
+        assert_eq!(given(&held), "0 of 1 given; present authority asks for more");
         held["would_be"]["decision"] = "allow".into();
-        assert_eq!(given(&held, None), "0 of 1 given");
+        assert_eq!(given(&held), "0 of 1 given");
     }
 
     #[test]

@@ -1,0 +1,94 @@
+//! Other requests of the agent that may be the same payment, for whoever is to approve one.
+
+use authority_console::{Double, doubles};
+use authority_core::clock::Clock;
+use authority_model::{
+    proto::approval::{Approval, ApprovalAct},
+    wire::Json,
+};
+use chrono::DateTime;
+use serde_json::{Value, json};
+
+use super::APPROVALS;
+use crate::cli::{
+    paint,
+    remote::{
+        server::Server,
+        text::{self, plain},
+    },
+};
+
+/// Requests that are compared: the newest of the agent for the action.
+const READ: u16 = 100;
+
+/// What stands below the question; empty if nothing is alike.
+pub(super) async fn text(server: &Server, held: &Value) -> String {
+    if held["request"].is_null() {
+        return String::new();
+    }
+    let Some(listed) = read(server, held).await else {
+        return "\n\nWhether another request is for the same payment could not be determined."
+            .to_owned();
+    };
+    let now = Clock::default().now();
+    let doubles = doubles(&approval(held), listed.iter().map(approval).collect(), now);
+    if doubles.is_empty() {
+        return String::new();
+    }
+    let line = |double: &Double| {
+        let other = listed.iter().find(|other| other["id"] == double.id.as_str());
+        self::line(server, double, other.unwrap_or(&Value::Null))
+    };
+    let lines: Vec<_> = doubles.iter().map(line).collect();
+    format!("\n\nThis may be the same payment as another request:\n{}", lines.join("\n"))
+}
+
+/// The newest requests of the agent for the action.
+async fn read(server: &Server, held: &Value) -> Option<Vec<Value>> {
+    let filter = json!({
+        "tenant_id": held["tenant_id"], "subject": held["subject"], "action": held["action"],
+        "order": "newest", "limit": READ,
+    });
+    let body = server.get(&server.path(&APPROVALS), &filter).await.ok()?;
+    server.json(&body).ok()?["approvals"].as_array().cloned()
+}
+
+/// What of a request says whether another one is alike.
+fn approval(held: &Value) -> Approval {
+    let member = |name: &str| text::of(held, name).to_owned();
+    let time =
+        |name| Some(DateTime::parse_from_rfc3339(text::of(held, name)).ok()?.to_utc().into());
+    let acts = held["acts"].as_array().into_iter().flatten().map(|act| ApprovalAct {
+        verdict: text::of(act, "verdict").to_owned(),
+        comment: act["comment"].as_str().map(str::to_owned),
+        ..ApprovalAct::default()
+    });
+    Approval {
+        id: member("id"),
+        state: member("state"),
+        request: held["request"].as_object().cloned().map(Json),
+        created_at: time("created_at"),
+        expires_at: time("expires_at"),
+        acts: acts.collect(),
+        ..Approval::default()
+    }
+}
+
+fn line(server: &Server, double: &Double, other: &Value) -> String {
+    let state = paint::state(&plain(text::of(other, "state")));
+    let asked = server.view().time(text::of(other, "created_at")).unwrap_or_default();
+    let members = double.differs.iter();
+    let differs: Vec<_> =
+        members.map(|(name, value)| format!("{} {}", plain(name), plain(value))).collect();
+    let there = match differs.as_slice() {
+        [] => String::new(),
+        some => format!("; there: {}", some.join(", ")),
+    };
+    let declined = double.declined.as_ref().map(|why| format!("; declined: {}", plain(why)));
+    format!(
+        "  {}  {state}, asked at {asked}: same {}{there}{}",
+        plain(&double.id),
+        plain(&double.same),
+        declined.unwrap_or_default(),
+    )
+}
