@@ -21,7 +21,7 @@ mod form;
 mod frame;
 mod keys;
 mod kinds;
-mod known_actions;
+mod known_names;
 mod log;
 mod meanings;
 mod menu;

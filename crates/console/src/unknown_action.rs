@@ -34,7 +34,7 @@ pub fn unknown_action(action: &str, names: &BTreeSet<String>) -> Option<String> 
 
 /// The known action, or pattern of known ones, that this one is much like. Of a known pattern, also the action below it
 /// that ends as this one does: `payment.*` is the one that `paymnt.execute` is like.
-fn nearest(action: &str, names: &BTreeSet<String>) -> Option<String> {
+pub(crate) fn nearest(action: &str, names: &BTreeSet<String>) -> Option<String> {
     let above = names.iter().flat_map(|name| {
         let ends = name.match_indices('.').map(|(place, _)| place);
         ends.map(|end| format!("{}.*", name.get(..end).unwrap_or_default()))

@@ -11,6 +11,7 @@ mod decisions;
 mod delegations;
 mod files;
 mod keys;
+mod known;
 mod list;
 mod login;
 mod may;

@@ -71,4 +71,13 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
     assert_eq!(found["policy"]["activation_reason"], "Agreed", "{found:#}");
     let (_, held) = agent.post("/api/v1/runtime/evaluate", asking(14.0, "DE")).await;
     assert_eq!(held["decision"], "require_approval", "{held:#}");
+
+    // Nothing is held under a misspelt target.
+    let policy = json!({"tenant_id": "svc:tenant:acme", "regime": "internal", "name": "Misspelt",
+                        "state": "draft", "cedar": LOWER, "applies_to": ["action:paymnt.execute"]});
+    let (_, made) = app.owner().post("/api/v1/policies", policy).await;
+    let id = made["policy"]["id"].as_str().unwrap();
+    let (_, _, told) = answering(&app, &format!("policies activate {id}"), "n\n").await;
+    let (before, _) = told.split_once("[y/N]").unwrap();
+    assert!(before.contains("Did you mean `payment.execute`?"), "{told}");
 }

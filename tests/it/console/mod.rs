@@ -29,6 +29,7 @@ mod roles;
 mod shown;
 mod sign_in;
 mod stop;
+mod targets;
 
 use serde_json::{Value, json};
 

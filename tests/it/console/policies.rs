@@ -6,20 +6,19 @@ use super::{
     Console,
     browser::{Browser, Page},
 };
-use crate::support::asking;
 
 const CREATE: &str = "/console/records/policies/new/create";
-const ALL: &str =
+pub(super) const ALL: &str =
     "@id(\"no-payments\")\nforbid (principal, action in Svc::Action::\"payment\", resource);\n";
 
-async fn owner(console: &Console) -> Browser {
+pub(super) async fn owner(console: &Console) -> Browser {
     let mut browser = console.browser();
     browser.sign_in("owner", "operator@localhost", "/console/records").await;
     browser
 }
 
 /// Writes a policy; its id.
-async fn written(console: &Console, browser: &mut Browser, text: &str) -> String {
+pub(super) async fn written(console: &Console, browser: &mut Browser, text: &str) -> String {
     let page = browser.get(CREATE).await;
     assert!(!page.text.contains("name=\"m.state\""), "{}", page.text);
     let mut form = page.form(CREATE);
@@ -42,7 +41,7 @@ async fn written(console: &Console, browser: &mut Browser, text: &str) -> String
     id
 }
 
-async fn policy(console: &Console, id: &str) -> Value {
+pub(super) async fn policy(console: &Console, id: &str) -> Value {
     let (status, found) = console.app.owner().get(&format!("/api/v1/policies/{id}")).await;
     assert_eq!(status, 200, "{found:#}");
     found["policy"].clone()
@@ -303,6 +302,12 @@ async fn an_activation_is_of_the_difference_that_was_shown() {
     assert_eq!(stale.status, 409, "{}", stale.text);
     stale.shows("Nothing was retired");
     assert_eq!(policy(&console, &id).await["state"], "active");
+    let page = owner.get(&retire).await;
+    let form = page.form_with(&retire.replace(':', "%3A"), "name", "No payments");
+    owner.post(&retire, &form).await.shows("The policy is retired.");
+    let page = owner.get(&path).await;
+    page.shows("It was retired <time ");
+    page.shows(&format!("/console/records/policies/{id}#history\">Its history</a> says by whom."));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -331,69 +336,4 @@ async fn what_a_narrower_policy_permits_is_said_on_its_forms() {
     edit.shows("outside of that time it refuses and holds nothing");
     let target = owner.get("/console/records/applies-to/new/create").await;
     target.shows("what an active policy no longer covers, it no longer refuses or holds");
-}
-
-/// A policy that covers nothing changes nothing, and looks harmless.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_misspelt_target_is_named_before_the_policy_is_in_force() {
-    let console = Console::start().await;
-    console.held(25_000.0).await;
-    let draft = json!({"tenant_id": "svc:tenant:acme", "regime": "internal", "name": "No payments",
-                       "state": "draft", "cedar": ALL, "applies_to": ["action:paymnt.execute"]});
-    let (status, made) = console.app.owner().post("/api/v1/policies", draft).await;
-    assert_eq!(status, 201, "{made:#}");
-    let path = format!("/console/policies/{}", made["policy"]["id"].as_str().unwrap());
-    let mut owner = owner(&console).await;
-    for path in [path.clone(), format!("{path}/activate?version=1")] {
-        owner.get(&path).await.shows("has `paymnt.execute`. Did you mean `payment.execute`?");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn targets_are_tried_before_they_are_changed() {
-    let console = Console::start().await;
-    console.held(25_000.0).await;
-    let mut owner = owner(&console).await;
-    let id = written(&console, &mut owner, ALL).await;
-    let path = format!("/console/policies/{id}");
-    let (scope, activate) = (format!("{path}/scope"), format!("{path}/activate"));
-    owner.get(&scope).await.shows("so there is nothing to try");
-    let page = owner.get(&format!("{activate}?version=1")).await;
-    let form = page.form_with(&activate.replace(':', "%3A"), "reason", "Agreed.");
-    owner.post(&activate, &form).await.shows("The text is in force.");
-    let question = asking(25_000.0, "DE");
-    let (_, refused) = console.agent.post("/api/v1/runtime/evaluate", question).await;
-    assert_eq!(refused["decision"], "deny", "{refused:#}");
-
-    owner.get(&path).await.shows("/scope\">Try other targets, or without it…</a>");
-    let page = owner.get(&scope).await;
-    page.shows("It applies to every action.");
-    page.shows("with no end");
-    let tried = |targets: &str, act: &str| {
-        let mut form = page.form(&scope.replace(':', "%3A"));
-        form.push(("targets".to_owned(), targets.to_owned()));
-        form.push(("do".to_owned(), act.to_owned()));
-        form
-    };
-    let changes = |count: u32| {
-        format!(
-            "Of the last <strong>2</strong> decisions, <strong>{count}</strong> would be decided differently than by the policies in force now."
-        )
-    };
-    // The first was held before there was the policy, which refuses both as it is now.
-    let page = owner.post(&scope, &tried("", "targets")).await;
-    page.shows(&changes(0));
-    let page = owner.post(&scope, &tried("action:report.*\r\naction:mail.*", "targets")).await;
-    page.shows(&changes(2));
-    page.shows("<strong class=\"verdict denied\">denied</strong>");
-    page.shows("action:report.*\naction:mail.*</textarea>");
-    let page = owner.post(&scope, &tried("", "without")).await;
-    page.shows(&changes(2));
-    let page = owner.post(&scope, &tried("moon", "targets")).await;
-    assert_eq!(page.status, 400, "{}", page.text);
-    page.shows("role=\"alert\"");
-    page.shows("targets: `moon` is not a target");
-    let page = owner.post(&scope, &tried("action:paymnt.execute", "targets")).await;
-    page.shows("has `paymnt.execute`. Did you mean `payment.execute`?");
-    assert_eq!(policy(&console, &id).await["applies_to"], json!([]));
 }

@@ -22,6 +22,8 @@ pub(super) struct Exception {
     unwritten: &'static [&'static str],
     /// Members that no form has for a record that is there already.
     unchanged: &'static [&'static str],
+    /// The member that names the record which such a record is a part of.
+    pub(super) part_of: Option<&'static str>,
     /// The state that a form makes a record in, where that is not the person's choice.
     pub(super) first_state: Option<&'static str>,
 }
@@ -37,6 +39,7 @@ const USUAL: Exception = Exception {
     without: &[],
     unwritten: &[],
     unchanged: &[],
+    part_of: None,
     first_state: None,
 };
 /// What is stopped.
@@ -55,6 +58,7 @@ static EXCEPTIONS: [Exception; 9] = [
              change here is in force at once: what an active policy no longer covers, it no longer refuses or holds. \
              Its own page, under “Try other targets”, shows first what that would change.",
         ),
+        part_of: Some("policy_id"),
         ..USUAL
     },
     // Nobody answers a request that their session has not opened: it has pages of its own.

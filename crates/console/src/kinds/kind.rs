@@ -154,6 +154,11 @@ impl Kind {
         Some((format!("/console/{place}/{}", crate::query::encoded(id)), label))
     }
 
+    /// The member that names the record which such a record is a part of.
+    pub(crate) fn part_of(&self) -> Option<&'static str> {
+        self.exception().part_of
+    }
+
     /// What a change of such a record may permit, if its form does not show that.
     pub(crate) fn warning(&self) -> Option<&'static str> {
         self.exception().warning

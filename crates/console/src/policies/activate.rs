@@ -14,9 +14,8 @@ use super::{
     Present, address, change,
     diff::{self, Line},
     name,
-    targets::unknown_targets,
     trial::Trial,
-    versions,
+    unknown_targets, versions,
 };
 use crate::{
     done::see_done,
@@ -76,7 +75,8 @@ impl Candidate {
         let version = all.into_iter().find(|version| version.version == number);
         let cedar = version.ok_or_else(nothing)?.cedar;
         let trial = Trial::of(view, &present.policy, &cedar).await?;
-        let unknown = unknown_targets(view, &present.policy, &present.policy.applies_to).await;
+        let unknown =
+            unknown_targets(view, &present.policy.tenant_id, &present.policy.applies_to).await;
         Ok(Self { present, number, cedar, trial, unknown })
     }
 

@@ -14,6 +14,8 @@ mod scope;
 mod targets;
 mod trial;
 
+pub(crate) use targets::unknown_targets;
+
 use authority_model::proto::registry::{
     GetPolicyRequest, ListPolicyVersionsRequest, ListPolicyVersionsResponse, Policy, PolicyVersion,
 };

@@ -18,9 +18,8 @@ use super::{
     impact,
     listed::Listed,
     name,
-    targets::unknown_targets,
     trial::{Fault, Trial},
-    versions,
+    unknown_targets, versions,
 };
 use crate::{
     done::{done_word, see_done},
@@ -30,7 +29,9 @@ use crate::{
     page::{page, see},
     problem::Problem,
     query::Pairs,
-    rpc, typed,
+    rpc,
+    show::Moment,
+    typed,
     view::View,
 };
 
@@ -44,6 +45,8 @@ struct PolicyPage {
     /// What the person just did.
     done: Option<&'static str>,
     in_force: bool,
+    /// When it was retired. Nothing about it changes after that.
+    retired: Option<Moment>,
     /// Of each action among its targets that no record of the tenant names.
     unknown: Vec<String>,
     /// Why the text in force would be refused today.
@@ -130,7 +133,8 @@ impl PolicyPage {
             address: address(&policy.id),
             done: None,
             in_force,
-            unknown: unknown_targets(view, &policy, &policy.applies_to).await,
+            retired: Moment::of_time(policy.updated_at, view.now).filter(|_| is_retired),
+            unknown: unknown_targets(view, &policy.tenant_id, &policy.applies_to).await,
             problems: Fault::all(&policy.problems, policy.cedar.as_deref().unwrap_or_default()),
             draft,
             versions: versions.collect(),

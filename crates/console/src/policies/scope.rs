@@ -13,8 +13,7 @@ use tonic::Status;
 use super::{
     Present, address,
     impact::{self, Impact},
-    name,
-    targets::unknown_targets,
+    name, unknown_targets,
 };
 use crate::{
     form::Posted,
@@ -106,7 +105,7 @@ async fn tried(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> 
         let targets = form.text("targets").lines().map(str::trim).filter(|line| !line.is_empty());
         let targets: Vec<String> = targets.map(str::to_owned).collect();
         shown.targets = targets.join("\n");
-        shown.unknown = unknown_targets(view, &shown.policy, &targets).await;
+        shown.unknown = unknown_targets(view, &shown.policy.tenant_id, &targets).await;
         let run = elsewhere(view, &shown.policy, cedar, targets).await;
         run.map(|impact| shown.elsewhere = Some(impact))
     };

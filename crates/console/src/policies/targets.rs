@@ -1,20 +1,70 @@
-//! Targets that are written much like what a tenant has, and cover nothing: a policy with a misspelt one looks harmless.
+//! Targets that name what no record of the tenant does, and so cover nothing: a policy with a misspelt one looks
+//! harmless.
 
-use authority_model::proto::registry::Policy;
+use crate::{
+    known_names::{KnownNames, known_names},
+    unknown_action::{nearest, unknown_action},
+    view::View,
+};
 
-use crate::{known_actions::known_actions, unknown_action::unknown_action, view::View};
-
-/// Of each action among the targets that no record of the tenant names, that it is none.
-pub(super) async fn unknown_targets(
+/// Of each action and purpose among the targets that no record of the tenant names, that it is none.
+pub(crate) async fn unknown_targets(
     view: &View,
-    policy: &Policy,
+    tenant_id: &str,
     targets: &[String],
 ) -> Vec<String> {
-    let actions = |target: &String| target.strip_prefix("action:").map(str::to_owned);
-    let actions: Vec<String> = targets.iter().filter_map(actions).collect();
-    if actions.is_empty() {
+    let names = |target: &String| target.starts_with(ACTION) || target.starts_with(PURPOSE);
+    if !targets.iter().any(names) {
         return Vec::new();
     }
-    let Some(known) = known_actions(view, &policy.tenant_id).await else { return Vec::new() };
-    actions.iter().filter_map(|action| unknown_action(action, &known)).collect()
+    let Some(known) = known_names(view, tenant_id).await else { return Vec::new() };
+    targets.iter().filter_map(|target| unknown(target, &known)).collect()
+}
+
+const ACTION: &str = "action:";
+const PURPOSE: &str = "purpose:";
+
+fn unknown(target: &str, known: &KnownNames) -> Option<String> {
+    if let Some(action) = target.strip_prefix(ACTION) {
+        return unknown_action(action, &known.actions);
+    }
+    let purpose = target.strip_prefix(PURPOSE).filter(|slug| !known.purposes.contains(*slug))?;
+    let meant = nearest(purpose, &known.purposes);
+    let meant = meant.map(|name| format!(" Did you mean `{name}`?")).unwrap_or_default();
+    Some(format!("No purpose of the tenant is called `{purpose}`.{meant}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_that_covers_nothing_is_told() {
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        let known = KnownNames {
+            actions: names(&["payment.execute"]),
+            purposes: names(&["invoice-settlement"]),
+        };
+        for (target, expected) in [
+            ("action:payment.*", None),
+            ("purpose:invoice-settlement", None),
+            ("risk_tier:hgih", None),
+            (
+                "action:paymnt.execute",
+                Some(
+                    "No tool, purpose or delegation of the tenant has `paymnt.execute`. Did you mean \
+                     `payment.execute`?",
+                ),
+            ),
+            (
+                "purpose:invoice-setlement",
+                Some(
+                    "No purpose of the tenant is called `invoice-setlement`. Did you mean `invoice-settlement`?",
+                ),
+            ),
+            ("purpose:travel", Some("No purpose of the tenant is called `travel`.")),
+        ] {
+            assert_eq!(unknown(target, &known).as_deref(), expected, "{target}");
+        }
+    }
 }

@@ -1,6 +1,9 @@
 //! The second step of each operation: a form of what its request takes, which says what it does, and sends it.
 
-use axum::{extract::Path, response::Response};
+use axum::{
+    extract::{Path, RawQuery},
+    response::Response,
+};
 use http::StatusCode;
 use tonic::{Code, Status};
 
@@ -19,15 +22,23 @@ use crate::{
     view::View,
 };
 
-pub(super) async fn make(view: View, Path((kind, word)): Path<(String, String)>) -> Response {
-    view.answer(async { Act::make(&view, &kind, &word)?.empty_form(&view).await }.await)
+pub(super) async fn make(
+    view: View,
+    Path((kind, word)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+    view.answer(async { Act::make(&view, &kind, &word)?.empty_form(&view, &query).await }.await)
 }
 
 pub(super) async fn confirm(
     view: View,
     Path((kind, id, word)): Path<(String, String, String)>,
 ) -> Response {
-    view.answer(async { Act::on(&view, &kind, &id, &word).await?.empty_form(&view).await }.await)
+    let none = Pairs::default();
+    view.answer(
+        async { Act::on(&view, &kind, &id, &word).await?.empty_form(&view, &none).await }.await,
+    )
 }
 
 pub(super) async fn made(

@@ -1,10 +1,12 @@
 //! What ends with a record, as far as the API says it: with a principal and a delegation what they permit, with a
 //! tenant all that it has.
 
-use authority_model::proto::delegation::{
-    BlastRadius, Delegation, GetBlastRadiusRequest, GetPrincipalBlastRadiusRequest,
+use authority_model::proto::{
+    delegation::{BlastRadius, Delegation, GetBlastRadiusRequest, GetPrincipalBlastRadiusRequest},
+    registry::{GetPolicyRequest, Policy},
 };
 use prost_reflect::{DynamicMessage, Value as Proto};
+use serde_json::{Map, Value};
 
 use super::call::call;
 use crate::{
@@ -12,7 +14,7 @@ use crate::{
     kinds::{Kind, json, set_text},
     names::{Named, Names},
     rpc,
-    show::counted,
+    show::{counted, short},
     view::View,
 };
 
@@ -36,6 +38,14 @@ pub(super) struct Ended {
     pub(super) more_agents: usize,
 }
 
+impl Ended {
+    /// What a sentence says, and nothing that is listed.
+    fn alone(sentence: String) -> Self {
+        let (delegations, agents) = (Vec::new(), Vec::new());
+        Self { sentence, delegations, more: 0, agents, more_agents: 0 }
+    }
+}
+
 /// A delegation that ends.
 pub(super) struct Permits {
     pub(super) id: String,
@@ -51,8 +61,12 @@ const LISTED: usize = 20;
 const COUNTED: [&str; 5] = ["principals", "delegations", "policies", "tools", "workspaces"];
 
 impl Depends {
-    pub(super) async fn of(view: &View, kind: &Kind, id: &str) -> Self {
+    /// Of a record with these members.
+    pub(super) async fn of(view: &View, kind: &Kind, members: &Map<String, Value>) -> Self {
+        let text = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default();
+        let id = text("id");
         let found = match kind.singular.as_str() {
+            "applies_to" => of_target(view, text("policy_id"), text("target_class")).await,
             "delegation" => of_delegation(view, id).await,
             "principal" => of_principal(view, id).await,
             "tenant" => of_tenant(view, id).await,
@@ -85,6 +99,34 @@ async fn of_principal(view: &View, id: &str) -> Option<Ended> {
     Some(ended(view, radius, sentence).await)
 }
 
+/// Where the policy of a target applies without it.
+async fn of_target(view: &View, policy_id: &str, target: &str) -> Option<Ended> {
+    if !view.may(rpc::GET_POLICY) {
+        return None;
+    }
+    let request = GetPolicyRequest { id: policy_id.to_owned() };
+    let policy: Policy = view.calls.call(rpc::GET_POLICY, &request).await.ok()?;
+    Some(Ended::alone(without_target(&policy, target)))
+}
+
+fn without_target(policy: &Policy, target: &str) -> String {
+    let name = policy.name.as_deref().unwrap_or(short(&policy.id));
+    let rest: Vec<_> = policy.applies_to.iter().filter(|one| *one != target).cloned().collect();
+    let when = match policy.state.as_deref() {
+        Some("active") => "at once",
+        _ => "once it is active",
+    };
+    if rest.is_empty() {
+        return format!(
+            "It is the last target of the policy “{name}”, which without a target applies to every action, {when}."
+        );
+    }
+    format!(
+        "The policy “{name}” then applies to {} alone, {when}. What only this target covers, it refuses and holds no more.",
+        listed(&rest)
+    )
+}
+
 /// How many records of the kinds that matter most it has.
 async fn of_tenant(view: &View, id: &str) -> Option<Ended> {
     let counts = some_at_once(COUNTED.iter().map(|path| count(view, path, id))).await;
@@ -93,8 +135,7 @@ async fn of_tenant(view: &View, id: &str) -> Option<Ended> {
         "It has {}. All of it stops: no decision is made for it, and its people and API keys are let in no more.",
         listed(&counts?)
     );
-    let (delegations, agents) = (Vec::new(), Vec::new());
-    Some(Ended { sentence, delegations, more: 0, agents, more_agents: 0 })
+    Some(Ended::alone(sentence))
 }
 
 async fn count(view: &View, path: &str, tenant: &str) -> Option<String> {
@@ -104,7 +145,7 @@ async fn count(view: &View, path: &str, tenant: &str) -> Option<String> {
     request.try_set_field_by_name("count", Proto::Bool(true)).ok()?;
     request.try_set_field_by_name("limit", Proto::I32(1)).ok()?;
     let answered = call(view, &kind.list, &request, &[]).await.ok()?;
-    let total = json(&answered.message).get("total").and_then(serde_json::Value::as_u64);
+    let total = json(&answered.message).get("total").and_then(Value::as_u64);
     let total = usize::try_from(total.unwrap_or_default()).ok()?;
     Some(counted(total, &kind.one, &kind.many.to_lowercase()))
 }
@@ -199,6 +240,25 @@ mod tests {
             "1 delegation that it holds or gave ends with it. 0 others act under it."
         );
         assert!(held(&radius(3, 2)).ends_with("all below them. 2 others act under them."));
+    }
+
+    #[test]
+    fn it_is_said_where_a_policy_applies_without_a_target() {
+        let policy = |state: &str, targets: &[&str]| Policy {
+            name: Some("four eyes".to_owned()),
+            state: Some(state.to_owned()),
+            applies_to: targets.iter().map(ToString::to_string).collect(),
+            ..Policy::default()
+        };
+        let last = without_target(&policy("active", &["action:a"]), "action:a");
+        assert!(last.ends_with("without a target applies to every action, at once."), "{last}");
+        let draft = without_target(&policy("draft", &["action:a"]), "action:a");
+        assert!(draft.ends_with("once it is active."), "{draft}");
+        let rest = without_target(&policy("active", &["action:a", "action:b"]), "action:a");
+        assert!(
+            rest.starts_with("The policy “four eyes” then applies to action:b alone"),
+            "{rest}"
+        );
     }
 
     #[test]

@@ -40,17 +40,16 @@ impl Ending {
         title: &str,
         members: &Map<String, Value>,
     ) -> Self {
-        let id = text(members, "id");
         let grant = match kind.singular.as_str() {
             "delegation" => Some(Grant::of(view, members).await),
             _ => None,
         };
         let typed = match &grant {
             Some(grant) => grant.to.name.clone(),
-            None if kind.singular == "principal" => called(&id, title).to_owned(),
+            None if kind.singular == "principal" => called(&text(members, "id"), title).to_owned(),
             None => title.to_owned(),
         };
-        Self { typed: to_type(typed, word), grant, depends: Depends::of(view, kind, &id).await }
+        Self { typed: to_type(typed, word), grant, depends: Depends::of(view, kind, members).await }
     }
 
     /// What is wrong with what was typed; `done` is what would have been done.

@@ -76,6 +76,11 @@ impl Field {
         }
     }
 
+    /// What an address asks for in such a field.
+    pub(super) fn asked<'a>(member: &Member, query: &'a Pairs) -> Option<&'a str> {
+        query.one(&format!("{PREFIX}{}", member.name))
+    }
+
     /// The field of a form that edits a record.
     pub(super) fn editing(member: Member, record: &Map<String, Value>) -> Self {
         let value = record.get(&member.name);
@@ -142,9 +147,19 @@ impl Field {
         escape::hidden_in(&self.text)
     }
 
-    /// What a person wrote or chose, in one text.
-    pub(super) fn written(&self) -> String {
-        self.chosen.join(", ")
+    /// What is wrong with it, or what somebody else changed meanwhile, for the top of the page.
+    pub(super) fn trouble(&self) -> Option<String> {
+        let present = || Some(format!("the record now has {}", self.present.as_ref()?));
+        self.problem.clone().or_else(present)
+    }
+
+    /// What a person wrote or chose, as a list has it: line by line. Empty if it is taken away.
+    pub(super) fn written(&self) -> Vec<String> {
+        if self.kind() == "flag" {
+            return vec![if self.is_on() { "yes" } else { "no" }.to_owned()];
+        }
+        let lines = self.chosen.iter().flat_map(|text| text.lines());
+        lines.filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()
     }
 
     pub(super) fn has(&self, word: &str) -> bool {

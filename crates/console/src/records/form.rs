@@ -19,6 +19,7 @@ use crate::{
     frame::{Frame, Section},
     kinds::{Member, Shape},
     page::page,
+    query::Pairs,
     view::View,
 };
 
@@ -60,10 +61,16 @@ impl Content {
             version: version.to_owned(),
         }
     }
+
+    /// The fields with something wrong, and what that is.
+    fn troubles(&self) -> Vec<(&Field, String)> {
+        self.fields.iter().filter_map(|field| Some((field, field.trouble()?))).collect()
+    }
 }
 
 impl Act {
-    pub(super) async fn empty_form(&self, view: &View) -> Result<Response, Status> {
+    /// The form as it is opened. What a list was filtered by, the form of a new target has.
+    pub(super) async fn empty_form(&self, view: &View, query: &Pairs) -> Result<Response, Status> {
         let known = self.about.as_ref().filter(|_| self.operation.shape == Shape::Edit);
         let members = self.members();
         let tenant = match tenant(view) {
@@ -77,6 +84,10 @@ impl Act {
         let fields = members.into_iter().map(|member| {
             if let Some(about) = known {
                 return Field::editing(member, &about.members);
+            }
+            if self.kind.part_of() == Some(member.name.as_str()) {
+                let whole = Field::asked(&member, query).map(Value::from);
+                return Field::of(member, whole.as_ref());
             }
             let tenant = tenant.as_ref().filter(|_| needs_tenant(&member));
             Field::of(member, tenant)

@@ -13,7 +13,7 @@ use super::{
     call::call,
     field::{Field, SubmittedForm, filters},
     known,
-    shown::{made, state, title},
+    shown::{made, state, titles},
 };
 use crate::{
     done::done_word,
@@ -92,6 +92,8 @@ struct ListPage {
     filters: Vec<Field>,
     is_filtered: bool,
     items: Vec<Item>,
+    /// What a new record is a part of, as its form takes it, where the list shows those of one.
+    part: Option<String>,
     /// Names in the address that are no filter of this list: it is not filtered by them.
     ignored: Vec<String>,
     /// What the list needs to be filtered by.
@@ -127,23 +129,34 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
         Err(status) => return Err(status),
     };
     let ignored = ignored(query, &filled);
-    let items = answered.as_ref().map(listed).unwrap_or_default();
+    let records = answered.as_ref().map(listed).unwrap_or_default();
+    let titles = titles(view, &records).await;
     let next = answered.map(|answered| text(&answered, "next_page_token")).unwrap_or_default();
     let makers = kind.operations.iter().filter(|operation| {
         matches!(operation.shape, Shape::Create | Shape::Other) && view.may(&operation.rpc)
+    });
+    let part = filled.fields.iter().find(|field| kind.part_of() == Some(&field.member.name));
+    let part = part.and_then(|field| {
+        let whole = Field::asked(&field.member, query)?;
+        Some(format!("{}={}", encoded(&field.name), encoded(whole)))
     });
     let is_filtered = !filled.values.is_empty();
     let status = problem.as_ref().filter(|_| is_filtered).map(|problem| problem.status);
     let shown = ListPage {
         frame: view.frame(kind.many.clone(), Section::Records),
         makers: makers.collect(),
-        items: items.iter().map(|record| item(view, kind, record)).collect(),
+        items: records
+            .iter()
+            .zip(titles)
+            .map(|(one, title)| item(view, kind, one, title))
+            .collect(),
         done: kind
             .verb(done_word(view, &format!("/console/records/{}", kind.path), query))
             .map(|verb| verb.done.clone()),
         next: (!next.is_empty()).then(|| following(kind, query, &next)),
         is_first: query.one("page").is_none(),
         is_filtered,
+        part,
         ignored,
         problem: problem.map(Problem::in_words),
         filters: filled.fields,
@@ -166,11 +179,11 @@ fn ignored(query: &Pairs, filled: &SubmittedForm) -> Vec<String> {
     names
 }
 
-fn item(view: &View, kind: &Kind, record: &DynamicMessage) -> Item {
+fn item(view: &View, kind: &Kind, record: &DynamicMessage, title: String) -> Item {
     Item {
         address: kind.address(&kind.key_of(record)),
         id: text(record, "id"),
-        title: title(record),
+        title,
         tenant: shows_all(view)
             .then(|| short(&text(record, "tenant_id")).to_owned())
             .filter(|t| !t.is_empty()),

@@ -6,13 +6,14 @@ use axum::{
     response::Response,
 };
 use http::StatusCode;
+use prost_reflect::DynamicMessage;
 use tonic::Status;
 
 use super::{
     call::{Answered, call},
     history::{Before, History},
     known,
-    shown::{Datum, RecordView, name_links, state, title},
+    shown::{Datum, RecordView, name_links, state, titles},
 };
 use crate::{
     done::done_word,
@@ -20,6 +21,7 @@ use crate::{
     kinds::{Kind, Operation, Shape, text},
     names::called,
     page::page,
+    policies::unknown_targets,
     query::Pairs,
     view::View,
 };
@@ -39,6 +41,8 @@ struct RecordPage {
     verbs: Vec<&'static Operation>,
     /// What they might do with it if it were in another state, and why not now.
     barred: Vec<(&'static str, String)>,
+    /// What it names that no record of the tenant does.
+    unknown: Vec<String>,
     record: RecordView,
     history: History,
     shows_older: bool,
@@ -70,11 +74,13 @@ async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Respo
     let mut found = RecordView::of(view, &record);
     name_links(view, found.written.iter_mut().map(|shown| &mut shown.datum)).await;
     let history = History::of(view, kind, &id, query.text("older")).await;
-    let frame = view.frame(title(&record), Section::Records);
+    let title = titles(view, std::slice::from_ref(&record)).await.concat();
+    let frame = view.frame(title.clone(), Section::Records);
     let shown = RecordPage {
-        frame: stopping(frame, kind, &id, &title(&record)),
+        frame: stopping(frame, kind, &id, &title),
         address: kind.address(&kind.key_of(&record)),
-        title: title(&record),
+        title,
+        unknown: unknown(view, kind, &record).await,
         state: state(&record),
         done: did(kind, done_word(view, &kind.address(&kind.key_of(&record)), query)),
         verbs: offered,
@@ -86,6 +92,15 @@ async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Respo
         id,
     };
     Ok(page(StatusCode::OK, &shown))
+}
+
+/// Of a policy's target, that it names what no record of the tenant does.
+async fn unknown(view: &View, kind: &Kind, record: &DynamicMessage) -> Vec<String> {
+    if kind.singular != "applies_to" {
+        return Vec::new();
+    }
+    let targets = [text(record, "target_class")];
+    unknown_targets(view, &text(record, "tenant_id"), &targets).await
 }
 
 /// With the header's Stop leading to what ends with this record, if that can be stopped.
@@ -100,7 +115,7 @@ fn stopping(frame: Frame, kind: &Kind, id: &str, title: &str) -> Frame {
 
 /// The record as the API has it now.
 pub(crate) async fn read(view: &View, kind: &Kind, id: &str) -> Result<Answered, Status> {
-    let mut request = prost_reflect::DynamicMessage::new(kind.get.input.clone());
+    let mut request = DynamicMessage::new(kind.get.input.clone());
     kind.name_in(&mut request, id);
     call(view, &kind.get, &request, &[]).await
 }

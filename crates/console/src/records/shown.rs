@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::{
     calls::some_at_once,
     kinds::{Input, Kind, Member, Written, json, plain, text},
+    names::is_agent,
     show::{Argument, Moment, arguments, short},
     view::View,
 };
@@ -122,7 +123,14 @@ pub(super) async fn name_links(view: &View, data: impl Iterator<Item = &mut Datu
 /// The same, of links.
 pub(super) async fn name(view: &View, mut links: Vec<&mut Link>) {
     links.retain(|link| link.address.is_some());
-    let mut ids: Vec<String> = links.iter().map(|link| link.text.clone()).collect();
+    let names = names(view, links.iter().map(|link| link.text.clone()).collect()).await;
+    for link in links {
+        link.name = names.get(&link.text).cloned();
+    }
+}
+
+/// What people call the records with these ids, where that is not a part of the id; of the first of them.
+async fn names(view: &View, mut ids: Vec<String>) -> HashMap<String, String> {
     ids.sort();
     ids.dedup();
     ids.truncate(NAMED);
@@ -130,10 +138,7 @@ pub(super) async fn name(view: &View, mut links: Vec<&mut Link>) {
         let name = name_of(view, &id).await?;
         (name != id && name != short(&id)).then_some((id, name))
     }));
-    let names: HashMap<String, String> = names.await.into_iter().flatten().collect();
-    for link in links {
-        link.name = names.get(&link.text).cloned();
-    }
+    names.await.into_iter().flatten().collect()
 }
 
 async fn name_of(view: &View, id: &str) -> Option<String> {
@@ -223,21 +228,46 @@ pub(crate) fn address(view: &View, id: &str) -> Option<String> {
 
 /// What people call a record.
 pub(crate) fn title(record: &DynamicMessage) -> String {
-    let named = ["display_name", "name", "label", "title", "slug", "kid", "organisation"];
-    let named = named.iter().map(|name| text(record, name)).find(|name| !name.is_empty());
-    named.unwrap_or_else(|| {
-        let members = Member::all(&record.descriptor());
-        let telling = members
-            .iter()
-            .filter(|member| member.required && member.name != "tenant_id")
-            .map(|member| text(record, &member.name))
-            .filter(|text| !text.is_empty());
-        // Of an id, what people know it by; an address or a sentence as it is.
-        let known =
-            |text: String| if text.starts_with("svc:") { short(&text).to_owned() } else { text };
-        let parts: Vec<_> = telling.take(2).map(known).collect();
+    titled(record, &HashMap::new())
+}
+
+/// What people call records, with the names of those that they are known by: a target by its policy's.
+pub(super) async fn titles(view: &View, records: &[DynamicMessage]) -> Vec<String> {
+    let parts = records.iter().filter(|record| named(record).is_none()).flat_map(telling);
+    // An agent is known by the name in its id.
+    let parts = parts.filter(|part| !is_agent(part) && address(view, part).is_some());
+    let names = names(view, parts.collect()).await;
+    records.iter().map(|record| titled(record, &names)).collect()
+}
+
+fn titled(record: &DynamicMessage, names: &HashMap<String, String>) -> String {
+    // Of an id, what people know it by; an address or a sentence as it is.
+    let known = |text: String| match names.get(&text) {
+        Some(name) => name.clone(),
+        None if text.starts_with("svc:") => short(&text).to_owned(),
+        None => text,
+    };
+    named(record).unwrap_or_else(|| {
+        let parts: Vec<_> = telling(record).into_iter().map(known).collect();
         if parts.is_empty() { short(&text(record, "id")).to_owned() } else { parts.join(" · ") }
     })
+}
+
+/// The name that a record has itself.
+fn named(record: &DynamicMessage) -> Option<String> {
+    let named = ["display_name", "name", "label", "title", "slug", "kid", "organisation"];
+    named.iter().map(|name| text(record, name)).find(|name| !name.is_empty())
+}
+
+/// The two members that a record without a name is known by.
+fn telling(record: &DynamicMessage) -> Vec<String> {
+    let members = Member::all(&record.descriptor());
+    let telling = members
+        .iter()
+        .filter(|member| member.required && member.name != "tenant_id")
+        .map(|member| text(record, &member.name))
+        .filter(|text| !text.is_empty());
+    telling.take(2).collect()
 }
 
 /// The word of a record's state; empty if it has none.

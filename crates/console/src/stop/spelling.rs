@@ -1,10 +1,10 @@
 //! What a person is told of an action that no record of the tenant names, before it is stopped.
 
 use super::target::Target;
-use crate::{known_actions::known_actions, unknown_action::unknown_action, view::View};
+use crate::{known_names::known_names, unknown_action::unknown_action, view::View};
 
 /// `None` if the action is known, or if that could not be read: a stop is urgent.
 pub(super) async fn warning(view: &View, target: &Target) -> Option<String> {
     let action = target.actions.first().filter(|_| target.tool.is_none())?;
-    unknown_action(action, &known_actions(view, &target.tenant_id).await?)
+    unknown_action(action, &known_names(view, &target.tenant_id).await?.actions)
 }

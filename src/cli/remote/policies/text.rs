@@ -14,7 +14,7 @@ use crate::cli::{
     paint,
     remote::{
         connect::{Connector, ServerArgs},
-        files, segment,
+        files, known, segment,
         server::Server,
         tenant,
         text::{self, plain},
@@ -171,7 +171,8 @@ impl Activate {
             let checked =
                 check(&server, cedar, &policy["tenant_id"], &format!("version {number}")).await?;
             let impact = impact::of_text(&server, &policy, cedar).await;
-            let shown = [vec![shown], checked.lines, vec![impact]].concat().join("\n");
+            let unknown = unknown(&server, &policy).await;
+            let shown = [vec![shown], checked.lines, unknown, vec![impact]].concat().join("\n");
             let name = plain(text::of(&policy, "name"));
             let question =
                 format!("Activate version {number} of `{name}` on {}?", server.address());
@@ -185,6 +186,16 @@ impl Activate {
         let text = format!("{}  {state}, version {}", plain(&self.id), policy["version"]);
         Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
     }
+}
+
+/// Of each action among its targets that no record of the tenant names, that it is none.
+async fn unknown(server: &Server, policy: &Value) -> Vec<String> {
+    let targets = policy["applies_to"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let mut found = Vec::new();
+    for action in targets.filter_map(|target| target.strip_prefix("action:")) {
+        found.extend(known::warning(server, policy["tenant_id"].as_str(), action).await);
+    }
+    found
 }
 
 /// Whether decisions are made by this version already.

@@ -2,7 +2,6 @@
 
 mod actor;
 mod blast;
-mod known;
 mod quarantine;
 
 use authority_ids::{IdParts, TenantId};

@@ -4,13 +4,14 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Blast, actor, known, last_part, made, tenant_of};
+use super::{Blast, actor, last_part, made, tenant_of};
 use crate::cli::{
     Actions, Failure,
     confirm::Confirm,
     outcome::CommandOutput,
     remote::{
         connect::{Connector, ServerArgs},
+        known,
         list::{CountedPage, List, ListArgs},
         record::{Record, ShowArgs},
         server::Server,

@@ -1,4 +1,4 @@
-//! The actions that a tenant's records name: what is misspelt is not among them.
+//! The actions and purposes that a tenant's records name: what is misspelt is not among them.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,16 @@ use crate::{rpc, view::View};
 /// The largest page. Of what is not on it nothing is known, and nothing is said.
 const MOST: i32 = 500;
 
-/// The actions and patterns of the tenant's tools, purposes and delegations; `None` if the person may not read them
-/// all, there are more, or they cannot be read now.
-pub(crate) async fn known_actions(view: &View, tenant_id: &str) -> Option<BTreeSet<String>> {
+/// What a tenant's records name.
+pub(crate) struct KnownNames {
+    /// The actions and patterns of its tools, purposes and delegations.
+    pub(crate) actions: BTreeSet<String>,
+    /// The slugs of its purposes.
+    pub(crate) purposes: BTreeSet<String>,
+}
+
+/// `None` if the person may not read all of it, there is more, or it cannot be read now.
+pub(crate) async fn known_names(view: &View, tenant_id: &str) -> Option<KnownNames> {
     let needed = [rpc::LIST_TOOLS, rpc::LIST_PURPOSES, rpc::LIST_DELEGATIONS];
     if !needed.into_iter().all(|rpc| view.may(rpc)) {
         return None;
@@ -34,8 +41,12 @@ pub(crate) async fn known_actions(view: &View, tenant_id: &str) -> Option<BTreeS
     if tokens.iter().any(Option::is_some) {
         return None;
     }
+    let slugs = purposes.purposes.iter().map(|purpose| purpose.slug.clone()).collect();
     let of_tools = tools.tools.into_iter().flat_map(|tool| tool.actions);
     let of_purposes = purposes.purposes.into_iter().flat_map(|purpose| purpose.allowed_actions);
     let given = delegations.delegations.into_iter().flat_map(|delegation| delegation.actions);
-    Some(of_tools.chain(of_purposes).chain(given).collect())
+    Some(KnownNames {
+        actions: of_tools.chain(of_purposes).chain(given).collect(),
+        purposes: slugs,
+    })
 }

@@ -1,4 +1,5 @@
-//! Whether a record of the tenant names an action that is to be suspended: a misspelt one suspends nothing.
+//! Whether a record of the tenant names an action that is to be suspended, or that a policy is for: a misspelt one stops
+//! and holds nothing.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ const LISTS: [(&str, &str); 3] =
 /// The largest page. Of what is not on it nothing is known, and nothing is said.
 const MOST: usize = 500;
 
-/// What a person is told before the action is suspended; `None` if it is known, or this could not be read.
+/// What a person is told of the action before they act; `None` if it is known, or this could not be read.
 pub(super) async fn warning(server: &Server, tenant: Option<&str>, action: &str) -> Option<String> {
     // An API key lists none of these.
     if server.opens(Surface::ApiKeys) {
