@@ -49,7 +49,10 @@ impl Verify {
             log_key: log_key.map_err(|why| Failure::usage(format!("`--checkpoint-key`: {why}")))?,
         };
         let file = read(&self.file).map_err(failure)?;
-        let valid = verify(&file, &trust).map_err(failure)?;
+        let valid = verify(&file, &trust).map_err(|fault| {
+            let failure = failure(fault);
+            if is_export(&file) { failure.with(EXPORT) } else { failure }
+        })?;
         if let Some(seen) = &self.seen {
             let proof = self.consistency.as_deref().map(read).transpose().map_err(failure)?;
             read(seen)
@@ -68,6 +71,17 @@ impl Verify {
         let (json, aside) = (Some(json.to_string()), aside.join("\n"));
         Ok(CommandOutput { text, json, aside, ..CommandOutput::default() })
     }
+}
+
+/// What to do with an export.
+const EXPORT: &str = "an export has a decision on each line, which is no evidence pack: save that of one with \
+                      `agent-authority seal ID --bundle FILE`, and verify that";
+
+/// Whether a file has several documents, or one that a list has.
+fn is_export(file: &[u8]) -> bool {
+    let mut documents = serde_json::Deserializer::from_slice(file).into_iter::<Value>();
+    let first = documents.next().and_then(Result::ok).unwrap_or_default();
+    documents.next().is_some_and(|next| next.is_ok()) || first["decisions"].is_array()
 }
 
 /// What the file is of, which passed: the decision, and of a proof what replaying it gave.
@@ -172,6 +186,16 @@ fn failure(fault: Fault) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_export_is_told_from_a_bundle() {
+        let line = json!({"decision_id": "svc:decision:01"});
+        assert!(is_export(format!("{line}\n{line}\n").as_bytes()));
+        assert!(is_export(json!({"decisions": [line]}).to_string().as_bytes()));
+        for other in [json!({"pack": line}).to_string(), String::new(), "{".to_owned()] {
+            assert!(!is_export(other.as_bytes()), "{other}");
+        }
+    }
 
     #[test]
     fn what_was_verified_is_said() {

@@ -2,6 +2,7 @@
 
 use axum::{extract::RawQuery, response::Response};
 use http::{HeaderValue, header};
+use tonic::Status;
 
 use super::filter::Filter;
 use crate::{query::Pairs, view::View};
@@ -10,6 +11,13 @@ use crate::{query::Pairs, view::View};
 /// export has them.
 pub(super) async fn export(view: View, RawQuery(query): RawQuery) -> Response {
     let filter = Filter::of(&Pairs::read(query.unwrap_or_default().as_bytes()));
+    if !filter.ignored.is_empty() {
+        // A file does not say that it has more than was asked for.
+        let ignored = filter.ignored.join(", ");
+        return view.answer(Err(Status::invalid_argument(format!(
+            "decisions cannot be filtered by {ignored}: nothing was exported"
+        ))));
+    }
     let request = filter.request(&view);
     let since = request.since.map(|since| since.to_string());
     let until = request.until.map(|until| until.to_string());

@@ -19,6 +19,9 @@ pub(super) const SPANS: [(&str, &str); 5] = [
     ("30d", "The last 30 days"),
 ];
 
+/// Names in an address that the list's page gives, besides its filter.
+const OWN: [&str; 2] = ["page", "id"];
+
 /// What a person looks for. An empty text is any.
 #[derive(Default)]
 pub(super) struct Filter {
@@ -31,17 +34,23 @@ pub(super) struct Filter {
     /// The first and the last day, as `2026-11-24`, in UTC.
     pub(super) from: String,
     pub(super) to: String,
+    /// What the address asks for besides, as `outcome=refused`: the list is not filtered by it.
+    pub(super) ignored: Vec<String>,
 }
 
 impl Filter {
     pub(super) fn of(query: &Pairs) -> Self {
         let text = |name: &str| query.text(name).trim().to_owned();
+        // By its value, or by the word for it.
         let known = |name: &str, list: &[(&str, &str)]| {
-            let value = text(name);
-            if list.iter().any(|(known, _)| *known == value) { value } else { String::new() }
+            let asked = text(name);
+            let is_it = |(value, word): &&(&str, &str)| {
+                asked == *value || (!value.is_empty() && word.eq_ignore_ascii_case(&asked))
+            };
+            list.iter().find(is_it).map(|(value, _)| (*value).to_owned()).unwrap_or_default()
         };
         let date = |name: &str| day(&text(name)).map(|day| day.to_string()).unwrap_or_default();
-        Self {
+        let mut filter = Self {
             agent: text("agent"),
             action: text("action"),
             outcome: known("outcome", &OUTCOMES),
@@ -49,7 +58,21 @@ impl Filter {
             span: known("span", &SPANS),
             from: date("from"),
             to: date("to"),
-        }
+            ignored: Vec::new(),
+        };
+        filter.ignored = filter.ignored(query);
+        filter
+    }
+
+    /// What the address names that no member of the filter has.
+    fn ignored(&self, query: &Pairs) -> Vec<String> {
+        let is_used = |name: &str| {
+            let members = self.members();
+            let member = members.iter().find(|(member, _)| *member == name);
+            OWN.contains(&name) || member.is_some_and(|(_, value)| !value.is_empty())
+        };
+        let given = query.iter().filter(|(name, value)| !value.trim().is_empty() && !is_used(name));
+        given.map(|(name, value)| format!("{name}={value}")).collect()
     }
 
     fn members(&self) -> [(&'static str, &str); 7] {
@@ -158,6 +181,20 @@ mod tests {
             let filter = filter(none);
             assert!(filter.is_any() && filter.since(now).is_none(), "{none}");
             assert!(filter.until().is_none(), "{none}");
+        }
+    }
+
+    #[test]
+    fn what_a_list_is_not_filtered_by_is_named() {
+        assert_eq!(filter("outcome=denied&page=2&agent=").query(None), "outcome=deny");
+        assert_eq!(filter("outcome=Held").outcome, "require_approval");
+        for (query, ignored) in [
+            ("outcome=deny&page=2&agent=", &[][..]),
+            ("outcome=refused&span=2h", &["outcome=refused", "span=2h"]),
+            ("from=soon&subject=bot", &["from=soon", "subject=bot"]),
+            ("from=2026-03-01&from=2026-03-02", &["from=2026-03-01", "from=2026-03-02"]),
+        ] {
+            assert_eq!(filter(query).ignored, ignored, "{query}");
         }
     }
 }
