@@ -1,6 +1,7 @@
 //! The agents of a tenant, and that each page about one leads to what stops it.
 
 use regex::Regex;
+use serde_json::json;
 
 use super::Console;
 
@@ -84,7 +85,7 @@ async fn a_stop_says_what_waits_and_what_is_still_permitted() {
     let console = Console::start().await;
     let mut admin = console.signed_in(ADMIN).await;
     let confirm = format!("/console/stop/confirm?subject={AGENT}");
-    admin.get(&confirm).await.shows("No request waits, and no permit is valid.");
+    admin.get(&confirm).await.shows("No request is open, and no permit is valid.");
     console.held(25_000.0).await;
     console.held(26_000.0).await;
     let question = crate::support::asking(1_200.0, "DE");
@@ -96,12 +97,23 @@ async fn a_stop_says_what_waits_and_what_is_still_permitted() {
         "<a href=\"/console/approvals?agent=svc%3Aagent%3Aacme%3Ainvoice-bot\">2 requests</a>",
     );
     page.shows("1 valid permit: ");
+    assert!(!page.text.contains("Approved and not used yet"), "{}", page.text);
     page.shows(&format!("<a href=\"{permit}\"><code>payment.execute</code></a>"));
     // What a stop of something else leaves as it is, is not said to end.
     let page = admin.get(&format!("{confirm}&action=refund.*")).await;
-    page.shows("No request waits, and no permit is valid.");
+    page.shows("No request is open, and no permit is valid.");
     let page = admin.get("/console/stop/confirm?action=payment.execute").await;
     page.shows("2 requests</a>");
+    let approved = console.held(27_000.0).await;
+    let approver = console.app.person("svc:tenant:acme", "approver", "ann@example.org");
+    let path = format!("/api/v1/app/approvals/{approved}");
+    let digest = approver.get(&path).await.1["approval"]["request_digest"].clone();
+    let given = json!({"request_digest": digest});
+    let (status, given) = approver.post(&format!("{path}/approve"), given).await;
+    assert_eq!(status, 200, "{given:#}");
+    let unused = "Approved and not used yet: <a href=\"/console/approvals?state=approved&amp;agent=\
+                  svc%3Aagent%3Aacme%3Ainvoice-bot\">1 request</a>";
+    admin.get(&confirm).await.shows(unused);
     // Once it is stopped, its permits have ended for whoever watches, and the page says what stays.
     page.shows("nobody can approve what waits");
 }

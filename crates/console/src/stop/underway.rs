@@ -42,11 +42,14 @@ pub(super) struct Underway {
 /// An agent with something under way.
 pub(super) struct Busy {
     pub(super) named: Named,
+    /// Requests that wait for people, and those that were approved and are not used yet.
     pub(super) waiting: Waiting,
+    pub(super) approved: Waiting,
     /// `None` if the role may not read decisions.
     pub(super) permits: Option<Permits>,
 }
 
+/// Requests that have not ended.
 #[derive(Default)]
 pub(super) struct Waiting {
     count: usize,
@@ -91,7 +94,7 @@ impl Waiting {
 impl Busy {
     fn has_something(&self) -> bool {
         let open = self.permits.as_ref().is_some_and(|found| found.cut || !found.valid.is_empty());
-        open || self.waiting.words().is_some()
+        open || [&self.waiting, &self.approved].iter().any(|requests| requests.words().is_some())
     }
 }
 
@@ -141,32 +144,35 @@ async fn busy(
         valid.retain(|permit| ends.covers(&permit.action, &permit.chain));
         Ok(Some(Permits { valid, cut }))
     };
-    let (waiting, permits) = tokio::try_join!(waiting(view, scope, &named.id, &ends), permits)?;
-    Ok(Busy { named, waiting, permits })
+    let requests = |state| requests(view, scope, &named.id, state, &ends);
+    let (waiting, approved, permits) =
+        tokio::try_join!(requests("pending"), requests("approved"), permits)?;
+    Ok(Busy { named, waiting, approved, permits })
 }
 
-async fn waiting(
+async fn requests(
     view: &View,
     scope: &StopScope,
     id: &str,
+    state: &str,
     ends: &Ends<'_>,
 ) -> Result<Waiting, Status> {
     let request = ListApprovalsRequest {
         tenant_id: Some(scope.tenant_id.clone()),
-        state: Some("pending".to_owned()),
+        state: Some(state.to_owned()),
         subject: Some(id.to_owned()),
         order: Some("expiry".to_owned()),
         limit: Some(READ),
         ..ListApprovalsRequest::default()
     };
     let listed: ListApprovalsResponse = view.calls.call(rpc::LIST_APPROVALS, &request).await?;
-    let waits = |approval: &&Approval| {
+    let is_open = |approval: &&Approval| {
         let ends_at = approval.expires_at.and_then(Time::moment);
         let chain = approval.authority.as_ref().map(|used| used.chain.as_slice());
         ends_at.is_some_and(|end| end > view.now)
             && ends.covers(&approval.action, chain.unwrap_or_default())
     };
-    let count = listed.approvals.iter().filter(waits).count();
+    let count = listed.approvals.iter().filter(is_open).count();
     Ok(Waiting { count, cut: listed.next_page_token.is_some() })
 }
 
