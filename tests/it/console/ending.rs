@@ -215,6 +215,9 @@ async fn what_is_wrong_is_said_in_words_and_before_what_is_permitted() {
     let refused = owner.post(CREATE, &unknown).await;
     assert_eq!(refused.status, 400, "{}", refused.text);
     refused.shows("id=\"wrong-m.delegate_id\">is unknown");
+    // The form is long: what is wrong stands above it, too, and leads to the field.
+    refused.shows("id=\"problem\" tabindex=\"-1\" autofocus>");
+    refused.shows("<li><a href=\"#m.delegate_id\">Delegate ID</a>: is unknown</li>");
     for text in ["Without limits", "It has characters that cannot be seen"] {
         assert!(!refused.text.contains(text), "{text}: {}", refused.text);
     }

@@ -54,6 +54,7 @@ async fn another_tab_overwrites_nothing(
     // Nothing that was typed is lost, what the record has now is beside it, and there is a way on.
     stale.shows("value=\"mine\"");
     stale.shows("The record now has: agenda");
+    stale.shows("<li><a href=\"#m.name\">Name</a>: the record now has agenda</li>");
     stale.shows("aria-describedby=\"about-m.name present-m.name\"");
     // What this tab did not change is as the other one left it.
     assert_eq!(stale.text.matches("The record now has: ").count(), 1, "{}", stale.text);

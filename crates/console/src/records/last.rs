@@ -30,7 +30,7 @@ struct LastPage<'a> {
     /// The final state.
     word: String,
     /// What else the form changes.
-    others: Vec<(String, String)>,
+    others: Vec<(String, Vec<String>)>,
     /// What the form had, as it is sent again.
     sent: Vec<(String, String)>,
     problem: Option<String>,
