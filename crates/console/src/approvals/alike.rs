@@ -1,7 +1,7 @@
 //! Other requests of the same agent for the same action that look like one: a payment may be asked for twice, or again
 //! to another account.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::HashSet};
 
 use authority_model::{
     proto::approval::{Approval, ListApprovalsRequest, ListApprovalsResponse},
@@ -12,7 +12,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::summary::{State, Summary};
 use crate::{
     rpc,
-    show::{Amount, Headline, Tell},
+    show::{Amount, Headline, Said, Tell},
     view::View,
 };
 
@@ -51,38 +51,56 @@ pub(crate) struct Likeness {
 
 impl Likeness {
     /// `None` if neither the amount nor whom it pays is the same.
-    pub(super) fn of(
-        (amount, own): (Option<&Amount>, &Headline),
-        (other_amount, other): (Option<&Amount>, &Headline),
-    ) -> Option<Self> {
-        let is_same_amount = amount.is_some() && amount == other_amount;
-        let tells = |row: &&Tell| row.is_to_whom() || row.is_document();
-        let has = |rows: &Headline, row: &Tell| rows.rows.iter().any(|known| known.is_same(row));
-        let same: Vec<&Tell> =
-            own.rows.iter().filter(tells).filter(|row| has(other, row)).collect();
+    pub(super) fn of(own: &Compared<'_>, other: &Compared<'_>) -> Option<Self> {
+        let is_same_amount = own.amount.is_some() && own.amount == other.amount;
+        let same = own.rows.iter().filter(|(_, named)| other.named.contains(named));
+        let same: Vec<&Tell> = same.map(|(row, _)| *row).collect();
         if !is_same_amount && !same.iter().any(|row| row.is_to_whom()) {
             return None;
         }
-        let none = |rows: &Headline| !rows.rows.iter().any(|row| tells(&row));
         let words = is_same_amount.then(|| "amount".to_owned()).into_iter();
-        let is_in = |rows: &Headline, row: &Tell| rows.rows.iter().any(|known| known.is_equal(row));
         let word = |row: &&Tell| {
             let path = row.short_path();
-            if is_in(other, row) { path } else { format!("{path} (written otherwise)") }
+            if other.said.contains(&row.said()) {
+                path
+            } else {
+                format!("{path} (written otherwise)")
+            }
         };
         let words: Vec<String> = words.chain(same.iter().map(word)).collect();
-        let differs = other.rows.iter().filter(tells).filter(|row| !is_in(own, row));
+        let differs = other.rows.iter().filter(|(row, _)| !own.said.contains(&row.said()));
+        let neither_has_any = own.rows.is_empty() && other.rows.is_empty();
         Some(Self {
-            differs: differs.cloned().collect(),
-            is_double: is_same_amount && (!same.is_empty() || (none(own) && none(other))),
+            differs: differs.map(|(row, _)| (*row).clone()).collect(),
+            is_double: is_same_amount && (!same.is_empty() || neither_has_any),
             count: words.len(),
             same: words.join(", "),
             is_same_amount,
         })
     }
+}
 
-    fn between(one: &Summary, other: &Summary) -> Option<Self> {
-        Self::of((one.amount.as_ref(), &one.headline), (other.amount.as_ref(), &other.headline))
+/// What of a question is compared with others: an agent chooses how much that is, so each member is read once.
+pub(super) struct Compared<'a> {
+    amount: Option<&'a Amount>,
+    /// The members that say to whom or for what.
+    rows: Vec<(&'a Tell, Said<'a>)>,
+    /// What they name, and what they say to the letter.
+    named: HashSet<Said<'a>>,
+    said: HashSet<Said<'a>>,
+}
+
+impl<'a> Compared<'a> {
+    pub(super) fn of(amount: Option<&'a Amount>, headline: &'a Headline) -> Self {
+        let tells = headline.rows.iter().filter(|row| row.is_to_whom() || row.is_document());
+        let rows: Vec<_> = tells.map(|row| (row, row.named())).collect();
+        let named = rows.iter().map(|(_, named)| named.clone()).collect();
+        let said = rows.iter().map(|(row, _)| row.said()).collect();
+        Self { amount, rows, named, said }
+    }
+
+    fn of_summary(summary: &'a Summary) -> Self {
+        Self::of(summary.amount.as_ref(), &summary.headline)
     }
 }
 
@@ -124,10 +142,11 @@ impl Others {
     /// Those that look like a request, the most alike first.
     pub(super) fn alike(&self, now: DateTime<Utc>, own: &Summary) -> Vec<Alike> {
         let compared = self.0.iter().filter(|other| is_compared(now, other));
+        let own = Compared::of_summary(own);
         let mut alike: Vec<Alike> = compared
             .filter_map(|other| {
                 let summary = Summary::of(other, now);
-                let likeness = Likeness::between(own, &summary)?;
+                let likeness = Likeness::of(&own, &Compared::of_summary(&summary))?;
                 Some(Alike { summary, likeness, declined: declined(other) })
             })
             .collect();
@@ -163,13 +182,14 @@ fn is_compared(now: DateTime<Utc>, other: &Approval) -> bool {
 
 /// Of each of several requests, the places of those among them that could be the same payment.
 pub(super) fn twins(summaries: &[Summary]) -> Vec<Vec<usize>> {
-    let is_double = |one, other| Likeness::between(one, other).is_some_and(|like| like.is_double);
+    let compared: Vec<_> = summaries.iter().map(Compared::of_summary).collect();
+    let is_double = |one, other| Likeness::of(one, other).is_some_and(|like| like.is_double);
     let twins = |(at, one)| {
-        let others = summaries.iter().enumerate();
+        let others = compared.iter().enumerate();
         let doubles = others.filter(|(place, other)| *place != at && is_double(one, *other));
         doubles.map(|(place, _)| place).collect()
     };
-    summaries.iter().enumerate().map(twins).collect()
+    compared.iter().enumerate().map(twins).collect()
 }
 
 #[cfg(test)]
@@ -185,7 +205,8 @@ mod tests {
             (Amount::of(&context), headline(&context))
         };
         let ((amount, own), (other_amount, other)) = (of(one), of(other));
-        Likeness::of((amount.as_ref(), &own), (other_amount.as_ref(), &other))
+        let own = Compared::of(amount.as_ref(), &own);
+        Likeness::of(&own, &Compared::of(other_amount.as_ref(), &other))
     }
 
     #[test]

@@ -8,7 +8,10 @@ use authority_model::proto::{
     },
 };
 
-use super::{alike::Likeness, summary::Summary};
+use super::{
+    alike::{Compared, Likeness},
+    summary::Summary,
+};
 use crate::{
     calls::some_at_once,
     rpc,
@@ -57,7 +60,10 @@ async fn past(view: &View, decided: DecisionSummary, own: &Summary) -> Past {
     let context = context(view, &decided.decision_id).await;
     let amount = context.as_ref().and_then(Amount::of);
     let headline = context.as_ref().map(headline).unwrap_or_default();
-    let likeness = Likeness::of((own.amount.as_ref(), &own.headline), (amount.as_ref(), &headline));
+    let likeness = Likeness::of(
+        &Compared::of(own.amount.as_ref(), &own.headline),
+        &Compared::of(amount.as_ref(), &headline),
+    );
     Past {
         word: outcome(decided.decision),
         reason: text::reason(&decided.reason_code),

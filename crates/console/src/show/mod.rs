@@ -10,7 +10,7 @@ pub(crate) use amount::{Amount, Sums};
 pub(crate) use headline::{Headline, headline};
 pub(crate) use moment::Moment;
 pub(crate) use request::{Argument, arguments};
-pub(crate) use tell::Tell;
+pub(crate) use tell::{Said, Tell};
 
 /// The last part of an id, by which people know it: `invoice-bot` of `svc:agent:acme:invoice-bot`.
 pub(crate) fn short(id: &str) -> &str {

@@ -43,15 +43,15 @@ pub(super) struct Underway {
 pub(super) struct Busy {
     pub(super) named: Named,
     /// Requests that wait for people, and those that were approved and are not used yet.
-    pub(super) waiting: Waiting,
-    pub(super) approved: Waiting,
+    pub(super) waiting: Requests,
+    pub(super) approved: Requests,
     /// `None` if the role may not read decisions.
     pub(super) permits: Option<Permits>,
 }
 
 /// Requests that have not ended.
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct Requests {
     count: usize,
     /// Whether there are more, which were not read.
     cut: bool,
@@ -79,7 +79,7 @@ impl Ends<'_> {
     }
 }
 
-impl Waiting {
+impl Requests {
     /// `2 requests`, `100 or more requests`; `None` if it is known that none waits.
     pub(super) fn words(&self) -> Option<String> {
         match (self.count, self.cut) {
@@ -156,7 +156,7 @@ async fn requests(
     id: &str,
     state: &str,
     ends: &Ends<'_>,
-) -> Result<Waiting, Status> {
+) -> Result<Requests, Status> {
     let request = ListApprovalsRequest {
         tenant_id: Some(scope.tenant_id.clone()),
         state: Some(state.to_owned()),
@@ -173,7 +173,7 @@ async fn requests(
             && ends.covers(&approval.action, chain.unwrap_or_default())
     };
     let count = listed.approvals.iter().filter(is_open).count();
-    Ok(Waiting { count, cut: listed.next_page_token.is_some() })
+    Ok(Requests { count, cut: listed.next_page_token.is_some() })
 }
 
 #[cfg(test)]
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_a_cut_list_knows_is_all_that_is_said() {
-        let words = |count, cut| Waiting { count, cut }.words();
+        let words = |count, cut| Requests { count, cut }.words();
         assert_eq!(words(0, false), None);
         assert_eq!(words(1, false).as_deref(), Some("1 request"));
         assert_eq!(words(100, true).as_deref(), Some("100 or more requests"));
