@@ -54,17 +54,20 @@ impl Likeness {
     pub(super) fn of(own: &Compared<'_>, other: &Compared<'_>) -> Option<Self> {
         let is_same_amount = own.amount.is_some() && own.amount == other.amount;
         let same = own.rows.iter().filter(|(_, named)| other.named.contains(named));
-        let same: Vec<&Tell> = same.map(|(row, _)| *row).collect();
-        if !is_same_amount && !same.iter().any(|row| row.is_to_whom()) {
+        let same: Vec<_> = same.collect();
+        if !is_same_amount && !same.iter().any(|(row, _)| row.is_to_whom()) {
             return None;
         }
         let words = is_same_amount.then(|| "amount".to_owned()).into_iter();
-        let word = |row: &&Tell| {
+        let word = |(row, named): &&(&Tell, Said<'_>)| {
             let path = row.short_path();
             if other.said.contains(&row.said()) {
                 path
-            } else {
+            } else if other.rows.iter().any(|(there, is)| is == named && row.has_letters_of(there))
+            {
                 format!("{path} (written otherwise)")
+            } else {
+                format!("{path} (in other letters, which look alike)")
             }
         };
         let words: Vec<String> = words.chain(same.iter().map(word)).collect();
@@ -225,6 +228,13 @@ mod tests {
         other["amount"] = json!(7);
         let found = likeness(&one, &other).unwrap();
         assert_eq!((found.same.as_str(), found.is_double), ("payee, iban, invoice", false));
+        // How it is the same is said, where that cannot be seen.
+        other =
+            json!({"amount": 20_005, "payee": "S\u{430}me AG", "invoice": "x 1", "iban": "DE89"});
+        assert_eq!(
+            likeness(&one, &other).unwrap().same,
+            "amount, payee (in other letters, which look alike), iban, invoice (written otherwise)"
+        );
         // The same amount to somebody else, and what nothing is known of.
         let (five, six) = (json!({"amount": 5, "payee": "A"}), json!({"amount": 5, "payee": "B"}));
         assert!(!likeness(&five, &six).unwrap().is_double);

@@ -99,6 +99,11 @@ impl Tell {
         Said(self.kind, Cow::Borrowed(&self.value))
     }
 
+    /// Whether another one has the same letters and digits, without case.
+    pub(crate) fn has_letters_of(&self, other: &Self) -> bool {
+        seen(&self.value).to_lowercase() == seen(&other.value).to_lowercase()
+    }
+
     /// What it names, however that is written: only letters and digits that can be seen count, and one that looks like
     /// another one is that. Two that differ may name the same: whoever is shown that they are alike is shown both.
     pub(crate) fn named(&self) -> Said<'_> {
@@ -107,13 +112,16 @@ impl Tell {
     }
 }
 
+/// The letters and digits of a text that can be seen; full width is that of the usual form.
+fn seen(text: &str) -> String {
+    text.nfkc().filter(|letter| letter.is_alphanumeric() && !is_hidden(*letter)).collect()
+}
+
 /// What the letters and digits of a text look like, without case: those that are taken for each other are the same
-/// (UTS 39, section 4), and full width is that of the usual form.
+/// (UTS 39, section 4).
 fn look(text: &str) -> String {
-    let seen = text.nfkc().filter(|letter| letter.is_alphanumeric() && !is_hidden(*letter));
-    let seen: String = seen.collect();
     // Some are alike as capitals alone, and some as small letters; a capital i is like a small l.
-    let lower = skeleton(&seen).collect::<String>().to_lowercase();
+    let lower = skeleton(&seen(text)).collect::<String>().to_lowercase();
     skeleton(&lower).map(|letter| if letter == 'i' { 'l' } else { letter }).collect()
 }
 
