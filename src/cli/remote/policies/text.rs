@@ -124,7 +124,10 @@ impl Diff {
         let other = self.file.as_deref().map(files::text).transpose()?;
         let server = connector.connect(self.server).await?;
         let policy = read(&server, &self.id).await?;
-        let (name, other) = match (other, policy["draft_cedar"].as_str()) {
+        let is_draft = policy["state"] == "draft";
+        let draft = policy["draft_cedar"].as_str();
+        let draft = draft.or_else(|| policy["cedar"].as_str().filter(|_| is_draft));
+        let (name, other) = match (other, draft) {
             (Some(text), _) => (self.file.unwrap_or_default().display().to_string(), text),
             (None, Some(draft)) => ("draft".to_owned(), draft.to_owned()),
             (None, None) => {
@@ -132,7 +135,7 @@ impl Diff {
                 return Err(Failure::new(told));
             }
         };
-        let shown = diff(text::of(&policy, "cedar"), &other, &name);
+        let shown = diff(decides(&policy), &other, &name);
         let aside = if shown.is_empty() { "no difference" } else { "" };
         let json = json!({"diff": shown}).to_string();
         Ok(CommandOutput {
@@ -162,12 +165,9 @@ impl Activate {
                 return Ok(in_force(number, &policy));
             }
             let cedar = text::of(&chosen, "cedar");
-            let shown = diff(text::of(&policy, "cedar"), cedar, &format!("version {number}"));
-            let shown = if shown.is_empty() {
-                "Its text is the one of the version before.".to_owned()
-            } else {
-                shown
-            };
+            let shown = diff(decides(&policy), cedar, &format!("version {number}"));
+            let shown =
+                if shown.is_empty() { "Its text is the one in force.".to_owned() } else { shown };
             let checked =
                 check(&server, cedar, &policy["tenant_id"], &format!("version {number}")).await?;
             let impact = impact::of_text(&server, &policy, cedar).await;
@@ -186,6 +186,11 @@ impl Activate {
         let text = format!("{}  {state}, version {}", plain(&self.id), policy["version"]);
         Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
     }
+}
+
+/// The text that decides; of a policy that is not in force none does.
+fn decides(policy: &Value) -> &str {
+    if policy["state"] == "active" { text::of(policy, "cedar") } else { "" }
 }
 
 /// Of each action among its targets that no record of the tenant names, that it is none.
