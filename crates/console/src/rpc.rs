@@ -49,7 +49,6 @@ pub(crate) const INSPECT_DECISION: &str = "/authority.runtime.v1.DecisionService
 pub(crate) const GET_EVIDENCE: &str = "/authority.evidence.v1.EvidenceService/GetEvidence";
 pub(crate) const SEAL_DECISION: &str = "/authority.evidence.v1.EvidenceService/SealDecision";
 pub(crate) const MINT_REPLAY_PROOF: &str = "/authority.evidence.v1.EvidenceService/MintReplayProof";
-pub(crate) const SIMULATE_DECISION: &str = "/authority.runtime.v1.DecisionService/SimulateDecision";
 pub(crate) const GET_API_KEY: &str = "/authority.keys.v1.ApiKeyService/GetApiKey";
 pub(crate) const GET_AUTHORITY: &str = "/authority.runtime.v1.AuthorityService/GetAuthority";
 pub(crate) const GET_WEBHOOK_ENDPOINT: &str =

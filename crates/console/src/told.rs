@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// To whom and for what a question's context says that something is done: names of its members and their values, cut
-/// where a list cuts them, and how many members are left out.
+/// where a list cuts them, with a word on letters of several scripts, and how many members are left out.
 #[must_use]
 pub fn headline(context: &Map<String, Value>) -> (Vec<(String, String)>, usize) {
     let found = show::headline(context);
@@ -30,21 +30,22 @@ pub struct Double {
     pub declined: Option<String>,
 }
 
-/// The requests of a list that may be the same payment as this one, the most alike first. Of those that ended, only
-/// what was approved, used or declined of late counts.
+/// The first requests of a list that may be the same payment as this one, what was permitted before what waits, and how
+/// many more there are. Of those that ended, only what was approved, used or declined of late counts.
 #[must_use]
-pub fn doubles(own: &Approval, listed: Vec<Approval>, now: DateTime<Utc>) -> Vec<Double> {
+pub fn doubles(own: &Approval, listed: Vec<Approval>, now: DateTime<Utc>) -> (Vec<Double>, usize) {
     let others = Others::among(listed, std::slice::from_ref(own));
-    let doubles = others.doubles(now, &Summary::of(own, now)).into_iter();
-    let told = doubles.map(|double| Double {
+    let doubles = others.doubles(now, &Summary::of(own, now));
+    let told = doubles.first.into_iter().map(|double| Double {
         differs: double.likeness.differs.iter().map(short).collect(),
         same: double.likeness.same,
         declined: double.declined,
         id: double.summary.id,
     });
-    told.collect()
+    (told.collect(), doubles.more)
 }
 
 fn short(row: &Tell) -> (String, String) {
-    (row.short_path(), row.short())
+    let mixed = if row.has_mixed_letters() { " (letters of several scripts)" } else { "" };
+    (row.short_path(), row.short() + mixed)
 }

@@ -190,6 +190,32 @@ async fn a_payment_that_may_be_made_twice_is_named_with_what_differs() {
     }
     // The other one pays the same account.
     assert!(lines.iter().any(|line| line.contains(&other)), "{shown}");
+    // A cent less hides nothing, nor do many others: what was permitted stands first, the rest is counted.
+    let mut less = ask("DE88", "RE-417");
+    less["context"]["amount"] = json!(24_999.99);
+    let less = held(less).await;
+    let approver = app.person("svc:tenant:acme", "approver", "ann@example.org");
+    let (_, read) = approver.get(&format!("/api/v1/app/approvals/{second}")).await;
+    let given = json!({"request_digest": read["approval"]["request_digest"]});
+    let approve = format!("/api/v1/app/approvals/{second}/approve");
+    assert_eq!(approver.post(&approve, given).await.0, 200);
+    for attempt in 0..9 {
+        let mut more = ask("DE88", "RE-417");
+        more["context"]["attempt"] = attempt.into();
+        held(more).await;
+    }
+    let (_, shown, _) = owner(&app, &format!("approvals show {less}")).await;
+    let (_, warned) = shown.split_once("This may be the same payment as another request:").unwrap();
+    let lines: Vec<_> = warned.trim().lines().collect();
+    assert!(lines[0].contains(&second) && lines[0].contains("approved"), "{warned}");
+    assert_eq!((lines.len(), lines[8].trim()), (9, "and 2 more"), "{warned}");
+    // What would be denied now is not made void.
+    let signal = json!({"tenant_id": "svc:tenant:acme", "actor_id": "svc:agent:acme:invoice-bot",
+                        "reason": "pays twice"});
+    assert_eq!(app.owner().post("/api/v1/stop-signals", signal).await.0, 201);
+    let (code, _, told) = owner(&app, &format!("approvals approve {less} --yes")).await;
+    assert!(code == 1 && told.contains("would only make it void"), "{told}");
+    assert_eq!(state(&app, &less).await, "pending");
     let (_, body, _) = owner(&app, &format!("approvals show {second} --json")).await;
     assert!(serde_json::from_str::<Value>(&body).is_ok(), "{body}");
 }

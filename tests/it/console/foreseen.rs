@@ -75,6 +75,8 @@ async fn that_more_people_are_needed_is_said_before_and_after() {
     console.need_two().await;
     let mut browser = console.signed_in(APPROVER).await;
     let page = browser.get(&path).await;
+    let several = format!("{SEVERAL}?id={id}");
+    browser.get(&several).await.shows("1 of them still waits after your approval");
     page.shows("0 of 1 approval");
     let now = "Present authority asks for 2 people; when this was asked, it was 1.";
     let by = "<strong>Two</strong>.</p>";

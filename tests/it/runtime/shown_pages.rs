@@ -84,6 +84,7 @@ async fn one_approval_is_shown_with_its_would_be() {
     assert_eq!(outcome(&shown), permitted);
     let would_be = &shown["would_be"];
     assert_eq!((&would_be["needed"], &would_be["policies"]), (&Value::Null, &json!([])));
+    assert_eq!(would_be["no_longer_needed"], false, "{would_be}");
     let (_, list) = ann.get("/api/v1/app/approvals").await;
     assert_eq!(list["approvals"][0]["would_be"], Value::Null);
     assert_eq!(rows(&app).await, before, "nothing remains of it");

@@ -14,7 +14,7 @@ use tonic::Status;
 
 use super::{
     advice::advice,
-    alike::{Alike, Others},
+    alike::{Named, Others},
     barrier::{Barrier, READS},
     changed::{Shown, differs, refused},
     finding::{Finding, to_review},
@@ -86,7 +86,7 @@ struct Confirm {
     /// What to do where it would only make the request void.
     advice: String,
     /// Other requests that could be the same payment.
-    doubles: Vec<Alike>,
+    doubles: Named,
     /// Why this person may not answer it: then there is no form.
     rule: Option<String>,
     /// What of reality is reviewed by approving.

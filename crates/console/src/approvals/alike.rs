@@ -18,8 +18,8 @@ use crate::{
 
 /// Requests that are compared: the newest of the agent for the action.
 const READ: i32 = 100;
-/// Those that are named on a page.
-const NAMED: usize = 5;
+/// Those that are named on a page, of the possible doubles and of the rest.
+const NAMED: usize = 8;
 /// How long one that was permitted or declined is compared with others.
 const RECENT: TimeDelta = TimeDelta::days(30);
 
@@ -34,6 +34,25 @@ pub(crate) struct Alike {
     pub(crate) declined: Option<String>,
 }
 
+/// The first of them, and how many more there are.
+#[derive(Default)]
+pub(crate) struct Named {
+    pub(crate) first: Vec<Alike>,
+    pub(crate) more: usize,
+}
+
+impl Named {
+    fn first(mut all: Vec<Alike>) -> Self {
+        let more = all.len().saturating_sub(NAMED);
+        all.truncate(NAMED);
+        Self { first: all, more }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_empty()
+    }
+}
+
 /// What is alike in two questions, and what is not.
 #[derive(Debug, Default)]
 pub(crate) struct Likeness {
@@ -42,7 +61,7 @@ pub(crate) struct Likeness {
     /// What of the other one says to whom and for what, and differs.
     pub(crate) differs: Vec<Tell>,
     /// Whether it could be the same payment: the amount is the same, and a payee, an account or a document, or neither
-    /// has one.
+    /// has one; or the same bill is paid to the same, whatever the amount.
     pub(super) is_double: bool,
     is_same_amount: bool,
     /// How many members are the same.
@@ -50,12 +69,14 @@ pub(crate) struct Likeness {
 }
 
 impl Likeness {
-    /// `None` if neither the amount nor whom it pays is the same.
+    /// `None` if neither the amount, nor whom it pays, nor the bill is the same.
     pub(super) fn of(own: &Compared<'_>, other: &Compared<'_>) -> Option<Self> {
         let is_same_amount = own.amount.is_some() && own.amount == other.amount;
         let same = own.rows.iter().filter(|(_, named)| other.named.contains(named));
         let same: Vec<_> = same.collect();
-        if !is_same_amount && !same.iter().any(|(row, _)| row.is_to_whom()) {
+        let is_to_same = same.iter().any(|(row, _)| row.is_to_whom());
+        let is_same_bill = same.iter().any(|(row, _)| row.is_bill());
+        if !is_same_amount && !is_to_same && !is_same_bill {
             return None;
         }
         let words = is_same_amount.then(|| "amount".to_owned()).into_iter();
@@ -75,7 +96,8 @@ impl Likeness {
         let neither_has_any = own.rows.is_empty() && other.rows.is_empty();
         Some(Self {
             differs: differs.map(|(row, _)| (*row).clone()).collect(),
-            is_double: is_same_amount && (!same.is_empty() || neither_has_any),
+            is_double: (is_same_amount && (!same.is_empty() || neither_has_any))
+                || (is_same_bill && is_to_same),
             count: words.len(),
             same: words.join(", "),
             is_same_amount,
@@ -142,8 +164,9 @@ impl Others {
         self.0.iter().take(count).map(|other| Summary::of(other, now)).collect()
     }
 
-    /// Those that look like a request, the most alike first.
-    pub(super) fn alike(&self, now: DateTime<Utc>, own: &Summary) -> Vec<Alike> {
+    /// Those that could be the same payment as a request, and those that look like it otherwise: what was permitted
+    /// before what waits, and that before what was declined; of these the most alike first.
+    pub(super) fn alike(&self, now: DateTime<Utc>, own: &Summary) -> (Named, Named) {
         let compared = self.0.iter().filter(|other| is_compared(now, other));
         let own = Compared::of_summary(own);
         let mut alike: Vec<Alike> = compared
@@ -154,18 +177,16 @@ impl Others {
             })
             .collect();
         // The sort is stable: of those that are as much alike the newest is first.
-        alike.sort_by_key(|Alike { likeness, .. }| {
-            (!likeness.is_double, !likeness.is_same_amount, Reverse(likeness.count))
+        alike.sort_by_key(|Alike { summary, likeness, .. }| {
+            (summary.state.rank(), !likeness.is_same_amount, Reverse(likeness.count))
         });
-        alike.truncate(NAMED);
-        alike
+        let (doubles, rest) = alike.into_iter().partition(|one| one.likeness.is_double);
+        (Named::first(doubles), Named::first(rest))
     }
 
     /// Those of them that could be the same payment.
-    pub(crate) fn doubles(&self, now: DateTime<Utc>, own: &Summary) -> Vec<Alike> {
-        let mut alike = self.alike(now, own);
-        alike.retain(|one| one.likeness.is_double);
-        alike
+    pub(crate) fn doubles(&self, now: DateTime<Utc>, own: &Summary) -> Named {
+        self.alike(now, own).0
     }
 }
 
@@ -227,7 +248,17 @@ mod tests {
         assert!(likeness(&one, &other).unwrap().is_double);
         other["amount"] = json!(7);
         let found = likeness(&one, &other).unwrap();
-        assert_eq!((found.same.as_str(), found.is_double), ("payee, iban, invoice", false));
+        // The same bill to the same: an amount that is a cent off hides nothing.
+        assert_eq!((found.same.as_str(), found.is_double), ("payee, iban, invoice", true));
+        other["invoice"] = json!("X-2");
+        let found = likeness(&one, &other).unwrap();
+        assert_eq!((found.same.as_str(), found.is_double), ("payee, iban", false));
+        // A part of a contract, and the same bill to somebody else.
+        let part = |amount: u32| json!({"amount": amount, "payee": "A", "contract": "C-1"});
+        assert!(!likeness(&part(5), &part(6)).unwrap().is_double);
+        let to =
+            |amount: u32, payee: &str| json!({"amount": amount, "payee": payee, "invoice": "X"});
+        assert!(!likeness(&to(5, "A"), &to(6, "B")).unwrap().is_double);
         // How it is the same is said, where that cannot be seen.
         other =
             json!({"amount": 20_005, "payee": "S\u{430}me AG", "invoice": "x 1", "iban": "DE89"});

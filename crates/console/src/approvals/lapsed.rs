@@ -1,12 +1,13 @@
-//! A request that waits although what held it is another by now: the agent may not need an approval any more.
+//! A request that waits although what held it is another by now: the agent does not need an approval any more.
 
-use authority_model::proto::{
-    approval::{Approval, ApprovalPolicy},
-    registry::{GetPolicyRequest, Policy},
-    runtime::{Decision, SimulateDecisionRequest, SimulateDecisionResponse},
+use authority_model::{
+    proto::{
+        approval::{Approval, ApprovalPolicy},
+        registry::{GetPolicyRequest, Policy},
+    },
+    wire::Time,
 };
 
-use super::would_be::WouldBe;
 use crate::{
     calls::some_at_once,
     problem::is_absent,
@@ -15,48 +16,19 @@ use crate::{
     view::View,
 };
 
-/// That what held a request has changed.
+/// That a request waits although the same question, asked now, would be permitted without an approval.
 pub(super) struct Lapsed {
-    /// Whether the same question, asked now, would be permitted without an approval. Who may not simulate decisions is
-    /// not told that.
-    pub(super) is_certain: bool,
     /// What became of the policies that held it, in sentences.
     pub(super) changes: Vec<String>,
 }
 
 impl Lapsed {
-    /// `None` if nothing is known to have changed, or something else would deny or hold it.
-    pub(super) async fn of(
-        view: &View,
-        approval: &Approval,
-        would_be: Option<&WouldBe>,
-    ) -> Option<Self> {
-        would_be.filter(|would_be| would_be.permits())?;
+    /// `None` if an approval is needed still, or if that is not known.
+    pub(super) async fn of(view: &View, approval: &Approval) -> Option<Self> {
+        approval.would_be.as_ref().filter(|would_be| would_be.no_longer_needed)?;
         let changes = some_at_once(approval.policies.iter().map(|by| change(view, approval, by)));
-        let (asked_now, changes) = tokio::join!(asked_now(view, approval), changes);
-        let changes: Vec<String> = changes.into_iter().flatten().collect();
-        match asked_now {
-            Some(Decision::Allow | Decision::AllowWithConstraints) => {
-                Some(Self { is_certain: true, changes })
-            }
-            Some(_) => None,
-            None => (!changes.is_empty()).then_some(Self { is_certain: false, changes }),
-        }
+        Some(Self { changes: changes.await.into_iter().flatten().collect() })
     }
-}
-
-/// What would be decided without this request; `None` if it is not known.
-async fn asked_now(view: &View, approval: &Approval) -> Option<Decision> {
-    if !view.may(rpc::SIMULATE_DECISION) {
-        return None;
-    }
-    let request = SimulateDecisionRequest {
-        decision_id: Some(approval.decision_id.clone()),
-        ..SimulateDecisionRequest::default()
-    };
-    let simulated: SimulateDecisionResponse =
-        view.calls.call(rpc::SIMULATE_DECISION, &request).await.ok()?;
-    Decision::try_from(simulated.decision).ok()
 }
 
 /// What became of a policy since it held the request.
@@ -73,8 +45,8 @@ async fn change(view: &View, approval: &Approval, by: &ApprovalPolicy) -> Option
         }
         Err(_) => return None,
     };
-    let activated = policy.activated_at.and_then(authority_model::wire::Time::moment);
-    let asked = approval.created_at.and_then(authority_model::wire::Time::moment);
+    let activated = policy.activated_at.and_then(Time::moment);
+    let asked = approval.created_at.and_then(Time::moment);
     let ended = Moment::of_time(policy.effective_until, view.now).filter(|end| end.past);
     match policy.state.as_deref() {
         Some("active") => {}
@@ -86,5 +58,5 @@ async fn change(view: &View, approval: &Approval, by: &ApprovalPolicy) -> Option
     }
     let activated = activated.filter(|at| asked.is_some_and(|asked| *at > asked))?;
     let at = Moment::of(activated, view.now);
-    Some(format!("The policy “{name}” has had another text since {}.", at.shown))
+    Some(format!("The policy “{name}” was activated on {}, after this was asked.", at.shown))
 }

@@ -16,7 +16,7 @@ use super::{
     acts::{Act, acts, askers, last},
     advice::advice,
     again,
-    alike::{Alike, Others},
+    alike::{Named, Others},
     barrier::Barrier,
     finding::{Finding, approve_path, findings},
     has_acted,
@@ -85,8 +85,8 @@ struct ApprovalPage {
     asked_by: Vec<String>,
     earlier: Vec<Earlier>,
     /// Others of the agent that could be the same payment, and those that look like it otherwise.
-    doubles: Vec<Alike>,
-    alike: Vec<Alike>,
+    doubles: Named,
+    alike: Named,
     /// The newest others of the agent for the action.
     requests: Vec<Summary>,
     /// What was decided without a request.
@@ -135,7 +135,7 @@ impl Around {
             Others::of(view, approval),
             history(view, approval, summary),
             advice(view, approval, would_be),
-            Lapsed::of(view, approval, would_be),
+            Lapsed::of(view, approval),
         );
         Self { authority, names, asked_by, others, history, advice, lapsed }
     }
@@ -160,8 +160,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     let around = Around::of(view, &approval, &summary, would_be.as_ref()).await;
     let question = approval.request.as_ref().map(|request| &request.0);
     let findings = findings(&approval, view.now);
-    let alike = around.others.alike(view.now, &summary).into_iter();
-    let (doubles, alike) = alike.partition(|one| one.likeness.is_double);
+    let (doubles, alike) = around.others.alike(view.now, &summary);
     let useless = WouldBe::useless(&approval, view.now);
     let is_uncertain = summary.state.word == "approved" && approval.would_be.is_none();
     let about = around.names.get(&approval.subject);

@@ -8,12 +8,13 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    alike::{Alike, Others, twins},
+    alike::{Named, Others, twins},
     inbox, is_opened,
     label::{Labels, labels},
     left_out::{LeftOut, why_alone},
     read,
     summary::Summary,
+    would_be::WouldBe,
 };
 use crate::{
     form::{Posted, idempotency_key},
@@ -43,7 +44,7 @@ struct Item {
     /// The labels of others of them that it could be the same payment as.
     twins: Vec<String>,
     /// Others that it could be the same payment as.
-    doubles: Vec<Alike>,
+    doubles: Named,
 }
 
 #[derive(Template)]
@@ -62,6 +63,8 @@ struct Several {
     /// How many were selected.
     selected: usize,
     left_out: LeftOut,
+    /// How many of them wait for more people after this approval.
+    still: usize,
     key: String,
     /// The list, with these selected.
     back: String,
@@ -79,6 +82,8 @@ struct Outcome {
 struct Done {
     frame: Frame,
     count: String,
+    /// How many of them wait for more people.
+    still: usize,
     outcomes: Vec<Outcome>,
 }
 
@@ -98,6 +103,7 @@ async fn confirmation(view: &View, query: &Pairs) -> Result<Response, Status> {
     let others = Others::beside(view, &approvals).await;
     let labels = labels(&approvals);
     let differs_in = labels.path.clone();
+    let still = approvals.iter().filter(|approval| still_waits(view, approval)).count();
     let items = items(view, &approvals, labels, &others);
     let amounts = items.iter().filter_map(|item| item.summary.amount.as_ref());
     let mut sums = Sums::default();
@@ -113,10 +119,17 @@ async fn confirmation(view: &View, query: &Pairs) -> Result<Response, Status> {
         without_amount: items.iter().filter(|item| item.summary.amount.is_none()).count(),
         items,
         left_out,
+        still,
         key: idempotency_key()?,
         back: inbox::selecting(query, &ids),
     };
     Ok(page(StatusCode::OK, &several))
+}
+
+/// Whether a request needs more people than one.
+fn still_waits(view: &View, approval: &Approval) -> bool {
+    let would_be = WouldBe::of(approval, view.now);
+    would_be.is_some_and(|would_be| !would_be.permits() || would_be.missing > 1)
 }
 
 /// What cannot be approved at once is said in the list, where it can be selected otherwise.
@@ -202,10 +215,12 @@ async fn acted(view: &View, form: &Pairs) -> Result<Response, Status> {
         .collect();
     let outcomes: Vec<Outcome> = stream::iter(acts).buffered(ACTS).collect().await;
     let done = outcomes.iter().filter(|outcome| outcome.approved).count();
+    let waits = |outcome: &&Outcome| outcome.approved && outcome.summary.state.is_pending;
+    let still = outcomes.iter().filter(waits).count();
     let count = format!("{done} of {}", counted(outcomes.len(), "request", "requests"));
     let frame = view.frame("Approved", Section::Approvals);
     let status = if done == outcomes.len() { StatusCode::OK } else { StatusCode::CONFLICT };
-    Ok(page(status, &Done { frame, count, outcomes }))
+    Ok(page(status, &Done { frame, count, still, outcomes }))
 }
 
 /// Approves one of them, the `number`th of the form.

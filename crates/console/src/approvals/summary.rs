@@ -58,6 +58,17 @@ impl State {
     }
 }
 
+impl State {
+    /// What was permitted before what waits, and that before the rest.
+    pub(super) fn rank(&self) -> u8 {
+        match self.word.as_str() {
+            "used" | "approved" => 0,
+            "pending" => 1,
+            _ => 2,
+        }
+    }
+}
+
 impl Summary {
     pub(crate) fn of(approval: &Approval, now: DateTime<Utc>) -> Self {
         let question = approval.request.as_ref().map(|request| &request.0);

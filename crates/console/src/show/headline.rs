@@ -83,9 +83,10 @@ pub(crate) fn headline(context: &Map<String, Value>) -> Headline {
     Headline { more: all - rows.len(), more_than_listed: all - listed, rows }
 }
 
-/// A text of blanks in quotes.
+/// A text that begins or ends with a blank, in quotes.
 fn visible(row: Argument) -> String {
-    if row.value.trim().is_empty() { Value::from(row.value).to_string() } else { row.value }
+    let is_whole = !row.value.is_empty() && row.value.trim() == row.value;
+    if is_whole { row.value } else { Value::from(row.value).to_string() }
 }
 
 /// The order within a headline.

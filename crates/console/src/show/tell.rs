@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use authority_decision::hidden::is_hidden;
 use unicode_normalization::UnicodeNormalization;
-use unicode_security::confusable_detection::skeleton;
+use unicode_security::{MixedScript, confusable_detection::skeleton};
 
 /// The most characters of a name and of a value in a list; what is longer is cut, with `…`.
 pub(super) const LONGEST: usize = 48;
@@ -87,6 +87,16 @@ impl Tell {
     /// Whether it says to whom: a payee or an account.
     pub(crate) fn is_to_whom(&self) -> bool {
         matches!(self.kind, Kind::Payee | Kind::Account)
+    }
+
+    /// Whether it says which bill is paid: unlike a contract, that is paid once.
+    pub(crate) fn is_bill(&self) -> bool {
+        self.kind == Kind::Document && !self.path.to_lowercase().contains("contract")
+    }
+
+    /// Whether its letters are of several scripts, as no name's are, but those that shall be taken for another one.
+    pub(crate) fn has_mixed_letters(&self) -> bool {
+        self.kind < Kind::Other && !self.value.as_str().is_single_script()
     }
 
     /// Whether it says for what: an invoice or an order.
@@ -181,6 +191,18 @@ mod tests {
         assert!(
             !is_iban("RE-417-2026-000123") && !is_iban("DE89") && is_iban("GB29NWBK60161331926819")
         );
+    }
+
+    #[test]
+    fn letters_of_several_scripts_are_noticed() {
+        let mixed = |path: &str, value: &str| Tell::new(path, value.to_owned()).has_mixed_letters();
+        assert!(mixed("payee", "N\u{43e}rdwind") && mixed("iban", "DE89\u{410}"));
+        for whole in
+            ["Nordwind", "\u{41d}\u{43e}\u{440}\u{434} 24", "M\u{fc}ller & Co.", "\u{6771}\u{4eac}"]
+        {
+            assert!(!mixed("payee", whole), "{whole}");
+        }
+        assert!(!mixed("note", "N\u{43e}rdwind"));
     }
 
     #[test]

@@ -69,17 +69,19 @@ impl Approvals {
         let judging = self.registry.pool.run_within(&approval.tenant_id, LONGEST, move |_| {
             let given = GivenActs { acts: &own.acts, requesters };
             let mut verdict = graph::decide_on(handle.as_ref(), &asked, &mut facts, &given, now);
+            let mut no_longer_needed = false;
             if own.known_state() == Some(ApprovalState::Pending)
                 && let Some(approved) = &mut facts.approval
             {
+                no_longer_needed = approved.given.is_empty() && permits(verdict.decision);
                 add_missing_approvals(&own, &mut approved.given, now);
                 verdict = authority_decision::decide(&asked, &facts, now);
             }
-            verdict
+            (verdict, no_longer_needed)
         });
         match judging.await {
-            Ok(verdict) => {
-                let mut would_be = would_be(&verdict);
+            Ok((verdict, no_longer_needed)) => {
+                let mut would_be = WouldBe { no_longer_needed, ..would_be(&verdict) };
                 show::describe(&self.registry, caller, &mut would_be.policies).await?;
                 Ok(Some((would_be, verdict.held_by_reality.into_iter().map(reality).collect())))
             }
@@ -129,6 +131,7 @@ fn would_be(verdict: &Verdict) -> WouldBe {
             Some(_) => verdict.held_by.iter().map(policy).collect(),
             None => Vec::new(),
         },
+        no_longer_needed: false,
     }
 }
 
@@ -142,6 +145,10 @@ fn reality(held_by: HeldByReality) -> ApprovalReality {
         name: None,
         anchors: Vec::new(),
     }
+}
+
+fn permits(decision: Decision) -> bool {
+    matches!(decision, Decision::Allow | Decision::AllowWithConstraints)
 }
 
 fn word(decision: Decision) -> Word {

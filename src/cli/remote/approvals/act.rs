@@ -83,6 +83,13 @@ impl Approve {
     ) -> Result<CommandOutput, Failure> {
         let asks = !self.which.confirm.yes;
         let (server, held) = self.which.agreed(connector, &APPROVE).await?;
+        if held["would_be"]["decision"] == "deny" {
+            let why = show::why(text::of(&held["would_be"], "reason_code"));
+            return Err(Failure::new(format!(
+                "nothing was approved: it would be denied now ({why}), and an approval would only make it void\n\
+                 wait until that is over, or end it with `approvals decline`"
+            )));
+        }
         let reviewed =
             if asks && self.reviewed.is_empty() { to_review(&held) } else { self.reviewed };
         let body = json!({"comment": self.comment, "reviewed": reviewed,

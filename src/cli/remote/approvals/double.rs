@@ -31,7 +31,7 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
             .to_owned();
     };
     let now = Clock::default().now();
-    let doubles = doubles(&approval(held), listed.iter().map(approval).collect(), now);
+    let (doubles, more) = doubles(&approval(held), listed.iter().map(approval).collect(), now);
     if doubles.is_empty() {
         return String::new();
     }
@@ -39,7 +39,10 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
         let other = listed.iter().find(|other| other["id"] == double.id.as_str());
         self::line(server, double, other.unwrap_or(&Value::Null))
     };
-    let lines: Vec<_> = doubles.iter().map(line).collect();
+    let mut lines: Vec<_> = doubles.iter().map(line).collect();
+    if more > 0 {
+        lines.push(format!("  and {more} more"));
+    }
     format!("\n\nThis may be the same payment as another request:\n{}", lines.join("\n"))
 }
 

@@ -58,6 +58,10 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
         let decision = paint::state(&plain(text::of(would_be, "decision")));
         lines.add("would be", &format!("{decision}: {}", why(text::of(would_be, "reason_code"))));
         each(would_be, "policies", |policy| lines.add("  held by", &self::policy(policy)));
+        if would_be["no_longer_needed"] == true {
+            lines
+                .add("", "no longer needs an approval: asked again now, it is allowed without one");
+        }
     }
     each(held, "requested_by", |asker| {
         lines.add(
