@@ -32,6 +32,11 @@ pub fn unknown_action(action: &str, names: &BTreeSet<String>) -> Option<String> 
     ))
 }
 
+/// The same, of an action that is much like a known one: what is like none may be new.
+pub(crate) fn misspelt(action: &str, names: &BTreeSet<String>) -> Option<String> {
+    nearest(action, names).and_then(|_| unknown_action(action, names))
+}
+
 /// The known action, or pattern of known ones, that this one is much like. Of a known pattern, also the action below it
 /// that ends as this one does: `payment.*` is the one that `paymnt.execute` is like.
 pub(crate) fn nearest(action: &str, names: &BTreeSet<String>) -> Option<String> {

@@ -68,8 +68,15 @@ impl Row for Delegation {
         if has_amount && self.currency.is_none() {
             found.add("currency", "is required with an amount");
         }
-        if self.hours.is_some() && attenuation::hours(self).is_none() {
-            found.add("hours", "`from` and `to` must differ");
+        if let Some(hours) = &self.hours
+            && attenuation::hours(self).is_none()
+        {
+            let problem = if hours.from == hours.to {
+                "`from` and `to` must differ"
+            } else {
+                "needs `utc_offset`, `from` and `to`, such as `+01:00`, `08:00` and `17:30`"
+            };
+            found.add("hours", problem);
         }
         if self.delegator_id.is_none() && self.parent_id.is_none() {
             found.add("delegator_id", "is required, or `parent_id`");

@@ -34,5 +34,13 @@ pub(super) async fn warning(server: &Server, tenant: Option<&str>, action: &str)
         let all = records.iter().flat_map(of);
         names.extend(all.filter_map(|name| name.as_str().map(str::to_owned)));
     }
+    // Tools often have patterns alone: what was permitted or held of late is known, too.
+    let query = json!({"tenant_id": tenant, "limit": MOST});
+    if let Ok(body) = server.get(&server.path(&[SURFACE, "decisions"]), &query).await {
+        let found = server.json(&body).ok()?;
+        let decided = found["decisions"].as_array().into_iter().flatten();
+        let decided = decided.filter(|one| one["decision"] != "deny");
+        names.extend(decided.filter_map(|one| one["action"].as_str().map(str::to_owned)));
+    }
     unknown_action(action, &names).map(|warning| plain(&warning))
 }

@@ -80,6 +80,7 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
     let (_, _, told) = answering(&app, &format!("policies activate {id}"), "n\n").await;
     let (before, _) = told.split_once("[y/N]").unwrap();
     assert!(before.contains("Did you mean `payment.execute`?"), "{told}");
+    assert!(before.contains("It applies to action:paymnt.execute."), "{told}");
     // Of a draft that never decided all is new.
     let added = LOWER.lines().map(|line| format!("+{line}")).collect::<Vec<_>>().join("\n");
     assert!(before.contains(&added), "{told}");

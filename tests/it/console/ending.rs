@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Console, browser::Browser};
+use super::{
+    Console,
+    browser::{Browser, Page},
+};
 
 const ADMIN: (&str, &str) = ("admin", "admin@acme.example");
 const CREATE: &str = "/console/records/delegations/new/create";
@@ -110,7 +113,12 @@ async fn a_delegation_without_limits_is_made_after_the_form_said_so() {
     asked.shows("Without limits: any amount, any purpose, everywhere, for ever.");
     asked.shows("Create without limits");
     assert_eq!(asked.path, CREATE);
-    form.push(("unlimited".to_owned(), "yes".to_owned()));
+    // It is of what was said: with other actions it is asked again.
+    form.extend(said(&asked, CREATE));
+    let mut other = form.clone();
+    other.retain(|(name, _)| name != "m.actions");
+    other.push(("m.actions".to_owned(), "paymnt.execute".to_owned()));
+    assert_eq!(owner.post(CREATE, &other).await.path, CREATE);
     owner.post(CREATE, &form).await.shows("Created.");
     // Nor is narrowing it to one.
     let id = delegation(&console).await["id"].as_str().unwrap().to_owned();
@@ -120,6 +128,27 @@ async fn a_delegation_without_limits_is_made_after_the_form_said_so() {
     let refused = owner.post(&narrow, &over).await;
     assert_eq!(refused.status, 400, "{}", refused.text);
     refused.shows("is in the past; give a later time");
+    // What is narrowed stays so: that is said first, with what may be misspelt.
+    console.held(25_000.0).await;
+    let action = narrow.replace(':', "%3A");
+    let mut form = page.form_with(&action, "m.actions", "payment.excute");
+    let asked = owner.post(&narrow, &form).await;
+    asked.shows("What is narrowed cannot be widened again.");
+    asked.shows("Did you mean `payment.execute`?");
+    asked.shows("Narrow for good</button>");
+    let actions = async || delegation(&console).await["actions"].clone();
+    assert_eq!(actions().await, json!(["payment.*", "invoice.*"]));
+    form = page.form_with(&action, "m.actions", "payment.execute");
+    let asked = owner.post(&narrow, &form).await;
+    assert!(!asked.text.contains("Did you mean"), "{}", asked.text);
+    form.extend(said(&asked, &action));
+    owner.post(&narrow, &form).await.shows("Narrowed.");
+    assert_eq!(actions().await, json!(["payment.execute"]));
+}
+
+/// What a form says once more, as it is sent with it.
+fn said(page: &Page, action: &str) -> Vec<(String, String)> {
+    page.form(action).into_iter().filter(|(name, _)| name == "said").collect()
 }
 
 async fn principal(console: &Console, id: &str) -> Value {

@@ -1,24 +1,34 @@
 //! The second step of each operation: a form of what its request takes, which says what it does, and sends it.
 
+use authority_ids::TenantId;
 use axum::{
     extract::{Path, RawQuery},
     response::Response,
 };
 use http::StatusCode;
+use serde_json::{Map, Value};
 use tonic::{Code, Status};
 
 use super::{
-    call::call, ended::over, ending, field::SubmittedForm, form::Content, limits, one, outcome,
+    call::call,
+    ended::over,
+    ending,
+    field::SubmittedForm,
+    form::Content,
+    limits::{self, Doubt},
+    one, outcome,
     step::Act,
 };
 use crate::{
     calls::some_at_once,
     form::Posted,
     kinds::{Kind, Shape},
+    known_names::known_names,
     notice::Notice,
     page::see,
     problem::Problem,
     query::Pairs,
+    unknown_action::misspelt,
     view::View,
 };
 
@@ -69,10 +79,38 @@ impl Act {
             let problem = named.or_else(|| is_missing.then(why));
             return problem.map(|problem| Content { problem: Some(problem), ..content });
         }
-        let is_new = self.kind.singular == "delegation" && self.operation.shape == Shape::Create;
-        let unlimited = limits::without(&filled.values)
-            .filter(|_| is_new && form.text(limits::CONFIRMED).is_empty())?;
-        Some(Content { unlimited: Some(unlimited), ..content })
+        None
+    }
+
+    /// What a delegation's form says once more, where it has not said that yet.
+    async fn doubt(&self, view: &View, filled: &SubmittedForm, form: &Pairs) -> Option<Doubt> {
+        let is_new = self.operation.shape == Shape::Create;
+        if self.kind.singular != "delegation" || !(is_new || self.operation.word == "narrow") {
+            return None;
+        }
+        let doubt = Doubt::of(&filled.values, is_new, self.misspelt_actions(view, filled).await);
+        doubt.filter(|doubt| form.text(limits::CONFIRMED) != doubt.text)
+    }
+
+    /// Of each action in the form that is new to the record, and much like one that is known, that it is not known.
+    async fn misspelt_actions(&self, view: &View, filled: &SubmittedForm) -> Vec<String> {
+        let of = |members: &Map<String, Value>| -> Vec<String> {
+            let actions = members.get("actions").and_then(Value::as_array);
+            actions
+                .into_iter()
+                .flatten()
+                .filter_map(|one| one.as_str().map(str::to_owned))
+                .collect()
+        };
+        let has = self.about.as_ref().map(|about| of(&about.members)).unwrap_or_default();
+        let mut new = of(&filled.values);
+        new.retain(|action| !has.contains(action));
+        let tenant = self.about.as_ref().map_or(&filled.values, |about| &about.members);
+        let tenant = tenant.get("tenant_id").and_then(Value::as_str);
+        let tenant = tenant.or(view.caller.tenant().map(TenantId::as_str));
+        let Some(tenant) = tenant.filter(|_| !new.is_empty()) else { return Vec::new() };
+        let Some(known) = known_names(view, tenant).await else { return Vec::new() };
+        new.iter().filter_map(|action| misspelt(action, &known.actions)).collect()
     }
 
     /// What is wrong with an id that is of nobody, before the form says what a new record would let them do.
@@ -103,15 +141,8 @@ impl Act {
         if is_readable && let Some(asked) = self.last_step(view, form, &filled).await? {
             return Ok(asked);
         }
-        if let Some(mut content) = self.unconfirmed(&filled, form).filter(|_| is_readable) {
-            if content.unlimited.is_some() {
-                let unknown = self.unknown(view, &filled).await;
-                if !unknown.is_empty() {
-                    filled.note(unknown);
-                    content =
-                        Content { problem: Some(INVALID.to_owned()), unlimited: None, ..content };
-                }
-            }
+        let unconfirmed = self.unconfirmed(&filled, form).filter(|_| is_readable);
+        if let Some(content) = unconfirmed {
             let wrong = content.problem.is_some();
             let status = if wrong { StatusCode::BAD_REQUEST } else { StatusCode::OK };
             let content = Content { fields: filled.fields, ..content };
@@ -137,6 +168,9 @@ impl Act {
                 return self.form(view, StatusCode::BAD_REQUEST, content).await;
             }
         };
+        if let Some(doubt) = self.doubt(view, &filled, form).await {
+            return self.said_once_more(view, filled, version, doubt).await;
+        }
         let mut headers = Vec::new();
         for (name, value) in [("idempotency-key", form.text("key")), ("if-match", version)] {
             if !value.is_empty() {
@@ -151,6 +185,26 @@ impl Act {
             }
             Err(status) => self.refused(view, filled, version, status).await,
         }
+    }
+
+    /// The form again, with what it says once more; or with what is wrong, if that is of nobody.
+    async fn said_once_more(
+        &self,
+        view: &View,
+        mut filled: SubmittedForm,
+        version: &str,
+        doubt: Doubt,
+    ) -> Result<Response, Status> {
+        let unknown = self.unknown(view, &filled).await;
+        let content = Content::of(version);
+        if unknown.is_empty() {
+            let content = Content { fields: filled.fields, doubt: Some(doubt), ..content };
+            return self.form(view, StatusCode::OK, content).await;
+        }
+        filled.note(unknown);
+        let problem = Some(INVALID.to_owned());
+        let content = Content { fields: filled.fields, problem, ..content };
+        self.form(view, StatusCode::BAD_REQUEST, content).await
     }
 
     /// The form again, with what was typed and what the API said of it.

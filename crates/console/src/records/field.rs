@@ -147,6 +147,16 @@ impl Field {
         escape::hidden_in(&self.text)
     }
 
+    /// Notes what is wrong with it, or with a part of it, besides what was noted before.
+    fn add(&mut self, part: &str, problem: &str) {
+        let problem = violations::in_words(problem);
+        let problem = if part.is_empty() { problem } else { format!("{part}: {problem}") };
+        self.problem = Some(match self.problem.take() {
+            Some(before) if before != problem => format!("{before}; {problem}"),
+            _ => problem,
+        });
+    }
+
     /// What is wrong with it, or what somebody else changed meanwhile, for the top of the page.
     pub(super) fn trouble(&self) -> Option<String> {
         let present = || Some(format!("the record now has {}", self.present.as_ref()?));
@@ -317,12 +327,21 @@ impl SubmittedForm {
             let names: Vec<&str> = path.split(['.', '[']).take(2).collect();
             let of = |field: &&mut Field| names.contains(&field.member.name.as_str());
             match self.fields.iter_mut().find(of) {
-                Some(field) => field.problem = Some(violations::in_words(&problem)),
+                Some(field) => {
+                    let part = within(&path, &field.member.name).to_owned();
+                    field.add(&part, &problem);
+                }
                 None => rest.push((path, violations::in_words(&problem))),
             }
         }
         rest
     }
+}
+
+/// The part of a member that a path names: `from` of `delegation.hours.from`.
+fn within<'a>(path: &'a str, member: &str) -> &'a str {
+    let rest = path.split_once(member).map_or("", |(_, rest)| rest);
+    rest.trim_start_matches('.')
 }
 
 /// The members of a request by which a list is filtered; one that the record has, too, has the words of that.

@@ -10,6 +10,7 @@ use tonic::Status;
 use super::{
     depends::Depends,
     field::Field,
+    limits::{CONFIRMED, Doubt},
     pickers::{self, Picker},
     shown::Datum,
     step::Act,
@@ -44,8 +45,8 @@ pub(super) struct Content {
     pub(super) others: Vec<(String, String)>,
     /// Whether somebody changed the record after the form was opened.
     pub(super) moved: bool,
-    /// What a new delegation would have no limits of, where the form is to be sent again for that.
-    pub(super) unlimited: Option<String>,
+    /// What is said once more before the form is sent on.
+    pub(super) doubt: Option<Doubt>,
     /// The version of the record that the page shows.
     pub(super) version: String,
 }
@@ -57,7 +58,7 @@ impl Content {
             problem: None,
             others: Vec::new(),
             moved: false,
-            unlimited: None,
+            doubt: None,
             version: version.to_owned(),
         }
     }

@@ -1,4 +1,5 @@
-//! A delegation without any limit is made only after its form has said so.
+//! What the form of a delegation says once more before it is sent on: that it has no limit, that an action may be
+//! misspelt, that what is narrowed stays so.
 
 use serde_json::{Map, Value};
 
@@ -13,8 +14,35 @@ const LIMITS: [(&[&str], &str); 4] = [
 /// Members that say who is concerned.
 pub(super) const PARTIES: [&str; 3] = ["tenant_id", "delegator_id", "delegate_id"];
 
-/// What the form has where it has said so.
-pub(super) const CONFIRMED: &str = "unlimited";
+/// Under this name the form has what it has said.
+pub(super) const CONFIRMED: &str = "said";
+
+/// What is said once more.
+pub(super) struct Doubt {
+    pub(super) text: String,
+    /// On the button that sends the form all the same.
+    pub(super) label: &'static str,
+}
+
+impl Doubt {
+    /// Of a new delegation, or of one that is narrowed.
+    pub(super) fn of(
+        values: &Map<String, Value>,
+        is_new: bool,
+        misspelt: Vec<String>,
+    ) -> Option<Self> {
+        let unlimited = without(values).filter(|_| is_new);
+        let label = match (&unlimited, is_new) {
+            (Some(_), _) => "Create without limits",
+            (None, true) => "Create all the same",
+            (None, false) => "Narrow for good",
+        };
+        let finally = "What is narrowed cannot be widened again.".to_owned();
+        let finally = (!is_new).then_some(finally);
+        let texts: Vec<_> = finally.into_iter().chain(unlimited).chain(misspelt).collect();
+        (!texts.is_empty()).then(|| Self { text: texts.join(" "), label })
+    }
+}
 
 /// What a new delegation has no limits of; `None` if it has one, or is a part of another, whose limits hold.
 pub(super) fn without(values: &Map<String, Value>) -> Option<String> {

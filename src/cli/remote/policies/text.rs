@@ -172,7 +172,9 @@ impl Activate {
                 check(&server, cedar, &policy["tenant_id"], &format!("version {number}")).await?;
             let impact = impact::of_text(&server, &policy, cedar).await;
             let unknown = unknown(&server, &policy).await;
-            let shown = [vec![shown], checked.lines, unknown, vec![impact]].concat().join("\n");
+            let places = vec![applies_to(&policy)];
+            let shown = [vec![shown], checked.lines, places, unknown, vec![impact]].concat();
+            let shown = shown.join("\n");
             let name = plain(text::of(&policy, "name"));
             let question =
                 format!("Activate version {number} of `{name}` on {}?", server.address());
@@ -191,6 +193,16 @@ impl Activate {
 /// The text that decides; of a policy that is not in force none does.
 fn decides(policy: &Value) -> &str {
     if policy["state"] == "active" { text::of(policy, "cedar") } else { "" }
+}
+
+/// Where it applies.
+fn applies_to(policy: &Value) -> String {
+    let targets = policy["applies_to"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let targets: Vec<_> = targets.map(plain).collect();
+    match targets.as_slice() {
+        [] => "It applies to every action.".to_owned(),
+        some => format!("It applies to {}.", some.join(", ")),
+    }
 }
 
 /// Of each action among its targets that no record of the tenant names, that it is none.
