@@ -113,7 +113,14 @@ async fn a_stop_says_what_waits_and_what_is_still_permitted() {
     assert_eq!(status, 200, "{given:#}");
     let unused = "Approved and not used yet: <a href=\"/console/approvals?state=approved&amp;agent=\
                   svc%3Aagent%3Aacme%3Ainvoice-bot\">1 request</a>";
-    admin.get(&confirm).await.shows(unused);
+    let page = admin.get(&confirm).await;
+    page.shows(unused);
+    assert!(!page.text.contains("stopped already"), "{}", page.text);
+    let signal = json!({"tenant_id": "svc:tenant:acme", "actor_id": AGENT, "reason": "pays twice"});
+    assert_eq!(console.app.owner().post("/api/v1/stop-signals", signal).await.0, 201);
+    let page = admin.get(&confirm).await;
+    page.shows("invoice-bot is stopped already.");
+    page.shows(">pays twice</a>");
     // Once it is stopped, its permits have ended for whoever watches, and the page says what stays.
     page.shows("nobody can approve what waits");
 }

@@ -7,10 +7,12 @@ use tonic::Status;
 
 use super::{
     blast::Blast,
+    in_force_on,
     list::who_may,
     order::{self, Act},
     partly::partly,
     spelling,
+    stopped::Stopped,
     target::Target,
     underway::{self, Underway},
 };
@@ -30,6 +32,8 @@ struct Confirm {
     target: Target,
     /// `None` if it could not be read now. That keeps nobody from stopping.
     blast: Option<Blast>,
+    /// What stops it already, as far as that could be read.
+    already: Vec<Stopped>,
     /// What waits or is permitted now, as far as it is known.
     underway: Option<Underway>,
     may_stop: bool,
@@ -61,7 +65,11 @@ async fn form(
 ) -> Result<Response, Status> {
     who_may(view)?;
     let target = Target::read(view, asked).await?;
-    let (blast, warning) = tokio::join!(Blast::of(view, &target), spelling::warning(view, &target));
+    let (blast, warning, already) = tokio::join!(
+        Blast::of(view, &target),
+        spelling::warning(view, &target),
+        already(view, &target)
+    );
     if let Err(error) = &blast {
         tracing::warn!(%error, "what ends with a stop cannot be read");
     }
@@ -78,6 +86,7 @@ async fn form(
         frame: view.frame(format!("Stop {}", target.what()), Section::Stop),
         may_stop: view.may(creates(&target)),
         warning,
+        already,
         target,
         blast,
         underway,
@@ -86,6 +95,16 @@ async fn form(
         problem,
     };
     Ok(page(status, &confirm))
+}
+
+/// The stop signals on the principal that would be stopped.
+async fn already(view: &View, target: &Target) -> Vec<Stopped> {
+    let Some(subject) = target.subject.as_ref().filter(|_| target.is_signal()) else {
+        return Vec::new();
+    };
+    let found = in_force_on(view, &subject.id).await;
+    let found = found.map(|found| found.stopped).unwrap_or_default();
+    found.into_iter().filter(|stopped| stopped.is_signal).collect()
 }
 
 /// The operation that stops it.
