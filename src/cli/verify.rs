@@ -81,7 +81,8 @@ const EXPORT: &str = "an export has a decision on each line, which is no evidenc
 fn is_export(file: &[u8]) -> bool {
     let mut documents = serde_json::Deserializer::from_slice(file).into_iter::<Value>();
     let first = documents.next().and_then(Result::ok).unwrap_or_default();
-    documents.next().is_some_and(|next| next.is_ok()) || first["decisions"].is_array()
+    let is_line = first["decision_id"].is_string() && first["kind"].is_null();
+    documents.next().is_some_and(|next| next.is_ok()) || first["decisions"].is_array() || is_line
 }
 
 /// What the file is of, which passed: the decision, and of a proof what replaying it gave.
@@ -191,6 +192,7 @@ mod tests {
     fn an_export_is_told_from_a_bundle() {
         let line = json!({"decision_id": "svc:decision:01"});
         assert!(is_export(format!("{line}\n{line}\n").as_bytes()));
+        assert!(is_export(line.to_string().as_bytes()));
         assert!(is_export(json!({"decisions": [line]}).to_string().as_bytes()));
         for other in [json!({"pack": line}).to_string(), String::new(), "{".to_owned()] {
             assert!(!is_export(other.as_bytes()), "{other}");

@@ -1,5 +1,6 @@
 //! The filter of decisions, which is the address of their list.
 
+use authority_decision::Reason;
 use authority_ids::{PrincipalId, TenantId};
 use authority_model::proto::runtime::ListDecisionsRequest;
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
@@ -54,7 +55,9 @@ impl Filter {
             agent: text("agent"),
             action: text("action"),
             outcome: known("outcome", &OUTCOMES),
-            reason: text("reason"),
+            reason: Some(text("reason"))
+                .filter(|code| Reason::from_word(code).is_some())
+                .unwrap_or_default(),
             span: known("span", &SPANS),
             from: date("from"),
             to: date("to"),
@@ -72,7 +75,14 @@ impl Filter {
             OWN.contains(&name) || member.is_some_and(|(_, value)| !value.is_empty())
         };
         let given = query.iter().filter(|(name, value)| !value.trim().is_empty() && !is_used(name));
-        given.map(|(name, value)| format!("{name}={value}")).collect()
+        let given = given.map(|(name, value)| format!("{name}={value}"));
+        let pattern = self
+            .action
+            .contains('*')
+            .then(|| format!("the pattern action={}: name one action, whole", self.action));
+        let days = day(&self.from).zip(day(&self.to)).filter(|(from, to)| from > to);
+        let days = days.map(|(from, to)| format!("from={from}, which is after to={to}"));
+        given.chain(pattern).chain(days).collect()
     }
 
     fn members(&self) -> [(&'static str, &str); 7] {
@@ -191,6 +201,9 @@ mod tests {
         for (query, ignored) in [
             ("outcome=deny&page=2&agent=", &[][..]),
             ("outcome=refused&span=2h", &["outcome=refused", "span=2h"]),
+            ("reason=foo", &["reason=foo"]),
+            ("action=payment.*", &["the pattern action=payment.*: name one action, whole"]),
+            ("from=2026-03-02&to=2026-03-01", &["from=2026-03-02, which is after to=2026-03-01"]),
             ("from=soon&subject=bot", &["from=soon", "subject=bot"]),
             ("from=2026-03-01&from=2026-03-02", &["from=2026-03-01", "from=2026-03-02"]),
         ] {
