@@ -26,12 +26,16 @@ pub enum Target {
 
 /// A text that is not a target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a target: write `*`, `action:<pattern>`, `effect_class:<word>`, \
-     `risk_tier:<word>`, `principal_class:<word>`, `resource_kind:<word>`, `purpose:<slug>` or \
-     `jurisdiction:<code>`"
-)]
-pub struct TargetError(pub String);
+#[error("`{text}` is not a target: write {instead}")]
+pub struct TargetError {
+    text: String,
+    /// What could be written.
+    instead: String,
+}
+
+/// The forms of targets.
+const FORMS: &str = "`*`, `action:<pattern>`, `effect_class:<word>`, `risk_tier:<word>`, \
+    `principal_class:<word>`, `resource_kind:<word>`, `purpose:<slug>` or `jurisdiction:<code>`";
 
 /// The members of a request that targets match; absent if the request lacks them. A declared member has
 /// several values if no tool is named and the tools differ.
@@ -87,8 +91,9 @@ impl FromStr for Target {
         if text == "*" {
             return Ok(Self::Everywhere);
         }
-        let refused = || TargetError(text.to_owned());
-        let (class, value) = text.split_once(':').ok_or_else(refused)?;
+        let refused = |instead: String| TargetError { text: text.to_owned(), instead };
+        let other_form = || refused(FORMS.to_owned());
+        let (class, value) = text.split_once(':').ok_or_else(other_form)?;
         let plain = || {
             let sound = (1..=128).contains(&value.len()) && !value.contains(['\0', ' ']);
             sound.then(|| value.to_owned())
@@ -103,7 +108,20 @@ impl FromStr for Target {
             "jurisdiction" => plain().map(Self::Jurisdiction),
             _ => None,
         }
-        .ok_or_else(refused)
+        .ok_or_else(|| match words(class).as_slice() {
+            [] => other_form(),
+            words => refused(format!("`{class}:` and one of {}", words.join(", "))),
+        })
+    }
+}
+
+/// The words that a target of this class has; none if it has others.
+fn words(class: &str) -> Vec<&'static str> {
+    match class {
+        "effect_class" => EffectClass::ALL.iter().map(|class| class.word()).collect(),
+        "risk_tier" => RiskTier::ALL.iter().map(|tier| tier.word()).collect(),
+        "principal_class" => PrincipalClass::ALL.iter().map(|class| class.word()).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -158,6 +176,14 @@ mod tests {
         for text in ["", "payment.*", "action:", "action:pay*", "risk_tier:higher", "colour:red"] {
             assert!(text.parse::<Target>().is_err(), "{text}");
         }
+        let told = |text: &str| text.parse::<Target>().unwrap_err().to_string();
+        assert!(
+            told("risk_tier:higher").contains("`risk_tier:` and one of"),
+            "{}",
+            told("risk_tier:higher")
+        );
+        assert!(told("risk_tier:higher").contains("high"));
+        assert!(told("colour:red").contains("`action:<pattern>`"));
     }
 
     #[test]
