@@ -23,7 +23,7 @@ use axum::{Router, routing::get};
 use prost::Message;
 use tonic::Status;
 
-use crate::{Console, calls::Answer, page::see, rpc, view::View};
+use crate::{Console, calls::Answer, page::see, query::encoded, rpc, view::View};
 
 pub(crate) fn router() -> Router<Console> {
     Router::new()
@@ -36,7 +36,7 @@ pub(crate) fn router() -> Router<Console> {
 
 /// Where a policy's text is worked on.
 pub(crate) fn address(id: &str) -> String {
-    format!("/console/policies/{}", crate::query::encoded(id))
+    format!("/console/policies/{}", encoded(id))
 }
 
 /// A policy as it is now.
@@ -94,6 +94,12 @@ async fn versions(view: &View, id: &str) -> Result<Vec<PolicyVersion>, Status> {
     let listed: ListPolicyVersionsResponse =
         view.calls.call(rpc::LIST_POLICY_VERSIONS, &request).await?;
     Ok(listed.versions.into_iter().rev().collect())
+}
+
+/// The page of a policy's targets as records.
+fn rows(view: &View, id: &str) -> Option<String> {
+    let id = encoded(id);
+    view.may(rpc::LIST_APPLIES_TO).then(|| format!("/console/records/applies-to?m.policy_id={id}"))
 }
 
 fn name(policy: &Policy) -> String {

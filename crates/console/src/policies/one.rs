@@ -17,7 +17,7 @@ use super::{
     diff::{self, Line},
     impact,
     listed::Listed,
-    name,
+    name, rows,
     trial::{Fault, Trial},
     unknown_targets, versions,
 };
@@ -45,6 +45,8 @@ struct PolicyPage {
     /// What the person just did.
     done: Option<&'static str>,
     in_force: bool,
+    /// The page of its targets as records.
+    rows: Option<String>,
     /// When it was retired. Nothing about it changes after that.
     retired: Option<Moment>,
     /// Of each action among its targets that no record of the tenant names.
@@ -133,6 +135,7 @@ impl PolicyPage {
             address: address(&policy.id),
             done: None,
             in_force,
+            rows: rows(view, &policy.id),
             retired: Moment::of_time(policy.updated_at, view.now).filter(|_| is_retired),
             unknown: unknown_targets(view, &policy.tenant_id, &policy.applies_to).await,
             problems: Fault::all(&policy.problems, policy.cedar.as_deref().unwrap_or_default()),

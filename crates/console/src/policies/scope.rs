@@ -13,7 +13,7 @@ use tonic::Status;
 use super::{
     Present, address,
     impact::{self, Impact},
-    name, unknown_targets,
+    name, rows, unknown_targets,
 };
 use crate::{
     form::Posted,
@@ -64,9 +64,7 @@ impl ScopePage {
             address: address(&policy.id),
             from: Moment::of_time(policy.effective_from, view.now),
             until: Moment::of_time(policy.effective_until, view.now),
-            rows: view
-                .may(rpc::LIST_APPLIES_TO)
-                .then(|| format!("/console/records/applies-to?m.policy_id={id}")),
+            rows: rows(view, &policy.id),
             record: format!("/console/records/policies/{id}"),
             in_force,
             may_try: view.may(rpc::IMPACT_POLICIES),

@@ -113,7 +113,12 @@ fn without_target(policy: &Policy, target: &str) -> String {
     let name = policy.name.as_deref().unwrap_or(short(&policy.id));
     let rest: Vec<_> = policy.applies_to.iter().filter(|one| *one != target).cloned().collect();
     let when = match policy.state.as_deref() {
-        Some("active") => "at once",
+        Some("active") => "while it is in effect",
+        Some("retired") => {
+            return format!(
+                "The policy “{name}” is retired, and decides nothing wherever it applies."
+            );
+        }
         _ => "once it is active",
     };
     if rest.is_empty() {
@@ -251,7 +256,7 @@ mod tests {
             ..Policy::default()
         };
         let last = without_target(&policy("active", &["action:a"]), "action:a");
-        assert!(last.ends_with("without a target applies to every action, at once."), "{last}");
+        assert!(last.ends_with("applies to every action, while it is in effect."), "{last}");
         let draft = without_target(&policy("draft", &["action:a"]), "action:a");
         assert!(draft.ends_with("once it is active."), "{draft}");
         let rest = without_target(&policy("active", &["action:a", "action:b"]), "action:a");

@@ -6,7 +6,7 @@ use tonic::Status;
 use super::{
     ending::Ending,
     known, nowhere, one,
-    shown::{RecordView, Shown, name_links, title},
+    shown::{RecordView, Shown, name_links, titles},
 };
 use crate::{
     kinds::{Kind, Member, Operation, Shape, Written, json},
@@ -51,7 +51,8 @@ impl Act {
         let mut shown =
             if is_edit { Vec::new() } else { RecordView::of(view, &read.message).written };
         name_links(view, shown.iter_mut().map(|shown| &mut shown.datum)).await;
-        let (title, members) = (title(&read.message), json(&read.message));
+        let title = titles(view, std::slice::from_ref(&read.message)).await.concat();
+        let members = json(&read.message);
         let ending = if operation.ends_for_good() {
             Some(Ending::of(view, kind, word, &title, &members).await)
         } else {
