@@ -53,6 +53,11 @@ async fn a_filter_is_an_address() {
     assert_eq!(lines.len(), 2, "{}", export.text);
     assert_eq!(lines[0]["decision"]["decision_id"], json!(denied));
     assert_eq!(lines[1]["end"], json!(true));
+    // A file does not say that it has more than was asked for.
+    for other in ["outcome=refused", "page=abc", "id=svc:decision:00", "reason=foo"] {
+        let refused = browser.get(&format!("/console/decisions/export?{other}")).await;
+        assert_eq!(refused.status, 400, "{other}: {}", refused.text);
+    }
     let none = browser.get("/console/decisions/export?from=2020-01-01&to=2020-12-31").await;
     assert_eq!(none.text.lines().count(), 1, "{}", none.text);
     let disposition = export.headers["content-disposition"].to_str().unwrap();

@@ -10,10 +10,14 @@ use crate::{query::Pairs, view::View};
 /// `GET /console/decisions/export`: the decisions of a filter with their signed records, a line each, as the API's
 /// export has them.
 pub(super) async fn export(view: View, RawQuery(query): RawQuery) -> Response {
-    let filter = Filter::of(&Pairs::read(query.unwrap_or_default().as_bytes()));
-    if !filter.ignored.is_empty() {
+    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+    let filter = Filter::of(&query);
+    // It has no pages, and an id is of the list's page.
+    let own = ["page", "id"].into_iter().filter(|name| query.all(name).any(|one| !one.is_empty()));
+    let ignored: Vec<_> = own.map(str::to_owned).chain(filter.ignored.clone()).collect();
+    if !ignored.is_empty() {
         // A file does not say that it has more than was asked for.
-        let ignored = filter.ignored.join(", ");
+        let ignored = ignored.join(", ");
         return view.answer(Err(Status::invalid_argument(format!(
             "decisions cannot be filtered by {ignored}: nothing was exported"
         ))));
