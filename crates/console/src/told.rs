@@ -26,6 +26,8 @@ pub struct Double {
     pub same: String,
     /// What the other one says instead of what this one says: names of members, and their values.
     pub differs: Vec<(String, String)>,
+    /// How many more there are of those.
+    pub more: usize,
     /// Why it was declined, if it was.
     pub declined: Option<String>,
 }
@@ -37,7 +39,8 @@ pub fn doubles(own: &Approval, listed: Vec<Approval>, now: DateTime<Utc>) -> (Ve
     let others = Others::among(listed, std::slice::from_ref(own));
     let doubles = others.doubles(now, &Summary::of(own, now));
     let told = doubles.first.into_iter().map(|double| Double {
-        differs: double.likeness.differs.iter().map(short).collect(),
+        differs: double.likeness.differs.iter().map(compared).collect(),
+        more: double.likeness.more,
         same: double.likeness.same,
         declined: double.declined,
         id: double.summary.id,
@@ -48,4 +51,8 @@ pub fn doubles(own: &Approval, listed: Vec<Approval>, now: DateTime<Utc>) -> (Ve
 fn short(row: &Tell) -> (String, String) {
     let mixed = if row.has_mixed_letters() { " (letters of several scripts)" } else { "" };
     (row.short_path(), row.short() + mixed)
+}
+
+fn compared(row: &Tell) -> (String, String) {
+    (row.short_path(), row.compared())
 }

@@ -163,3 +163,33 @@ async fn what_cannot_be_approved_at_once_stays_selected() {
     let page = browser.get("/console/approvals").await;
     assert!(!page.text.contains(&format!("name=\"id\" value=\"{id}\"")), "{}", page.text);
 }
+
+/// Many requests, or large ones, push no older one out of sight without a word.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_not_compared_is_said() {
+    let console = Console::start().await;
+    let invoice = |attempt: u32| {
+        paying(36_001.0, &json!({"payee": "Victim AG", "invoice": "V-9", "try": attempt}))
+    };
+    console.held_with(invoice(1)).await;
+    // Pages of the list end at 2 MiB.
+    let large = "x".repeat(31_000);
+    for number in 0..70 {
+        console.held_with(paying(40_000.0 + f64::from(number), &json!({"note": large}))).await;
+    }
+    let id = console.held_with(invoice(2)).await;
+    let path = format!("/console/approvals/{id}");
+    let mut browser = console.signed_in(APPROVER).await;
+    let partial = "Only the newest requests of the agent for this action were compared";
+    for path in [path.clone(), format!("{path}/approve")] {
+        let page = browser.get(&path).await;
+        page.shows(SAME_PAYMENT);
+        assert!(!page.text.contains(partial), "{}", page.text);
+    }
+    for number in 0..40 {
+        console.held_with(paying(20_000.0 + f64::from(number), &json!({}))).await;
+    }
+    for path in [path.clone(), format!("{path}/approve")] {
+        browser.get(&path).await.shows(partial);
+    }
+}

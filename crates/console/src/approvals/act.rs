@@ -87,6 +87,8 @@ struct Confirm {
     advice: String,
     /// Other requests that could be the same payment.
     doubles: Named,
+    /// Whether only some of the other requests were compared.
+    is_partial: bool,
     /// Why this person may not answer it: then there is no form.
     rule: Option<String>,
     /// What of reality is reviewed by approving.
@@ -184,6 +186,7 @@ async fn form(
         authority,
         would_be,
         advice,
+        is_partial: others.as_ref().is_some_and(|others| others.is_partial),
         doubles: others.map(|others| others.doubles(view.now, &summary)).unwrap_or_default(),
         rule: rule(view, verb, approval),
         reviewed: if approves { to_review(approval, view.now) } else { Vec::new() },

@@ -1,7 +1,10 @@
 //! Other requests of the same agent for the same action that look like one: a payment may be asked for twice, or again
 //! to another account.
 
-use std::{cmp::Reverse, collections::HashSet};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
 
 use authority_model::{
     proto::approval::{Approval, ListApprovalsRequest, ListApprovalsResponse},
@@ -16,15 +19,23 @@ use crate::{
     view::View,
 };
 
-/// Requests that are compared: the newest of the agent for the action.
+/// Requests that are compared: the newest of the agent for the action, and the most pages that have them.
 const READ: i32 = 100;
+const PAGES: usize = 5;
 /// Those that are named on a page, of the possible doubles and of the rest.
 const NAMED: usize = 8;
+/// Members of each that are named as the same, and as different.
+const SHOWN: usize = 8;
 /// How long one that was permitted or declined is compared with others.
 const RECENT: TimeDelta = TimeDelta::days(30);
 
 /// The newest requests of an agent for an action, without some of them.
-pub(crate) struct Others(Vec<Approval>);
+#[derive(Default)]
+pub(crate) struct Others {
+    newest: Vec<Approval>,
+    /// Whether there are older ones, or others that could not be read: nothing is known of them.
+    pub(super) is_partial: bool,
+}
 
 /// One that looks like another.
 pub(crate) struct Alike {
@@ -58,8 +69,9 @@ impl Named {
 pub(crate) struct Likeness {
     /// `amount, payee`.
     pub(crate) same: String,
-    /// What of the other one says to whom and for what, and differs.
+    /// The first of what in the other one says to whom and for what, and differs, and how much more does.
     pub(crate) differs: Vec<Tell>,
+    pub(crate) more: usize,
     /// Whether it could be the same payment: the amount is the same, and a payee, an account or a document, or neither
     /// has one; or the same bill is paid to the same, whatever the amount.
     pub(super) is_double: bool,
@@ -72,33 +84,39 @@ impl Likeness {
     /// `None` if neither the amount, nor whom it pays, nor the bill is the same.
     pub(super) fn of(own: &Compared<'_>, other: &Compared<'_>) -> Option<Self> {
         let is_same_amount = own.amount.is_some() && own.amount == other.amount;
-        let same = own.rows.iter().filter(|(_, named)| other.named.contains(named));
-        let same: Vec<_> = same.collect();
+        let same =
+            own.rows.iter().filter_map(|(row, named)| Some((*row, *other.named.get(named)?)));
+        let same: Vec<(&Tell, &Tell)> = same.collect();
         let is_to_same = same.iter().any(|(row, _)| row.is_to_whom());
         let is_same_bill = same.iter().any(|(row, _)| row.is_bill());
         if !is_same_amount && !is_to_same && !is_same_bill {
             return None;
         }
         let words = is_same_amount.then(|| "amount".to_owned()).into_iter();
-        let word = |(row, named): &&(&Tell, Said<'_>)| {
+        let word = |(row, there): &(&Tell, &Tell)| {
             let path = row.short_path();
             if other.said.contains(&row.said()) {
                 path
-            } else if other.rows.iter().any(|(there, is)| is == named && row.has_letters_of(there))
-            {
+            } else if row.has_letters_of(there) {
                 format!("{path} (written otherwise)")
             } else {
                 format!("{path} (in other letters, which look alike)")
             }
         };
-        let words: Vec<String> = words.chain(same.iter().map(word)).collect();
+        let mut words: Vec<String> = words.chain(same.iter().take(SHOWN).map(word)).collect();
+        let count = same.len() + usize::from(is_same_amount);
+        if count > words.len() {
+            words.push(format!("and {} more", count - words.len()));
+        }
         let differs = other.rows.iter().filter(|(row, _)| !own.said.contains(&row.said()));
+        let differs: Vec<&Tell> = differs.map(|(row, _)| *row).collect();
         let neither_has_any = own.rows.is_empty() && other.rows.is_empty();
         Some(Self {
-            differs: differs.map(|(row, _)| (*row).clone()).collect(),
+            more: differs.len().saturating_sub(SHOWN),
+            differs: differs.into_iter().take(SHOWN).cloned().collect(),
             is_double: (is_same_amount && (!same.is_empty() || neither_has_any))
                 || (is_same_bill && is_to_same),
-            count: words.len(),
+            count,
             same: words.join(", "),
             is_same_amount,
         })
@@ -110,16 +128,15 @@ pub(super) struct Compared<'a> {
     amount: Option<&'a Amount>,
     /// The members that say to whom or for what.
     rows: Vec<(&'a Tell, Said<'a>)>,
-    /// What they name, and what they say to the letter.
-    named: HashSet<Said<'a>>,
+    /// What they name, with the first that does, and what they say to the letter.
+    named: HashMap<Said<'a>, &'a Tell>,
     said: HashSet<Said<'a>>,
 }
 
 impl<'a> Compared<'a> {
     pub(super) fn of(amount: Option<&'a Amount>, headline: &'a Headline) -> Self {
-        let tells = headline.rows.iter().filter(|row| row.is_to_whom() || row.is_document());
-        let rows: Vec<_> = tells.map(|row| (row, row.named())).collect();
-        let named = rows.iter().map(|(_, named)| named.clone()).collect();
+        let rows: Vec<_> = headline.compared.iter().map(|row| (row, row.named())).collect();
+        let named = rows.iter().rev().map(|(row, named)| (named.clone(), *row)).collect();
         let said = rows.iter().map(|(row, _)| row.said()).collect();
         Self { amount, rows, named, said }
     }
@@ -138,9 +155,9 @@ impl Others {
     /// Those beside several requests of one agent for one action.
     pub(super) async fn beside(view: &View, approvals: &[Approval]) -> Self {
         let Some(first) = approvals.first().filter(|_| view.may(rpc::LIST_APPROVALS)) else {
-            return Self(Vec::new());
+            return Self { newest: Vec::new(), is_partial: true };
         };
-        let request = ListApprovalsRequest {
+        let mut request = ListApprovalsRequest {
             tenant_id: Some(first.tenant_id.clone()),
             subject: Some(first.subject.clone()),
             action: Some(first.action.clone()),
@@ -148,26 +165,41 @@ impl Others {
             limit: Some(READ),
             ..ListApprovalsRequest::default()
         };
-        let listed = view.calls.call(rpc::LIST_APPROVALS, &request).await;
-        let listed: ListApprovalsResponse = listed.unwrap_or_default();
-        Self::among(listed.approvals, approvals)
+        let mut newest = Vec::new();
+        // A page of large contexts ends before its limit.
+        for _ in 0..PAGES {
+            let listed = view.calls.call(rpc::LIST_APPROVALS, &request).await;
+            let Ok(ListApprovalsResponse { approvals: listed, next_page_token, .. }) = listed
+            else {
+                break;
+            };
+            newest.extend(listed);
+            let Some(next) = next_page_token else {
+                return Self::among(newest, approvals);
+            };
+            if newest.len() >= usize::try_from(READ).unwrap_or_default() {
+                break;
+            }
+            request.page_token = next;
+        }
+        Self { is_partial: true, ..Self::among(newest, approvals) }
     }
 
     /// Those of a list that are none of these.
     pub(crate) fn among(mut listed: Vec<Approval>, approvals: &[Approval]) -> Self {
         listed.retain(|other| approvals.iter().all(|own| own.id != other.id));
-        Self(listed)
+        Self { newest: listed, is_partial: false }
     }
 
     /// The newest of them.
     pub(super) fn newest(&self, now: DateTime<Utc>, count: usize) -> Vec<Summary> {
-        self.0.iter().take(count).map(|other| Summary::of(other, now)).collect()
+        self.newest.iter().take(count).map(|other| Summary::of(other, now)).collect()
     }
 
     /// Those that could be the same payment as a request, and those that look like it otherwise: what was permitted
     /// before what waits, and that before what was declined; of these the most alike first.
     pub(super) fn alike(&self, now: DateTime<Utc>, own: &Summary) -> (Named, Named) {
-        let compared = self.0.iter().filter(|other| is_compared(now, other));
+        let compared = self.newest.iter().filter(|other| is_compared(now, other));
         let own = Compared::of_summary(own);
         let mut alike: Vec<Alike> = compared
             .filter_map(|other| {
@@ -272,5 +304,39 @@ mod tests {
         assert!(likeness(&json!({"amount": 5}), &json!({"amount": 5})).unwrap().is_double);
         assert!(likeness(&five, &json!({"amount": 6, "payee": "B"})).is_none());
         assert!(likeness(&json!({}), &json!({})).is_none());
+    }
+
+    /// What a page has no room for is compared all the same, and so is what stands under a name in other letters.
+    #[test]
+    fn no_other_member_hides_an_invoice() {
+        let one = json!({"amount": 5, "payee": "A", "invoice": "RE-55"});
+        let mut other = json!({"amount": 5, "payee": "B", "invoice": "RE-55"});
+        for number in 10..50 {
+            other[format!("aorder{number}")] = json!(number);
+        }
+        assert!(likeness(&other, &one).unwrap().is_double);
+        let written = json!({"amount": 5, "p\u{430}yee": "A", "inv\u{43e}ice": "RE-55"});
+        assert!(likeness(&written, &one).unwrap().is_double);
+    }
+
+    /// An agent chooses how many there are.
+    #[test]
+    fn of_many_payees_some_are_named_and_the_rest_is_counted() {
+        let batch = |upper: bool, from: usize| {
+            let payee = |number: usize| format!("{}-{number}", if upper { "ACME" } else { "acme" });
+            json!({"amount": 5, "payees": (from..from + 20).map(payee).collect::<Vec<_>>()})
+        };
+        let found = likeness(&batch(true, 0), &batch(false, 10)).unwrap();
+        assert!(
+            found.same.starts_with("amount, payees[10] (written otherwise), "),
+            "{}",
+            found.same
+        );
+        assert!(
+            found.same.ends_with("payees[17] (written otherwise), and 2 more"),
+            "{}",
+            found.same
+        );
+        assert_eq!((found.differs.len(), found.more), (SHOWN, 12));
     }
 }

@@ -87,6 +87,8 @@ struct ApprovalPage {
     /// Others of the agent that could be the same payment, and those that look like it otherwise.
     doubles: Named,
     alike: Named,
+    /// Whether only some of the other requests were compared.
+    is_partial: bool,
     /// The newest others of the agent for the action.
     requests: Vec<Summary>,
     /// What was decided without a request.
@@ -189,6 +191,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         earlier: earlier(view, &approval),
         doubles,
         alike,
+        is_partial: around.others.is_partial,
         requests: around.others.newest(view.now, REQUESTS),
         history: around.history,
         barrier: Barrier::of(view, &approval),

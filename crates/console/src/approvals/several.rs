@@ -63,6 +63,8 @@ struct Several {
     /// How many were selected.
     selected: usize,
     left_out: LeftOut,
+    /// Whether only some of the other requests were compared.
+    is_partial: bool,
     /// How many of them wait for more people after this approval.
     still: usize,
     key: String,
@@ -119,6 +121,7 @@ async fn confirmation(view: &View, query: &Pairs) -> Result<Response, Status> {
         without_amount: items.iter().filter(|item| item.summary.amount.is_none()).count(),
         items,
         left_out,
+        is_partial: others.is_partial,
         still,
         key: idempotency_key()?,
         back: inbox::selecting(query, &ids),

@@ -25,6 +25,8 @@ const PLACES: [&str; 2] = ["jurisdiction", "subdivision"];
 pub(crate) struct Headline {
     /// Every payee and account, and some others: those that a second step has, of which lists have some.
     pub(crate) rows: Vec<Tell>,
+    /// All that says to whom or for what, whether it is shown or not: by this requests are compared.
+    pub(crate) compared: Vec<Tell>,
     /// Members of the context that lists do not have, and those that the second step does not have.
     pub(crate) more_than_listed: usize,
     pub(crate) more: usize,
@@ -60,6 +62,8 @@ pub(crate) fn headline(context: &Map<String, Value>) -> Headline {
         .collect();
     rows.sort_by_cached_key(place);
     let all = rows.len();
+    let compared = rows.iter().filter(|row| row.is_to_whom() || row.is_document());
+    let compared = compared.cloned().collect();
     let mut counts = [0; 2];
     let to_whom = rows.iter().filter(|row| row.kind <= Kind::Account).count();
     let in_list = USUAL.saturating_sub(to_whom).max(1);
@@ -80,7 +84,7 @@ pub(crate) fn headline(context: &Map<String, Value>) -> Headline {
         true
     });
     let listed = rows.iter().filter(|row| row.listed).count();
-    Headline { more: all - rows.len(), more_than_listed: all - listed, rows }
+    Headline { more: all - rows.len(), more_than_listed: all - listed, rows, compared }
 }
 
 /// A text that begins or ends with a blank, in quotes.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::tell::says_to_whom;
+use super::tell::lists_whom;
 
 /// The most characters of a value that are shown without a click.
 const SHOWN: usize = 240;
@@ -69,7 +69,9 @@ fn add(rows: &mut Vec<Argument>, path: String, value: &Value) {
             }
         }
         // A list of plain values is one row, unless they say to whom.
-        Value::Array(items) if has_members(items) || (says_to_whom(&path) && !items.is_empty()) => {
+        Value::Array(items)
+            if has_members(items) || (!items.is_empty() && lists_whom(&path, items)) =>
+        {
             for (index, value) in items.iter().enumerate() {
                 add(rows, format!("{path}[{index}]"), value);
             }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use authority_decision::hidden::is_hidden;
+use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 use unicode_security::{MixedScript, confusable_detection::skeleton};
 
@@ -31,7 +32,7 @@ const PAYEES: [&str; 11] = [
 const ACCOUNTS: [&str; 8] =
     ["iban", "bban", "account", "swift", "routing", "sort_code", "sortcode", "wallet"];
 /// Words in names of members that say for what.
-const DOCUMENTS: [&str; 4] = ["invoice", "order", "reference", "contract"];
+const DOCUMENTS: [&str; 5] = ["invoice", "bill", "order", "reference", "contract"];
 
 /// What a member says, the most telling first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,9 +45,9 @@ pub(super) enum Kind {
     Other,
 }
 
-/// What a member says, with what kind of a text that is.
+/// What a member says, and whether that is to whom: an account may be in a member of any such name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Said<'a>(Kind, Cow<'a, str>);
+pub(crate) struct Said<'a>(bool, Cow<'a, str>);
 
 /// A member of a headline.
 #[derive(Clone, Debug)]
@@ -84,6 +85,11 @@ impl Tell {
         self.value.chars().take(LONG).chain(['…']).collect()
     }
 
+    /// The value beside another one from which it differs: long enough for that to be seen.
+    pub(crate) fn compared(&self) -> String {
+        cut_to(LONG, &self.value, if self.kind == Kind::Account { LONG / 2 } else { ENDING })
+    }
+
     /// Whether it says to whom: a payee or an account.
     pub(crate) fn is_to_whom(&self) -> bool {
         matches!(self.kind, Kind::Payee | Kind::Account)
@@ -106,7 +112,7 @@ impl Tell {
 
     /// What it says, which another one may say, too.
     pub(crate) fn said(&self) -> Said<'_> {
-        Said(self.kind, Cow::Borrowed(&self.value))
+        Said(self.is_to_whom(), Cow::Borrowed(&self.value))
     }
 
     /// Whether another one has the same letters and digits, without case.
@@ -118,7 +124,7 @@ impl Tell {
     /// another one is that. Two that differ may name the same: whoever is shown that they are alike is shown both.
     pub(crate) fn named(&self) -> Said<'_> {
         let look = look(&self.value);
-        if look.is_empty() { self.said() } else { Said(self.kind, Cow::Owned(look)) }
+        if look.is_empty() { self.said() } else { Said(self.is_to_whom(), Cow::Owned(look)) }
     }
 }
 
@@ -137,8 +143,10 @@ fn look(text: &str) -> String {
 
 /// What a member with this path and value says.
 pub(super) fn kind(path: &str, value: &str) -> Kind {
-    let path = path.to_lowercase();
-    let names = |words: &[&str]| words.iter().any(|word| path.contains(word));
+    let path = latin(path);
+    // A border is no order.
+    let words_in = path.replace("border", "");
+    let names = |words: &[&str]| words.iter().any(|word| words_in.contains(word));
     let mut words = path.split(|letter: char| !letter.is_alphanumeric());
     match path.as_str() {
         "amount" | "currency" => Kind::Amount,
@@ -150,9 +158,30 @@ pub(super) fn kind(path: &str, value: &str) -> Kind {
     }
 }
 
+/// A member's name in small Latin letters, where others that look like them are used, without those that cannot be seen.
+fn latin(path: &str) -> String {
+    if path.is_ascii() {
+        return path.to_ascii_lowercase();
+    }
+    let mut latin = String::new();
+    for letter in path.nfkc().filter(|letter| !is_hidden(*letter)) {
+        let mut letters = [0; 4];
+        match letter {
+            letter if letter.is_ascii() => latin.push(letter),
+            letter => latin.extend(skeleton(letter.encode_utf8(&mut letters))),
+        }
+    }
+    latin.to_lowercase()
+}
+
 /// Whether a member with this path names a payee or an account.
-pub(super) fn says_to_whom(path: &str) -> bool {
+fn says_to_whom(path: &str) -> bool {
     matches!(kind(path, ""), Kind::Payee | Kind::Account)
+}
+
+/// Whether a list says to whom: by its name, or since one of its items has the form of an IBAN.
+pub(super) fn lists_whom(path: &str, items: &[Value]) -> bool {
+    says_to_whom(path) || items.iter().filter_map(Value::as_str).any(is_iban)
 }
 
 /// Whether a text has the form of an IBAN, whatever its member is called.
@@ -169,11 +198,15 @@ fn is_iban(value: &str) -> bool {
 
 /// The text as a list shows it: `…` stands for what is cut off before its `ending` last characters.
 fn cut(text: &str, ending: usize) -> String {
+    cut_to(LONGEST, text, ending)
+}
+
+fn cut_to(longest: usize, text: &str, ending: usize) -> String {
     let length = text.chars().count();
-    if length <= LONGEST {
+    if length <= longest {
         return text.to_owned();
     }
-    let start = text.chars().take(LONGEST - ending);
+    let start = text.chars().take(longest - ending);
     let end = text.chars().skip(length - ending);
     start.chain(['…']).chain(end).collect()
 }
@@ -190,6 +223,22 @@ mod tests {
         assert!(short.starts_with("0xab") && short.ends_with("…abababababab"), "{short}");
         assert!(
             !is_iban("RE-417-2026-000123") && !is_iban("DE89") && is_iban("GB29NWBK60161331926819")
+        );
+    }
+
+    #[test]
+    fn a_members_name_is_known_in_other_letters() {
+        for payee in ["p\u{430}yee", "pay\u{200b}ee", "\u{ff50}ayee", "PAYEE"] {
+            assert_eq!(kind(payee, ""), Kind::Payee, "{payee}");
+        }
+        assert_eq!(kind("inv\u{43e}ice", ""), Kind::Document);
+        assert_eq!((kind("border", ""), kind("order", "")), (Kind::Other, Kind::Document));
+        // Whatever the member is called, the account is the same.
+        let tell = |path: &str| Tell::new(path, "DE89370400440532013000".to_owned());
+        assert_eq!(tell("iban").named(), tell("payee").named());
+        assert!(
+            lists_whom("split", &["DE89370400440532013000".into()])
+                && !lists_whom("tags", &["a".into()])
         );
     }
 

@@ -18,22 +18,28 @@ use crate::cli::{
     },
 };
 
-/// Requests that are compared: the newest of the agent for the action.
+/// Requests that are compared: the newest of the agent for the action, and the most pages that have them.
 const READ: u16 = 100;
+const PAGES: usize = 5;
 
 /// What stands below the question; empty if nothing is alike.
 pub(super) async fn text(server: &Server, held: &Value) -> String {
     if held["request"].is_null() {
         return String::new();
     }
-    let Some(listed) = read(server, held).await else {
+    let Some((listed, is_partial)) = read(server, held).await else {
         return "\n\nWhether another request is for the same payment could not be determined."
             .to_owned();
     };
     let now = Clock::default().now();
     let (doubles, more) = doubles(&approval(held), listed.iter().map(approval).collect(), now);
+    let partial = if is_partial {
+        "\n\nOnly the newest requests of the agent for this action were compared with it, not the older ones."
+    } else {
+        ""
+    };
     if doubles.is_empty() {
-        return String::new();
+        return partial.to_owned();
     }
     let line = |double: &Double| {
         let other = listed.iter().find(|other| other["id"] == double.id.as_str());
@@ -43,17 +49,28 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     if more > 0 {
         lines.push(format!("  and {more} more"));
     }
-    format!("\n\nThis may be the same payment as another request:\n{}", lines.join("\n"))
+    format!("\n\nThis may be the same payment as another request:\n{}{partial}", lines.join("\n"))
 }
 
-/// The newest requests of the agent for the action.
-async fn read(server: &Server, held: &Value) -> Option<Vec<Value>> {
-    let filter = json!({
+/// The newest requests of the agent for the action, and whether there are older ones.
+async fn read(server: &Server, held: &Value) -> Option<(Vec<Value>, bool)> {
+    let mut filter = json!({
         "tenant_id": held["tenant_id"], "subject": held["subject"], "action": held["action"],
         "order": "newest", "limit": READ,
     });
-    let body = server.get(&server.path(&APPROVALS), &filter).await.ok()?;
-    server.json(&body).ok()?["approvals"].as_array().cloned()
+    let mut newest = Vec::new();
+    // A page of large contexts ends before its limit.
+    for _ in 0..PAGES {
+        let body = server.get(&server.path(&APPROVALS), &filter).await.ok()?;
+        let found = server.json(&body).ok()?;
+        newest.extend(found["approvals"].as_array()?.iter().cloned());
+        let Some(next) = found["next_page_token"].as_str() else { return Some((newest, false)) };
+        if newest.len() >= usize::from(READ) {
+            break;
+        }
+        filter["page_token"] = next.into();
+    }
+    Some((newest, true))
 }
 
 /// What of a request says whether another one is alike.
@@ -81,13 +98,14 @@ fn line(server: &Server, double: &Double, other: &Value) -> String {
     let state = paint::state(&plain(text::of(other, "state")));
     let asked = server.view().time(text::of(other, "created_at")).unwrap_or_default();
     let members = double.differs.iter();
-    let differs: Vec<_> =
-        members.map(|(name, value)| format!("{} {}", plain(name), plain(value))).collect();
+    let differs = members.map(|(name, value)| super::member(name, value));
+    let more = (double.more > 0).then(|| format!("and {} more", double.more));
+    let differs: Vec<_> = differs.chain(more).collect();
     let there = match differs.as_slice() {
         [] => String::new(),
         some => format!("; there: {}", some.join(", ")),
     };
-    let declined = double.declined.as_ref().map(|why| format!("; declined: {}", plain(why)));
+    let declined = double.declined.as_ref().map(|why| format!("; declined: {}", super::told(why)));
     format!(
         "  {}  {state}, asked at {asked}: same {}{there}{}",
         plain(&double.id),

@@ -160,9 +160,23 @@ fn what(held: &Value) -> String {
 fn about(held: &Value) -> String {
     let Some(context) = held["request"]["context"].as_object() else { return String::new() };
     let (rows, more) = headline(context);
-    let rows = rows.into_iter().map(|(name, value)| format!("{} {}", plain(&name), plain(&value)));
+    let rows = rows.into_iter().map(|(name, value)| member(&name, &value));
     let more = (more > 0).then(|| format!("and {more} more"));
     rows.chain(more).collect::<Vec<_>>().join("; ")
+}
+
+/// A member of a question, between words of the service.
+fn member(name: &str, value: &str) -> String {
+    format!("{} {}", told(name), told(value))
+}
+
+/// A text of somebody else between words of the service: in quotes, where it has what those have between them.
+fn told(text: &str) -> String {
+    let is_plain = |letter: char| !matches!(letter, ';' | ':' | ',' | '(' | ')' | '"' | '\\');
+    if text.chars().all(is_plain) {
+        return plain(text);
+    }
+    format!("\"{}\"", plain(text).replace('"', "\\\""))
 }
 
 /// `1 of 2`, and the roles that must be among them.
@@ -212,6 +226,12 @@ mod tests {
         let shown = about(&json!({"request": {"context": context}}));
         assert!(shown.contains(r"payee Müller\u{202e}") && shown.contains("iban DE89"), "{shown}");
         assert_eq!(about(&json!({"request": null})), "");
+        // No text of an agent reads as the service's.
+        let context = json!({"payee": "Acme AG) by svc:agent:acme:other; declined: \"paid\""});
+        assert_eq!(
+            about(&json!({"request": {"context": context}})),
+            r#"payee "Acme AG) by svc:agent:acme:other; declined: \"pai…""#
+        );
     }
 
     #[test]
