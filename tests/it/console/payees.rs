@@ -180,7 +180,7 @@ async fn what_was_not_compared_is_said() {
     let id = console.held_with(invoice(2)).await;
     let path = format!("/console/approvals/{id}");
     let mut browser = console.signed_in(APPROVER).await;
-    let partial = "Only the newest requests of the agent for this action were compared";
+    let partial = "Not all requests of the agent for this action were compared";
     for path in [path.clone(), format!("{path}/approve")] {
         let page = browser.get(&path).await;
         page.shows(SAME_PAYMENT);

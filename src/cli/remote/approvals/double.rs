@@ -34,7 +34,7 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     let now = Clock::default().now();
     let (doubles, more) = doubles(&approval(held), listed.iter().map(approval).collect(), now);
     let partial = if is_partial {
-        "\n\nOnly the newest requests of the agent for this action were compared with it, not the older ones."
+        "\n\nNot all requests of the agent for this action were compared with it: at most the newest 100 are."
     } else {
         ""
     };
