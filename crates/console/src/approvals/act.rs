@@ -14,7 +14,7 @@ use tonic::Status;
 
 use super::{
     advice::advice,
-    alike::{Named, Others},
+    alike::{AlikeList, Others},
     barrier::{Barrier, READS},
     changed::{Shown, differs, refused},
     finding::{Finding, to_review},
@@ -86,7 +86,7 @@ struct Confirm {
     /// What to do where it would only make the request void.
     advice: String,
     /// Other requests that could be the same payment.
-    doubles: Named,
+    doubles: AlikeList,
     /// Whether only some of the other requests were compared.
     is_partial: bool,
     /// Why this person may not answer it: then there is no form.

@@ -47,12 +47,12 @@ pub(crate) struct Alike {
 
 /// The first of them, and how many more there are.
 #[derive(Default)]
-pub(crate) struct Named {
+pub(crate) struct AlikeList {
     pub(crate) first: Vec<Alike>,
     pub(crate) more: usize,
 }
 
-impl Named {
+impl AlikeList {
     fn first(mut all: Vec<Alike>) -> Self {
         let more = all.len().saturating_sub(NAMED);
         all.truncate(NAMED);
@@ -198,7 +198,7 @@ impl Others {
 
     /// Those that could be the same payment as a request, and those that look like it otherwise: what was permitted
     /// before what waits, and that before what was declined; of these the most alike first.
-    pub(super) fn alike(&self, now: DateTime<Utc>, own: &Summary) -> (Named, Named) {
+    pub(super) fn alike(&self, now: DateTime<Utc>, own: &Summary) -> (AlikeList, AlikeList) {
         let compared = self.newest.iter().filter(|other| is_compared(now, other));
         let own = Compared::of_summary(own);
         let mut alike: Vec<Alike> = compared
@@ -213,11 +213,11 @@ impl Others {
             (summary.state.rank(), !likeness.is_same_amount, Reverse(likeness.count))
         });
         let (doubles, rest) = alike.into_iter().partition(|one| one.likeness.is_double);
-        (Named::first(doubles), Named::first(rest))
+        (AlikeList::first(doubles), AlikeList::first(rest))
     }
 
     /// Those of them that could be the same payment.
-    pub(crate) fn doubles(&self, now: DateTime<Utc>, own: &Summary) -> Named {
+    pub(crate) fn doubles(&self, now: DateTime<Utc>, own: &Summary) -> AlikeList {
         self.alike(now, own).0
     }
 }

@@ -16,7 +16,7 @@ use super::{
     acts::{Act, acts, askers, last},
     advice::advice,
     again,
-    alike::{Named, Others},
+    alike::{AlikeList, Others},
     barrier::Barrier,
     finding::{Finding, approve_path, findings},
     has_acted,
@@ -85,8 +85,8 @@ struct ApprovalPage {
     asked_by: Vec<String>,
     earlier: Vec<Earlier>,
     /// Others of the agent that could be the same payment, and those that look like it otherwise.
-    doubles: Named,
-    alike: Named,
+    doubles: AlikeList,
+    alike: AlikeList,
     /// Whether only some of the other requests were compared.
     is_partial: bool,
     /// The newest others of the agent for the action.

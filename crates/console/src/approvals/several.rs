@@ -8,7 +8,7 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    alike::{Named, Others, twins},
+    alike::{AlikeList, Others, twins},
     inbox, is_opened,
     label::{Labels, labels},
     left_out::{LeftOut, why_alone},
@@ -44,7 +44,7 @@ struct Item {
     /// The labels of others of them that it could be the same payment as.
     twins: Vec<String>,
     /// Others that it could be the same payment as.
-    doubles: Named,
+    doubles: AlikeList,
 }
 
 #[derive(Template)]

@@ -11,11 +11,11 @@ use tonic::{Code, Status};
 
 use super::{
     call::call,
+    doubts::{self, Doubt},
     ended::over,
     ending,
     field::SubmittedForm,
     form::Content,
-    limits::{self, Doubt},
     one, outcome,
     step::Act,
 };
@@ -89,7 +89,7 @@ impl Act {
             return None;
         }
         let doubt = Doubt::of(&filled.values, is_new, self.misspelt_actions(view, filled).await);
-        doubt.filter(|doubt| form.text(limits::CONFIRMED) != doubt.text)
+        doubt.filter(|doubt| form.text(doubts::CONFIRMED) != doubt.text)
     }
 
     /// Of each action in the form that is new to the record, and much like one that is known, that it is not known.
@@ -115,7 +115,7 @@ impl Act {
 
     /// What is wrong with an id that is of nobody, before the form says what a new record would let them do.
     async fn unknown(&self, view: &View, filled: &SubmittedForm) -> Vec<(String, String)> {
-        let ids = filled.values.iter().filter(|(name, _)| limits::PARTIES.contains(&name.as_str()));
+        let ids = filled.values.iter().filter(|(name, _)| doubts::PARTIES.contains(&name.as_str()));
         let ids = ids.filter_map(|(name, value)| Some((name.clone(), value.as_str()?)));
         let read = ids.map(|(name, id)| async move {
             let found = match Kind::of_id(id).filter(|kind| kind.has_ids()) {

@@ -9,8 +9,8 @@ use tonic::Status;
 
 use super::{
     depends::Depends,
+    doubts::{CONFIRMED, Doubt},
     field::Field,
-    limits::{CONFIRMED, Doubt},
     pickers::{self, Picker},
     shown::Datum,
     step::Act,

@@ -4,6 +4,7 @@
 mod act;
 mod call;
 mod depends;
+mod doubts;
 mod ended;
 mod ending;
 mod field;
@@ -11,7 +12,6 @@ mod form;
 mod history;
 mod last;
 mod library;
-mod limits;
 mod list;
 mod one;
 mod outcome;
