@@ -18,12 +18,24 @@ const LISTS: [(&str, &str); 3] =
 /// The largest page. Of what is not on it nothing is known, and nothing is said.
 const MOST: usize = 500;
 
-/// What a person is told of the action before they act; `None` if it is known, or this could not be read.
-pub(super) async fn warning(server: &Server, tenant: Option<&str>, action: &str) -> Option<String> {
+/// What a person is told of each of the actions before they act; nothing of one that is known, or if this could not be
+/// read.
+pub(super) async fn warnings(
+    server: &Server,
+    tenant: Option<&str>,
+    actions: &[&str],
+) -> Vec<String> {
     // An API key lists none of these.
-    if server.opens(Surface::ApiKeys) {
-        return None;
+    if actions.is_empty() || server.opens(Surface::ApiKeys) {
+        return Vec::new();
     }
+    let Some(names) = names(server, tenant).await else { return Vec::new() };
+    let warnings = actions.iter().filter_map(|action| unknown_action(action, &names));
+    warnings.map(|warning| plain(&warning)).collect()
+}
+
+/// The actions and patterns that the tenant's records name.
+async fn names(server: &Server, tenant: Option<&str>) -> Option<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for (list, member) in LISTS {
         let path = server.path(&[SURFACE, list]);
@@ -42,5 +54,5 @@ pub(super) async fn warning(server: &Server, tenant: Option<&str>, action: &str)
         let decided = decided.filter(|one| one["decision"] != "deny");
         names.extend(decided.filter_map(|one| one["action"].as_str().map(str::to_owned)));
     }
-    unknown_action(action, &names).map(|warning| plain(&warning))
+    Some(names)
 }

@@ -21,14 +21,14 @@ use crate::cli::{
 struct Question {
     verb: &'static str,
     state: &'static str,
-    /// Whether what needs a review is reviewed by it.
-    reviews: bool,
+    /// Whether it permits the action, and what needs a review is reviewed by it.
+    approves: bool,
 }
 
-const APPROVE: Question = Question { verb: "Approve", state: "pending", reviews: true };
-const DECLINE: Question = Question { verb: "Decline", state: "pending", reviews: false };
+const APPROVE: Question = Question { verb: "Approve", state: "pending", approves: true };
+const DECLINE: Question = Question { verb: "Decline", state: "pending", approves: false };
 const WITHDRAW: Question =
-    Question { verb: "Withdraw the approval of", state: "approved", reviews: false };
+    Question { verb: "Withdraw the approval of", state: "approved", approves: false };
 
 /// Which request, and the digest of its question.
 #[derive(Debug, Args)]
@@ -83,13 +83,6 @@ impl Approve {
     ) -> Result<CommandOutput, Failure> {
         let asks = !self.which.confirm.yes;
         let (server, held) = self.which.agreed(connector, &APPROVE).await?;
-        if held["would_be"]["decision"] == "deny" {
-            let why = show::why(text::of(&held["would_be"], "reason_code"));
-            return Err(Failure::new(format!(
-                "nothing was approved: it would be denied now ({why}), and an approval would only make it void\n\
-                 wait until that is over, or end it with `approvals decline`"
-            )));
-        }
         let reviewed =
             if asks && self.reviewed.is_empty() { to_review(&held) } else { self.reviewed };
         let body = json!({"comment": self.comment, "reviewed": reviewed,
@@ -145,6 +138,13 @@ impl Which {
                 asked.state,
             )));
         }
+        if asked.approves && held["would_be"]["decision"] == "deny" {
+            let why = show::why(text::of(&held["would_be"], "reason_code"));
+            return Err(Failure::new(format!(
+                "nothing was approved: it would be denied now ({why}), and an approval would only make it void\n\
+                 wait until that is over, or end it with `approvals decline`"
+            )));
+        }
         if !self.confirm.yes {
             let question = format!(
                 "{} {}{} by {} on {}?",
@@ -155,7 +155,7 @@ impl Which {
                 server.address(),
             );
             let mut shown = show::text(&server, &held).await;
-            if asked.reviews {
+            if asked.approves {
                 shown.push_str(&reviewed_text(&held));
             }
             self.confirm.agree(&shown, &question)?;

@@ -209,7 +209,8 @@ async fn show(
 ) -> Result<CommandOutput, Failure> {
     let server = connector.connect(server).await?;
     let (body, held) = read(&server, &id).await?;
-    let text = show::text(&server, &held).await;
+    // A script gets the body alone.
+    let text = if server.view().json { String::new() } else { show::text(&server, &held).await };
     Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
 }
 

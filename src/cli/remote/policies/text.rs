@@ -208,11 +208,8 @@ fn applies_to(policy: &Value) -> String {
 /// Of each action among its targets that no record of the tenant names, that it is none.
 async fn unknown(server: &Server, policy: &Value) -> Vec<String> {
     let targets = policy["applies_to"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let mut found = Vec::new();
-    for action in targets.filter_map(|target| target.strip_prefix("action:")) {
-        found.extend(known::warning(server, policy["tenant_id"].as_str(), action).await);
-    }
-    found
+    let actions: Vec<_> = targets.filter_map(|target| target.strip_prefix("action:")).collect();
+    known::warnings(server, policy["tenant_id"].as_str(), &actions).await
 }
 
 /// Whether decisions are made by this version already.

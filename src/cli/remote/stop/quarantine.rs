@@ -121,10 +121,8 @@ impl Quarantine {
         }
         let known = self.subject.as_deref().or(self.delegation.as_deref());
         let tenant_id = self.tenant_id.clone().or_else(|| tenant_of(&server, known?));
-        let warning = match &self.action {
-            Some(action) => known::warning(&server, tenant_id.as_deref(), action).await,
-            None => None,
-        };
+        let actions: Vec<&str> = self.action.as_deref().into_iter().collect();
+        let warning = known::warnings(&server, tenant_id.as_deref(), &actions).await.pop();
         if !self.confirm.yes {
             let tenant = tenant_id.as_deref().map_or("the whole tenant", last_part);
             let named = known.map(last_part).or(self.action.as_deref()).unwrap_or(tenant);
