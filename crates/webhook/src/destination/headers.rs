@@ -8,14 +8,13 @@ pub const LONGEST_HEADERS: usize = 4096;
 
 /// Headers of the connection, of the request itself, and of proxies (RFC 9110, 7.6.1); and those by which
 /// receivers take a request for another one.
-const REFUSED: [&str; 26] = [
+const REFUSED: [&str; 23] = [
     "accept-encoding",
     "connection",
     "cookie",
     "cookie2",
     "date",
     "expect",
-    "forwarded",
     "host",
     "http2-settings",
     "keep-alive",
@@ -29,16 +28,26 @@ const REFUSED: [&str; 26] = [
     "upgrade",
     "user-agent",
     "via",
-    "x-forwarded",
     "x-method-override",
     "x-original-url",
-    "x-real-ip",
     "x-rewrite-url",
     "x-original-method",
 ];
-/// Headers that describe the body, its signatures and the delivery: the service sets them.
-const REFUSED_PREFIXES: [&str; 8] =
-    ["content-", "if-", "x-forwarded-", "x-http-method", "proxy-", "signature", "webhook-", "svc-"];
+/// Headers that describe the body, its signatures and the delivery: the service sets them. And those of a proxy.
+const REFUSED_PREFIXES: [&str; 8] = [
+    "content-",
+    "if-",
+    "x-http-method",
+    "x-envoy-",
+    "proxy-",
+    "signature",
+    "webhook-",
+    "svc-",
+];
+/// How headers end by which receivers behind a proxy learn who the client is and which host it asked for:
+/// `true-client-ip`, `x-azure-clientip`, `x-remote-addr`, `x-original-host`.
+const REFUSED_SUFFIXES: [&str; 7] =
+    ["-ip", "-ipv6", "clientip", "socketip", "-addr", "-host", "-host-override"];
 
 /// Why headers are refused. No message repeats a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,7 +88,12 @@ pub fn check_headers<'a>(
             return Err(HeaderError::Name(lower.to_owned()));
         }
         let starts = |prefix: &&str| lower.starts_with(*prefix);
-        if REFUSED.contains(&lower) || REFUSED_PREFIXES.iter().any(starts) {
+        let ends = |suffix: &&str| lower.ends_with(*suffix);
+        if REFUSED.contains(&lower)
+            || lower.contains("forwarded")
+            || REFUSED_PREFIXES.iter().any(starts)
+            || REFUSED_SUFFIXES.iter().any(ends)
+        {
             return Err(HeaderError::Refused(lower.to_owned()));
         }
         if checked.iter().any(|(other, _)| *other == name) {
