@@ -144,7 +144,7 @@ async fn what_is_not_of_this_provider_and_sign_in_begins_no_session() {
             Some(&issuer),
             json!({"nonce": "other"}),
             json!({}),
-            502,
+            400,
             "it belongs to another sign-in",
         ),
         (
@@ -152,7 +152,7 @@ async fn what_is_not_of_this_provider_and_sign_in_begins_no_session() {
             Some(&issuer),
             json!({"nonce": null}),
             json!({}),
-            502,
+            400,
             "it belongs to another sign-in",
         ),
         (json!({}), Some(&issuer), json!({"aud": "other"}), json!({}), 502, "another audience"),
@@ -204,7 +204,7 @@ async fn a_code_is_worth_nothing_without_its_verifier() {
     // The code of another sign-in, injected into this one's answer.
     let injected = path.replace(own["code"].as_str().unwrap(), theirs["code"].as_str().unwrap());
     let page = browser.clone().get(&injected).await;
-    assert_eq!(page.status, 502, "{}", page.text);
+    assert_eq!(page.status, 400, "{}", page.text);
     page.shows("invalid_grant");
     assert_eq!(browser.get(&path).await.status, 200);
 }

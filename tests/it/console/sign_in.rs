@@ -49,7 +49,9 @@ async fn an_answer_of_another_sign_in_or_provider_begins_no_session() {
         (with("state", "other"), 400),
         (with("iss", "https%3A%2F%2Fevil.example"), 400),
         (callback.replace("&iss=", "&x="), 400),
-        (callback.replace("code=", "code=0"), 502),
+        (callback.replace("code=", "code=0"), 400),
+        (callback.replace("code=", "code=%C3%A9"), 400),
+        (callback.replace("code=", &format!("code={}", "x".repeat(10_000))), 400),
     ] {
         let mut tried = browser.clone();
         let page = tried.get(&path).await;
@@ -62,7 +64,7 @@ async fn an_answer_of_another_sign_in_or_provider_begins_no_session() {
     assert_eq!(first.get(&callback).await.path, "/console/approvals");
     // A code is taken once.
     let mut second = browser.clone();
-    assert_eq!(second.get(&callback).await.status, 502);
+    assert_eq!(second.get(&callback).await.status, 400);
     assert!(!second.cookies.contains_key("session"));
 }
 

@@ -36,7 +36,7 @@ pub use jwks::KeySource;
 pub use jwks_client::{JwksClient, JwksSettings, JwksSource};
 pub use jwt::{Claims, Issuer};
 pub use layer::{AuthenticateLayer, Authenticated};
-pub use oidc::{IdClaims, LogoutClaims};
+pub use oidc::{IdClaims, LogoutClaims, OTHER_SIGN_IN};
 pub use role::Role;
 pub use rules::{Rules, Via, permit};
 pub use usage::LastUsed;

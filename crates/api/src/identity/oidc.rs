@@ -74,6 +74,9 @@ impl Timed for LogoutClaims {
     }
 }
 
+/// An ID token has another `nonce` than the sign-in, or none: the browser may have brought another sign-in's code.
+pub const OTHER_SIGN_IN: Error = Error::Token("it belongs to another sign-in");
+
 /// What makes a token a logout token, as a member of its `events`.
 const LOGOUT: &str = "http://schemas.openid.net/event/backchannel-logout";
 
@@ -98,7 +101,7 @@ impl Identity {
             return Err(Error::Token("it was issued to another client, or its `azp` is missing"));
         }
         if claims.nonce.as_deref() != Some(nonce) {
-            return Err(Error::Token("it belongs to another sign-in"));
+            return Err(OTHER_SIGN_IN);
         }
         Ok(claims)
     }

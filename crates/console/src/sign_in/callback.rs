@@ -1,6 +1,6 @@
 //! The provider's answer: a code, which becomes tokens, which become a session.
 
-use authority_api::identity::{Caller, Error as IdentityError, IdClaims};
+use authority_api::identity::{Caller, Error as IdentityError, IdClaims, OTHER_SIGN_IN};
 use axum::{
     extract::{RawQuery, State},
     response::Response,
@@ -18,6 +18,9 @@ use crate::{
     session::{Cookie, NewSession, Tokens, digest, new_value},
 };
 use authority_crypto::equal;
+
+/// Bytes of the longest code that is taken; those of providers have some hundred.
+const LONGEST_CODE: usize = 4096;
 
 /// The answer to a sign-in that ends without a session.
 struct Refused(Box<Response>);
@@ -156,7 +159,12 @@ impl Console {
             return Err(refused(StatusCode::FORBIDDEN, text, to));
         }
         let missing = || refused(StatusCode::BAD_REQUEST, "The answer has no code.", to);
-        query.one("code").ok_or_else(missing)
+        let code = query.one("code").ok_or_else(missing)?;
+        // What no provider gives is not sent to one, which might answer it as if this service were wrong.
+        if code.len() > LONGEST_CODE || !code.bytes().all(|byte| (0x20..0x7F).contains(&byte)) {
+            return Err(refused(StatusCode::BAD_REQUEST, "The answer's code is none.", to));
+        }
+        Ok(code)
     }
 
     /// The one of the tokens that the API takes: the access token or, of a provider whose access tokens are not
@@ -220,6 +228,7 @@ fn unusable(token: &str, error: &IdentityError, to: &str) -> Refused {
             StatusCode::FORBIDDEN,
             "Sign in as somebody else, or ask an administrator of your tenant.",
         ),
+        error if *error == OTHER_SIGN_IN => (StatusCode::BAD_REQUEST, "Sign in again."),
         _ => (
             StatusCode::BAD_GATEWAY,
             "Whoever runs this service can compare `identity.audience` and `console.client_id` with the provider's \

@@ -92,7 +92,13 @@ fn failed(error: &Error, to: &str) -> Response {
             StatusCode::BAD_GATEWAY,
             "Whoever runs this service can compare `identity.issuer` with what the provider says of itself.",
         ),
-        Error::InvalidGrant(_) | Error::Refused(_) => (
+        // The browser chooses the code: one that was used, is too old or of another sign-in.
+        Error::InvalidGrant(_) => (
+            StatusCode::BAD_REQUEST,
+            "Try again; if that does not help, whoever runs this service can compare the client's redirect URI at the \
+             provider.",
+        ),
+        Error::Refused(_) => (
             StatusCode::BAD_GATEWAY,
             "Try again; if that does not help, whoever runs this service can compare `console.client_id` and \
              `console.client_secret` with the client at the provider.",
