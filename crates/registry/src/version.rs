@@ -25,9 +25,10 @@ pub(super) struct IfMatch(Option<String>);
 
 impl IfMatch {
     pub(super) fn of(metadata: &MetadataMap) -> Self {
-        let value = metadata.get("if-match");
-        // A header that is not text names no version.
-        Self(value.map(|value| value.to_str().unwrap_or_default().to_owned()))
+        // Several lines are one list (RFC 9110, 5.2). A line that is not text names no version.
+        let lines = metadata.get_all("if-match").iter().map(|line| line.to_str());
+        let lines: Vec<_> = lines.map(Result::unwrap_or_default).collect();
+        Self((!lines.is_empty()).then(|| lines.join(",")))
     }
 
     pub(super) fn check(&self, record: &impl Record) -> Result<(), Error> {

@@ -125,6 +125,22 @@ async fn a_change_may_ask_for_the_version_it_knows() {
         let refused = app.call_as("owner", method, &path, body, &known).await.is(412);
         assert_eq!(refused.body["error"], "precondition_failed");
     }
+    // Of several versions any may be the present one, on one line or on several.
+    let mut etag = first.headers["etag"].to_str().unwrap().to_owned();
+    let lists: [fn(&str) -> Vec<String>; 3] = [
+        |etag| vec![format!("\"0\", {etag}")],
+        |etag| vec!["\"0\"".to_owned(), etag.to_owned()],
+        |etag| vec![format!("{etag},\"0\""), "\"1\"".to_owned()],
+    ];
+    for (n, list) in lists.into_iter().enumerate() {
+        let list = list(&etag);
+        let lines: Vec<_> = list.iter().map(|line| ("if-match", line.as_str())).collect();
+        let notes = json!({"notes": format!("{n}")});
+        let changed = app.call_as("owner", "PATCH", &path, notes, &lines).await.is(200);
+        etag = changed.headers["etag"].to_str().unwrap().to_owned();
+    }
+    let lines = [("if-match", "\"0\""), ("if-match", "\"1\"")];
+    app.call_as("owner", "DELETE", &path, Value::Null, &lines).await.is(412);
     app.call_as("owner", "DELETE", &path, Value::Null, &[("if-match", "*")]).await.is(200);
 }
 
