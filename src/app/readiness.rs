@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::directory::{Check, Directory};
+use authority_api::identity::{Identity, JwksClient};
 use authority_core::{
     graph::Graph,
     store::{self, Store},
@@ -24,10 +25,18 @@ const LATEST: Duration = Duration::from_secs(5);
 /// The interval at which gRPC health is updated.
 const FOLLOW: Duration = Duration::from_millis(250);
 
-/// When the database was queried, and whether it has every migration.
-type Found = (Instant, Result<bool, String>);
+/// When the database was queried, and what its schema is like.
+type Found = (Instant, Result<State, String>);
 
-/// The last result of checking the migrations. Clones share it.
+#[derive(Clone)]
+struct State {
+    /// Whether it has every migration.
+    is_current: bool,
+    /// What is not as the migrations made it.
+    faults: Option<String>,
+}
+
+/// The last result of checking the schema. Clones share it.
 #[derive(Clone)]
 pub(super) struct Schema {
     store: Store,
@@ -40,10 +49,17 @@ impl Schema {
     }
 
     pub(super) async fn look(&self) -> Result<(), store::Error> {
-        let found = self.store.is_current().await;
-        let kept = found.as_ref().copied().map_err(ToString::to_string);
+        let found = self.ask().await;
+        let kept = found.as_ref().cloned().map_err(ToString::to_string);
         *self.found.lock() = Some((Instant::now(), kept));
         found.map(drop)
+    }
+
+    async fn ask(&self) -> Result<State, store::Error> {
+        let is_current = self.store.is_current().await?;
+        // An older schema has no function that finds them.
+        let faults = if is_current { self.store.schema_faults().await? } else { None };
+        Ok(State { is_current, faults })
     }
 
     pub(super) fn worker(&self) -> Worker {
@@ -56,7 +72,7 @@ impl Schema {
         worker.outlasting_calls()
     }
 
-    fn get(&self) -> Result<bool, String> {
+    fn get(&self) -> Result<State, String> {
         match &*self.found.lock() {
             Some((at, found)) if at.elapsed() < LATEST => found.clone(),
             _ => Err("it does not answer".to_owned()),
@@ -76,13 +92,16 @@ pub(super) fn checks(
     let (workers, shutdown) = (supervisor.statuses(), supervisor.shutdown().clone());
     let recorder = recorder.clone();
     vec![
-        Check { name: "database", ask: Box::new(move || database.get().map(drop)) },
+        Check {
+            name: "database",
+            ask: Box::new(move || database.get()?.faults.map_or(Ok(()), Err)),
+        },
         Check {
             name: "migrations",
             ask: Box::new(move || match migrations.get() {
-                Ok(false) => Err("some are pending; run `agent-authority migrate`".to_owned()),
+                Ok(State { is_current: false, .. }) => Err("some are pending; run `agent-authority migrate`".to_owned()),
                 // If it is unknown, the check `database` says so.
-                Ok(true) | Err(_) => Ok(()),
+                _ => Ok(()),
             }),
         },
         Check {
@@ -102,6 +121,14 @@ pub(super) fn checks(
             }),
         },
     ]
+}
+
+/// The identity providers whose keys are read over the network. Decisions by API keys do not need them, so a node
+/// is ready without: they are only shown.
+pub(super) fn providers(identity: &Identity) -> Vec<Check> {
+    let check =
+        |keys: JwksClient| Check { name: "identity", ask: Box::new(move || keys.state()) };
+    identity.remote_keys().into_iter().map(check).collect()
 }
 
 /// Names the faulty workers that decisions or their records depend on; the response lists the

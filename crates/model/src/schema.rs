@@ -97,6 +97,15 @@ diesel::table! {
 }
 
 diesel::table! {
+    approval_askers (key_id, created_at, approval_id) {
+        key_id -> Text,
+        created_at -> Timestamptz,
+        approval_id -> Text,
+        tenant_id -> Text,
+    }
+}
+
+diesel::table! {
     approvals (id) {
         id -> Text,
         tenant_id -> Text,
@@ -120,6 +129,10 @@ diesel::table! {
         policies -> Array<Jsonb>,
         asker_emails -> Array<Text>,
         reality -> Array<Jsonb>,
+        declined_at -> Nullable<Timestamptz>,
+        declined_for_seconds -> Nullable<Int4>,
+        reopened_at -> Nullable<Timestamptz>,
+        void_reason -> Nullable<Text>,
     }
 }
 
@@ -241,6 +254,12 @@ diesel::table! {
         table_name -> Text,
         entity_id -> Text,
         at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    authority_tables (name) {
+        name -> Text,
     }
 }
 
@@ -753,6 +772,7 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+        warnings -> Array<Text>,
     }
 }
 
@@ -1327,6 +1347,8 @@ diesel::table! {
         retention -> Nullable<Jsonb>,
         decisions_per_second -> Nullable<Int4>,
         approval_max_auth_age_seconds -> Nullable<Int4>,
+        declined_for_seconds -> Nullable<Int4>,
+        open_requests_per_agent -> Int4,
     }
 }
 
@@ -1361,6 +1383,7 @@ diesel::table! {
         created_by -> Text,
         updated_at -> Timestamptz,
         warnings -> Array<Text>,
+        input_at -> Text,
     }
 }
 

@@ -5,6 +5,7 @@ mod cluster;
 mod cuts;
 mod database;
 mod deadlines;
+mod defaults;
 mod deliveries;
 mod failover;
 mod figures;

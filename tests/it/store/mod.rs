@@ -9,6 +9,7 @@ mod language;
 mod migrate;
 mod pool;
 mod roles;
+mod session;
 mod statements;
 mod tls;
 mod zero_downtime;

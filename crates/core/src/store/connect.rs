@@ -13,6 +13,8 @@ use tokio_postgres::{
 
 use super::{Address, Error, fault::Fault, servers::port};
 
+/// How the client says that each session of the server begins read-only.
+const READ_ONLY: &str = "database does not allow writes";
 /// The pause between two attempts at a server that starts.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The interval of the log's lines while it waits.
@@ -103,6 +105,11 @@ impl Address {
             None if is_about_tls(fault) => {
                 "the URL's `sslrootcert` names the authority that its certificate leads to, unless that is one of \
                  the public web, and `host` is a name in it; see `sslmode` in docs/production.md"
+                    .to_owned()
+            }
+            None if reason.ends_with(READ_ONLY) => {
+                "it is a standby, or the setting `default_transaction_read_only` is on for the database or the login: \
+                 connect to the primary, or RESET that setting there"
                     .to_owned()
             }
             None => "check that it runs there, and host, port and TLS mode in the database's URL \

@@ -8,6 +8,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::{
     Error, Store,
     fault::with_source,
+    session,
     silence::{PATIENCE, QUIET},
 };
 use crate::worker::{Context, Worker};
@@ -89,8 +90,10 @@ async fn connect(store: &Store, channel: &str) -> Result<Listener, Error> {
             let _ = sender.send(message);
         }
     });
-    let opening =
-        format!("SET application_name = 'agent-authority listener'; LISTEN \"{channel}\"");
+    let opening = format!(
+        "SET application_name = 'agent-authority listener'; {}; LISTEN \"{channel}\"",
+        session::checked("")
+    );
     client.batch_execute(&opening).await.map_err(|error| lost(&error))?;
     Ok(Listener { client, heard })
 }

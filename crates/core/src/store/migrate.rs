@@ -9,8 +9,8 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 
 use super::{
-    Address, Error, RunQueryDsl, lock_wait, locks::MIGRATIONS as LOCK, roles, versions,
-    versions::Difference,
+    Address, Error, RunQueryDsl, lock_wait, locks::MIGRATIONS as LOCK, roles, session,
+    versions, versions::Difference,
 };
 
 const PAUSE: Duration = Duration::from_millis(100);
@@ -49,6 +49,7 @@ pub struct Migrated {
 /// [`Error::Address`] says what an operator must do. What ran before stays.
 pub async fn migrate(owner: &Address, login: &str) -> Result<Migrated, Error> {
     let mut db = owner.connect().await?;
+    session::check(&mut db).await?;
     if !may_create(&mut db).await? {
         let user = owner.user().unwrap_or_default();
         return Err(Error::Address(format!(
@@ -79,6 +80,7 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Migrated, Error> {
 /// `owner` does not own the tables, or the database is unavailable.
 pub async fn allow_removal(owner: &Address, is_allowed: bool) -> Result<(), Error> {
     let mut db = owner.connect().await?;
+    session::check(&mut db).await?;
     db.batch_execute(&lock_wait::limit()).await?;
     persistently(&mut db, &format!("CALL allow_removal({is_allowed})")).await
 }

@@ -19,7 +19,7 @@ use futures_util::FutureExt;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::{Address, Error, silence::Silence};
+use super::{Address, Error, session, silence::Silence};
 
 /// How long a statement waits for a lock, in milliseconds. It is shorter than a call's deadline, so
 /// that a call that waits for another with its idempotency key can answer so in time.
@@ -183,8 +183,9 @@ async fn open(address: &Address, opening: &str) -> ConnectionResult<AsyncPgConne
     Ok(db)
 }
 
-/// The SQL that sets up each connection of a pool. The database knows its own role of this kind;
-/// `set_config` sets it as SET ROLE does. String literals are parsed as transaction.rs quotes them.
+/// The SQL that sets up each connection of a pool, and refuses one on which nothing could be promised. The database
+/// knows its own role of this kind; `set_config` sets it as SET ROLE does. String literals are parsed as transaction.rs
+/// quotes them.
 fn opening(kind: &str, limits: &Limits) -> String {
     let statement = limits.statement.as_millis();
     let idle = limits.idle_in_transaction.as_millis();
@@ -192,7 +193,8 @@ fn opening(kind: &str, limits: &Limits) -> String {
         "SELECT set_config('role', public.authority_role('{kind}'), false); \
          SET application_name = 'agent-authority {kind}'; \
          SET standard_conforming_strings = on; SET statement_timeout = {statement}; \
-         SET lock_timeout = {LOCK}; SET idle_in_transaction_session_timeout = {idle}"
+         SET lock_timeout = {LOCK}; SET idle_in_transaction_session_timeout = {idle}; {}",
+        session::checked(kind)
     )
 }
 

@@ -11,7 +11,7 @@ use diesel::{
 use super::{
     Address, Db, Error, RunQueryDsl,
     migrate::{current_database, set_config},
-    roles,
+    roles, schema_faults, session,
     versions::{Difference, numbers},
 };
 
@@ -98,6 +98,7 @@ impl Serving {
     /// login lacks a right.
     pub async fn inspect(login: &Address) -> Result<Self, Error> {
         let mut db = login.connect().await?;
+        session::check(&mut db).await?;
         let database: String = diesel::select(current_database()).get_result(&mut db).await?;
         let names = roles::names(&database);
         let unmigrated = diesel::sql_query(UNMIGRATED)
@@ -118,6 +119,10 @@ impl Serving {
         }
         let excess = lines(&mut db, EXCESS, &names).await?;
         let newer = newer(&mut db, login, &roles::system(&database)).await?;
+        if let Some(faults) = schema_faults::read(&mut db).await? {
+            let place = login.place();
+            return Err(Error::Address(format!("the database {place} cannot be served: {faults}")));
+        }
         Ok(Self { excess, newer })
     }
 }

@@ -23,6 +23,15 @@ use super::{
 /// A connection inside a transaction; diesel-async's queries run on it.
 pub type Db = AsyncPgConnection;
 
+/// The start of a transaction that writes. The level is named, whatever the database's default is: the change log
+/// and the fence need to see what others have just committed.
+const WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+/// Its end: a change that authority depends on raises a revision, or nothing of the transaction stays.
+const END_OF_WRITE: &str = "SELECT public.require_revisions(); COMMIT";
+/// Postgres answers COMMIT of a failed transaction with a silent ROLLBACK, which diesel takes for success. The
+/// statement before it makes that an error.
+const END_OF_READ: &str = "SELECT; COMMIT";
+
 /// The tenant and actor of a transaction, for row-level security and the history triggers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
@@ -59,7 +68,7 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        run(self.transaction("BEGIN", scope), work)
+        run(self.transaction(WRITE, END_OF_WRITE, scope), work)
     }
 
     /// The same for `work` that may take as long as `limit`, which its statements together have: for what goes
@@ -75,8 +84,8 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        let begin = format!("BEGIN; SET LOCAL statement_timeout = {}", limit.as_millis());
-        let transaction = self.transaction(&begin, scope);
+        let begin = format!("{WRITE}; SET LOCAL statement_timeout = {}", limit.as_millis());
+        let transaction = self.transaction(&begin, END_OF_WRITE, scope);
         run(transaction.map(|transaction| Transaction { limit, ..transaction }), work)
     }
 
@@ -109,16 +118,22 @@ impl Store {
     /// the key reads nothing, on any node.
     fn reading(&self, scope: &Scope) -> Result<Transaction, Error> {
         let Some(key) = &scope.api_key else {
-            return self.transaction("BEGIN READ ONLY", scope);
+            let begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
+            return self.transaction(begin, END_OF_READ, scope);
         };
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        let mut transaction = self.transaction(begin, scope)?;
+        let mut transaction = self.transaction(begin, END_OF_READ, scope)?;
         let check = format!("; SELECT require_api_key({})", literal(key.as_str())?);
         transaction.opening.push_str(&check);
         Ok(transaction)
     }
 
-    fn transaction(&self, begin: &str, scope: &Scope) -> Result<Transaction, Error> {
+    fn transaction(
+        &self,
+        begin: &str,
+        end: &'static str,
+        scope: &Scope,
+    ) -> Result<Transaction, Error> {
         let pool = if scope.tenant.is_some() { &self.tenant } else { &self.system };
         // The tenant only: the actor may be a person's address.
         let span = tracing::debug_span!(
@@ -129,6 +144,7 @@ impl Store {
         Ok(Transaction {
             span,
             opening: opening(begin, scope)?,
+            end,
             pool: pool.clone(),
             silence: self.silence.clone(),
             limit: self.transaction,
@@ -140,6 +156,8 @@ impl Store {
 struct Transaction {
     span: Span,
     opening: String,
+    /// What commits it.
+    end: &'static str,
     pool: Pool,
     silence: Silence,
     limit: Duration,
@@ -181,7 +199,7 @@ impl Transaction {
         let ran = async {
             begin(&mut db, &self.opening).await?;
             let is_done = work(&mut db).await;
-            let (ended, is_clean) = end(&mut db, is_done).await;
+            let (ended, is_clean) = end(&mut db, self.end, is_done).await;
             self.span.record("committed", is_done && ended.is_ok());
             Ok((ended, is_clean))
         };
@@ -213,17 +231,15 @@ async fn begin(db: &mut Db, opening: &str) -> Result<(), Error> {
 
 /// Commits, or rolls back if the work failed or the commit did. Also returns whether the connection
 /// can be used again.
-async fn end(db: &mut Db, is_done: bool) -> (Result<(), Error>, bool) {
-    let ended = if is_done { commit(db).await } else { Ok(()) };
+async fn end(db: &mut Db, end: &str, is_done: bool) -> (Result<(), Error>, bool) {
+    let ended = if is_done { commit(db, end).await } else { Ok(()) };
     let failed = !is_done || ended.is_err();
     let is_clean = !failed || AnsiTransactionManager::rollback_transaction(db).await.is_ok();
     (ended.map_err(Error::from), is_clean)
 }
 
-/// Postgres answers COMMIT of a failed transaction with a silent ROLLBACK, which diesel takes for
-/// success. The statement before it makes that an error.
-async fn commit(db: &mut Db) -> QueryResult<()> {
-    db.batch_execute("SELECT; COMMIT").await?;
+async fn commit(db: &mut Db, end: &str) -> QueryResult<()> {
+    db.batch_execute(end).await?;
     *AnsiTransactionManager::transaction_manager_status_mut(db) =
         TransactionManagerStatus::default();
     Ok(())

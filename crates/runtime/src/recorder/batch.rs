@@ -10,19 +10,17 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use diesel::QueryResult;
-use diesel_async::AsyncConnection;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
-    super::requester::NOBODY,
-    askers::{self, Open},
     decisions_sql::{DecisionEvents, InsertDecisions, StoreCurrent, Times},
     entry::{Entry, Outcome, Queued},
     health::Health,
+    holds::{self, Refused},
     spend,
-    sql::{ExpireApprovals, Fence, InsertApprovals, InsertBlobs, PendingApprovals},
+    sql::{Fence, InsertBlobs},
 };
 use authority_api::idempotency::{ClaimBatch, KeepBatch};
 use authority_core::{
@@ -92,7 +90,7 @@ impl Batches {
                 part.into_iter().map(|queued| (queued.entry, queued.done)).unzip();
             match self.transact(&entries).await {
                 Ok(outcomes) => {
-                    self.health.note(Ok(()));
+                    self.health.stored();
                     self.remember(&entries, &outcomes);
                     if entries.iter().any(Entry::is_an_event) {
                         self.outbox.notify_one();
@@ -104,8 +102,8 @@ impl Batches {
                 Err(error) if entries.len() == 1 || error.is_passing() => {
                     tracing::error!(%error, decisions = entries.len(), "could not record");
                     // One bad row does not affect the others.
-                    if error.is_passing() {
-                        self.health.note(Err(error.to_string()));
+                    if !is_of_a_row(&error) {
+                        self.health.failed(&error);
                     }
                     for done in waiting {
                         let _ = done.send(Outcome::Failed);
@@ -151,14 +149,17 @@ impl Batches {
             return store_current(db, entries, relaxed, &self.clock).await;
         }
         let mut tries = 1;
+        let mut refused = Refused::default();
         loop {
-            let stored = self.store_together(db, entries, &fresh, relaxed).await;
-            // A decision expired between the fence and the insert; the next fence finds it.
-            let is_late = matches!(stored, Err(diesel::result::Error::RollbackTransaction));
-            if !is_late || tries == TRIES {
+            let known = refused.len();
+            let stored = self.store_together(db, entries, &fresh, relaxed, &mut refused).await;
+            // A decision expired between the fence and the insert; the next fence finds it. Or some may open no
+            // request; the others are stored without them.
+            let is_undone = matches!(stored, Err(diesel::result::Error::RollbackTransaction));
+            if !is_undone || tries == TRIES {
                 return stored;
             }
-            tries += 1;
+            tries += u32::from(refused.len() == known);
         }
     }
 
@@ -168,8 +169,10 @@ impl Batches {
         entries: &[Entry],
         fresh: &Fresh<'_>,
         relaxed: bool,
+        refused: &mut Refused,
     ) -> QueryResult<Vec<Outcome>> {
-        db.transaction(async move |db| {
+        // Whatever the session's default is, the fence needs this level.
+        db.build_transaction().read_committed().run(async move |db| {
             if relaxed {
                 diesel::sql_query("SET LOCAL synchronous_commit = off").execute(db).await?;
             }
@@ -178,6 +181,7 @@ impl Batches {
                 outcomes.iter_mut().for_each(|outcome| *outcome = None);
             }
             let now = self.clock.now();
+            holds::refuse(entries, &mut outcomes, refused);
             spend::share_out(db, entries, &mut outcomes, now).await?;
             claim_keys(db, entries, &mut outcomes).await?;
             if !fresh.is_empty() {
@@ -190,7 +194,7 @@ impl Batches {
                 .map(|(entry, _)| entry)
                 .collect();
             spend::write(db, &kept, now).await?;
-            let approvals = open_approvals(db, &kept, &self.clock).await?;
+            let approvals = holds::open(db, entries, &kept, refused, now).await?;
             if !kept.is_empty() {
                 let insert = InsertDecisions::new(&kept, &approvals, &self.clock);
                 if insert.execute(db).await? < kept.len() {
@@ -241,6 +245,14 @@ impl Batches {
             }
         }
     }
+}
+
+/// Whether a rule of the tables refused a value.
+const fn is_of_a_row(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Conflict(_) | Error::Reference(_) | Error::InUse(_) | Error::Refused(_)
+    )
 }
 
 /// Stores decisions that need no other rows.
@@ -321,63 +333,6 @@ async fn insert_blobs(db: &mut Db, fresh: &Fresh<'_>) -> QueryResult<()> {
         insert.body.push(&blob.body);
     }
     insert.execute(db).await.map(drop)
-}
-
-/// The approval request that each held decision waits for, by decision.
-async fn open_approvals(
-    db: &mut Db,
-    kept: &[&Entry],
-    clock: &Clock,
-) -> QueryResult<HashMap<String, String>> {
-    let mut insert = InsertApprovals::default();
-    for entry in kept {
-        let Some(hold) = &entry.hold else { continue };
-        insert.id.push(hold.approval_id.as_str());
-        insert.tenant.push(entry.tenant_id.as_str());
-        insert.decision.push(entry.decision_id.as_str());
-        insert.subject.push(&entry.subject);
-        insert.action.push(&entry.action);
-        insert.reason.push(entry.reason_code.word());
-        insert.digest.push(&hold.request_digest);
-        insert.needed.push(hold.needed);
-        insert.roles.push(hold.roles.join(","));
-        insert.at.push(entry.evaluated_at);
-        insert.expires.push(hold.expires_at);
-        insert.authority.push(hold.authority.as_ref());
-        insert.policies.push(&hold.policies);
-        insert.reality.push(&hold.reality);
-        insert.requested_by.push(&hold.asker);
-        insert.email.push(hold.asker_email.as_deref());
-        insert.eligible.push(hold.nobody_eligible.then_some(NOBODY));
-    }
-    if insert.id.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let (tenant, digest) = (insert.tenant.clone(), insert.digest.clone());
-    ExpireApprovals { tenant: tenant.clone(), digest: digest.clone(), now: clock.now() }
-        .execute(db)
-        .await?;
-    insert.execute(db).await?;
-    let pending: Vec<(String, Vec<u8>, Open)> =
-        PendingApprovals { tenant, digest }.load(db).await?;
-    let open = |(tenant, digest, open)| ((tenant, digest), open);
-    let pending: HashMap<_, _> = pending.into_iter().map(open).collect();
-    let held: QueryResult<Vec<_>> = kept
-        .iter()
-        .filter_map(|entry| Some((*entry, entry.hold.as_ref()?)))
-        .map(|(entry, hold)| {
-            let found =
-                pending.get(&(String::from(&entry.tenant_id), hold.request_digest.to_vec()));
-            // It was decided between the two statements: the batch is retried and opens a new one.
-            Ok((entry, found.ok_or(diesel::result::Error::NotFound)?))
-        })
-        .collect();
-    let held = held?;
-    askers::add(db, &held).await?;
-    Ok(held
-        .into_iter()
-        .map(|(entry, open)| (String::from(&entry.decision_id), open.id.clone()))
-        .collect())
 }
 
 async fn keep_answers(

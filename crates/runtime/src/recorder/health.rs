@@ -1,5 +1,5 @@
 //! Whether decisions can be recorded: the result of the last batch or, without one, of a probe in
-//! the recorder's role.
+//! the recorder's role. A probe does less than a batch: one that passes while batches fail shows nothing.
 
 use std::{
     sync::Arc,
@@ -20,29 +20,82 @@ const EVERY: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Older results do not count.
 const LATEST: Duration = Duration::from_secs(8);
+/// How long a failed batch outweighs passed probes. Then the node is tried again: without calls there is no batch.
+const OUTWEIGHS: Duration = Duration::from_secs(10);
 
 diesel::define_sql_function! {
     /// A statement that fails if no decision could be stored now.
     fn can_record() -> diesel::sql_types::Bool;
 }
 
-/// The last result. Clones share it.
+/// The last results. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Health(Arc<Mutex<Option<Found>>>);
+pub(super) struct Health(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    found: Option<Found>,
+    /// The last batch, if it failed.
+    failed: Option<Failed>,
+}
 
 struct Found {
     at: Instant,
     outcome: Result<(), String>,
 }
 
+struct Failed {
+    at: Instant,
+    why: String,
+    /// Whether a probe has passed since.
+    is_probed: bool,
+    /// Whether probes pass although batches fail.
+    is_unseen: bool,
+}
+
+impl State {
+    fn find(&mut self, outcome: Result<(), String>) {
+        self.found = Some(Found { at: Instant::now(), outcome });
+    }
+}
+
 impl Health {
-    pub(super) fn note(&self, outcome: Result<(), String>) {
-        *self.0.lock() = Some(Found { at: Instant::now(), outcome });
+    /// A batch was stored.
+    pub(super) fn stored(&self) {
+        let mut state = self.0.lock();
+        state.failed = None;
+        state.find(Ok(()));
+    }
+
+    /// A batch failed, and not because of a row. A lost connection may be made anew, which a probe shows; any other
+    /// failure is one that probes do not see, and so is one that follows a passed probe once more.
+    pub(super) fn failed(&self, error: &Error) {
+        let mut state = self.0.lock();
+        let again = state.failed.as_ref().is_some_and(|last| last.is_probed || last.is_unseen);
+        let why = error.to_string();
+        state.find(Err(why.clone()));
+        let is_unseen = again || !error.is_passing();
+        state.failed = Some(Failed { at: Instant::now(), why, is_probed: false, is_unseen });
+    }
+
+    fn probed(&self, outcome: Result<(), String>) {
+        let mut state = self.0.lock();
+        if let Some(failed) = &mut state.failed {
+            failed.is_probed |= outcome.is_ok();
+        }
+        state.find(outcome);
     }
 
     /// `Err` says, for operators, why nothing can be recorded.
     pub(super) fn get(&self) -> Result<(), String> {
-        match &*self.0.lock() {
+        let state = self.0.lock();
+        if let Some(failed) = &state.failed
+            && failed.is_unseen
+            && failed.at.elapsed() < OUTWEIGHS
+        {
+            return Err(failed.why.clone());
+        }
+        match &state.found {
             Some(found) if found.at.elapsed() < LATEST => found.outcome.clone(),
             Some(_) => Err("the database does not answer".to_owned()),
             None => Err("it was not looked at yet".to_owned()),
@@ -50,14 +103,14 @@ impl Health {
     }
 
     fn is_proven(&self) -> bool {
-        let found = self.0.lock();
-        found.as_ref().is_some_and(|found| found.outcome.is_ok() && found.at.elapsed() < EVERY)
+        let state = self.0.lock();
+        state.found.as_ref().is_some_and(|found| found.outcome.is_ok() && found.at.elapsed() < EVERY)
     }
 
     /// Probes now.
     pub(super) async fn look(&self, store: &Store) -> Result<(), Error> {
         let found = probe(store).await;
-        self.note(found.as_ref().copied().map_err(ToString::to_string));
+        self.probed(found.as_ref().copied().map_err(ToString::to_string));
         found
     }
 
@@ -83,4 +136,54 @@ async fn probe(store: &Store) -> Result<(), Error> {
 
 async fn ask(db: &mut Db) -> diesel::QueryResult<()> {
     diesel::select(can_record()).execute(db).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn broken() -> Error {
+        Error::Internal("permission denied for table fact_blobs".to_owned())
+    }
+
+    fn lost() -> Error {
+        Error::Unavailable("connection closed".to_owned())
+    }
+
+    #[test]
+    fn a_failed_batch_outweighs_probes_until_one_is_stored() {
+        let health = Health::default();
+        health.probed(Ok(()));
+        health.failed(&broken());
+        health.probed(Ok(()));
+        assert!(health.get().unwrap_err().contains("permission denied"));
+        health.stored();
+        assert_eq!(health.get(), Ok(()));
+    }
+
+    #[test]
+    fn a_lost_connection_is_over_once_a_probe_passes_and_not_if_batches_still_fail() {
+        let health = Health::default();
+        health.failed(&lost());
+        health.failed(&lost());
+        assert!(health.get().is_err());
+        health.probed(Ok(()));
+        assert_eq!(health.get(), Ok(()));
+        health.failed(&lost());
+        health.probed(Ok(()));
+        assert!(health.get().is_err(), "the probe passed before, and the batch failed");
+    }
+
+    #[test]
+    fn a_node_without_calls_is_tried_again() {
+        let health = Health::default();
+        health.failed(&broken());
+        health.probed(Ok(()));
+        let earlier = Instant::now().checked_sub(OUTWEIGHS).unwrap();
+        health.0.lock().failed.as_mut().unwrap().at = earlier;
+        assert_eq!(health.get(), Ok(()));
+        health.failed(&lost());
+        health.probed(Ok(()));
+        assert!(health.get().is_err(), "nothing was stored since it failed");
+    }
 }

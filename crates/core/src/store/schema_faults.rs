@@ -1,0 +1,38 @@
+//! What of the schema is not as the migrations made it: triggers that are off, row-level security that is off,
+//! sequences behind their tables.
+
+use diesel::{QueryableByName, sql_types::Text};
+
+use super::{Db, Error, RunQueryDsl, Scope, Store};
+
+/// The most faults to name: if every trigger is off, the others say nothing new.
+const MOST: usize = 5;
+
+#[derive(QueryableByName)]
+struct Fault {
+    #[diesel(sql_type = Text)]
+    text: String,
+}
+
+/// The faults, each with its remedy, in the role that reads every tenant; `None` if there are none.
+pub(super) async fn read(db: &mut Db) -> Result<Option<String>, Error> {
+    let query = diesel::sql_query("SELECT text FROM schema_faults() AS text");
+    let faults: Vec<Fault> = query.load(db).await?;
+    let mut texts: Vec<String> = faults.into_iter().map(|fault| fault.text).collect();
+    let more = texts.len().saturating_sub(MOST);
+    texts.truncate(MOST);
+    if more > 0 {
+        texts.push(format!("and {more} more"));
+    }
+    Ok(Some(texts.join("; ")).filter(|text| !text.is_empty()))
+}
+
+impl Store {
+    /// What of the schema is not as the migrations made it, with the remedies. Nothing can be promised meanwhile.
+    ///
+    /// # Errors
+    /// The database is unavailable, or a migration is missing.
+    pub async fn schema_faults(&self) -> Result<Option<String>, Error> {
+        self.read_tx(&Scope::service(), async move |db: &mut Db| read(db).await).await
+    }
+}

@@ -1,0 +1,136 @@
+//! Defaults of a database that other programs set: none of them makes the service forget a stop, or decide nothing.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::readiness::{fault, until};
+use crate::support::{Client, TestApp, asking};
+
+const EVALUATE: &str = "/api/v1/runtime/evaluate";
+
+async fn decided(client: &Client, body: Value) -> (u16, Value) {
+    let (status, answer) = client.post(EVALUATE, body).await;
+    (status, answer["decision"].clone())
+}
+
+/// All connections of the service are closed, so that its next ones have the new defaults.
+async fn renew(node: &TestApp) {
+    node.database
+        .run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn decisions_are_recorded_whatever_level_the_database_begins_with() {
+    for level in ["repeatable read", "serializable"] {
+        let node = TestApp::start().await;
+        let demo = node.demo().await;
+        let (_, name) = node.database.names();
+        let set = format!("ALTER DATABASE {name} SET default_transaction_isolation = '{level}'");
+        node.database.run(&set).await;
+        let defers = format!("ALTER DATABASE {name} SET default_transaction_deferrable = on");
+        node.database.run(&defers).await;
+        renew(&node).await;
+        until(&node.client(""), 200).await;
+        let client = node.client(&demo.api_key);
+        for amount in [1200.0, 1300.0] {
+            assert_eq!(decided(&client, asking(amount, "DE")).await, (200, json!("allow")));
+        }
+        // With rows beside the decision's.
+        let held = decided(&client, asking(25_000.0, "DE")).await;
+        assert_eq!(held, (200, json!("require_approval")), "{level}");
+        let stop = json!({"tenant_id": "svc:tenant:acme", "actor_id": "svc:agent:acme:invoice-bot",
+                          "reason": "test"});
+        let (status, stopped) = node.owner().post("/api/v1/stop-signals", stop).await;
+        assert_eq!(status, 201, "{stopped:#}");
+        assert_eq!(decided(&client, asking(1200.0, "DE")).await, (200, json!("deny")), "{level}");
+        until(&node.client(""), 200).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_that_raises_no_revision_fails_and_the_node_says_why() {
+    let node = TestApp::start().await;
+    let demo = node.demo().await;
+    let client = node.client(&demo.api_key);
+    assert_eq!(decided(&client, asking(1200.0, "DE")).await, (200, json!("allow")));
+    node.database.run("ALTER TABLE stop_signals DISABLE TRIGGER ALL").await;
+    let stop = json!({"tenant_id": "svc:tenant:acme", "actor_id": "svc:agent:acme:invoice-bot",
+                      "reason": "test"});
+    let (status, failed) = node.owner().post("/api/v1/stop-signals", stop.clone()).await;
+    assert_eq!(status, 500, "{failed:#}");
+    let (_, found) = node.owner().get("/api/v1/stop-signals?tenant_id=svc:tenant:acme").await;
+    assert_eq!(found["stop_signals"], json!([]), "it stays, and stops nothing");
+    let answer = until(&node.client(""), 503).await;
+    assert!(fault(&answer, "database").is_some(), "{answer:#}");
+    assert!(answer.to_string().contains("ALTER TABLE stop_signals ENABLE TRIGGER"), "{answer:#}");
+    node.database.run("ALTER TABLE stop_signals ENABLE TRIGGER ALL").await;
+    let (status, stopped) = node.owner().post("/api/v1/stop-signals", stop).await;
+    assert_eq!(status, 201, "{stopped:#}");
+    assert_eq!(decided(&client, asking(1200.0, "DE")).await, (200, json!("deny")));
+    until(&node.client(""), 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_whose_new_connections_are_replicas_is_not_ready() {
+    let node = TestApp::start().await;
+    let client = node.client("");
+    until(&client, 200).await;
+    let (_, name) = node.database.names();
+    let set = format!("ALTER DATABASE {name} SET session_replication_role = replica");
+    node.database.run(&set).await;
+    renew(&node).await;
+    let answer = until(&client, 503).await;
+    assert!(fault(&answer, "database").is_some(), "{answer:#}");
+    let mut told = answer;
+    for _ in 0..100 {
+        if told.to_string().contains("session_replication_role") {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        told = until(&client, 503).await;
+    }
+    let named = format!("ALTER DATABASE {name} RESET session_replication_role");
+    assert!(told.to_string().contains(&named), "{told:#}");
+    node.database.run(&named).await;
+    until(&client, 200).await;
+}
+
+/// The probe does not look at what only some decisions write.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_whose_batches_fail_is_not_ready_although_its_probe_passes() {
+    let node = TestApp::start().await;
+    let demo = node.demo().await;
+    let client = node.client(&demo.api_key);
+    assert_eq!(decided(&client, asking(1200.0, "DE")).await.0, 200);
+    let breaks = "CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS \
+        $$ BEGIN RAISE 'no decision fits'; END $$; \
+        CREATE TRIGGER broken AFTER INSERT ON decisions FOR EACH ROW EXECUTE FUNCTION broken()";
+    node.database.run(breaks).await;
+    assert_eq!(decided(&client, asking(1200.0, "DE")).await.0, 503);
+    // Two probes have passed since.
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    let answer = until(&node.client(""), 503).await;
+    assert!(fault(&answer, "recorder").is_some(), "{answer:#}");
+    node.database.run("DROP TRIGGER broken ON decisions").await;
+    assert_eq!(decided(&client, asking(1200.0, "DE")).await, (200, json!("allow")));
+    until(&node.client(""), 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sequence_behind_its_table_is_named_while_a_node_serves() {
+    let node = TestApp::start().await;
+    node.demo().await;
+    let client = node.client("");
+    until(&client, 200).await;
+    node.database.run("SELECT setval('authority_changes_seq_seq', 1)").await;
+    let answer = until(&client, 503).await;
+    assert!(answer.to_string().contains("setval('authority_changes_seq_seq'"), "{answer:#}");
+    let mend = "SELECT setval('authority_changes_seq_seq', (SELECT max(seq) FROM authority_changes))";
+    node.database.run(mend).await;
+    until(&client, 200).await;
+}
