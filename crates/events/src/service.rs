@@ -22,6 +22,7 @@ use authority_api::{
     credentials::Credentials,
     error::ApiError,
     identity::{Caller, TENANT_INACTIVE, admitted, checked},
+    page::cut_by,
     stream::stream_of,
 };
 use authority_core::{
@@ -115,7 +116,11 @@ impl EventService for EventHandlers {
         let part = Part::of(tenant_id, &asked.event_type, caller.bound_to())?;
         let limit = i64::from(asked.limit.unwrap_or(PAGE));
         let read = async move |db: &mut Db| part.read(db, asked.after, limit).await;
-        let page = self.store.read_tx(&caller.scope(), read).await?;
+        let mut page = self.store.read_tx(&caller.scope(), read).await?;
+        let all = page.events.len();
+        if cut_by(&mut page.events, all, |(_, event)| event.len()) {
+            page.next_after = page.events.last().map_or(page.next_after, |(last, _)| *last);
+        }
         Ok(Response::new(ListEventsResponse {
             events: page.events.into_iter().map(|(_, event)| event).collect(),
             next_after: page.next_after,
@@ -151,7 +156,7 @@ impl EventService for EventHandlers {
         let (caller, asked) = admitted(call)?;
         let tenant_id = self.tenant(&caller, asked.tenant_id.as_deref())?;
         let part = Part::of(tenant_id.clone(), &asked.event_type, caller.bound_to())?;
-        let place = self.streams.enter(&tenant_id)?;
+        let place = self.streams.enter(&tenant_id, &caller)?;
         let grown = self.feed.subscribe();
         let scope = caller.scope();
         // A stream that cannot be opened is refused with a status, before its first message.

@@ -4,7 +4,7 @@
 use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{Caller, admitted},
-    page_token,
+    page, page_token,
 };
 use authority_core::{
     keys::Keys,
@@ -22,6 +22,7 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
+use prost::Message;
 use tonic::{Request, Response};
 
 use super::{
@@ -146,10 +147,8 @@ impl TenantProgrammeService for Programme {
             limit: rows(request.limit),
         };
         let mut found = self.consultants(&caller, wanted).await?;
-        let size = size(request.limit);
-        let more = found.len() > size;
-        found.truncate(size);
-        let last = found.last().filter(|_| more);
+        let goes_on = page::cut_by(&mut found, size(request.limit), |(_, one)| one.encoded_len());
+        let last = found.last().filter(|_| goes_on);
         let next_page_token = last.map(|(at, one)| next(keys, CONSULTANTS, (*at, &one.id)));
         let consultants = found.into_iter().map(|(_, one)| one).collect();
         Ok(Response::new(ListTenantConsultantsResponse { consultants, next_page_token }))
@@ -185,13 +184,12 @@ impl TenantProgrammeService for Programme {
         let read = self.0.store.read_tx(&caller.scope(), async move |db| {
             Ok::<_, store::Error>(links(db, tenant_id, (None, status), after, limit).await?)
         });
-        let mut found = read.await.map_err(ApiError::from)?;
-        let size = size(request.limit);
-        let more = found.len() > size;
-        found.truncate(size);
-        let last = found.last().filter(|_| more).and_then(|row| Some((row.7.moment()?, &*row.0)));
-        let next_page_token = last.map(|last| next(keys, LINKS, last));
-        let links = found.into_iter().map(link).collect();
+        let found = read.await.map_err(ApiError::from)?;
+        let mut links: Vec<TenantLink> = found.into_iter().map(link).collect();
+        let goes_on = page::cut(&mut links, size(request.limit));
+        let last = links.last().filter(|_| goes_on);
+        let place = last.and_then(|link| Some((link.created_at?.moment()?, &*link.id)));
+        let next_page_token = place.map(|place| next(keys, LINKS, place));
         Ok(Response::new(ListTenantLinksResponse { links, next_page_token }))
     }
 

@@ -15,7 +15,6 @@ use authority_webhook::{
     destination::{EndpointUrl, UrlRules},
 };
 
-use tonic::Response;
 
 use super::{event_demand, prelude::*};
 
@@ -173,11 +172,7 @@ impl AuditStreamService for Registry {
         &self,
         call: Request<ListAuditStreamsRequest>,
     ) -> Reply<ListAuditStreamsResponse> {
-        let caller = caller(&call)?;
-        let mut listed: Response<ListAuditStreamsResponse> = self.list(call).await?;
-        let streams = &mut listed.get_mut().audit_streams;
-        AuditStream::fill_computed(self, &caller, streams).await?;
-        Ok(listed)
+        self.list(call).await
     }
 
     async fn create_audit_stream(

@@ -1,11 +1,10 @@
-//! The five operations of every record: admit (caller, rules) -> one transaction -> response.
+//! The operations of every record but its list: admit (caller, rules) -> one transaction -> response.
 
 use std::sync::Arc;
 
 use authority_model::{
-    record::{ByIdRequest, Deleted, ListResponse, Listing, Record, RecordRequest, RpcRequest},
+    record::{ByIdRequest, Deleted, Record, RecordRequest, RpcRequest},
     validate::{Validate, Violations},
-    wire::FieldMask,
 };
 use diesel::{
     QueryResult,
@@ -19,7 +18,7 @@ use super::{
     destinations::Destinations,
     dns::Dns,
     entity::{Entity, OnDelete, Row, SoftDelete, Stops, Verb, WriteTx},
-    page::Window,
+    patch::{named_faults, with_cleared},
     programme::Issuers,
     queries::{End, Queries, Save},
     version::{IfMatch, tagged},
@@ -65,24 +64,6 @@ pub struct Registry {
 }
 
 impl Registry {
-    pub(super) async fn list<A>(&self, call: Request<<A::Record as Row>::List>) -> Reply<A>
-    where
-        A: ListResponse,
-        A::Record: Row,
-    {
-        let (caller, by) = admitted(call)?;
-        let window = Window::of::<A::Record>(by.page(), &self.keys)?;
-        let whose = caller.scope();
-        let read = self.store.read_tx(&whose, async move |db| {
-            let found = A::Record::list(db, &caller, &by, &window).await;
-            Ok::<_, Error>((found?, window))
-        });
-        let ((mut rows, total), window) = read.await?;
-        let next = window.cut(&mut rows, &self.keys);
-        let total = total.map(|total| i32::try_from(total).unwrap_or(i32::MAX));
-        Ok(Response::new(A::of(rows, total, next)))
-    }
-
     pub(super) async fn create<C>(&self, call: Request<C>) -> Reply<C::Record>
     where
         C: RecordRequest<Record: Row> + Validate + RpcRequest,
@@ -111,6 +92,7 @@ impl Registry {
             row.before_save(None, &mut tx).await?;
             let mut made = C::Record::insert(tx.db, &row).await?;
             row.after_insert(&mut made, &mut tx).await?;
+            made.warn();
             Ok::<_, Error>(made)
         });
         let made = made.await?;
@@ -127,7 +109,9 @@ impl Registry {
             let row = row.optional()?.filter(|row| row.is_visible(&caller));
             or_not_found(row.ok_or(NotFound), &id)
         });
-        Ok(tagged(Response::new(row.await?)))
+        let mut row = row.await?;
+        row.warn();
+        Ok(tagged(Response::new(row)))
     }
 
     /// The answer with the members that are computed.
@@ -145,9 +129,12 @@ impl Registry {
         C: RecordRequest<Record: Row + Save> + ByIdRequest + Validate + RpcRequest,
     {
         let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
-        let (caller, request, mut faults) = admit(call)?;
+        let (caller, mut request, mut faults) = admit(call)?;
         let id = C::Record::address(request.id());
+        let is_trial = request.validate_only();
+        let cleared = request.cleared();
         let (patch, mask) = request.open();
+        let mask = with_cleared::<C>(&patch, mask, cleared, &mut faults);
         faults.within(C::FIELD, |faults| C::Record::reject_immutable(&mask, faults));
         named_faults::<C>(&patch, &mask, &mut faults);
         let examined =
@@ -180,9 +167,14 @@ impl Registry {
             Error::unless_clean(faults)?;
             let mut tx = WriteTx { db, caller: &by, now, destinations: &destinations };
             row.before_save(Some(&was), &mut tx).await?;
-            Ok(C::Record::save(db, &row).await?)
+            let mut saved = C::Record::save(db, &row).await?;
+            saved.warn();
+            if is_trial { Err(Error::tried(&saved)) } else { Ok(saved) }
         });
-        let changed = changed.await?;
+        let changed = match changed.await {
+            Err(Error::Tried(row)) => return Ok(Response::new(Error::would_be(&row)?)),
+            changed => changed?,
+        };
         self.wait_for_graph::<C::Record>().await;
         Ok(tagged(changed.reply()))
     }
@@ -198,6 +190,7 @@ impl Registry {
         let if_match = IfMatch::of(call.metadata());
         let (caller, request) = admitted(call)?;
         let id = A::Record::address(request.id());
+        let (is_trial, tried) = (request.validate_only(), id.clone());
         let (now, whose, destinations) =
             (self.clock.now(), caller.scope(), Arc::clone(&self.destinations));
         let gone = self.store.write_tx(&whose, async move |db| {
@@ -214,9 +207,14 @@ impl Registry {
                 OnDelete::End(state) => Some(A::Record::end(db, &row, state).await?),
                 OnDelete::Refuse(code) => return Err(Error::NeverDeleted(code)),
             };
-            Ok((id, left))
+            if is_trial { Err(Error::tried(left.as_ref().unwrap_or(&row))) } else { Ok((id, left)) }
         });
-        let (id, left) = gone.await?;
+        let (id, left) = match gone.await {
+            Err(Error::Tried(row)) => {
+                return Ok(Response::new(A::of(tried, Some(Error::would_be(&row)?))));
+            }
+            gone => gone?,
+        };
         self.wait_for_graph::<A::Record>().await;
         Ok(Response::new(A::of(id, left)))
     }
@@ -349,25 +347,6 @@ fn examined<C: RecordRequest>(
         add(faults, &mut found);
     }
     Error::unless_clean(found).map(Ok)
-}
-
-/// The violations of the members that a patch names; the others were not given.
-pub(super) fn named_faults<C: RecordRequest>(
-    patch: &C::Record,
-    mask: &FieldMask,
-    faults: &mut Violations,
-) {
-    let mut all = Violations::default();
-    patch.validate(&mut all);
-    for fault in all.list {
-        let member = fault.field.split(['.', '[']).next().unwrap_or_default();
-        if fault.as_more().is_some() {
-            // A named member may be among those that are only counted.
-            faults.put(&fault);
-        } else if mask.paths.iter().any(|path| path == member) {
-            faults.add(&format!("{}.{}", C::FIELD, fault.field), fault.problem);
-        }
-    }
 }
 
 /// The caller, the request, and its violations of the proto's rules.

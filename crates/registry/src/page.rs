@@ -35,16 +35,6 @@ impl Window {
     pub(super) fn query_limit(&self) -> i64 {
         i64::try_from(self.size).unwrap_or(i64::MAX - 1) + 1
     }
-
-    /// Cuts the rows down to the page, and returns the next page's token.
-    pub(super) fn cut<R: Record>(&self, rows: &mut Vec<R>, keys: &Keys) -> Option<String> {
-        if rows.len() <= self.size {
-            return None;
-        }
-        rows.truncate(self.size);
-        let last = rows.last()?;
-        place_of(last, keys)
-    }
 }
 
 /// The token to continue after the record.

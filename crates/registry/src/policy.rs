@@ -10,6 +10,7 @@ use authority_model::{
 use super::{
     policy_activations,
     policy_check::{self, Ground},
+    policy_cost::{self, InForce},
     policy_versions,
     prelude::*,
 };
@@ -68,6 +69,10 @@ impl Row for Policy {
         for fault in ground.errors(registry, &tenant_id, text).await? {
             found.add("cedar", fault.to_string());
         }
+        if patched.is_none() && self.known_state() == Some(PolicyState::Active) && found.is_empty() {
+            let new = InForce { tenant_id, ..InForce::of(self, Some(text.clone())) };
+            new.check(registry).await?;
+        }
         Ok(found)
     }
 
@@ -109,6 +114,41 @@ impl Row for Policy {
 
 impl_queries!(Policy, policies);
 
+impl Registry {
+    /// The answer with the warnings of its newest text and of its targets.
+    async fn warned(&self, caller: &Caller, mut answer: Response<Policy>) -> Reply<Policy> {
+        policy_check::warn(self, caller, answer.get_mut()).await;
+        Ok(answer)
+    }
+}
+
+/// Refuses other times of a policy in force with which no decision would have the steps that it needs.
+async fn check_times(
+    registry: &Registry,
+    caller: &Caller,
+    call: &UpdatePolicyRequest,
+) -> Result<(), Error> {
+    let names = |path: &str| {
+        call.update_mask.as_ref().is_some_and(|mask| mask.paths.iter().any(|own| own == path))
+    };
+    let (from, until) = (names("effective_from"), names("effective_until"));
+    let Some(patch) = call.policy.as_ref().filter(|_| from || until) else { return Ok(()) };
+    let (id, within) = (call.id.clone(), caller.tenant().cloned());
+    let read = registry.store.read_tx(&caller.scope(), async move |db| {
+        Ok::<_, store::Error>(Policy::find(db, within.as_ref(), &id, false).await.optional()?)
+    });
+    let active = read.await?.filter(|one| one.known_state() == Some(PolicyState::Active));
+    let Some(mut policy) = active else { return Ok(()) };
+    if from {
+        policy.effective_from = patch.effective_from;
+    }
+    if until {
+        policy.effective_until = patch.effective_until;
+    }
+    policy.applies_to = policy_cost::targets(registry, caller, &policy.id, None).await?;
+    InForce::of(&policy, None).check(registry).await
+}
+
 /// The tenant of a policy that the caller may see; empty if there is no such policy.
 async fn tenant_of(registry: &Registry, caller: &Caller, id: &str) -> Result<String, Error> {
     let (id, within) = (id.to_owned(), caller.tenant().cloned());
@@ -132,10 +172,7 @@ impl PolicyService for Registry {
         &self,
         call: Request<ListPoliciesRequest>,
     ) -> Reply<ListPoliciesResponse> {
-        let caller = caller(&call)?;
-        let mut listed: Response<ListPoliciesResponse> = self.list(call).await?;
-        policy_check::fill_computed(self, &caller, &mut listed.get_mut().policies).await?;
-        Ok(listed)
+        self.list(call).await
     }
 
     async fn export_policies(
@@ -146,19 +183,24 @@ impl PolicyService for Registry {
     }
 
     async fn create_policy(&self, call: Request<CreatePolicyRequest>) -> Reply<Policy> {
-        self.create(call).await
+        let caller = caller(&call)?;
+        let made = self.create(call).await?;
+        self.warned(&caller, made).await
     }
 
     async fn get_policy(&self, call: Request<GetPolicyRequest>) -> Reply<Policy> {
         let caller = caller(&call)?;
         let found = self.get(call).await?;
-        self.completed(&caller, found).await
+        let found = self.completed(&caller, found).await?;
+        self.warned(&caller, found).await
     }
 
     async fn update_policy(&self, call: Request<UpdatePolicyRequest>) -> Reply<Policy> {
         let caller = caller(&call)?;
+        check_times(self, &caller, call.get_ref()).await?;
         let changed = self.update(call).await?;
-        self.completed(&caller, changed).await
+        let changed = self.completed(&caller, changed).await?;
+        self.warned(&caller, changed).await
     }
 
     async fn delete_policy(
@@ -171,7 +213,8 @@ impl PolicyService for Registry {
     async fn activate_policy(&self, call: Request<ActivatePolicyRequest>) -> Reply<Policy> {
         let caller = caller(&call)?;
         let active = policy_versions::activate(self, call).await?;
-        self.completed(&caller, active).await
+        let active = self.completed(&caller, active).await?;
+        self.warned(&caller, active).await
     }
 
     async fn list_policy_versions(

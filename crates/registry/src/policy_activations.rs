@@ -10,6 +10,9 @@ use authority_model::{
 use tonic::Response;
 
 use super::{flow::or_not_found, prelude::*};
+use authority_api::{page, page_token};
+
+const SIZE: i32 = 500;
 
 /// An activation of a version.
 #[derive(Queryable, Selectable)]
@@ -27,10 +30,15 @@ pub(super) async fn list(
 ) -> Reply<ListPolicyVersionsResponse> {
     let (caller, request) = admitted(call)?;
     let whose = caller.scope();
+    let list = format!("policy-versions {}", request.id);
+    let place = page_token::read(&registry.keys, &list, &request.page_token)?;
+    let after = place.and_then(|place| place.try_into().ok()).map_or(0, i32::from_be_bytes);
+    let size = request.limit.unwrap_or(SIZE);
     let read = registry.store.read_tx(&whose, async move |db| {
         let found =
             or_not_found(Policy::find(db, caller.tenant(), &request.id, false).await, &request.id)?;
-        Ok::<_, Error>((versions(db, &found).await?, activations(db, &found).await?))
+        let versions = versions(db, &found, after, size).await?;
+        Ok::<_, Error>((versions, activations(db, &found).await?))
     });
     let (mut versions, activations) = read.await?;
     let mut last = last(activations);
@@ -41,14 +49,26 @@ pub(super) async fn list(
         version.activation_reason = activation.reason;
         version.superseded_at = superseded_at;
     }
-    Ok(Response::new(ListPolicyVersionsResponse { versions }))
+    let goes_on = page::cut(&mut versions, usize::try_from(size).unwrap_or_default());
+    let last = versions.last().filter(|_| goes_on);
+    let next_page_token =
+        last.map(|last| page_token::write(&registry.keys, &list, &last.version.to_be_bytes()));
+    Ok(Response::new(ListPolicyVersionsResponse { versions, next_page_token }))
 }
 
-async fn versions(db: &mut Db, of: &Policy) -> QueryResult<Vec<PolicyVersion>> {
+/// The versions after a number, and one more than `size`.
+async fn versions(
+    db: &mut Db,
+    of: &Policy,
+    after: i32,
+    size: i32,
+) -> QueryResult<Vec<PolicyVersion>> {
     let rows: Vec<(String, i32, String, Time, String)> = policy_versions::table
         .filter(policy_versions::policy_id.eq(&of.id))
         .filter(policy_versions::tenant_id.eq(&of.tenant_id))
+        .filter(policy_versions::version.gt(after))
         .order(policy_versions::version)
+        .limit(i64::from(size) + 1)
         .select((
             policy_versions::policy_id,
             policy_versions::version,

@@ -16,7 +16,7 @@ use super::{
 use authority_api::{
     error::ApiError,
     identity::{Caller, Exports},
-    page_token,
+    page, page_token,
 };
 use authority_archive::Archives;
 use authority_core::{
@@ -86,11 +86,10 @@ impl DecisionQueries {
         });
         let mut found = found.await.map_err(|error| filter.fault(error, begun))?;
         found.sort_unstable_by(|one, other| other.id.cmp(&one.id));
-        let more = found.len() > size;
-        found.truncate(size);
-        let last = found.last().map(|last| last.id.as_bytes());
-        let next_page_token = last.filter(|_| more).map(|id| page_token::write(keys, LIST, id));
-        let decisions = found.into_iter().map(|found| self.summary(found)).collect();
+        let mut decisions: Vec<_> = found.into_iter().map(|found| self.summary(found)).collect();
+        let goes_on = page::cut(&mut decisions, size);
+        let last = decisions.last().map(|last| last.decision_id.as_bytes());
+        let next_page_token = last.filter(|_| goes_on).map(|id| page_token::write(keys, LIST, id));
         Ok(ListDecisionsResponse { decisions, next_page_token })
     }
 

@@ -13,7 +13,7 @@ use super::view;
 use authority_api::{
     error::ApiError,
     identity::{Caller, Exports},
-    page_token,
+    page, page_token,
 };
 use authority_core::{
     keys::Keys,
@@ -119,16 +119,12 @@ impl EntityQueries {
         if found.is_empty() && before == i64::MAX {
             return Err(ApiError::not_found("entity", &asked.entity_id));
         }
-        let more = found.len() > size;
-        let last = found.get(size.saturating_sub(1)).filter(|_| more);
-        let next_page_token =
-            last.map(|last| page_token::write(&self.keys, &list, &last.version.to_be_bytes()));
         let older = found.iter().skip(1).map(Some).chain([None]);
         let shown = |version: &Version| match &version.body {
             Some(Value::Object(record)) => view::of(&version.table_name, record.clone(), caller),
             _ => None,
         };
-        let versions = found.iter().zip(older).take(size).map(|(version, older)| {
+        let versions = found.iter().zip(older).map(|(version, older)| {
             let record = shown(version);
             EntityVersion {
                 version: version.version.to_string(),
@@ -139,7 +135,12 @@ impl EntityQueries {
                 record: record.map(|record| Json(normal(record))),
             }
         });
-        Ok(ListEntityHistoryResponse { versions: versions.collect(), next_page_token })
+        let mut versions: Vec<EntityVersion> = versions.collect();
+        let goes_on = page::cut(&mut versions, size);
+        let last = found.get(versions.len().saturating_sub(1)).filter(|_| goes_on);
+        let next_page_token =
+            last.map(|last| page_token::write(&self.keys, &list, &last.version.to_be_bytes()));
+        Ok(ListEntityHistoryResponse { versions, next_page_token })
     }
 }
 

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use tonic::{Request, Response};
 
-use authority_api::{error::ApiError, identity::admitted, page_token};
+use authority_api::{error::ApiError, identity::admitted, page, page_token};
 use authority_archive::format::names;
 use authority_core::{
     keys::Keys,
@@ -95,15 +95,14 @@ impl ArchiveService for ArchiveHandlers {
                 .select(Row::as_select());
             Ok::<Vec<Row>, store::Error>(page.load(db).await?)
         });
-        let mut rows = found.await.map_err(ApiError::from)?;
-        let more = rows.len() > size;
-        rows.truncate(size);
-        let last = rows.last().filter(|_| more);
-        let next_page_token = last.map(|row| {
-            let place = format!("{} {}", row.month, row.tenant_id);
+        let rows = found.await.map_err(ApiError::from)?;
+        let mut archives: Vec<Archive> = rows.into_iter().map(Archive::from).collect();
+        let goes_on = page::cut(&mut archives, size);
+        let last = archives.last().filter(|_| goes_on);
+        let next_page_token = last.map(|last| {
+            let place = format!("{} {}", last.month, last.tenant_id);
             page_token::write(&self.keys, LIST, place.as_bytes())
         });
-        let archives = rows.into_iter().map(Archive::from).collect();
         Ok(Response::new(ListArchivesResponse { archives, next_page_token }))
     }
 }

@@ -41,7 +41,8 @@ async fn names(server: &Server, tenant: Option<&str>) -> Option<BTreeSet<String>
         let path = server.path(&[SURFACE, list]);
         let query = json!({"tenant_id": tenant, "limit": MOST});
         let found = server.json(&server.get(&path, &query).await.ok()?).ok()?;
-        let records = found[list].as_array().filter(|records| records.len() < MOST)?;
+        let is_all = found["next_page_token"].is_null();
+        let records = found[list].as_array().filter(|_| is_all)?;
         let of = |record: &Value| record[member].as_array().cloned().unwrap_or_default();
         let all = records.iter().flat_map(of);
         names.extend(all.filter_map(|name| name.as_str().map(str::to_owned)));

@@ -90,10 +90,17 @@ async fn versions(view: &View, id: &str) -> Result<Vec<PolicyVersion>, Status> {
     if !view.may(rpc::LIST_POLICY_VERSIONS) {
         return Ok(Vec::new());
     }
-    let request = ListPolicyVersionsRequest { id: id.to_owned() };
-    let listed: ListPolicyVersionsResponse =
-        view.calls.call(rpc::LIST_POLICY_VERSIONS, &request).await?;
-    Ok(listed.versions.into_iter().rev().collect())
+    let mut request = ListPolicyVersionsRequest { id: id.to_owned(), ..<_>::default() };
+    let mut versions = Vec::new();
+    loop {
+        let listed: ListPolicyVersionsResponse =
+            view.calls.call(rpc::LIST_POLICY_VERSIONS, &request).await?;
+        versions.extend(listed.versions);
+        let Some(next) = listed.next_page_token else { break };
+        request.page_token = next;
+    }
+    versions.reverse();
+    Ok(versions)
 }
 
 /// The page of a policy's targets as records.

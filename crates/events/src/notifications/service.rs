@@ -22,7 +22,7 @@ use authority_api::{
     error::ApiError,
     idempotency::{self, IdempotencyKey},
     identity::admitted,
-    page_token,
+    page, page_token,
     stream::stream_of,
 };
 use authority_core::{
@@ -67,13 +67,12 @@ impl NotificationService for NotificationHandlers {
         let read = async move |db: &mut Db| {
             reader.page(db, before, asked.unread, limit).await.map_err(failed)
         };
-        let mut rows = self.store.read_tx(&caller.scope(), read).await?;
-        let has_more = rows.len() > size;
-        rows.truncate(size);
-        let last = rows.last().filter(|_| has_more);
+        let rows = self.store.read_tx(&caller.scope(), read).await?;
+        let mut notifications: Vec<_> = rows.into_iter().map(Notification::from).collect();
+        let goes_on = page::cut(&mut notifications, size);
+        let last = notifications.last().filter(|_| goes_on);
         let next_page_token =
             last.map(|last| page_token::write(&self.keys, LIST, last.id.as_bytes()));
-        let notifications = rows.into_iter().map(Notification::from).collect();
         Ok(Response::new(ListNotificationsResponse { notifications, next_page_token }))
     }
 
@@ -129,7 +128,7 @@ impl NotificationService for NotificationHandlers {
     ) -> Replies<StreamNotificationsResponse> {
         let (caller, asked) = admitted(call)?;
         let reader = Reader::of(&caller)?;
-        let place = self.streams.enter(reader.tenant_id())?;
+        let place = self.streams.enter(reader.tenant_id(), &caller)?;
         let follow = Follow {
             store: self.store.clone(),
             scope: caller.scope(),

@@ -5,6 +5,7 @@
 //! anything: the one allow is given to the call that cites the request.
 
 mod act;
+mod asked;
 mod eligible;
 mod expire;
 mod fresh;
@@ -12,6 +13,7 @@ mod judge;
 mod list;
 mod question;
 mod reality;
+mod reopen;
 mod reviewed;
 mod show;
 mod waiting;
@@ -44,7 +46,7 @@ use super::{
     prelude::*,
     version::{IfMatch, tagged},
 };
-use authority_api::identity::caller;
+use authority_api::{identity::caller, page};
 use authority_core::{
     graph::{Fence, Graph},
     store::row_id,
@@ -113,12 +115,12 @@ impl ApprovalService for Approvals {
             Ok::<_, Error>((found?, window.size))
         });
         let ((mut approvals, total), size) = read.await?;
-        let more = approvals.len() > size;
-        approvals.truncate(size);
-        let cut = show::cut(registry, &caller, &mut approvals).await?;
-        let last = approvals.last().filter(|_| more || cut);
-        let next_page_token = last.and_then(|last| order.place_of(last, &registry.keys));
+        let mut goes_on = page::cut(&mut approvals, size);
+        goes_on |= show::cut(registry, &caller, &mut approvals).await?;
         show::fill_computed(registry, &caller, &mut approvals).await?;
+        goes_on |= page::cut(&mut approvals, size);
+        let last = approvals.last().filter(|_| goes_on);
+        let next_page_token = last.and_then(|last| order.place_of(last, &registry.keys));
         let total = total.map(|total| i32::try_from(total).unwrap_or(i32::MAX));
         Ok(Response::new(ListApprovalsResponse { approvals, next_page_token, total }))
     }
@@ -135,6 +137,7 @@ impl ApprovalService for Approvals {
         let mut found: Response<Approval> = self.registry.get(call).await?;
         let approval = found.get_mut();
         show::one(&self.registry, &caller, approval).await?;
+        approval.similar = show::similar(&self.registry, &caller, approval).await?;
         if let Some((would_be, reality)) = self.would_be(&caller, approval).await? {
             (approval.would_be, approval.reality) = (Some(would_be), reality);
             reality::fill(&self.registry, &caller, std::slice::from_mut(approval)).await?;
@@ -151,18 +154,40 @@ impl ApprovalService for Approvals {
         let asked = call.get_ref();
         let said = ApproverAct::Approve(asked.comment.clone());
         let (digest, reviewed) = (asked.request_digest.clone(), asked.reviewed.clone());
-        self.act(call, said, Shown { digest, reviewed }).await
+        self.act(call, said, Shown { digest, reviewed, for_seconds: None }).await
     }
 
     async fn decline_approval(&self, call: Request<DeclineApprovalRequest>) -> Reply<Approval> {
         let asked = call.get_ref();
         let said = ApproverAct::Decline(asked.reason.clone());
-        let shown = Shown { digest: asked.request_digest.clone(), reviewed: Vec::new() };
-        self.act(call, said, shown).await
+        let (digest, for_seconds) = (asked.request_digest.clone(), asked.for_seconds);
+        self.act(call, said, Shown { digest, for_seconds, ..Shown::default() }).await
     }
 
     async fn withdraw_approval(&self, call: Request<WithdrawApprovalRequest>) -> Reply<Approval> {
         self.withdraw(call).await
+    }
+
+    async fn reopen_approval(&self, call: Request<ReopenApprovalRequest>) -> Reply<Approval> {
+        self.reopen(call).await
+    }
+
+    async fn list_asked_approvals(
+        &self,
+        call: Request<ListAskedApprovalsRequest>,
+    ) -> Reply<ListAskedApprovalsResponse> {
+        self.list_asked(call).await
+    }
+
+    async fn get_asked_approval(
+        &self,
+        call: Request<GetAskedApprovalRequest>,
+    ) -> Reply<AskedApproval> {
+        self.get_asked(call).await
+    }
+
+    async fn cancel_approval(&self, call: Request<CancelApprovalRequest>) -> Reply<AskedApproval> {
+        self.cancel(call).await
     }
 }
 
@@ -198,7 +223,11 @@ impl Approvals {
             }
             row.acts.push(act);
             let state = match said {
-                ApproverAct::Decline(_) => ApprovalState::Declined,
+                ApproverAct::Decline(_) => {
+                    row.declined_at = Some(now.into());
+                    row.declined_for_seconds = shown.for_seconds;
+                    ApprovalState::Declined
+                }
                 ApproverAct::Approve(_) => {
                     let given = eligibility.counted(handle.as_ref(), &row.acts);
                     approved(db, &graph, &mut row, question, given, now).await?
@@ -214,12 +243,15 @@ impl Approvals {
     }
 }
 
-/// What a person says that they were shown.
+/// What a person says that they were shown, and for how long their decline counts.
+#[derive(Default)]
 struct Shown {
     /// The digest of the question.
     digest: Option<String>,
     /// What they reviewed of the reality that holds it.
     reviewed: Vec<String>,
+    /// For how many seconds the question is denied at most, if they decline it.
+    for_seconds: Option<i32>,
 }
 
 /// Refuses a request that is no longer pending.
@@ -272,6 +304,8 @@ async fn save(db: &mut Db, row: &Approval, now: DateTime<Utc>) -> QueryResult<Ap
             approvals::given.eq(row.given),
             approvals::needed.eq(row.needed),
             approvals::roles.eq(&row.roles),
+            approvals::declined_at.eq(row.declined_at),
+            approvals::declined_for_seconds.eq(row.declined_for_seconds),
             approvals::updated_at.eq(Time::from(now)),
         ))
         .returning(Approval::as_returning())

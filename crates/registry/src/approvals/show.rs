@@ -5,16 +5,16 @@ use std::collections::{HashMap, HashSet};
 use authority_model::{
     proto::approval::{Approval, ApprovalAct, ApprovalPolicy, EarlierApproval},
     schema::{approvals, decisions, policies},
+    state::ApprovalState,
     wire::Time,
 };
+use chrono::{DateTime, Utc};
 use diesel::sql_types::{Array, Bytea, Jsonb, Text, Timestamptz};
 
 use super::{super::prelude::*, act::DECLINE, question, reality};
+use authority_api::page;
 use authority_core::store;
 use authority_evidence::digest_text;
-
-/// The most bytes of contexts on a page: gRPC clients accept messages of 4 MiB.
-const LARGEST_PAGE: i64 = 2 * 1024 * 1024;
 
 diesel::define_sql_function! {
     fn octet_length(bytes: Bytea) -> Integer;
@@ -36,13 +36,18 @@ pub(super) async fn fill_computed(
     let decisions = rows.iter().map(|row| row.decision_id.clone()).collect();
     let policies = rows.iter().flat_map(|row| &row.policies).map(|policy| policy.id.clone());
     let policies = policies.collect();
+    let now = registry.clock.now();
+    let any_declined = rows.iter().any(|row| row.known_state() == Some(ApprovalState::Declined));
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
         let (held, described) = (held(db, decisions).await?, described(db, policies).await?);
-        let digests = digests(db, &ids).await?;
-        Ok::<_, store::Error>((digests, held, described, earlier(db, &ids).await?))
+        let (digests, earlier) = (digests(db, &ids).await?, earlier(db, &ids).await?);
+        let declined =
+            if any_declined { declined(db, &ids, now).await? } else { HashMap::new() };
+        Ok::<_, store::Error>((digests, held, described, earlier, declined))
     });
-    let (digests, held, described, mut earlier) = read.await?;
+    let (digests, held, described, mut earlier, declined) = read.await?;
     for row in &mut *rows {
+        row.declined_until = declined.get(&row.id).copied();
         let Some(digest) = digests.get(&row.id) else { continue };
         let asked = held.get(&row.decision_id);
         row.request = asked.and_then(|(record, context)| question::read(record, context, digest));
@@ -65,7 +70,7 @@ pub(super) async fn one(
     fill_computed(registry, caller, std::slice::from_mut(row)).await
 }
 
-/// Cuts a page down to the size of a response; returns whether some rows were removed.
+/// Cuts a page down to the contexts that fit a response, before they are read; returns whether some rows were removed.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -84,16 +89,12 @@ pub(super) async fn cut(
         Ok::<_, store::Error>(sizes)
     });
     let sizes: HashMap<String, i32> = read.await?.into_iter().collect();
-    let mut room = LARGEST_PAGE;
-    let fits = |row: &&Approval| {
-        room -= i64::from(sizes.get(&row.decision_id).copied().unwrap_or_default());
-        room >= 0
+    let size = |row: &Approval| {
+        let bytes = sizes.get(&row.decision_id).copied().unwrap_or_default();
+        usize::try_from(bytes).unwrap_or_default()
     };
-    // The first is shown whatever its size.
-    let count = rows.iter().take_while(fits).count().max(1);
-    let is_cut = count < rows.len();
-    rows.truncate(count);
-    Ok(is_cut)
+    let all = rows.len();
+    Ok(page::cut_by(rows, all, size))
 }
 
 /// The digest of each approval's question.
@@ -174,7 +175,7 @@ struct Before {
     acts: Vec<ApprovalAct>,
 }
 
-/// Declined and expired requests for the same question, the newest first.
+/// Requests for the same question that ended in some way before, or were approved; the newest first.
 async fn earlier(
     db: &mut Db,
     ids: &[String],
@@ -183,7 +184,8 @@ async fn earlier(
         "SELECT shown.id AS later, before.* FROM approvals shown CROSS JOIN LATERAL ( \
              SELECT id, state, updated_at AS at, acts FROM approvals \
              WHERE tenant_id = shown.tenant_id AND request_digest = shown.request_digest \
-                 AND state IN ('declined', 'expired') AND created_at < shown.created_at \
+                 AND state IN ('declined', 'expired', 'approved', 'used') \
+                 AND created_at < shown.created_at \
              ORDER BY created_at DESC LIMIT 20 \
          ) before WHERE shown.id = ANY($1) ORDER BY shown.id, before.at DESC",
     )
@@ -192,13 +194,81 @@ async fn earlier(
     .await?;
     let mut earlier: HashMap<String, Vec<EarlierApproval>> = HashMap::new();
     for row in rows {
+        earlier.entry(row.later.clone()).or_default().push(row.into());
+    }
+    Ok(earlier)
+}
+
+impl From<Before> for EarlierApproval {
+    fn from(row: Before) -> Self {
         let declined = row.acts.into_iter().find(|act| act.verdict == DECLINE);
-        earlier.entry(row.later).or_default().push(EarlierApproval {
+        Self {
             id: row.id,
             state: row.state,
             at: Some(row.at),
             reason: declined.and_then(|act| act.comment),
-        });
+        }
     }
-    Ok(earlier)
+}
+
+/// Declined requests of the same subject for the same action, but another question; the newest first.
+const SIMILAR: &str = "
+    SELECT shown.id AS later, before.id, before.state, before.acts,
+           coalesce(before.declined_at, before.updated_at) AS at
+    FROM approvals shown JOIN approvals before
+        ON before.tenant_id = shown.tenant_id AND before.subject = shown.subject
+        AND before.action = shown.action AND before.state = 'declined'
+        AND before.request_digest <> shown.request_digest AND before.created_at < shown.created_at
+    WHERE shown.id = $1 ORDER BY before.created_at DESC LIMIT 20";
+
+/// What the agent was declined that is much like a request.
+///
+/// # Errors
+/// If the store cannot be read.
+pub(super) async fn similar(
+    registry: &Registry,
+    caller: &Caller,
+    row: &Approval,
+) -> Result<Vec<EarlierApproval>, Error> {
+    let id = row.id.clone();
+    let read = registry.store.read_tx(&caller.scope(), async move |db| {
+        let rows: Vec<Before> =
+            diesel::sql_query(SIMILAR).bind::<Text, _>(id).load(db).await?;
+        Ok::<_, store::Error>(rows)
+    });
+    Ok(read.await?.into_iter().map(EarlierApproval::from).collect())
+}
+
+/// Until when each request's decline counts, by its tenant's present setting: only the newest of a question does.
+const DECLINED: &str = "
+    SELECT a.id, u.until
+    FROM approvals a JOIN tenants t ON t.id = a.tenant_id CROSS JOIN LATERAL declined_until(
+        coalesce(a.declined_at, a.updated_at), a.created_at, a.expires_at, a.declined_for_seconds,
+        t.declined_for_seconds) AS u (until)
+    WHERE a.id = ANY ($1) AND a.state = 'declined' AND a.reopened_at IS NULL AND u.until > $2
+      AND NOT EXISTS (
+        SELECT FROM approvals later
+        WHERE later.tenant_id = a.tenant_id AND later.request_digest = a.request_digest
+          AND later.state = 'declined'
+          AND coalesce(later.declined_at, later.updated_at) > coalesce(a.declined_at, a.updated_at))";
+
+#[derive(QueryableByName)]
+struct Until {
+    #[diesel(sql_type = Text)]
+    id: String,
+    #[diesel(sql_type = Timestamptz)]
+    until: Time,
+}
+
+async fn declined(
+    db: &mut Db,
+    ids: &[String],
+    now: DateTime<Utc>,
+) -> QueryResult<HashMap<String, Time>> {
+    let rows: Vec<Until> = diesel::sql_query(DECLINED)
+        .bind::<Array<Text>, _>(ids)
+        .bind::<Timestamptz, _>(now)
+        .load(db)
+        .await?;
+    Ok(rows.into_iter().map(|row| (row.id, row.until)).collect())
 }

@@ -8,7 +8,7 @@ use authority_model::{
 use tonic::Response;
 
 use super::super::prelude::*;
-use authority_api::page_token;
+use authority_api::{page, page_token};
 
 /// The list, for its page tokens.
 const LIST: &str = "erasure";
@@ -67,13 +67,10 @@ pub(super) async fn list(
         let page = query.order(erasures::id.desc()).limit(size + 1).select(Row::as_select());
         Ok::<Vec<Row>, Error>(page.load(db).await?)
     });
-    let mut rows = read.await?;
-    let size = usize::try_from(size).unwrap_or_default();
-    let has_more = rows.len() > size;
-    rows.truncate(size);
-    let last = rows.last().filter(|_| has_more);
+    let mut erasures: Vec<Erasure> = read.await?.into_iter().map(Erasure::from).collect();
+    let goes_on = page::cut(&mut erasures, usize::try_from(size).unwrap_or_default());
+    let last = erasures.last().filter(|_| goes_on);
     let next_page_token =
-        last.map(|row| page_token::write(&registry.keys, LIST, row.id.as_bytes()));
-    let erasures = rows.into_iter().map(Erasure::from).collect();
+        last.map(|last| page_token::write(&registry.keys, LIST, last.id.as_bytes()));
     Ok(Response::new(ListErasuresResponse { erasures, next_page_token }))
 }

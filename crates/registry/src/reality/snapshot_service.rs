@@ -23,11 +23,7 @@ impl RealitySnapshotService for RealitySnapshots {
         &self,
         call: Request<ListRealitySnapshotsRequest>,
     ) -> Reply<ListRealitySnapshotsResponse> {
-        let caller = caller(&call)?;
-        let mut listed: Response<ListRealitySnapshotsResponse> = self.registry.list(call).await?;
-        let rows = &mut listed.get_mut().reality_snapshots;
-        RealitySnapshot::fill_computed(&self.registry, &caller, rows).await?;
-        Ok(listed)
+        self.registry.list(call).await
     }
 
     async fn create_reality_snapshot(

@@ -11,7 +11,11 @@ use authority_model::{
 };
 use tonic::Response;
 
-use super::{super::prelude::*, transition};
+use super::{
+    super::{page::place_of, prelude::*},
+    transition,
+};
+use authority_api::page;
 
 /// The event with this id, within a tenant if one is given.
 async fn read(db: &mut Db, within: Option<&TenantId>, id: &str) -> Result<StateEvent, Error> {
@@ -70,7 +74,9 @@ impl StateEventService for Registry {
             Ok::<_, Error>((found, window))
         });
         let (mut state_events, window) = read.await?;
-        let next_page_token = window.cut(&mut state_events, &self.keys);
+        let goes_on = page::cut(&mut state_events, window.size);
+        let last = state_events.last().filter(|_| goes_on);
+        let next_page_token = last.and_then(|last| place_of(last, &self.keys));
         Ok(Response::new(ListStateEventsResponse { state_events, next_page_token }))
     }
 

@@ -23,7 +23,6 @@ use authority_webhook::{
     retry::{DEFAULT_DELAYS, DEFAULT_JITTER},
     signing::Suite,
 };
-use tonic::Response;
 
 use super::prelude::*;
 use authority_api::{
@@ -122,11 +121,7 @@ impl WebhookEndpointService for WebhookEndpoints {
         call: Request<ListWebhookEndpointsRequest>,
     ) -> Reply<ListWebhookEndpointsResponse> {
         unbound(&call)?;
-        let caller = caller(&call)?;
-        let mut listed: Response<ListWebhookEndpointsResponse> = self.0.list(call).await?;
-        let rows = &mut listed.get_mut().webhook_endpoints;
-        position::fill_computed(&self.0, &caller, rows).await?;
-        Ok(listed)
+        self.0.list(call).await
     }
 
     async fn create_webhook_endpoint(

@@ -15,7 +15,7 @@ use tonic::{Request, Response};
 use authority_api::{
     error::ApiError,
     identity::{Caller, admitted},
-    page_token,
+    page, page_token,
 };
 use authority_core::{
     keys::Keys,
@@ -78,15 +78,15 @@ impl UsageHandlers {
                 usage_cursor::table.select(usage_cursor::counted_until).first(db).await?;
             Ok::<_, store::Error>((rows, counted))
         });
-        let (mut rows, counted) = found.await?;
-        let more = rows.len() > size;
-        rows.truncate(size);
-        let last = rows.last().filter(|_| more);
-        let next_page_token = last.map(|(tenant_id, day, ..)| {
+        let (rows, counted) = found.await?;
+        let mut usage: Vec<UsageDay> = rows.into_iter().map(day).collect();
+        let goes_on = page::cut(&mut usage, size);
+        let last = usage.last().filter(|_| goes_on);
+        let next_page_token = last.map(|UsageDay { day, tenant_id, .. }| {
             page_token::write(&self.keys, LIST, format!("{day} {tenant_id}").as_bytes())
         });
         Ok(ListUsageResponse {
-            usage: rows.into_iter().map(day).collect(),
+            usage,
             next_page_token,
             counted_until: roll_up::time_of(&counted).map(Into::into),
         })

@@ -236,10 +236,16 @@ async fn read(server: &Server, id: &str) -> Result<Value, Failure> {
 /// The version with this number, or the newest.
 async fn chosen(server: &Server, id: &str, version: Option<u32>) -> Result<Value, Failure> {
     let path = [server.path(&POLICIES), vec![id, "versions"]].concat();
-    let found = server.json(&server.get(&path, &()).await?)?;
-    let mut versions = found["versions"].as_array().into_iter().flatten().rev();
-    let chosen = versions.find(|found| version.is_none_or(|number| found["version"] == number));
-    chosen.cloned().ok_or_else(|| Failure::new(format!("{} has no such version", plain(id))))
+    let (mut chosen, mut token) = (None, String::new());
+    loop {
+        let mut found = server.json(&server.get(&path, &[("page_token", &token)]).await?)?;
+        let Value::Array(versions) = found["versions"].take() else { break };
+        let is_it = |found: &Value| version.is_none_or(|number| found["version"] == number);
+        chosen = versions.into_iter().rfind(is_it).or(chosen);
+        let Some(next) = found["next_page_token"].as_str() else { break };
+        next.clone_into(&mut token);
+    }
+    chosen.ok_or_else(|| Failure::new(format!("{} has no such version", plain(id))))
 }
 
 /// A unified diff from the text in force, empty if there is no difference.

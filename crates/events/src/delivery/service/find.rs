@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use authority_api::{error::ApiError, identity::Caller, page_token};
+use authority_api::{error::ApiError, identity::Caller, page, page_token};
 use authority_core::store::{self, Db, RunQueryDsl};
 use authority_model::{
     proto::events::{WebhookAttempt, WebhookDelivery},
@@ -60,9 +60,8 @@ impl Shared {
             Ok::<_, ApiError>(with_attempts(db, rows).await.map_err(store::Error::from)?)
         });
         let mut found = found.await?;
-        let has_more = found.len() > size;
-        found.truncate(size);
-        let last = found.last().filter(|_| has_more);
+        let goes_on = page::cut(&mut found, size);
+        let last = found.last().filter(|_| goes_on);
         let next = last.map(|last| page_token::write(&self.keys, &list, last.id.as_bytes()));
         Ok((found, next))
     }

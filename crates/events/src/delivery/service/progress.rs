@@ -1,6 +1,6 @@
 //! Replays and how far they are.
 
-use authority_api::{error::ApiError, identity::Caller, page_token};
+use authority_api::{error::ApiError, identity::Caller, page, page_token};
 use authority_core::store::{self, Db, RunQueryDsl};
 use authority_model::proto::events::{
     GetWebhookReplayRequest, ListWebhookReplaysRequest, ListWebhookReplaysResponse, LostEvents,
@@ -60,13 +60,11 @@ impl Shared {
             let rows: Vec<Row> = rows.map_err(store::Error::from)?;
             Ok::<_, ApiError>(rows)
         });
-        let mut rows = read.await?;
-        let has_more = rows.len() > size;
-        rows.truncate(size);
-        let last = rows.last().filter(|_| has_more);
+        let mut replays: Vec<_> = read.await?.into_iter().map(WebhookReplay::from).collect();
+        let goes_on = page::cut(&mut replays, size);
+        let last = replays.last().filter(|_| goes_on);
         let next_page_token =
             last.map(|last| page_token::write(&self.keys, &list, last.id.as_bytes()));
-        let replays = rows.into_iter().map(WebhookReplay::from).collect();
         Ok(ListWebhookReplaysResponse { replays, next_page_token })
     }
 }

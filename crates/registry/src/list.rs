@@ -1,0 +1,37 @@
+//! The list of every record: a page of the rows that the request asks for.
+
+use authority_model::record::{ListResponse, Listing};
+use tonic::{Request, Response};
+
+use super::{
+    Error, Registry,
+    entity::Row,
+    flow::Reply,
+    page::{Window, place_of},
+};
+use authority_api::{identity::admitted, page};
+
+impl Registry {
+    pub(super) async fn list<A>(&self, call: Request<<A::Record as Row>::List>) -> Reply<A>
+    where
+        A: ListResponse,
+        A::Record: Row,
+    {
+        let (caller, by) = admitted(call)?;
+        let window = Window::of::<A::Record>(by.page(), &self.keys)?;
+        let (whose, reader) = (caller.scope(), caller.clone());
+        let read = self.store.read_tx(&whose, async move |db| {
+            let found = A::Record::list(db, &reader, &by, &window).await;
+            Ok::<_, Error>((found?, window))
+        });
+        let ((mut rows, total), window) = read.await?;
+        let mut goes_on = page::cut(&mut rows, window.size);
+        rows.iter_mut().for_each(Row::warn);
+        A::Record::fill_computed(self, &caller, &mut rows).await?;
+        goes_on |= page::cut(&mut rows, window.size);
+        let last = rows.last().filter(|_| goes_on);
+        let next = last.and_then(|last| place_of(last, &self.keys));
+        let total = total.map(|total| i32::try_from(total).unwrap_or(i32::MAX));
+        Ok(Response::new(A::of(rows, total, next)))
+    }
+}
