@@ -4,13 +4,18 @@
 //! anywhere. Stages, in order: authority, purpose, rules, decision.
 
 mod access;
+mod asked_before;
 mod authority;
 mod candidate;
 mod case;
 mod cedar_request;
 mod cost;
+pub mod cost_bound;
+mod countries;
 mod evaluation;
 mod exceeded;
+mod input_check;
+mod input_types;
 mod limits;
 mod needed;
 mod own_reason;
@@ -26,16 +31,19 @@ mod trace_terms;
 pub mod amount;
 pub mod bounds;
 pub mod chain;
+pub mod currency;
 pub mod delegation;
 pub mod facts;
 pub mod facts_index;
 pub mod gate;
 pub mod hidden;
 pub mod hours;
+pub mod input_schema;
 pub mod joined_terms;
 pub mod jurisdiction;
 pub mod jurisdiction_comparison;
 pub mod levels;
+pub mod milder;
 pub mod moment;
 pub mod pattern;
 pub mod permission_status;
@@ -54,6 +62,7 @@ pub mod statement;
 pub mod stricter;
 pub mod target;
 pub mod trace;
+pub mod turn;
 pub mod validation;
 pub mod verdict;
 pub mod what_if;
@@ -81,10 +90,12 @@ pub use self::{
     what_if::PolicyChange,
 };
 use self::{
+    asked_before::Refusal,
     authority::Choice,
     case::Case,
+    facts::Spent,
     rules::Rules,
-    verdict::{ApprovalsNeeded, Claims},
+    verdict::{ApprovalsNeeded, AuthorityUsed, Claims},
 };
 
 /// The version of the rules in this crate; every record has it.
@@ -94,18 +105,42 @@ pub const SEMANTICS: &str = "authority/1";
 /// same verdict, always.
 pub fn decide(request: &Request, facts: &Facts, at: DateTime<Utc>) -> Verdict {
     let case = Case::new(request, facts, at);
-    let choice = authority::choose(&case);
+    verdict(&case, &authority::choose(&case))
+}
+
+/// Judges a permission again, on present facts: whether the same question, asked at the same time under the authority
+/// that was used, is permitted now. Hours and `now` are those of `evaluated_at`, everything else is as at `at`; of
+/// what is counted, only this permission counts, whatever others have spent since. The approval in `facts` is the one
+/// that it spent.
+pub fn judge_again(
+    request: &Request,
+    used: &AuthorityUsed,
+    facts: &Facts,
+    evaluated_at: DateTime<Utc>,
+    at: DateTime<Utc>,
+) -> Verdict {
+    let counters = counters_needed(&facts.gathered, at).into_iter().map(|key| (key, 0));
+    let facts = Facts { spent: Spent(counters.collect()), ..facts.clone() };
+    let case = Case { asked_at: evaluated_at, ..Case::new(request, &facts, at) };
+    verdict(&case, &authority::choose_again(&case, used))
+}
+
+fn verdict<'a>(case: &Case<'a>, choice: &Choice<'a>) -> Verdict {
+    let request = case.request;
     // A refusal is final; the rules are evaluated all the same if the whole trace was requested.
     let rules = match choice.refusal {
         Some(_) if !request.explain => Rules::default(),
-        _ => rules::evaluate(&case, &choice.candidate),
+        _ => rules::evaluate(case, &choice.candidate),
     };
-    let trace = request.explain.then(|| trace::stages(&case, &choice, &rules));
+    let trace = request.explain.then(|| trace::stages(case, choice, &rules));
     let verdict = match choice.refusal {
         Some(refusal) => denied(vec![refusal.reason]),
         None if !rules.denials.is_empty() => denied_by(&rules),
-        None if !rules.holds.is_empty() => held(&choice, &rules),
-        None => permitted(&case, &choice, &rules),
+        None if !rules.holds.is_empty() => match Refusal::of(case, &rules) {
+            Some(refusal) => denied(vec![refusal.reason()]),
+            None => held(choice, &rules),
+        },
+        None => permitted(case, choice, &rules),
     };
     Verdict { trace, ..verdict }
 }

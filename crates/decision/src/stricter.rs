@@ -2,7 +2,7 @@
 
 use super::{
     gate::Effective,
-    joined_terms::{JoinedTerms, Term},
+    joined_terms::{JoinedInput, JoinedTerms, Term},
     levels::{AccessLevel, EffectClass, OversightMode, Reversibility, RiskTier},
     request::Draft,
     terms::{Declared, Terms},
@@ -42,6 +42,9 @@ pub fn stricter(before: Option<&JoinedTerms>, after: &JoinedTerms) -> Vec<String
     }
     let required = after.requires.keys().filter(|name| !was.requires.contains_key(*name));
     found.extend(required.map(|name| format!("requires `{name}`")));
+    let is_new = |one: &&JoinedInput| was.inputs.iter().all(|own| own.schema != one.schema);
+    let checked = after.inputs.iter().filter(is_new);
+    found.extend(checked.map(|one| format!("input by the schema of `{}`", one.tool_id)));
     found
 }
 
@@ -62,7 +65,7 @@ fn rise<T: Copy + Ord>(was: T, is: T) -> Option<T> {
 }
 
 /// The gate's default oversight for a request that declares nothing.
-fn oversight(terms: Option<&JoinedTerms>) -> super::levels::Oversight {
+pub(super) fn oversight(terms: Option<&JoinedTerms>) -> super::levels::Oversight {
     let terms = terms.map_or(Terms::Nobody, Terms::Joined);
     let counted: Effective = Declared::of(&Draft::default(), None, terms).counted;
     counted.oversight(&[])
@@ -89,6 +92,7 @@ mod tests {
                 reversibility: Some(Reversibility::Reversible),
                 rollback_available: None,
             }),
+            input: None,
             action_risk_classification: tier.map(|risk_tier| ActionRiskClassification {
                 risk_tier: Some(risk_tier),
                 required_oversight_mode: None,

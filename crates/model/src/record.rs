@@ -21,6 +21,10 @@ pub trait ByIdRequest {
     fn deleted(&self) -> bool {
         false
     }
+    /// Whether a change is only tried, and not kept.
+    fn validate_only(&self) -> bool {
+        false
+    }
 }
 
 /// A request for one page of a list.
@@ -48,6 +52,10 @@ pub trait RecordRequest {
     type Record: Record;
     /// The member with the record.
     const FIELD: &'static str;
+    /// The lists that bound and that an update takes away.
+    fn cleared(&mut self) -> FieldMask {
+        FieldMask::default()
+    }
     fn open(self) -> (Self::Record, FieldMask);
 }
 
@@ -74,6 +82,8 @@ pub trait Deleted {
 pub trait Record: Validate + prost::Message + Clone + Default + 'static {
     /// `tool`: its name in ids, texts and JSON.
     const KIND: &'static str;
+    /// Its lists that bound something: an empty one is no bound.
+    const BOUNDS: &'static [&'static str] = &[];
     type State: Copy + PartialEq + Display + Send + 'static;
     fn id(&self) -> &str;
     /// For a tenant its own id; empty for a record without a tenant.
@@ -84,6 +94,11 @@ pub trait Record: Validate + prost::Message + Clone + Default + 'static {
     fn known_state(&self) -> Option<Self::State>;
     fn created_at(&self) -> Option<Time>;
     fn updated_at(&self) -> Option<Time>;
+    /// Whether a list that bounds is empty; `None` if the member is no such list.
+    fn unbounded(&self, member: &str) -> Option<bool> {
+        let _ = member;
+        None
+    }
     /// Sets the server's fields on create; a state only if the client gave none.
     fn stamp_created(&mut self, id: String, by: String);
     /// Reports a client's values for fields that only the server writes.

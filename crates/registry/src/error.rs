@@ -25,6 +25,9 @@ pub enum Error {
     NotAllowed(String),
     #[error("{by} still refer to it; end them first")]
     InUse { by: &'static str },
+    /// A change that was only tried: the record as it would be, encoded. Its transaction is rolled back.
+    #[error("nothing was changed")]
+    Tried(Vec<u8>),
     /// An API key that is not bound to the principal it would act for.
     #[error("{}", ErrorCode::SubjectNotPermitted.sentence())]
     NotSubject,
@@ -74,6 +77,16 @@ pub enum Error {
 }
 
 impl Error {
+    pub(super) fn tried(row: &impl prost::Message) -> Self {
+        Self::Tried(row.encode_to_vec())
+    }
+
+    /// The record of a change that was only tried.
+    pub(super) fn would_be<R: prost::Message + Default>(row: &[u8]) -> Result<R, Self> {
+        let unreadable = |_| Self::Store(store::Error::Internal("a tried record".to_owned()));
+        R::decode(row).map_err(unreadable)
+    }
+
     pub(super) fn field(field: &str, problem: impl Into<String>) -> Self {
         Self::Invalid(vec![Violation { field: field.to_owned(), problem: problem.into() }])
     }
@@ -134,7 +147,7 @@ impl From<Error> for ApiError {
             Error::Role(_) => Self::new(ErrorCode::Forbidden, text),
             Error::NotEligible(_) => Self::new(ErrorCode::ApproverNotEligible, text),
             Error::SecondApprover(_) => Self::new(ErrorCode::SecondApproverMissing, text),
-            Error::Id(_) => {
+            Error::Id(_) | Error::Tried(_) => {
                 tracing::error!(error = text, "registry");
                 Self::plain(ErrorCode::Internal)
             }

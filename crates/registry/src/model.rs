@@ -1,10 +1,14 @@
 //! Models: what agents run on.
 
 use authority_model::{
-    proto::registry::*, schema::models, service::ModelService, state::ModelState,
+    proto::registry::*,
+    schema::{models, principals},
+    service::ModelService,
+    state::ModelState,
 };
 
 use super::prelude::*;
+use authority_decision::levels::RiskTier;
 
 impl Row for Model {
     type List = ListModelsRequest;
@@ -21,6 +25,31 @@ impl Row for Model {
         }
         query
     }
+
+    async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        self.warnings = match was {
+            Some(was) => milder(self, was, tx.db).await?,
+            None => Vec::new(),
+        };
+        Ok(())
+    }
+}
+
+/// That the requests of agents count as less risky than before. A retired model's tier still counts.
+async fn milder(model: &Model, was: &Model, db: &mut Db) -> QueryResult<Vec<String>> {
+    let tier = |model: &Model| model.risk_tier.as_deref().and_then(RiskTier::from_word);
+    let Some(before) = tier(was).filter(|before| tier(model) < Some(*before)) else {
+        return Ok(Vec::new());
+    };
+    let agents: i64 = principals::table
+        .filter(principals::tenant_id.eq(&model.tenant_id))
+        .filter(principals::model_id.eq(&model.id))
+        .count()
+        .get_result(db)
+        .await?;
+    let now = tier(model).map_or("not declared", RiskTier::word);
+    let agents = if agents == 1 { "1 agent".to_owned() } else { format!("{agents} agents") };
+    Ok(vec![format!("milder: risk_tier {now}, was {before}: for requests of {agents}")])
 }
 
 impl_queries!(Model, models);
@@ -30,7 +59,18 @@ impl Entity for Model {
     const ON_DELETE: OnDelete<Self::State> = OnDelete::End(ModelState::Retired);
 }
 
-impl_save!(Model, models);
+impl Save for Model {
+    /// Each write lists what it made milder, which only the server sets.
+    async fn save(db: &mut Db, row: &Self) -> QueryResult<Self> {
+        diesel::update(models::table.find(&row.id))
+            .filter(models::tenant_id.eq(&row.tenant_id))
+            .set((row, models::warnings.eq(&row.warnings), models::updated_at.eq(clock_timestamp())))
+            .returning(Self::as_returning())
+            .get_result(db)
+            .await
+    }
+}
+
 impl_end!(Model, models);
 
 #[tonic::async_trait]

@@ -2,7 +2,8 @@
 
 use authority_model::{proto::registry::*, schema::tools, service::ToolService, state::ToolState};
 
-use super::{prelude::*, tool_warnings};
+use super::{prelude::*, tool_schema, tool_warnings};
+use authority_decision::input_schema::InputAt;
 
 impl Row for Tool {
     type List = ListToolsRequest;
@@ -20,8 +21,17 @@ impl Row for Tool {
         query
     }
 
+    fn defaults(&mut self) {
+        names::or(&mut self.input_at, InputAt::Context.word());
+    }
+
+    fn validate_record(&self, found: &mut Violations) {
+        tool_schema::faults(self, found);
+    }
+
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         self.warnings = tool_warnings::of(self, was, tx.db).await?;
+        self.warnings.extend(tool_schema::warnings(self));
         Ok(())
     }
 
@@ -37,7 +47,23 @@ impl Entity for Tool {
     const ON_DELETE: OnDelete<Self::State> = OnDelete::End(ToolState::Deprecated);
 }
 
-impl_end!(Tool, tools);
+impl End for Tool {
+    /// The end lists what it made milder.
+    async fn end(db: &mut Db, row: &Self, state: ToolState) -> QueryResult<Self> {
+        let ended = Self { state: state.to_string(), ..row.clone() };
+        let warnings = tool_warnings::of(&ended, Some(row), db).await?;
+        diesel::update(tools::table.find(&row.id))
+            .filter(tools::tenant_id.eq(&row.tenant_id))
+            .set((
+                tools::state.eq(state),
+                tools::warnings.eq(warnings),
+                tools::updated_at.eq(clock_timestamp()),
+            ))
+            .returning(Self::as_returning())
+            .get_result(db)
+            .await
+    }
+}
 
 impl Save for Tool {
     /// Each write lists what it made stricter, which only the server sets.

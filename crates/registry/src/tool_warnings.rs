@@ -1,5 +1,6 @@
-//! What a tool makes stricter: a request that names no tool is bound by the strictest terms of all
-//! that perform its action, so a new tool may hold what was allowed before.
+//! What a tool makes stricter or milder: a request that names no tool is bound by the strictest terms of all
+//! that perform its action, so a new tool may hold what was allowed before, and the end of one may allow what was
+//! held.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -14,19 +15,16 @@ use authority_core::{
     graph::binding_tool,
     store::{Db, RunQueryDsl},
 };
-use authority_decision::{JoinedTerms, Pattern, records, stricter::stricter};
+use authority_decision::{JoinedTerms, Pattern, milder::milder, records, stricter::stricter};
 
 /// The most actions to list; a tool for `*` may affect very many.
 const MOST: usize = 20;
 /// The most actions to check, in order: the check must not delay the write.
 const MOST_LOOKED_AT: usize = 1000;
 
-/// What becomes stricter when `tool` replaces `was`, one line for each action in use.
+/// What becomes stricter when `tool` replaces `was`, one line for each action in use, and then what becomes milder.
 pub(super) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryResult<Vec<String>> {
-    let Some(new) = binding_tool(tool.clone()) else { return Ok(Vec::new()) };
-    if new.actions.is_empty() {
-        return Ok(Vec::new());
-    }
+    let (new, old) = (binding_tool(tool.clone()), was.cloned().and_then(binding_tool));
     let others: Vec<Tool> = tools::table
         .filter(tools::tenant_id.eq(&tool.tenant_id))
         .filter(tools::id.ne(&tool.id))
@@ -35,25 +33,80 @@ pub(super) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryRes
         .load(db)
         .await?;
     let others: Vec<_> = others.into_iter().filter_map(binding_tool).collect();
-    let before: Vec<_> =
-        others.iter().cloned().chain(was.cloned().and_then(binding_tool)).collect();
+    let before: Vec<_> = others.iter().cloned().chain(old.clone()).collect();
+    let after: Vec<_> = others.into_iter().chain(new.clone()).collect();
+    let granted = granted_patterns(&tool.tenant_id, db).await?;
+    let actions = |tool: &Option<Arc<records::Tool>>| {
+        tool.as_ref().map(|tool| tool.actions.clone()).unwrap_or_default()
+    };
     let mut in_use: Vec<Pattern> = before.iter().flat_map(|tool| tool.actions.clone()).collect();
-    in_use.extend(granted_patterns(&tool.tenant_id, db).await?);
+    in_use.extend(granted.iter().cloned());
+    let becomes_stricter = |action: &Pattern| {
+        let after = joined(&after, action)?;
+        Some(stricter(joined(&before, action).as_ref(), &after))
+    };
+    let mut found = lines(overlaps(&actions(&new), &in_use), "", becomes_stricter);
+    // Also actions that only the old one performed.
+    let mut own = actions(&old);
+    own.extend(actions(&new));
+    let mut in_use: Vec<Pattern> = after.iter().flat_map(|tool| tool.actions.clone()).collect();
+    in_use.extend(granted);
+    in_use.extend(actions(&old));
+    let becomes_milder = |action: &Pattern| {
+        let before = joined(&before, action)?;
+        Some(milder(&before, joined(&after, action).as_ref()))
+    };
+    found.extend(lines(overlaps(&own, &in_use), MILDER, becomes_milder));
+    if let (Some(old), Some(new), Some(was)) = (&old, &new, was) {
+        found.extend(of_requests_that_name_it(old, new, tool, was));
+    }
+    Ok(found)
+}
+
+/// What begins a line that says that less is asked than before.
+const MILDER: &str = "milder: ";
+
+/// A line for each action with a difference.
+fn lines(
+    actions: BTreeSet<Pattern>,
+    begin: &str,
+    differs: impl Fn(&Pattern) -> Option<Vec<String>>,
+) -> Vec<String> {
     let mut found = Vec::new();
-    for action in overlaps(&new.actions, &in_use).into_iter().take(MOST_LOOKED_AT) {
-        let mut after = JoinedTerms::of(&new);
-        joined(&others, &action).iter().for_each(|terms| after.join(terms));
-        let stricter = stricter(joined(&before, &action).as_ref(), &after);
-        if !stricter.is_empty() {
-            found.push(format!("`{action}`: {}", stricter.join("; ")));
+    for action in actions.into_iter().take(MOST_LOOKED_AT) {
+        let terms = differs(&action).unwrap_or_default();
+        if !terms.is_empty() {
+            found.push(format!("{begin}`{action}`: {}", terms.join("; ")));
         }
     }
     let more = found.len().saturating_sub(MOST);
     found.truncate(MOST);
     if more > 0 {
-        found.push(format!("and {more} actions more"));
+        found.push(format!("{begin}and {more} actions more"));
     }
-    Ok(found)
+    found
+}
+
+/// What the tool's own terms, by which requests that name it are bound, no longer ask.
+fn of_requests_that_name_it(
+    old: &records::Tool,
+    new: &records::Tool,
+    tool: &Tool,
+    was: &Tool,
+) -> Vec<String> {
+    let mut terms = milder(&JoinedTerms::of(old), Some(&JoinedTerms::of(new)));
+    if let Some(workspace) = was.workspace_id.as_ref().filter(|_| tool.workspace_id.is_none()) {
+        terms.push(format!("every workspace, was `{workspace}`"));
+    }
+    let added = |action: &&Pattern| !old.actions.iter().any(|own| action.is_within(own));
+    let added: Vec<_> = new.actions.iter().filter(added).map(|own| format!("`{own}`")).collect();
+    if !added.is_empty() {
+        terms.push(format!("whoever may use it may also do {}", added.join(", ")));
+    }
+    if terms.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("{MILDER}requests that name this tool: {}", terms.join("; "))]
 }
 
 /// The joined terms of the tools that perform all actions of the pattern.

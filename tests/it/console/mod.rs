@@ -17,6 +17,7 @@ mod kept;
 mod keys;
 mod live;
 mod logout;
+mod loosened;
 mod payees;
 mod policies;
 mod provider;

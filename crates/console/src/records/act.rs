@@ -6,6 +6,7 @@ use axum::{
     response::Response,
 };
 use http::StatusCode;
+use prost_reflect::DynamicMessage;
 use serde_json::{Map, Value};
 use tonic::{Code, Status};
 
@@ -16,7 +17,7 @@ use super::{
     ending,
     field::SubmittedForm,
     form::Content,
-    one, outcome,
+    milder, one, outcome,
     step::Act,
 };
 use crate::{
@@ -89,6 +90,20 @@ impl Act {
             return None;
         }
         let doubt = Doubt::of(&filled.values, is_new, self.misspelt_actions(view, filled).await);
+        doubt.filter(|doubt| form.text(doubts::CONFIRMED) != doubt.text)
+    }
+
+    /// What an edit makes milder, where the form has not said that yet.
+    async fn loosening(
+        &self,
+        view: &View,
+        request: &DynamicMessage,
+        form: &Pairs,
+    ) -> Option<Doubt> {
+        if self.operation.shape != Shape::Edit {
+            return None;
+        }
+        let doubt = Doubt::of_milder(&milder::of(view, self.operation, request).await);
         doubt.filter(|doubt| form.text(doubts::CONFIRMED) != doubt.text)
     }
 
@@ -168,7 +183,11 @@ impl Act {
                 return self.form(view, StatusCode::BAD_REQUEST, content).await;
             }
         };
-        if let Some(doubt) = self.doubt(view, &filled, form).await {
+        let doubt = match self.doubt(view, &filled, form).await {
+            None => self.loosening(view, &request, form).await,
+            doubt => doubt,
+        };
+        if let Some(doubt) = doubt {
             return self.said_once_more(view, filled, version, doubt).await;
         }
         let mut headers = Vec::new();

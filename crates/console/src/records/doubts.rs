@@ -1,5 +1,5 @@
-//! What the form of a delegation says once more before it is sent on: that it has no limit, that an action may be
-//! misspelt, that what is narrowed stays so.
+//! What a form says once more before it is sent on. A delegation's: that it has no limit, that an action may be
+//! misspelt, that what is narrowed stays so. Of a record that binds requests: what is no longer asked of them.
 
 use serde_json::{Map, Value};
 
@@ -41,6 +41,12 @@ impl Doubt {
         let finally = (!is_new).then_some(finally);
         let texts: Vec<_> = finally.into_iter().chain(unlimited).chain(misspelt).collect();
         (!texts.is_empty()).then(|| Self { text: texts.join(" "), label })
+    }
+
+    /// Of a change that makes requests easier to permit; `None` if it makes nothing milder.
+    pub(super) fn of_milder(lines: &[String]) -> Option<Self> {
+        let text = || format!("Less will be asked of requests: {}.", lines.join(". "));
+        (!lines.is_empty()).then(|| Self { text: text(), label: "Loosen it" })
     }
 }
 

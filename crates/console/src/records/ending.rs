@@ -15,6 +15,8 @@ pub(super) struct Ending {
     /// Whom a delegation lets do what; `None` of any other record.
     pub(super) grant: Option<Grant>,
     pub(super) depends: Depends,
+    /// What is no longer asked of requests afterwards; empty until it was asked of the API.
+    pub(super) milder: Vec<String>,
     /// What is typed to confirm it.
     pub(super) typed: String,
 }
@@ -49,7 +51,8 @@ impl Ending {
             None if kind.singular == "principal" => called(&text(members, "id"), title).to_owned(),
             None => title.to_owned(),
         };
-        Self { typed: to_type(typed, word), grant, depends: Depends::of(view, kind, members).await }
+        let depends = Depends::of(view, kind, members).await;
+        Self { typed: to_type(typed, word), grant, depends, milder: Vec::new() }
     }
 
     /// What is wrong with what was typed; `done` is what would have been done.

@@ -13,6 +13,7 @@ mod history;
 mod last;
 mod library;
 mod list;
+mod milder;
 mod one;
 mod outcome;
 mod pickers;

@@ -36,7 +36,13 @@ impl Act {
             self.kind.name_in(&mut request, &about.id);
         }
         if operation.shape == Shape::Edit {
-            set_mask(&mut request, changed);
+            let bound = |name: &str| {
+                filled.fields.iter().any(|field| field.member.name == name && field.member.bounds)
+            };
+            let is_cleared = |name: &String| !filled.values.contains_key(name) && bound(name);
+            let (cleared, changed) = changed.into_iter().partition(is_cleared);
+            set_mask(&mut request, "update_mask", changed);
+            set_mask(&mut request, "clear", cleared);
         }
         Ok(Some(request))
     }
@@ -55,10 +61,10 @@ impl Act {
     }
 }
 
-/// Names the members of the request's record that it changes.
-fn set_mask(request: &mut DynamicMessage, names: Vec<String>) {
+/// Names the members of the request's record that it changes, or the lists that bound and that it takes away.
+fn set_mask(request: &mut DynamicMessage, mask: &str, names: Vec<String>) {
     let names = Proto::List(names.into_iter().map(Proto::String).collect());
-    if let Some(Proto::Message(mask)) = request.get_field_by_name_mut("update_mask") {
+    if let Some(Proto::Message(mask)) = request.get_field_by_name_mut(mask) {
         mask.set_field_by_name("paths", names);
     }
 }

@@ -5,7 +5,7 @@ use tonic::Status;
 
 use super::{
     ending::Ending,
-    known, nowhere, one,
+    known, milder, nowhere, one,
     shown::{RecordView, Shown, name_links, titles},
 };
 use crate::{
@@ -54,7 +54,9 @@ impl Act {
         let title = titles(view, std::slice::from_ref(&read.message)).await.concat();
         let members = json(&read.message);
         let ending = if operation.ends_for_good() {
-            Some(Ending::of(view, kind, word, &title, &members).await)
+            let ending = Ending::of(view, kind, word, &title, &members).await;
+            let milder = milder::of_record(view, operation, &kind.key_of(&read.message)).await;
+            Some(Ending { milder, ..ending })
         } else {
             None
         };

@@ -46,10 +46,18 @@ fn request(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
                 }
             )
         });
+        let validate_only = message.get_field_by_name("validate_only").map(|_| {
+            quote!(
+                fn validate_only(&self) -> bool {
+                    self.validate_only
+                }
+            )
+        });
         quote! {
             impl ByIdRequest for #path {
                 fn id(&self) -> &str { &self.id }
                 #deleted
+                #validate_only
             }
         }
     });
@@ -58,6 +66,11 @@ fn request(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
     let with_record = carried(message).map(|(field, record)| {
         let (name, rust) = (field.name(), names::field(&field));
         let record = names::path(&record);
+        let cleared = message.get_field_by_name("clear").map(|_| {
+            quote!(
+                fn cleared(&mut self) -> FieldMask { self.clear.take().unwrap_or_default() }
+            )
+        });
         let mask = if message.get_field_by_name("update_mask").is_some() {
             quote!(self.update_mask.unwrap_or_default())
         } else {
@@ -67,6 +80,7 @@ fn request(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
             impl RecordRequest for #path {
                 type Record = #record;
                 const FIELD: &'static str = #name;
+                #cleared
                 fn open(self) -> (Self::Record, FieldMask) {
                     (self.#rust.unwrap_or_default(), #mask)
                 }
@@ -211,9 +225,11 @@ fn record(message: &MessageDescriptor, path: &TokenStream, resource: &Resource) 
     let State { kind: state, text, read, set } = State::of(message);
     let (immutable, output_only, merge) =
         (reject_immutable(message), reject_output_only(message), merge(message));
+    let bounds = bounds(message);
     quote! {
         impl Record for #path {
             const KIND: &'static str = #kind;
+            #bounds
             type State = #state;
             fn id(&self) -> &str { &self.id }
             fn tenant_id(&self) -> &str { #tenant_id }
@@ -315,6 +331,25 @@ fn reject_immutable(message: &MessageDescriptor) -> TokenStream {
     }
 }
 
+/// The lists that bound, and whether one bounds nothing.
+fn bounds(message: &MessageDescriptor) -> TokenStream {
+    let fields: Vec<_> = message.fields().filter(options::bounds).collect();
+    if fields.is_empty() {
+        return TokenStream::new();
+    }
+    let names: Vec<_> = fields.iter().map(|field| field.name().to_owned()).collect();
+    let rust = fields.iter().map(names::field);
+    quote! {
+        const BOUNDS: &'static [&'static str] = &[#(#names),*];
+        fn unbounded(&self, member: &str) -> Option<bool> {
+            match member {
+                #(#names => Some(self.#rust.is_empty()),)*
+                _ => None,
+            }
+        }
+    }
+}
+
 /// What a patch changes.
 fn merge(message: &MessageDescriptor) -> TokenStream {
     let free = message.fields().filter(|field| options::behaviour(field).is_none());
@@ -337,8 +372,8 @@ fn merge(message: &MessageDescriptor) -> TokenStream {
     }
     quote! {
         fn merge(&mut self, mut from: Self, mask: &FieldMask) {
-            for path in &mask.paths {
-                match path.as_str() { #arms _ => {} }
+            for path in mask.distinct() {
+                match path { #arms _ => {} }
             }
         }
     }

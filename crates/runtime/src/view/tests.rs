@@ -3,8 +3,9 @@
 use super::*;
 
 /// Columns that only the installation's owner reads.
-const OWNERS: [(&str, &[&str]); 5] = [
+const OWNERS: [(&str, &[&str]); 6] = [
     ("tenants", &["legal_hold"]),
+    ("models", &["warnings"]),
     ("tools", &["warnings"]),
     ("domains", &["verification_token"]),
     (
