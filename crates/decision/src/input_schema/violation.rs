@@ -1,0 +1,90 @@
+//! Which value breaks which rule: built only where somebody asks why, and never with the value itself.
+
+use std::fmt;
+
+/// The longest pointer to show, in characters.
+const LONGEST: usize = 512;
+
+/// A value that breaks a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// RFC 6901, from the context.
+    pub pointer: String,
+    pub rule: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "`{}` breaks the rule {}", self.pointer, self.rule)
+    }
+}
+
+/// That something is broken; what, if it was asked.
+#[derive(Debug)]
+pub(crate) struct Broken(pub(crate) Option<Box<Violation>>);
+
+pub(crate) type Held = Result<(), Broken>;
+
+/// A place in the context, as a list on the stack: nothing is allocated for what holds.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'p> {
+    up: Option<(&'p At<'p>, Step<'p>)>,
+    tell: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'p> {
+    Member(&'p str),
+    Item(usize),
+}
+
+impl<'p> At<'p> {
+    /// The context itself. `tell`: whether somebody asks what is broken.
+    pub(crate) fn context(tell: bool) -> Self {
+        Self { up: None, tell }
+    }
+
+    pub(crate) fn member(&'p self, name: &'p str) -> Self {
+        Self { up: Some((self, Step::Member(name))), tell: self.tell }
+    }
+
+    pub(crate) fn item(&'p self, place: usize) -> Self {
+        Self { up: Some((self, Step::Item(place))), tell: self.tell }
+    }
+
+    /// The same place, where nobody asks.
+    pub(crate) fn untold(&self) -> Self {
+        Self { tell: false, ..*self }
+    }
+
+    pub(crate) fn is_context(&self) -> bool {
+        self.up.is_none()
+    }
+
+    pub(crate) fn broken<T>(&self, rule: impl FnOnce() -> String) -> Result<T, Broken> {
+        let violation = || Box::new(Violation { pointer: self.pointer(), rule: rule() });
+        Err(Broken(self.tell.then(violation)))
+    }
+
+    fn pointer(&self) -> String {
+        let steps = std::iter::successors(Some(self), |at| at.up.map(|(above, _)| above));
+        let mut steps: Vec<_> = steps.filter_map(|at| at.up.map(|(_, step)| step)).collect();
+        steps.reverse();
+        let mut pointer = String::new();
+        for step in steps {
+            match step {
+                Step::Member(name) => pointer.extend(["/", &escaped(name)]),
+                Step::Item(place) => pointer.extend(["/", &place.to_string()]),
+            }
+        }
+        match pointer.char_indices().nth(LONGEST) {
+            Some((end, _)) => format!("{}…", pointer.get(..end).unwrap_or_default()),
+            None => pointer,
+        }
+    }
+}
+
+/// A name as a token of a JSON pointer.
+pub(super) fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}

@@ -1,0 +1,27 @@
+//! Types of members of `context.input`, by name.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The type of a member of `context.input` in policies.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputType {
+    Boolean,
+    Integer,
+    Decimal,
+    String,
+    Set(Box<InputType>),
+    Record(Members),
+}
+
+/// A member by name.
+pub type Members = BTreeMap<String, Member>;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Member {
+    pub kind: InputType,
+    /// Whether it may be read without a `has` test.
+    pub required: bool,
+}
