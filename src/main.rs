@@ -45,8 +45,9 @@ impl cli::Actions for Service {
 
     async fn api_key(&self, config: Config, request: ApiKeyRequest) -> Result<String, Failure> {
         let ApiKeyRequest { tenant, scopes, principal_ids, label } = request;
+        let bound = (!principal_ids.is_empty()).then_some(principal_ids);
         let key = json!({"tenant_id": tenant_id(&tenant), "label": label, "scopes": scopes,
-                         "principal_ids": principal_ids});
+                         "principal_ids": bound});
         app::require_installation(&config)?;
         with_app(config, async |app| {
             let token = app.service_token()?;

@@ -11,7 +11,7 @@ use crate::{
     fault::{Fault, Problem},
     paths,
     problems::Problems,
-    read::{self, Reader, Seen},
+    read::{self, Members, Reader, Seen},
     route::{Body, Route},
     shape::{Cardinality, Field, Kind, Shape},
     time,
@@ -72,7 +72,7 @@ fn from_body(
         Some(field) => reader.whole_field(field),
         None => reader.whole(route.input),
     };
-    let Some(seen) = read::verdict(read, text, problems)? else { return Ok(()) };
+    let Some(Members { seen, null }) = read::verdict(read, text, problems)? else { return Ok(()) };
     if field.is_none() {
         let given = route.variables.iter().filter(|variable| match variable.fields {
             [position] => seen.contains(usize::from(*position)),
@@ -82,7 +82,7 @@ fn from_body(
             problems.add(variable.path, "is set by the path; leave it out");
         }
     }
-    fill_mask(route, seen, out);
+    fill_masks(route, seen, null, out);
     Ok(())
 }
 
@@ -91,26 +91,39 @@ fn is_object(field: &Field) -> bool {
     single && matches!(field.kind, Kind::Message(_) | Kind::Struct)
 }
 
-/// The members of the body, null ones too, become the paths of the mask.
-fn fill_mask(route: &'static Route, seen: Seen, out: &mut Vec<u8>) {
-    let Some((at, mask)) =
-        route.mask.and_then(|at| Some((usize::from(at), route.input.fields.get(usize::from(at))?)))
-    else {
-        return;
+/// The members of the body, null ones too, become the paths of the mask; but a list that bounds and is null
+/// becomes one of the mask that clears: protobuf cannot tell an absent list from an empty one.
+fn fill_masks(route: &'static Route, seen: Seen, null: Seen, out: &mut Vec<u8>) {
+    let field = |at: Option<u16>| {
+        let at = usize::from(at?);
+        route.input.fields.get(at).map(|field| (at, field))
     };
+    let Some((at, mask)) = field(route.mask) else { return };
     let shape = match route.body_field().map(|field| &field.kind) {
         Some(Kind::Message(shape)) => shape,
         Some(_) => return,
         None if seen.contains(at) => return,
         None => route.input,
     };
+    let named = || shape.fields.iter().enumerate().filter(|(at, _)| seen.contains(*at));
+    let clears =
+        |at: usize, field: &Field| field.cardinality == Cardinality::Bound && null.contains(at);
+    put_mask(mask, named().filter(|(at, field)| !clears(*at, field)), out);
+    if let Some((_, clear)) = field(route.clear) {
+        put_mask(clear, named().filter(|(at, field)| clears(*at, field)), out);
+    }
+}
+
+fn put_mask<'a>(
+    mask: &Field,
+    members: impl Iterator<Item = (usize, &'a Field)>,
+    out: &mut Vec<u8>,
+) {
     wire::put_tag(out, mask.number, Wire::Length);
     let start = wire::open(out);
-    for (position, field) in shape.fields.iter().enumerate() {
-        if seen.contains(position) {
-            wire::put_tag(out, 1, Wire::Length);
-            wire::put_bytes(out, field.name.as_bytes());
-        }
+    for (_, member) in members {
+        wire::put_tag(out, 1, Wire::Length);
+        wire::put_bytes(out, member.name.as_bytes());
     }
     wire::close(out, start);
 }
@@ -138,7 +151,11 @@ fn from_query(
             problems.add(name, "is an unknown query parameter");
             continue;
         };
-        if field.cardinality != Cardinality::Repeated {
+        if field.cardinality == Cardinality::Bound && text.is_empty() {
+            problems.add(name, read::NO_ITEM);
+            continue;
+        }
+        if !field.cardinality.is_list() {
             if given.contains(&name) {
                 problems.add(name, "is given more than once");
                 continue;
@@ -186,8 +203,8 @@ fn resolve<'a>(
         let field = shape.fields.get(at)?;
         let position = u16::try_from(at).ok()?;
         let top = (depth == 0).then_some(position);
-        let taken =
-            top.is_some() && (route.mask == top || top.map(Body::Field) == Some(route.body));
+        let filled = [route.mask, route.clear].contains(&top);
+        let taken = top.is_some() && (filled || top.map(Body::Field) == Some(route.body));
         if taken || field.cardinality == Cardinality::Map {
             return None;
         }
@@ -196,7 +213,7 @@ fn resolve<'a>(
             return Some((way.get(..=depth)?, field));
         }
         match &field.kind {
-            Kind::Message(inner) if field.cardinality != Cardinality::Repeated => shape = inner,
+            Kind::Message(inner) if !field.cardinality.is_list() => shape = inner,
             _ => return None,
         }
     }

@@ -23,6 +23,8 @@ pub struct Route {
     pub response_body: Option<u16>,
     /// The `FieldMask` that a PATCH body's keys fill: position in `input.fields`.
     pub mask: Option<u16>,
+    /// The `FieldMask` that a PATCH body's lists fill that bound and are null: position in `input.fields`.
+    pub clear: Option<u16>,
     /// HTTP status of success.
     pub status: u16,
     /// The member that contains the response, beside `ok`; empty for none.

@@ -36,6 +36,9 @@ pub enum Cardinality {
     Optional,
     /// A list; empty when absent.
     Repeated,
+    /// A list that bounds something: null when absent, which is no bound. An empty list is refused, since
+    /// whoever sends one may mean that nothing is permitted.
+    Bound,
     /// A map: the field's kind is its entry message, with fields `key` and `value`.
     Map,
 }
@@ -81,6 +84,12 @@ pub enum Kind {
     List,
     /// `google.protobuf.StringValue` and the like: the value, or null.
     Wrapper(&'static Kind),
+}
+
+impl Cardinality {
+    pub(crate) fn is_list(self) -> bool {
+        matches!(self, Self::Repeated | Self::Bound)
+    }
 }
 
 impl Shape {

@@ -9,7 +9,7 @@ use authority_model::proto::directory::{
     ListErrorCodesResponse, ListRateLimitsRequest, ListRateLimitsResponse,
     RateLimit as ListedLimit, ReadinessCheck, Surface, WorkerStatus,
 };
-use authority_model::service::DirectoryService;
+use authority_model::service::{DirectoryService, FEATURES};
 use serde_json::{Value, json};
 use tonic::{Request, Response, Status, metadata::MetadataValue};
 
@@ -77,6 +77,8 @@ pub struct Check {
 #[derive(Clone)]
 pub struct Directory {
     checks: Arc<[Check]>,
+    /// Checks without which the service is ready.
+    shown: Arc<[Check]>,
     workers: Statuses,
     contract: Arc<str>,
     rate_limits: Arc<[RateLimit]>,
@@ -86,8 +88,9 @@ pub struct Directory {
 }
 
 impl Directory {
+    /// The second checks are only shown.
     pub fn new(
-        checks: Vec<Check>,
+        (checks, shown): (Vec<Check>, Vec<Check>),
         workers: Statuses,
         public_url: &str,
         rate_limits: Vec<RateLimit>,
@@ -95,8 +98,8 @@ impl Directory {
         jwks: impl Fn() -> Arc<str> + Send + Sync + 'static,
     ) -> Self {
         let contract = contract(public_url).into();
-        let (checks, rate_limits) = (checks.into(), rate_limits.into());
-        Self { checks, workers, contract, rate_limits, graph, jwks: Arc::new(jwks) }
+        let (checks, shown, rate_limits) = (checks.into(), shown.into(), rate_limits.into());
+        Self { checks, shown, workers, contract, rate_limits, graph, jwks: Arc::new(jwks) }
     }
 
     /// Whether nothing that is looked at is wrong.
@@ -105,8 +108,8 @@ impl Directory {
     }
 
     /// Each check with its result.
-    fn readiness(&self) -> Vec<(&'static str, Result<(), String>)> {
-        self.checks.iter().map(|check| (check.name, (check.ask)())).collect()
+    fn readiness(checks: &[Check]) -> Vec<(&'static str, Result<(), String>)> {
+        checks.iter().map(|check| (check.name, (check.ask)())).collect()
     }
 }
 
@@ -137,6 +140,7 @@ impl DirectoryService for Directory {
             description: DESCRIPTION.to_owned(),
             surfaces: surfaces.into(),
             links: links.into(),
+            features: FEATURES.iter().map(ToString::to_string).collect(),
         }))
     }
 
@@ -151,9 +155,10 @@ impl DirectoryService for Directory {
         &self,
         _: Request<CheckReadinessRequest>,
     ) -> Result<Response<CheckReadinessResponse>, Status> {
-        let found = self.readiness();
+        let found = Self::readiness(&self.checks);
         let is_ready = found.iter().all(|(_, found)| found.is_ok());
-        let checks = found.into_iter().map(|(name, found)| ReadinessCheck {
+        let found = found.into_iter().chain(Self::readiness(&self.shown));
+        let checks = found.map(|(name, found)| ReadinessCheck {
             name: name.to_owned(),
             status: found.err().map_or_else(|| "ok".to_owned(), without_secrets),
         });

@@ -3,6 +3,7 @@
 //! Delegations have these as fields; a `uses` row has some of them as `constraints_json`.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{amount::Amount, hours::Hours, levels::RiskTier};
 
@@ -46,4 +47,23 @@ pub struct Bounds {
     pub purposes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_risk_tier: Option<RiskTier>,
+}
+
+impl Bounds {
+    /// Reads `constraints_json`. A list in it is never empty: whoever wrote an empty one may have meant that nothing is
+    /// permitted, and here it would bound nothing.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(json: &str) -> Result<Self, String> {
+        let why = |why: serde_json::Error| why.to_string();
+        let bounds: Self = serde_json::from_str(json).map_err(why)?;
+        let members: Map<String, Value> = serde_json::from_str(json).map_err(why)?;
+        match members.iter().find(|(_, value)| value.as_array().is_some_and(Vec::is_empty)) {
+            Some((name, _)) => {
+                Err(format!("`{name}` is an empty list; leave it out for no bound"))
+            }
+            None => Ok(bounds),
+        }
+    }
 }

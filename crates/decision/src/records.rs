@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     bounds::Bounds,
     gate::Tightening,
+    input_schema::InputReference,
     levels::{AccessLevel, ApprovalState, DelegationState, PrincipalClass, RiskTier},
     moment::{self, Window},
     pattern::Pattern,
@@ -142,9 +143,9 @@ pub enum Constraints {
 impl Constraints {
     /// Parses `constraints_json`.
     pub fn read(text: &str) -> Self {
-        match serde_json::from_str::<Bounds>(text) {
+        match Bounds::read(text) {
             Ok(bounds) => Self::Bounds(Box::new(bounds)),
-            Err(why) => Self::Malformed(why.to_string()),
+            Err(why) => Self::Malformed(why),
         }
     }
 }
@@ -204,6 +205,9 @@ pub struct Tool {
     pub access_level: Option<AccessLevel>,
     pub action_declaration: Option<ActionDeclaration>,
     pub action_risk_classification: Option<ActionRiskClassification>,
+    /// The schema of its input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<InputReference>,
 }
 
 impl Tool {
@@ -276,6 +280,21 @@ pub struct Approval {
     pub given: Vec<Signature>,
     #[serde(with = "moment")]
     pub expires_at: DateTime<Utc>,
+}
+
+/// The decline because of which a question is denied instead of held. Looked up only for what would be held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declined {
+    pub approval_id: String,
+    #[serde(with = "moment")]
+    pub at: DateTime<Utc>,
+}
+
+/// The subject's pending requests, where there are as many as its tenant permits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenRequests {
+    pub pending: u32,
+    pub limit: u32,
 }
 
 /// The default of a member that is left out if it is true.

@@ -7,6 +7,7 @@ pub mod record;
 pub mod schema;
 pub mod service;
 pub mod state;
+mod unknown;
 pub mod validate;
 pub mod wire;
 

@@ -12,7 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use gateway_rest::Raw;
+use gateway_rest::{Call as RestCall, Raw};
 use http::Uri;
 use prost::Message;
 use tokio_stream::{Stream, StreamExt};
@@ -23,6 +23,8 @@ use tonic::{
     server::{Grpc, ServerStreamingService},
 };
 use tonic_types::{ErrorDetails, StatusExt};
+
+use crate::unknown::{Holds, Known, KnownField};
 
 include!(concat!(env!("OUT_DIR"), "/services.rs"));
 
@@ -122,13 +124,18 @@ impl ServerStreamingService<Bytes> for Method {
     }
 }
 
-/// Malformed protobuf is the caller's error; tonic's own codec reports it as internal.
-fn read<T: Message + Default>(request: Request<Bytes>) -> Result<Request<T>, Status> {
+/// Malformed protobuf is the caller's error; tonic's own codec reports it as internal. With `known`, so is what that
+/// does not have; the gateway, which puts [`RestCall`] beside its messages, writes nothing else.
+fn read<T: Message + Default>(
+    request: Request<Bytes>,
+    known: Option<&'static Known>,
+) -> Result<Request<T>, Status> {
     let (metadata, extensions, bytes) = request.into_parts();
-    match T::decode(bytes) {
-        Ok(message) => Ok(Request::from_parts(metadata, extensions, message)),
-        Err(error) => Err(unreadable(&error.to_string())),
+    let message = T::decode(&*bytes).map_err(|error| unreadable(&error.to_string()))?;
+    if let Some(known) = known.filter(|_| extensions.get::<RestCall>().is_none()) {
+        known.check(&bytes)?;
     }
+    Ok(Request::from_parts(metadata, extensions, message))
 }
 
 /// Names the member that exceeds prost's bound on nesting: the error's text has the members above it, the

@@ -2,7 +2,7 @@
 
 use authority_model::{validate::Violations, wire::Time};
 
-use authority_decision::{Amount, Bounds, Pattern, Target, jurisdiction};
+use authority_decision::{Amount, Bounds, Pattern, Target, currency, jurisdiction};
 
 /// The members of a `uses` row's bounds.
 const CONSTRAINTS: [&str; 6] =
@@ -11,7 +11,7 @@ const CONSTRAINTS: [&str; 6] =
 /// The problem of an applies-to target, if any.
 pub(super) fn target(text: &str) -> Option<String> {
     match text.parse::<Target>() {
-        Ok(target) => target.fault().map(str::to_owned),
+        Ok(target) => target.fault(),
         Err(problem) => Some(problem.to_string()),
     }
 }
@@ -30,6 +30,33 @@ pub(super) fn patterns(field: &str, patterns: &[String], found: &mut Violations)
         if let Some(problem) = pattern(text) {
             found.add(&format!("{field}[{index}]"), problem);
         }
+    }
+}
+
+/// Reports what is no place in a list of jurisdictions.
+pub(super) fn places(field: &str, codes: &[String], found: &mut Violations) {
+    for (index, code) in codes.iter().enumerate() {
+        if let Some(fault) = jurisdiction::fault(code) {
+            found.add(&format!("{field}[{index}]"), fault);
+        }
+    }
+}
+
+/// What may not be intended of bounds: money that is not of the standard, and places that are stored and mean
+/// nothing.
+pub(super) fn doubts(currency: Option<&str>, places: &[String]) -> Vec<String> {
+    let places = places.iter().filter_map(|code| jurisdiction::fault(code));
+    let places = places.map(|fault| format!("nothing is within a place of `jurisdictions`: {fault}"));
+    currency.and_then(currency::doubt).into_iter().chain(places).collect()
+}
+
+/// Reports what is no country.
+pub(super) fn country(field: &str, code: &str, found: &mut Violations) {
+    let subdivision = jurisdiction::subdivision(code);
+    if let Some(fault) = jurisdiction::fault(code) {
+        found.add(field, fault);
+    } else if subdivision.is_some() {
+        found.add(field, format!("`{code}` is a subdivision: write its country"));
     }
 }
 
@@ -55,14 +82,17 @@ pub(super) fn constraints(json: &str) -> Option<String> {
             CONSTRAINTS.join(", ")
         ));
     }
-    let bounds: Bounds = match serde_json::from_str(json) {
+    let bounds = match Bounds::read(json) {
         Ok(bounds) => bounds,
         Err(problem) => return Some(format!("is malformed: {problem}")),
     };
-    if let Some(code) = bounds.jurisdictions.iter().find(|code| !jurisdiction::is_code(code)) {
+    if let Some(fault) = bounds.jurisdictions.iter().find_map(|code| jurisdiction::fault(code)) {
+        return Some(format!("holds in `jurisdictions` what is no place: {fault}"));
+    }
+    if let Some(code) = bounds.currency.as_deref().filter(|code| !currency::is_code(code)) {
         return Some(format!(
-            "holds the jurisdiction `{code}`; write a country of ISO 3166, `DE`, or a subdivision, \
-             `DE-BY`"
+            "holds the currency `{code}`: write 3 to 8 capital letters or digits, a letter first, \
+             such as `EUR`"
         ));
     }
     let total = bounds.max_total_amount.map(|limit| limit.amount);
@@ -105,6 +135,7 @@ mod tests {
         assert_eq!(constraints(r#"{"max_amount":"500","currency":"EUR"}"#), None);
         assert_eq!(constraints(r#"{"max_amount":500,"currency":"EUR"}"#), None);
         assert_eq!(constraints(r#"{"jurisdictions":["DE","FR-75"]}"#), None);
+        assert_eq!(constraints(r#"{"max_amount":"5","currency":"USDC"}"#), None);
         assert_eq!(constraints("{}"), None);
         for bad in [
             "",
@@ -118,6 +149,17 @@ mod tests {
             r#"{"max_amount":-1,"currency":"EUR"}"#,
             r#"{"max_total_amount":{"amount":"-0.5","window_seconds":60},"currency":"EUR"}"#,
             r#"{"jurisdictions":["DEU"]}"#,
+            r#"{"jurisdictions":["DE","UK"]}"#,
+            r#"{"jurisdictions":["EL-I"]}"#,
+            r#"{"max_amount":"5","currency":"usd"}"#,
+            r#"{"max_amount":"5","currency":"1EUR"}"#,
+            r#"{"jurisdictions":[]}"#,
+            "{\"jurisdictions\": [ \n ] , \"hours\": {\"from\": \"08:00\", \"to\": \"09:00\"}}",
+            r#"{"jurisdictions":[],"jurisdictions":["DE"]}"#,
+            r#"{"jurisdictions":["DE"],"jurisdictions":[]}"#,
+            r#"{"jurisdictions":[""]}"#,
+            r#"{"jurisdictions":null}"#,
+            r#"{"hours":{"from":"08:00","to":"09:00","days":[]}}"#,
         ] {
             assert!(constraints(bad).is_some(), "{bad}");
         }
@@ -130,5 +172,16 @@ mod tests {
         for bad in ["", "{}", "[1]", r#"["Payment"]"#, "null"] {
             assert!(allowed_actions(bad).is_some(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_place_of_another_list_is_told_the_likely_one() {
+        let told = constraints(r#"{"jurisdictions":["UK"]}"#).unwrap();
+        assert!(told.ends_with("write `GB`"), "{told}");
+        let mut found = Violations::default();
+        places("jurisdictions", &["DE".to_owned(), "EL-I".to_owned()], &mut found);
+        let [one] = found.list.as_slice() else { panic!("{found:?}") };
+        assert_eq!(one.field, "jurisdictions[1]");
+        assert!(one.problem.ends_with("write `GR-I`"), "{}", one.problem);
     }
 }

@@ -3,6 +3,10 @@
 //! they see only that the record exists. So a new column is shown to nobody until it is listed.
 
 use authority_api::identity::{Caller, CallerKind, Role};
+use authority_model::{
+    proto::{delegation::Delegation, keys::ApiKey, registry::Purpose},
+    record::Record as _,
+};
 use serde_json::{Map, Value};
 
 /// The visible members of a kind of record.
@@ -52,6 +56,8 @@ fn view(table: &str) -> Option<View> {
                 "valid_for_seconds",
                 "approval_ttl_seconds",
                 "cite_ready_approval",
+                "declined_for_seconds",
+                "open_requests_per_agent",
                 "activated_at",
                 "auto_seal",
                 "self_approval",
@@ -104,6 +110,7 @@ fn view(table: &str) -> Option<View> {
                 "workspace_id",
                 "description",
                 "input_schema",
+                "input_at",
                 "actions",
                 "requires",
                 "access_level",
@@ -316,12 +323,28 @@ fn admins(table: &str) -> Option<View> {
     Some(View { all, kept, keepers: Keepers::Admins, about })
 }
 
+/// Makes a list that bounds null where it bounds nothing, as everywhere in answers.
+fn unbounded(table: &str, record: &mut Map<String, Value>) {
+    let bounds = match table {
+        "api_keys" => ApiKey::BOUNDS,
+        "delegations" => Delegation::BOUNDS,
+        "purposes" => Purpose::BOUNDS,
+        _ => return,
+    };
+    for member in bounds {
+        if let Some(list) = record.get_mut(*member).filter(|list| **list == Value::Array(vec![])) {
+            *list = Value::Null;
+        }
+    }
+}
+
 /// The record as the caller sees it; `None` if it does not exist for them.
 pub(super) fn of(
     table: &str,
     mut record: Map<String, Value>,
     caller: &Caller,
 ) -> Option<Map<String, Value>> {
+    unbounded(table, &mut record);
     if caller.is_owner() {
         return Some(record);
     }

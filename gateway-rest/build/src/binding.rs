@@ -21,6 +21,7 @@ pub(crate) struct Rest {
     pub(crate) status: u16,
     pub(crate) envelope: String,
     pub(crate) mask: String,
+    pub(crate) clear: String,
     pub(crate) ok: bool,
     pub(crate) refusals: Vec<u16>,
     pub(crate) raw: String,
@@ -65,6 +66,7 @@ impl Rest {
             status: written,
             envelope: descriptor::text(rest, "envelope"),
             mask: descriptor::text(rest, "mask"),
+            clear: descriptor::text(rest, "clear"),
             ok: descriptor::flag(rest, "ok"),
             refusals: listed("refusals"),
             statuses: listed("statuses"),
@@ -91,14 +93,18 @@ impl Rest {
     fn check(&self, method: &MethodDescriptor) {
         let at = method.full_name();
         assert!(self.envelope.is_empty() || self.ok, "{at}: `envelope` needs `ok: true`");
-        if !self.mask.is_empty() {
-            let mask = field(&method.input(), &self.mask, at, "mask");
+        for (role, name) in [("mask", &self.mask), ("clear", &self.clear)] {
+            if name.is_empty() {
+                continue;
+            }
+            let mask = field(&method.input(), name, at, role);
             let is_mask = mask
                 .kind()
                 .as_message()
                 .is_some_and(|message| message.full_name() == "google.protobuf.FieldMask");
-            assert!(is_mask && !mask.is_list(), "{at}: mask `{}` is not a FieldMask", self.mask);
+            assert!(is_mask && !mask.is_list(), "{at}: {role} `{name}` is not a FieldMask");
         }
+        assert!(self.clear.is_empty() || !self.mask.is_empty(), "{at}: `clear` needs a `mask`");
         let streams = self.events.is_none() || method.is_server_streaming();
         assert!(streams, "{at}: only a stream is sent as `events`");
         if self.raw.is_empty() {
@@ -123,7 +129,7 @@ pub(crate) fn bindings(method: &MethodDescriptor, options: &Options) -> Vec<Bind
         assert!(!method.is_client_streaming(), "{at}: a stream of requests has no REST form");
         let rest = Rest::of(method, options);
         for binding in &found {
-            binding.check(method, &rest);
+            binding.check(method, &rest, options);
         }
     }
     found
@@ -156,7 +162,7 @@ fn collect(method: &MethodDescriptor, rule: &DynamicMessage, found: &mut Vec<Bin
 }
 
 impl Binding {
-    fn check(&self, method: &MethodDescriptor, rest: &Rest) {
+    fn check(&self, method: &MethodDescriptor, rest: &Rest, options: &Options) {
         let at = format!("{} ({} {})", method.full_name(), self.method, self.path);
         let (input, output) = (method.input(), method.output());
         for variable in &self.template.variables {
@@ -173,6 +179,7 @@ impl Binding {
             field(&input, &self.body, &at, "body");
             assert!(self.body != rest.mask, "{at}: the mask is not the body");
         }
+        self.check_bounds(method, rest, options);
         if !self.response_body.is_empty() {
             field(&output, &self.response_body, &at, "response_body");
             let wrapped = !rest.ok || !rest.envelope.is_empty();
@@ -181,6 +188,18 @@ impl Binding {
         }
         let masked = rest.mask.is_empty() || !self.body.is_empty();
         assert!(masked, "{at}: a mask is filled from the body, and there is none");
+    }
+
+    /// A patch of lists that bound can take them away.
+    fn check_bounds(&self, method: &MethodDescriptor, rest: &Rest, options: &Options) {
+        let of_body = method.input().get_field_by_name(&self.body);
+        let Some(Kind::Message(body)) = of_body.map(|field| field.kind()) else { return };
+        let bounded = body.fields().any(|field| descriptor::bounds(&field, options));
+        assert!(
+            !bounded || rest.mask.is_empty() || !rest.clear.is_empty(),
+            "{}: name the `clear` mask of the lists that bound",
+            method.full_name()
+        );
     }
 }
 

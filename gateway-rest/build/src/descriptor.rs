@@ -139,6 +139,16 @@ pub(crate) fn document(field: &FieldDescriptor, options: &Options) -> Option<Str
     Some(name)
 }
 
+/// Whether the field is a list that bounds something, by the project's field option: it is null where it bounds
+/// nothing, and never empty.
+pub(crate) fn bounds(field: &FieldDescriptor, options: &Options) -> bool {
+    let value = option(field.parent_pool(), &field.options(), &options.field);
+    let bounds = value.is_some_and(|value| value.as_message().is_some_and(|of| flag(of, "bounds")));
+    let may_be_absent = field.is_list() && !is_required(field, options);
+    assert!(!bounds || may_be_absent, "{}: only a list that may be absent bounds", field.full_name());
+    bounds
+}
+
 pub(crate) fn is_required(field: &FieldDescriptor, options: &Options) -> bool {
     behaves(field, REQUIRED) || rules(field, options).is_some_and(|rules| flag(&rules, "required"))
 }

@@ -21,12 +21,13 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Full name of the method option with what `google.api.http` lacks, for example
-    /// `acme.rest.v1.rest`: a message with any of the fields `status`, `envelope`, `mask`, `ok`,
+    /// `acme.rest.v1.rest`: a message with any of the fields `status`, `envelope`, `mask`, `clear`, `ok`,
     /// `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`,
     /// `statuses`, `events`, `body_bytes`, `required`. Empty for none.
     pub rest: String,
-    /// Full name of the field option with what a field's type lacks: a message that may have the field
-    /// `document`, the name of the schema of the JSON text that a bytes field holds. Empty for none.
+    /// Full name of the field option with what a field's type lacks: a message that may have the fields
+    /// `document`, the name of the schema of the JSON text that a bytes field holds, and `bounds`, for a list
+    /// that bounds something. Empty for none.
     pub field: String,
     /// Full name of the field option with validation rules: `buf.validate.field`. Empty for none.
     pub validate: String,

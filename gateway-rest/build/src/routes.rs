@@ -10,7 +10,7 @@ use crate::{
     Options,
     binding::{self, Binding, Rest},
     descriptor, literal, shapes,
-    template::Segment,
+    template::{Segment, Variable},
 };
 
 pub(crate) fn table(pool: &DescriptorPool, options: &Options) -> TokenStream {
@@ -68,6 +68,7 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
         status,
         envelope,
         mask,
+        clear,
         ok,
         raw,
         content_type,
@@ -84,14 +85,7 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
         Segment::One => quote!(#runtime::Segment::One),
         Segment::Rest => quote!(#runtime::Segment::Rest),
     });
-    let variables = template.variables.iter().map(|variable| {
-        let path = &variable.path;
-        let fields = positions(&input, path).into_iter().map(literal);
-        let (from, to) = (literal(variable.from), literal(variable.to));
-        quote! {
-            #runtime::Variable { path: #path, fields: &[#(#fields),*], segments: (#from, #to) }
-        }
-    });
+    let variables = template.variables.iter().map(|of| variable(of, &input, &runtime));
     let body = match body.as_str() {
         "" => quote!(#runtime::Body::None),
         "*" => quote!(#runtime::Body::Whole),
@@ -101,7 +95,7 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
         }
     };
     let [response_body, raw] = [response_body, &raw].map(|name| maybe(&output, name));
-    let mask = maybe(&input, &mask);
+    let [mask, clear] = [mask, clear].map(|name| maybe(&input, &name));
     let events = server_sent(events, &input, &output, &runtime);
     let (status, max_age_seconds) = (literal(status), literal(max_age_seconds));
     let body_bytes = literal(body_bytes);
@@ -120,6 +114,7 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
             body: #body,
             response_body: #response_body,
             mask: #mask,
+            clear: #clear,
             status: #status,
             envelope: #envelope,
             ok: #ok,
@@ -130,6 +125,16 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
             events: #events,
             body_bytes: #body_bytes,
         }
+    }
+}
+
+/// A field that the path sets.
+fn variable(of: &Variable, input: &MessageDescriptor, runtime: &TokenStream) -> TokenStream {
+    let path = &of.path;
+    let fields = positions(input, path).into_iter().map(literal);
+    let (from, to) = (literal(of.from), literal(of.to));
+    quote! {
+        #runtime::Variable { path: #path, fields: &[#(#fields),*], segments: (#from, #to) }
     }
 }
 

@@ -91,6 +91,8 @@ fn shape(message: &MessageDescriptor, options: &Options) -> TokenStream {
 fn entry(field: &FieldDescriptor, options: &Options, runtime: &TokenStream) -> TokenStream {
     let cardinality = if field.is_map() {
         quote!(Map)
+    } else if descriptor::bounds(field, options) {
+        quote!(Bound)
     } else if field.is_list() {
         quote!(Repeated)
     } else if descriptor::is_nullable(field) {

@@ -24,6 +24,18 @@ use text::{DEPTH, Text};
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen([u64; MOST_FIELDS / 64]);
 
+/// The members of a message that a text had.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Members {
+    pub(crate) seen: Seen,
+    /// Those of them that are null.
+    pub(crate) null: Seen,
+}
+
+/// What is wrong with an empty list that bounds.
+pub(crate) const NO_ITEM: &str =
+    "is an empty list; leave it out for no bound, or send null to take one away";
+
 /// The most fields of a message; `gateway-rest-build` refuses more.
 const MOST_FIELDS: usize = 256;
 
@@ -59,7 +71,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a whole text as one message; returns which members it had.
-    pub(crate) fn whole(&mut self, shape: &'static Shape) -> Result<Seen, Stop> {
+    pub(crate) fn whole(&mut self, shape: &'static Shape) -> Result<Members, Stop> {
         let seen = self.message(shape, &Path::Root)?;
         self.text.end()?;
         Ok(seen)
@@ -67,9 +79,9 @@ impl<'a> Reader<'a> {
 
     /// Reads a whole text as the value of one field, and writes it with its tag. Returns which members it
     /// had, if it is a message.
-    pub(crate) fn whole_field(&mut self, field: &'static Field) -> Result<Seen, Stop> {
+    pub(crate) fn whole_field(&mut self, field: &'static Field) -> Result<Members, Stop> {
         let alone = matches!(field.cardinality, Cardinality::Single | Cardinality::Optional);
-        let mut seen = Seen::default();
+        let mut seen = Members::default();
         if let (Kind::Message(shape), true) = (&field.kind, alone) {
             wire::put_tag(self.out, field.number, Wire::Length);
             let start = wire::open(self.out);
@@ -108,10 +120,10 @@ impl<'a> Reader<'a> {
         self.skip(path)
     }
 
-    fn message(&mut self, shape: &'static Shape, path: &Path<'_>) -> Result<Seen, Stop> {
-        let mut seen = Seen::default();
+    fn message(&mut self, shape: &'static Shape, path: &Path<'_>) -> Result<Members, Stop> {
+        let Members { mut seen, mut null } = Members::default();
         if !self.enter(b'{', path)? {
-            return Ok(seen);
+            return Ok(Members { seen, null });
         }
         // Members of oneofs with a value: a null is not a choice.
         let mut chosen = Seen::default();
@@ -130,7 +142,9 @@ impl<'a> Reader<'a> {
                 }
                 Some((position, field)) => {
                     let given = self.field(field, &here)?;
-                    if given && field.oneof != 0 {
+                    if !given {
+                        null.again(position);
+                    } else if field.oneof != 0 {
                         self.exclusive(shape, chosen, field, &here);
                         chosen.again(position);
                     }
@@ -139,7 +153,7 @@ impl<'a> Reader<'a> {
             more = self.text.another(b'}')?;
         }
         self.depth -= 1;
-        Ok(seen)
+        Ok(Members { seen, null })
     }
 
     /// Reports a second member of one oneof.
@@ -160,7 +174,7 @@ impl<'a> Reader<'a> {
         }
         match field.cardinality {
             Cardinality::Single | Cardinality::Optional => self.tagged(field, path)?,
-            Cardinality::Repeated => self.list(field, path)?,
+            Cardinality::Repeated | Cardinality::Bound => self.list(field, path)?,
             Cardinality::Map => self.map(field, path)?,
         }
         Ok(true)
@@ -177,6 +191,9 @@ impl<'a> Reader<'a> {
         }
         let packed = Wire::of(&field.kind) != Wire::Length;
         let mut more = !self.text.take(b']');
+        if !more && field.cardinality == Cardinality::Bound {
+            self.problems.add(path, NO_ITEM);
+        }
         let mut start = 0;
         if packed && more {
             wire::put_tag(self.out, field.number, Wire::Length);

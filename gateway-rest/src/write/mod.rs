@@ -146,7 +146,7 @@ fn with_places<T>(
 /// A field of another wire type is treated as unknown, and skipped.
 fn fits(field: &Field, wire: Wire) -> bool {
     wire == Wire::of(&field.kind)
-        || (wire == Wire::Length && field.cardinality == Cardinality::Repeated)
+        || (wire == Wire::Length && field.cardinality.is_list())
 }
 
 fn one(
@@ -157,7 +157,11 @@ fn one(
     depth: u8,
 ) -> Result<(), Malformed> {
     match field.cardinality {
-        Cardinality::Repeated => {
+        Cardinality::Optional | Cardinality::Bound if place.count == 0 => {
+            out.extend_from_slice(b"null");
+            Ok(())
+        }
+        Cardinality::Repeated | Cardinality::Bound => {
             out.push(b'[');
             if place.count > 0 {
                 list(out, field, proto.get(place.all()).ok_or(Malformed)?, depth)?;
@@ -168,10 +172,6 @@ fn one(
         Cardinality::Map => {
             let found = proto.get(place.all()).ok_or(Malformed)?;
             map(out, field, found, depth)
-        }
-        Cardinality::Optional if place.count == 0 => {
-            out.extend_from_slice(b"null");
-            Ok(())
         }
         Cardinality::Single if place.count == 0 => default(out, &field.kind),
         Cardinality::Single | Cardinality::Optional => {

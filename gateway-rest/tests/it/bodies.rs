@@ -60,6 +60,46 @@ async fn the_keys_of_a_patch_become_its_mask() {
     assert_eq!(nothing.json()["book"]["tags"], json!([]));
 }
 
+/// Whoever sends an empty list may mean that nothing is permitted.
+#[tokio::test]
+async fn a_list_that_bounds_is_never_empty() {
+    let unbounded = send("POST", "/v1/books", r#"{"title": "T"}"#).await.json()["book"].clone();
+    assert_eq!((&unbounded["readers"], &unbounded["tags"]), (&Value::Null, &json!([])));
+    for (body, place) in [
+        (r#"{"title": "T", "readers": []}"#, "readers"),
+        ("{\"title\": \"T\", \"readers\": [ \n\t ]}", "readers"),
+        (r#"{"title": "T", "parts": [{}, {"readers": []}]}"#, "parts[1].readers"),
+    ] {
+        for (method, path) in [("POST", "/v1/books"), ("PATCH", "/v1/books/7")] {
+            let refused = send(method, path, body).await;
+            let (field, problem) = refused.problems().remove(0);
+            assert_eq!((refused.status.as_u16(), field.as_str()), (400, place), "{method} {body}");
+            assert!(problem.contains("leave it out for no bound"), "{problem}");
+        }
+    }
+    let bound = send("POST", "/v1/books", r#"{"title": "T", "readers": ["Ann"]}"#).await;
+    assert_eq!(bound.json()["book"]["readers"], json!(["Ann"]));
+    assert_eq!(send("POST", "/v1/books", r#"{"title": "T", "readers": null}"#).await.status, 201);
+}
+
+#[tokio::test]
+async fn null_takes_a_bound_away_by_a_mask_of_its_own() {
+    let masks = async |body: &str| {
+        let book = send("PATCH", "/v1/books/7", body).await.json()["book"].clone();
+        (book["tags"].clone(), book["contact"].clone())
+    };
+    let of = masks(r#"{"readers": null, "title": "T", "subject": null, "tags": []}"#).await;
+    assert_eq!(of, (json!(["title", "subject", "tags"]), json!("readers")));
+    assert_eq!(masks(r#"{"readers": null}"#).await, (json!([]), json!("readers")));
+    assert_eq!(masks(r#"{"readers": ["Ann"]}"#).await, (json!(["readers"]), json!("")));
+    let both = send("PATCH", "/v1/books/7", r#"{"readers": null, "readers": ["Ann"]}"#).await;
+    assert_eq!(both.fields(), ["readers"]);
+    for query in ["clear=readers", "update_mask=readers"] {
+        let refused = send("PATCH", &format!("/v1/books/7?{query}"), "{}").await;
+        assert_eq!(refused.status, 400, "{query}");
+    }
+}
+
 #[tokio::test]
 async fn absent_members_are_null_or_empty_or_the_default() {
     let everything = echo("{}").await;

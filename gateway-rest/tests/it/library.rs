@@ -185,14 +185,15 @@ impl BookService for Library {
     }
 
     async fn update_book(&self, call: Request<UpdateBookRequest>) -> Answer<Book> {
-        let UpdateBookRequest { book, update_mask, force } = call.into_inner();
+        let UpdateBookRequest { book, update_mask, force, clear } = call.into_inner();
         let book = book.unwrap_or_default();
         if book.title == "bad" {
             return Err(violation("book.title", "is bad"));
         }
         let paths = update_mask.unwrap_or_default().paths;
         let binding = if force { "forced" } else { "" };
-        Ok(Response::new(Book { tags: paths, binding: binding.to_owned(), ..book }))
+        let contact = clear.unwrap_or_default().paths.join(",");
+        Ok(Response::new(Book { tags: paths, binding: binding.to_owned(), contact, ..book }))
     }
 
     async fn delete_book(&self, _: Request<GetBookRequest>) -> Answer<Empty> {

@@ -63,11 +63,16 @@ fn parameters_are_those_of_the_runtime() {
 fn schemas_differ_by_use() {
     let (output, input, patch) = (schema("Book"), schema("BookInput"), schema("BookPatch"));
     assert_eq!(output["properties"]["id"]["readOnly"], true);
-    assert_eq!(output["required"].as_array().unwrap().len(), 13);
+    assert_eq!(output["required"].as_array().unwrap().len(), 14);
     assert_eq!(output["properties"]["subject"]["type"], json!(["string", "null"]));
     assert_eq!(input["required"], json!(["title", "currency"]));
     assert_eq!(input["properties"]["id"], Value::Null);
     assert_eq!(input["additionalProperties"], false);
+    for schema in [&output, &input, &patch] {
+        let readers = &schema["properties"]["readers"];
+        assert_eq!(readers["type"], json!(["array", "null"]), "null where it bounds nothing");
+        assert_eq!((&readers["minItems"], &readers["maxItems"]), (&json!(1), &json!(5)));
+    }
     assert_eq!(patch["required"], Value::Null);
     assert_eq!(patch["properties"]["owner"], Value::Null, "immutable");
 }

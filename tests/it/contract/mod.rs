@@ -1,6 +1,7 @@
 //! The service behaves as the published contract.
 
 mod absence;
+mod bounds;
 mod document;
 mod documented;
 mod examples;
@@ -9,6 +10,7 @@ mod headers;
 mod pages;
 mod rate_limits;
 mod specification;
+mod unknown_fields;
 
 use serde_json::Value;
 

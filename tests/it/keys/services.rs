@@ -195,6 +195,7 @@ async fn a_key_is_made_shown_once_rotated_and_revoked() {
                     id: made.id.clone(),
                     api_key: Some(ApiKey { label: "x".to_owned(), ..ApiKey::default() }),
                     update_mask: Some(FieldMask { paths: vec!["label".to_owned()] }),
+                    clear: None,
                 },
             ))
             .await
@@ -269,7 +270,7 @@ async fn a_key_that_delegates_is_bound_to_agents() {
     let update = async |paths: &[&str], api_key: ApiKey| {
         let mask = FieldMask { paths: paths.iter().map(ToString::to_string).collect() };
         let (id, api_key) = (made.id.clone(), Some(api_key));
-        let request = UpdateApiKeyRequest { id, api_key, update_mask: Some(mask) };
+        let request = UpdateApiKeyRequest { id, api_key, update_mask: Some(mask), clear: None };
         services.api_keys.update_api_key(by(&owner(), request)).await.map(drop)
     };
     let wider = ApiKey { scopes: scopes(), ..ApiKey::default() };

@@ -56,7 +56,7 @@ async fn a_child_only_narrows() {
     let stranger = chain.body(0, 2, json!({"parent_id": id(&root)}));
     let refused = chain.app.call("POST", "/delegations", stranger).await.is(409);
     assert_eq!(refused.fields(), ["delegator_id"]);
-    let unknown = chain.body(1, 2, json!({"parent_id": "x", "purposes": []}));
+    let unknown = chain.body(1, 2, json!({"parent_id": "x", "purposes": null}));
     assert_eq!(
         chain.app.call("POST", "/delegations", unknown).await.is(400).fields(),
         ["parent_id"]

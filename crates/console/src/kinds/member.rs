@@ -21,6 +21,8 @@ pub(crate) struct Member {
     pub(crate) input: Input,
     /// Whether it can be without a value, which is not that of zero.
     pub(crate) is_optional: bool,
+    /// Whether it is a list that bounds: without a value it bounds nothing.
+    pub(crate) bounds: bool,
     /// A value that it could have, where it is written as JSON.
     pub(crate) example: Option<String>,
 }
@@ -66,6 +68,8 @@ impl Member {
         let rule = |path: &[&str]| rules.and_then(|rules| below(rules, path));
         let message = field.parent_message();
         let input = input(field, rule);
+        let own = extension(&field.options(), "authority.rest.v1.field");
+        let bounds = own.and_then(|own| below(own.as_message()?, &["bounds"])?.as_bool());
         Self {
             name: field.name().to_owned(),
             label: words(field.name(), true),
@@ -73,6 +77,7 @@ impl Member {
             required: rule(&["required"]).and_then(|value| value.as_bool()).unwrap_or_default(),
             written: written(field),
             is_optional: field.supports_presence(),
+            bounds: bounds.unwrap_or_default(),
             example: (input == Input::Json).then(|| example(field)).flatten(),
             input,
         }

@@ -14,6 +14,7 @@
 
 mod access;
 mod json;
+mod known;
 mod names;
 mod options;
 mod rows;

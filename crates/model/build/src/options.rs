@@ -65,6 +65,14 @@ pub(crate) fn is_computed(field: &FieldDescriptor) -> bool {
         .unwrap_or_default()
 }
 
+/// Whether the field is a list that bounds something: an empty one is no bound, and is never sent.
+pub(crate) fn bounds(field: &FieldDescriptor) -> bool {
+    let value = extension(&field.options(), "authority.rest.v1.field");
+    value
+        .and_then(|value| value.as_message().map(|field| flag(field, "bounds")))
+        .unwrap_or_default()
+}
+
 /// A message of this service that is stored whole in a column of some record: as `jsonb`, or `jsonb[]` if
 /// it is repeated.
 pub(crate) fn is_stored_whole(message: &MessageDescriptor) -> bool {

@@ -6,17 +6,24 @@ use proc_macro2::{Ident, TokenStream};
 use prost_reflect::{DescriptorPool, Kind, MessageDescriptor, MethodDescriptor, ServiceDescriptor};
 use quote::{format_ident, quote};
 
-use crate::{is_ours, names, options};
+use crate::{is_ours, known, names, options};
 
 pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
     let services: Vec<_> =
         pool.services().filter(|service| is_ours(service.package_name())).collect();
     let methods = services.iter().flat_map(|service| service.methods().collect::<Vec<_>>());
-    let unnamed = methods.filter(|method| writes(method) && record(method).is_none());
+    let writing: Vec<_> = methods.filter(writes).collect();
+    let unnamed = writing.iter().filter(|method| record(method).is_none());
     let unnamed =
         unnamed.map(|method| format!("/{}/{}", method.parent_service().full_name(), method.name()));
     let code: TokenStream = services.iter().map(service).collect();
+    let (tables, features) = (known::tables(&writing), known::features(pool));
     quote! {
+        /// The members of requests to decide that a client may leave out, sorted.
+        pub const FEATURES: &[&str] = &[#(#features),*];
+
+        #tables
+
         /// The methods that may change something, and whose messages have no id of one record: see [`WrittenRecord`].
         pub const WITHOUT_RECORD: &[&str] = &[#(#unnamed),*];
 
@@ -60,18 +67,21 @@ fn service(service: &ServiceDescriptor) -> TokenStream {
 fn handler(method: &MethodDescriptor) -> TokenStream {
     let call = format_ident!("{}", names::snake(method.name()));
     let input = names::path(&method.input());
+    // A member that is not known might restrict what is decided or written; what is read, it only filters.
+    let known = known::name(&method.input());
+    let known = if writes(method) { quote!(Some(&#known)) } else { quote!(None) };
     if streams(method) {
-        return quote!(many(rpcs.#call(read(call)?).await));
+        return quote!(many(rpcs.#call(read(call, #known)?).await));
     }
     match record(method).filter(|_| writes(method)) {
-        Some(Id::Answered(id)) => quote!(one(rpcs.#call(read(call)?).await, |answer| #id)),
+        Some(Id::Answered(id)) => quote!(one(rpcs.#call(read(call, #known)?).await, |answer| #id)),
         Some(Id::Asked(id)) => quote! {
-            let call = read::<#input>(call)?;
+            let call = read::<#input>(call, #known)?;
             let asked = call.get_ref();
             let id = Some(#id);
             one(rpcs.#call(call).await, |_| id)
         },
-        None => quote!(one(rpcs.#call(read(call)?).await, |_| None)),
+        None => quote!(one(rpcs.#call(read(call, #known)?).await, |_| None)),
     }
 }
 

@@ -5,3 +5,30 @@ pub struct FieldMask {
     #[prost(string, repeated, tag = "1")]
     pub paths: Vec<String>,
 }
+
+impl FieldMask {
+    /// Each path once. What moves a member's value on a path would move its default on the second.
+    pub fn distinct(&self) -> impl Iterator<Item = &str> {
+        let paths = self.paths.iter().enumerate();
+        let first = |(at, path): &(usize, &String)| self.paths.iter().take(*at).all(|p| p != *path);
+        paths.filter(first).map(|(_, path)| path.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        proto::keys::ApiKey,
+        record::Record,
+        wire::FieldMask,
+    };
+
+    #[test]
+    fn a_member_that_a_mask_names_twice_is_set_once() {
+        let patch = ApiKey { principal_ids: vec!["a".to_owned()], ..ApiKey::default() };
+        let mask = FieldMask { paths: ["principal_ids"; 2].map(str::to_owned).into() };
+        let mut key = ApiKey::default();
+        key.merge(patch, &mask);
+        assert_eq!(key.principal_ids, ["a"]);
+    }
+}

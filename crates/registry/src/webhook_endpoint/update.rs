@@ -6,7 +6,8 @@ use authority_webhook::destination::EndpointUrl;
 
 use super::{
     super::{
-        flow::{admit, named_faults, or_not_found},
+        flow::{admit, or_not_found},
+        patch::named_faults,
         version::{IfMatch, tagged},
     },
     demand, headers, rules, *,

@@ -82,7 +82,7 @@ impl Examples<'_> {
                     members.insert(field.name().to_owned(), example);
                 }
                 // A response has all its members.
-                None if output && field.is_list() => {
+                None if output && field.is_list() && !descriptor::bounds(&field, self.options) => {
                     members.insert(field.name().to_owned(), json!([]));
                 }
                 None if output => {

@@ -50,7 +50,8 @@ impl Operation<'_> {
         }
         let input = self.method.input();
         let mut parameters = parameters::of_path(self.binding, &input, names, schemas);
-        parameters.extend(parameters::of_query(self.binding, &input, &rest.mask, schemas));
+        let masks = [rest.mask.as_str(), &rest.clear];
+        parameters.extend(parameters::of_query(self.binding, &input, masks, schemas));
         if !parameters.is_empty() {
             operation["parameters"] = parameters.into();
         }

@@ -51,10 +51,10 @@ fn describe(parameter: &mut Value, comment: &Comment, field: &prost_reflect::Fie
 pub(super) fn of_query(
     binding: &Binding,
     input: &MessageDescriptor,
-    mask: &str,
+    masks: [&str; 2],
     schemas: &mut Schemas<'_>,
 ) -> Vec<Value> {
-    let mut query = Query { binding, mask, schemas, found: Vec::new(), within: Vec::new() };
+    let mut query = Query { binding, masks, schemas, found: Vec::new(), within: Vec::new() };
     if binding.body != "*" {
         query.message(input, "", true);
     }
@@ -63,7 +63,8 @@ pub(super) fn of_query(
 
 struct Query<'a, 'b> {
     binding: &'a Binding,
-    mask: &'a str,
+    /// The members of the request that the keys of the body fill.
+    masks: [&'a str; 2],
     schemas: &'a mut Schemas<'b>,
     found: Vec<Value>,
     /// The enclosing messages, to detect recursion.
@@ -80,7 +81,7 @@ impl Query<'_, '_> {
             let name = format!("{prefix}{}", field.name());
             let top = prefix.is_empty();
             let by_path = self.binding.template.variables.iter().any(|v| v.path == name);
-            let taken = top && (name == self.binding.body || name == self.mask);
+            let taken = top && (name == self.binding.body || self.masks.contains(&name.as_str()));
             if by_path || taken || field.is_map() {
                 continue;
             }

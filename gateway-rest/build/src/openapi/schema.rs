@@ -155,7 +155,8 @@ impl<'a> Schemas<'a> {
                     }
                     _ => false,
                 };
-                (descriptor::is_nullable(field) && !filled) || wordless
+                let unbounded = descriptor::bounds(field, self.options);
+                (descriptor::is_nullable(field) && !filled) || wordless || unbounded
             }
             Use::Input => !descriptor::is_required(field, self.options),
             // Null clears a member that may be absent.
@@ -190,6 +191,9 @@ impl<'a> Schemas<'a> {
                 if descriptor::flag(&rules, "unique") {
                     schema["uniqueItems"] = true.into();
                 }
+            }
+            if descriptor::bounds(field, self.options) {
+                schema["minItems"] = 1.into();
             }
             return schema;
         }

@@ -99,7 +99,7 @@ async fn nothing_is_amplified() {
         ("max_uses", json!({"count": 10, "window_seconds": 59})),
         ("max_uses", Value::Null),
         ("jurisdictions", json!(["DE", "FR"])),
-        ("jurisdictions", json!([])),
+        ("jurisdictions", Value::Null),
         ("max_risk_tier", json!("high")),
         ("max_risk_tier", Value::Null),
         ("needs_standing_approval", json!(false)),

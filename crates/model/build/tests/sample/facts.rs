@@ -111,8 +111,8 @@ impl Record for crate::proto::sample::Lamp {
         }
     }
     fn merge(&mut self, mut from: Self, mask: &FieldMask) {
-        for path in &mask.paths {
-            match path.as_str() {
+        for path in mask.distinct() {
+            match path {
                 "type" => self.r#type = std::mem::take(&mut from.r#type),
                 "watts" => self.watts = std::mem::take(&mut from.watts),
                 "rooms" => self.rooms = std::mem::take(&mut from.rooms),

@@ -1,5 +1,107 @@
 //! @generated from sample.proto.
 
+/// The members of requests to decide that a client may leave out, sorted.
+pub const FEATURES: &[&str] = &[];
+pub(crate) static KNOWN_AUTHORITY_SAMPLE_V1_LAMP: Known = Known {
+    fields: &[
+        KnownField {
+            number: 1,
+            name: "id",
+            holds: Holds::Value,
+        },
+        KnownField {
+            number: 2,
+            name: "tenant_id",
+            holds: Holds::Value,
+        },
+        KnownField {
+            number: 3,
+            name: "state",
+            holds: Holds::Value,
+        },
+        KnownField {
+            number: 4,
+            name: "type",
+            holds: Holds::Value,
+        },
+        KnownField {
+            number: 5,
+            name: "watts",
+            holds: Holds::Value,
+        },
+        KnownField {
+            number: 6,
+            name: "rooms",
+            holds: Holds::Value,
+        },
+        KnownField {
+            number: 7,
+            name: "shades",
+            holds: Holds::Message(&KNOWN_AUTHORITY_SAMPLE_V1_SHADE),
+        },
+        KnownField {
+            number: 8,
+            name: "created_at",
+            holds: Holds::Message(&KNOWN_GOOGLE_PROTOBUF_TIMESTAMP),
+        },
+        KnownField {
+            number: 9,
+            name: "created_by",
+            holds: Holds::Value,
+        },
+    ],
+};
+pub(crate) static KNOWN_AUTHORITY_SAMPLE_V1_SHADE: Known = Known {
+    fields: &[
+        KnownField {
+            number: 1,
+            name: "colour",
+            holds: Holds::Value,
+        },
+    ],
+};
+pub(crate) static KNOWN_AUTHORITY_SAMPLE_V1_UPDATELAMPREQUEST: Known = Known {
+    fields: &[
+        KnownField {
+            number: 1,
+            name: "id",
+            holds: Holds::Value,
+        },
+        KnownField {
+            number: 2,
+            name: "lamp",
+            holds: Holds::Message(&KNOWN_AUTHORITY_SAMPLE_V1_LAMP),
+        },
+        KnownField {
+            number: 3,
+            name: "update_mask",
+            holds: Holds::Message(&KNOWN_GOOGLE_PROTOBUF_FIELDMASK),
+        },
+    ],
+};
+pub(crate) static KNOWN_GOOGLE_PROTOBUF_FIELDMASK: Known = Known {
+    fields: &[
+        KnownField {
+            number: 1,
+            name: "paths",
+            holds: Holds::Value,
+        },
+    ],
+};
+pub(crate) static KNOWN_GOOGLE_PROTOBUF_TIMESTAMP: Known = Known {
+    fields: &[
+        KnownField {
+            number: 1,
+            name: "seconds",
+            holds: Holds::Value,
+        },
+        KnownField {
+            number: 2,
+            name: "nanos",
+            holds: Holds::Value,
+        },
+    ],
+};
 /// The methods that may change something, and whose messages have no id of one record: see [`WrittenRecord`].
 pub const WITHOUT_RECORD: &[&str] = &[];
 /// What `authority.sample.v1.LampService` does.
@@ -22,18 +124,27 @@ const LAMP_SERVICE: &[Handler<dyn LampService>] = &[
     (
         "ListLamps",
         |rpcs, call| Box::pin(async move {
-            one(rpcs.list_lamps(read(call)?).await, |_| None)
+            one(rpcs.list_lamps(read(call, None)?).await, |_| None)
         }),
     ),
     (
         "UpdateLamp",
         |rpcs, call| Box::pin(async move {
-            one(rpcs.update_lamp(read(call)?).await, |answer| Some(answer.id.clone()))
+            one(
+                rpcs
+                    .update_lamp(
+                        read(call, Some(&KNOWN_AUTHORITY_SAMPLE_V1_UPDATELAMPREQUEST))?,
+                    )
+                    .await,
+                |answer| Some(answer.id.clone()),
+            )
         }),
     ),
     (
         "WatchLamps",
-        |rpcs, call| Box::pin(async move { many(rpcs.watch_lamps(read(call)?).await) }),
+        |rpcs, call| Box::pin(async move {
+            many(rpcs.watch_lamps(read(call, None)?).await)
+        }),
     ),
 ];
 /// Serves `authority.sample.v1.LampService`.

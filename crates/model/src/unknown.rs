@@ -1,0 +1,174 @@
+//! What the bytes of a request have that this version does not know: fields, and numbers of enums.
+//!
+//! Protobuf drops what it does not know. A newer client that sends a member which restricts an action would then be
+//! permitted without it. So methods that decide or write refuse it, as REST does: one pass over the tags, by tables
+//! that are made of the descriptors, without an allocation.
+
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+/// The fields of a message.
+pub(crate) struct Known {
+    /// Sorted by number.
+    pub(crate) fields: &'static [KnownField],
+}
+
+pub(crate) struct KnownField {
+    pub(crate) number: u32,
+    pub(crate) name: &'static str,
+    pub(crate) holds: Holds,
+}
+
+pub(crate) enum Holds {
+    /// Anything without fields of its own.
+    Value,
+    /// The numbers of an enum.
+    Words(&'static [i32]),
+    Message(&'static Known),
+}
+
+/// Levels of nested messages; prost decodes no more than 100.
+const DEPTH: u8 = 101;
+
+/// What is not known, with the names of the members around it, the innermost first.
+#[derive(Debug, PartialEq, Eq)]
+struct Unknown {
+    within: Vec<&'static str>,
+    what: What,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum What {
+    Field(u64),
+    Word(i32),
+    /// The bytes are not of this message after all.
+    Malformed,
+}
+
+/// In a box, so that the usual result is small.
+type Checked<T> = Result<T, Box<Unknown>>;
+
+impl What {
+    #[cold]
+    fn here<T>(self) -> Checked<T> {
+        Err(Box::new(Unknown { within: Vec::new(), what: self }))
+    }
+}
+
+impl Known {
+    /// Refuses bytes with a field or a word that is not known. They were decoded before.
+    pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), Status> {
+        self.scan(bytes, DEPTH).map_err(|found| refusal(*found))
+    }
+
+    fn scan(&self, mut bytes: &[u8], depth: u8) -> Checked<()> {
+        let Some(depth) = depth.checked_sub(1) else { return What::Malformed.here() };
+        while !bytes.is_empty() {
+            let tag = varint(&mut bytes)?;
+            let Some(field) = self.numbered(tag >> 3) else { return What::Field(tag >> 3).here() };
+            match (tag & 7, &field.holds) {
+                (0, Holds::Words(words)) => word(words, varint(&mut bytes)?, field.name)?,
+                (0, _) => drop(varint(&mut bytes)?),
+                (1, _) => drop(take(&mut bytes, 8)?),
+                (5, _) => drop(take(&mut bytes, 4)?),
+                (2, holds) => {
+                    let length = varint(&mut bytes)?;
+                    let mut value = take(&mut bytes, length)?;
+                    match holds {
+                        Holds::Value => {}
+                        Holds::Message(inner) => {
+                            inner.scan(value, depth).map_err(|found| found.below(field.name))?;
+                        }
+                        Holds::Words(words) => {
+                            while !value.is_empty() {
+                                word(words, varint(&mut value)?, field.name)?;
+                            }
+                        }
+                    }
+                }
+                _ => return What::Malformed.here(),
+            }
+        }
+        Ok(())
+    }
+
+    fn numbered(&self, number: u64) -> Option<&'static KnownField> {
+        // Most messages number their fields 1, 2, 3, … in order.
+        let guess = usize::try_from(number).ok()?.checked_sub(1)?;
+        let guessed = self.fields.get(guess).filter(|field| u64::from(field.number) == number);
+        guessed.or_else(|| {
+            let at = self.fields.binary_search_by_key(&number, |field| field.number.into());
+            self.fields.get(at.ok()?)
+        })
+    }
+}
+
+impl Unknown {
+    fn below(mut self: Box<Self>, member: &'static str) -> Box<Self> {
+        self.within.push(member);
+        self
+    }
+}
+
+/// An enum's number, of which the wire may have more bits than prost reads.
+#[expect(clippy::cast_possible_truncation, reason = "as prost reads it")]
+fn word(words: &[i32], number: u64, member: &'static str) -> Checked<()> {
+    let number = number as i32;
+    if words.contains(&number) {
+        return Ok(());
+    }
+    What::Word(number).here().map_err(|found: Box<Unknown>| found.below(member))
+}
+
+fn varint(bytes: &mut &[u8]) -> Checked<u64> {
+    // Most numbers have one byte.
+    match bytes.split_first() {
+        Some((byte, rest)) if *byte < 0x80 => {
+            *bytes = rest;
+            Ok((*byte).into())
+        }
+        _ => long_varint(bytes),
+    }
+}
+
+fn long_varint(bytes: &mut &[u8]) -> Checked<u64> {
+    let mut value = 0;
+    for shift in (0..70).step_by(7) {
+        let Some((byte, rest)) = bytes.split_first() else { break };
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+    }
+    What::Malformed.here()
+}
+
+fn take<'a>(bytes: &mut &'a [u8], length: u64) -> Checked<&'a [u8]> {
+    let length = usize::try_from(length).ok();
+    let Some((value, rest)) = length.and_then(|length| bytes.split_at_checked(length)) else {
+        return What::Malformed.here();
+    };
+    *bytes = rest;
+    Ok(value)
+}
+
+fn refusal(Unknown { within, what }: Unknown) -> Status {
+    let member = within.iter().rev().copied().collect::<Vec<_>>().join(".");
+    let problem = match what {
+        What::Field(number) => format!("has the unknown field {number}"),
+        What::Word(number) => format!("has the unknown number {number} of its enum"),
+        What::Malformed => "is malformed".to_owned(),
+    };
+    let mut details = ErrorDetails::with_error_info("invalid_request", "authority", []);
+    details.add_bad_request_violation(&member, &problem);
+    let place = if member.is_empty() { "it".to_owned() } else { format!("`{member}`") };
+    let message = format!(
+        "the request is invalid: {place} {problem}; send only what this version of the service knows, since what it \
+         does not know might restrict the request (`features` of `GET /` lists what may be left out)"
+    );
+    Status::with_error_details(Code::InvalidArgument, message, details)
+}
+
+#[cfg(test)]
+mod tests;
