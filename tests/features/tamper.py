@@ -186,7 +186,8 @@ def remake_bundle(bundle: dict, order: bool):
     blobs, facts = bundle["blobs"], bundle["facts"]["value"]
     bodies = [blob for blob in blobs if blob["sha256"] == facts["gathered"]]
     for gathered in bodies[:1]:
-        rename_texts([blob for blob in blobs if "text" in blob], gathered["json"]["policies"])
+        naming = gathered["json"]["policies"] + gathered["json"].get("schemas", [])
+        rename_texts([blob for blob in blobs if "text" in blob], naming)
         gathered["sha256"] = facts["gathered"] = digest(rfc8785.dumps(gathered["json"]))
     if order:
         blobs.sort(key=lambda blob: blob["sha256"])
@@ -197,13 +198,13 @@ def remake_bundle(bundle: dict, order: bool):
     bundle["bundle_digest"] = digest(without(bundle, "bundle_digest"))
 
 
-def rename_texts(blobs: list, policies: list):
-    """Digests of texts, in their own place and in the policies' references."""
+def rename_texts(blobs: list, naming: list):
+    """Digests of texts, in their own place and in what names them."""
     for blob in blobs:
         renamed = digest(blob["text"].encode())
-        for policy in policies:
-            if "sha256:" + policy["sha256"] == blob["sha256"]:
-                policy["sha256"] = renamed.removeprefix("sha256:")
+        for one in naming:
+            if "sha256:" + one["sha256"] == blob["sha256"]:
+                one["sha256"] = renamed.removeprefix("sha256:")
         blob["sha256"] = renamed
 
 

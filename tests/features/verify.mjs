@@ -37,12 +37,16 @@ const PACK = {
 const KEY = {
   alg: 'EdDSA', crv: 'Ed25519', kid: TEXT, kty: 'OKP', use: 'sig', x: '[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]',
 };
-const FACTS = { approval: orNull(Object), gathered: DIGEST, reality: orNull(DIGEST), spent: Array };
+// A name with `?` may be absent.
+const FACTS = {
+  approval: orNull(Object), 'declined?': Object, gathered: DIGEST, 'open_requests?': Object, reality: orNull(DIGEST),
+  spent: Array,
+};
 const BUNDLE = {
   kind: TEXT, pack: PACK, context: { salt: B16, value: Object }, facts: { salt: B16, value: FACTS },
   blobs: [Object], keys: [KEY], log_key: VKEY, bundle_digest: DIGEST,
 };
-const GATHERED = { policies: [{ sha256: HEX, '*': null }], '*': null };
+const GATHERED = { policies: [{ sha256: HEX, '*': null }], 'schemas?': [{ sha256: HEX }], '*': null };
 const PROOF = {
   kind: TEXT, id: 'svc:replay:[0-9a-f]{32}', evidence_id: EVIDENCE, decision_id: DECISION,
   mode: 'historical_state_snapshot|current_state|policy_pin', semantics: TEXT,
@@ -151,9 +155,12 @@ function fit(value, shape, path) {
     if (shape === Object) return;
     const { '*': open, ...members } = shape;
     for (const name of Object.keys(value).sort()) {
-      need(open === null || Object.hasOwn(members, name), under(path, name), 'is unknown');
+      const known = Object.hasOwn(members, `${name}?`) || (Object.hasOwn(members, name) && !name.endsWith('?'));
+      need(open === null || known, under(path, name), 'is unknown');
     }
-    for (const [name, inner] of Object.entries(members)) {
+    for (const [known, inner] of Object.entries(members)) {
+      const name = known.replace('?', '');
+      if (name !== known && !Object.hasOwn(value, name)) continue;
       need(Object.hasOwn(value, name), under(path, name), 'is missing');
       fit(value[name], inner, under(path, name));
     }
@@ -301,12 +308,14 @@ function checkBlobs(blobs, { gathered, reality }) {
   const { json } = blobs[place(gathered)];
   fit(json, GATHERED, at);
   const named = new Set([gathered, reality]);
-  json.policies.forEach((policy, index) => {
-    const name = `sha256:${policy.sha256}`;
-    const found = place(name) >= 0 && !isJson(blobs[place(name)]);
-    need(found, `${at}.policies[${index}].sha256`, 'no text blob has it');
-    named.add(name);
-  });
+  for (const kind of ['policies', 'schemas']) {
+    (Object.hasOwn(json, kind) ? json[kind] : []).forEach((one, index) => {
+      const name = `sha256:${one.sha256}`;
+      const found = place(name) >= 0 && !isJson(blobs[place(name)]);
+      need(found, `${at}.${kind}[${index}].sha256`, 'no text blob has it');
+      named.add(name);
+    });
+  }
   blobs.forEach((blob, index) => need(named.has(blob.sha256), `blobs[${index}]`, 'is named by nothing'));
 }
 

@@ -30,10 +30,12 @@ PACK = {"kind": r"svc\.evidence\.pack\.v1", "id": EVIDENCE, "decision_id": DECIS
         "log": {"origin": ORIGIN, "index": int, "leaf_hash": DIGEST, "proof": TEXT}}
 KEY = {"alg": "EdDSA", "crv": "Ed25519", "kid": TEXT, "kty": "OKP", "use": "sig",
        "x": "[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]"}
-FACTS = {"approval": (dict,), "gathered": DIGEST, "reality": (DIGEST,), "spent": list}
+# A name with `?` may be absent.
+FACTS = {"approval": (dict,), "declined?": dict, "gathered": DIGEST, "open_requests?": dict, "reality": (DIGEST,),
+         "spent": list}
 BUNDLE = {"kind": TEXT, "pack": PACK, "context": {"salt": B16, "value": dict}, "facts": {"salt": B16, "value": FACTS},
           "blobs": [dict], "keys": [KEY], "log_key": VKEY, "bundle_digest": DIGEST}
-GATHERED = {"policies": [{"sha256": HEX, "*": None}], "*": None}
+GATHERED = {"policies": [{"sha256": HEX, "*": None}], "schemas?": [{"sha256": HEX}], "*": None}
 PROOF = {"kind": TEXT, "id": "svc:replay:[0-9a-f]{32}", "evidence_id": EVIDENCE, "decision_id": DECISION,
          "mode": "historical_state_snapshot|current_state|policy_pin", "semantics": TEXT,
          "policy": ({"id": TEXT, "version": int, "sha256": DIGEST},), "result": "match|mismatch|indeterminate",
@@ -108,9 +110,12 @@ def fit(value, shape, path):
     elif shape is dict or isinstance(shape, dict):
         need(isinstance(value, dict), path, "must be an object")
         members = {} if shape is dict else {name: inner for name, inner in shape.items() if name != "*"}
-        for name in sorted(value.keys() - members.keys()):
+        for name in sorted(value.keys() - {name.rstrip("?") for name in members}):
             need(shape is dict or "*" in shape, under(path, name), "is unknown")
         for name, inner in members.items():
+            if name.endswith("?") and name[:-1] not in value:
+                continue
+            name = name.rstrip("?")
             need(name in value, under(path, name), "is missing")
             fit(value[name], inner, under(path, name))
     elif shape is not None:
@@ -240,11 +245,12 @@ def check_blobs(blobs, parts):
         need(reality in places and "json" in blobs[places[reality]], "facts.value.reality", "no json blob has it")
         named.add(reality)
     fit(facts, GATHERED, at)
-    for index, policy in enumerate(facts["policies"]):
-        name = "sha256:" + policy["sha256"]
-        text = name in places and "text" in blobs[places[name]]
-        need(text, f"{at}.policies[{index}].sha256", "no text blob has it")
-        named.add(name)
+    for kind in ("policies", "schemas"):
+        for index, one in enumerate(facts.get(kind, [])):
+            name = "sha256:" + one["sha256"]
+            text = name in places and "text" in blobs[places[name]]
+            need(text, f"{at}.{kind}[{index}].sha256", "no text blob has it")
+            named.add(name)
     for index, blob in enumerate(blobs):
         need(blob["sha256"] in named, f"blobs[{index}]", "is named by nothing")
 

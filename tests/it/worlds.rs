@@ -17,7 +17,7 @@ use crate::{evidence::golden, support::TestApp};
 use operations::{Answer, Operations, Outcome, Verdict};
 use records::{Names, Records};
 
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 11] = [
     ("authority", include_str!("../worlds/authority.yaml")),
     ("chains", include_str!("../worlds/chains.yaml")),
     ("bounds", include_str!("../worlds/bounds.yaml")),
@@ -26,6 +26,7 @@ const FILES: [(&str, &str); 10] = [
     ("policies", include_str!("../worlds/policies.yaml")),
     ("gate", include_str!("../worlds/gate.yaml")),
     ("tools", include_str!("../worlds/tools.yaml")),
+    ("input", include_str!("../worlds/input.yaml")),
     ("places", include_str!("../worlds/places.yaml")),
     ("combined", include_str!("../worlds/combined.yaml")),
 ];

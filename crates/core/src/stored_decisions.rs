@@ -56,7 +56,9 @@ pub async fn one(db: &mut Db, within: Option<&TenantId>, id: &str) -> QueryResul
 /// The rows with their facts and texts, in their order; shared ones are read once.
 pub async fn complete(db: &mut Db, rows: Vec<Row>) -> QueryResult<Vec<Stored>> {
     let blobs = blobs(db, &rows).await?;
-    let texts = Arc::new(texts(db, &blobs).await?);
+    let mut texts = texts(db, &blobs).await?;
+    texts.extend(schemas(db, &blobs).await?);
+    let texts = Arc::new(texts);
     let with_facts = |row: Row| {
         let digests = sealed::digests(&row.facts).ok();
         let blob = |digest: [u8; 32]| blobs.get(&(row.tenant_id.clone(), digest.to_vec())).cloned();
@@ -100,6 +102,27 @@ async fn blobs(db: &mut Db, rows: &[Row]) -> QueryResult<Blobs> {
         .load(db)
         .await?;
     Ok(found.into_iter().map(|(tenant, sha, body)| ((tenant, sha), Arc::new(body))).collect())
+}
+
+/// The texts of the input schemas that the facts name.
+async fn schemas(db: &mut Db, blobs: &Blobs) -> QueryResult<Texts> {
+    let named = blobs.iter().flat_map(|((tenant, _), body)| {
+        let digests = sealed::schemas(body).unwrap_or_default();
+        digests.into_iter().map(move |sha256| (tenant.as_str(), sha256))
+    });
+    let (tenants, digests): (HashSet<&str>, HashSet<String>) = named.unzip();
+    let digests: Vec<Vec<u8>> = digests.iter().filter_map(|one| hex::decode(one).ok()).collect();
+    if digests.is_empty() {
+        return Ok(Texts::new());
+    }
+    let found: Vec<(Vec<u8>, Vec<u8>)> = fact_blobs::table
+        .filter(fact_blobs::tenant_id.eq_any(tenants))
+        .filter(fact_blobs::sha256.eq_any(digests))
+        .select((fact_blobs::sha256, fact_blobs::body))
+        .load(db)
+        .await?;
+    let read = |(sha256, body)| Some((hex::encode::<Vec<u8>>(sha256), String::from_utf8(body).ok()?));
+    Ok(found.into_iter().filter_map(read).collect())
 }
 
 /// The texts of the policies in the facts, each by its own digest: a text is found by its content, not by its

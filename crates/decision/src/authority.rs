@@ -10,19 +10,21 @@ use super::{
     case::Case,
     chain,
     facts::{ActsIn, Grant, Project, Quarantine, Resource, Uses},
+    input_check,
     jurisdiction,
     levels::AccessLevel,
     limits,
     pattern::covered,
     purpose,
     reason::Reason,
+    terms::Terms,
     verdict::AuthorityUsed,
 };
 
 type Check = fn(&Case<'_>, &Candidate<'_>) -> Result<(), Reason>;
 
 /// The table. Purposes are its last rows, since they apply to a candidate too.
-const CHECKS: [Check; 18] = [
+const CHECKS: [Check; 19] = [
     tenant_is_active,
     subject_is_active,
     nobody_is_stopped,
@@ -38,10 +40,14 @@ const CHECKS: [Check; 18] = [
     project_is_open,
     tool_performs_it,
     context_is_complete,
+    input_check::is_valid,
     purpose::is_known,
     purpose::is_admitted,
     purpose::is_in_scope,
 ];
+
+/// The row of the input.
+const INPUT: usize = 15;
 
 /// The checks that can end a permission. The other rows concern the request, which is already decided.
 const STANDING: [Check; 10] = [
@@ -76,8 +82,18 @@ pub(super) struct Choice<'a> {
 pub(super) fn choose<'a>(case: &Case<'a>) -> Choice<'a> {
     let mut tried: Vec<(Candidate<'a>, Option<FailedCheck>)> = Vec::new();
     let mut furthest: Option<(Candidate<'a>, FailedCheck)> = None;
+    // The input is checked once for all authorities with the same terms.
+    let mut invalid: Option<Terms<'a>> = None;
     for candidate in candidates(case) {
-        let refusal = judge(case, &candidate, &CHECKS);
+        let refusal = if invalid.is_some_and(|terms| terms.is_same(candidate.terms)) {
+            let before = judge(case, &candidate, CHECKS.get(..INPUT).unwrap_or(&CHECKS));
+            before.or(Some(FailedCheck { row: INPUT, reason: Reason::ContextInvalid }))
+        } else {
+            judge(case, &candidate, &CHECKS)
+        };
+        if refusal.is_some_and(|refusal| refusal.row == INPUT) {
+            invalid = Some(candidate.terms);
+        }
         tried.push((candidate, refusal));
         let Some(refusal) = refusal else {
             return Choice { candidate, refusal: None, tried };
@@ -98,10 +114,22 @@ pub(super) fn standing<'a>(
     case: &Case<'a>,
     used: &AuthorityUsed,
 ) -> (Candidate<'a>, Option<FailedCheck>) {
+    let candidate = named(case, used);
+    (candidate, judge(case, &candidate, &STANDING))
+}
+
+/// The authority that was used as the only candidate: whatever else would permit the request now counted nothing for
+/// it, and is not in its record.
+pub(super) fn choose_again<'a>(case: &Case<'a>, used: &AuthorityUsed) -> Choice<'a> {
+    let candidate = named(case, used);
+    let refusal = judge(case, &candidate, &CHECKS);
+    Choice { candidate, refusal, tried: vec![(candidate, refusal)] }
+}
+
+fn named<'a>(case: &Case<'a>, used: &AuthorityUsed) -> Candidate<'a> {
     let is = |candidate: &Candidate<'_>| candidate.name() == Some((used.kind, &*used.id));
     let found = candidates(case).into_iter().find(is);
-    let candidate = found.unwrap_or_else(|| Candidate::absent(case, used.kind));
-    (candidate, judge(case, &candidate, &STANDING))
+    found.unwrap_or_else(|| Candidate::absent(case, used.kind))
 }
 
 /// When the subject's membership that the request needs expires: of the named workspace or, if only a
@@ -222,7 +250,9 @@ fn jurisdiction_is_supported(case: &Case<'_>, candidate: &Candidate<'_>) -> Resu
     let bounds = candidate.bounds().ok_or(Reason::ConstraintExceeded)?;
     let by_authority = bounds.iter().all(|(_, bounds)| supports(case, &bounds.jurisdictions));
     let by_purpose = case.purpose().is_none_or(|purpose| supports(case, &purpose.jurisdictions));
-    unless(by_authority && by_purpose, Reason::JurisdictionUnsupported)
+    // `UK` would pass every rule for `GB`.
+    let is_place = case.request.jurisdiction().is_none_or(jurisdiction::is_known);
+    unless(is_place && by_authority && by_purpose, Reason::JurisdictionUnsupported)
 }
 
 /// Whether the request's jurisdiction is within one of these; an empty list supports all.

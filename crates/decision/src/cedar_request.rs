@@ -19,16 +19,18 @@ use cedar_policy_core::{
     extensions::Extensions,
 };
 use chrono::SecondsFormat;
-use serde_json::{Number, Value as Json};
+use serde_json::{Map, Number, Value as Json};
 
 use super::{
     amount::Amount,
     candidate::Candidate,
     case::Case,
     gate::Effective,
+    input_schema::is_whole,
+    input_types::InputTypes,
     jurisdiction,
     pattern::prefixes,
-    validation::{InputType, Members},
+    validation::InputType,
 };
 
 /// The Cedar view of one case.
@@ -182,13 +184,13 @@ fn members(
     let request = case.request;
     let mut members = Attributes::new();
     if reads("now") {
-        let now = case.at.to_rfc3339_opts(SecondsFormat::Millis, true);
+        let now = case.asked_at.to_rfc3339_opts(SecondsFormat::Millis, true);
         members.push(("now", DATETIME.of(&now)?));
     }
     if reads("input") {
-        let declared = case.gathered.tenant.as_deref().and_then(|t| t.context_schema.as_deref());
-        let declared = declared.map(|declared| declared.input_of(&request.action));
-        members.push(("input", record(request.context.iter(), declared.as_ref())?));
+        let types = InputTypes::of(case);
+        let kind = |name: &str| types.get(name).map(|member| &member.kind);
+        members.push(("input", record(&request.context, &kind)?));
     }
     if let Some(amount) = request.amount().filter(|_| reads("amount")) {
         members.push(("amount", decimal(amount)?));
@@ -211,13 +213,12 @@ fn decimal(amount: Amount) -> Option<Value> {
     DECIMAL.of(&if written.contains('.') { written } else { written + ".0" })
 }
 
-/// `declared` has the tenant's types of the members.
-fn record<'v>(
-    members: impl Iterator<Item = (&'v String, &'v Json)>,
-    declared: Option<&Members>,
+/// `kind` has the types of the members that are declared.
+fn record<'t>(
+    members: &Map<String, Json>,
+    kind: &dyn Fn(&str) -> Option<&'t InputType>,
 ) -> Option<Value> {
-    let pairs = members.filter(|(_, value)| !value.is_null());
-    let kind = |name: &String| declared?.get(name).map(|member| &member.kind);
+    let pairs = members.iter().filter(|(_, value)| !value.is_null());
     let pairs = pairs.map(|(name, json)| Some((name.as_str(), value(json, kind(name))?)));
     Some(Value::record(pairs.collect::<Option<Vec<_>>>()?, None))
 }
@@ -229,6 +230,9 @@ fn value(json: &Json, declared: Option<&InputType>) -> Option<Value> {
         Json::Bool(value) => Value::from(*value),
         Json::Number(number) if declared == Some(&InputType::Decimal) => {
             return Amount::from_number(number).ok().map_or_else(|| self::number(number), decimal);
+        }
+        Json::Number(number) if declared == Some(&InputType::Integer) && is_whole(number) => {
+            return whole(number).map_or_else(|| self::number(number), |whole| Some(whole.into()));
         }
         Json::Number(number) => return self::number(number),
         Json::String(text) => Value::from(text.as_str()),
@@ -245,8 +249,18 @@ fn value(json: &Json, declared: Option<&InputType>) -> Option<Value> {
                 Some(InputType::Record(of)) => Some(of),
                 _ => None,
             };
-            return record(members.iter(), of);
+            let kind = |name: &str| of?.get(name).map(|member| &member.kind);
+            return record(members, &kind);
         }
+    })
+}
+
+/// A number without a fraction, however it is written.
+fn whole(number: &Number) -> Option<i64> {
+    number.as_i64().or_else(|| {
+        let whole = number.as_f64().filter(|double| double.fract() == 0.0)?;
+        // A context has no number beyond 2^53.
+        whole.to_string().parse().ok()
     })
 }
 

@@ -8,7 +8,7 @@ use super::{
     bounds::Bounds,
     candidate::{Candidate, Source},
     case::Case,
-    chain, limits, moment,
+    chain, input_check, jurisdiction, limits, moment,
     reason::Reason,
 };
 
@@ -58,7 +58,7 @@ const BOUNDS: [Bound; 7] = [
         name: "hours",
         alone: |all| Bounds { hours: all.hours.clone(), ..Bounds::default() },
         limit: |all| all.hours.as_ref().map(ToString::to_string).unwrap_or_default(),
-        asked: |case, _, _| format!("at {}", moment::text(case.at)),
+        asked: |case, _, _| format!("at {}", moment::text(case.asked_at)),
     },
     Bound {
         name: "max_uses",
@@ -106,6 +106,9 @@ pub(super) fn details(
             }
         },
         Reason::RiskExceedsDelegation => risks(candidate),
+        Reason::ContextInvalid => {
+            input_check::steps(case, candidate).into_iter().map(|step| step.detail).collect()
+        }
         Reason::JurisdictionUnsupported => places(case, candidate),
         Reason::PurposeOutOfScope | Reason::PurposeRequired => purposes(case, candidate),
         Reason::DelegationNotYetValid
@@ -143,6 +146,9 @@ fn risks(candidate: &Candidate<'_>) -> Vec<String> {
 }
 
 fn places(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<String> {
+    if let Some(fault) = case.request.jurisdiction().and_then(jurisdiction::fault) {
+        return vec![fault];
+    }
     let asked = or_none(case.request.jurisdiction());
     let bounds = candidate.bounds().unwrap_or_default();
     let of_authority = bounds.iter().map(|(holder, bounds)| (*holder, &bounds.jurisdictions));

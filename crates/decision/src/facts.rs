@@ -12,17 +12,19 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
+use super::input_schema::InputSchema;
 use super::joined_terms::JoinedTerms;
 use super::levels::words;
 use super::reality::Reality;
 pub use super::records::{
-    ActsIn, Approval, Chain, ChainDenial, Constraints, Delegation, ExternalApp, Grant, Membership,
-    Model, Principal, Project, Purpose, Quarantine, Resource, Signature, StopSignal, Tenant, Tool,
-    Used, Uses, UsesRow, Workspace, default_validity,
+    ActsIn, Approval, Chain, ChainDenial, Constraints, Declined, Delegation, ExternalApp, Grant,
+    Membership, Model, OpenRequests, Principal, Project, Purpose, Quarantine, Resource, Signature,
+    StopSignal, Tenant, Tool, Used, Uses, UsesRow, Workspace, default_validity,
 };
 use super::{
     policy::{CompiledPolicy, PolicyReference},
     policy_error::PolicyError,
+    validation::Members,
 };
 
 /// The facts of one decision.
@@ -35,6 +37,12 @@ pub struct Facts<P = Arc<CompiledPolicy>> {
     /// The approval that the request cites, if it resolves.
     #[serde(default)]
     pub approval: Option<Approval>,
+    /// The decline that still counts for the question, if it would be held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declined: Option<Declined>,
+    /// Set if the hold would open one request more than its subject may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_requests: Option<OpenRequests>,
 }
 
 /// Facts as they are sealed: policies by reference.
@@ -82,6 +90,12 @@ pub struct Gathered<P = Arc<CompiledPolicy>> {
     pub grants: Vec<Arc<Grant>>,
     /// Policies in force that can apply (see `PolicyIndex::candidates`).
     pub policies: Vec<P>,
+    /// The schemas that the tools' `input` names, in order of their digests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schemas: Vec<Arc<InputSchema>>,
+    /// The types of the input that all tools which perform the action agree on, whichever is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_types: Option<Arc<Members>>,
     /// The state of the world, as far as it may concern the request. It is sealed separately, since it
     /// changes with each observation and the rest does not.
     #[serde(default, skip_serializing_if = "is_empty")]
@@ -111,6 +125,8 @@ impl<P> Default for Gathered<P> {
             acts_in: Vec::new(),
             grants: Vec::new(),
             policies: Vec::new(),
+            schemas: Vec::new(),
+            input_types: None,
             reality: Arc::default(),
         }
     }
@@ -171,7 +187,7 @@ impl<'de> Deserialize<'de> for Spent {
 
 impl Facts {
     pub fn new(gathered: Arc<Gathered>) -> Self {
-        Self { gathered, spent: Spent::default(), approval: None }
+        Self { gathered, spent: Spent::default(), approval: None, declined: None, open_requests: None }
     }
 }
 
@@ -182,35 +198,48 @@ pub enum RebuildError {
     TextMissing(String),
     #[error("policy `{0}` does not compile: {1}")]
     Policy(String, Box<PolicyError>),
+    #[error("the input schema `{0}` is missing")]
+    SchemaMissing(String),
 }
 
 impl FactsDocument {
-    /// Turns the document back into facts: `text` returns a policy's text for the SHA-256 of its
-    /// reference. The caller has checked that the text has that digest.
+    /// Turns the document back into facts: `text` returns the text of a policy or of a schema for its
+    /// SHA-256. The caller has checked that the text has that digest.
     pub fn rebuild<T: AsRef<str>>(
         self,
-        mut text: impl FnMut(&str) -> Option<T>,
+        text: impl Fn(&str) -> Option<T>,
     ) -> Result<Facts, RebuildError> {
-        self.rebuild_with(|reference| {
+        let policy = |reference: &PolicyReference| {
             let id = || reference.id.clone();
             let text = text(&reference.sha256).ok_or_else(|| RebuildError::TextMissing(id()))?;
             let compiled = CompiledPolicy::compile(reference.clone(), text.as_ref())
                 .map_err(|why| RebuildError::Policy(id(), Box::new(why)))?;
             Ok(Arc::new(compiled))
-        })
+        };
+        let schema = |sha256: &str| {
+            let missing = || RebuildError::SchemaMissing(sha256.to_owned());
+            let text = text(sha256).ok_or_else(missing)?.as_ref().to_owned();
+            Ok(Arc::new(InputSchema::new(sha256.to_owned(), text)))
+        };
+        self.rebuild_with(policy, schema)
     }
 
-    /// The same with compiled policies, which many documents can share.
+    /// The same with compiled policies and schemas, which many documents can share.
     pub fn rebuild_with<E>(
         self,
         policy: impl FnMut(&PolicyReference) -> Result<Arc<CompiledPolicy>, E>,
+        schema: impl FnMut(&str) -> Result<Arc<InputSchema>, E>,
     ) -> Result<Facts, E> {
-        let gathered = Arc::unwrap_or_clone(self.gathered);
+        let mut gathered = Arc::unwrap_or_clone(self.gathered);
         let policies = gathered.policies.iter().map(policy).collect::<Result<_, _>>()?;
+        let named = gathered.schemas.iter().map(|named| named.sha256());
+        gathered.schemas = named.map(schema).collect::<Result<_, _>>()?;
         Ok(Facts {
             gathered: Arc::new(gathered.with_policies(policies)),
             spent: self.spent,
             approval: self.approval,
+            declined: self.declined,
+            open_requests: self.open_requests,
         })
     }
 }
@@ -239,6 +268,8 @@ impl<P> Gathered<P> {
             acts_in: self.acts_in,
             grants: self.grants,
             policies,
+            schemas: self.schemas,
+            input_types: self.input_types,
             reality: self.reality,
         }
     }

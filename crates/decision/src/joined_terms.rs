@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     access::own_access_level,
     gate::Effective,
+    input_schema::InputReference,
     levels::{AccessLevel, EffectClass, OversightMode, Reversibility, RiskTier},
     records::Tool,
 };
@@ -92,6 +93,17 @@ pub struct JoinedTerms {
     /// The first by id of the tools that declare nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undeclared_by: Option<String>,
+    /// The schemas of the tools' input, in order, each with the first tool by id that has it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<JoinedInput>,
+}
+
+/// A schema that binds requests that name no tool.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct JoinedInput {
+    #[serde(flatten)]
+    pub schema: InputReference,
+    pub tool_id: String,
 }
 
 impl JoinedTerms {
@@ -114,6 +126,7 @@ impl JoinedTerms {
             requires: tool.requires.iter().map(|m| (m.clone(), tool.id.clone())).collect(),
             declarations: vec![own],
             undeclared_by: (!declared).then(|| tool.id.clone()),
+            inputs: tool.input.iter().map(|schema| input(schema, &tool.id)).collect(),
         }
     }
 
@@ -137,6 +150,17 @@ impl JoinedTerms {
             }
         }
         first(&mut self.undeclared_by, other.undeclared_by.as_deref());
+        for one in &other.inputs {
+            match self.inputs.binary_search_by(|own| own.schema.cmp(&one.schema)) {
+                Err(place) => self.inputs.insert(place, one.clone()),
+                Ok(place) => {
+                    let kept = self.inputs.get_mut(place).filter(|own| one.tool_id < own.tool_id);
+                    if let Some(kept) = kept {
+                        kept.tool_id.clone_from(&one.tool_id);
+                    }
+                }
+            }
+        }
     }
 
     /// The joined terms of some tools; `None` if there is no tool.
@@ -164,6 +188,9 @@ impl JoinedTerms {
         for (name, tool_id) in &self.requires {
             by.entry(tool_id).or_default().push(format!("requires `{name}`"));
         }
+        for one in &self.inputs {
+            by.entry(&one.tool_id).or_default().push("a schema of its input".to_owned());
+        }
         by
     }
 
@@ -171,6 +198,10 @@ impl JoinedTerms {
     pub fn tool_ids(&self) -> impl Iterator<Item = &str> {
         self.set_by().into_keys()
     }
+}
+
+fn input(schema: &InputReference, tool_id: &str) -> JoinedInput {
+    JoinedInput { schema: schema.clone(), tool_id: tool_id.to_owned() }
 }
 
 fn term<T: Copy>(value: Option<T>, tool_id: &str, declared: bool) -> Term<T> {

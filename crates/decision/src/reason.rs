@@ -119,6 +119,7 @@ reasons! {
     ProjectAccessMissing Authority "project_access_missing" "reach, membership and grant on the project are not all present; only a tool's record needs less than execute";
     ToolMismatch Authority "tool_mismatch" "the tool is not live, does not perform this action, or serves another workspace";
     ContextIncomplete Authority "context_incomplete" "the request lacks a member that the tool requires or, where none is named, one of those that perform the action";
+    ContextInvalid Authority "context_invalid" "the context is not of the form that the tenant's context_schema, the tool's input_schema or the types of policies ask for";
     PurposeUnknown Purpose "purpose_unknown" "no purpose of this tenant has that slug";
     PurposeNotAdmitted Purpose "purpose_not_admitted" "the purpose does not admit this action, principal class, place or time";
     PurposeOutOfScope Purpose "purpose_out_of_scope" "the delegation is bound to other purposes";
@@ -132,6 +133,8 @@ reasons! {
     RiskProhibited Rules "risk_prohibited" "the action's risk tier is never permitted";
     DeclarationRequired Rules "declaration_required" "the tenant requires that request or tool declare effect and risk, and neither does";
     OversightRequired Rules "oversight_required" "the action's effect and risk ask for people's approval first";
+    ApprovalDeclined Decision "approval_declined" "people declined this question; it is denied for a while, or until one of them reopens it";
+    ApprovalLimitReached Decision "approval_limit_reached" "the agent has as many open requests for approval as its tenant permits, so no other is opened";
 }
 
 impl Reason {

@@ -30,6 +30,16 @@ impl<'a> Terms<'a> {
         }
     }
 
+    /// Whether both are of the same tools.
+    pub(super) fn is_same(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Nobody, Self::Nobody) => true,
+            (Self::Of(one), Self::Of(other)) => std::ptr::eq(one, other),
+            (Self::Joined(one), Self::Joined(other)) => std::ptr::eq(one, other),
+            _ => false,
+        }
+    }
+
     /// The access needed. Only a tool's record can require less than execute; the caller's declaration can
     /// raise it and never lower it.
     pub(super) fn access_needed(self, request: &Draft) -> AccessLevel {

@@ -4,6 +4,7 @@ use super::{
     authority::FailedCheck,
     candidate::Candidate,
     case::Case,
+    input_check,
     levels::AccessLevel,
     reason::Reason,
     terms::{Terms, is_present},
@@ -19,6 +20,9 @@ pub(super) fn steps(
 ) -> Vec<Step> {
     let reason = refusal.map(|refusal| refusal.reason);
     let mut steps = joined(case, candidate, reason);
+    if reason == Some(Reason::ContextInvalid) {
+        steps.extend(input_check::steps(case, candidate));
+    }
     let (request, access) = (case.request, Reason::ResourceAccessMissing);
     let missing = [
         ("resource", &request.resource_id, access),

@@ -25,7 +25,7 @@ pub struct Sealed {
     pub gathered: Option<Arc<Vec<u8>>>,
     /// Reality, if its facts name any and it is still stored.
     pub reality: Option<Arc<Vec<u8>>>,
-    /// At least the texts of its policies, by their SHA-256 in hex.
+    /// At least the texts of its policies and input schemas, by their SHA-256 in hex.
     pub texts: Arc<HashMap<String, String>>,
 }
 
@@ -64,8 +64,12 @@ impl Sealed {
     /// Whether everything that it was decided on is still stored.
     pub fn is_whole(&self) -> bool {
         let named = sealed::digests(&self.facts);
+        let has_schemas = |gathered: &Arc<Vec<u8>>| {
+            let named = sealed::schemas(gathered).unwrap_or_default();
+            named.iter().all(|sha256| self.texts.contains_key(sha256))
+        };
         !self.is_erased()
-            && self.gathered.is_some()
+            && self.gathered.as_ref().is_some_and(has_schemas)
             && named.is_ok_and(|named| named.reality.is_none() || self.reality.is_some())
     }
 
@@ -135,6 +139,8 @@ impl Sealed {
             facts: &prepared,
             spent: &facts.spent,
             approval: facts.approval.as_ref(),
+            declined: facts.declined.as_ref(),
+            open_requests: facts.open_requests,
             verdict: &verdict,
             evaluated_at: head.evaluated_at,
             nonce: &head.nonce,

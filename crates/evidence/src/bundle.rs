@@ -7,7 +7,10 @@ use std::collections::BTreeSet;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use super::{Error, Sealed, digest_text, sealed::policies};
+use super::{
+    Error, Sealed, digest_text,
+    sealed::{policies, schemas},
+};
 
 /// `kind` of a bundle.
 pub const BUNDLE_KIND: &str = "svc.evidence.bundle.v1";
@@ -65,9 +68,11 @@ fn blobs(sealed: &Sealed) -> Result<Vec<Value>, Error> {
         let name = digest_text(&sha256(reality));
         blobs.push((name.clone(), json!({"json": read(reality)?, "sha256": name})));
     }
-    let named: BTreeSet<String> = policies(facts)?.into_iter().map(|one| one.sha256).collect();
+    let named = policies(facts)?.into_iter().map(|one| one.sha256);
+    let named: BTreeSet<String> = named.chain(schemas(facts)?).collect();
     for sha256 in named {
-        let text = sealed.texts.get(&sha256).ok_or(Error::Unreadable("a policy's text"))?;
+        let text = sealed.texts.get(&sha256);
+        let text = text.ok_or(Error::Unreadable("the text of a policy or of an input schema"))?;
         let name = format!("sha256:{sha256}");
         blobs.push((name.clone(), json!({"sha256": name, "text": text})));
     }

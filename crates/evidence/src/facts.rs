@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::Error;
-use authority_decision::{Facts, Gathered, Request, facts_index};
+use authority_decision::{Facts, Gathered, Request, facts_index, input_schema::InputSchema};
 
 /// Facts in their canonical form (RFC 8785), stored once by their SHA-256.
 pub struct Blob {
@@ -20,6 +20,14 @@ impl Blob {
         let body = serde_json_canonicalizer::to_vec(facts)?;
         Ok(Self { sha256: sha256(&body), body })
     }
+
+    fn of_text(schema: &InputSchema) -> Result<Self, Error> {
+        let mut sha256 = [0; 32];
+        hex::decode_to_slice(schema.sha256(), &mut sha256)
+            .map_err(|_| Error::Unreadable("the digest of an input schema"))?;
+        let text = schema.text().ok_or(Error::Unreadable("an input schema"))?;
+        Ok(Self { body: text.as_bytes().to_vec(), sha256 })
+    }
 }
 
 /// Facts from a tenant's graph, their canonical bytes, the digest, and the index of what was read.
@@ -29,6 +37,8 @@ pub struct PreparedFacts {
     pub blob: Blob,
     /// Reality, unless nothing of it concerns the request.
     pub reality: Option<Blob>,
+    /// The texts of the tools' input schemas.
+    pub schemas: Vec<Blob>,
     /// Ids, versions and SHA-256 of what was read, absences too; canonical JSON.
     pub index: Box<RawValue>,
 }
@@ -53,12 +63,14 @@ impl PreparedFacts {
         let facts = Facts::new(Arc::clone(&gathered));
         let reads = facts_index::reads(request, &facts);
         let index = RawValue::from_string(serde_json_canonicalizer::to_string(&reads)?)?;
-        Ok(Self { gathered, blob, reality, index })
+        let schemas = gathered.schemas.iter().map(|schema| Blob::of_text(schema));
+        let schemas = schemas.collect::<Result<_, _>>()?;
+        Ok(Self { gathered, blob, reality, schemas, index })
     }
 
     /// What is stored for it.
     pub fn blobs(&self) -> impl Iterator<Item = &Blob> {
-        std::iter::once(&self.blob).chain(&self.reality)
+        std::iter::once(&self.blob).chain(&self.reality).chain(&self.schemas)
     }
 
     /// The revision of the tenant's authority of these facts.

@@ -15,7 +15,9 @@ use authority_decision::{
     CompiledPolicy, Decision, Facts, FactsDocument, Gathered, PolicyReference, Reason, Request,
     Verdict,
     facts::{RebuildError, Spent},
-    records::Approval,
+    moment,
+    input_schema::InputSchema,
+    records::{Approval, Declined, OpenRequests},
     verdict::{ApprovalsNeeded, AuthorityUsed},
 };
 
@@ -53,12 +55,31 @@ pub fn authority(record: &[u8]) -> Result<AuthorityUsed, Error> {
     Ok(record.verdict.authority)
 }
 
+/// When a permission was given, and until when its action must begin.
+#[derive(Deserialize)]
+pub struct Permission {
+    #[serde(with = "moment")]
+    pub evaluated_at: DateTime<Utc>,
+    #[serde(with = "moment")]
+    pub valid_until: DateTime<Utc>,
+}
+
+/// The times of the permission in a record.
+///
+/// # Errors
+/// It permits nothing, or cannot be parsed as this service wrote it.
+pub fn permission(record: &[u8]) -> Result<Permission, Error> {
+    Ok(serde_json::from_slice(record)?)
+}
+
 /// The facts besides the request, as stored with a decision.
 #[derive(Deserialize)]
 struct Seen {
     approval: Option<Approval>,
+    declined: Option<Declined>,
     /// `sha256:` and hex of the gathered facts.
     gathered: String,
+    open_requests: Option<OpenRequests>,
     /// The same of reality; `None` if nothing of it concerned the request.
     reality: Option<String>,
     spent: Spent,
@@ -119,7 +140,26 @@ pub fn policies(gathered: &[u8]) -> Result<Vec<PolicyReference>, Error> {
     Ok(gathered.policies)
 }
 
-/// The facts of a decision as stored, with each policy's text by the lower-case hex of its SHA-256.
+/// The SHA-256 of the input schemas whose texts [`facts`] needs, in lower-case hex.
+///
+/// # Errors
+/// The gathered facts cannot be parsed as this service wrote them.
+pub fn schemas(gathered: &[u8]) -> Result<Vec<String>, Error> {
+    #[derive(Deserialize)]
+    struct Schemas {
+        #[serde(default)]
+        schemas: Vec<Named>,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        sha256: String,
+    }
+    let gathered: Schemas = serde_json::from_slice(gathered)?;
+    Ok(gathered.schemas.into_iter().map(|named| named.sha256).collect())
+}
+
+/// The facts of a decision as stored, with the text of each policy and input schema by the lower-case hex of its
+/// SHA-256.
 ///
 /// The revision of the gathered facts is in the record and not in them; it is 0 in the result.
 ///
@@ -127,18 +167,20 @@ pub fn policies(gathered: &[u8]) -> Result<Vec<PolicyReference>, Error> {
 /// A part is missing, does not match its digest, or cannot be read.
 pub fn facts<T: AsRef<str>>(
     stored: StoredFacts<'_>,
-    mut text: impl FnMut(&str) -> Option<T>,
+    text: impl Fn(&str) -> Option<T>,
 ) -> Result<Facts, Error> {
-    facts_with(stored, |reference| compiled(reference, text(&reference.sha256)))
+    let policy = |reference: &PolicyReference| compiled(reference, text(&reference.sha256));
+    facts_with(stored, policy, |sha256| schema(sha256, text(sha256)))
 }
 
-/// The same with policies that the caller has compiled, since many decisions share them.
+/// The same with policies and input schemas that the caller has compiled, since many decisions share them.
 ///
 /// # Errors
-/// Those of [`facts`], and those of `policy`.
+/// Those of [`facts`], and those of `policy` and `schema`.
 pub fn facts_with(
     stored: StoredFacts<'_>,
     policy: impl FnMut(&PolicyReference) -> Result<Arc<CompiledPolicy>, Error>,
+    schema: impl FnMut(&str) -> Result<Arc<InputSchema>, Error>,
 ) -> Result<Facts, Error> {
     let seen: Seen = serde_json::from_slice(stored.own)?;
     let is_named = |body: &[u8], name: &String| digest_text(&sha256(body)) == *name;
@@ -154,8 +196,9 @@ pub fn facts_with(
             serde_json::from_slice(reality.ok_or(unreadable)?)?
         }
     };
-    let (spent, approval) = (seen.spent, seen.approval);
-    FactsDocument { gathered: Arc::new(gathered), spent, approval }.rebuild_with(policy)
+    let Seen { approval, declined, open_requests, spent, .. } = seen;
+    let gathered = Arc::new(gathered);
+    FactsDocument { gathered, spent, approval, declined, open_requests }.rebuild_with(policy, schema)
 }
 
 /// Compiles a policy from the text that its reference names.
@@ -171,6 +214,17 @@ pub fn compiled(
     let text = text.filter(|text| is(text.as_ref())).ok_or_else(|| RebuildError::TextMissing(id()));
     let compiled = CompiledPolicy::compile(reference.clone(), text?.as_ref());
     Ok(Arc::new(compiled.map_err(|why| RebuildError::Policy(id(), Box::new(why)))?))
+}
+
+/// An input schema from the text that its digest names.
+///
+/// # Errors
+/// The text is missing, or does not match its digest.
+pub fn schema(sha256: &str, text: Option<impl AsRef<str>>) -> Result<Arc<InputSchema>, Error> {
+    let is = |text: &str| hex::encode(authority_crypto::sha256(text.as_bytes())) == sha256;
+    let text = text.filter(|text| is(text.as_ref()));
+    let text = text.ok_or_else(|| RebuildError::SchemaMissing(sha256.to_owned()))?;
+    Ok(InputSchema::new(sha256.to_owned(), text.as_ref().to_owned()).into())
 }
 
 /// A verdict's effect for the caller: two verdicts that are equal here have the same effect.

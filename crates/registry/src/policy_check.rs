@@ -17,13 +17,17 @@ use authority_model::{
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::prelude::*;
+use super::{policy_names, prelude::*};
 use authority_api::identity::Caller;
 use authority_core::store;
 use authority_crypto::sha256;
 use authority_decision::{
-    Pattern,
-    validation::{ContextSchema, Finding, Severity, Surroundings, ToolInput, validate},
+    Pattern, Target,
+    input_schema::InputAt,
+    validation::{
+        ContextSchema, Finding, Known as Records, Name, Severity, Surroundings, ToolInput, named,
+        validate,
+    },
 };
 
 /// The most texts whose findings are cached, until something they depend on changes.
@@ -32,15 +36,21 @@ const REMEMBERED: usize = 512;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 type Findings = Arc<Vec<Finding>>;
+/// A tool's actions, input schema, what the schema is about, and what it requires.
+type ToolRow = (Vec<String>, Option<Value>, String, Vec<String>);
 static KNOWN: LazyLock<Mutex<HashMap<[u8; 32], Findings>>> = LazyLock::new(Mutex::default);
 
 /// What a tenant's texts are checked against.
 #[derive(Clone, Default)]
 pub(super) struct Ground {
     surroundings: Arc<Surroundings>,
+    /// What the records say, without what is looked up for a text.
+    known: Records,
     digest: [u8; 32],
     /// Whether violations of only the schema are warnings.
     lenient: bool,
+    /// Whether there is such a tenant: without one no name is unknown.
+    exists: bool,
 }
 
 impl Ground {
@@ -64,55 +74,48 @@ impl Ground {
             .await
             .optional()?;
         let Some((validation, declared)) = tenant else { return Ok(Self::default()) };
-        let rows: Vec<(Vec<String>, Option<Value>)> = tools::table
+        let rows: Vec<ToolRow> = tools::table
             .filter(tools::tenant_id.eq(tenant_id))
             .filter(tools::state.ne(ToolState::Deprecated))
             .order(tools::id)
-            .select((tools::actions, tools::input_schema))
+            .select((tools::actions, tools::input_schema, tools::input_at, tools::requires))
             .load(db)
             .await?;
         let digest = sha256(serde_json::json!([declared, rows]).to_string().as_bytes());
         let patterns = |texts: &[String]| -> Vec<Pattern> {
             texts.iter().filter_map(|text| text.parse().ok()).collect()
         };
+        let required = rows.iter().map(|(actions, .., own)| (patterns(actions), own.clone()));
+        let known = Records { tools: required.collect(), ..Records::default() };
         let tools = rows.iter();
-        let tools =
-            tools.map(|(actions, schema)| ToolInput::of(patterns(actions), schema.as_ref()));
+        let tools = tools.map(|(actions, schema, at, _)| {
+            let at = InputAt::from_word(at).unwrap_or(InputAt::Context);
+            ToolInput::of(patterns(actions), schema.as_ref(), at)
+        });
         let declared = declared.and_then(|json| ContextSchema::of(json).ok()).unwrap_or_default();
         let surroundings = Arc::new(Surroundings::new(declared, tools.collect()));
-        Ok(Self { surroundings, digest, lenient: validation == "warn" })
+        Ok(Self { surroundings, known, digest, lenient: validation == "warn", exists: true })
     }
 
-    /// The errors and warnings of a text.
-    ///
-    /// # Errors
-    /// If too much is being checked already.
-    pub(super) async fn findings(
-        &self,
-        registry: &Registry,
-        tenant_id: &str,
-        text: &str,
-    ) -> Result<Vec<Finding>, Error> {
-        let mut findings = Vec::clone(&*self.strict(registry, tenant_id, text).await?);
-        for one in findings.iter_mut().filter(|one| self.lenient && one.by_schema) {
-            one.severity = Severity::Warning;
-        }
-        Ok(findings)
-    }
-
-    /// The same, whatever the tenant's `policy_validation` is.
+    /// The errors and warnings of a text, whatever the tenant's `policy_validation` is.
     async fn strict(
         &self,
         registry: &Registry,
         tenant_id: &str,
         text: &str,
+        records: &Records,
     ) -> Result<Findings, Error> {
-        let key = sha256(&[&self.digest[..], text.as_bytes()].concat());
+        // The tools are in the digest.
+        let looked_up = format!("{:?}{:?}", records.missing, records.actions);
+        let key = [&self.digest[..], &sha256(looked_up.as_bytes()), text.as_bytes()].concat();
+        let key = sha256(&key);
         if let Some(known) = KNOWN.lock().get(&key) {
             return Ok(Arc::clone(known));
         }
         let (surroundings, own) = (Arc::clone(&self.surroundings), text.to_owned());
-        let checking = registry.pool.run(tenant_id, move |_| validate(&own, &surroundings));
+        let records = records.clone();
+        let checking =
+            registry.pool.run(tenant_id, move |_| validate(&own, &surroundings, &records));
         let found = Arc::new(checking.await?);
         let mut all = KNOWN.lock();
         if all.len() >= REMEMBERED {
@@ -120,6 +123,56 @@ impl Ground {
         }
         all.insert(key, Arc::clone(&found));
         Ok(found)
+    }
+
+    /// The errors and warnings of a text, and the warnings of targets, with the names in them that do not exist.
+    ///
+    /// # Errors
+    /// If too much is being checked already, or the store cannot be read.
+    pub(super) async fn findings(
+        &self,
+        registry: &Registry,
+        caller: &Caller,
+        tenant_id: &str,
+        (text, targets): (Option<&str>, &[String]),
+    ) -> Result<(Vec<Finding>, Vec<PolicyProblem>), Error> {
+        let own = text.unwrap_or_default().to_owned();
+        let mut names = registry.pool.run(tenant_id, move |_| named(&own)).await?;
+        let of_targets =
+            targets.iter().map(|target| Name::of_target(&target.parse::<Target>().ok()?));
+        let of_targets: Vec<_> = of_targets.collect();
+        names.extend(of_targets.iter().flatten().cloned());
+        if !self.exists {
+            names.clear();
+        }
+        let (mut records, tenant) = (self.known.clone(), tenant_id.to_owned());
+        let read = registry.store.read_tx(&caller.scope(), async move |db| {
+            policy_names::look_up(db, &tenant, &names, &mut records).await?;
+            Ok::<_, store::Error>(records)
+        });
+        let records = read.await?;
+        let mut found = match text {
+            Some(text) => Vec::clone(&*self.strict(registry, tenant_id, text, &records).await?),
+            None => Vec::new(),
+        };
+        self.soften(&mut found);
+        let of_targets = of_targets.iter().enumerate();
+        let doubts = of_targets.filter_map(|(place, name)| {
+            let (name, near) = records.missing.get_key_value(name.as_ref()?)?;
+            let suggestion = near.as_ref().map(|near| format!("did you mean `{near}`?"));
+            let mut problem = name.problem();
+            suggestion.iter().for_each(|near| problem = format!("{problem}; {near}"));
+            let field = format!("applies_to[{place}]");
+            Some(PolicyProblem { field, problem, suggestion, ..PolicyProblem::default() })
+        });
+        Ok((found, doubts.collect()))
+    }
+
+    /// Where the tenant says so, what is wrong only by its declarations is a warning.
+    fn soften(&self, found: &mut [Finding]) {
+        for one in found.iter_mut().filter(|one| self.lenient && one.by_schema) {
+            one.severity = Severity::Warning;
+        }
     }
 
     /// Only the findings for which a text is refused.
@@ -132,10 +185,28 @@ impl Ground {
         tenant_id: &str,
         text: &str,
     ) -> Result<Vec<Finding>, Error> {
-        let mut found = self.findings(registry, tenant_id, text).await?;
+        let mut found = Vec::clone(&*self.strict(registry, tenant_id, text, &self.known).await?);
+        self.soften(&mut found);
         found.retain(|one| one.severity == Severity::Error);
         Ok(found)
     }
+}
+
+/// Fills the warnings of a policy's newest text and of its targets. The write has been done, so what cannot be
+/// looked up now is left out.
+pub(super) async fn warn(registry: &Registry, caller: &Caller, policy: &mut Policy) {
+    if policy.known_state() == Some(PolicyState::Retired) {
+        return;
+    }
+    let text = policy.draft_cedar.as_deref().or(policy.cedar.as_deref());
+    let named = (text, policy.applies_to.as_slice());
+    let found = async {
+        let ground = Ground::of(registry, caller, &policy.tenant_id).await?;
+        ground.findings(registry, caller, &policy.tenant_id, named).await
+    };
+    let Ok((found, of_targets)) = found.await else { return };
+    let found = found.iter().filter(|one| one.severity == Severity::Warning);
+    policy.warnings = found.map(problem_of).chain(of_targets).collect();
 }
 
 /// A finding as an API message.
@@ -185,7 +256,9 @@ pub(super) async fn fill_computed(
             grounds.insert(policy.tenant_id.clone(), ground);
         }
         let Some(ground) = grounds.get(&policy.tenant_id) else { continue };
-        let Ok(found) = ground.strict(registry, &policy.tenant_id, text).await else { continue };
+        let Ok(found) = ground.strict(registry, &policy.tenant_id, text, &ground.known).await else {
+            continue;
+        };
         let errors = found.iter().filter(|one| one.severity == Severity::Error);
         let problems: Vec<_> = errors.map(problem_of).collect();
         if !problems.is_empty() {

@@ -29,7 +29,8 @@ use authority_core::{
     stored_decisions::{Row, Stored, complete},
 };
 use authority_decision::{
-    CompiledPolicy, Draft, Facts, PolicyChange, PolicyReference, Request, decide, moment::Window,
+    CompiledPolicy, Draft, Facts, PolicyChange, PolicyReference, Request, decide,
+    input_schema::InputSchema, moment::Window,
 };
 use authority_evidence::{self as evidence, sealed::Outcome};
 
@@ -187,7 +188,8 @@ struct RunState {
     /// The policies in force now, to which the change is made; `None` for those of each record.
     present: Option<PolicyChange>,
     /// Compiled policies by id, version and digest; many decisions share a few policies.
-    compiled: HashMap<(String, i64, String), Arc<CompiledPolicy>>,
+    compiled: Compiled,
+    schemas: Schemas,
     report: ImpactPoliciesResponse,
 }
 
@@ -201,7 +203,7 @@ struct Judged {
 impl RunState {
     fn new(policies: Arc<PolicyChange>, present: Option<PolicyChange>) -> Self {
         let report = ImpactPoliciesResponse::default();
-        Self { policies, present, compiled: HashMap::new(), report }
+        Self { policies, present, compiled: HashMap::new(), schemas: HashMap::new(), report }
     }
 
     fn take(&mut self, decision: &Stored) {
@@ -248,6 +250,11 @@ impl RunState {
         if before != recorded.outcome {
             return Ok(None);
         }
+        if facts.declined.is_some() || facts.open_requests.is_some() {
+            // What people said of one question is not said of a policy.
+            (facts.declined, facts.open_requests) = (None, None);
+            before = outcome(&facts);
+        }
         if let Some(present) = &self.present {
             facts.gathered = present.applied(&request, &facts.gathered);
             before = outcome(&facts);
@@ -259,27 +266,49 @@ impl RunState {
 
     fn facts(&mut self, decision: &Stored) -> Result<Facts, evidence::Error> {
         let sealed = &decision.sealed;
-        evidence::sealed::facts_with(sealed.stored_facts()?, |reference| {
-            self.policy(reference, sealed.texts.get(&reference.sha256))
-        })
+        let schemas = &mut self.schemas;
+        let compiled = &mut self.compiled;
+        evidence::sealed::facts_with(
+            sealed.stored_facts()?,
+            |reference| policy(compiled, reference, sealed.texts.get(&reference.sha256)),
+            |sha256| schema(schemas, sha256, sealed.texts.get(sha256)),
+        )
     }
+}
 
-    /// The policy, compiled once for each run.
-    fn policy(
-        &mut self,
-        reference: &PolicyReference,
-        text: Option<&String>,
-    ) -> Result<Arc<CompiledPolicy>, evidence::Error> {
-        let key = (reference.id.clone(), reference.version, reference.sha256.clone());
-        if let Some(known) = self.compiled.get(&key) {
-            if known.reference == *reference {
-                return Ok(Arc::clone(known));
-            }
-            let (rows, effective) = (reference.applies_to.clone(), reference.effective);
-            return Ok(Arc::new(known.applied_to(rows, effective)));
+/// The policies of a run, each compiled once.
+type Compiled = HashMap<(String, i64, String), Arc<CompiledPolicy>>;
+
+/// The input schemas of a run, each compiled once.
+type Schemas = HashMap<String, Arc<InputSchema>>;
+
+fn policy(
+    all: &mut Compiled,
+    reference: &PolicyReference,
+    text: Option<&String>,
+) -> Result<Arc<CompiledPolicy>, evidence::Error> {
+    let key = (reference.id.clone(), reference.version, reference.sha256.clone());
+    if let Some(known) = all.get(&key) {
+        if known.reference == *reference {
+            return Ok(Arc::clone(known));
         }
-        let compiled = evidence::sealed::compiled(reference, text)?;
-        self.compiled.insert(key, Arc::clone(&compiled));
-        Ok(compiled)
+        let (rows, effective) = (reference.applies_to.clone(), reference.effective);
+        return Ok(Arc::new(known.applied_to(rows, effective)));
     }
+    let compiled = evidence::sealed::compiled(reference, text)?;
+    all.insert(key, Arc::clone(&compiled));
+    Ok(compiled)
+}
+
+fn schema(
+    all: &mut Schemas,
+    sha256: &str,
+    text: Option<&String>,
+) -> Result<Arc<InputSchema>, evidence::Error> {
+    if let Some(known) = all.get(sha256) {
+        return Ok(Arc::clone(known));
+    }
+    let read = evidence::sealed::schema(sha256, text)?;
+    all.insert(sha256.to_owned(), Arc::clone(&read));
+    Ok(read)
 }

@@ -102,6 +102,9 @@ fn sealed_arguments_replay() {
 
 /// In random worlds a text's digest consists of the numbers of its statements.
 fn text_of(sha256: &str) -> String {
+    if let Some((_, text)) = worlds::SCHEMAS.iter().find(|(name, _)| *name == sha256) {
+        return (*text).to_owned();
+    }
     let numbers = sha256.split('-').map(|number| number.parse::<usize>().unwrap());
     numbers.map(|number| super::templates::TEXTS[number]).collect::<Vec<_>>().join("\n")
 }

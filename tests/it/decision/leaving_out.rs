@@ -70,10 +70,20 @@ const MEMBERS: [(&str, Without, &[Reason]); 12] = [
         ],
     ),
     ("project_id", |draft| draft.project_id = None, &[Reason::ProjectAccessMissing]),
-    ("context.amount", |draft| drop(draft.context.remove("amount")), &[]),
+    (
+        "context.amount",
+        |draft| drop(draft.context.remove("amount")),
+        // A schema's bound of a member that it does not require.
+        &[Reason::ContextInvalid],
+    ),
     ("context.currency", |draft| drop(draft.context.remove("currency")), &[]),
     ("context.jurisdiction", |draft| drop(draft.context.remove("jurisdiction")), &[]),
-    ("context.note", |draft| drop(draft.context.remove("note")), &[]),
+    (
+        "context.note",
+        |draft| drop(draft.context.remove("note")),
+        // Of another type than declared, or a member that a schema refuses.
+        &[Reason::ContextInvalid],
+    ),
     ("approval_id", |draft| draft.approval_id = None, &[]),
 ];
 

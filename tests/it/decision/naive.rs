@@ -3,6 +3,7 @@
 
 mod authority;
 mod gate;
+mod input;
 mod reality;
 mod rules;
 
@@ -203,7 +204,7 @@ impl<'a> World<'a> {
 
     /// Table row and code of the first row that fails.
     pub(super) fn walk(&self, way: &Way<'a>) -> Option<(usize, String)> {
-        (1..=18).find_map(|row| self.row(row, way).map(|code| (row, code.to_owned())))
+        (1..=19).find_map(|row| self.row(row, way).map(|code| (row, code.to_owned())))
     }
 
     #[expect(clippy::too_many_lines, reason = "one table, as docs/decision.md has it")]
@@ -275,11 +276,12 @@ impl<'a> World<'a> {
                 let mut binding = self.binding(way).into_iter();
                 binding.any(|t| t.requires.iter().any(lacks)).then_some("context_incomplete")
             }
-            16 => {
+            16 => self.input_is_bad(way).then_some("context_invalid"),
+            17 => {
                 let unknown = self.ask.purpose.is_some() && self.graph.purpose.is_none();
                 unknown.then_some("purpose_unknown")
             }
-            17 => self.purpose_refused().then_some("purpose_not_admitted"),
+            18 => self.purpose_refused().then_some("purpose_not_admitted"),
             _ => {
                 for bound in way.links.iter().map(|link| &link.bounds.purposes) {
                     match &self.ask.purpose {

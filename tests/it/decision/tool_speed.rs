@@ -34,6 +34,7 @@ fn tools(count: usize) -> Vec<Tool> {
             reversibility: Some(Reversibility::Reversible),
             rollback_available: Some(true),
         }),
+        input: None,
         action_risk_classification: Some(ActionRiskClassification {
             risk_tier: Some(RiskTier::ALL[number % 2]),
             required_oversight_mode: None,

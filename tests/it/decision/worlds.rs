@@ -4,9 +4,10 @@
 //! failing part is wrong.
 
 mod dice;
+mod inputs;
 mod surroundings;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use authority_decision::{
     Amount, Bounds, CompiledPolicy, Draft, Facts, Gathered, JoinedTerms, Pattern, Request,
@@ -22,6 +23,7 @@ use authority_decision::{
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value, json};
 
+pub(super) use self::inputs::SCHEMAS;
 use self::{dice::Dice, surroundings::*};
 use super::templates;
 
@@ -82,6 +84,7 @@ fn look_up_tools(tools: &[Arc<Tool>], draft: &Draft, gathered: &mut Gathered) {
         tool.live && tool.actions.iter().any(|pattern| pattern.covers(&draft.action))
     };
     let named = |id: &String| tools.iter().find(|tool| tool.id == *id).cloned();
+    inputs::look_up(tools, performs, gathered);
     gathered.tool = draft.tool_id.as_ref().and_then(named);
     gathered.joined_terms = match draft.tool_id {
         Some(_) => None,
@@ -141,6 +144,16 @@ pub(super) fn draw(bytes: &[u8]) -> World {
             expires_at: if dice.rarely(10) { at } else { at + TimeDelta::hours(5) },
         });
     }
+    if dice.rarely(5) {
+        facts.declined = Some(Declined {
+            approval_id: "approval-3".to_owned(),
+            at: at - TimeDelta::hours(1),
+        });
+    }
+    if dice.rarely(5) {
+        facts.open_requests =
+            Some(OpenRequests { pending: dice.of(&[500, 499, 501, 0]), limit: 500 });
+    }
     World { draft, facts, at, tools }
 }
 
@@ -192,7 +205,7 @@ fn tenant(dice: &mut Dice<'_>) -> Tenant {
             })
             .unwrap_or_default(),
         valid_for_seconds: 60,
-        context_schema: None,
+        context_schema: inputs::declared(dice),
     }
 }
 
@@ -238,6 +251,7 @@ fn tool(dice: &mut Dice<'_>, id: &str) -> Tool {
         access_level: dice.maybe(3, |dice| dice.of(AccessLevel::ALL)),
         action_declaration: dice.maybe(4, Dice::declaration),
         action_risk_classification: dice.maybe(4, Dice::classification),
+        input: inputs::drawn(dice),
     }
 }
 

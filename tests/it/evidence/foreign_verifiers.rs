@@ -10,7 +10,7 @@ use std::{
 use authority_evidence::verify::sealed_in;
 use serde_json::{Value, json};
 
-use super::{asking, bundle, decided, sealed, sealing};
+use super::{TENANT, asking, bundle, decided, sealed, sealing};
 use crate::support::Client;
 
 /// Made by `script/features`.
@@ -65,7 +65,11 @@ async fn good(client: &Client, folder: &Path) -> (Vec<String>, String) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_verifiers_agree() {
-    let (_app, client) = sealing().await;
+    let (app, client) = sealing().await;
+    let schema = json!({"type": "object", "properties": {"amount": {"minimum": 0.5}}, "required": ["amount"]});
+    let tool = json!({"tenant_id": TENANT, "name": "wires", "function_signature": "wire()",
+        "actions": ["payment.execute"], "input_schema": schema});
+    assert_eq!(app.owner().post("/api/v1/tools", tool).await.0, 201);
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let (good, log_key) = good(&client, folder).await;

@@ -5,6 +5,7 @@ mod foreign_verifiers;
 mod forged;
 pub(crate) mod golden;
 mod idempotency;
+mod input_schemas;
 pub(crate) mod log;
 mod packs;
 pub(crate) mod packs_from_before;

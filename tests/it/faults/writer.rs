@@ -42,6 +42,7 @@ pub(crate) fn entry(number: usize, is_bad: bool) -> Entry {
         blob: Blob { sha256: sha256(&body), body },
         reality: None,
         index: RawValue::from_string("[]".to_owned()).unwrap(),
+        schemas: Vec::new(),
     };
     let caller = Caller {
         actor: "nobody".to_owned(),
@@ -76,6 +77,7 @@ pub(crate) fn entry(number: usize, is_bad: bool) -> Entry {
         facts_salt: [0; 16],
         gathered: Arc::new(facts),
         hold: None,
+        ready: None,
         claims: Claims::default(),
         key: Some(keyed),
         relaxed: false,

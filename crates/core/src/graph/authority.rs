@@ -62,7 +62,13 @@ impl Authority for registry::Tenant {
                 .approval_ttl_seconds
                 .and_then(|seconds| u64::try_from(seconds).ok())
                 .map(Duration::from_secs),
-            cites_ready: self.cite_ready_approval,
+            // A row that does not say was written before there was a choice.
+            cites_ready: self.cite_ready_approval.unwrap_or_default(),
+            declined_for: self.declined_for_seconds.and_then(|seconds| seconds.try_into().ok()),
+            open_requests: self
+                .open_requests_per_agent
+                .and_then(|most| most.try_into().ok())
+                .unwrap_or_default(),
             decisions_per_second: self.decisions_per_second.map(decision_limits::per_second),
         };
     }
@@ -203,10 +209,14 @@ impl Authority for registry::Purpose {
 
 impl Authority for registry::Tool {
     fn put(self, graph: &mut TenantGraph) {
-        let BoundTool { fact, binding } = tool(self);
+        let BoundTool { fact, binding, schema } = tool(self);
+        let (schema, typed) = schema.unzip();
         match binding {
-            Some(binding) => graph.tool_index.put(binding),
+            Some(binding) => graph.tool_index.put(binding, typed.unwrap_or_default()),
             None => graph.tool_index.remove(&fact.id),
+        }
+        if let Some(schema) = schema {
+            graph.schemas.put(schema);
         }
         graph.tools.put(fact);
     }

@@ -27,6 +27,7 @@ mod persons;
 mod present;
 mod reality;
 mod rows;
+mod schemas;
 mod settings;
 mod tables;
 mod tail;
@@ -49,7 +50,7 @@ use diesel::QueryResult;
 use parking_lot::RwLock;
 use tokio::sync::{Notify, watch};
 
-pub use acts::{GivenActs, actor, decide_on};
+pub use acts::{GivenActs, actor, decide_by, decide_on};
 pub use api_key::{ApiKey, Unusable, allow_list};
 pub use approvers::{Barrier, ProposedAction};
 pub use decision_limits::DecisionLimit;

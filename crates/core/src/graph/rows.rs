@@ -30,9 +30,9 @@ pub(super) fn tenant(row: &registry::Tenant, valid_for_seconds: u32) -> records:
         require_declaration: row.require_declaration,
         gate: rules.map(tightening).collect(),
         valid_for_seconds: own.unwrap_or(valid_for_seconds),
-        context_schema: row.context_schema.as_ref().and_then(|declared| {
-            // Checked on write. An unreadable one declares nothing: policies that rely on it fail, and deny.
-            ContextSchema::of(serde_json::Value::Object(declared.0.clone())).ok().map(Arc::new)
+        context_schema: row.context_schema.as_ref().map(|declared| {
+            // Checked on write. No context satisfies an unreadable one.
+            ContextSchema::stored(serde_json::Value::Object(declared.0.clone())).into()
         }),
     }
 }

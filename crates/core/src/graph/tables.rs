@@ -110,6 +110,13 @@ fn table(name: &str) -> Option<&'static Table> {
     TABLES.iter().find(|table| table.name == name)
 }
 
+/// Whether a change of this table may alter what is permitted: not that of which decisions become events, and what reality
+/// ends is looked at with each change.
+pub(super) fn rules(table: &str) -> bool {
+    let others = ["event_demands", "reality_anchors", "reality_heads", "reality_overrides", "stable_drift_events"];
+    !others.contains(&table)
+}
+
 /// Loads every table, but not the API keys.
 pub(super) async fn load(db: &mut Db, graph: &Graph) -> QueryResult<()> {
     for table in &TABLES {
@@ -166,6 +173,9 @@ impl TenantGraph {
         puts.into_iter().for_each(|put| put(self));
         if ["policies", "applies_to"].iter().any(|table| changed.contains_key(*table)) {
             self.index_policies();
+        }
+        if changed.contains_key("tools") {
+            self.drop_unused_schemas();
         }
     }
 }

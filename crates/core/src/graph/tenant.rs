@@ -12,6 +12,7 @@ use super::{
     indexed::{ById, Indexed},
     node::{self, Addresses, Profile},
     people::People,
+    schemas::Schemas,
     tool_index::ToolIndex,
     world::World,
 };
@@ -28,6 +29,8 @@ use authority_decision::{
 pub struct TenantGraph {
     /// The tenant's revision that this reflects.
     pub revision: i64,
+    /// Its last revision that changed more than reality: only what others may do since then need be judged again.
+    pub ruled_at: i64,
     pub profile: Profile,
     /// How long an allow is valid, unless the tenant sets it.
     pub(super) valid_for_seconds: u32,
@@ -63,6 +66,8 @@ pub struct TenantGraph {
     pub(super) index: PolicyIndex,
     /// The tools whose terms bind requests that name none.
     pub(super) tool_index: ToolIndex,
+    /// The schemas of the tools' input.
+    pub(super) schemas: Schemas,
     /// Whether a policy in force could not be compiled.
     unreadable: bool,
     /// Sends each new revision. Most tenants are not watched, and have none.
@@ -168,6 +173,12 @@ impl TenantGraph {
             principal_class: subject.map(|subject| subject.fact.class),
             resource_kind: resource.as_ref().map(|resource| resource.kind.as_str()),
         });
+        let tool = found(&self.tools, request.tool_id.as_deref());
+        let joined_terms = match request.tool_id {
+            Some(_) => None,
+            None => self.tool_index.joined(&request.action),
+        };
+        let uses: Vec<Uses> = self.uses_of(&request.subject, request).collect();
         let reality = self.world.concerning(request, &delegations);
         let reality = self.lifting_for_anyone(&request.subject, &request.action, reality);
         Gathered {
@@ -184,7 +195,9 @@ impl TenantGraph {
             stop_signals: self.stops_of(request, &delegations),
             quarantines: self.quarantines_for(request),
             principals: self.principals_of(&delegations),
-            uses: self.uses_of(&request.subject, request).collect(),
+            schemas: self.schemas.of(tool.as_deref(), joined_terms.as_deref(), &uses),
+            input_types: self.tool_index.typed(&request.action),
+            uses,
             chain_denials: self.denials_of(request, &delegations),
             purpose: self
                 .purposes
@@ -192,11 +205,8 @@ impl TenantGraph {
                 .iter()
                 .max_by_key(|purpose| purpose.active)
                 .cloned(),
-            tool: found(&self.tools, request.tool_id.as_deref()),
-            joined_terms: match request.tool_id {
-                Some(_) => None,
-                None => self.tool_index.joined(&request.action),
-            },
+            tool,
+            joined_terms,
             workspace: found(&self.workspaces, request.workspace_id.as_deref()),
             acts_in: self.acts_in_for(request, project.as_deref()),
             grants: [&request.resource_id, &request.project_id]

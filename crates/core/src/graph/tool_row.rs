@@ -3,15 +3,18 @@
 
 use std::sync::Arc;
 
+use authority_crypto::sha256;
 use authority_model::{proto::registry, record::Record, state::ToolState};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fields::patterns;
 use authority_decision::{
+    input_schema::{InputAt, InputReference, InputSchema},
     levels::{AccessLevel, RiskTier},
     pattern::Pattern,
     records,
     request::{ActionDeclaration, ActionRiskClassification},
+    validation::{Members, typed},
 };
 
 /// A tool as a request may name it, and as its terms bind a request that names none.
@@ -19,19 +22,25 @@ pub(super) struct BoundTool {
     pub(super) fact: Arc<records::Tool>,
     /// `None` if the tool is deprecated.
     pub(super) binding: Option<Arc<records::Tool>>,
+    /// The schema of its input, and the types that it gives members of the context.
+    pub(super) schema: Option<(InputSchema, Members)>,
 }
 
 pub(super) fn tool(row: registry::Tool) -> BoundTool {
     let ended = row.known_state() == Some(ToolState::Deprecated);
     let (all, read) = (row.actions.len(), patterns(&row.actions));
+    let (at, schema) = (input_at(&row), schema(&row));
     let (mut fact, readable) = tool_fact(row, read);
+    fact.input = schema
+        .as_ref()
+        .map(|(schema, _)| InputReference { sha256: schema.sha256().to_owned(), at });
     if fact.actions.len() < all {
         // It may perform any action: a denial of it denies everything, and nobody may name it.
         fact.actions = vec![Pattern::All];
         fact.live = false;
     }
     if ended {
-        return BoundTool { fact: Arc::new(fact), binding: None };
+        return BoundTool { fact: Arc::new(fact), binding: None, schema };
     }
     let mut binding = fact.clone();
     if !readable {
@@ -42,7 +51,22 @@ pub(super) fn tool(row: registry::Tool) -> BoundTool {
     }
     let fact = Arc::new(fact);
     let binding = if binding == *fact { Arc::clone(&fact) } else { Arc::new(binding) };
-    BoundTool { fact, binding: Some(binding) }
+    BoundTool { fact, binding: Some(binding), schema }
+}
+
+/// What the schema is about; an unknown word is what every request has.
+fn input_at(row: &registry::Tool) -> InputAt {
+    row.input_at.as_deref().and_then(InputAt::from_word).unwrap_or(InputAt::Context)
+}
+
+/// Its schema by the digest of its canonical text; an empty one asks for nothing.
+fn schema(row: &registry::Tool) -> Option<(InputSchema, Members)> {
+    let written = row.input_schema.as_ref().filter(|schema| !schema.0.is_empty())?;
+    let root = Value::Object(written.0.clone());
+    // Without a text nothing satisfies it.
+    let text = serde_json_canonicalizer::to_string(&root).unwrap_or_default();
+    let schema = InputSchema::new(hex::encode(sha256(text.as_bytes())), text);
+    Some((schema, typed(&root, input_at(row))))
 }
 
 /// The fact, and whether its declarations can be read.
@@ -72,6 +96,7 @@ fn tool_fact(row: registry::Tool, actions: Vec<Pattern>) -> (records::Tool, bool
             .map(|word| AccessLevel::from_word(&word).unwrap_or(AccessLevel::Owner)),
         action_declaration: declaration.and_then(Result::ok),
         action_risk_classification: classification.and_then(Result::ok),
+        input: None,
         id: row.id,
     };
     (fact, readable)

@@ -6,6 +6,7 @@ use super::{Change, Kind, Search, State, amount, change, distinct};
 use crate::{
     amount::Amount,
     facts::Used,
+    jurisdiction as places,
     levels::RiskTier,
     reason::Reason,
     request::{ActionRiskClassification, Draft},
@@ -45,9 +46,10 @@ fn json(name: &str, value: Option<&str>) -> Value {
             value.parse::<Amount>().map_or(Value::Null, |amount| Value::Number(amount.to_number()))
         }
         ("amount", None) => 1.into(),
-        // Codes that no rule can refer to: only their presence matters.
+        // Codes that hardly any rule refers to, no currency and an island where nobody lives: only their
+        // presence matters.
         ("currency", None) => "XXX".into(),
-        ("jurisdiction", None) => "ZZ".into(),
+        ("jurisdiction", None) => "BV".into(),
         (_, value) => value.unwrap_or(SOMETHING).into(),
     }
 }
@@ -67,6 +69,7 @@ pub(super) fn jurisdiction(_: &Search<'_>, state: &State) -> Vec<Change> {
     let bounds = state.bounds();
     let of_purpose = state.gathered().purpose.iter().flat_map(|purpose| &purpose.jurisdictions);
     let codes = bounds.iter().flat_map(|(_, bounds)| &bounds.jurisdictions).chain(of_purpose);
+    let codes = codes.filter(|code| places::is_known(code));
     let codes = distinct(codes, state.request.jurisdiction()).into_iter();
     let named = codes.map(|code| {
         let named = change(Kind::Jurisdiction, format!("act in the jurisdiction {code}"));
@@ -128,6 +131,9 @@ pub(super) fn context(search: &Search<'_>, state: &State) -> Vec<Change> {
 
 /// Members that the tools require and the request lacks.
 fn required(state: &State) -> Vec<Change> {
+    if state.reason == Reason::ContextInvalid {
+        return declared(state);
+    }
     if state.reason != Reason::ContextIncomplete {
         return Vec::new();
     }
@@ -146,6 +152,18 @@ fn required(state: &State) -> Vec<Change> {
     };
     let lacking = distinct(required, None).into_iter().filter(lacks);
     lacking.map(|name| provided(name, None)).collect()
+}
+
+/// Members that a declaration of the input requires and the request lacks.
+fn declared(state: &State) -> Vec<Change> {
+    let gathered = state.gathered();
+    let by_tools = gathered.schemas.iter().flat_map(|schema| schema.required());
+    let tenant = gathered.tenant.iter().filter_map(|tenant| tenant.context_schema.as_deref());
+    let by_tenant = tenant.flat_map(|declared| declared.declared(&state.request.action));
+    let by_tenant = by_tenant.filter(|(_, member)| member.required).map(|(name, _)| name);
+    let lacking = by_tools.chain(by_tenant);
+    let lacking = lacking.filter(|name| !state.request.context.contains_key(*name));
+    distinct(lacking, None).into_iter().map(|name| provided(name, None)).collect()
 }
 
 /// Adds a member that the request lacks, or changes its value.

@@ -127,7 +127,8 @@ fn is_relevant(reason: Reason, kind: Kind) -> bool {
         ),
         Kind::Principal => matches!(reason, Reason::SubjectSuspended | Reason::DelegatorInactive),
         Kind::Amount | Kind::Context => {
-            matches!(reason, Reason::ConstraintExceeded | Reason::ContextIncomplete)
+            use Reason::{ConstraintExceeded, ContextIncomplete, ContextInvalid};
+            matches!(reason, ConstraintExceeded | ContextIncomplete | ContextInvalid)
         }
         Kind::Declaration => reason == Reason::RiskExceedsDelegation,
         Kind::Stop => reason == Reason::ActorStopped,

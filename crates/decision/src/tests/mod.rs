@@ -1,11 +1,15 @@
 //! One valid world, and the outcome of each single change to it.
 
 mod access_level;
+mod again;
 mod approvals;
+mod asked_before;
 mod attenuation;
 mod authority_rows;
 mod denials;
 mod exceeded;
+mod input;
+mod input_speed;
 mod joined_terms;
 mod nesting;
 mod places;
@@ -13,6 +17,7 @@ mod purposes;
 mod reality_rows;
 mod remedies;
 mod requests;
+mod typed_input;
 
 use std::sync::Arc;
 
@@ -206,6 +211,7 @@ fn tool(id: &str) -> Tool {
         access_level: None,
         action_declaration: None,
         action_risk_classification: None,
+        input: None,
     }
 }
 

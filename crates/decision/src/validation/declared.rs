@@ -2,7 +2,7 @@
 
 use super::{
     super::statement::Statement,
-    input_type::{InputType, Members},
+    members::{InputType, Members},
     schema::Actions,
 };
 
@@ -21,6 +21,12 @@ impl Declared {
         Some(admitted.map(|(_, input)| input))
     }
 
+    /// Whether a request always has the member at this path, whichever action of a statement it is about.
+    pub(super) fn requires(&self, statement: usize, path: &[String]) -> bool {
+        let inputs: Vec<_> = self.inputs(statement).into_iter().flatten().collect();
+        !inputs.is_empty() && inputs.into_iter().all(|input| is_required(input, path))
+    }
+
     /// Whether any action's declared input has this member.
     pub(super) fn has(&self, name: &str) -> bool {
         self.actions.values().any(|input| input.contains_key(name))
@@ -35,4 +41,15 @@ pub(super) fn is_declared(input: &Members, path: &[String]) -> bool {
         Some(InputType::Record(inner)) => is_declared(inner, rest),
         Some(_) => true,
     }
+}
+
+fn is_required(input: &Members, path: &[String]) -> bool {
+    let Some((name, rest)) = path.split_first() else { return true };
+    input.get(name).is_some_and(|member| {
+        member.required
+            && match &member.kind {
+                InputType::Record(inner) => is_required(inner, rest),
+                _ => rest.is_empty(),
+            }
+    })
 }

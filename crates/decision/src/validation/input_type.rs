@@ -5,31 +5,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::super::pattern::{Pattern, prefixes};
+use super::{
+    super::{
+        input_schema::{ARGUMENTS, InputAt},
+        pattern::{Pattern, prefixes},
+    },
+    agreement::Agreement,
+    members::{InputType, Member, Members},
+};
 
 /// The greatest depth of a declaration that is read.
 const DEEPEST: usize = 8;
-
-/// The type of a member of `context.input` in policies.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum InputType {
-    Boolean,
-    Integer,
-    Decimal,
-    String,
-    Set(Box<InputType>),
-    Record(Members),
-}
-
-/// A member by name.
-pub type Members = BTreeMap<String, Member>;
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Member {
-    pub kind: InputType,
-    /// Whether it may be read without a `has` test.
-    pub required: bool,
-}
 
 /// A tenant's declarations of actions and their input.
 #[derive(Clone, Debug, Default)]
@@ -50,8 +36,23 @@ pub struct ToolInput {
 }
 
 impl ToolInput {
-    pub fn of(actions: Vec<Pattern>, schema: Option<&Value>) -> Self {
-        Self { actions, members: schema.map(of_json_schema).unwrap_or_default() }
+    pub fn of(actions: Vec<Pattern>, schema: Option<&Value>, at: InputAt) -> Self {
+        Self { actions, members: schema.map(|schema| typed(schema, at)).unwrap_or_default() }
+    }
+}
+
+/// The members of a context whose types policies can rely on for a tool with this schema.
+pub fn typed(schema: &Value, at: InputAt) -> Members {
+    let members = of_json_schema(schema);
+    match at {
+        InputAt::Context => members,
+        InputAt::Arguments if members.is_empty() => members,
+        InputAt::Arguments => {
+            // Arguments that are absent are judged as empty ones.
+            let required = members.values().any(|member| member.required);
+            let arguments = Member { kind: InputType::Record(members), required };
+            Members::from([(ARGUMENTS.to_owned(), arguments)])
+        }
     }
 }
 
@@ -86,29 +87,14 @@ impl Surroundings {
         let below = prefixes(action).filter_map(|prefix| self.by_prefix.get(prefix)).flatten();
         let exact = self.by_action.get(action).into_iter().flatten();
         let places: BTreeSet<_> = exact.chain(below).chain(&self.of_all).collect();
-        let tools: Vec<_> = places.into_iter().filter_map(|place| self.tools.get(*place)).collect();
-        let mut agreed: BTreeMap<&str, Option<Member>> = BTreeMap::new();
-        for tool in &tools {
-            for (name, member) in &tool.members {
-                let known = agreed.entry(name).or_insert_with(|| Some(member.clone()));
-                match known {
-                    Some(other) if other.kind == member.kind => other.required &= member.required,
-                    _ => *known = None,
-                }
-            }
-        }
-        let everywhere = |name: &str| tools.iter().all(|tool| tool.members.contains_key(name));
-        let agreed = agreed.into_iter().filter_map(|(name, member)| {
-            let member = member?;
-            let required = member.required && everywhere(name);
-            Some((name.to_owned(), Member { required, ..member }))
-        });
-        agreed.collect()
+        let tools = places.into_iter().filter_map(|place| self.tools.get(*place));
+        let each = tools.map(|tool| Agreement::of(&tool.members));
+        each.reduce(Agreement::joined).unwrap_or_default().members()
     }
 
     fn patterns(&self) -> impl Iterator<Item = &Pattern> {
         let tools = self.tools.iter().flat_map(|tool| &tool.actions);
-        tools.chain(self.declared.read.iter().map(|(pattern, _)| pattern))
+        tools.chain(self.declared.read().iter().map(|(pattern, _)| pattern))
     }
 
     /// Every exact action of the tools.
@@ -183,22 +169,52 @@ enum Written {
 #[derive(Clone, Debug, Default)]
 pub struct ContextSchema {
     written: Value,
-    read: Vec<(Pattern, Members)>,
+    /// The more specific of two patterns is behind the other. `None` if it cannot be read.
+    read: Option<Vec<(Pattern, Members)>>,
 }
 
 impl ContextSchema {
     /// # Errors
     /// The member at fault, and what is wrong with it.
     pub fn of(written: Value) -> Result<Self, (String, String)> {
-        Ok(Self { read: context_schema(&written)?, written })
+        let mut read = context_schema(&written)?;
+        read.sort_by_key(|(pattern, _)| pattern.to_string().len());
+        Ok(Self { read: Some(read), written })
     }
 
-    /// The members declared for an action; the more specific of two patterns counts.
+    /// One that is stored: if it cannot be read, no context satisfies it.
+    pub fn stored(written: Value) -> Self {
+        Self::of(written.clone()).unwrap_or(Self { written, read: None })
+    }
+
+    pub fn is_readable(&self) -> bool {
+        self.read.is_some()
+    }
+
+    fn read(&self) -> &[(Pattern, Members)] {
+        self.read.as_deref().unwrap_or_default()
+    }
+
+    /// The members declared for an action.
     pub fn input_of(&self, action: &str) -> Members {
-        let covers = |one: &&(Pattern, Members)| one.0.covers(action);
-        let mut declared: Vec<_> = self.read.iter().filter(covers).collect();
-        declared.sort_by_key(|(pattern, _)| pattern.to_string().len());
-        declared.into_iter().flat_map(|(_, members)| members.clone()).collect()
+        self.declared(action).map(|(name, member)| (name.clone(), member.clone())).collect()
+    }
+
+    /// The same, without copying them.
+    pub fn declared<'a>(&'a self, action: &'a str) -> impl Iterator<Item = (&'a String, &'a Member)> {
+        let all = self.read().iter().flat_map(move |(pattern, members)| {
+            members.iter().filter(move |_| pattern.covers(action))
+        });
+        let counts = move |(name, member): &(&'a String, &'a Member)| {
+            self.member(action, name).is_some_and(|own| std::ptr::eq(own, *member))
+        };
+        all.filter(counts)
+    }
+
+    /// A member as declared for an action; the more specific of two patterns counts.
+    pub fn member(&self, action: &str, name: &str) -> Option<&Member> {
+        let covering = self.read().iter().rev().filter(|(pattern, _)| pattern.covers(action));
+        covering.into_iter().find_map(|(_, members)| members.get(name))
     }
 }
 
@@ -216,10 +232,7 @@ impl Serialize for ContextSchema {
 
 impl<'de> Deserialize<'de> for ContextSchema {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let fault = |(path, problem): (String, String)| {
-            serde::de::Error::custom(format_args!("`{path}` {problem}"))
-        };
-        Self::of(Value::deserialize(from)?).map_err(fault)
+        Value::deserialize(from).map(Self::stored)
     }
 }
 
@@ -295,7 +308,7 @@ mod tests {
 
     fn tool(actions: &[&str], schema: &Value) -> ToolInput {
         let actions = actions.iter().map(|text| text.parse().unwrap()).collect();
-        ToolInput::of(actions, Some(schema))
+        ToolInput::of(actions, Some(schema), InputAt::Context)
     }
 
     #[test]

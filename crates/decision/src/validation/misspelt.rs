@@ -10,7 +10,9 @@ use super::{
     super::pattern::{check_action, prefixes},
     declared::{Declared, is_declared},
     fault::{Fault, Severity},
-    input_type::{InputType, Members, Surroundings},
+    input_type::Surroundings,
+    known::{Known, Name, NameKind},
+    members::{InputType, Members},
     schema,
     uses::{self, Path, Span, action_literals},
 };
@@ -19,18 +21,28 @@ use super::{
 const SLIPS: usize = 2;
 
 /// Actions that no tool performs and that are similar to one that a tool does.
-pub(super) fn actions(conditions: &[Expr], surroundings: &Surroundings) -> Vec<Fault> {
-    let mut known: BTreeSet<&str> = surroundings.actions().collect();
+pub(super) fn actions(
+    conditions: &[Expr],
+    surroundings: &Surroundings,
+    records: &Known,
+) -> Vec<Fault> {
+    let is_missing = |name: &str| {
+        let is = |kind| records.missing.contains_key(&Name::new(kind, name));
+        is(NameKind::Action) || is(NameKind::Actions)
+    };
+    let granted = records.actions.iter().map(String::as_str);
+    let mut known: BTreeSet<&str> = surroundings.actions().chain(granted).collect();
     let prefixes: Vec<_> = known.iter().flat_map(|name| prefixes(name)).collect();
     known.extend(prefixes);
-    let is_unknown = |name: &str| !known.contains(name) && check_action(name).is_ok();
+    let is_unknown =
+        |name: &str| !known.contains(name) && check_action(name).is_ok() && !is_missing(name);
     let unknown = action_literals(conditions).filter(|(name, _)| is_unknown(name));
     let near = unknown.filter_map(|(name, span)| {
         let (slips, near) = known.iter().map(|one| (slips(one, &name), one)).min()?;
         (slips <= SLIPS).then(|| Fault {
             span,
             severity: Severity::Warning,
-            problem: format!("no tool performs `{name}`"),
+            problem: format!("no tool or grant names the action `{name}`"),
             suggestion: Some(format!("did you mean `{near}`?")),
         })
     });
@@ -119,7 +131,7 @@ fn below<'a>(input: &'a Members, path: &[String]) -> Option<&'a Members> {
 }
 
 /// The known name that this one is much like: in short names, most letters must be the same.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let most = SLIPS.min(name.chars().count().saturating_sub(1) / 2);
     let (distance, near) = known.map(|one| (slips(one, name), one)).min()?;
     (1..=most).contains(&distance).then_some(near)

@@ -4,11 +4,18 @@
 //! All problems are found at once, each with its position. What may be intended is a warning: a member of
 //! `context.input` that nothing declares and that the text reads without `has`, or uses in two ways.
 
+mod absence;
+mod agreement;
 mod declared;
 mod fault;
 mod input_type;
+mod known;
+mod members;
 mod misspelt;
+mod names;
+mod place;
 mod schema;
+mod unguarded;
 mod uses;
 
 use std::{
@@ -22,10 +29,15 @@ use cedar_policy_core::ast::{self, Expr};
 use miette::Diagnostic;
 
 pub use self::fault::Severity;
-pub use self::input_type::{ContextSchema, InputType, Member, Members, Surroundings, ToolInput};
+pub use self::agreement::Agreement;
+pub use self::input_type::{ContextSchema, Surroundings, ToolInput, typed};
+pub use self::known::{Known, Name, NameKind};
+pub use self::members::{InputType, Member, Members};
+pub use self::misspelt::nearest;
 use self::{
     declared::{Declared, is_declared},
     fault::Fault,
+    unguarded::{as_unless, unguarded},
     uses::{Path, Span, Uses, action_literals},
 };
 use super::{
@@ -33,7 +45,7 @@ use super::{
     policy_error::{PolicyError, position},
     policy_text::split,
     stack,
-    statement::Statement,
+    statement::{Effect, Statement},
 };
 
 /// The most findings to report.
@@ -71,19 +83,44 @@ impl From<PolicyError> for Finding {
     }
 }
 
+/// The names of a text that a tenant may lack; none if it cannot be read.
+pub fn named(text: &str) -> BTreeSet<Name> {
+    // What cannot be split may be too deep to parse.
+    if split(text).is_err() {
+        return BTreeSet::new();
+    }
+    stack::for_parsing(|| {
+        let set = PolicySet::from_str(text);
+        set.map(|set| names::named(&conditions(&set))).unwrap_or_default()
+    })
+}
+
+/// The statements, by index, that name what is no word of its closed set, such as a country `UK`; for policies from
+/// before such a text was refused.
+pub fn misplaced(policy: &CompiledPolicy) -> Vec<(usize, String)> {
+    let of = |statement: &Statement| {
+        let faults = names::misplaced(std::slice::from_ref(statement.condition()));
+        let ordinal = statement.ordinal;
+        faults.into_iter().map(move |fault| (ordinal, fault.problem)).collect::<Vec<_>>()
+    };
+    policy.all().iter().flat_map(of).collect()
+}
+
 /// All problems of the text, by position.
-pub fn validate(text: &str, surroundings: &Surroundings) -> Vec<Finding> {
+pub fn validate(text: &str, surroundings: &Surroundings, known: &Known) -> Vec<Finding> {
     let spans = match split(text) {
         Ok(spans) => spans,
         Err(error) => return vec![error.into()],
     };
-    let mut found = stack::for_parsing(|| Check::of(text, spans, surroundings));
+    let mut found = stack::for_parsing(|| Check::of(text, spans, surroundings, known));
+    // Of too many, the warnings are left out first.
+    found.sort_by_key(|one| (one.severity, one.line, one.column));
+    found.truncate(MOST);
     found.sort_by(|one, other| {
         let order = |one: &Finding| (one.line, one.column, one.severity);
         order(one).cmp(&order(other)).then_with(|| one.problem.cmp(&other.problem))
     });
     found.dedup();
-    found.truncate(MOST);
     found
 }
 
@@ -96,7 +133,12 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    fn of(text: &'a str, spans: Vec<Range<usize>>, surroundings: &Surroundings) -> Vec<Finding> {
+    fn of(
+        text: &'a str,
+        spans: Vec<Range<usize>>,
+        surroundings: &Surroundings,
+        known: &Known,
+    ) -> Vec<Finding> {
         let set = match PolicySet::from_str(text) {
             Ok(set) => set,
             Err(errors) => return parse_errors(text, &errors),
@@ -122,11 +164,33 @@ impl<'a> Check<'a> {
         if faults.iter().any(|fault| fault.problem.starts_with("unrecognized entity type")) {
             found.retain(|one| !one.problem.starts_with("unknown entity type"));
         }
-        let unknown = misspelt::actions(&conditions, surroundings);
+        let misplaced = names::misplaced(&conditions).into_iter();
+        let misplaced = misplaced.map(|fault| Finding { by_schema: false, ..check.finding(fault) });
+        found.extend(misplaced);
+        found.extend(check.escapes(&conditions, known).map(|fault| check.finding(fault)));
+        let near = misspelt::actions(&conditions, surroundings, known);
+        let unknown = names::unknown(&conditions, known).into_iter().chain(near);
         let tests = misspelt::tests(&conditions, &check.declared);
         let all = faults.into_iter().chain(check.disagreements()).chain(unknown).chain(tests);
         found.extend(all.map(|fault| check.finding(fault)));
         found
+    }
+
+    /// The members that may be left out to escape a forbid.
+    fn escapes<'b>(&'b self, conditions: &'b [Expr], known: &'b Known) -> impl Iterator<Item = Fault> + 'b {
+        let each = conditions.iter().enumerate();
+        each.filter(|(place, _)| self.forbids(*place)).flat_map(move |(place, condition)| {
+            absence::escapes(condition, |member| {
+                let scope = self.declared.statements.get(place).and_then(Option::as_ref);
+                scope.is_some_and(|one| known.requires(&one.action, member))
+                    || member.input().is_some_and(|path| self.declared.requires(place, path))
+            })
+        })
+    }
+
+    fn forbids(&self, statement: usize) -> bool {
+        let statement = self.declared.statements.get(statement).and_then(Option::as_ref);
+        statement.is_some_and(|one| one.effect != Effect::Permit)
     }
 
     fn finding(&self, fault: Fault) -> Finding {
@@ -169,8 +233,11 @@ impl<'a> Check<'a> {
         let errors = result.validation_errors().map(|error| {
             let fault = fault(error, Severity::Error);
             let optional = matches!(error, ValidationError::UnsafeOptionalAttributeAccess(_));
+            let forbids =
+                self.statement_at(fault.span).is_some_and(|statement| self.forbids(statement));
             match self.undeclared_at(&fault).filter(|_| optional) {
-                Some(path) => unguarded(fault, path, misspelt::near(&self.declared, path)),
+                Some(path) => unguarded(fault, path, misspelt::near(&self.declared, path), forbids),
+                None if optional && forbids => as_unless(fault),
                 None => misspelt::of_input(fault, &self.declared),
             }
         });
@@ -232,22 +299,6 @@ fn described(kind: &InputType) -> String {
         InputType::Set(_) => "a set".to_owned(),
         InputType::Record(_) => "a record".to_owned(),
     }
-}
-
-fn unguarded(mut fault: Fault, path: &Path, near: Option<String>) -> Fault {
-    let (name, of) = path.split_last().map_or((String::new(), &[][..]), |(n, of)| (n.clone(), of));
-    let of = of.iter().fold(String::new(), |of, part| of + "." + part);
-    fault.severity = Severity::Warning;
-    fault.problem = format!(
-        "`context.input{of}.{name}` is declared nowhere and may be absent: without it this \
-         cannot be evaluated and denies as rule_error"
-    );
-    let ask = format!("ask `context.input{of} has {name}` first");
-    fault.suggestion = Some(match near {
-        Some(near) => format!("did you mean `{near}`? If not, {ask}"),
-        None => ask,
-    });
-    fault
 }
 
 fn fault(error: &impl Diagnostic, severity: Severity) -> Fault {

@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     super::pattern::{is_below, prefixes},
-    input_type::{InputType, Member, Members, Surroundings},
+    input_type::Surroundings,
+    members::{InputType, Member, Members},
 };
 
 /// Represents every action that nothing names.

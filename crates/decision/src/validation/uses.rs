@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp, Var};
 
-use super::input_type::{InputType, Member, Members};
+use super::members::{InputType, Member, Members};
 
 /// A range of the text: its first byte and its length.
 pub(super) type Span = (usize, usize);

@@ -62,7 +62,7 @@ pub(super) fn check(
 struct Bodies {
     gathered: Vec<u8>,
     reality: Option<Vec<u8>>,
-    /// The policies' texts by their SHA-256.
+    /// The texts of policies and input schemas by their SHA-256.
     texts: HashMap<String, String>,
 }
 
@@ -102,11 +102,15 @@ fn blobs(bundle: &Value) -> Result<Bodies, Fault> {
     let (facts, at) = (&blobs[place]["json"], format!("blobs[{place}].json"));
     fit(facts, &GATHERED, &at)?;
     let mut texts = HashMap::new();
-    for (index, policy) in facts["policies"].as_array().into_iter().flatten().enumerate() {
-        let sha256 = policy["sha256"].as_str().unwrap_or_default();
+    let naming = ["policies", "schemas"].into_iter().flat_map(|kind| {
+        let all = facts[kind].as_array().into_iter().flatten().enumerate();
+        all.map(move |(index, one)| (kind, index, one))
+    });
+    for (kind, index, one) in naming {
+        let sha256 = one["sha256"].as_str().unwrap_or_default();
         let found = find(&format!("sha256:{sha256}"));
         let text = found.and_then(|place| blobs[place]["text"].as_str());
-        let path = format!("{at}.policies[{index}].sha256");
+        let path = format!("{at}.{kind}[{index}].sha256");
         need(text.is_some(), &path, "no text blob has it")?;
         named.extend(found);
         texts.insert(sha256.to_owned(), text.unwrap_or_default().to_owned());

@@ -22,6 +22,8 @@ pub(super) enum Shape {
     /// Canonical base64 of this many bytes.
     Base64(usize),
     Maybe(&'static Shape),
+    /// A member that may be left out.
+    IfThere(&'static Shape),
     Each(&'static Shape),
     /// Exactly these members.
     Exactly(&'static [(&'static str, Shape)]),
@@ -29,7 +31,9 @@ pub(super) enum Shape {
     Among(&'static [(&'static str, Shape)]),
 }
 
-use Shape::{Among, Any, Base64, Count, Each, Exactly, Hex, List, Maybe, Object, Text, Word};
+use Shape::{
+    Among, Any, Base64, Count, Each, Exactly, Hex, IfThere, List, Maybe, Object, Text, Word,
+};
 
 pub(super) const DIGEST: Shape = Hex("sha256:", 64);
 const DECISION: Shape = Hex(DecisionId::PREFIX, 64);
@@ -72,7 +76,9 @@ const KEY: Shape = Exactly(&[
 
 const FACTS: Shape = Exactly(&[
     ("approval", Maybe(&Object)),
+    ("declined", IfThere(&Object)),
     ("gathered", DIGEST),
+    ("open_requests", IfThere(&Object)),
     ("reality", Maybe(&DIGEST)),
     ("spent", List),
 ]);
@@ -88,7 +94,10 @@ pub(super) const BUNDLE: Shape = Exactly(&[
     ("bundle_digest", DIGEST),
 ]);
 
-pub(super) const GATHERED: Shape = Among(&[("policies", Each(&Among(&[("sha256", Hex("", 64))])))]);
+pub(super) const GATHERED: Shape = Among(&[
+    ("policies", Each(&Among(&[("sha256", Hex("", 64))]))),
+    ("schemas", IfThere(&Each(&Exactly(&[("sha256", Hex("", 64))])))),
+]);
 
 const POLICY: Shape = Exactly(&[("id", Text), ("version", Count), ("sha256", DIGEST)]);
 
@@ -165,7 +174,7 @@ pub(super) fn fit(value: &Value, shape: &Shape, path: &str) -> Result<(), Fault>
             let _ = inner;
             Ok(())
         }
-        Maybe(inner) => fit(value, inner, path),
+        Maybe(inner) | IfThere(inner) => fit(value, inner, path),
         Each(inner) => {
             need(value.is_array(), path, "must be an array")?;
             let mut items = value.as_array().into_iter().flatten().enumerate();
@@ -187,6 +196,9 @@ pub(super) fn fit(value: &Value, shape: &Shape, path: &str) -> Result<(), Fault>
             members.iter().try_for_each(|(name, inner)| {
                 let below = under(path, name);
                 let member = value.get(name);
+                if member.is_none() && matches!(inner, IfThere(_)) {
+                    return Ok(());
+                }
                 need(member.is_some(), &below, "is missing")?;
                 fit(member.unwrap_or(&Value::Null), inner, &below)
             })
