@@ -7,6 +7,10 @@ const PATTERNS: &[(&str, &str)] = &[
         "an amount in digits, without a currency or separators, such as 1250 or 1250.50",
     ),
     ("^[A-Z]{3}$", "the three capital letters of a currency, such as EUR"),
+    (
+        "^[A-Z][A-Z0-9]{2,7}$",
+        "a currency in 3 to 8 capital letters or digits, with a letter first, such as EUR or USDC",
+    ),
     ("^[A-Z]{2}$", "the two capital letters of a country, such as DE"),
     (
         "^[A-Z]{2}(-[A-Z0-9]{1,3})?$",

@@ -14,7 +14,7 @@ pub(super) const LONGEST_RUN: u64 = 512;
 pub(super) const MOST_MATCHING: u64 = 4096;
 /// The limit on the steps of a decision's policies: about 20 ms. What could take more is not evaluated, and
 /// denies.
-const MOST_STEPS: u64 = 16_000_000;
+pub(super) const MOST_STEPS: u64 = 16_000_000;
 /// The greatest length of names and other texts of records.
 const RECORDS_TEXT: u64 = 1024;
 /// Steps to compare one value.
@@ -67,6 +67,16 @@ impl Cost {
         cost
     }
 
+    /// The steps of evaluating it once on the smallest request.
+    pub(super) fn least_steps(self) -> u64 {
+        self.steps(&Sizes::LEAST)
+    }
+
+    fn steps(self, sizes: &Sizes) -> u64 {
+        let matching = self.matching.saturating_mul(sizes.longest.max(self.literal));
+        matching.saturating_add(self.walking.saturating_mul(VALUE).saturating_mul(sizes.values))
+    }
+
     /// The cost of evaluating it this many times.
     pub(super) fn times(self, times: usize) -> Self {
         let times = times as u64;
@@ -108,13 +118,9 @@ pub(super) fn is_too_much(
     if costs.clone().all(|cost| cost.matching == 0 && cost.walking == 0) {
         return false;
     }
-    let mut sizes = Sizes { longest: RECORDS_TEXT, values: 1 };
+    let mut sizes = Sizes::LEAST;
     context.iter().for_each(|(name, value)| sizes.member(name, value));
-    let steps = |cost: Cost| {
-        let matching = cost.matching.saturating_mul(sizes.longest.max(cost.literal));
-        matching.saturating_add(cost.walking.saturating_mul(VALUE).saturating_mul(sizes.values))
-    };
-    costs.map(steps).fold(0, u64::saturating_add) > MOST_STEPS
+    costs.map(|cost| cost.steps(&sizes)).fold(0, u64::saturating_add) > MOST_STEPS
 }
 
 struct Sizes {
@@ -125,6 +131,9 @@ struct Sizes {
 }
 
 impl Sizes {
+    /// Of a request without a context.
+    const LEAST: Self = Self { longest: RECORDS_TEXT, values: 1 };
+
     fn member(&mut self, name: &str, value: &Value) {
         self.values += 1 + name.len() as u64 / BYTES;
         self.value(value);

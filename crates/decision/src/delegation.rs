@@ -78,7 +78,9 @@ fn list_excess(
     if new.is_empty() {
         return Some((member, format!("is unbounded where {measure} is a list")));
     }
-    let extra = new.iter().find(|own| !old.iter().any(|old| covers(old, own)))?;
+    // What stays is not wider, whatever it means.
+    let within = |old: &String, own: &String| old == own || covers(old, own);
+    let extra = new.iter().find(|own| !old.iter().any(|old| within(old, own)))?;
     Some((member, format!("`{extra}` is not in {measure}")))
 }
 

@@ -1,8 +1,11 @@
 //! Places: a country (`DE`) or one of its subdivisions (`DE-BY`), by the codes of ISO 3166.
 //!
-//! A country covers its subdivisions, and never the reverse.
+//! A country covers its subdivisions, and never the reverse. A code whose country is not one of the standard,
+//! such as `UK`, covers nothing: it would never mean what its writer means.
 
-/// Whether the text is a country's code (ISO 3166-1 alpha-2) or a subdivision's (ISO 3166-2).
+use super::countries;
+
+/// Whether the text has the form of a country's code (ISO 3166-1 alpha-2) or of a subdivision's (ISO 3166-2).
 pub fn is_code(text: &str) -> bool {
     let (country, subdivision) = parts(text);
     let upper = |c: u8| c.is_ascii_uppercase();
@@ -13,9 +16,47 @@ pub fn is_code(text: &str) -> bool {
         })
 }
 
-/// Whether `place` is `bound` or part of it. A text of another form covers only itself.
+/// Whether it is a place: a code of that form whose country the standard has.
+pub fn is_known(text: &str) -> bool {
+    is_code(text) && countries::is_country(country(text))
+}
+
+/// Whether `place` is `bound` or part of it. What is no place covers nothing, and nothing covers it.
 pub fn covers(bound: &str, place: &str) -> bool {
-    bound == place || (is_code(place) && parts(place).0 == bound)
+    is_known(place) && (bound == place || country(place) == bound)
+}
+
+/// What is wrong with a text that is no place, and what to write instead.
+pub fn fault(text: &str) -> Option<String> {
+    if is_known(text) {
+        return None;
+    }
+    let (code, own) = parts(text);
+    let likely = likely(text);
+    Some(match likely {
+        Some(likely) => format!("`{text}` is not a place of ISO 3166: write `{likely}`"),
+        None if code == "EU" => {
+            "`EU` is not a country of ISO 3166: list each country that is meant".to_owned()
+        }
+        None if own.is_some() && is_code(text) => {
+            format!("`{text}` is not a place of ISO 3166: it has no country `{code}`")
+        }
+        None => format!(
+            "`{text}` is not a place of ISO 3166: write a country, `DE`, or a subdivision, `DE-BY`"
+        ),
+    })
+}
+
+/// The place that is most likely meant by a text that is none.
+pub fn likely(text: &str) -> Option<String> {
+    let upper = text.trim().to_ascii_uppercase().replace('_', "-");
+    if is_known(&upper) {
+        return Some(upper).filter(|upper| upper != text);
+    }
+    let (code, own) = parts(&upper);
+    let country = countries::likely(code)?;
+    let meant = own.map_or_else(|| country.to_owned(), |own| format!("{country}-{own}"));
+    is_known(&meant).then_some(meant)
 }
 
 /// The country of a code.
@@ -49,10 +90,37 @@ mod tests {
     }
 
     #[test]
+    fn a_place_is_of_the_standard_and_another_is_told_the_likely_one() {
+        for code in ["DE", "DE-BY", "GB", "GB-SCT", "GR", "XK", "BQ-SA"] {
+            assert_eq!((is_known(code), fault(code)), (true, None), "{code}");
+        }
+        for (text, meant) in [
+            ("UK", "GB"),
+            ("EL", "GR"),
+            ("UK-SCT", "GB-SCT"),
+            ("de", "DE"),
+            ("de-by", "DE-BY"),
+            ("DE_BY", "DE-BY"),
+            ("DEU", "DE"),
+            ("Germany", "DE"),
+            (" FR", "FR"),
+        ] {
+            let found = fault(text).unwrap();
+            assert!(found.ends_with(&format!("write `{meant}`")), "{text}: {found}");
+        }
+        for text in ["EU", "SU", "XX", "ZZ", "AA", "", "XX-A", "EU-DE", "DE-", "--"] {
+            assert!(fault(text).is_some() && likely(text).is_none(), "{text}");
+        }
+        assert!(fault("EU").unwrap().contains("each country"));
+    }
+
+    #[test]
     fn a_country_covers_its_subdivisions_and_not_the_reverse() {
         assert!(covers("DE", "DE") && covers("DE", "DE-BY") && covers("DE-BY", "DE-BY"));
         assert!(!covers("DE-BY", "DE") && !covers("DE-BY", "DE-BE") && !covers("D", "DE"));
         assert!(!covers("DE", "DE-") && !covers("", "DE") && !covers("FR", "DE-BY"));
+        assert!(!covers("UK", "UK") && !covers("UK", "GB") && !covers("GB", "UK"));
+        assert!(!covers("XX", "XX-A") && covers("GB", "GB-SCT") && covers("XK", "XK-01"));
         assert_eq!((country("DE-BY"), subdivision("DE-BY")), ("DE", Some("DE-BY")));
         assert_eq!((country("DE"), subdivision("DE")), ("DE", None));
     }

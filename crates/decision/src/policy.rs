@@ -144,6 +144,22 @@ impl CompiledPolicy {
         self.statements.iter().filter(move |statement| statement.action.admits(action))
     }
 
+    /// Its statements, in order.
+    pub(super) fn all(&self) -> &[Statement] {
+        &self.statements
+    }
+
+    /// The action constraint of each statement.
+    pub(super) fn each_scope(&self) -> impl Iterator<Item = &ActionScope> {
+        self.statements.iter().map(|statement| &statement.action)
+    }
+
+    /// The steps of evaluating all statements on the smallest request; `None` for a record that costs nothing.
+    pub(super) fn least_steps(&self) -> Option<u64> {
+        let each = self.statements.iter().map(|statement| statement.cost.least_steps());
+        Some(each.fold(0, u64::saturating_add)).filter(|steps| *steps > 0)
+    }
+
     /// The action constraints of all statements; `None` if a statement has none.
     pub(super) fn scopes(&self) -> Option<Vec<&ActionScope>> {
         let scope = |s: &'_ Statement| !matches!(s.action, ActionScope::Any);

@@ -7,7 +7,7 @@ use super::{
     candidate::Candidate,
     case::Case,
     facts::{Facts, Purpose},
-    jurisdiction::covers,
+    jurisdiction::{self, covers},
     pattern::covered,
     reason::Reason,
     request::Request,
@@ -84,6 +84,9 @@ pub fn admit(request: &Request, facts: &Facts, at: DateTime<Utc>) -> (Admission,
     }
     if let Err(reason) = is_known(&case, &candidate) {
         return (Admission::Reject, Some(reason));
+    }
+    if !request.jurisdiction().is_none_or(jurisdiction::is_known) {
+        return (Admission::Reject, Some(Reason::JurisdictionUnsupported));
     }
     if is_admitted(&case, &candidate).is_ok() {
         return (Admission::Admit, None);

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::{
     amount::Amount,
-    jurisdiction,
+    currency, jurisdiction,
     levels::{EffectClass, OversightMode, Reversibility, RiskTier},
     pattern::check_action,
 };
@@ -246,14 +246,13 @@ fn check_context(context: &Map<String, Value>, fault: &mut impl FnMut(&str, &str
         }
         Some(_) => fault("context.amount", "must be a number"),
     }
-    let is_currency = |text: &str| text.len() == 3 && text.bytes().all(|c| c.is_ascii_uppercase());
-    let (currency, place) = (
-        "must be a code of ISO 4217, such as `EUR`",
+    let (money, place) = (
+        "must be a currency: 3 to 8 capital letters or digits, a letter first, such as `EUR`",
         "must be a code of ISO 3166: a country, `DE`, or a subdivision, `DE-BY`",
     );
     type IsCode = fn(&str) -> bool;
     let codes: [(&str, IsCode, &str); 2] =
-        [("currency", is_currency, currency), ("jurisdiction", jurisdiction::is_code, place)];
+        [("currency", currency::is_code, money), ("jurisdiction", jurisdiction::is_code, place)];
     for (member, is_code, problem) in codes {
         match context.get(member) {
             None | Some(Value::Null) => {}

@@ -144,6 +144,10 @@ impl Statement {
         (&self.id, &self.policy_id, self.ordinal)
     }
 
+    pub(super) fn condition(&self) -> &ast::Expr {
+        &self.condition
+    }
+
     /// Whether it reads this member of the context.
     pub(super) fn reads(&self, member: &str) -> bool {
         self.reads.reads(member)

@@ -52,11 +52,9 @@ pub struct Aspects<'a> {
 
 impl Target {
     /// The problem of a target that is well-formed, but would match any place.
-    pub fn fault(&self) -> Option<&'static str> {
+    pub fn fault(&self) -> Option<String> {
         let Self::Jurisdiction(code) = self else { return None };
-        let fault = "names no jurisdiction of ISO 3166: write a country, `DE`, or a subdivision, \
-                     `DE-BY`";
-        (!jurisdiction::is_code(code)).then_some(fault)
+        jurisdiction::fault(code)
     }
 
     /// A target whose member the request lacks matches: leaving it out does not avoid the policy.
@@ -74,10 +72,10 @@ impl Target {
     }
 }
 
-/// Whether either place covers the other. A code of unknown form may mean any place.
+/// Whether either place covers the other. A code that is no place may mean any.
 fn overlap(code: &str, place: &str) -> bool {
     let covers = jurisdiction::covers;
-    !jurisdiction::is_code(code) || covers(code, place) || covers(place, code)
+    !jurisdiction::is_known(code) || covers(code, place) || covers(place, code)
 }
 
 fn is_among<T: Copy + PartialEq>(value: T, possible: &[T]) -> bool {

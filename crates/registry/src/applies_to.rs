@@ -2,7 +2,14 @@
 
 use authority_model::{proto::registry::*, schema::applies_to, service::AppliesToService};
 
+use authority_api::identity::caller;
+use authority_core::store;
+use authority_model::state::PolicyState;
+use tonic::Response;
+
 use super::{
+    policy_check::Ground,
+    policy_cost::{self, InForce},
     prelude::*,
     relationship::{Related, tenant_of},
 };
@@ -49,6 +56,26 @@ impl Related for AppliesTo {
     }
 }
 
+/// Refuses other targets of a policy in force with which no decision would have the steps that it needs: without
+/// the row `gone`, and with the target `new`.
+async fn check_cost(
+    registry: &Registry,
+    caller: &Caller,
+    policy_id: &str,
+    gone: Option<&str>,
+    new: Option<&str>,
+) -> Result<(), Error> {
+    let (id, within) = (policy_id.to_owned(), caller.tenant().cloned());
+    let read = registry.store.read_tx(&caller.scope(), async move |db| {
+        Ok::<_, store::Error>(Policy::find(db, within.as_ref(), &id, false).await.optional()?)
+    });
+    let active = read.await?.filter(|one| one.known_state() == Some(PolicyState::Active));
+    let Some(mut policy) = active else { return Ok(()) };
+    policy.applies_to = policy_cost::targets(registry, caller, policy_id, gone).await?;
+    policy.applies_to.extend(new.map(str::to_owned));
+    InForce::of(&policy, None).check(registry).await
+}
+
 #[tonic::async_trait]
 impl AppliesToService for Registry {
     async fn list_applies_to(
@@ -59,7 +86,22 @@ impl AppliesToService for Registry {
     }
 
     async fn create_applies_to(&self, call: Request<CreateAppliesToRequest>) -> Reply<AppliesTo> {
-        self.create(call).await
+        let caller = caller(&call)?;
+        if let Some(row) = &call.get_ref().applies_to {
+            check_cost(self, &caller, &row.policy_id, None, Some(&row.target_class)).await?;
+        }
+        let mut made: Response<AppliesTo> = self.create(call).await?;
+        let row = made.get_mut();
+        // The write has been done, so what cannot be looked up now is left out.
+        let named = [row.target_class.clone()];
+        let found = async {
+            let ground = Ground::of(self, &caller, &row.tenant_id).await?;
+            ground.findings(self, &caller, &row.tenant_id, (None, &named)).await
+        };
+        if let Ok((_, doubts)) = found.await {
+            row.warnings = doubts.into_iter().map(|doubt| doubt.problem).collect();
+        }
+        Ok(made)
     }
 
     async fn get_applies_to(&self, call: Request<GetAppliesToRequest>) -> Reply<AppliesTo> {
@@ -73,6 +115,13 @@ impl AppliesToService for Registry {
         call: Request<DeleteAppliesToRequest>,
     ) -> Reply<DeleteAppliesToResponse> {
         let (caller, request) = admitted(call)?;
+        let (id, within) = (request.id.clone(), caller.tenant().cloned());
+        let read = self.store.read_tx(&caller.scope(), async move |db| {
+            Ok::<_, store::Error>(AppliesTo::by_id(db, within.as_ref(), &id).await.optional()?)
+        });
+        if let Some(row) = read.await.map_err(Error::from)? {
+            check_cost(self, &caller, &row.policy_id, Some(&row.id), None).await?;
+        }
         let (key, name) = (request.id.clone(), request.id);
         self.remove_related(caller, key, name).await
     }

@@ -97,6 +97,7 @@ impl Row for Delegation {
         if matches!(caller.kind, CallerKind::Key { .. }) && self.parent_id.is_none() {
             found.add("parent_id", "is required of an API key");
         }
+        rules::places("jurisdictions", &self.jurisdictions, &mut found);
         Ok(found)
     }
 
@@ -106,6 +107,10 @@ impl Row for Delegation {
         within: Option<&TenantId>,
     ) -> Result<(), Error> {
         references::own_tenant(&mut self.tenant_id, Self::KIND, within)
+    }
+
+    fn warn(&mut self) {
+        self.warnings = rules::doubts(self.currency.as_deref(), &self.jurisdictions);
     }
 
     /// To an API key those that its principals hold or gave.
@@ -288,6 +293,7 @@ fn check_delegable(above: &Delegation, which: &str, now: DateTime<Utc>) -> Resul
 }
 
 fn shown(caller: &Caller, mut answer: Response<Delegation>) -> Response<Delegation> {
+    answer.get_mut().warn();
     delegating_key::show(caller, answer.get_mut());
     answer
 }

@@ -27,9 +27,9 @@ use authority_core::{
     store::row_id,
 };
 
-/// The members that are not part of what is signed: those that signing changes, and who created it, which can be
-/// erased.
-const UNSIGNED: [&str; 3] = ["standing", "updated_at", "created_by"];
+/// The members that are not part of what is signed: those that signing changes, who created it, which can be
+/// erased, and what is computed of the others.
+const UNSIGNED: [&str; 4] = ["standing", "updated_at", "created_by", "warnings"];
 
 /// Moves it from one of several states to another; `reason` is why it is no longer in force.
 pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(

@@ -42,8 +42,9 @@ pub(super) trait Row: Record + Queries {
         let _ = found;
     }
 
-    /// Rules that are slow or need the store, checked before the transaction on a new record or a patch of
-    /// `patched`. Violations have the record's own member names.
+    /// Rules that are slow or need the store, and rules that what is stored need not follow, checked before the
+    /// transaction on a new record or the members that a patch of `patched` gives. Violations have the record's
+    /// own member names.
     fn validate_with_store(
         &self,
         registry: &Registry,
@@ -139,6 +140,9 @@ pub(super) trait Row: Record + Queries {
         let _ = (registry, caller, rows);
         async { Ok(()) }
     }
+
+    /// Fills the warnings that its own members give.
+    fn warn(&mut self) {}
 
     /// A page of a list, and the number of all matches if the request counts them.
     fn list(

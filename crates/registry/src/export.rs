@@ -77,6 +77,7 @@ impl<A: Exported<Record: Row>> Pages for Records<A> {
         rows.retain(|row| row.created_at().is_none_or(|at| at <= self.began));
         self.over |= rows.len() < found;
         self.after = rows.last().and_then(|row| Some((row.created_at()?, row.id().to_owned())));
+        rows.iter_mut().for_each(Row::warn);
         A::Record::fill_computed(&self.registry, &self.caller, &mut rows).await?;
         let mut lines = Vec::with_capacity(rows.len());
         for row in rows {

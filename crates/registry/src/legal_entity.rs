@@ -20,6 +20,19 @@ impl Row for LegalEntity {
             found.add("parent_legal_entity_id", "must not be the record itself");
         }
     }
+
+    async fn validate_with_store(
+        &self,
+        _: &Registry,
+        _: &Caller,
+        patched: Option<&str>,
+    ) -> Result<Violations, Error> {
+        let mut found = Violations::default();
+        if patched.is_none() || !self.country_code.is_empty() {
+            rules::country("country_code", &self.country_code, &mut found);
+        }
+        Ok(found)
+    }
 }
 
 impl_queries!(LegalEntity, legal_entities);

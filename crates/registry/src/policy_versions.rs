@@ -14,10 +14,11 @@ use tonic::Response;
 use super::{
     flow::{changeable, or_not_found},
     policy_check::{Ground, problem_of},
+    policy_cost::{self, InForce},
     prelude::*,
     version::{IfMatch, tagged},
 };
-use authority_decision::validation::Severity;
+use authority_decision::{moment::Window, validation::Severity};
 
 /// Numbers the first text of a new policy.
 pub(super) async fn begin(policy: &mut Policy, tx: &mut WriteTx<'_>) -> Result<(), Error> {
@@ -142,12 +143,15 @@ async fn checked(
         let policy = super::flow::or_not_found(found, &asked.id)?;
         changeable(&policy)?;
         let (version, cedar) = requested_version(db, &policy, &asked).await?;
-        Ok::<_, Error>((policy.tenant_id, version, cedar))
+        Ok::<_, Error>((policy, version, cedar))
     });
-    let (tenant_id, version, cedar) = read.await?;
+    let (mut policy, version, cedar) = read.await?;
+    let tenant_id = policy.tenant_id.clone();
     let ground = Ground::of(registry, caller, &tenant_id).await?;
     let faults = ground.errors(registry, &tenant_id, &cedar).await?;
     if faults.is_empty() {
+        policy.applies_to = policy_cost::targets(registry, caller, &policy.id, None).await?;
+        InForce::of(&policy, Some(cedar)).check(registry).await?;
         return Ok(version);
     }
     let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
@@ -189,10 +193,12 @@ pub(super) async fn validate(
     }
     let tenant_id = caller.tenant().map(String::from).or(request.tenant_id).unwrap_or_default();
     let ground = Ground::of(registry, &caller, &tenant_id).await?;
-    let findings = match &request.cedar {
-        Some(text) => ground.findings(registry, &tenant_id, text).await?,
-        None => Vec::new(),
-    };
+    let targets: Vec<String> = request.target_class.iter().cloned().collect();
+    let named = (request.cedar.as_deref(), targets.as_slice());
+    let (findings, of_target) = ground.findings(registry, &caller, &tenant_id, named).await?;
+    let of_target = of_target.into_iter();
+    let of_target =
+        of_target.map(|found| PolicyProblem { field: "target_class".to_owned(), ..found });
     let (errors, warnings): (Vec<_>, Vec<_>) =
         findings.iter().partition(|one| one.severity == Severity::Error);
     let target = request.target_class.as_deref().and_then(rules::target);
@@ -202,6 +208,21 @@ pub(super) async fn validate(
         ..PolicyProblem::default()
     });
     let problems: Vec<_> = errors.into_iter().map(problem_of).chain(target).collect();
-    let warnings = warnings.into_iter().map(problem_of).collect();
+    let mut warnings: Vec<_> = warnings.into_iter().map(problem_of).chain(of_target).collect();
+    if let Some(text) = request.cedar.clone().filter(|_| problems.is_empty()) {
+        let new = InForce {
+            tenant_id,
+            id: String::new(),
+            text: Some(text),
+            applies_to: targets,
+            effective: Window::default(),
+        };
+        let found = new.exceeds(registry).await?;
+        warnings.extend(found.map(|found| PolicyProblem {
+            field: "cedar".to_owned(),
+            problem: format!("beside the policies in force, {found}"),
+            ..PolicyProblem::default()
+        }));
+    }
     Ok(Response::new(ValidatePolicyResponse { valid: problems.is_empty(), problems, warnings }))
 }

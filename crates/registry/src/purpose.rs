@@ -24,6 +24,21 @@ impl Row for Purpose {
         rules::span(("not_before", self.not_before), ("expires_at", self.expires_at), found);
     }
 
+    fn warn(&mut self) {
+        self.warnings = rules::doubts(None, &self.jurisdictions);
+    }
+
+    async fn validate_with_store(
+        &self,
+        _: &Registry,
+        _: &Caller,
+        _: Option<&str>,
+    ) -> Result<Violations, Error> {
+        let mut found = Violations::default();
+        rules::places("jurisdictions", &self.jurisdictions, &mut found);
+        Ok(found)
+    }
+
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         references::purpose_is_free(tx.db, &self.tenant_id, &self.slug).await
     }

@@ -41,7 +41,9 @@ impl Registry {
             let id = known::<R>(db, &caller, &key, &name).await?;
             or_not_found(R::find(db, caller.tenant(), &id, false).await, &name)
         });
-        Ok(tagged(Response::new(row.await?)))
+        let mut row = row.await?;
+        row.warn();
+        Ok(tagged(Response::new(row)))
     }
 
     /// Erases the row; its history stays.

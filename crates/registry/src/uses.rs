@@ -2,6 +2,8 @@
 
 use authority_model::{proto::registry::*, schema::uses, service::UsesService};
 
+use authority_decision::Bounds;
+
 use super::{
     prelude::*,
     relationship::{Related, tenant_of},
@@ -39,6 +41,13 @@ impl Row for Uses {
         {
             found.add("used_id", problem);
         }
+    }
+
+    fn warn(&mut self) {
+        let bounds = self.constraints_json.as_deref();
+        let bounds = bounds.and_then(|json| serde_json::from_str::<Bounds>(json).ok());
+        let bounds = bounds.unwrap_or_default();
+        self.warnings = rules::doubts(bounds.currency.as_deref(), &bounds.jurisdictions);
     }
 
     async fn resolve_tenant(

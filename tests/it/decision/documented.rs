@@ -1,5 +1,5 @@
 //! docs/decision.md has every code that a decision can have, and the actual gate; the policy of
-//! docs/policies.md is valid.
+//! docs/policies.md is valid; no forbid that users may copy is escaped by leaving a member out.
 
 use std::{fs, path::Path};
 
@@ -8,6 +8,7 @@ use authority_decision::{
     gate::{Undoing, table},
     levels::{EffectClass, Oversight, RiskTier},
     statement::Effect,
+    validation::{Known, Surroundings, validate},
 };
 
 use super::templates;
@@ -75,4 +76,44 @@ fn the_policy_on_the_page_holds_for_two() {
     {
         assert!(page.contains(&format!("| `@{annotation}(")), "{annotation}");
     }
+}
+
+/// The forbids of a text, also of one that is quoted in JSON, in a comment or for a shell.
+fn forbids(text: &str) -> Vec<String> {
+    let plain = text.replace("\\n", "\n").replace("\\\"", "\"");
+    let begins = plain.match_indices("forbid").map(|(place, _)| place);
+    let texts = begins.filter_map(|place| {
+        let rest = plain.get(place..)?;
+        let scope = rest.trim_start_matches("forbid").trim_start().starts_with("(principal");
+        let end = rest.find(';')?;
+        scope.then(|| rest.get(..=end).unwrap_or_default().to_owned())
+    });
+    texts.collect()
+}
+
+fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files(&path, found) } else { found.push(path) }
+    }
+}
+
+#[test]
+fn nobody_escapes_a_policy_that_we_show() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut shown = vec![root.join("README.md"), root.join("src/app/demo.json")];
+    for folder in ["docs", "proto", "examples", "crates/console/src"] {
+        files(&root.join(folder), &mut shown);
+    }
+    let mut found = 0;
+    for path in shown {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        for forbid in forbids(&text) {
+            let faults = validate(&forbid, &Surroundings::default(), &Known::default());
+            let escapes = faults.iter().any(|one| one.problem.contains("escapes this forbid"));
+            assert!(!escapes, "{}: {forbid}", path.display());
+            found += usize::from(forbid.contains("unless"));
+        }
+    }
+    assert!(found >= 5, "{found}");
 }

@@ -102,7 +102,7 @@ fn say(draft: &mut Draft, told: &Change) {
             let name = member.strip_prefix("context.").unwrap().to_owned();
             let unknown = match name.as_str() {
                 "currency" => "XXX",
-                "jurisdiction" => "ZZ",
+                "jurisdiction" => "BV",
                 _ => "x",
             };
             draft.context.insert(name, json!(value.as_deref().unwrap_or(unknown)));

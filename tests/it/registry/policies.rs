@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::rest::{App, id};
 
 const FORBID: &str = r#"@id("a") forbid(principal, action, resource)
-       when { context has amount && context.amount.greaterThan(decimal("5.0")) };"#;
+       unless { context has amount && context.amount.lessThanOrEqual(decimal("5.0")) };"#;
 const OTHER: &str = r#"@id("b") forbid(principal, action, resource);"#;
 
 #[tokio::test(flavor = "multi_thread")]

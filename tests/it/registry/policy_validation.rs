@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::rest::{App, id};
 
-const SOUND: &str = "forbid(principal, action, resource) when { context has amount && \
-    context.amount.greaterThan(decimal(\"10000.0\")) };";
+const SOUND: &str = "forbid(principal, action, resource) unless { context has amount && \
+    context.amount.lessThanOrEqual(decimal(\"10000.0\")) };";
 
 fn when(condition: &str) -> String {
     format!("forbid(principal, action, resource) when {{ {condition} }};")

@@ -73,3 +73,36 @@ async fn a_tenants_own_reason_is_recorded_and_returned() {
         "the listing says that tenants have their own: {codes:#}"
     );
 }
+
+/// Bounds from before codes of other lists were refused permit nothing, and are named at start and in the record.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stored_place_outside_the_standard_is_named() {
+    let (app, client, _) = demo().await;
+    let owner = app.owner();
+    let body = json!({"tenant_id": TENANT, "regime": "own",
+        "cedar": "forbid(principal, action, resource) when { principal.class == \"system\" };"});
+    let made = owner.post("/api/v1/policies", body).await.1;
+    let id = made["policy"]["id"].as_str().unwrap().to_owned();
+    app.database
+        .run("UPDATE delegations SET jurisdictions = '{UK}' WHERE 'DE' = ANY (jurisdictions)")
+        .await;
+    let text = "forbid(principal, action, resource) when \
+        { context has jurisdiction && context.jurisdiction == \"EL\" };";
+    app.database.run(&format!("UPDATE policies SET cedar = '{text}' WHERE id = '{id}'")).await;
+    for _ in 0..100 {
+        if reason(&client).await == "jurisdiction_unsupported" {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(reason(&client).await, "jurisdiction_unsupported");
+    let cell = app.app.graph.tenant(&TENANT.parse().unwrap()).unwrap().unwrap();
+    let (places, policies) = (cell.read().faulty_places(), cell.read().faulty_policies());
+    assert!(places.iter().all(|one| one.contains("`UK`")) && !places.is_empty(), "{places:?}");
+    let [policy] = policies.as_slice() else { panic!("{policies:?}") };
+    assert!(policy.contains(&id) && policy.contains("`EL`"), "{policy}");
+    let listed = owner.get(&format!("/api/v1/delegations?tenant_id={TENANT}")).await.1;
+    let warned = listed["delegations"].as_array().unwrap();
+    let warned = warned.iter().filter(|one| one["warnings"].to_string().contains("`GB`")).count();
+    assert_eq!(warned, places.len(), "{listed:#}");
+}

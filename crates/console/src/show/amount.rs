@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use authority_decision::currency;
 use serde_json::{Map, Value};
 
 /// Between groups of digits: narrow, and no line breaks at it.
@@ -15,13 +16,13 @@ const PLACES: usize = 4;
 pub(crate) struct Amount {
     /// Ten-thousandths.
     parts: i128,
-    /// Three capital letters, or empty.
+    /// Capital letters and digits, or empty.
     currency: String,
 }
 
 impl Amount {
-    /// `None` if the context has no amount, or one that is not shown exactly here, or a currency that is no code of
-    /// ISO 4217: a sentence has no words of an agent between the service's own. The table of the arguments has them.
+    /// `None` if the context has no amount, or one that is not shown exactly here, or a currency of another
+    /// form than a code: a sentence has no words of an agent between the service's own. The table of the arguments has them.
     pub(crate) fn of(context: &Map<String, Value>) -> Option<Self> {
         let text = context.get("amount")?.as_number()?.to_string();
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -31,7 +32,7 @@ impl Amount {
         let parts = format!("{whole}{fraction:0<PLACES$}").parse().ok()?;
         let currency = match context.get("currency") {
             None | Some(Value::Null) => "",
-            Some(Value::String(code)) if is_code(code) => code,
+            Some(Value::String(code)) if currency::is_code(code) => code,
             Some(_) => return None,
         };
         Some(Self { parts, currency: currency.to_owned() })
@@ -43,18 +44,15 @@ impl Amount {
     }
 }
 
-/// Whether it has the form of a currency's code.
-fn is_code(text: &str) -> bool {
-    text.len() == 3 && text.bytes().all(|letter| letter.is_ascii_uppercase())
-}
-
-/// `25 000.00 EUR`, in digits, three capital letters and spaces that do not break: templates show it as it is, by
+/// `25 000.00 EUR`, in digits, a currency's code and spaces that do not break: templates show it as it is, by
 /// `|safe`, since the escaper shows such a space of anybody else as an escape.
 impl fmt::Display for Amount {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = format!("{:0>5}", self.parts.unsigned_abs());
         let (whole, fraction) = text.split_at(text.len() - PLACES);
-        let (shown, further) = fraction.split_at(SHOWN_PLACES);
+        // Other money than that of the standard has the digits that the question has.
+        let is_money = self.currency.is_empty() || currency::is_standard(&self.currency);
+        let (shown, further) = fraction.split_at(if is_money { SHOWN_PLACES } else { 0 });
         let digits = whole.len();
         let mut grouped = String::new();
         for (index, digit) in whole.chars().enumerate() {
@@ -64,7 +62,9 @@ impl fmt::Display for Amount {
             grouped.push(digit);
         }
         let sign = if self.parts < 0 { "−" } else { "" };
-        write!(to, "{sign}{grouped}.{shown}{}", further.trim_end_matches('0'))?;
+        let further = further.trim_end_matches('0');
+        let point = if shown.is_empty() && further.is_empty() { "" } else { "." };
+        write!(to, "{sign}{grouped}{point}{shown}{further}")?;
         if self.currency.is_empty() { Ok(()) } else { write!(to, "{GROUP}{}", self.currency) }
     }
 }
@@ -98,6 +98,9 @@ mod tests {
             (r#"{"amount": 25000, "currency": "EUR"}"#, Some("25\u{202f}000.00\u{202f}EUR")),
             (r#"{"amount": 1234567.5}"#, Some("1\u{202f}234\u{202f}567.50")),
             (r#"{"amount": 0.0001, "currency": "BTC"}"#, Some("0.0001\u{202f}BTC")),
+            (r#"{"amount": 25000, "currency": "USDC"}"#, Some("25\u{202f}000\u{202f}USDC")),
+            (r#"{"amount": 0.5, "currency": "USDC"}"#, Some("0.5\u{202f}USDC")),
+            (r#"{"amount": 5, "currency": "1EUR"}"#, None),
             (r#"{"amount": 0}"#, Some("0.00")),
             (r#"{"amount": 1e300}"#, None),
             (r#"{"amount": "12"}"#, None),

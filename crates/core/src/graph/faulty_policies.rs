@@ -1,5 +1,7 @@
-//! Stored policies that can never have their apparent meaning, from before the rule that refuses them on write.
-//! They deny where they apply, and are logged at start.
+//! Stored policies and places that can never have their apparent meaning, from before the rule that refuses them on
+//! write. They are logged at start.
+
+use authority_decision::{jurisdiction, records::Constraints, validation::misplaced};
 
 use super::tenant::TenantGraph;
 
@@ -17,14 +19,38 @@ impl TenantGraph {
         let targets = self.policies.iter().flat_map(|policy| {
             self.applies_to.on(&policy.id).iter().filter_map(|row| {
                 let fault = match row.target.parse::<authority_decision::Target>() {
-                    Ok(target) => target.fault()?.to_owned(),
+                    Ok(target) => target.fault()?,
                     Err(problem) => problem.to_string(),
                 };
                 let (id, target) = (&policy.id, &row.target);
                 Some(format!("`{id}`, target `{target}`: {fault}; it counts as matching"))
             })
         });
-        let mut all: Vec<_> = statements.chain(targets).collect();
+        let words = self.index.iter().flat_map(|policy| {
+            let id = policy.reference.id.as_str();
+            misplaced(policy).into_iter().map(move |(ordinal, problem)| {
+                format!("`{id}`, statement {ordinal}: {problem}; nothing compares equal to it")
+            })
+        });
+        let mut all: Vec<_> = statements.chain(targets).chain(words).collect();
+        all.sort();
+        all
+    }
+
+    /// Each place of a bound that is none of ISO 3166, with its record, for people.
+    pub fn faulty_places(&self) -> Vec<String> {
+        let told = |id: &str, codes: &[String]| -> Vec<String> {
+            let faults = codes.iter().filter_map(|code| jurisdiction::fault(code));
+            faults.map(|fault| format!("`{id}`: {fault}; nothing is within it")).collect()
+        };
+        let delegations = self.delegations.iter();
+        let delegations = delegations.flat_map(|one| told(&one.id, &one.bounds.jurisdictions));
+        let purposes = self.purposes.iter().flat_map(|one| told(&one.id, &one.jurisdictions));
+        let uses = self.uses.iter().flat_map(|one| match &one.row.constraints {
+            Constraints::Bounds(bounds) => told(&one.row.id, &bounds.jurisdictions),
+            Constraints::Malformed(_) => Vec::new(),
+        });
+        let mut all: Vec<_> = delegations.chain(purposes).chain(uses).collect();
         all.sort();
         all
     }

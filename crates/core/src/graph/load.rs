@@ -80,13 +80,18 @@ async fn build(db: &mut Db, graph: &Graph) -> QueryResult<()> {
         .load(db)
         .await?;
     for (tenant, revision) in revisions {
-        graph.handle_of_row(&tenant)?.write().revision = revision;
+        let handle = graph.handle_of_row(&tenant)?;
+        let mut tenant = handle.write();
+        (tenant.revision, tenant.ruled_at) = (revision, revision);
     }
     for (tenant_id, handle) in &*graph.tenants.read() {
         let mut handle = handle.write();
         handle.index_policies();
         for fault in handle.faulty_policies() {
             tracing::warn!(tenant = handle.profile.slug, "a stored policy is at fault: {fault}");
+        }
+        for fault in handle.faulty_places() {
+            tracing::warn!(tenant = handle.profile.slug, "a stored place means none: {fault}");
         }
         graph.move_org(tenant_id, None, handle.organisation());
     }

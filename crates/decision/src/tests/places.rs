@@ -178,3 +178,45 @@ fn an_amount_below_zero_is_denied_whatever_the_bounds() {
     assert_eq!(asked(json!(0)), Reason::PermissionGranted);
     assert_eq!(asked(json!(-0.0)), Reason::PermissionGranted);
 }
+
+#[test]
+fn a_code_of_another_list_is_denied_whatever_is_bound_and_no_bound_matches_it() {
+    let unbound = |place: &str| code_of(|w| w.link(1).bounds.jurisdictions.clear(), place);
+    let free = |place: &str| {
+        code_of(
+            |w| {
+                w.gathered.delegations.iter_mut().for_each(|chain| {
+                    chain.0.iter_mut().for_each(|link| Arc::make_mut(link).bounds.jurisdictions.clear());
+                });
+                Arc::make_mut(w.gathered.purpose.as_mut().unwrap()).jurisdictions.clear();
+            },
+            place,
+        )
+    };
+    assert_eq!(free("GB"), Reason::PermissionGranted);
+    for place in ["UK", "EL", "EU", "XX", "SU", "UK-SCT", "ZZ-1"] {
+        assert_eq!(free(place), Reason::JurisdictionUnsupported, "{place}");
+        assert_eq!(unbound(place), Reason::JurisdictionUnsupported, "{place}");
+        let own = vec![place.to_owned()];
+        let bound = code_of(|w| w.link(1).bounds.jurisdictions = own, place);
+        assert_eq!(bound, Reason::JurisdictionUnsupported, "{place}");
+    }
+    // A stored target of such a code may mean any place: its policy applies.
+    let denied = code(|w| {
+        at(w, "FR");
+        w.gathered.policies =
+            vec![policy("jurisdiction:UK", "forbid(principal, action, resource);")];
+    });
+    assert_eq!(denied, Reason::PolicyDenied);
+}
+
+#[test]
+fn what_stays_is_no_wider_even_if_it_means_nothing() {
+    let mut stored = link("del-0", None, HUMAN, SUBJECT);
+    stored.bounds.jurisdictions = vec!["UK".to_owned(), "DE".to_owned()];
+    let mut tighter = stored.clone();
+    tighter.can_delegate = false;
+    assert_eq!(crate::delegation::widens(&stored, &tighter), []);
+    tighter.bounds.jurisdictions = vec!["GB".to_owned()];
+    assert_eq!(crate::delegation::widens(&stored, &tighter).len(), 1);
+}

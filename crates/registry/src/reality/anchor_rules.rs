@@ -1,6 +1,6 @@
 //! What an anchor's free-form objects may hold, and to whom they may refer.
 
-use authority_decision::levels::RuntimeEffect;
+use authority_decision::{jurisdiction, levels::RuntimeEffect};
 use authority_model::{proto::reality::RealityAnchor, schema::api_keys};
 
 use super::{super::prelude::*, jwks, objects::check, refers};
@@ -22,7 +22,9 @@ pub(super) fn objects(anchor: &RealityAnchor, found: &mut Violations) {
             object.found.add("owner_entity_id", "is required");
         }
         object.text("regulator_id", NAME);
-        object.text("jurisdiction", NAME);
+        if let Some(fault) = object.text("jurisdiction", NAME).and_then(jurisdiction::fault) {
+            object.found.add("jurisdiction", fault);
+        }
     });
     check("freshness_contract", anchor.freshness_contract.as_ref(), found, |object| {
         let most = object.integer("max_staleness_seconds", 1, LONGEST_STALENESS);

@@ -1,0 +1,143 @@
+//! What a tenant's records say of a text: which of the names in it exist, and what tools require.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    super::{
+        pattern::{Pattern, is_below, prefixes},
+        statement::ActionScope,
+        target::Target,
+    },
+    place::Place,
+};
+
+/// What a name in a policy is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NameKind {
+    /// Exactly this action.
+    Action,
+    /// This action and all below it.
+    Actions,
+    Team,
+    Principal,
+    Resource,
+    ResourceKind,
+    Purpose,
+    Delegation,
+}
+
+/// A name in a policy's text or target, of something that a tenant may or may not have.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
+    pub kind: NameKind,
+    pub name: String,
+}
+
+impl Name {
+    pub fn new(kind: NameKind, name: impl Into<String>) -> Self {
+        Self { kind, name: name.into() }
+    }
+
+    /// What a target names.
+    pub fn of_target(target: &Target) -> Option<Self> {
+        let (kind, name) = match target {
+            Target::Action(Pattern::Exact(name)) => (NameKind::Action, name),
+            Target::Action(Pattern::Below(prefix)) => (NameKind::Actions, prefix),
+            Target::ResourceKind(kind) => (NameKind::ResourceKind, kind),
+            Target::Purpose(slug) => (NameKind::Purpose, slug),
+            _ => return None,
+        };
+        Some(Self::new(kind, name))
+    }
+
+    /// Whether a pattern of actions covers any action of this name.
+    pub fn is_covered_by(&self, pattern: &Pattern) -> bool {
+        match (self.kind, pattern) {
+            (NameKind::Actions, Pattern::Exact(action)) => {
+                *action == self.name || is_below(action, &self.name)
+            }
+            (NameKind::Actions, Pattern::Below(prefix)) => {
+                *prefix == self.name || is_below(prefix, &self.name) || is_below(&self.name, prefix)
+            }
+            _ => pattern.covers(&self.name),
+        }
+    }
+
+    /// Why the tenant lacks it.
+    pub fn problem(&self) -> String {
+        let name = &self.name;
+        match self.kind {
+            NameKind::Action => format!(
+                "nothing covers the action `{name}`: no tool, purpose, delegation or other grant"
+            ),
+            NameKind::Actions => format!(
+                "nothing covers `{name}` or an action below it: no tool, purpose, delegation or other grant"
+            ),
+            NameKind::Team => format!("there is no team `{name}`"),
+            NameKind::Principal => format!("there is no principal `{name}`"),
+            NameKind::Resource => format!("there is no resource `{name}`"),
+            NameKind::ResourceKind => format!("there is no resource of the kind `{name}`"),
+            NameKind::Purpose => format!("there is no purpose `{name}`"),
+            NameKind::Delegation => format!("there is no delegation `{name}`"),
+        }
+    }
+}
+
+/// What the records say. By default every name is taken for known, and nothing is required.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// The names that the tenant lacks, each with the known one that it is much like.
+    pub missing: BTreeMap<Name, Option<String>>,
+    /// Exact actions that are granted or admitted, for names that are much like one.
+    pub actions: BTreeSet<String>,
+    /// The live tools: their actions, and the members that they require.
+    pub tools: Vec<(Vec<Pattern>, Vec<String>)>,
+}
+
+impl Known {
+    /// Whether every action of the scope has a live tool, and each of these requires the member.
+    pub(super) fn requires(&self, scope: &ActionScope, place: &Place) -> bool {
+        let Some(member) = place.required_as() else { return false };
+        let requires = |own: &Vec<String>| own.iter().any(|one| one == member);
+        let names: Vec<Name> = match scope {
+            ActionScope::Any => return self.all_require(None, member),
+            ActionScope::Eq(name) => vec![Name::new(NameKind::Action, name)],
+            ActionScope::In(names) => {
+                names.iter().map(|name| Name::new(NameKind::Actions, name)).collect()
+            }
+        };
+        names.iter().all(|name| {
+            let performs =
+                |actions: &Vec<Pattern>| actions.iter().any(|one| name.is_covered_by(one));
+            let mut tools = self.tools.iter().filter(|(actions, _)| performs(actions));
+            tools.all(|(_, own)| requires(own)) && self.all_require(Some(name), member)
+        })
+    }
+
+    /// Whether tools that require the member perform each action of the name; of any action without one.
+    fn all_require(&self, name: Option<&Name>, member: &str) -> bool {
+        let requiring = self.tools.iter().filter(|(_, own)| own.iter().any(|one| one == member));
+        let mut patterns = requiring.flat_map(|(actions, _)| actions);
+        match name {
+            None => {
+                let every = self.tools.iter().all(|(_, own)| own.iter().any(|one| one == member));
+                every && patterns.any(|one| *one == Pattern::All)
+            }
+            Some(Name { kind: NameKind::Actions, name }) => {
+                let (mut itself, mut below) = (false, false);
+                for pattern in patterns {
+                    itself |= pattern.covers(name);
+                    below |= match pattern {
+                        Pattern::All => true,
+                        Pattern::Below(prefix) => {
+                            prefix == name || prefixes(name).any(|outer| outer == prefix)
+                        }
+                        Pattern::Exact(_) => false,
+                    };
+                }
+                itself && below
+            }
+            Some(Name { name, .. }) => patterns.any(|pattern| pattern.covers(name)),
+        }
+    }
+}

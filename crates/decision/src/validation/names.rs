@@ -1,0 +1,246 @@
+//! Names in a text that do not exist: a forbid on them never applies, and nobody would notice.
+//!
+//! Words of closed sets, such as risk tiers and countries, are the service's own: one that is not of the set is an
+//! error. Actions, teams, principals, resources, purposes and delegations are records, which may be made later: one
+//! that the tenant lacks is a warning. So is a currency that is not of ISO 4217.
+
+use std::collections::BTreeSet;
+
+use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Pattern, Var};
+
+use super::{
+    super::{
+        currency, jurisdiction,
+        levels::{EffectClass, OversightMode, PrincipalClass, Reversibility, RiskTier},
+    },
+    fault::{Fault, Severity},
+    known::{Known, Name, NameKind},
+    misspelt::nearest,
+    uses::{self, Span},
+};
+
+/// The most names of a text to look up.
+const MOST: usize = 256;
+
+/// What a member of text may be.
+#[derive(Clone, Copy)]
+enum Words {
+    /// One of a closed set.
+    Of(&'static str, fn() -> Vec<&'static str>),
+    Country,
+    Subdivision,
+    Currency,
+    Name(NameKind),
+}
+
+/// The names of a text that the tenant may lack.
+pub(super) fn named(conditions: &[Expr]) -> BTreeSet<Name> {
+    let literals = conditions.iter().flat_map(literals).map(|(name, _)| name);
+    let words =
+        conditions.iter().flat_map(comparisons).filter_map(|(words, text, _)| match words {
+            Words::Name(kind) => Some(Name::new(kind, text)),
+            _ => None,
+        });
+    literals.chain(words).take(MOST).collect()
+}
+
+/// The names that do not exist.
+pub(super) fn unknown(conditions: &[Expr], known: &Known) -> Vec<Fault> {
+    let missing = |name: &Name, span: Span| {
+        let near = known.missing.get(name)?;
+        let suggestion = near.as_ref().map(|near| format!("did you mean `{near}`?"));
+        Some(Fault { span, severity: Severity::Warning, problem: name.problem(), suggestion })
+    };
+    let mut found = Vec::new();
+    for condition in conditions {
+        found.extend(literals(condition).filter_map(|(name, span)| missing(&name, span)));
+        for (words, text, span) in comparisons(condition) {
+            found.extend(match words {
+                Words::Name(kind) => missing(&Name::new(kind, text), span),
+                Words::Currency => foreign_money(&text, span),
+                _ => None,
+            });
+        }
+    }
+    found
+}
+
+/// The words that are not of their closed set.
+pub(super) fn misplaced(conditions: &[Expr]) -> Vec<Fault> {
+    let words = conditions.iter().flat_map(comparisons);
+    let mut found: Vec<_> =
+        words.filter_map(|(words, text, span)| closed(words, &text, span)).collect();
+    found.extend(conditions.iter().flat_map(Expr::subexpressions).filter_map(unlike));
+    found
+}
+
+fn closed(words: Words, text: &str, span: Span) -> Option<Fault> {
+    let (problem, suggestion) = match words {
+        Words::Of(what, all) => {
+            let all = all();
+            if all.contains(&text) {
+                return None;
+            }
+            let near = nearest(text, all.iter().copied());
+            let near = near.map(|near| format!("did you mean `{near}`?"));
+            let each = || format!("write one of {}", all.join(", "));
+            (format!("`{text}` is no {what}"), near.unwrap_or_else(each))
+        }
+        // A hyphen is the statement's own fault.
+        Words::Country if !text.contains('-') => of_place(text, &jurisdiction::fault(text)?),
+        Words::Subdivision if jurisdiction::subdivision(text).is_none() => {
+            let problem = format!("`{text}` is no subdivision of ISO 3166, such as `DE-BY`");
+            (problem, "compare `context.jurisdiction` with a country".to_owned())
+        }
+        Words::Subdivision => of_place(text, &jurisdiction::fault(text)?),
+        _ => return None,
+    };
+    Some(Fault { span, severity: Severity::Error, problem, suggestion: Some(suggestion) })
+}
+
+fn of_place(text: &str, problem: &str) -> (String, String) {
+    let likely = jurisdiction::likely(text);
+    let meant =
+        likely.map_or("write a country's code".to_owned(), |code| format!("write `{code}`"));
+    let problem = problem.split_once(": ").map_or(problem, |(problem, _)| problem);
+    (problem.to_owned(), meant)
+}
+
+fn foreign_money(text: &str, span: Span) -> Option<Fault> {
+    if currency::is_standard(text) {
+        return None;
+    }
+    let upper = text.to_ascii_uppercase();
+    let same = currency::is_standard(&upper).then_some(upper);
+    let near = same.or_else(|| nearest(text, currency::standard()).map(str::to_owned));
+    Some(Fault {
+        span,
+        severity: Severity::Warning,
+        problem: format!("`{text}` is not a currency of ISO 4217"),
+        suggestion: near.map(|near| format!("did you mean `{near}`?")),
+    })
+}
+
+/// A pattern that no word of the closed set matches.
+fn unlike(expression: &Expr) -> Option<Fault> {
+    let ExprKind::Like { expr, pattern } = expression.expr_kind() else { return None };
+    let Words::Of(what, all) = words_of(expr)? else { return None };
+    let all = all();
+    let matches = |pattern: &Pattern| all.iter().any(|word| pattern.wildcard_match(word));
+    (!matches(pattern)).then(|| Fault {
+        span: uses::span(expression),
+        severity: Severity::Error,
+        problem: format!("no {what} matches the pattern `{pattern}`"),
+        suggestion: Some(format!("the known ones are {}", all.join(", "))),
+    })
+}
+
+/// The entities that an expression names.
+fn literals(condition: &Expr) -> impl Iterator<Item = (Name, Span)> {
+    // An action behind `in` stands for all below it.
+    let groups = condition.subexpressions().filter_map(|one| match one.expr_kind() {
+        ExprKind::BinaryApp { op: BinaryOp::In, arg2, .. } => Some(arg2),
+        _ => None,
+    });
+    let groups: BTreeSet<*const Expr> =
+        groups.flat_map(|arg| arg.subexpressions()).map(std::ptr::from_ref).collect();
+    condition.subexpressions().filter_map(move |one| {
+        let ExprKind::Lit(Literal::EntityUID(uid)) = one.expr_kind() else { return None };
+        let kind = match uid.entity_type().to_string().as_str() {
+            "Svc::Action" if groups.contains(&std::ptr::from_ref(one)) => NameKind::Actions,
+            "Svc::Action" => NameKind::Action,
+            "Svc::Team" => NameKind::Team,
+            "Svc::Principal" => NameKind::Principal,
+            "Svc::Resource" => NameKind::Resource,
+            _ => return None,
+        };
+        let name: &str = uid.eid().as_ref();
+        let own = uid.loc().map(|loc| (loc.start(), loc.end() - loc.start()));
+        Some((Name::new(kind, name), own.unwrap_or_else(|| uses::span(one))))
+    })
+}
+
+/// Each text that a member with words of its own is compared with.
+fn comparisons(condition: &Expr) -> impl Iterator<Item = (Words, String, Span)> {
+    condition.subexpressions().flat_map(|one| {
+        let ExprKind::BinaryApp { op, arg1, arg2 } = one.expr_kind() else { return Vec::new() };
+        let compares = matches!(
+            op,
+            BinaryOp::Eq | BinaryOp::Contains | BinaryOp::ContainsAll | BinaryOp::ContainsAny
+        );
+        if !compares {
+            return Vec::new();
+        }
+        let (left, right) = (Side::of(arg1), Side::of(arg2));
+        [left.compared_with(&right), right.compared_with(&left)].concat()
+    })
+}
+
+/// The members and the texts that one side of a comparison may be.
+#[derive(Default)]
+struct Side {
+    words: Vec<Words>,
+    texts: Vec<(String, Span)>,
+}
+
+impl Side {
+    fn of(expression: &Expr) -> Self {
+        let mut side = Self::default();
+        side.take(expression);
+        side
+    }
+
+    fn take(&mut self, expression: &Expr) {
+        self.words.extend(words_of(expression));
+        match expression.expr_kind() {
+            ExprKind::Lit(Literal::String(text)) => {
+                self.texts.push((text.to_string(), uses::span(expression)));
+            }
+            ExprKind::Set(items) => items.iter().for_each(|item| self.take(item)),
+            ExprKind::If { then_expr, else_expr, .. } => {
+                self.take(then_expr);
+                self.take(else_expr);
+            }
+            _ => {}
+        }
+    }
+
+    /// A text that stands in for a member on its own side, where the member is absent, is none of its words.
+    fn compared_with(&self, other: &Self) -> Vec<(Words, String, Span)> {
+        let own = |text: &str| self.texts.iter().any(|(own, _)| own == text);
+        let texts = other.texts.iter().filter(|(text, _)| !own(text));
+        let each = texts.flat_map(|(text, span)| {
+            self.words.iter().map(move |words| (*words, text.clone(), *span))
+        });
+        each.collect()
+    }
+}
+
+fn words_of(expression: &Expr) -> Option<Words> {
+    let ExprKind::GetAttr { expr, attr } = expression.expr_kind() else { return None };
+    let ExprKind::Var(var) = expr.expr_kind() else { return None };
+    Some(match (var, attr.as_str()) {
+        (Var::Principal, "class") => Words::Of("class of a principal", || {
+            PrincipalClass::ALL.iter().map(|one| one.word()).collect()
+        }),
+        (Var::Resource, "kind") => Words::Name(NameKind::ResourceKind),
+        (Var::Context, "purpose") => Words::Name(NameKind::Purpose),
+        (Var::Context, "delegation") => Words::Name(NameKind::Delegation),
+        (Var::Context, "currency") => Words::Currency,
+        (Var::Context, "jurisdiction") => Words::Country,
+        (Var::Context, "subdivision") => Words::Subdivision,
+        (Var::Context, "risk_tier") => {
+            Words::Of("risk tier", || RiskTier::ALL.iter().map(|one| one.word()).collect())
+        }
+        (Var::Context, "effect_class") => {
+            Words::Of("effect class", || EffectClass::ALL.iter().map(|one| one.word()).collect())
+        }
+        (Var::Context, "reversibility") => {
+            Words::Of("reversibility", || Reversibility::ALL.iter().map(|one| one.word()).collect())
+        }
+        (Var::Context, "oversight") => {
+            Words::Of("oversight", || OversightMode::ALL.iter().map(|one| one.word()).collect())
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,41 @@
+//! What to write where a text reads a member that may be absent.
+
+use super::{
+    fault::{Fault, Severity},
+    uses::Path,
+};
+
+/// Cedar suggests a test beside the comparison, which on a forbid lets through whoever leaves the member out.
+pub(super) fn as_unless(mut fault: Fault) -> Fault {
+    let test = fault.suggestion.as_deref().and_then(|help| help.split_once('`'));
+    if let Some((test, _)) = test.and_then(|(_, rest)| rest.split_once(" && ")) {
+        fault.suggestion = Some(allowed_with(test));
+    }
+    fault
+}
+
+fn allowed_with(test: &str) -> String {
+    format!("write what is allowed, `unless {{ {test} && … }}`")
+}
+
+pub(super) fn unguarded(
+    mut fault: Fault,
+    path: &Path,
+    near: Option<String>,
+    forbids: bool,
+) -> Fault {
+    let (name, of) = path.split_last().map_or((String::new(), &[][..]), |(n, of)| (n.clone(), of));
+    let of = of.iter().fold(String::new(), |of, part| of + "." + part);
+    fault.severity = Severity::Warning;
+    fault.problem = format!(
+        "`context.input{of}.{name}` is declared nowhere and may be absent: without it this \
+         cannot be evaluated and denies as rule_error"
+    );
+    let test = format!("context.input{of} has {name}");
+    let ask = if forbids { allowed_with(&test) } else { format!("ask `{test}` first") };
+    fault.suggestion = Some(match near {
+        Some(near) => format!("did you mean `{near}`? If not, {ask}"),
+        None => ask,
+    });
+    fault
+}

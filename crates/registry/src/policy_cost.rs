@@ -1,0 +1,115 @@
+//! Refuses a write after which the policies in force would leave no steps for any decision.
+//!
+//! Compared are the policies of this node's graph, which has every write that it answered.
+
+use std::sync::Arc;
+
+use authority_model::{proto::registry::Policy, schema::applies_to, wire::Time};
+use chrono::{DateTime, Utc};
+
+use super::prelude::*;
+use authority_core::store;
+use authority_decision::{
+    CompiledPolicy, PolicyReference, Target,
+    cost_bound::{Exceeded, exceeded},
+    moment::Window,
+};
+
+/// A policy as it would be in force.
+pub(super) struct InForce {
+    pub(super) tenant_id: String,
+    /// Of the policy that it replaces; empty for a new one.
+    pub(super) id: String,
+    /// `None`: the text in force.
+    pub(super) text: Option<String>,
+    pub(super) applies_to: Vec<String>,
+    pub(super) effective: Window,
+}
+
+impl InForce {
+    /// What a record would be with this text.
+    pub(super) fn of(policy: &Policy, text: Option<String>) -> Self {
+        Self {
+            tenant_id: policy.tenant_id.clone(),
+            id: policy.id.clone(),
+            text,
+            applies_to: policy.applies_to.clone(),
+            effective: window(policy.effective_from, policy.effective_until),
+        }
+    }
+
+    /// # Errors
+    /// Every decision would be denied where it applies.
+    pub(super) async fn check(self, registry: &Registry) -> Result<(), Error> {
+        match self.exceeds(registry).await? {
+            Some(found) => Err(Error::NotAllowed(found.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// Where every decision would be denied.
+    ///
+    /// # Errors
+    /// If too much is being checked already.
+    pub(super) async fn exceeds(self, registry: &Registry) -> Result<Option<Exceeded>, Error> {
+        let Ok(tenant_id) = TenantId::parse(&self.tenant_id) else { return Ok(None) };
+        // While the graph is too old nothing is decided on it, and a write need not wait for it.
+        let Ok(Some(handle)) = registry.graph.tenant(&tenant_id) else { return Ok(None) };
+        // While one of them cannot be read, everything is denied anyhow.
+        let before: Vec<Arc<CompiledPolicy>> =
+            handle.read().policies().map(|all| all.iter().cloned().collect()).unwrap_or_default();
+        let now = registry.clock.now();
+        let tenant = self.tenant_id.clone();
+        Ok(registry.pool.run(&tenant, move |_| self.compared(&before, now)).await?)
+    }
+
+    fn compared(self, before: &[Arc<CompiledPolicy>], now: DateTime<Utc>) -> Option<Exceeded> {
+        let read: Vec<Target> =
+            self.applies_to.iter().filter_map(|target| target.parse().ok()).collect();
+        // As in force: an unreadable target makes the policy apply everywhere.
+        let targets = if read.len() == self.applies_to.len() { read } else { Vec::new() };
+        let own = before.iter().find(|one| one.reference.id == self.id);
+        let changed = match self.text {
+            None => own?.applied_to(targets, self.effective),
+            Some(text) => {
+                let reference = PolicyReference {
+                    id: self.id.clone(),
+                    version: 0,
+                    sha256: String::new(),
+                    applies_to: targets,
+                    effective: self.effective,
+                };
+                // What cannot be read is refused elsewhere.
+                CompiledPolicy::compile(reference, &text).ok()?
+            }
+        };
+        let others = before.iter().filter(|one| one.reference.id != self.id).cloned();
+        let after: Vec<_> = others.chain([Arc::new(changed)]).collect();
+        exceeded(before, &after, now)
+    }
+}
+
+pub(super) fn window(from: Option<Time>, until: Option<Time>) -> Window {
+    Window { from: from.and_then(Time::moment), until: until.and_then(Time::moment) }
+}
+
+/// The targets of a policy, without the row with an id.
+pub(super) async fn targets(
+    registry: &Registry,
+    caller: &Caller,
+    policy_id: &str,
+    without: Option<&str>,
+) -> Result<Vec<String>, Error> {
+    let (policy_id, without) = (policy_id.to_owned(), without.unwrap_or_default().to_owned());
+    let read = registry.store.read_tx(&caller.scope(), async move |db| {
+        let rows: Vec<String> = applies_to::table
+            .filter(applies_to::policy_id.eq(&policy_id))
+            .filter(applies_to::id.ne(&without))
+            .order((applies_to::created_at, applies_to::id))
+            .select(applies_to::target_class)
+            .load(db)
+            .await?;
+        Ok::<_, store::Error>(rows)
+    });
+    Ok(read.await?)
+}

@@ -1,0 +1,292 @@
+//! What may not be intended of policies and bounds: forbids that are escaped, names that do not exist, places and
+//! money of other lists, patterns that leave nothing to decide.
+
+use serde_json::{Value, json};
+
+use super::rest::{App, id};
+
+fn policy(tenant: &str, text: &str) -> Value {
+    json!({"tenant_id": tenant, "regime": "internal", "cedar": text})
+}
+
+/// The problems of a list of warnings.
+#[track_caller]
+fn told(warnings: &Value) -> String {
+    let all = warnings.as_array().unwrap_or_else(|| panic!("{warnings:#}"));
+    all.iter().map(|one| one["problem"].as_str().unwrap_or_default().to_owned() + "\n").collect()
+}
+
+async fn validated(app: &App, tenant: &str, text: &str) -> Value {
+    let body = json!({"cedar": text, "tenant_id": tenant});
+    app.call("POST", "/policies:validate", body).await.is(200).body
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forbid_that_is_escaped_by_leaving_a_member_out_is_warned_of_at_every_door() {
+    let app = App::start().await;
+    let tenant = app.tenant("acme").await;
+    let text = "forbid(principal, action, resource) when { context has amount } \
+        when { context.amount.greaterThan(decimal(\"10.0\")) };";
+    let said = validated(&app, &tenant, text).await;
+    assert_eq!(said["valid"], true, "{said:#}");
+    assert!(told(&said["warnings"]).contains("without `context.amount` escapes"), "{said:#}");
+    assert_eq!(said["warnings"][0]["column"], 44, "{said:#}");
+    let made = app.call("POST", "/policies", policy(&tenant, text)).await.is(201).body;
+    let path = format!("/policies/{}", id(&made["policy"]));
+    assert!(told(&made["policy"]["warnings"]).contains("escapes"), "{made:#}");
+    assert!(told(&app.get(&path).await.is(200).body["policy"]["warnings"]).contains("escapes"));
+    let held = "@decision(\"require_approval\") forbid(principal, action, resource)\n\
+        when { if context has currency then context.currency == \"EUR\" else false };";
+    let changed = app.call("PATCH", &path, json!({"cedar": held})).await.is(200).body;
+    assert!(told(&changed["policy"]["warnings"]).contains("`context.currency`"), "{changed:#}");
+    let active = app.call("POST", &format!("{path}/activate"), json!({})).await.is(200).body;
+    assert!(told(&active["policy"]["warnings"]).contains("`context.currency`"), "{active:#}");
+    let good = "forbid(principal, action, resource)\n\
+        unless { context has amount && context.amount.lessThanOrEqual(decimal(\"10.0\")) };";
+    assert_eq!(validated(&app, &tenant, good).await["warnings"], json!([]));
+    // A tool that requires it leaves nothing to escape by.
+    let of_tool = "forbid(principal, action == Svc::Action::\"payment.execute\", resource)\n\
+        when { context has amount && context.amount.greaterThan(decimal(\"10.0\")) };";
+    let tool = json!({"tenant_id": tenant, "name": "pay", "function_signature": "pay()",
+        "actions": ["payment.execute"]});
+    let tool = app.make("/tools", tool).await;
+    assert!(told(&validated(&app, &tenant, of_tool).await["warnings"]).contains("escapes"));
+    let requires = json!({"requires": ["amount"]});
+    app.call("PATCH", &format!("/tools/{}", id(&tool)), requires).await.is(200);
+    assert_eq!(validated(&app, &tenant, of_tool).await["warnings"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_do_not_exist_are_warned_of_with_the_nearest() {
+    let app = App::start().await;
+    let tenant = app.tenant("acme").await;
+    let agent = app.principal(&tenant, "agent", "invoice-bot").await;
+    let boss = app.principal(&tenant, "human", "boss").await;
+    let delegation = json!({"tenant_id": tenant, "delegator_id": boss, "delegate_id": agent,
+        "actions": ["payment.execute"]});
+    let delegation = app.make("/delegations", delegation).await;
+    let purpose = json!({"tenant_id": tenant, "slug": "payroll", "name": "Payroll",
+        "allowed_actions": ["payroll.*"]});
+    app.make("/purposes", purpose).await;
+    let resource = json!({"tenant_id": tenant, "kind": "bank_account", "name": "Main"});
+    let resource = app.make("/resources", resource).await;
+    let forbid =
+        |scope: &str, condition: &str| format!("forbid({scope}) unless {{ {condition} }};");
+    let any = "principal, action, resource";
+    for (text, part, near) in [
+        (
+            forbid("principal, action == Svc::Action::\"payment.excute\", resource", "false"),
+            "`payment.excute`",
+            "`payment.execute`",
+        ),
+        (
+            forbid("principal, action in [Svc::Action::\"paymants\"], resource", "false"),
+            "`paymants`",
+            "`payment`",
+        ),
+        (
+            forbid("principal in Svc::Team::\"nobody\", action, resource", "false"),
+            "no team `nobody`",
+            "",
+        ),
+        (
+            forbid(any, &format!("principal == Svc::Principal::\"{agent}t\"")),
+            "no principal",
+            &agent,
+        ),
+        (forbid(any, "resource == Svc::Resource::\"x\""), "no resource `x`", ""),
+        (
+            forbid(any, "resource is Svc::Resource && resource.kind == \"bank_acount\""),
+            "`bank_acount`",
+            "`bank_account`",
+        ),
+        (
+            forbid(any, "context has purpose && [\"payrol\"].contains(context.purpose)"),
+            "no purpose `payrol`",
+            "`payroll`",
+        ),
+        (forbid(any, "context has currency && context.currency == \"EURO\""), "`EURO`", "`EUR`"),
+        (
+            forbid(any, "context has delegation && context.delegation == \"d\""),
+            "no delegation `d`",
+            "",
+        ),
+    ] {
+        let said = validated(&app, &tenant, &text).await;
+        assert_eq!(said["valid"], true, "{text}\n{said:#}");
+        let found = told(&said["warnings"]);
+        assert!(found.contains(part) && found.contains(near), "{text}\n{said:#}");
+    }
+    let resource_id = id(&resource);
+    let delegation_id = id(&delegation);
+    for text in [
+        forbid("principal, action in Svc::Action::\"payroll\", resource", "false"),
+        forbid("principal, action == Svc::Action::\"payroll.run.now\", resource", "false"),
+        forbid(any, &format!("principal == Svc::Principal::\"{agent}\"")),
+        forbid(any, &format!("resource == Svc::Resource::\"{resource_id}\"")),
+        forbid(
+            any,
+            &format!("context has delegation && context.delegation == \"{delegation_id}\""),
+        ),
+    ] {
+        assert_eq!(validated(&app, &tenant, &text).await["warnings"], json!([]), "{text}");
+    }
+    let made = json!({"tenant_id": tenant, "regime": "internal", "state": "draft",
+        "cedar": "forbid(principal, action, resource);",
+        "applies_to": ["action:paymant.*", "purpose:nosuch", "resource_kind:bank_account"]});
+    let made = app.make("/policies", made).await;
+    let warnings = &made["warnings"];
+    let fields: Vec<_> =
+        warnings.as_array().unwrap().iter().map(|one| one["field"].as_str().unwrap()).collect();
+    assert_eq!(fields, ["applies_to[0]", "applies_to[1]"], "{made:#}");
+    let row = json!({"policy_id": id(&made), "target_class": "purpose:payrol"});
+    let row = app.make("/relationships/applies-to", row).await;
+    assert!(row["warnings"][0].as_str().unwrap().contains("did you mean `payroll`?"), "{row:#}");
+    let body = json!({"target_class": "action:paymant.*", "tenant_id": tenant});
+    let said = app.call("POST", "/policies:validate", body).await.is(200).body;
+    assert_eq!(said["warnings"][0]["field"], "target_class", "{said:#}");
+    // Words of closed sets are errors, also for a tenant that is only warned.
+    let tenants = format!("/tenants/{tenant}");
+    app.call("PATCH", &tenants, json!({"policy_validation": "warn"})).await.is(200);
+    for wrong in [
+        "principal.class == \"robot\"",
+        "context has jurisdiction && context.jurisdiction == \"Germany\"",
+    ] {
+        let said = validated(&app, &tenant, &forbid(any, wrong)).await;
+        assert_eq!(said["valid"], false, "{said:#}");
+        app.call("POST", "/policies", policy(&tenant, &forbid(any, wrong))).await.is(400);
+    }
+    // Without a tenant nothing is known to be missing.
+    let body = json!({"cedar": forbid(any, "resource == Svc::Resource::\"x\"")});
+    let said = app.call("POST", "/policies:validate", body).await.is(200).body;
+    assert_eq!(said["warnings"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn places_of_other_lists_are_refused_and_other_money_is_warned_of() {
+    let app = App::start().await;
+    let tenant = app.tenant("acme").await;
+    let agent = app.principal(&tenant, "agent", "bot").await;
+    let boss = app.principal(&tenant, "human", "boss").await;
+    let delegation = |more: Value| {
+        let mut body = json!({"tenant_id": tenant, "delegator_id": boss, "delegate_id": agent,
+            "actions": ["payment.execute"]});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    for (code, likely) in [
+        ("UK", "`GB`"),
+        ("EL", "`GR`"),
+        ("EU", "each country"),
+        ("UK-SCT", "`GB-SCT`"),
+        ("de", "`DE`"),
+        ("DEU", "`DE`"),
+    ] {
+        let refused = app
+            .call("POST", "/delegations", delegation(json!({"jurisdictions": ["DE", code]})))
+            .await
+            .is(400);
+        assert!(refused.body["details"].to_string().contains(likely), "{:#}", refused.body);
+    }
+    let made = app
+        .make(
+            "/delegations",
+            delegation(json!({"jurisdictions": ["GB"], "max_amount": "5", "currency": "USDC"})),
+        )
+        .await;
+    let doubt = made["warnings"][0].as_str().unwrap();
+    assert!(doubt.contains("`USDC` is not a currency of ISO 4217"), "{made:#}");
+    let read = app.get(&format!("/delegations/{}", id(&made))).await.is(200).body;
+    assert_eq!(read["delegation"]["warnings"], made["warnings"], "{read:#}");
+    let listed = app.get("/delegations").await.is(200).body;
+    assert_eq!(listed["delegations"][0]["warnings"], made["warnings"]);
+    let narrowed = format!("/delegations/{}/narrow", id(&made));
+    let refused = app.call("POST", &narrowed, json!({"jurisdictions": ["UK"]})).await.is(400);
+    assert!(refused.body["details"].to_string().contains("`GB`"), "{:#}", refused.body);
+    let uses = json!({"agent_id": agent, "used_id": "mail.send", "used_kind": "action",
+        "constraints_json": "{\"max_amount\":\"1\",\"currency\":\"BTC\"}"});
+    let uses = app.make("/relationships/uses", uses).await;
+    assert!(uses["warnings"][0].as_str().unwrap().contains("`BTC`"), "{uses:#}");
+    for (body, path) in [
+        (
+            json!({"tenant_id": tenant, "legal_name": "A", "form": "ltd", "country_code": "UK"}),
+            "/legal-entities",
+        ),
+        (
+            json!({"tenant_id": tenant, "slug": "p", "name": "P", "allowed_actions": ["*"], "jurisdictions": ["UK"]}),
+            "/purposes",
+        ),
+    ] {
+        let refused = app.call("POST", path, body).await.is(400);
+        assert!(refused.body["details"].to_string().contains("write `GB`"), "{:#}", refused.body);
+    }
+}
+
+fn heavy(id: &str) -> String {
+    let patterns: Vec<_> = (0..8)
+        .map(|number| format!("context.input.a like \"*{number}{}\"", "a".repeat(498)))
+        .collect();
+    let all = patterns.join(" || ");
+    format!(
+        "@id(\"{id}\") forbid(principal, action, resource) unless {{ !(context.input has a && ({all})) }};"
+    )
+}
+
+/// Eight patterns of 499 characters behind `*` take 4,000 steps for each of 1,024 characters; a decision has 16,000,000.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_would_leave_nothing_to_decide_is_refused_and_a_cheaper_one_never() {
+    let app = App::start().await;
+    let tenant = app.tenant("acme").await;
+    let mut made = Vec::new();
+    for number in 0..3 {
+        made.push(id(&app.make("/policies", policy(&tenant, &heavy(&format!("p{number}")))).await));
+        settled().await;
+    }
+    let refused = app.call("POST", "/policies", policy(&tenant, &heavy("p4"))).await.is(409).body;
+    let text = refused.to_string();
+    assert!(text.contains("16000000") && text.contains("retire one first"), "{refused:#}");
+    let said = validated(&app, &tenant, &heavy("p4")).await;
+    assert!(told(&said["warnings"]).contains("16000000"), "{said:#}");
+    let mut draft = policy(&tenant, &heavy("p4"));
+    draft["state"] = json!("draft");
+    let draft = id(&app.make("/policies", draft).await);
+    let activate = format!("/policies/{draft}/activate");
+    app.call("POST", &activate, json!({})).await.is(409);
+    // Elsewhere it is alone, and there it may be; everywhere again it may not.
+    let row = json!({"policy_id": made[2], "target_class": "action:b.*"});
+    let row = app.make("/relationships/applies-to", row).await;
+    settled().await;
+    let own = json!({"policy_id": draft, "target_class": "action:c.*"});
+    app.make("/relationships/applies-to", own).await;
+    app.call("POST", &activate, json!({})).await.is(200);
+    settled().await;
+    app.call(
+        "POST",
+        "/relationships/applies-to",
+        json!({"policy_id": draft, "target_class": "action:b.x"}),
+    )
+    .await
+    .is(409);
+    app.call("DELETE", &format!("/relationships/applies-to/{}", id(&row)), json!({})).await.is(409);
+    app.call("PATCH", &format!("/policies/{}", made[0]), json!({"state": "retired"})).await.is(200);
+    settled().await;
+    app.call("DELETE", &format!("/relationships/applies-to/{}", id(&row)), json!({})).await.is(200);
+    settled().await;
+    // What comes into force later counts from then.
+    let mut later = policy(&tenant, &heavy("p5"));
+    later["effective_from"] = json!("2099-01-01T00:00:00Z");
+    let refused = app.call("POST", "/policies", later.clone()).await.is(409).body;
+    assert!(refused.to_string().contains("2099-01-01"), "{refused:#}");
+    let end = json!({"effective_until": "2098-01-01T00:00:00Z"});
+    app.call("PATCH", &format!("/policies/{}", made[1]), end).await.is(200);
+    settled().await;
+    app.make("/policies", later).await;
+    settled().await;
+    let forever = json!({"effective_until": null});
+    app.call("PATCH", &format!("/policies/{}", made[1]), forever).await.is(409);
+}
+
+/// The graph of this registry follows by itself.
+async fn settled() {
+    tokio::time::sleep(std::time::Duration::from_millis(400)).await;
+}
