@@ -51,7 +51,7 @@ use crate::{
 use authority_api::{
     idempotency,
     identity::{
-        Identity, Issuer, KeySource, Rules, Settings as IdentitySettings,
+        Identity, Issuer, JwksClient, KeySource, Rules, Settings as IdentitySettings,
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
 };
@@ -232,7 +232,8 @@ impl App {
         checks.push(Check { name: "data_folder", ask: Box::new(transparency.room()) });
         let deliveries = wiring.deliveries()?;
         let (events, numbering) = wiring.events(deliveries.clone());
-        let directory = directory(checks, &supervisor, &keys, &graph, &url);
+        let shown = readiness::providers(&identity);
+        let directory = directory((checks, shown), &supervisor, &keys, &graph, &url);
         ours.extend(decisions.into_iter().chain(events));
         ours.extend([
             service::directory_service(Arc::new(directory.clone())),
@@ -249,6 +250,7 @@ impl App {
         let (router, console) = Served { grpc, host, pages, console }.router(&config)?;
         let mut workers = vec![schema.worker(), feeding, programme.worker(), retention, archiver];
         workers.push(readiness::grpc_health(health.clone(), directory));
+        workers.extend(identity.remote_keys().iter().map(JwksClient::worker));
         workers.extend(housekeeping(&store, &clock, &identity).into_iter().chain(console));
         workers.extend(numbering.into_iter().chain(deliveries.workers()));
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
@@ -299,9 +301,9 @@ async fn first_looks(store: &Store, schema: &Schema, recorder: &Recorder) {
     let _ = tokio::join!(schema.look(), recorder.look());
 }
 
-/// The peer's address, as the transport provides it.
+/// The client's address, as the transport provides it; `None` also for a call within the process.
 fn client_of(extensions: &http::Extensions) -> Option<IpAddr> {
-    extensions.get::<Peer>().map(|peer| peer.client)
+    extensions.get::<Peer>()?.client
 }
 
 fn routed(
@@ -355,7 +357,7 @@ fn identity(
 }
 
 fn directory(
-    checks: Vec<Check>,
+    checks: (Vec<Check>, Vec<Check>),
     supervisor: &Supervisor,
     keys: &Keys,
     graph: &Arc<Graph>,

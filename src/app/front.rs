@@ -1,7 +1,5 @@
 //! `GET /` for browsers: a page that leads on. Every other client gets the service's description as JSON.
 
-use std::sync::Arc;
-
 use askama::Template;
 use authority_core::config::Config;
 use axum::{
@@ -9,6 +7,7 @@ use axum::{
     middleware::Next,
     response::{Html, IntoResponse, Response},
 };
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, header};
 
 use crate::{directory::DESCRIPTION, transport::prefers_html};
@@ -36,7 +35,7 @@ struct Front<'a> {
 
 /// The page, or else the reason why it cannot be written, for the log.
 #[derive(Clone)]
-pub(super) struct FrontPage(Option<Arc<str>>);
+pub(super) struct FrontPage(Option<Bytes>);
 
 impl FrontPage {
     pub(super) fn new(config: &Config) -> Self {
@@ -62,7 +61,7 @@ pub(super) async fn front(
     let uri = request.uri();
     let is_front = uri.path() == "/" && uri.query().is_none() && request.method() == Method::GET;
     match page.filter(|_| is_front && prefers_html(request.headers())) {
-        Some(page) => (HEADERS, Html(page.to_string())).into_response(),
+        Some(page) => (HEADERS, Html(page)).into_response(),
         None => next.run(request).await,
     }
 }

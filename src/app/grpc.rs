@@ -69,7 +69,7 @@ where
 async fn refused(host: &RestHost, request: Request<Body>) -> Response {
     // Dropped before the await, since a body need not be `Sync`.
     let (parts, _) = request.into_parts();
-    let peer = parts.extensions.get::<Peer>().map(|peer| peer.client);
+    let peer = parts.extensions.get::<Peer>().and_then(|peer| peer.client);
     let surfaces = parts.extensions.get().copied().unwrap_or(Surfaces::NONE);
     let via = Via::Grpc(surfaces);
     let admitted = host.identity.authenticate(parts.uri.path(), via, &parts.headers, peer).await;

@@ -39,7 +39,7 @@ impl Host for RestHost {
         if let Some(operation) = parts.extensions.get::<Operation>() {
             operation.set(route.rpc);
         }
-        let peer = parts.extensions.get::<Peer>().map(|peer| peer.client);
+        let peer = parts.extensions.get::<Peer>().and_then(|peer| peer.client);
         let via = Via::Rest { verb: route.method, path: route.path };
         let caller = self.identity.authenticate(route.rpc, via, &parts.headers, peer).await;
         let caller = caller.map_err(ApiError::from)?;

@@ -1,7 +1,7 @@
 //! Runs the service: the database, the services, the listeners, from start to the last drained
 //! connection.
 
-use std::{fs, io, path::PathBuf, time::Duration};
+use std::{fs, io, path::PathBuf, sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
 use tokio::{task::JoinSet, time::sleep};
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     telemetry::{self, Metrics},
-    transport::{self, Settings, Surfaces},
+    transport::{self, Budget, Settings, Surfaces},
 };
 use authority_api::identity::dev_provider::{Holder, ISSUER};
 use authority_core::{config::Config, shutdown, store::embedded, worker::Supervisor};
@@ -214,20 +214,24 @@ impl Listening {
     ) -> Result<(), Failure> {
         let mut serving = JoinSet::new();
         let connections = descriptors::connections(config, self.surfaces.len());
+        let budget = Budget::new(config.limits.node_unsent_bytes);
         for (listener, surfaces) in self.surfaces {
             let mut settings = Settings::new(config, surfaces);
             settings.bounds.connections = connections;
+            settings.budget = Arc::clone(&budget);
             let router = transport::with_response_layer(app.router.clone(), &settings);
             let closing = closing(shutdown, config.lame_duck());
             serving.spawn(transport::serve(listener, router, closing, settings));
         }
-        let gauges = app.gauges.clone();
+        let (gauges, measured) = (app.gauges.clone(), Arc::clone(&budget));
         let ops = transport::ops(move || {
             gauges.read();
+            measured.measure();
             metrics.render()
         });
         let mut settings = Settings::new(config, Surfaces::ALL);
         settings.bounds.connections = connections.min(descriptors::OPS_CONNECTIONS);
+        settings.budget = budget;
         let closing = closing(shutdown, config.lame_duck());
         serving.spawn(transport::serve(self.ops, ops, closing, settings));
         while let Some(ended) = serving.join_next().await {

@@ -21,6 +21,7 @@ use axum::{
     response::{Html, IntoResponse, Response},
     routing::get,
 };
+use bytes::Bytes;
 use serde_json::Value;
 
 use page::{Index, Operation, Shape};
@@ -47,7 +48,8 @@ pub struct Reference(Arc<Inner>);
 struct Inner {
     /// The OpenAPI document.
     contract: String,
-    pages: OnceLock<HashMap<String, String>>,
+    /// All responses share the bytes of a page: a copy for each would be held for as long as a caller does not read it.
+    pages: OnceLock<HashMap<String, Bytes>>,
 }
 
 impl Reference {
@@ -75,7 +77,10 @@ impl Reference {
     }
 
     fn page(&self, path: &str) -> Response {
-        let pages = self.0.pages.get_or_init(|| pages(&self.0.contract));
+        let pages = self.0.pages.get_or_init(|| {
+            let pages = pages(&self.0.contract).into_iter();
+            pages.map(|(path, page)| (path, page.into())).collect()
+        });
         match pages.get(path) {
             Some(page) => (HEADERS, Html(page.clone())).into_response(),
             None => {
@@ -112,6 +117,8 @@ fn pages(contract: &str) -> HashMap<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::BodyExt as _;
+
     use super::*;
     use crate::directory::OPENAPI;
 
@@ -134,6 +141,22 @@ mod tests {
             let filters = page.matches("<script src=\"/docs/filter.js\" defer></script>").count();
             assert_eq!((scripts, filters), if path.is_empty() { (1, 1) } else { (0, 0) }, "{path}");
             assert!(!page.contains("style=\""), "{path}");
+        }
+    }
+
+    /// However large the page is, and however often it is asked for.
+    #[tokio::test]
+    async fn answers_share_the_bytes_of_their_page() {
+        let reference = Reference::new(OPENAPI.to_owned());
+        let bytes = async |path: &str| {
+            let frame = reference.page(path).into_body().frame().await.unwrap().unwrap();
+            frame.into_data().unwrap()
+        };
+        let contract: Value = serde_json::from_str(OPENAPI).unwrap();
+        for path in ["", page::operations(&contract)[0].id] {
+            // Both are kept: a copy must not take the place of another one.
+            let (one, other) = (bytes(path).await, bytes(path).await);
+            assert_eq!(one.as_ptr(), other.as_ptr(), "{path}");
         }
     }
 

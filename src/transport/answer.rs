@@ -15,11 +15,13 @@ use super::{
     stall::{self, Progress},
 };
 
-/// Bytes handed to HTTP/2 at a time: if the peer stops reading, no more than this is out of our control.
+/// Bytes handed over at a time.
 const CHUNK: usize = 16 << 10;
-/// The most bytes handed over together with the end of the stream. After the end the stream cannot be
-/// watched, and its unread bytes stay until the connection ends.
+/// The most bytes handed to HTTP/2 together with the end of the stream, or right before it. After the end the stream
+/// cannot be watched, and its unread bytes stay until the connection ends.
 const LAST: usize = 1 << 10;
+/// What an unread response takes besides its bytes: its head, its stream, and the stream's task.
+const OVERHEAD: u64 = 4 << 10;
 
 /// A response body. Hyper polls for a part only when the peer has capacity: the time from a part to the
 /// next poll is the peer's, the time until a part is ready is the service's.
@@ -33,6 +35,9 @@ pub(super) struct Answer {
     /// The progress of its stream; `None` over HTTP/1.1.
     progress: Option<Arc<Progress>>,
     unread: bool,
+    /// The lengths of the last two pieces handed over. Hyper takes one while the peer still has to make room for the
+    /// one before.
+    handed: [u64; 2],
     /// Its bytes that are counted as unread.
     counted: u64,
 }
@@ -49,24 +54,33 @@ impl Answer {
         running.begin_answer();
         let next = VecDeque::new();
         let progress = stall::current();
-        let mut answer =
-            Self { body, next, ended: false, running, progress, unread: true, counted: 0 };
+        let mut answer = Self {
+            body,
+            next,
+            ended: false,
+            running,
+            progress,
+            unread: true,
+            handed: [0; 2],
+            counted: 0,
+        };
         answer.mark(true);
-        if answer.progress.is_some() && !answer.body.is_end_stream() {
+        let is_watched = answer.progress.is_some() && !answer.body.is_end_stream();
+        if is_watched {
             let _ = answer.queue_frame(context);
+        }
+        answer.count();
+        if is_watched && !answer.running.has_room_for(answer.counted) {
+            metrics::counter!("transport_answers_unread_total").increment(1);
+            answer.next.clear();
+            answer.body = Body::empty();
+            answer.next.push_back(Err(axum::Error::new(Unread)));
             answer.count();
-            if !answer.running.has_room_for(answer.counted) {
-                metrics::counter!("transport_answers_unread_total").increment(1);
-                answer.next.clear();
-                answer.body = Body::empty();
-                answer.next.push_back(Err(axum::Error::new(Unread)));
-                answer.count();
-            }
         }
         answer
     }
 
-    /// Queues the next frame of the body, cut into pieces on an HTTP/2 stream.
+    /// Queues the next frame of the body, cut into pieces.
     fn queue_frame(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
             Some(Ok(frame)) => frame,
@@ -80,16 +94,13 @@ impl Answer {
             }
         };
         let mut data = match frame.into_data() {
-            // HTTP/1.1 writes frames as they are, and waits for the socket.
-            Ok(data) if self.progress.is_none() => return self.put(Frame::data(data)),
             Ok(data) => data,
             Err(trailers) => return self.put(trailers),
         };
-        let ends = self.body.is_end_stream();
         while data.len() > CHUNK {
             let _ = self.put(Frame::data(data.split_to(CHUNK)));
         }
-        if ends && data.len() > LAST {
+        if self.progress.is_some() && data.len() > LAST {
             let _ = self.put(Frame::data(data.split_to(data.len() - LAST)));
         }
         self.put(Frame::data(data))
@@ -106,7 +117,8 @@ impl Answer {
     }
 
     fn count(&mut self) {
-        let now = self.waiting() + self.body.size_hint().lower();
+        let bytes = self.waiting() + self.body.size_hint().lower() + self.handed.iter().sum::<u64>();
+        let now = if self.unread { bytes + OVERHEAD } else { 0 };
         self.running.recount(self.counted, now);
         self.counted = now;
     }
@@ -133,12 +145,16 @@ impl HttpBody for Answer {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = &mut *self;
         if this.next.is_empty() && !this.ended && this.queue_frame(context).is_pending() {
+            this.handed = [0; 2];
             this.mark(false);
+            this.count();
             return Poll::Pending;
         }
         let next = this.next.pop_front();
-        this.count();
+        let piece = next.as_ref().and_then(|next| next.as_ref().ok()?.data_ref());
+        this.handed = [this.handed[1], piece.map_or(0, |data| data.len() as u64)];
         this.mark(true);
+        this.count();
         Poll::Ready(next)
     }
 

@@ -10,65 +10,127 @@ use ipnet::IpNet;
 pub struct Peer {
     /// The peer of the socket.
     pub address: SocketAddr,
-    /// The client; it differs from `address` only behind a trusted proxy.
-    pub client: IpAddr,
+    /// The client; it differs from `address` only behind a trusted proxy. `None` if a trusted proxy reports what is no
+    /// address: the client may then be anyone, and is never taken for the proxy.
+    pub client: Option<IpAddr>,
 }
 
 impl Peer {
     pub(super) fn new(address: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
         let direct = address.ip().to_canonical();
-        let client = if trusted.is_empty() { direct } else { forwarded(direct, headers, trusted) };
+        let client = if trusted.is_empty() { Some(direct) } else { forwarded(direct, headers, trusted) };
         Self { address, client }
     }
 }
 
 /// Walks `X-Forwarded-For` from its end, which the nearest proxy wrote, to the first address that is not a
-/// trusted proxy; what comes before it is unverified.
-fn forwarded(direct: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
-    let known = |address: &IpAddr| trusted.iter().any(|network| network.contains(address));
+/// trusted proxy; what comes before it is unverified. The hops are bytes: a proxy may have appended the client's
+/// address to a line that the client began with any bytes.
+fn forwarded(direct: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAddr> {
+    let is_trusted = |address: &IpAddr| trusted.iter().any(|network| network.contains(address));
     let mut client = direct;
-    let lines: Vec<_> = headers.get_all("x-forwarded-for").iter().collect();
-    let hops = lines.iter().rev().filter_map(|line| line.to_str().ok());
-    for hop in hops.flat_map(|line| line.rsplit(',')) {
-        if !known(&client) {
+    let lines = headers.get_all("x-forwarded-for").iter().rev();
+    for hop in lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b',')) {
+        if !is_trusted(&client) {
             break;
         }
-        let Some(address) = parsed(hop.trim()) else { break };
-        client = address;
+        client = parsed(hop)?;
     }
-    client
+    Some(client)
 }
 
-fn parsed(hop: &str) -> Option<IpAddr> {
+/// An address, with a port or without (`192.0.2.1:80`, `[2001:db8::1]:80`). One with a zone names no host beyond its
+/// own link.
+fn parsed(hop: &[u8]) -> Option<IpAddr> {
+    let hop = std::str::from_utf8(hop.trim_ascii()).ok().filter(|hop| !hop.contains('%'))?;
     let address = hop.parse().or_else(|_| hop.parse().map(|with: SocketAddr| with.ip()));
     address.ok().map(|address: IpAddr| address.to_canonical())
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
-    fn client(direct: &str, forwarded: &[&str]) -> String {
+    fn client(direct: &str, forwarded: &[&[u8]]) -> Option<String> {
         let mut headers = HeaderMap::new();
         for line in forwarded {
-            headers.append("x-forwarded-for", line.parse().unwrap());
+            headers.append("x-forwarded-for", HeaderValue::from_bytes(line).unwrap());
         }
-        let trusted = ["10.0.0.0/8".parse().unwrap()];
-        Peer::new(direct.parse().unwrap(), &headers, &trusted).client.to_string()
+        let trusted = ["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()];
+        let client = Peer::new(direct.parse().unwrap(), &headers, &trusted).client;
+        client.map(|client| client.to_string())
+    }
+
+    fn some(address: &str) -> Option<String> {
+        Some(address.to_owned())
     }
 
     #[test]
     fn only_a_trusted_proxy_is_believed() {
-        assert_eq!(client("192.0.2.1:5", &["198.51.100.7"]), "192.0.2.1");
-        assert_eq!(client("10.0.0.1:5", &["198.51.100.7"]), "198.51.100.7");
-        assert_eq!(client("[::ffff:10.0.0.1]:5", &["198.51.100.7:99"]), "198.51.100.7");
+        assert_eq!(client("192.0.2.1:5", &[b"198.51.100.7"]), some("192.0.2.1"));
+        assert_eq!(client("192.0.2.1:5", &[b"\xff"]), some("192.0.2.1"));
+        assert_eq!(client("10.0.0.1:5", &[b"198.51.100.7"]), some("198.51.100.7"));
+        assert_eq!(client("[::ffff:10.0.0.1]:5", &[b"198.51.100.7:99"]), some("198.51.100.7"));
+        assert_eq!(client("[fd00::1]:5", &[b"[2001:db8::7]:99"]), some("2001:db8::7"));
     }
 
     #[test]
     fn what_the_client_itself_wrote_is_not() {
-        assert_eq!(client("10.0.0.1:5", &["1.1.1.1, 198.51.100.7, 10.2.2.2"]), "198.51.100.7");
-        assert_eq!(client("10.0.0.1:5", &["1.1.1.1", "198.51.100.7"]), "198.51.100.7");
-        assert_eq!(client("10.0.0.1:5", &["1.1.1.1, nonsense"]), "10.0.0.1");
-        assert_eq!(client("10.0.0.1:5", &[]), "10.0.0.1");
+        let twice: [&[u8]; 2] = [b"1.1.1.1", b"198.51.100.7"];
+        assert_eq!(client("10.0.0.1:5", &twice), some("198.51.100.7"));
+        let inner: [&[u8]; 1] = [b"1.1.1.1, 198.51.100.7, 10.2.2.2"];
+        assert_eq!(client("10.0.0.1:5", &inner), some("198.51.100.7"));
+        assert_eq!(client("10.0.0.1:5", &[]), some("10.0.0.1"));
+        assert_eq!(client("10.0.0.1:5", &[b"10.0.0.2"]), some("10.0.0.2"));
+    }
+
+    /// nginx appends the client's address to the line that the client sent.
+    #[test]
+    fn any_bytes_before_the_proxys_own_entry_are_passed_over() {
+        for said in [&b"\xff"[..], b"\xc3\xa9", b"zz", b"", b"10.0.0.1", b"fe80::1%lo"] {
+            let line = [said, b", 203.0.113.9"].concat();
+            assert_eq!(client("10.0.0.1:5", &[&line]), some("203.0.113.9"), "{said:?}");
+            let lines: [&[u8]; 2] = [said, b"203.0.113.9"];
+            assert_eq!(client("10.0.0.1:5", &lines), some("203.0.113.9"), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_proxys_entry_that_is_no_address_leaves_none() {
+        for hop in [
+            &b"\xff"[..],
+            b"\xc3\xa9",
+            b"203.0.113.9\xff",
+            b"zz",
+            b"",
+            b" \t ",
+            b"unknown",
+            b"_hidden",
+            b"fe80::1%lo",
+            b"fe80::1%1",
+            b"[fe80::1%1]:80",
+            b"[2001:db8::7]",
+            b"203.0.113.9:",
+            b"203.0.113.9:http",
+            b"203.0.113.9:65536",
+            b"203.0.113.09",
+            b"203.0.113",
+            b"3405803785",
+            b"203.0.113.9/32",
+            b"\"203.0.113.9\"",
+            b"for=203.0.113.9",
+            b"203.0.113.9;203.0.113.8",
+        ] {
+            assert_eq!(client("10.0.0.1:5", &[hop]), None, "{hop:?}");
+            let line = [b"203.0.113.9, ", hop].concat();
+            assert_eq!(client("10.0.0.1:5", &[&line]), None, "{hop:?}");
+            let lines: [&[u8]; 2] = [b"203.0.113.9", hop];
+            assert_eq!(client("10.0.0.1:5", &lines), None, "{hop:?}");
+            // Behind two trusted proxies.
+            let line = [hop, b", 10.0.0.2"].concat();
+            assert_eq!(client("10.0.0.1:5", &[&line]), None, "{hop:?}");
+        }
     }
 }

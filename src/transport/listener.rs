@@ -132,7 +132,8 @@ impl Server {
         };
         let Some(protocol) = protocol else { return };
 
-        let activity = Activity::new(bounds.unsent_bytes);
+        let activity = Activity::new(bounds.unsent_bytes, &self.settings.budget);
+        let _member = self.settings.budget.enter(&activity);
         let is_http1 = protocol == Protocol::Http1;
         let header = is_http1.then_some(bounds.header);
         // HTTP/2 bounds each stream by itself, and a silent peer by the socket and by pings.
@@ -166,6 +167,7 @@ impl Server {
                     }
                     connection.as_mut().graceful_shutdown();
                 }
+                () = activity.when_cut() => return,
                 after = activity.curbed() => look.as_mut().reset(Instant::now() + after),
                 () = look.as_mut() => match activity.verdict(bounds.idle, stalled) {
                     Verdict::Fine(left) => look.as_mut().reset(Instant::now() + left),
@@ -203,6 +205,9 @@ fn http2(bounds: &Bounds) -> Builder<Streams> {
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(bounds.streams)
+        // Calls that their client cancelled before they were looked at. By default h2 closes the connection at 20 of
+        // them, and with it the streams of all others on it.
+        .max_pending_accept_reset_streams(bounds.streams as usize)
         .max_header_list_size(bounds.header_bytes)
         .initial_stream_window_size(128 * 1024)
         .initial_connection_window_size(512 * 1024)

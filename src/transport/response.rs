@@ -21,7 +21,7 @@ use tower::{Layer, Service};
 use tracing::{Instrument, Span, field::Empty, instrument::Instrumented};
 
 use super::{
-    headers, host,
+    head, headers, host,
     refusal::Asker,
     request_id::{self, RequestId},
     settings::Settings,
@@ -50,6 +50,8 @@ impl ResponseLayer {
     fn refusal(self, request: &Request<Body>) -> Option<ApiError> {
         if let Some(problem) = host::problem(request) {
             Some(ApiError::field("host", problem))
+        } else if let Some(refusal) = head::refusal(request) {
+            Some(refusal)
         } else if !self.surfaces.serve(request.uri().path()) {
             Some(ApiError::plain(ErrorCode::NotFound))
         } else if declared(request.headers()) > self.body_bytes {

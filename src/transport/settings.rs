@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::http::HeaderValue;
 use ipnet::IpNet;
 
-use super::surfaces::Surfaces;
+use super::{budget::Budget, surfaces::Surfaces};
 use authority_core::config::Config;
 
 /// A tenant's share of the connections is this part.
@@ -17,6 +17,8 @@ pub struct Settings {
     /// The surfaces served here; the paths of others are a 404.
     pub surfaces: Surfaces,
     pub bounds: Bounds,
+    /// Of the unread bytes of all connections: addresses of one node share one.
+    pub budget: Arc<Budget>,
     /// Origins whose pages may call; if empty, there are no CORS headers.
     pub origins: Arc<[HeaderValue]>,
     /// Peers whose `X-Forwarded-For` is trusted.
@@ -59,6 +61,7 @@ impl Settings {
         Self {
             surfaces,
             bounds: Bounds::new(config),
+            budget: Budget::new(config.limits.node_unsent_bytes),
             origins: origins.collect(),
             trusted_proxies: config.trusted_proxies.as_slice().into(),
             https: config.https(),

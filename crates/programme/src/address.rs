@@ -35,7 +35,7 @@ impl AddressCodes {
     }
 
     /// The code of the client's IPv4 address, or of the /64 of its IPv6 address, which one client has as a whole.
-    /// Calls within the process share one.
+    /// Clients without a known address share one of their own, with calls within the process.
     pub(crate) async fn of(&self, client: Option<IpAddr>) -> Result<[u8; 32], ApiError> {
         Ok(self.key().await?.code(DOMAIN, &bucket(client)))
     }

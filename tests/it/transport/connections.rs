@@ -278,7 +278,7 @@ async fn a_connection_holds_so_much_that_its_peer_has_not_taken() {
     settings.bounds.stalled = SHORT;
     settings.bounds.unsent_bytes = 90_000;
     let served = serve(settings).await;
-    // Each holds 64 KiB less the piece in flight: two reach the limit, and the third waits until those are
+    // Each holds 64 KiB and what its stream takes: two reach the limit, and the third waits until those are
     // reset.
     let mut peer = Peer::new(served.connect().await, true, 0).await;
     for stream in [1, 3] {

@@ -15,6 +15,8 @@ const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 pub(super) const GOAWAY: u8 = 7;
 const ACK: u8 = 1;
+/// The error code of a call that its client gave up.
+const CANCEL: u8 = 8;
 /// `END_STREAM` and `END_HEADERS`.
 const WHOLE: u8 = 5;
 
@@ -40,12 +42,28 @@ impl Peer {
         peer
     }
 
-    /// GET; `path` is sent as a literal of HPACK (RFC 7541).
     pub(super) async fn get(&mut self, stream: u32, path: &str) {
-        let mut block = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
-        block.extend(path.as_bytes());
-        block.extend([0x01, 1, b'x']);
-        self.send(HEADERS, WHOLE, stream, &block).await;
+        self.get_with(stream, path, &[]).await;
+    }
+
+    /// The same with further headers.
+    pub(super) async fn get_with(&mut self, stream: u32, path: &str, headers: &[(&str, &str)]) {
+        self.send(HEADERS, WHOLE, stream, &head(path, headers)).await;
+    }
+
+    /// Many requests at once, without a wait between them.
+    pub(super) async fn get_all(&mut self, streams: impl Iterator<Item = u32>, path: &str) {
+        let requests = streams.flat_map(|one| frame(HEADERS, WHOLE, one, &head(path, &[])));
+        self.write(&requests.collect::<Vec<u8>>()).await;
+    }
+
+    /// Requests that are cancelled at once, all together.
+    pub(super) async fn cancel_all(&mut self, streams: impl Iterator<Item = u32>) {
+        let calls = streams.flat_map(|one| {
+            let begun = frame(HEADERS, WHOLE, one, &head("/slow", &[]));
+            [begun, frame(RST_STREAM, 0, one, &[0, 0, 0, CANCEL])].concat()
+        });
+        self.write(&calls.collect::<Vec<u8>>()).await;
     }
 
     /// The next frame other than settings and pings; `None` once the service closed.
@@ -77,11 +95,38 @@ impl Peer {
     }
 
     async fn send(&mut self, kind: u8, flags: u8, stream: u32, body: &[u8]) {
-        let [_, a, b, c] = u32::try_from(body.len()).unwrap().to_be_bytes();
-        let mut frame = vec![a, b, c, kind, flags];
-        frame.extend(stream.to_be_bytes());
-        frame.extend(body);
-        // The service may have closed: then reading says so.
-        let _ = self.socket.write_all(&frame).await;
+        self.write(&frame(kind, flags, stream, body)).await;
     }
+
+    async fn write(&mut self, bytes: &[u8]) {
+        // The service may have closed: then reading says so.
+        let _ = self.socket.write_all(bytes).await;
+    }
+}
+
+/// The head of a GET for the authority `x`, as literals of HPACK (RFC 7541).
+fn head(path: &str, headers: &[(&str, &str)]) -> Vec<u8> {
+    let mut block = vec![0x82, 0x86, 0x04];
+    text(&mut block, path);
+    block.push(0x01);
+    text(&mut block, "x");
+    for (name, value) in headers {
+        block.push(0);
+        text(&mut block, name);
+        text(&mut block, value);
+    }
+    block
+}
+
+fn text(block: &mut Vec<u8>, text: &str) {
+    block.push(u8::try_from(text.len()).unwrap());
+    block.extend(text.as_bytes());
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, body: &[u8]) -> Vec<u8> {
+    let [_, a, b, c] = u32::try_from(body.len()).unwrap().to_be_bytes();
+    let mut frame = vec![a, b, c, kind, flags];
+    frame.extend(stream.to_be_bytes());
+    frame.extend(body);
+    frame
 }

@@ -1,9 +1,13 @@
 //! The transport on real sockets: limits on peers, and the headers of every response.
 
+mod cancelled;
+mod client_address;
 mod connections;
 mod descriptors;
 mod drain;
+mod heads;
 mod http2;
 mod response;
 mod server;
 mod tenant_streams;
+mod unread;

@@ -96,7 +96,12 @@ fn routes() -> Router {
         .route("/health", get(async || "live"))
         .route("/api/v1/tenants", get(async || "tenants"))
         .route("/v1/directory", get(async || "directory"))
-        .route("/peer", get(async |Extension(peer): Extension<Peer>| peer.client.to_string()))
+        .route(
+            "/peer",
+            get(async |Extension(peer): Extension<Peer>| {
+                peer.client.map_or("unknown".to_owned(), |client| client.to_string())
+            }),
+        )
         .route("/id", get(async |Extension(id): Extension<RequestId>| id.as_str().to_owned()))
 }
 

@@ -14,7 +14,7 @@ use tower::{Layer, Service};
 use super::{Caller, ClientAddress, Identity, Via};
 use crate::error::ApiError;
 
-/// The peer's address, as the transport stored it in the extensions.
+/// The client's address, as the transport stored it in the extensions.
 type Peer = fn(&Extensions) -> Option<IpAddr>;
 
 /// Authenticates every request that has no [`Caller`] yet (REST authenticates before it reads a

@@ -87,10 +87,11 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 10_000,
-            streams: 200,
+            streams: 1000,
             header_bytes: 16 * 1024,
             body_bytes: 2 * 1024 * 1024,
             unsent_bytes: 16 * 1024 * 1024,
+            node_unsent_bytes: 256 * 1024 * 1024,
             first_byte_seconds: 5,
             header_seconds: 10,
             body_seconds: 30,

@@ -23,6 +23,7 @@ impl Config {
         let numbers = [
             ("limits.connections", limits.connections as u64),
             ("limits.streams", u64::from(limits.streams)),
+            ("limits.unsent_bytes", limits.unsent_bytes),
             ("limits.first_byte_seconds", limits.first_byte_seconds),
             ("limits.header_seconds", limits.header_seconds),
             ("limits.body_seconds", limits.body_seconds),
@@ -46,6 +47,14 @@ impl Config {
         }
         if limits.header_bytes < 8192 {
             faults.push("`limits.header_bytes` must be at least 8192".to_owned());
+        }
+        let least = limits.unsent_bytes.saturating_mul(2);
+        if limits.node_unsent_bytes < least {
+            faults.push(format!(
+                "`limits.node_unsent_bytes` is {}; it must be at least {least}, which one connection may hold: twice \
+                 `limits.unsent_bytes`",
+                limits.node_unsent_bytes
+            ));
         }
         if !(0.0..=1.0).contains(&self.traces.ratio) {
             faults.push(format!("`traces.ratio` is {}; it must be from 0 to 1", self.traces.ratio));
@@ -293,6 +302,26 @@ mod tests {
         let mut config = Config::default();
         config.limits.idle_seconds = 0;
         assert!(config.validate().unwrap_err().to_string().contains("limits.idle_seconds"));
+        config.limits.idle_seconds = 1;
+        config.limits.unsent_bytes = 0;
+        assert!(config.validate().unwrap_err().to_string().contains("limits.unsent_bytes"));
+    }
+
+    #[test]
+    fn the_node_holds_what_one_connection_may() {
+        let mut config = Config::default();
+        for (connection, node, sound) in [
+            (1000, 2000, true),
+            (1000, 1999, false),
+            (1000, 0, false),
+            (u64::MAX, u64::MAX - 1, false),
+        ] {
+            config.limits.unsent_bytes = connection;
+            config.limits.node_unsent_bytes = node;
+            let told = config.validate().err().map(|fault| fault.to_string()).unwrap_or_default();
+            let named = told.contains("`limits.node_unsent_bytes`");
+            assert_eq!(named, !sound, "{connection}, {node}: {told}");
+        }
     }
 
     #[test]

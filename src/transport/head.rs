@@ -1,0 +1,129 @@
+//! What two readers of a request's head could take for different requests: its target, the length of its body, and the
+//! type of that. A proxy may decide by one reading, and the service by another.
+
+use authority_api::error::{ApiError, ErrorCode};
+use axum::http::{
+    HeaderMap, Method, Request,
+    header::{CONTENT_TYPE, TRANSFER_ENCODING},
+};
+
+/// Why a request is refused for its head, if it is.
+pub(super) fn refusal<B>(request: &Request<B>) -> Option<ApiError> {
+    let headers = request.headers();
+    if !is_path(request) {
+        let text = "must be a path that begins with `/`";
+        return Some(ApiError::field("path", text));
+    }
+    if !is_framed_once(headers) {
+        let text = "must be `chunked`, once, or left out";
+        return Some(ApiError::field("transfer-encoding", text));
+    }
+    let mut types = headers.get_all(CONTENT_TYPE).iter();
+    let kind = types.next()?;
+    if types.next().is_some() {
+        return Some(ApiError::field("content-type", "is given more than once; send it once"));
+    }
+    let text = kind.as_bytes();
+    (text.contains(&b';') && !is_utf8(text)).then(|| {
+        let message = "the `charset` of `Content-Type` is not supported; send UTF-8";
+        ApiError::new(ErrorCode::UnsupportedMediaType, message)
+    })
+}
+
+/// Of the other forms, an absolute URI has a path too (RFC 9112, 3.2); `*` is for OPTIONS.
+fn is_path<B>(request: &Request<B>) -> bool {
+    let path = request.uri().path();
+    path.starts_with('/') || path == "*" && request.method() == Method::OPTIONS
+}
+
+/// Hyper reads every list that ends in `chunked` as if it were that alone (RFC 9112, 6.1 and 6.3).
+fn is_framed_once(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    codings.next().is_none_or(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
+        && codings.next().is_none()
+}
+
+/// Whether every charset among a media type's parameters is UTF-8 or a part of it: what reads texts reads them as
+/// UTF-8.
+fn is_utf8(kind: &[u8]) -> bool {
+    kind.split(|byte| *byte == b';').skip(1).all(|parameter| {
+        let mut parts = parameter.splitn(2, |byte| *byte == b'=');
+        let name = parts.next().unwrap_or_default().trim_ascii();
+        let value = parts.next().unwrap_or_default().trim_ascii();
+        let value = value.strip_prefix(b"\"").and_then(|v| v.strip_suffix(b"\"")).unwrap_or(value);
+        let is = |charset: &&[u8]| value.eq_ignore_ascii_case(charset);
+        !name.eq_ignore_ascii_case(b"charset")
+            || [&b"utf-8"[..], b"utf8", b"us-ascii"].iter().any(is)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(request: axum::http::request::Builder) -> Option<u16> {
+        refusal(&request.body(()).unwrap()).map(|refusal| refusal.code.http().as_u16())
+    }
+
+    #[test]
+    fn a_target_is_a_path() {
+        for (method, uri, refused) in [
+            ("GET", "/health", None),
+            ("GET", "http://a/health", None),
+            ("GET", "http://a", None),
+            ("OPTIONS", "*", None),
+            ("GET", "health", Some(400)),
+            ("GET", "health:80", Some(400)),
+            ("GET", "*", Some(400)),
+            ("CONNECT", "a:80", Some(400)),
+        ] {
+            assert_eq!(status(Request::builder().method(method).uri(uri)), refused, "{method} {uri}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_framed_in_one_way() {
+        for (codings, refused) in [
+            (&["chunked"][..], None),
+            (&["Chunked"], None),
+            (&[], None),
+            (&["chunked", "chunked"], Some(400)),
+            (&["identity, chunked"], Some(400)),
+            (&["gzip", "chunked"], Some(400)),
+            (&["chunked, chunked"], Some(400)),
+            (&[", chunked"], Some(400)),
+            (&["chunked;q=1"], Some(400)),
+            (&["identity"], Some(400)),
+            (&[""], Some(400)),
+        ] {
+            let request = codings.iter().fold(Request::post("/"), |request, coding| {
+                request.header(TRANSFER_ENCODING, *coding)
+            });
+            assert_eq!(status(request), refused, "{codings:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_has_one_type_and_is_utf8() {
+        for (types, refused) in [
+            (&["application/json"][..], None),
+            (&["application/json; charset=utf-8"], None),
+            (&["application/json;charset=\"UTF-8\""], None),
+            (&["application/json; charset=US-ASCII; x=1"], None),
+            (&["multipart/form-data; boundary=x"], None),
+            (&["application/json", "text/plain"], Some(400)),
+            (&["application/json", "application/json"], Some(400)),
+            (&["application/json; charset=utf-16"], Some(415)),
+            (&["application/json; Charset=\"utf-16\""], Some(415)),
+            (&["application/json; charset = latin1"], Some(415)),
+            (&["application/json; charset=utf-8; charset=utf-7"], Some(415)),
+            (&["application/json; charset"], Some(415)),
+            (&["application/x-www-form-urlencoded; charset=utf-32"], Some(415)),
+        ] {
+            let request = types.iter().fold(Request::post("/"), |request, kind| {
+                request.header(CONTENT_TYPE, *kind)
+            });
+            assert_eq!(status(request), refused, "{types:?}");
+        }
+    }
+}
