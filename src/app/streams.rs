@@ -1,20 +1,18 @@
-//! Bounds the open streams of each tenant on a node, whatever their method: a stream has no deadline, and takes memory
-//! for as long as its caller likes. A node that stops opens none: it would end at once.
+//! Bounds the open streams of each tenant and of each caller on a node, whatever their method: a stream has no deadline,
+//! and takes memory for as long as its caller likes. A node that stops opens none: it would end at once.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     convert::Infallible,
     pin::Pin,
-    sync::{Arc, LazyLock},
+    sync::LazyLock,
     task::{Context, Poll, ready},
 };
 
-use authority_ids::TenantId;
 use axum::{body::Body, response::Response};
 use futures_util::future::{Either, Ready, ready as at_once};
 use http::Request;
 use http_body_util::BodyExt;
-use parking_lot::Mutex;
 use pin_project_lite::pin_project;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
@@ -24,63 +22,38 @@ use crate::routes::ROUTES;
 use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
+    stream::{Place, Places},
 };
 
 /// Streams of one tenant on a node; each takes some tens of KiB.
 pub(super) const MOST: usize = 2000;
+/// A caller may have this part of its tenant's.
+const CALLERS: usize = 2;
 
-/// The open streams by tenant, and the layer that counts them, inside authentication. Cheap to clone.
+/// The places of the open streams, and the layer that takes them, inside authentication. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct StreamsLayer {
-    counts: Arc<Mutex<HashMap<TenantId, usize>>>,
-    most: usize,
+    places: Places,
     stopping: CancellationToken,
 }
 
 impl StreamsLayer {
     /// At most so many streams of a tenant.
     pub(super) fn new(most: usize, stopping: CancellationToken) -> Self {
-        Self { counts: Arc::default(), most, stopping }
+        Self { places: Places::new("streams", most, most.div_ceil(CALLERS)), stopping }
     }
 
-    /// The place of a stream; `None` if it is of no tenant.
-    fn admit(&self, tenant_id: Option<&TenantId>) -> Result<Option<Open>, ApiError> {
+    /// The place of a stream; `None` if its caller is of no tenant.
+    fn admit(&self, caller: Option<&Caller>) -> Result<Option<Place>, ApiError> {
         if self.stopping.is_cancelled() {
             let text =
                 "the service is stopping; open the stream again, which another node will serve";
             return Err(ApiError::new(ErrorCode::Unavailable, text).with("retry_after", "1"));
         }
-        tenant_id.map(|tenant_id| self.open(tenant_id)).transpose()
-    }
-
-    fn open(&self, tenant_id: &TenantId) -> Result<Open, ApiError> {
-        let mut counts = self.counts.lock();
-        let count = counts.entry(tenant_id.clone()).or_default();
-        let most = self.most;
-        if *count >= most {
-            let text = format!("the tenant has {most} streams open on this node; close one");
-            return Err(ApiError::new(ErrorCode::RateLimited, text).with("retry_after", "10"));
-        }
-        *count += 1;
-        Ok(Open { streams: self.clone(), tenant_id: tenant_id.clone() })
-    }
-}
-
-/// An open stream of a tenant, until it is dropped.
-struct Open {
-    streams: StreamsLayer,
-    tenant_id: TenantId,
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        let mut counts = self.streams.counts.lock();
-        if let Some(count) = counts.get_mut(&self.tenant_id) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.tenant_id);
-            }
-        }
+        let Some((caller, tenant_id)) = caller.and_then(|one| Some((one, one.tenant()?))) else {
+            return Ok(None);
+        };
+        self.places.enter(tenant_id, caller.identity()).map(Some)
     }
 }
 
@@ -116,7 +89,7 @@ where
             return Either::Left(ResponseFuture { answer: self.inner.call(request), open: None });
         }
         let caller = request.extensions().get::<Caller>();
-        match self.streams.admit(caller.and_then(Caller::tenant)) {
+        match self.streams.admit(caller) {
             Ok(open) => Either::Left(ResponseFuture { answer: self.inner.call(request), open }),
             Err(refusal) => Either::Right(at_once(Ok(Status::from(refusal).into_http()))),
         }
@@ -132,7 +105,7 @@ pin_project! {
     pub(super) struct ResponseFuture<F> {
         #[pin]
         answer: F,
-        open: Option<Open>,
+        open: Option<Place>,
     }
 }
 
@@ -153,7 +126,7 @@ where
 }
 
 /// The same body, which has the stream's place until it is dropped.
-fn held(body: Body, open: Open) -> Body {
+fn held(body: Body, open: Place) -> Body {
     Body::new(body.map_frame(move |frame| {
         let _ = &open;
         frame
@@ -162,22 +135,38 @@ fn held(body: Body, open: Open) -> Body {
 
 #[cfg(test)]
 mod tests {
+    use authority_api::identity::{CallerKind, Role};
+    use authority_ids::TenantId;
+
     use super::*;
 
     fn layer() -> StreamsLayer {
         StreamsLayer::new(MOST, CancellationToken::new())
     }
 
+    fn member(subject: &str) -> Caller {
+        let kind = CallerKind::Member {
+            tenant_id: TenantId::from_slug("own").unwrap(),
+            role: Role::from("viewer"),
+            issuer: String::from("https://id.example.org"),
+            subject: subject.to_owned(),
+            email: None,
+        };
+        Caller { kind, ..Caller::anonymous() }
+    }
+
+    /// A runtime watches hundreds of permits with one key.
     #[test]
-    fn a_tenant_has_its_number_of_streams_and_no_more() {
-        let (streams, own) = (layer(), TenantId::from_slug("own").unwrap());
-        let mut open: Vec<_> = (0..MOST).map(|_| streams.open(&own).unwrap()).collect();
-        assert!(streams.open(&own).is_err_and(|refused| refused.code == ErrorCode::RateLimited));
-        assert!(streams.open(&TenantId::from_slug("other").unwrap()).is_ok());
-        open.pop();
-        open.push(streams.open(&own).unwrap());
-        drop(open);
-        assert!(streams.counts.lock().is_empty());
+    fn a_caller_has_half_of_its_tenants_streams() {
+        let streams = layer();
+        let open = |subject: &str| streams.admit(Some(&member(subject)));
+        let refused = |subject: &str| open(subject).err().unwrap().message;
+        let mut all: Vec<_> = (0..1000).map(|_| open("first").unwrap().unwrap()).collect();
+        assert!(refused("first").starts_with("this credential has 1000 streams"));
+        all.extend((0..1000).map(|_| open("second").unwrap().unwrap()));
+        assert!(refused("third").starts_with("the tenant has 2000 streams"));
+        all.pop();
+        assert!(open("third").is_ok());
     }
 
     #[test]

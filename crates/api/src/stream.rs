@@ -1,10 +1,15 @@
 //! Server streams: a source that is asked for each message, so that no task runs for a stream and nothing is
-//! queued. It ends with its connection.
+//! queued. It ends with its connection. A tenant has a number of places for them on a node, and each of its callers a
+//! smaller number: one credential cannot take all of its tenant's.
 
+use std::{collections::HashMap, sync::Arc};
+
+use authority_ids::TenantId;
 use authority_model::service::Messages;
 use futures_util::stream;
+use parking_lot::Mutex;
 
-use super::error::ApiError;
+use super::error::{ApiError, ErrorCode};
 
 /// The source of a stream's messages.
 pub trait MessageSource: Send + 'static {
@@ -24,4 +29,122 @@ pub fn stream_of<T: MessageSource>(source: T) -> Messages<T::Message> {
         }
     };
     Box::pin(stream::unfold(Some(source), next))
+}
+
+/// The places of one sort of streams on this node. Cheap to clone.
+#[derive(Clone)]
+pub struct Places(Arc<Inner>);
+
+struct Inner {
+    /// What the places are of, for messages: `streams of events`.
+    sort: &'static str,
+    tenant: usize,
+    caller: usize,
+    taken: Mutex<HashMap<TenantId, Taken>>,
+}
+
+/// The places that are taken of a tenant's.
+#[derive(Default)]
+struct Taken {
+    all: usize,
+    by_caller: HashMap<String, usize>,
+}
+
+/// The place of one stream, until it is dropped.
+pub struct Place {
+    places: Places,
+    tenant_id: TenantId,
+    caller: String,
+}
+
+impl Places {
+    /// At most `tenant` for each tenant, and of these at most `caller` for each caller.
+    pub fn new(sort: &'static str, tenant: usize, caller: usize) -> Self {
+        Self(Arc::new(Inner { sort, tenant, caller, taken: Mutex::default() }))
+    }
+
+    /// A place for a caller, by its identity.
+    ///
+    /// # Errors
+    /// The tenant or the caller has as many as it may have.
+    pub fn enter(&self, tenant_id: &TenantId, caller: String) -> Result<Place, ApiError> {
+        let Inner { sort, tenant, caller: each, taken } = &*self.0;
+        let mut taken = taken.lock();
+        let (all, own) = taken.get(tenant_id).map_or((0, 0), |taken| {
+            (taken.all, taken.by_caller.get(&caller).copied().unwrap_or_default())
+        });
+        let message = if own >= *each {
+            format!("this credential has {own} {sort} open on this node; close one")
+        } else if all >= *tenant {
+            format!("the tenant has {all} {sort} open on this node; close one")
+        } else {
+            let taken = taken.entry(tenant_id.clone()).or_default();
+            taken.all += 1;
+            *taken.by_caller.entry(caller.clone()).or_default() += 1;
+            return Ok(Place { places: self.clone(), tenant_id: tenant_id.clone(), caller });
+        };
+        Err(ApiError::new(ErrorCode::RateLimited, message).with("retry_after", "10"))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut all = self.places.0.taken.lock();
+        let Some(taken) = all.get_mut(&self.tenant_id) else { return };
+        taken.all -= 1;
+        if taken.all == 0 {
+            all.remove(&self.tenant_id);
+        } else if let Some(own) = taken.by_caller.get_mut(&self.caller) {
+            *own -= 1;
+            if *own == 0 {
+                taken.by_caller.remove(&self.caller);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> (Places, impl Fn(&str) -> TenantId) {
+        (Places::new("streams", 4, 3), |slug: &str| TenantId::from_slug(slug).unwrap())
+    }
+
+    fn refused(place: Result<Place, ApiError>) -> String {
+        let refused = place.err().unwrap();
+        assert_eq!(refused.code, ErrorCode::RateLimited);
+        refused.message
+    }
+
+    #[test]
+    fn a_caller_cannot_take_all_places_of_its_tenant() {
+        let (places, tenant) = places();
+        let (own, other) = (tenant("own"), tenant("other"));
+        let enter = |caller: &str| places.enter(&own, caller.to_owned());
+        let mut greedy: Vec<_> = (0..3).map(|_| enter("greedy").unwrap()).collect();
+        let message = "this credential has 3 streams open on this node; close one";
+        assert_eq!(refused(enter("greedy")), message);
+        let beside = enter("another").unwrap();
+        let message = "the tenant has 4 streams open on this node; close one";
+        assert_eq!(refused(enter("another")), message);
+        // The same name in another tenant is another caller.
+        assert!(places.enter(&other, "greedy".to_owned()).is_ok());
+        drop(beside);
+        greedy.pop();
+        greedy.push(enter("greedy").unwrap());
+        assert!(refused(enter("greedy")).starts_with("this credential"));
+    }
+
+    #[test]
+    fn what_is_closed_leaves_nothing() {
+        let (places, tenant) = places();
+        let own = tenant("own");
+        let enter = |caller: &str| places.enter(&own, caller.to_owned()).unwrap();
+        let (first, second) = (enter("a"), enter("b"));
+        drop(first);
+        assert_eq!(places.0.taken.lock()[&own].by_caller.len(), 1);
+        drop(second);
+        assert!(places.0.taken.lock().is_empty());
+    }
 }

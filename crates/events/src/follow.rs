@@ -1,14 +1,9 @@
 //! Streams of a tenant's events: cursors on its log, without a queue for each.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, time::Duration};
 
 use authority_ids::TenantId;
 use authority_model::proto::events::StreamEventsResponse;
-use parking_lot::Mutex;
 use tokio::{
     sync::broadcast,
     time::{Instant, sleep_until},
@@ -19,7 +14,7 @@ use authority_api::{
     credentials::Credentials,
     error::{ApiError, ErrorCode},
     identity::Caller,
-    stream::MessageSource,
+    stream::{self, MessageSource, Places},
 };
 use authority_core::{
     clock::Clock,
@@ -36,6 +31,8 @@ use crate::{
 pub(crate) const SCOPE: &str = "events:read";
 /// How many streams a tenant may have on one node.
 const MOST: usize = 20;
+/// How many of them one credential may have: the others of its tenant have streams too.
+const MOST_EACH: usize = 5;
 /// How many events are read together.
 const READ: i64 = 100;
 /// The longest time without a message.
@@ -45,42 +42,32 @@ const POLL: Duration = Duration::from_secs(1);
 /// A client that takes no message for so long has its stream ended.
 const UNREAD: Duration = Duration::from_secs(60);
 
-/// The streams of this node, counted by tenant. Cheap to clone.
-#[derive(Clone, Default)]
-pub(crate) struct Streams(Arc<Mutex<HashMap<TenantId, usize>>>);
+/// The places of one sort of streams on this node. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Streams(Places);
 
-/// The place of one stream.
+/// The place of one stream, counted in the metrics.
 pub(crate) struct Place {
-    streams: Streams,
-    tenant_id: TenantId,
+    _place: stream::Place,
 }
 
 impl Streams {
+    pub(crate) fn new(sort: &'static str) -> Self {
+        Self(Places::new(sort, MOST, MOST_EACH))
+    }
+
     /// # Errors
-    /// The tenant has as many as it may have.
-    pub(crate) fn enter(&self, tenant_id: &TenantId) -> Result<Place, ApiError> {
-        let mut counts = self.0.lock();
-        let count = counts.entry(tenant_id.clone()).or_default();
-        if *count >= MOST {
-            let message = format!("the tenant has {MOST} streams of events open; close one");
-            return Err(ApiError::new(ErrorCode::RateLimited, message).with("retry_after", "10"));
-        }
-        *count += 1;
+    /// The tenant or the caller has as many as it may have.
+    pub(crate) fn enter(&self, tenant_id: &TenantId, caller: &Caller) -> Result<Place, ApiError> {
+        let place = self.0.enter(tenant_id, caller.identity())?;
         metrics::gauge!("authority_event_streams").increment(1);
-        Ok(Place { streams: self.clone(), tenant_id: tenant_id.clone() })
+        Ok(Place { _place: place })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         metrics::gauge!("authority_event_streams").decrement(1);
-        let mut counts = self.streams.0.lock();
-        if let Some(count) = counts.get_mut(&self.tenant_id) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.tenant_id);
-            }
-        }
     }
 }
 

@@ -94,7 +94,7 @@ pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
         clock: clock.clone(),
         graph: Arc::clone(&graph),
         keys,
-        streams: follow::Streams::default(),
+        streams: follow::Streams::new("streams of notifications"),
         shutdown: shutdown.clone(),
     };
     let events = service::EventHandlers {
@@ -102,7 +102,7 @@ pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
         clock,
         graph,
         feed,
-        streams: follow::Streams::default(),
+        streams: follow::Streams::new("streams of events"),
         shutdown,
     };
     let services = vec![

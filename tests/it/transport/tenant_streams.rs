@@ -9,7 +9,7 @@ use reqwest::Response;
 use serde_json::{Value, json};
 use tonic::{Code, Request};
 
-use crate::support::{Client, TestApp, Wishes, asking};
+use crate::support::{Client, TestApp, Wishes, asking, evaluate};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -25,8 +25,8 @@ async fn permitted(client: &Client) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tenant_has_its_number_of_streams_and_no_more() {
-    let app = TestApp::wished(Wishes { tenant_streams: 2, ..Wishes::default() }).await;
+async fn a_caller_has_half_of_its_tenants_streams_and_the_tenant_no_more_than_all() {
+    let app = TestApp::wished(Wishes { tenant_streams: 4, ..Wishes::default() }).await;
     let client = app.client(&app.demo().await.api_key);
     let id = permitted(&client).await;
     let mut grpc = RuntimeServiceClient::connect(app.base_url().to_owned()).await.unwrap();
@@ -47,11 +47,22 @@ async fn a_tenant_has_its_number_of_streams_and_no_more() {
     );
     let told: Value = refused.json().await.unwrap();
     assert_eq!(told["error"], "rate_limited", "{told}");
-    assert_eq!(told["message"], "the tenant has 2 streams open on this node; close one", "{told}");
+    let message = "this credential has 2 streams open on this node; close one";
+    assert_eq!(told["message"], message, "{told}");
     let refused = grpc.watch_stop_conditions(asked()).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
     // What is no stream goes on.
     permitted(&client).await;
+
+    // Other credentials of the tenant have theirs, and it has no more than all of these.
+    let person = app.person("svc:tenant:acme", "admin", "ann@acme.example");
+    let beside = [watch(&person, &id).await, watch(&person, &id).await];
+    assert_eq!(beside.each_ref().map(|answer| answer.status().as_u16()), [200, 200]);
+    let other = app.person("svc:tenant:acme", "auditor", "bob@acme.example");
+    let refused = watch(&other, &id).await;
+    assert_eq!(refused.status(), 429);
+    let told: Value = refused.json().await.unwrap();
+    assert_eq!(told["message"], "the tenant has 4 streams open on this node; close one", "{told}");
 
     // One that its client has left makes room.
     drop(first);
@@ -60,4 +71,28 @@ async fn a_tenant_has_its_number_of_streams_and_no_more() {
         assert!(begun.elapsed() < PATIENCE, "its place is not free");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// A runtime watches each of its running permits, and goes on asking on the same channel.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hundreds_of_watches_on_a_channel_leave_room_for_decisions() {
+    let app = TestApp::start().await;
+    let client = app.client(&app.demo().await.api_key);
+    let id = permitted(&client).await;
+    let mut grpc = RuntimeServiceClient::connect(app.base_url().to_owned()).await.unwrap();
+    let bearer: tonic::metadata::MetadataValue<_> =
+        format!("Bearer {}", client.token).parse().unwrap();
+    let mut streams = Vec::new();
+    for _ in 0..300 {
+        let mut request = Request::new(WatchStopConditionsRequest { decision_id: id.clone() });
+        request.metadata_mut().insert("authorization", bearer.clone());
+        let opened = tokio::time::timeout(PATIENCE, grpc.watch_stop_conditions(request)).await;
+        let mut stream = opened.expect("the stream waits in the client").unwrap().into_inner();
+        assert!(stream.message().await.unwrap().is_some());
+        streams.push(stream);
+    }
+    let mut request = Request::new(evaluate(&json!({"amount": 1.0, "currency": "EUR", "jurisdiction": "DE"})));
+    request.metadata_mut().insert("authorization", bearer);
+    let decided = tokio::time::timeout(PATIENCE, grpc.evaluate(request)).await;
+    assert!(decided.expect("the decision waits behind the streams").is_ok());
 }

@@ -179,11 +179,14 @@ async fn a_suspended_tenants_events_are_neither_pulled_nor_streamed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenant_has_at_most_twenty_streams() {
     let (app, _, _) = demo().await;
-    let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
     let mut streams = Vec::new();
-    for _ in 0..20 {
-        streams.push(Sse::open(&key, "/v1/events:stream", None).await);
+    for _ in 0..4 {
+        let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
+        for _ in 0..5 {
+            streams.push(Sse::open(&key, "/v1/events:stream", None).await);
+        }
     }
+    let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
     let (status, refused) = key.get("/v1/events:stream").await;
     assert_eq!((status, &refused["error"]), (429, &json!("rate_limited")), "{refused:#}");
     streams.pop();
@@ -201,4 +204,32 @@ async fn a_tenant_has_at_most_twenty_streams() {
         assert!(begun.elapsed() < PATIENCE, "its place stays taken");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// The weakest key of a tenant must not keep the others from its events.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_credential_takes_few_of_its_tenants_streams() {
+    let (app, _, _) = demo().await;
+    let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
+    let mut streams = Vec::new();
+    for _ in 0..5 {
+        streams.push(Sse::open(&key, "/v1/events:stream", None).await);
+    }
+    let (status, refused) = key.get("/v1/events:stream").await;
+    assert_eq!((status, &refused["error"]), (429, &json!("rate_limited")), "{refused:#}");
+    let message = "this credential has 5 streams of events open on this node; close one";
+    assert_eq!(refused["message"], message, "{refused:#}");
+    let another = app.client(&app.api_key(TENANT, &["events:read"]).await);
+    let person = app.person(TENANT, "admin", "ann@acme.example");
+    streams.push(Sse::open(&another, "/v1/events:stream", None).await);
+    streams.push(Sse::open(&person, "/api/v1/app/events:stream", None).await);
+
+    // Notifications have places of their own, with the same share.
+    for _ in 0..5 {
+        streams.push(Sse::open(&person, "/api/v1/app/notifications:stream", None).await);
+    }
+    let (status, refused) = person.get("/api/v1/app/notifications:stream").await;
+    assert_eq!((status, &refused["error"]), (429, &json!("rate_limited")), "{refused:#}");
+    let other = app.person(TENANT, "approver", "bob@acme.example");
+    streams.push(Sse::open(&other, "/api/v1/app/notifications:stream", None).await);
 }
