@@ -23,9 +23,9 @@ use super::{OWNER, World};
 
 /// A provider on this machine.
 #[derive(Clone, Default)]
-struct Provider {
+pub(super) struct Provider {
     asked: Arc<AtomicUsize>,
-    answer: Arc<Mutex<(u16, String)>>,
+    pub(super) answer: Arc<Mutex<(u16, String)>>,
     /// What it says of itself.
     description: Arc<Mutex<Option<Value>>>,
 }
@@ -57,16 +57,16 @@ impl Provider {
         (StatusCode::from_u16(status).unwrap(), [("location", "/elsewhere")], body)
     }
 
-    fn answers(&self, status: u16, body: &str) {
+    pub(super) fn answers(&self, status: u16, body: &str) {
         *self.answer.lock() = (status, body.to_owned());
     }
 
-    fn asked(&self) -> usize {
+    pub(super) fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
 }
 
-async fn world() -> (World, Provider) {
+pub(super) async fn world() -> (World, Provider) {
     let (provider, address) = Provider::start().await;
     let keys = Keys::ephemeral(Clock::default()).unwrap();
     provider.answers(200, &keys.token_jwks());
@@ -192,8 +192,13 @@ async fn an_unreachable_provider_is_no_fault_of_the_token() {
 async fn keys_that_may_not_verify_are_passed_over() {
     let (world, provider) = world().await;
     let document: Value = serde_json::from_str(&world.keys.token_jwks()).unwrap();
-    let changes: [(&str, Value); 8] = [
+    let changes: [(&str, Value); 13] = [
         ("use", json!("enc")),
+        ("use", json!(["sig"])),
+        ("key_ops", json!(["encrypt"])),
+        ("key_ops", json!(["sign"])),
+        ("key_ops", json!([])),
+        ("key_ops", json!("verify")),
         ("alg", json!("RS512")),
         ("alg", json!("PS256")),
         ("kty", json!("oct")),
@@ -202,19 +207,27 @@ async fn keys_that_may_not_verify_are_passed_over() {
         ("n", json!("AQAB")),
         ("kid", Value::Null),
     ];
+    let other: Value =
+        serde_json::from_str(&Keys::ephemeral(Clock::default()).unwrap().token_jwks()).unwrap();
     for (member, value) in changes {
         let mut key = document["keys"][0].clone();
         key[member] = value;
-        provider.answers(200, &json!({"keys": [key]}).to_string());
+        provider.answers(200, &json!({"keys": [key, other["keys"][0]]}).to_string());
         world.clock.advance(TimeDelta::seconds(31));
         let answer = world.call(OWNER, &world.token(|_| {})).await;
         assert!(matches!(answer, Err(Error::Token(_))), "{member}: {answer:?}");
     }
+    // A key that says of itself what it is used for.
+    let mut key = document["keys"][0].clone();
+    key["key_ops"] = json!(["verify", "sign"]);
+    provider.answers(200, &json!({"keys": [key]}).to_string());
+    world.clock.advance(TimeDelta::seconds(31));
+    assert!(world.call(OWNER, &world.token(|_| {})).await.is_ok());
     let padding = "x".repeat(300 * 1024);
     let mut large = document.clone();
     large["padding"] = json!(padding);
     provider.answers(200, &large.to_string());
-    world.clock.advance(TimeDelta::seconds(31));
+    world.clock.advance(TimeDelta::hours(5));
     assert_eq!(world.call(OWNER, &world.token(|_| {})).await, Err(Error::Unavailable));
 }
 

@@ -1,29 +1,43 @@
 //! An identity provider's public keys: parsing a JWKS, and its source.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use jsonwebtoken::DecodingKey;
 use parking_lot::RwLock;
 use serde_json::Value;
 
 use super::{Error, JwksClient};
+use authority_crypto::jwk;
 
 /// The most keys that are read; no provider publishes more.
 const MOST_KEYS: usize = 100;
-/// The base64url length of the smallest accepted modulus, 2048 bits (RFC 7518, 3.3).
-const SHORTEST_MODULUS: usize = 342;
-/// The base64url length of the largest: more would only cost time.
-const LONGEST_MODULUS: usize = 1366;
+/// Bytes of the smallest accepted modulus, 2048 bits (RFC 7518, 3.3).
+const SHORTEST_MODULUS: usize = 256;
+/// Bytes of the largest: more would only cost time.
+const LONGEST_MODULUS: usize = 1024;
+/// Bytes of the largest public exponent.
+const LONGEST_EXPONENT: usize = 4;
 
 /// Keys by kid.
 pub(super) type KeySet = HashMap<String, DecodingKey>;
+
+/// What a JWKS says.
+pub(super) struct Document<K> {
+    /// The keys that can be used, by kid.
+    pub(super) keys: HashMap<String, K>,
+    /// The kids of keys that it calls revoked.
+    pub(super) revoked: HashSet<String>,
+}
 
 /// Parses a JWKS (RFC 7517) and keeps the keys that may verify RS256. Keys that are unreadable, of
 /// another kind, for another use, revoked or without a kid are skipped.
 ///
 /// # Errors
 /// The document is not a JWKS.
-pub(super) fn read(document: &[u8]) -> Result<KeySet, &'static str> {
+pub(super) fn read(document: &[u8]) -> Result<Document<DecodingKey>, &'static str> {
     keys(document, usable)
 }
 
@@ -31,14 +45,14 @@ pub(super) fn read(document: &[u8]) -> Result<KeySet, &'static str> {
 ///
 /// # Errors
 /// The document is not a JWKS.
-pub(super) fn read_signing(document: &[u8]) -> Result<HashMap<String, Value>, &'static str> {
+pub(super) fn read_signing(document: &[u8]) -> Result<Document<Value>, &'static str> {
     keys(document, signing)
 }
 
 fn keys<K>(
     document: &[u8],
     usable: fn(&Value) -> Option<(String, K)>,
-) -> Result<HashMap<String, K>, &'static str> {
+) -> Result<Document<K>, &'static str> {
     let document: Value = serde_json::from_slice(document).map_err(|_| "it is not JSON")?;
     let keys = document.get("keys").and_then(Value::as_array).ok_or("it has no `keys`")?;
     if keys.len() > MOST_KEYS {
@@ -49,14 +63,19 @@ fn keys<K>(
         // Of two keys with one kid only the first counts.
         set.entry(kid).or_insert(key);
     }
-    Ok(set)
+    let kid = |jwk: &Value| jwk.get("kid").and_then(Value::as_str).map(str::to_owned);
+    let revoked = keys.iter().filter(|jwk| is_revoked(jwk)).filter_map(kid).collect();
+    Ok(Document { keys: set, revoked })
+}
+
+fn is_revoked(jwk: &Value) -> bool {
+    jwk.get("revoked").is_some() || jwk.get("revoked_at").is_some()
 }
 
 fn signing(jwk: &Value) -> Option<(String, Value)> {
     let word = |member: &str| jwk.get(member).and_then(Value::as_str);
-    let revoked = jwk.get("revoked").is_some() || jwk.get("revoked_at").is_some();
-    let kid = word("kid").filter(|kid| !kid.is_empty() && !revoked)?.to_owned();
-    word("use").is_none_or(|word| word == "sig").then_some(())?;
+    let kid = word("kid").filter(|kid| !kid.is_empty() && !is_revoked(jwk))?.to_owned();
+    is_for_signatures(jwk).then_some(())?;
     let implied = match (word("kty"), word("crv")) {
         (Some("OKP"), Some("Ed25519")) => Some("EdDSA"),
         (Some("EC"), Some("P-256")) => Some("ES256"),
@@ -69,18 +88,37 @@ fn signing(jwk: &Value) -> Option<(String, Value)> {
     Some((kid, jwk))
 }
 
+/// Whether a key may verify signatures (RFC 7517, 4.2 and 4.3). What it is for otherwise, or says in another form, it is
+/// not used for.
+fn is_for_signatures(jwk: &Value) -> bool {
+    let verifies = |operations: &Value| {
+        operations.as_array().is_some_and(|all| all.iter().any(|one| one == "verify"))
+    };
+    jwk.get("use").is_none_or(|word| word == "sig") && jwk.get("key_ops").is_none_or(verifies)
+}
+
 fn usable(jwk: &Value) -> Option<(String, DecodingKey)> {
     let word = |member: &str| jwk.get(member).and_then(Value::as_str);
-    let fits = |member: &str, wanted: &str| word(member).is_none_or(|word| word == wanted);
-    let revoked = jwk.get("revoked").is_some() || jwk.get("revoked_at").is_some();
-    if revoked || word("kty") != Some("RSA") || !fits("use", "sig") || !fits("alg", "RS256") {
+    let is_of_alg = jwk.get("alg").is_none_or(|alg| alg == "RS256");
+    if is_revoked(jwk) || word("kty") != Some("RSA") || !is_for_signatures(jwk) || !is_of_alg {
         return None;
     }
-    let (kid, modulus, exponent) = (word("kid")?, word("n")?, word("e")?);
-    if kid.is_empty() || !(SHORTEST_MODULUS..=LONGEST_MODULUS).contains(&modulus.len()) {
-        return None;
-    }
-    Some((kid.to_owned(), DecodingKey::from_rsa_components(modulus, exponent).ok()?))
+    let kid = word("kid").filter(|kid| !kid.is_empty())?.to_owned();
+    let (modulus, exponent) = (jwk::integer(jwk, "n").ok()?, jwk::integer(jwk, "e").ok()?);
+    is_rsa_key(&modulus, &exponent)
+        .then(|| (kid, DecodingKey::from_rsa_raw_components(&modulus, &exponent)))
+}
+
+/// Whether signatures can be verified with them.
+fn is_rsa_key(modulus: &[u8], exponent: &[u8]) -> bool {
+    let is_large = modulus.len() > SHORTEST_MODULUS
+        || modulus.len() == SHORTEST_MODULUS && modulus[0] >= 0x80;
+    let is_odd = exponent.last().is_some_and(|last| last % 2 == 1);
+    is_large
+        && modulus.len() <= LONGEST_MODULUS
+        && is_odd
+        && exponent != [1]
+        && exponent.len() <= LONGEST_EXPONENT
 }
 
 /// The source of an issuer's keys.
@@ -130,7 +168,8 @@ impl LocalJwks {
         let set = if let Some(set) = known {
             set
         } else {
-            let set = Arc::new(read(document.as_bytes()).map_err(|_| Error::Unavailable)?);
+            let read = read(document.as_bytes()).map_err(|_| Error::Unavailable)?;
+            let set = Arc::new(read.keys);
             *self.read.write() = (document, Arc::clone(&set));
             set
         };
