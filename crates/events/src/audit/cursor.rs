@@ -68,7 +68,7 @@ const MAY_SEND: &str = "SELECT EXISTS (SELECT FROM audit_cursors c \
      JOIN audit_streams s ON s.id = c.stream_id AND s.state = 'active' AND s.updated_at = $3 \
      JOIN tenants t ON t.id = c.tenant_id AND t.state = 'active' \
      WHERE c.stream_id = $1 AND c.lease = $2::uuid \
-       AND c.leased_until > clock_timestamp() + interval '16 s') AS permitted";
+       AND c.leased_until > clock_timestamp() + interval '17 s') AS permitted";
 
 const EVENTS: &str = "SELECT id, sequence, event_type, body FROM events \
      WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";

@@ -18,6 +18,7 @@ use super::{
     client::{Outgoing, Received, WHOLE, host_header},
     endpoint::Endpoint,
     job::Job,
+    places::count_held,
 };
 
 const AGENT: HeaderValue = HeaderValue::from_static("agent-authority-webhooks/1");
@@ -192,5 +193,7 @@ fn outcome(
 pub(super) async fn run(shared: Arc<Shared>, job: Arc<Job>) -> Done {
     let begun = Instant::now();
     let result = shared.attempt(&job).await;
-    Done { job, result, took: begun.elapsed() }
+    let took = begun.elapsed();
+    count_held("delivery", took);
+    Done { job, result, took }
 }

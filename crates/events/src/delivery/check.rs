@@ -40,7 +40,7 @@ const MAY_SEND: &str = "SELECT asked.id, e.id AS endpoint_id, e.rate_limit_per_s
      JOIN webhook_cursors c ON c.endpoint_id = e.id \
      JOIN webhook_paces p ON p.endpoint_id = e.id \
      WHERE d.lease = asked.lease::uuid AND d.state = 'open' \
-       AND d.leased_until > clock_timestamp() + interval '16 s' \
+       AND d.leased_until > clock_timestamp() + interval '17 s' \
      ORDER BY p.endpoint_id FOR UPDATE OF p";
 
 const PACES: &str = "UPDATE webhook_paces p SET paced_until = n.paced \

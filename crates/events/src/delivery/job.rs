@@ -5,7 +5,11 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::{client::WHOLE, endpoint::Endpoint, places::Place};
+use super::{
+    client::{BODY, WHOLE},
+    endpoint::Endpoint,
+    places::Place,
+};
 
 /// What must be left of a lease besides a whole attempt.
 const MARGIN: Duration = Duration::from_secs(2);
@@ -35,6 +39,6 @@ pub(super) struct Job {
 impl Job {
     /// Whether an attempt might outlast the lease.
     pub(super) fn is_overdue(&self, now: Instant) -> bool {
-        now + WHOLE + MARGIN >= self.leased_until
+        now + WHOLE + BODY + MARGIN >= self.leased_until
     }
 }

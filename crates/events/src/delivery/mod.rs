@@ -20,6 +20,7 @@ mod endpoint;
 mod fan_out;
 mod job;
 mod judge;
+mod limited;
 mod log;
 pub(crate) mod lost;
 mod make;
@@ -51,13 +52,15 @@ use authority_webhook::{
 };
 use bytes::Bytes;
 use rustls::RootCertStore;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 use attempt::Message;
 use check::{Checks, Unsent};
 use client::{Client, WHOLE};
 use endpoint::Endpoint;
 use fan_out::FanOut;
+use limited::Limited;
+use places::count_held;
 pub use service::TEST_RATE_LIMIT;
 
 /// What deliveries are made with.
@@ -93,6 +96,8 @@ struct Shared {
     push_rules: UrlRules,
     pushes: Client,
     checks: Checks,
+    /// For the metrics.
+    limited: Limited,
     numbered: Arc<Notify>,
     /// Deliveries were made.
     wake: Arc<Notify>,
@@ -112,6 +117,7 @@ impl Deliveries {
             pushes: Client::new(push_rules.addresses.clone(), roots)?,
             push_rules,
             checks: Checks::new(parts.store.clone()),
+            limited: Limited::default(),
             store: parts.store,
             keys: parts.keys,
             graph: parts.graph,
@@ -150,7 +156,10 @@ impl Deliveries {
         };
         let message = Message { event_id, body, replay_id: None };
         let may_send = async { if may_send.await { Ok(()) } else { Err(Unsent::Held) } };
-        let outcome = self.0.send(&endpoint, &message, WHOLE, may_send).await.ok()?;
+        let begun = Instant::now();
+        let sent = self.0.send(&endpoint, &message, WHOLE, may_send).await;
+        count_held("audit_stream", begun.elapsed());
+        let outcome = sent.ok()?;
         Some(match (outcome.answer.status, outcome.class) {
             _ if outcome.answer.succeeded() => Ok(()),
             (Some(status), _) => Err(format!("it answered {status}")),

@@ -1,6 +1,6 @@
 //! How much of an endpoint, of a tenant, and to a host a node has in hand.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 /// The most of each.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,11 @@ pub(super) const RUNNING: Limits = Limits { endpoint: 4, tenant: 16, host: 32, n
 /// Deliveries that are claimed and not recorded yet. How many of an endpoint's wait is limited by the queue.
 pub(super) const CLAIMED: Limits =
     Limits { endpoint: usize::MAX, tenant: 512, host: usize::MAX, node: 1024 };
+
+/// Counts for how long a request to a receiver held its place.
+pub(super) fn count_held(kind: &'static str, held: Duration) {
+    metrics::histogram!("authority_webhook_place_seconds", "kind" => kind).record(held);
+}
 
 /// Who occupies a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,6 +61,18 @@ impl Places {
         of(&self.endpoints, endpoint_id) < self.limits.endpoint
             && of(&self.tenants, tenant_id) < self.limits.tenant
             && of(&self.hosts, host) < self.limits.host
+    }
+
+    /// Whether the endpoint has all of its places, up to one that may just have become free.
+    pub(super) fn are_of_endpoint(&self, place: &Place) -> bool {
+        let held = self.endpoints.get(&place.endpoint_id).copied().unwrap_or(0);
+        held + 1 >= self.limits.endpoint
+    }
+
+    /// The tenants that have all of theirs, in the same way.
+    pub(super) fn full_tenants(&self) -> impl Iterator<Item = &String> {
+        let is_full = |held: usize| held + 1 >= self.limits.tenant;
+        self.tenants.iter().filter(move |(_, held)| is_full(**held)).map(|(id, _)| id)
     }
 
     pub(super) fn add(&mut self, place: &Place) {

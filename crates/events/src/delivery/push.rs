@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::{
     Deliveries,
     client::{Outgoing, WHOLE, host_header},
+    places::count_held,
 };
 
 const AGENT: HeaderValue = HeaderValue::from_static("agent-authority-push/1");
@@ -55,14 +56,19 @@ impl Deliveries {
         url: &EndpointUrl,
         headers: HeaderMap,
     ) -> Result<Answer, ErrorClass> {
-        let until = Instant::now() + WHOLE;
+        let begun = Instant::now();
         let request = request(url, headers).map_err(|error| {
             tracing::error!(%error, "no push can be written");
             ErrorClass::Address
         })?;
         let client = &self.0.pushes;
-        let connection = client.connect(url).await?;
-        let received = client.exchange(url, connection, request, until).await?;
+        let sent = async {
+            let connection = client.connect(url).await?;
+            client.exchange(url, connection, request, begun + WHOLE).await
+        };
+        let sent = sent.await;
+        count_held("push", begun.elapsed());
+        let received = sent?;
         let now = self.0.clock.now();
         let retry_after = received.retry_after.as_deref().and_then(|value| retry_after(value, now));
         Ok(Answer { status: Some(received.status), retry_after })

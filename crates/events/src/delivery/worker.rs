@@ -27,6 +27,8 @@ use super::{
 
 /// How often due deliveries are looked for without having been woken.
 const POLL: Duration = Duration::from_millis(500);
+/// How often it is noted which endpoints are at limits of their own.
+const NOTED: Duration = Duration::from_secs(1);
 /// When the service stops: for what is in flight. The rest is released.
 const DRAIN: Duration = Duration::from_secs(3);
 /// A node whose clock is further from the database's signs nothing.
@@ -62,6 +64,7 @@ struct Sending {
     ended: Vec<Arc<Ended>>,
     records: Beside<Recording>,
     record_at: Instant,
+    note_at: Instant,
 }
 
 impl Sending {
@@ -79,6 +82,7 @@ impl Sending {
             ended: Vec::new(),
             records: Beside::idle(),
             record_at: now,
+            note_at: now,
         }
     }
 
@@ -86,6 +90,7 @@ impl Sending {
         let shared = Arc::clone(&self.shared);
         loop {
             let now = Instant::now();
+            self.note_limits(now);
             self.start(now);
             self.record(now);
             self.claim(now);
@@ -110,6 +115,14 @@ impl Sending {
             }
         }
         self.finish().await;
+    }
+
+    /// Before attempts start: a place that an endpoint has only for a moment does not count.
+    fn note_limits(&mut self, now: Instant) {
+        if now >= self.note_at {
+            self.note_at = now + NOTED;
+            self.shared.limited.note(self.queue.at_limits(now), now);
+        }
     }
 
     /// Starts attempts for the free places.

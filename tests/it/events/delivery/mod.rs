@@ -1,8 +1,10 @@
 //! Deliveries to webhook endpoints, by a receiver on the loopback.
 
+mod endless;
 mod failing;
 mod fan_out;
 mod held;
+mod late;
 mod libraries;
 mod nodes;
 mod queued;

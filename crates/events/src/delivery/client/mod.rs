@@ -8,7 +8,7 @@ mod reuse;
 #[cfg(test)]
 mod tests;
 
-use std::{net::IpAddr, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use authority_webhook::{
     destination::{AddressRules, EndpointUrl},
@@ -20,9 +20,12 @@ use http::{
     header::{InvalidHeaderValue, RETRY_AFTER},
 };
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use rustls::RootCertStore;
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
 use tokio_rustls::TlsConnector;
 
 pub(super) use answer::{READ, Received};
@@ -31,8 +34,14 @@ use reuse::Idle;
 
 /// Looking the name up, connecting, TLS.
 const CONNECT: Duration = Duration::from_secs(5);
-/// One attempt: connecting and the answer.
+/// One attempt: connecting and the head of the answer.
 pub(super) const WHOLE: Duration = Duration::from_secs(15);
+/// After the head of an answer that is no success: its body, which says why.
+pub(super) const BODY: Duration = Duration::from_secs(1);
+/// After the head of a success: its body, so that the connection can be used again. No attempt waits for it.
+const REST: Duration = Duration::from_millis(100);
+/// Connections at a time whose answers are read to their end after the attempt; others are closed at once.
+const FINISHING: usize = 256;
 
 /// A request as it is sent.
 pub(super) type Outgoing = Request<Full<Bytes>>;
@@ -41,13 +50,15 @@ pub(super) type Outgoing = Request<Full<Bytes>>;
 pub(super) struct Client {
     rules: AddressRules,
     tls: TlsConnector,
-    idle: Idle,
+    idle: Arc<Idle>,
+    finishing: Arc<Semaphore>,
 }
 
 impl Client {
     /// `roots`: whom receivers' certificates must lead to.
     pub(super) fn new(rules: AddressRules, roots: RootCertStore) -> Result<Self, rustls::Error> {
-        Ok(Self { rules, tls: connect::tls(roots)?, idle: Idle::default() })
+        let finishing = Arc::new(Semaphore::new(FINISHING));
+        Ok(Self { rules, tls: connect::tls(roots)?, idle: Arc::default(), finishing })
     }
 
     /// A connection to the URL's host, at an address that was vetted just now.
@@ -61,9 +72,13 @@ impl Client {
         connect::open(&self.tls, url, &resolved, until).await
     }
 
-    /// The same, without using one again.
-    async fn connect_anew(&self, url: &EndpointUrl) -> Result<Connection, ErrorClass> {
-        let until = Instant::now() + CONNECT;
+    /// The same, without using one again, and by a deadline.
+    async fn connect_anew(
+        &self,
+        url: &EndpointUrl,
+        until: Instant,
+    ) -> Result<Connection, ErrorClass> {
+        let until = until.min(Instant::now() + CONNECT);
         let resolved = resolve(url, until).await;
         self.vet(url, &resolved)?;
         connect::open(&self.tls, url, &resolved, until).await
@@ -93,7 +108,7 @@ impl Client {
             Ok(received) => Ok(received),
             // Only a connection that was used before; the next one is new.
             Err(error) if error.again => {
-                let connection = self.connect_anew(url).await?;
+                let connection = self.connect_anew(url, until).await?;
                 let sent = self.send(connection, request, until).await;
                 sent.map_err(|error| error.class)
             }
@@ -101,8 +116,9 @@ impl Client {
         }
     }
 
-    /// Sends a request and reads the beginning of the answer. The error says whether the request can be
-    /// sent again at once, on a connection of its own.
+    /// Sends a request and waits until the head of the answer, by the deadline: it decides. Of an answer that is
+    /// no success it also reads the beginning of the body. The error says whether the request can be sent
+    /// again at once, on a connection of its own.
     async fn send(
         &self,
         mut connection: Connection,
@@ -115,15 +131,40 @@ impl Client {
         // The receiver may close a connection at the moment in which it is used again.
         let answer = sent.map_err(|_| SendError { class: ErrorClass::Http, again: reused })?;
         let answered_at = Instant::now();
-        let status = answer.status().as_u16();
+        let status = answer.status();
         let retry_after = answer.headers().get(RETRY_AFTER);
         let retry_after = retry_after.and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let (body, is_whole) = beginning(answer.into_body(), until).await;
         let address = connection.address();
-        if is_whole {
-            self.idle.put(connection);
-        }
+        let (body, is_whole) = if status.is_success() {
+            self.finish(connection, answer.into_body());
+            (Vec::new(), true)
+        } else {
+            let (body, is_whole) = beginning(answer.into_body(), answered_at + BODY).await;
+            if is_whole {
+                self.idle.put(connection);
+            }
+            (body, is_whole)
+        };
+        let status = status.as_u16();
         Ok(Received { status, retry_after, body, is_whole, address, answered_at })
+    }
+
+    /// Reads what is left of a success, so that its connection can be used again. If that takes too long, the
+    /// connection is closed.
+    fn finish(&self, connection: Connection, body: Incoming) {
+        if body.is_end_stream() {
+            self.idle.put(connection);
+            return;
+        }
+        let Ok(permit) = Arc::clone(&self.finishing).try_acquire_owned() else { return };
+        let idle = Arc::clone(&self.idle);
+        tokio::spawn(async move {
+            let (_, is_whole) = beginning(body, Instant::now() + REST).await;
+            if is_whole {
+                idle.put(connection);
+            }
+            drop(permit);
+        });
     }
 }
 

@@ -1,5 +1,7 @@
 //! The client against receivers on the loopback, with a table of addresses in place of look-ups.
 
+mod bodies;
+
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     process::Command,

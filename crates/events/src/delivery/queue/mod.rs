@@ -107,6 +107,15 @@ impl Queue {
         Some(job)
     }
 
+    /// The endpoints and tenants that are at limits of their own.
+    pub(super) fn at_limits(&self, now: Instant) -> HashSet<String> {
+        let is_at_limit = |line: &Line| {
+            line.is_paced(now) || self.running.are_of_endpoint(&line.candidate.place)
+        };
+        let endpoints = self.lines.iter().filter(|(_, line)| is_at_limit(line));
+        endpoints.map(|(id, _)| id).chain(self.running.full_tenants()).cloned().collect()
+    }
+
     /// When the first endpoint that its rate limit holds may go on.
     pub(super) fn paced_until(&self, now: Instant) -> Option<Instant> {
         let held = self.lines.values().filter(|line| !line.is_stopped() && line.count() > 0);

@@ -17,6 +17,7 @@ use authority_webhook::{
 };
 use diesel::sql_types::{BigInt, Double, Text};
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use super::{
     super::{
@@ -24,6 +25,7 @@ use super::{
         attempt::{Message, Outcome},
         check::Unsent,
         endpoint::{COLUMNS, Endpoint, EndpointRow},
+        places::count_held,
     },
     Call, Seen,
 };
@@ -125,7 +127,9 @@ impl Shared {
         let id = endpoint.id.clone();
         let still = self.store.read_tx(&caller.scope(), async move |db| permitted(db, &id).await);
         let may_send = async { still.await.map_err(|_| Unsent::Held) };
+        let begun = Instant::now();
         let sent = self.send(endpoint, &message, WHOLE, may_send).await;
+        count_held("test", begun.elapsed());
         let outcome = sent.map_err(|_| ApiError::plain(ErrorCode::Unavailable))?;
         Ok(answer(outcome))
     }

@@ -1,0 +1,74 @@
+//! Endpoints that their own limits hold back: their receivers keep all of their places, or those of their tenant, busy,
+//! or take no more by their rate limit. That their deliveries are late is no fault of the service.
+
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// The weight of one look among those before.
+const WEIGHT: f64 = 0.1;
+/// The share of looks from which on a limit counts.
+const MOSTLY: f64 = 0.5;
+/// Below this it is as if it had never been at its limit.
+const SELDOM: f64 = 0.01;
+/// Without a look for so long nothing is known.
+const KNOWN: Duration = Duration::from_secs(10);
+
+/// The share of looks, the last ones above all, in which an endpoint or a tenant was at a limit of its own.
+#[derive(Default)]
+pub(super) struct Limited(Mutex<Looks>);
+
+#[derive(Default)]
+struct Looks {
+    shares: HashMap<String, f64>,
+    last: Option<Instant>,
+}
+
+impl Limited {
+    /// These are at their limits now.
+    pub(super) fn note(&self, at_limit: HashSet<String>, now: Instant) {
+        let mut looks = self.0.lock();
+        looks.last = Some(now);
+        let shares = &mut looks.shares;
+        for share in shares.values_mut() {
+            *share *= 1.0 - WEIGHT;
+        }
+        for id in at_limit {
+            *shares.entry(id).or_default() += WEIGHT;
+        }
+        shares.retain(|_, share| *share > SELDOM);
+    }
+
+    /// Whether the endpoint or the tenant mostly is at its limit.
+    pub(super) fn has(&self, id: &str, now: Instant) -> bool {
+        let looks = self.0.lock();
+        looks.last.is_some_and(|last| now < last + KNOWN)
+            && looks.shares.get(id).is_some_and(|share| *share > MOSTLY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_mostly_at_a_limit_is_held_back_by_it() {
+        let (limited, now) = (Limited::default(), Instant::now());
+        let at = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
+        for second in 0..20 {
+            let seen = if second % 4 == 0 { at(&["slow", "seldom"]) } else { at(&["slow"]) };
+            limited.note(seen, now);
+        }
+        let has = |id| limited.has(id, now);
+        assert!(has("slow") && !has("seldom") && !has("never"));
+        assert!(!limited.has("slow", now + KNOWN), "nobody looks any more");
+        for _ in 0..10 {
+            limited.note(at(&[]), now);
+        }
+        assert!(!has("slow"));
+    }
+}

@@ -1,0 +1,138 @@
+//! What operators are told of as late: what the service is late with, and nothing that a tenant or a receiver holds back.
+
+use std::time::{Duration, Instant};
+
+use authority_core::store::new_id;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use serde_json::json;
+
+use super::{Answer, Endpoint, Receiver, World};
+
+/// The value of a series, by its name and labels as they are served.
+fn value(metrics: &PrometheusHandle, series: &str) -> f64 {
+    let scraped = metrics.render();
+    let line = scraped.lines().find_map(|line| line.strip_prefix(&format!("{series} ")));
+    line.map_or(f64::NAN, |rest| rest.trim().parse().unwrap())
+}
+
+fn oldest(metrics: &PrometheusHandle) -> f64 {
+    value(metrics, "authority_webhook_oldest_due_seconds")
+}
+
+fn held(metrics: &PrometheusHandle, by: &str) -> f64 {
+    value(metrics, &format!("authority_webhook_held_deliveries{{by=\"{by}\"}}"))
+}
+
+/// Longer ago than the alert's limit.
+const LONG: &str = "UPDATE webhook_deliveries SET due_at = now() - interval '1000 s' WHERE state = 'open'";
+
+/// Until it is so, by a measure of every 15 s.
+async fn until(metrics: &PrometheusHandle, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", metrics.render());
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// A delivery that nothing holds and that nobody sends: somebody has leased it and does not go on.
+async fn neglect(world: &World, receiver: &Receiver) {
+    let wished = Endpoint { event_types: vec!["svc.authority.revoked"], ..Endpoint::at(&receiver.base) };
+    let endpoint = world.endpoint(wished).await;
+    world
+        .run(&format!(
+            "INSERT INTO webhook_deliveries (id, tenant_id, endpoint_id, event_id, event_type, sequence, due_at, \
+                 lease, leased_until) \
+             SELECT 'svc:delivery:{}', tenant_id, '{}', id, event_type, sequence, now() - interval '1000 s', \
+                 gen_random_uuid(), now() + interval '1 h' \
+             FROM events WHERE tenant_id = '{}' ORDER BY sequence DESC LIMIT 1",
+            new_id(),
+            endpoint.id,
+            world.tenant_id
+        ))
+        .await;
+}
+
+/// On one thread, whose metrics are its own.
+#[tokio::test]
+async fn what_something_holds_is_not_late_and_counted_by_what_holds_it() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let metrics = recorder.handle();
+    let _own = ::metrics::set_default_local_recorder(&recorder);
+    let world = World::start().await;
+    let (failing, busy, healthy) =
+        (Receiver::start().await, Receiver::start().await, Receiver::start().await);
+    failing.always(Answer::status(500));
+    busy.always(Answer::status(429).with("retry-after", "86400"));
+    let policy = json!({"schedule_seconds": [1, 3600], "jitter": 0.0});
+    for base in [&failing.base, &busy.base, &healthy.base] {
+        let wished = Endpoint { retry_policy: policy.clone(), ..Endpoint::at(base) };
+        world.endpoint(wished).await;
+    }
+    let paused = world.endpoint(Endpoint::at(&healthy.base)).await;
+    let suspended = World::tenant(&world.app, "suspended").await;
+    let wished = Endpoint { retry_policy: policy.clone(), ..Endpoint::at(&failing.base) };
+    world.endpoint_of(&suspended, wished).await;
+    world.events_of(&suspended, 1, "svc.authority.suspended").await;
+    world.events(8).await;
+    let held_by = "SELECT 1 AS one FROM webhook_cursors \
+                   HAVING count(*) FILTER (WHERE breaker <> 'closed') > 0 \
+                      AND count(*) FILTER (WHERE waits_until > now()) > 0";
+    world.wait_for(held_by.to_owned()).await;
+    // Longer than the test, and what a probe would take.
+    world
+        .run(&format!(
+            "UPDATE webhook_cursors SET breaker_until = now() + interval '1 h' WHERE breaker <> 'closed'; \
+             UPDATE tenants SET state = 'suspended' WHERE id = '{suspended}'; \
+             UPDATE webhook_endpoints SET state = 'paused', state_reason = 'asked' WHERE id = '{0}'; \
+             UPDATE webhook_deliveries SET state = 'open', ended_at = NULL WHERE endpoint_id = '{0}'; {LONG}",
+            paused.id
+        ))
+        .await;
+    until(&metrics, || {
+        ["breaker", "retry_after", "endpoint", "tenant"].iter().all(|by| held(&metrics, by) >= 1.0)
+    })
+    .await;
+    assert!(oldest(&metrics) < 60.0, "{}", metrics.render());
+    let lanes = ["first", "retry", "replay"];
+    let due = lanes.map(|lane| value(&metrics, &format!("authority_webhook_due_deliveries{{lane=\"{lane}\"}}")));
+    assert!(due.iter().all(|due| *due < 1.0), "{due:?}");
+    // It is due from when nothing holds it any more.
+    world
+        .run("UPDATE webhook_cursors SET waits_until = now() - interval '20 s' WHERE waits_until IS NOT NULL; \
+              UPDATE webhook_deliveries SET lease = gen_random_uuid(), leased_until = now() + interval '1 h' \
+              WHERE state = 'open'")
+        .await;
+    until(&metrics, || oldest(&metrics) >= 20.0).await;
+    assert!(oldest(&metrics) < 90.0, "{}", metrics.render());
+    neglect(&world, &healthy).await;
+    until(&metrics, || oldest(&metrics) >= 1000.0).await;
+}
+
+/// By its rate limit, and by as many attempts as it may have at a time.
+#[tokio::test]
+async fn what_an_endpoint_takes_slowly_is_not_late() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let metrics = recorder.handle();
+    let _own = ::metrics::set_default_local_recorder(&recorder);
+    let world = World::start().await;
+    let (slow, fast) = (Receiver::start().await, Receiver::start().await);
+    slow.always(Answer::status(204).after(Duration::from_secs(3)));
+    world.endpoint(Endpoint::at(&slow.base)).await;
+    world.endpoint(Endpoint { rate: 1, ..Endpoint::at(&fast.base) }).await;
+    world.events(400).await;
+    let made = "SELECT 1 AS one FROM webhook_deliveries HAVING count(*) >= 800".to_owned();
+    world.wait_for(made).await;
+    world.run(LONG).await;
+    // Until it is known how they take them, and measured after that.
+    let sent = fast.received().len();
+    fast.wait_for(sent + 15).await;
+    let counted = "authority_worker_runs_total{name=\"webhook_metrics\",ok=\"true\"}";
+    let runs = value(&metrics, counted);
+    until(&metrics, || value(&metrics, counted) > runs).await;
+    assert!(oldest(&metrics) < 60.0, "{}", metrics.render());
+    assert!(value(&metrics, "authority_webhook_due_deliveries{lane=\"first\"}") > 100.0);
+    // They do not hide what is.
+    neglect(&world, &fast).await;
+    until(&metrics, || oldest(&metrics) >= 1000.0).await;
+}
