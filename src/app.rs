@@ -232,8 +232,7 @@ impl App {
         checks.push(Check { name: "data_folder", ask: Box::new(transparency.room()) });
         let deliveries = wiring.deliveries()?;
         let (events, numbering) = wiring.events(deliveries.clone());
-        let shown = readiness::providers(&identity);
-        let directory = directory((checks, shown), &supervisor, &keys, &graph, &url);
+        let directory = directory(checks, &supervisor, &identity, &keys, &graph, &url);
         ours.extend(decisions.into_iter().chain(events));
         ours.extend([
             service::directory_service(Arc::new(directory.clone())),
@@ -250,7 +249,6 @@ impl App {
         let (router, console) = Served { grpc, host, pages, console }.router(&config)?;
         let mut workers = vec![schema.worker(), feeding, programme.worker(), retention, archiver];
         workers.push(readiness::grpc_health(health.clone(), directory));
-        workers.extend(identity.remote_keys().iter().map(JwksClient::worker));
         workers.extend(housekeeping(&store, &clock, &identity).into_iter().chain(console));
         workers.extend(numbering.into_iter().chain(deliveries.workers()));
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
@@ -280,8 +278,9 @@ fn console(
 }
 
 /// What keeps tables small, records up to date, and counts those that wait.
-fn housekeeping(store: &Store, clock: &Clock, identity: &Identity) -> [Worker; 7] {
-    [
+fn housekeeping(store: &Store, clock: &Clock, identity: &Identity) -> Vec<Worker> {
+    let remote = identity.remote_keys();
+    let workers = [
         store.partitions(),
         idempotency::sweeper(store.clone(), clock.clone()),
         expire_approvals(store.clone(), clock.clone()),
@@ -289,7 +288,8 @@ fn housekeeping(store: &Store, clock: &Clock, identity: &Identity) -> [Worker; 7
         measure_waiting(store.clone()),
         spending::forget(store.clone(), clock.clone()),
         keep_last_used(identity.last_used(), store.clone()),
-    ]
+    ];
+    workers.into_iter().chain(remote.iter().map(JwksClient::worker)).collect()
 }
 
 /// Runs the workers' checks once, so that readiness is right from the start.
@@ -357,8 +357,9 @@ fn identity(
 }
 
 fn directory(
-    checks: (Vec<Check>, Vec<Check>),
+    checks: Vec<Check>,
     supervisor: &Supervisor,
+    identity: &Identity,
     keys: &Keys,
     graph: &Arc<Graph>,
     public_url: &str,
@@ -367,6 +368,7 @@ fn directory(
     let limits =
         [authority_registry::SNAPSHOT_RATE_LIMIT, authority_events::delivery::TEST_RATE_LIMIT];
     let limits = [&authority_programme::RATE_LIMITS[..], &limits[..]].concat();
+    let checks = (checks, readiness::providers(identity));
     Directory::new(checks, workers, public_url, limits, graph, move || keys.jwks())
 }
 

@@ -29,6 +29,14 @@ pub fn bytes(jwk: &Value, member: &str) -> Result<Vec<u8>, Error> {
     URL_SAFE_NO_PAD.decode(text).map_err(|_| Error::BadKey("a member is not base64url"))
 }
 
+/// A base64url member's number: its bytes without leading zeros, which some write although none may be there (RFC
+/// 7518, 2).
+pub fn integer(jwk: &Value, member: &str) -> Result<Vec<u8>, Error> {
+    let bytes = bytes(jwk, member)?;
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    Ok(bytes[zeros..].to_vec())
+}
+
 /// SHA-256 of the key's required members (RFC 7638, RFC 8037 for OKP).
 pub fn thumbprint(jwk: &Value) -> Result<[u8; 32], Error> {
     let members: &[&str] = match jwk.get("kty").and_then(Value::as_str) {

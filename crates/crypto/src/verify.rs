@@ -45,7 +45,7 @@ pub fn verify(
         }
         (Algorithm::Rs256, "RSA", "") => {
             let parts =
-                RsaPublicKeyComponents { n: jwk::bytes(jwk, "n")?, e: jwk::bytes(jwk, "e")? };
+                RsaPublicKeyComponents { n: jwk::integer(jwk, "n")?, e: jwk::integer(jwk, "e")? };
             return parts
                 .verify(&RSA_PKCS1_2048_8192_SHA256, bytes, signature)
                 .map_err(|_| Error::BadSignature);

@@ -6,6 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use authority_core::{clock::Clock, config, keys::Keys};
+use axum::{Router, routing::get};
 use diesel_async::SimpleAsyncConnection;
 use serde_json::Value;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
@@ -246,4 +248,34 @@ async fn a_worker_that_keeps_failing_is_named_and_is_no_reason_not_to_decide() {
     assert!(names.contains(&"log_heads"), "{names:?}");
     node.database.run("ALTER TABLE away RENAME TO log_heads").await;
     follows(true).await;
+}
+
+/// People cannot sign in meanwhile, and agents with API keys go on: the node is ready.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_is_away_at_the_start_is_shown_and_used_as_soon_as_it_is_there() {
+    let address = super::process::free();
+    let identity = config::Identity {
+        issuer: Some(format!("http://{address}")),
+        audience: Some("authority".to_owned()),
+        jwks_url: None,
+        dev_provider: Some(true),
+    };
+    let node = TestApp::wished(Wishes { identity, ..Wishes::default() }).await;
+    let client = node.client("");
+    let away = until(&client, 200).await;
+    let shown = fault(&away, "identity").unwrap();
+    assert!(shown.contains("tokens are refused"), "{shown}");
+    assert!(!away.to_string().contains(&address.to_string()), "anybody may read this: {away}");
+    assert_eq!(away["status"], "ready");
+
+    let document = Keys::ephemeral(Clock::default()).unwrap().token_jwks().to_string();
+    let jwks = Router::new().route("/.well-known/jwks.json", get(async move || document));
+    let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+    tokio::spawn(axum::serve(listener, jwks).into_future());
+    // Nobody calls with a token of it.
+    let begun = Instant::now();
+    while fault(&until(&client, 200).await, "identity").is_some() {
+        assert!(begun.elapsed() < Duration::from_secs(8), "it is not asked again");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }

@@ -3,6 +3,7 @@
 mod api_keys;
 mod exports;
 mod jwks;
+mod key_sets;
 mod new_keys;
 mod organisations;
 mod people;

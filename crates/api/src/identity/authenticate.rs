@@ -6,7 +6,7 @@ use authority_ids::TenantId;
 use http::HeaderMap;
 
 use super::{
-    Caller, CallerKind, Claims, Directory, Error, Issuer, LastUsed, PERSON_INACTIVE, Role, Rules,
+    Caller, CallerKind, Claims, Directory, Error, Issuer, JwksClient, LastUsed, PERSON_INACTIVE, Role, Rules,
     TENANT_INACTIVE, TenantFacts, Via, api_key, bearer::bearer, call::IDEMPOTENCY_KEY,
     jwt::Verifier, new_keys::NewKeys, permit, refusals::Refusals,
 };
@@ -51,6 +51,11 @@ impl Identity {
     /// The times when API keys were last used, drained periodically.
     pub fn last_used(&self) -> Arc<LastUsed> {
         Arc::clone(&self.0.used)
+    }
+
+    /// The keys of issuers that are read over the network.
+    pub fn remote_keys(&self) -> Vec<JwksClient> {
+        self.0.verifier.remote_keys()
     }
 
     pub(super) fn verifier(&self) -> &Verifier {

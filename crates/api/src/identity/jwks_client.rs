@@ -3,23 +3,30 @@
 //!
 //! There is one request to the provider at a time, however many callers wait. A token with an
 //! unknown kid causes a request at once, but no more often than the minimum interval, so that
-//! nobody can use this service to flood the provider.
+//! nobody can use this service to flood the provider. While no key can be used, it is asked each second.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    future::ready,
+    sync::Arc,
+    time::Duration,
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use jsonwebtoken::DecodingKey;
 use parking_lot::RwLock;
 use reqwest::{Client, redirect::Policy};
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, task::JoinHandle};
 
 use serde_json::Value;
 
 use super::{
-    Error, jwks,
+    Error,
+    jwks::{self, Document},
     jwks_address::{Address, safe},
 };
-use authority_core::clock::Clock;
+use authority_core::{clock::Clock, worker::Worker};
 
 /// How keys are fetched.
 #[derive(Clone, Debug)]
@@ -31,6 +38,8 @@ pub struct JwksSettings {
     pub refresh_after: TimeDelta,
     /// The minimum interval between requests, however many unknown kids come.
     pub least_interval: TimeDelta,
+    /// The same while there is no key that can be used.
+    pub first_interval: TimeDelta,
     /// While the provider fails, keys are used up to this age.
     pub stale_for: TimeDelta,
 }
@@ -55,13 +64,17 @@ impl JwksSettings {
             timeout: Duration::from_secs(5),
             refresh_after: TimeDelta::minutes(10),
             least_interval: TimeDelta::seconds(30),
+            first_interval: TimeDelta::seconds(1),
             stale_for: TimeDelta::hours(4),
         }
     }
 }
 
+/// How often the worker looks whether the keys are to be read.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// Reads a document's keys by kid.
-type Read<K> = fn(&[u8]) -> Result<HashMap<String, K>, &'static str>;
+type Read<K> = fn(&[u8]) -> Result<Document<K>, &'static str>;
 
 /// The keys of one document, by default for tokens. Cheap to clone.
 #[derive(Clone)]
@@ -82,12 +95,16 @@ struct Inner<K> {
 struct Held<K> {
     keys: Arc<HashMap<String, K>>,
     since: Option<DateTime<Utc>>,
+    /// The last attempt to read them failed.
+    failing: bool,
 }
 
 #[derive(Clone, Copy)]
 struct Attempt {
     at: DateTime<Utc>,
     worked: bool,
+    /// When the log last had a failure.
+    logged: Option<DateTime<Utc>>,
 }
 
 impl JwksClient {
@@ -95,6 +112,44 @@ impl JwksClient {
     /// The settings are invalid.
     pub fn new(settings: JwksSettings, clock: Clock) -> Result<Self, String> {
         Self::reading(settings, clock, jwks::read)
+    }
+
+    /// Reads the keys from the start on, and when they are due, so that calls seldom wait for the provider.
+    pub fn worker(&self) -> Worker {
+        let client = self.clone();
+        Worker::periodic("identity_keys", LOOK, move || {
+            client.look();
+            ready(Ok::<_, Infallible>(()))
+        })
+    }
+
+    fn look(&self) {
+        let inner = &self.0;
+        let is_due = !inner.is_younger(&inner.held.read(), inner.settings.refresh_after);
+        // A provider that is slow to answer does not make the worker late.
+        if is_due && inner.asking.try_lock().is_ok() {
+            drop(self.ask());
+        }
+    }
+
+    /// Whether tokens can be verified.
+    ///
+    /// # Errors
+    /// What is wrong, for anybody: without the address that was asked. The log has that.
+    pub fn state(&self) -> Result<(), String> {
+        let inner = &self.0;
+        let held = inner.held.read();
+        if !inner.has_usable(&held) {
+            return Err("no key of the identity provider could be read yet, or only too long ago: tokens are \
+                        refused until one is; the log has the reason"
+                .to_owned());
+        }
+        if held.failing {
+            return Err("the identity provider's keys could not be read when it was asked last, and earlier \
+                        ones are used; the log has the reason"
+                .to_owned());
+        }
+        Ok(())
     }
 }
 
@@ -121,7 +176,7 @@ impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
             .redirect(Policy::none())
             .build()
             .map_err(|e| format!("no HTTP client: {e}"))?;
-        let held = RwLock::new(Held { keys: Arc::default(), since: None });
+        let held = RwLock::new(Held { keys: Arc::default(), since: None, failing: false });
         let asking = Mutex::default();
         Ok(Self(Arc::new(Inner { settings, address, http, clock, read, held, asking })))
     }
@@ -158,31 +213,58 @@ impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
     /// Fetches the keys, unless that was done within the minimum interval. In its own task, so that
     /// a caller who disconnects does not cancel a request that others wait for.
     async fn refresh(&self) -> Result<Attempt, Error> {
+        self.ask().await.map_err(|_| Error::Unavailable)
+    }
+
+    fn ask(&self) -> JoinHandle<Attempt> {
         let inner = Arc::clone(&self.0);
-        let asked = tokio::spawn(async move {
+        tokio::spawn(async move {
             let mut last = inner.asking.lock().await;
             let now = inner.clock.now();
+            let settings = &inner.settings;
+            let usable = inner.has_usable(&inner.held.read());
+            let interval = if usable { settings.least_interval } else { settings.first_interval };
             if let Some(last) = *last
-                && now - last.at < inner.settings.least_interval
+                && now - last.at < interval
             {
                 return last;
             }
             let found = inner.address.fetch(&inner.http).await;
             let found = found.and_then(|text| (inner.read)(&text).map_err(str::to_owned));
-            let worked = found.is_ok();
-            match found {
-                Ok(keys) => {
-                    *inner.held.write() = Held { keys: Arc::new(keys), since: Some(now) };
-                }
-                Err(problem) => tracing::warn!(%problem, "no JWKS"),
+            let problem = inner.keep(found, now).err();
+            let mut logged = last.and_then(|last| last.logged);
+            if let Some(problem) = &problem
+                && logged.is_none_or(|at| now - at >= settings.least_interval)
+            {
+                tracing::warn!(%problem, "no JWKS");
+                logged = Some(now);
             }
-            *last.insert(Attempt { at: now, worked })
-        });
-        asked.await.map_err(|_| Error::Unavailable)
+            *last.insert(Attempt { at: now, worked: problem.is_none(), logged })
+        })
     }
 }
 
-impl<K> Inner<K> {
+impl<K: Clone> Inner<K> {
+    /// Replaces the keys by those that were found. If there is none among them, the earlier ones stay, except those
+    /// that the document calls revoked.
+    fn keep(&self, found: Result<Document<K>, String>, now: DateTime<Utc>) -> Result<(), String> {
+        let mut held = self.held.write();
+        let Document { keys, revoked } = found.inspect_err(|_| held.failing = true)?;
+        if !keys.is_empty() {
+            *held = Held { keys: Arc::new(keys), since: Some(now), failing: false };
+            return Ok(());
+        }
+        held.failing = true;
+        if held.keys.keys().any(|kid| revoked.contains(kid)) {
+            Arc::make_mut(&mut held.keys).retain(|kid, _| !revoked.contains(kid));
+        }
+        Err("it has no key that can be used".to_owned())
+    }
+
+    fn has_usable(&self, held: &Held<K>) -> bool {
+        !held.keys.is_empty() && self.is_younger(held, self.settings.stale_for)
+    }
+
     fn is_younger(&self, held: &Held<K>, than: TimeDelta) -> bool {
         held.since.is_some_and(|since| self.clock.now() - since < than)
     }

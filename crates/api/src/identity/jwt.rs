@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{Error, KeySource, dev_provider};
+use super::{Error, JwksClient, KeySource, dev_provider};
 use authority_core::{clock::Clock, store::SERVICE};
 
 /// The tolerated difference of clocks, in seconds.
@@ -107,6 +107,14 @@ struct CachedToken {
 impl Verifier {
     pub(super) fn new(issuers: Vec<Issuer>, clock: Clock) -> Self {
         Self { issuers, clock, cache: RwLock::default() }
+    }
+
+    pub(super) fn remote_keys(&self) -> Vec<JwksClient> {
+        let remote = |issuer: &Issuer| match &issuer.keys {
+            KeySource::Remote(client) => Some(client.clone()),
+            KeySource::Local(_) => None,
+        };
+        self.issuers.iter().filter_map(remote).collect()
     }
 
     /// `digest` is the token's SHA-256, the cache key of verified tokens.

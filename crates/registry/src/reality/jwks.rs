@@ -37,7 +37,7 @@ pub(super) fn checked(key: &Value) -> Result<String, String> {
          one of EdDSA, ES256, ES384, RS256 that fits",
     )?;
     if algorithm == Algorithm::Rs256 {
-        let modulus = jwk::bytes(key, "n").map_err(|error| error.to_string())?;
+        let modulus = jwk::integer(key, "n").map_err(|error| error.to_string())?;
         if modulus.len() < SMALLEST_MODULUS {
             return Err("is an RSA key of less than 2048 bits".to_owned());
         }
