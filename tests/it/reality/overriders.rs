@@ -107,6 +107,50 @@ async fn two_names_of_one_person_are_not_two_owners() {
     assert_eq!((status, &whole["coupling_check"]["override"]["state"]), (200, &json!("in_force")));
 }
 
+/// Of a quarantine: whoever may not override any more is not the first of two.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_owner_who_could_not_override_now_does_not_count() {
+    let world = World::start().await;
+    let contract = json!({"max_staleness_seconds": 60, "missing_runtime_effect": "quarantine"});
+    world.new_anchor(json!({"freshness_contract": contract})).await;
+    let state = |(status, decided): &(u16, Value)| {
+        let check = &decided["coupling_check"]["override"];
+        (*status, check["state"].clone(), check["by"].as_array().map_or(0, Vec::len))
+    };
+    let (pending, whole) = ((200, json!("pending"), 1), (200, json!("in_force"), 2));
+    for (first, named) in [
+        ("gone-1@example.org", json!({"email": "gone-1@example.org"})),
+        ("gone-2@example.org", json!({"external_subject": "dev|gone-2@example.org"})),
+    ] {
+        let check = world.new_check(json!({})).await;
+        world.run(&check).await;
+        let person = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Gone"});
+        let person = world.made("principals", "principal", super::with(person, named)).await;
+        let first = world.another_owner(first);
+        assert_eq!(state(&world.decide(&first, &check, "override").await), pending);
+        let path = format!("/api/v1/principals/{person}");
+        let (status, _) = world.owner.patch(&path, json!({"state": "suspended"})).await;
+        assert_eq!(status, 200);
+        let second = world.another_owner("second@example.org");
+        assert_eq!(state(&world.decide(&second, &check, "override").await), pending);
+        not_permitted(&world.decide(&second, &check, "override").await);
+        let third = world.another_owner("third@example.org");
+        assert_eq!(state(&world.decide(&third, &check, "override").await), whole);
+    }
+    // Nor is who owns the agent by now.
+    let check = world.new_check(json!({"actor_entity_id": AGENT})).await;
+    world.run(&check).await;
+    let buyer = world.another_owner("buyer@example.org");
+    assert_eq!(state(&world.decide(&buyer, &check, "override").await), pending);
+    let person = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Buyer",
+                        "email": "buyer@example.org"});
+    let person = world.made("principals", "principal", person).await;
+    let path = format!("/api/v1/principals/{AGENT}");
+    let (status, bought) = world.owner.patch(&path, json!({"owner_principal_id": person})).await;
+    assert_eq!(status, 200, "{bought:#}");
+    assert_eq!(state(&world.decide(&world.owner, &check, "override").await), pending);
+}
+
 /// What a run no longer finds at its worst may still apply by its drift event, and be lifted with the rest.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn drift_that_denies_takes_two_owners_whatever_the_last_run_found() {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    persons::{Person, Persons, subject},
+    persons::{Person, Persons},
     tenant::TenantGraph,
 };
 
@@ -77,7 +77,7 @@ impl TenantGraph {
         let of_principals = own.iter().filter_map(|id| interested.principals.get(*id).copied());
         [
             (!interested.readable).then_some(Barrier::Unreadable),
-            self.excludes(subject(who.identity), who.email).then_some(Barrier::Inactive),
+            self.is_inactive(who).then_some(Barrier::Inactive),
             self.is_among(who, proposed.requesters).then_some(Barrier::Requester),
         ]
         .into_iter()

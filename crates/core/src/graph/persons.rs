@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use authority_ids::ApiKeyId;
 use authority_model::proto::approval::Asker;
 
-use super::{Graph, people::normal_email, tenant::TenantGraph};
+use super::{Error, Graph, TenantHandle, people::normal_email, tenant::TenantGraph};
 
 /// A person, as in a token.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +58,18 @@ impl Graph {
         }
         Some(persons)
     }
+
+    /// Whether both are the same person as any tenant knows them.
+    ///
+    /// # Errors
+    /// The graph is too old to decide on.
+    pub fn are_one(&self, one: Person<'_>, other: Person<'_>) -> Result<bool, Error> {
+        self.fresh()?;
+        let tenants: Vec<TenantHandle> = self.tenants.read().values().cloned().collect();
+        // There may be no tenant.
+        Ok(TenantGraph::default().are_one(one, other)
+            || tenants.iter().any(|tenant| tenant.read().are_one(one, other)))
+    }
 }
 
 impl TenantGraph {
@@ -80,6 +92,11 @@ impl TenantGraph {
     /// Whether both are the same person.
     pub fn are_one(&self, one: Person<'_>, other: Person<'_>) -> bool {
         self.is_among(one, &other.into())
+    }
+
+    /// Whether a principal of theirs is suspended, revoked, pending or deleted ([`Self::excludes`]).
+    pub fn is_inactive(&self, who: Person<'_>) -> bool {
+        self.excludes(subject(who.identity), who.email)
     }
 
     pub(super) fn principals_of_one(&self, who: Person<'_>) -> BTreeSet<&str> {

@@ -22,6 +22,7 @@ use authority_evidence::sealed;
 
 pub(super) const ACTED: &str = "you have acted on this already";
 pub(super) const UNKNOWN_TENANT: &str = "the tenant was not found";
+const UNKNOWN_ASKER: &str = "an API key that asked was not found";
 
 /// What determines who may act.
 pub(in super::super) struct Eligibility {
@@ -87,8 +88,7 @@ impl Eligibility {
     ) -> Result<bool, Error> {
         let handle = handle.ok_or_else(|| self.refuse(UNKNOWN_TENANT))?;
         let proposed = self.proposed_action();
-        let proposed =
-            proposed.ok_or_else(|| self.refuse("an API key that asked was not found"))?;
+        let proposed = proposed.ok_or_else(|| self.refuse(UNKNOWN_ASKER))?;
         let identity = caller.identity();
         let who = Person { identity: &identity, email: caller.email() };
         let tenant = handle.read();
@@ -107,6 +107,23 @@ impl Eligibility {
         Err(self.refuse(&rule))
     }
 
+    /// Checks that the caller is not on the asking side, whatever they have done before. A tenant's `self_approval` does
+    /// not help.
+    pub(super) fn not_asking(
+        &self,
+        handle: Option<&TenantHandle>,
+        caller: &Caller,
+    ) -> Result<(), Error> {
+        let handle = handle.ok_or_else(|| self.refuse(UNKNOWN_TENANT))?;
+        let proposed = self.proposed_action().ok_or_else(|| self.refuse(UNKNOWN_ASKER))?;
+        let identity = caller.identity();
+        let who = Person { identity: &identity, email: caller.email() };
+        match handle.read().barrier(proposed, who) {
+            Some(barrier) => Err(self.refuse(&barrier.to_string())),
+            None => Ok(()),
+        }
+    }
+
     /// The approvals among these that count: without those of people who could not act now.
     pub(super) fn counted(
         &self,
@@ -119,6 +136,12 @@ impl Eligibility {
         let mut given = spending::approving_signatures(acts);
         handle.read().keep_counting(proposed, &mut given, acts);
         given
+    }
+
+    /// Whether whoever acted could act now, for somebody else.
+    pub(in super::super) fn stands(&self, handle: &TenantHandle, act: &ApprovalAct) -> bool {
+        let barrier = |proposed| handle.read().barrier(proposed, actor(act));
+        self.proposed_action().is_some_and(|proposed| barrier(proposed).is_none())
     }
 
     fn proposed_action(&self) -> Option<ProposedAction<'_>> {

@@ -123,7 +123,7 @@ impl Overrider<'_> {
         }
         let needed = if effect >= RuntimeEffect::Quarantine { 2 } else { 1 };
         let mut acts = self.earlier(db, now).await?;
-        let own_interest = self.permit(db, needed, &acts, now).await?;
+        let own_interest = self.permit(db, needed, &mut acts, now).await?;
         acts.push(self.sign(&lifts, rationale, own_interest, now)?);
         let is_whole = i32::try_from(acts.len()).unwrap_or(i32::MAX) >= needed;
         let (state, lasts) = if is_whole {
@@ -165,12 +165,13 @@ impl Overrider<'_> {
 
     /// Refuses who may not approve the action: nobody overrides for themselves. Without an actor it concerns
     /// everyone who could perform the action, and so it does the people of all of them. Returns whether it is in
-    /// their own interest, as the tenant's `self_approval` permits.
+    /// their own interest, as the tenant's `self_approval` permits. Of the acts before, those stay whose makers could
+    /// override now.
     async fn permit(
         &self,
         db: &mut Db,
         needed: i32,
-        before: &[OverrideAct],
+        before: &mut Vec<OverrideAct>,
         now: Time,
     ) -> Result<bool, Error> {
         let handle = self.graph.fenced(db, &row_id(&self.check.tenant_id)?, Fence::Alone).await?;
@@ -183,18 +184,22 @@ impl Overrider<'_> {
             None => handle.read().performers(action),
         };
         let requesters = self.requesters(db, actor).await?;
-        let before: Vec<ApprovalAct> = before.iter().map(as_approval).collect();
         // At least once: an earlier act of the same person counts whoever could perform it.
         let subjects = subjects.into_iter().map(Some).chain([None]);
-        let mut own_interest = false;
-        for subject in subjects {
+        let eligibility = |subject: Option<String>| {
             let subject = subject.unwrap_or_default();
             let held = handle.read().delegations_for(&subject, action);
             let chain = decided.iter().cloned().chain(held).collect();
             let requesters = requesters.clone();
             let roles = Vec::new();
             let actors = OWNERS;
-            let eligibility = Eligibility { subject, chain, requesters, needed, roles, actors };
+            Eligibility { subject, chain, requesters, needed, roles, actors }
+        };
+        let concerned: Vec<Eligibility> = subjects.map(eligibility).collect();
+        before.retain(|act| concerned.iter().all(|one| one.stands(&handle, &as_approval(act))));
+        let before: Vec<ApprovalAct> = before.iter().map(as_approval).collect();
+        let mut own_interest = false;
+        for eligibility in concerned {
             match eligibility.may_act(Some(&handle), self.by, &before) {
                 Ok(own) => own_interest |= own,
                 Err(Error::NotEligible(why)) => return Err(refused(&why.to_string())),

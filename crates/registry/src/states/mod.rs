@@ -9,3 +9,4 @@ mod library;
 mod machine;
 mod step;
 mod transition;
+mod two_people;

@@ -1,8 +1,13 @@
 //! One move: it locks the record's head, checks the machine and its terms, and writes an event. Concurrent
 //! moves of one record are serialised.
 
+use std::sync::Arc;
+
 use authority_model::{
-    proto::states::{CreateStateTransitionRequest, StateEvent, StateMachine, StateRule},
+    proto::{
+        approval::ApprovalAct,
+        states::{CreateStateTransitionRequest, StateEvent, StateMachine, StateRule},
+    },
     schema::{
         approvals, decisions, record_versions, state_events, state_heads, state_machines,
         state_proposals,
@@ -15,9 +20,13 @@ use diesel::dsl::exists;
 use super::{
     super::{digest::digest, prelude::*, version::tagged},
     step::{Asked, Step, initial, missing, step},
+    two_people::TwoPeople,
 };
 use authority_api::identity::{Caller, CallerKind};
-use authority_core::clock::Clock;
+use authority_core::{
+    clock::Clock,
+    graph::{Graph, Person, actor},
+};
 use authority_evidence::pack::decision_of;
 use authority_ids::{IdParts, RecordId};
 
@@ -71,6 +80,14 @@ struct Proposal {
     created_at: DateTime<Utc>,
 }
 
+impl Proposal {
+    /// Whoever made it, as an act of theirs.
+    fn act(&self) -> ApprovalAct {
+        let (by, name) = (self.person.clone(), self.actor.clone());
+        ApprovalAct { by, name, ..ApprovalAct::default() }
+    }
+}
+
 pub(super) async fn make(
     registry: &Registry,
     caller: Caller,
@@ -80,9 +97,10 @@ pub(super) async fn make(
     if request.to_state.is_none() && request.trigger.is_none() {
         return Err(Error::field("to_state", "is required, or `trigger`").into());
     }
-    let (clock, by) = (registry.clock.clone(), caller.clone());
+    let (clock, by, graph) =
+        (registry.clock.clone(), caller.clone(), Arc::clone(&registry.graph));
     let moved = registry.idempotent(&caller, key, async move |db| {
-        Move { db, caller: &by, asked: request, clock: &clock }.make().await
+        Move { db, caller: &by, asked: request, clock: &clock, graph: &graph }.make().await
     });
     let moved = moved.await?;
     // The waiting request is stored, and a repetition gets the same answer.
@@ -110,6 +128,7 @@ struct Move<'a> {
     asked: CreateStateTransitionRequest,
     /// Read only after the head is locked, so that times have the order of the events.
     clock: &'a Clock,
+    graph: &'a Graph,
 }
 
 impl Move<'_> {
@@ -214,6 +233,10 @@ impl Move<'_> {
         rule: &StateRule,
     ) -> Result<Result<String, String>, Error> {
         let (place, now) = ((&machine.id, &self.asked.entity_id), self.clock.now());
+        let people = TwoPeople::of(self.db, self.graph, machine.tenant_id.as_deref()).await?;
+        let identity = self.caller.identity();
+        let who = Person { identity: &identity, email: self.caller.email() };
+        people.admit(who)?;
         let first: Option<Proposal> = state_proposals::table
             .find(place)
             .select(Proposal::as_select())
@@ -225,11 +248,13 @@ impl Move<'_> {
                 && first.trigger == rule.trigger
                 && first.compensates_event_id == self.asked.compensates_event_id
                 && now < first.created_at + SECOND_PERSON_WITHIN
+                && people.counts(actor(&first.act()))
         });
         if let Some(first) = first {
             let refs = &mut self.asked.evidence_refs;
-            let is_same = first.person == self.caller.identity()
-                || first.actor.eq_ignore_ascii_case(&self.caller.actor);
+            // An event has two names.
+            let is_same = first.actor.eq_ignore_ascii_case(&self.caller.actor)
+                || people.are_one(who, actor(&first.act()))?;
             if is_same {
                 // The first person stays the first, so that nobody counts as two under other names.
                 return Ok(Err(waiting(rule, &first.actor)));
@@ -246,7 +271,7 @@ impl Move<'_> {
             state_proposals::sequence.eq(head.sequence),
             state_proposals::trigger.eq(&rule.trigger),
             state_proposals::actor.eq(&self.caller.actor),
-            state_proposals::person.eq(self.caller.identity()),
+            state_proposals::person.eq(&identity),
             state_proposals::compensates_event_id.eq(&self.asked.compensates_event_id),
             state_proposals::evidence_refs.eq(&self.asked.evidence_refs),
             state_proposals::created_at.eq(now),

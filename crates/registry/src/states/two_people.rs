@@ -1,0 +1,58 @@
+//! Who are two people for a move: by the rule of approvals. Whom the tenant's principals make one person is one person,
+//! and who is not active there does not count, neither as the second person nor, once that comes, as the first.
+
+use authority_core::{
+    graph::{Barrier, Fence, Graph, Person, TenantHandle, hold_fence},
+    store::row_id,
+};
+
+use super::super::{ineligible::Ineligible, prelude::*};
+
+/// The authority by which people are judged; it does not change until the transaction has ended.
+pub(super) struct TwoPeople<'a> {
+    graph: &'a Graph,
+    /// Of the machine's tenant. A machine of the installation has none: only its owners move records there.
+    tenant: Option<TenantHandle>,
+}
+
+impl<'a> TwoPeople<'a> {
+    /// Lock rows before: waiting behind the fence delays everyone's changes.
+    pub(super) async fn of(
+        db: &mut Db,
+        graph: &'a Graph,
+        tenant_id: Option<&str>,
+    ) -> Result<Self, Error> {
+        let Some(tenant_id) = tenant_id else {
+            hold_fence(db, Fence::Shared).await?;
+            graph.catch_up().await;
+            return Ok(Self { graph, tenant: None });
+        };
+        let tenant = graph.fenced(db, &row_id(tenant_id)?, Fence::Shared).await?;
+        if tenant.is_none() {
+            return Err(refused("the tenant was not found".to_owned()));
+        }
+        Ok(Self { graph, tenant })
+    }
+
+    /// Refuses a person who is not active in the tenant.
+    pub(super) fn admit(&self, who: Person<'_>) -> Result<(), Error> {
+        if self.counts(who) { Ok(()) } else { Err(refused(Barrier::Inactive.to_string())) }
+    }
+
+    /// Whether the person is not one whom the tenant has suspended, revoked or deleted, or that is pending.
+    pub(super) fn counts(&self, who: Person<'_>) -> bool {
+        self.tenant.as_ref().is_none_or(|tenant| !tenant.read().is_inactive(who))
+    }
+
+    /// Whether both are the same person: for a machine of the installation, as any tenant knows them.
+    pub(super) fn are_one(&self, one: Person<'_>, other: Person<'_>) -> Result<bool, Error> {
+        match &self.tenant {
+            Some(tenant) => Ok(tenant.read().are_one(one, other)),
+            None => Ok(self.graph.are_one(one, other)?),
+        }
+    }
+}
+
+fn refused(rule: String) -> Error {
+    Error::NotEligible(Ineligible { rule, remedy: None })
+}
