@@ -132,7 +132,9 @@ impl State {
             }
             None => ("Ended on", approval.updated_at),
         };
-        let role = approval.acts.last().filter(|act| act.verdict == DECLINE).map(|act| &act.role);
+        // It may have been reopened later.
+        let mut acts = approval.acts.iter().rev();
+        let role = acts.find(|act| act.verdict == DECLINE).map(|act| &act.role);
         let words = match role {
             Some(role) if words == "Declined" => format!("Declined as {role}, on"),
             _ if words == "Declined" => "Declined on".to_owned(),

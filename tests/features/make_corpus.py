@@ -85,7 +85,8 @@ DENY = verdict("deny", "jurisdiction_unsupported")
 
 
 def sealed(context=None, answer=ALLOW, at="2026-01-05T10:30:00.123456Z", valid_until="2026-01-05T10:31:00Z",
-           policies=("threshold", "sanctions"), approval=None, spent=(), reality=None, more=None, **sealing):
+           policies=("threshold", "sanctions"), approval=None, spent=(), reality=None, more=None, asked=None,
+           **sealing):
     """A bundle of everything; its member `pack` is the response of sealing."""
     references = [{"applies_to": [], "effective": {}, "id": f"svc:policy:{place}{name}", "version": 1,
                    "sha256": sha256(POLICIES[name].encode()).hex()} for place, name in enumerate(policies)]
@@ -97,7 +98,7 @@ def sealed(context=None, answer=ALLOW, at="2026-01-05T10:30:00.123456Z", valid_u
                "value": {"amount": 1200, "currency": "EUR", "jurisdiction": "DE"} if context is None else context}
     facts = {"salt": b64(sha256(b"facts salt")[:16]),
              "value": {"approval": approval, "gathered": blob_digest({"json": gathered}),
-                       "reality": blob_digest(observed[0]) if observed else None, "spent": list(spent)}}
+                       "reality": blob_digest(observed[0]) if observed else None, "spent": list(spent)} | (asked or {})}
     record = {
         "authority_revision": 7, "operation": "evaluate", "evaluated_at": at, "facts_digest": salted(facts),
         "facts_index": [{"id": "svc:agent:acme:invoice-bot", "kind": "principal"},
@@ -160,6 +161,8 @@ def proof(signer=REPLAY, **differences) -> dict:
 DIFF = [{"member": "verdict.decision", "sealed": "allow", "recomputed": "deny"},
         {"member": "verdict.approvals_needed", "sealed": None, "recomputed": {"count": 2, "roles": ["legal"]}}]
 PIN = {"id": "svc:policy:0threshold", "version": 4, "sha256": digest(b"a candidate")}
+ASKED = {"declined": {"approval_id": "svc:approval:01a1", "at": "2026-01-05T10:20:00Z"},
+         "open_requests": {"limit": 500, "pending": 500}}
 APPROVAL = {"id": "svc:approval:01a1", "state": "approved", "signatures": [{"role": "approver"}]}
 REALITY = {"anchors": [{"id": "svc:reality_anchor:7d2f", "newest": None}], "drifts": [], "overrides": []}
 SPENT = [{"counts": "amount", "holder_id": "svc:delegation:7c1e", "used": 2**53 - 1, "window_seconds": 86400,
@@ -236,6 +239,7 @@ def good():
     yield "bundle-policies-of-one-text", plain(bundle(policies=("threshold", "threshold"))), PINNED, "valid"
     yield "bundle-reality", plain(bundle(reality=REALITY)), PINNED, "valid"
     yield "bundle-approval-and-counters", plain(bundle(approval=APPROVAL, spent=SPENT)), PINNED, "valid"
+    yield "bundle-asked-before", plain(bundle(asked=ASKED)), PINNED, "valid"
     yield "proof-match", plain(proof()), jwks, "valid"
     yield "proof-mismatch", plain(proof(result="mismatch", diff=DIFF, recomputed_decision_id=None)), jwks, "valid"
     lacking = proof(result="indeterminate", recomputed_decision_id=None, detail="the policy's text was not sealed")

@@ -30,7 +30,7 @@ pub(crate) fn done(verb: &str, state: &str) -> Option<&'static str> {
             "You approved this, but present authority no longer permits it: the request is void."
         }
         ("decline", "declined") => {
-            "You declined this. Nothing is done for this request; another one may be asked for."
+            "You declined this. For a while the agent is denied if it asks the same again."
         }
         ("withdraw", "void") => "You withdrew this approval. The agent can no longer use it.",
         _ => return None,

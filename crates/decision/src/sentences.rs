@@ -21,6 +21,9 @@ pub fn stop_condition(code: &str) -> Option<&'static str> {
             "Somebody stops the agent, or anyone whose authority it acts on."
         }
         StopCondition::ActorSuspended => "The agent is suspended.",
+        StopCondition::AuthorityChanged => {
+            "What permits it has changed, so that it would be denied or held now."
+        }
         StopCondition::AuthorityRevoked => "The authority that it acts on is taken back.",
         StopCondition::CapabilityQuarantined => "What it does is put into quarantine.",
         StopCondition::DelegationRevoked => {

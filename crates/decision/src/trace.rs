@@ -2,6 +2,7 @@
 
 pub use super::trace_step::{Outcome, StageTrace, Step};
 use super::{
+    asked_before::Refusal,
     authority::{Choice, FailedCheck},
     candidate::Candidate,
     case::Case,
@@ -16,16 +17,21 @@ use super::{
 pub(super) fn stages(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Vec<StageTrace> {
     let authority = authority(case, choice);
     let purpose = purpose(case, choice);
+    let refusal = Refusal::of(case, rules);
     let rules = rules_stage(rules);
     let stages = [authority, purpose, rules];
     let strongest = stages.iter().map(|stage| stage.outcome).max().unwrap_or(Outcome::Refuse);
-    let deciding = stages.iter().find(|stage| stage.outcome == strongest);
-    let reason_code = match strongest {
-        Outcome::Pass => Some(Reason::PermissionGranted),
-        _ => deciding.and_then(|stage| stage.reason_code),
+    let decision = if let (Some(refusal), Outcome::Hold) = (refusal, strongest) {
+        stage(Stage::Decision, Some(refusal.reason()), vec![refusal.step()])
+    } else {
+        let deciding = stages.iter().find(|stage| stage.outcome == strongest);
+        let reason_code = match strongest {
+            Outcome::Pass => Some(Reason::PermissionGranted),
+            _ => deciding.and_then(|stage| stage.reason_code),
+        };
+        let steps = Vec::new();
+        StageTrace { stage: Stage::Decision, outcome: strongest, reason_code, steps }
     };
-    let steps = Vec::new();
-    let decision = StageTrace { stage: Stage::Decision, outcome: strongest, reason_code, steps };
     stages.into_iter().chain([decision]).collect()
 }
 

@@ -13,7 +13,12 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Error, PreparedFacts, RECORD_KIND, digest_text, salted_digest};
-use authority_decision::{Request, SEMANTICS, Verdict, facts::Spent, moment, records::Approval};
+use authority_decision::{
+    Request, SEMANTICS, Verdict,
+    facts::Spent,
+    moment,
+    records::{Approval, Declined, OpenRequests},
+};
 
 /// A decision with its request and facts.
 pub struct Asked<'a> {
@@ -22,6 +27,8 @@ pub struct Asked<'a> {
     pub facts: &'a PreparedFacts,
     pub spent: &'a Spent,
     pub approval: Option<&'a Approval>,
+    pub declined: Option<&'a Declined>,
+    pub open_requests: Option<OpenRequests>,
     pub verdict: &'a Verdict,
     pub evaluated_at: DateTime<Utc>,
     /// Random, drawn before the core ran, so that each call is a separate decision.
@@ -38,7 +45,7 @@ pub struct Recorded {
     pub signature: [u8; 64],
     pub context: Vec<u8>,
     pub context_salt: [u8; 16],
-    /// The facts besides the request: the gathered ones and reality by digest, counters, approval.
+    /// The facts besides the request: the gathered ones and reality by digest, counters, approval, decline.
     pub facts: Vec<u8>,
     pub facts_salt: [u8; 16],
 }
@@ -115,7 +122,11 @@ struct Authority<'a> {
 #[derive(Serialize)]
 struct Seen<'a> {
     approval: Option<&'a Approval>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    declined: Option<&'a Declined>,
     gathered: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open_requests: Option<OpenRequests>,
     reality: Option<String>,
     spent: &'a Spent,
 }
@@ -170,7 +181,9 @@ pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
     let context = serde_json_canonicalizer::to_vec(&asked.request.context)?;
     let seen = Seen {
         approval: asked.approval,
+        declined: asked.declined,
         gathered: digest_text(&asked.facts.blob.sha256),
+        open_requests: asked.open_requests,
         reality: asked.facts.reality.as_ref().map(|reality| digest_text(&reality.sha256)),
         spent: asked.spent,
     };

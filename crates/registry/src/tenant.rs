@@ -11,6 +11,8 @@ use authority_decision::validation::ContextSchema;
 
 /// How long events are kept, unless the tenant says.
 const EVENT_RETENTION_DAYS: i32 = 30;
+/// How many requests for approval one agent may have pending, unless the tenant says.
+const OPEN_REQUESTS: i32 = 500;
 
 impl Row for Tenant {
     type List = ListTenantsRequest;
@@ -47,6 +49,8 @@ impl Row for Tenant {
         names::or(&mut self.receipts, "public");
         names::or(&mut self.policy_validation, "enforce");
         self.event_retention_days.get_or_insert(EVENT_RETENTION_DAYS);
+        self.cite_ready_approval.get_or_insert(true);
+        self.open_requests_per_agent.get_or_insert(OPEN_REQUESTS);
     }
 
     fn validate_record(&self, found: &mut Violations) {

@@ -68,6 +68,8 @@ impl From<&Decided> for EvaluateResponse {
             smallest_change: decided.smallest_change.as_ref().and_then(smallest),
             tool_id: decided.verdict.tool_id.clone(),
             eligible: eligible(decided),
+            ready_approval_id: decided.ready_approval_id.clone(),
+            cited_approval: decided.cited_approval.clone(),
         }
     }
 }
@@ -90,6 +92,8 @@ impl From<&Decided> for AuthorizeResponse {
             smallest_change: decided.smallest_change.as_ref().and_then(smallest),
             tool_id: decided.verdict.tool_id.clone(),
             eligible: eligible(decided),
+            ready_approval_id: decided.ready_approval_id.clone(),
+            cited_approval: decided.cited_approval.clone(),
         }
     }
 }
@@ -114,6 +118,8 @@ impl From<&Decided> for EvaluateDecisionResponse {
             smallest_change: decided.smallest_change.as_ref().and_then(smallest),
             tool_id: decided.verdict.tool_id.clone(),
             eligible: eligible(decided),
+            ready_approval_id: decided.ready_approval_id.clone(),
+            cited_approval: decided.cited_approval.clone(),
         }
     }
 }

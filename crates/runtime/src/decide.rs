@@ -7,6 +7,7 @@ use tracing::Span;
 
 use super::{
     Settings,
+    cited::cited,
     decided::Decided,
     decision_key::DecisionKey,
     explainer::{Denied, Explainer},
@@ -14,6 +15,7 @@ use super::{
     fault::fault,
     queue::{DecisionQueue, Place},
     rates::DecisionRates,
+    ready_approval::{Holding, Judged},
     recorder::{Entry, Outcome, Recorder},
     requester::requester,
     stage::Stage,
@@ -26,15 +28,18 @@ use authority_api::{
 use authority_core::{
     clock::Clock,
     decision_event::DecisionEvent,
+    graph::TenantHandle,
     keys::{Keys, Purpose},
 };
 use authority_crypto::{Signer, random};
-use authority_decision::{Decision, Gathered, Request, Verdict, moment, verdict::AuthorityKind};
+use authority_decision::{
+    Decision, Facts, Gathered, Request, Verdict, moment, remedy::Remedy, verdict::AuthorityKind,
+};
 use authority_evidence::{self as evidence, Asked, PreparedFacts, Recorded};
 use authority_ids::DecisionId;
 
 /// The scope that an API key needs for decisions.
-const SCOPE: &str = "runtime:write";
+pub(super) const SCOPE: &str = "runtime:write";
 /// How often a decision is repeated if the tenant's authority changes meanwhile.
 const ROUNDS: usize = 3;
 
@@ -80,6 +85,7 @@ impl Decider {
         let nonce = nonce()?;
         let signer = self.keys.signer(Purpose::Evidence);
         let mut revision = request.at_least_revision.unwrap_or_default();
+        let mut pending = None;
         for _ in 0..ROUNDS {
             let handle = self.facts.tenant_at(request, revision).await?;
             let at = self.clock.now();
@@ -95,38 +101,30 @@ impl Decider {
             let load = self.facts.load_counters_and_approval(request, &facts.gathered, at);
             let mut seen = Stage::Load.wait(load).await?;
             let decide = || self.facts.decide_on(request, &mut seen, counting.as_ref(), at);
-            let mut verdict = Stage::Decide.time(decide);
-            let mut seen = seen.facts;
-            let ready;
-            let mut request = request;
-            let waits = request.approval_id.is_none() && verdict.approvals_needed.is_some();
-            if recording.cites_ready
-                && waits
-                && let Some(citing) =
-                    self.citing_ready(caller, handle.as_ref(), request, &facts.gathered, at).await?
-            {
-                (ready, seen, verdict) = (citing.request, citing.seen, citing.verdict);
-                request = &ready;
-            }
-            let asked = Asked {
-                operation,
-                request,
-                facts: &facts,
-                spent: &seen.spent,
-                approval: seen.approval.as_ref(),
-                verdict: &verdict,
-                evaluated_at: at,
-                nonce: &nonce,
+            let verdict = Stage::Decide.time(decide);
+            let (handle, gathered) = (handle.as_ref(), &facts.gathered);
+            let cited_approval = cited(request, &seen.facts, at);
+            let judged = if verdict.decision == Decision::RequireApproval {
+                let holding =
+                    Holding { caller, handle, request, gathered, recording, pending, at };
+                self.judge_held(holding, seen.facts, verdict).await?
+            } else {
+                Judged::new(seen.facts, verdict)
             };
+            let Judged { citing, seen, verdict, ready, stale } = judged;
+            let request = citing.as_ref().unwrap_or(request);
+            let asked = asked(operation, request, &facts, &seen, &verdict, at, &nonce);
             let recorded = signed(&asked, &signer)?;
             let mut decided = self.decided(verdict, &recorded, &facts, at);
-            decided.requester =
-                requester(&self.facts.graph, caller, handle.as_ref(), request, &decided.verdict);
+            (decided.cited_approval, decided.stale) = (cited_approval, stale);
+            if ready.is_none() {
+                let graph = &self.facts.graph;
+                decided.requester = requester(graph, caller, handle, request, &decided.verdict);
+            }
+            decided.ready_approval_id = ready;
             if request.explain && decided.verdict.decision == Decision::Deny {
                 // Before recording, since the key's stored response is written with the record.
-                let (request, policies) = (request.clone(), Arc::default());
-                let denied = Denied { request, facts: seen, at, handle, policies };
-                decided.smallest_change = self.explainer.smallest_change(denied).await;
+                decided.smallest_change = self.smallest_change(request, seen, at, handle).await;
             }
             let entry = self.entry(request, recorded, facts, &decided, key, recording)?;
             match Stage::Record.wait(self.recorder.record(entry, Arc::clone(place))).await {
@@ -141,6 +139,7 @@ impl Decider {
                     return Ok(Reached::Decided(Box::new(decided)));
                 }
                 Outcome::Stale { revision: present } => revision = present,
+                Outcome::Full { pending: present } => pending = Some(present),
                 Outcome::Spent | Outcome::Late => {}
                 Outcome::KeyTaken => return Ok(Reached::KeyTaken),
                 Outcome::Failed => break,
@@ -166,9 +165,27 @@ impl Decider {
             evaluated_at: at,
             approval_id: None,
             requester: None,
+            ready_approval_id: None,
+            cited_approval: None,
+            stale: Vec::new(),
             smallest_change: None,
             verdict,
         }
+    }
+
+    /// The explanation of a denial. What people declined has none: another question is no way to the same.
+    async fn smallest_change(
+        &self,
+        request: &Request,
+        facts: Facts,
+        at: DateTime<Utc>,
+        handle: Option<&TenantHandle>,
+    ) -> Option<Remedy> {
+        if facts.declined.is_some() || facts.open_requests.is_some() {
+            return None;
+        }
+        let (request, handle, policies) = (request.clone(), handle.cloned(), Arc::default());
+        self.explainer.smallest_change(Denied { request, facts, at, handle, policies }).await
     }
 
     fn entry(
@@ -181,6 +198,7 @@ impl Decider {
         recording: RecordingSettings,
     ) -> Result<Entry, ApiError> {
         let claims = decided.verdict.claims.clone();
+        let ready = decided.ready_approval_id.clone();
         let hold = self.hold(request, &facts.gathered, decided, recording)?;
         let key = key.map(|key| key.keyed(decided));
         let told = recording.events.include(decided.verdict.decision);
@@ -205,11 +223,40 @@ impl Decider {
             facts_salt: recorded.facts_salt,
             gathered: facts,
             // A response under an idempotency key must survive a crash of the database.
-            relaxed: recording.relaxed && hold.is_none() && key.is_none() && claims.is_empty(),
+            relaxed: recording.relaxed
+                && hold.is_none()
+                && ready.is_none()
+                && key.is_none()
+                && claims.is_empty(),
             claims,
             hold,
+            ready,
             key,
         })
+    }
+}
+
+/// What is recorded of a decision.
+fn asked<'a>(
+    operation: &'a str,
+    request: &'a Request,
+    facts: &'a PreparedFacts,
+    seen: &'a Facts,
+    verdict: &'a Verdict,
+    evaluated_at: DateTime<Utc>,
+    nonce: &'a str,
+) -> Asked<'a> {
+    Asked {
+        operation,
+        request,
+        facts,
+        spent: &seen.spent,
+        approval: seen.approval.as_ref(),
+        declined: seen.declined.as_ref(),
+        open_requests: seen.open_requests,
+        verdict,
+        evaluated_at,
+        nonce,
     }
 }
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use authority_ids::DecisionId;
+use authority_model::proto::runtime::CitedApproval;
 use chrono::{DateTime, Utc};
 
-use super::requester::Requester;
+use super::{recorder::Stale, requester::Requester};
 use authority_decision::{Verdict, remedy::Remedy};
 
 /// A committed decision.
@@ -20,6 +21,12 @@ pub struct Decided {
     pub evaluated_at: DateTime<Utc>,
     /// The approval request that a held decision waits for.
     pub approval_id: Option<String>,
+    /// The approval that is ready for a held question, which it waits for instead of another.
+    pub ready_approval_id: Option<String>,
+    /// The approval that the request cites.
+    pub cited_approval: Option<CitedApproval>,
+    /// The approvals of the held question that no longer meet it.
+    pub stale: Vec<Stale>,
     pub verify_url: String,
     /// Who requested it, if it is held.
     pub requester: Option<Requester>,

@@ -50,7 +50,7 @@ impl Explainer {
             let around = |other: &Request| {
                 let gathered = Arc::new(handle.as_ref()?.read().gather(other));
                 let gathered = policies.applied(other, &gathered);
-                Some(Facts { gathered, spent: spent.clone(), approval: None })
+                Some(Facts { spent: spent.clone(), ..Facts::new(gathered) })
             };
             remedy::smallest(&request, &facts, at, &around, &|| turn.is_wanted())
         });

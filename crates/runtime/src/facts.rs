@@ -32,6 +32,10 @@ pub(super) struct RecordingSettings {
     pub(super) approval_ttl: Option<Duration>,
     /// Requests use ready approvals without citing them.
     pub(super) cites_ready: bool,
+    /// For how many seconds a declined question is denied, if the tenant sets that.
+    pub(super) declined_for: Option<u32>,
+    /// How many requests for approval one subject may have pending.
+    pub(super) open_requests: u32,
     /// Which decisions become events.
     pub(super) events: DemandedEvents,
 }
@@ -90,6 +94,8 @@ impl FactSource {
             relaxed: graph.profile.relaxed,
             approval_ttl: graph.profile.approval_ttl,
             cites_ready: graph.profile.cites_ready,
+            declined_for: graph.profile.declined_for,
+            open_requests: graph.profile.open_requests,
             events: graph.demanded_events(),
         };
         Ok((facts, recording))

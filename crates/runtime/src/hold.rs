@@ -28,6 +28,9 @@ impl Decider {
     ) -> Result<Option<Hold>, ApiError> {
         let verdict = &decided.verdict;
         let Some(needed) = &verdict.approvals_needed else { return Ok(None) };
+        if decided.ready_approval_id.is_some() {
+            return Ok(None);
+        }
         let Some(requester) = &decided.requester else {
             return Err(ApiError::plain(ErrorCode::Internal));
         };
@@ -46,6 +49,9 @@ impl Decider {
             asker: requester.by.clone(),
             asker_email: requester.email.clone(),
             nobody_eligible: requester.nobody_eligible,
+            stale: decided.stale.clone(),
+            declined_for: recording.declined_for,
+            limit: recording.open_requests,
         }))
     }
 }

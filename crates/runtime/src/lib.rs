@@ -7,12 +7,14 @@
 
 mod admission;
 mod answer;
+mod asked_before;
 mod authority_service;
 mod batch;
 mod cache;
 mod call;
 mod candidates;
 mod changes;
+mod cited;
 mod decide;
 mod decided;
 mod decision_details;
@@ -43,6 +45,7 @@ mod requester;
 mod runtime_service;
 mod simulate;
 mod stage;
+mod stored_permission;
 mod usage;
 mod view;
 
@@ -66,7 +69,7 @@ use find::DecisionQueries;
 use grants::GrantQueries;
 use history::EntityQueries;
 use impact::ImpactRun;
-use live::{ChangeFeed, Watches};
+use live::Watches;
 use queue::DecisionQueue;
 use rates::DecisionRates;
 use recorder::Recorder;
@@ -127,7 +130,7 @@ pub struct Parts {
 }
 
 /// The services of decisions, and the background work that their streams need.
-pub fn services(parts: Parts) -> ([Service; 4], [Worker; 3]) {
+pub fn services(parts: Parts) -> ([Service; 4], [Worker; 4]) {
     let Parts {
         settings,
         clock,
@@ -146,15 +149,8 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 3]) {
     let credentials = Credentials { graph: Arc::clone(&graph) };
     let explainer = Explainer { facts: facts.clone(), pool: pool.clone() };
     let candidates = CandidatePolicies { store: store.clone(), pool: pool.clone() };
-    let (change_feed, [listener, feed]) = ChangeFeed::new(&store);
-    let watches = Arc::new(Watches {
-        clock: clock.clone(),
-        facts: facts.clone(),
-        credentials: credentials.clone(),
-        change_feed,
-        heartbeat: settings.heartbeat,
-        shutdown,
-    });
+    let (watches, [listener, feed, judge]) =
+        Watches::new(&clock, &facts, &credentials, &pool, settings.heartbeat, shutdown);
     let queries = DecisionQueries {
         store: store.clone(),
         clock: clock.clone(),
@@ -192,10 +188,10 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 3]) {
     let grants = GrantQueries { graph, store: store.clone(), clock: clock.clone() };
     let purposes = PurposeAdmission { clock, facts };
     let services = [
-        service::runtime_service(Arc::new(RuntimeHandlers { decider, watches })),
+        service::runtime_service(Arc::new(RuntimeHandlers { decider, watches: Arc::new(watches) })),
         service::decision_service(Arc::new(decisions)),
         service::authority_service(Arc::new(AuthorityHandlers { entities, grants, purposes })),
         service::usage_service(Arc::new(UsageHandlers { store: store.clone(), keys })),
     ];
-    (services, [listener, feed, UsageRollUp::new(store).worker()])
+    (services, [listener, feed, judge, UsageRollUp::new(store).worker()])
 }

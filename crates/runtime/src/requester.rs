@@ -28,11 +28,7 @@ pub(super) fn requester(
     verdict: &Verdict,
 ) -> Option<Requester> {
     let needed = verdict.approvals_needed.as_ref()?;
-    let kind = match &caller.kind {
-        CallerKind::Key { .. } => "api_key",
-        CallerKind::Anonymous | CallerKind::Owner { .. } | CallerKind::Member { .. } => "person",
-    };
-    let by = Asker { kind: kind.to_owned(), id: caller.identity() };
+    let by = asker(caller)?;
     let people = people_of(graph, caller);
     let chain = verdict.authority.as_ref().map_or(&[][..], |used| &used.chain);
     let proposed = ProposedAction { subject: &request.subject, chain, requesters: &people };
@@ -43,6 +39,16 @@ pub(super) fn requester(
     });
     let email = caller.email().map(str::to_owned);
     Some(Requester { by, email, nobody_eligible })
+}
+
+/// The caller as one who asks; `None` if it has no credential.
+pub(super) fn asker(caller: &Caller) -> Option<Asker> {
+    let kind = match &caller.kind {
+        CallerKind::Key { .. } => "api_key",
+        CallerKind::Owner { .. } | CallerKind::Member { .. } => "person",
+        CallerKind::Anonymous => return None,
+    };
+    Some(Asker { kind: kind.to_owned(), id: caller.identity() })
 }
 
 /// The people behind a caller: the person, or those who created or rotated the API key.

@@ -15,6 +15,7 @@ use super::{
     answer,
     candidates::CandidatePolicies,
     changes::{Changes, below},
+    cited::cited,
     explainer::{Denied, Explainer},
     facts::FactSource,
     normalize,
@@ -26,7 +27,9 @@ use authority_api::{
 use authority_core::{
     clock::Clock, compute::ComputePool, graph::TenantHandle, store, stored_decisions,
 };
-use authority_decision::{Decision, Facts, Request, counters_needed, decide};
+use authority_decision::{
+    Decision, Facts, Reason, Request, counters_needed, decide, facts::Declined, reason::Stage,
+};
 use authority_evidence::{
     self as evidence,
     sealed::{Outcome, Recorded},
@@ -82,12 +85,20 @@ impl Simulator {
         };
         let facts = self.facts_for(&ground, &changes.request, at).await?;
         let gathered = policies.applied(&changes.request, &facts.gathered);
-        let facts = changes.approve(&request, Facts { gathered, ..facts }, at);
+        let is_cited = changes.request.approval_id == request.approval_id;
+        let cited_approval = cited(&request, &facts, at).filter(|_| is_cited);
+        let mut facts = changes.approve(&request, Facts { gathered, ..facts }, at);
+        if let Ground::Present(handle) = &ground {
+            facts.declined = self.declined(handle.as_ref(), &changes.request, at).await?;
+        }
         let (changed, tenant_id) = (changes.request.clone(), request.tenant().clone());
         // The cost of candidates is up to their author, so they run on the compute pool.
         let judging = self.pool.run(tenant_id.as_str(), move |_| {
             let before = present.map(|present| Outcome::from(&decide(&request, &present, at)));
             let verdict = decide(&changed, &facts, at);
+            if verdict.reason_code != Reason::ApprovalDeclined {
+                facts.declined = None;
+            }
             (before, verdict, facts)
         });
         let (before, verdict, facts) = judging.await?;
@@ -95,8 +106,10 @@ impl Simulator {
             return Err(ApiError::plain(ErrorCode::Internal));
         };
         let mut answer = answer::simulated(&verdict, &before, at);
+        answer.cited_approval = cited_approval;
         answer.authority_revision = u32::try_from(facts.gathered.revision).unwrap_or(u32::MAX);
-        if verdict.decision == Decision::Deny {
+        // Another question is no way to what people declined.
+        if verdict.decision == Decision::Deny && verdict.reason_code.stage() != Stage::Decision {
             let handle = match ground {
                 Ground::Present(handle) => handle,
                 Ground::Recorded(_) => None,
@@ -106,6 +119,17 @@ impl Simulator {
             answer.smallest_change = smallest.as_ref().and_then(answer::smallest);
         }
         Ok(answer)
+    }
+
+    /// The decline that counts for the question, if what it asks would be held.
+    async fn declined(
+        &self,
+        handle: Option<&TenantHandle>,
+        request: &Request,
+        at: DateTime<Utc>,
+    ) -> Result<Option<Declined>, ApiError> {
+        let (_, recording) = self.facts.gather(handle, request)?;
+        Ok(self.facts.asked_before(request, None, recording, at).await?.declined)
     }
 
     async fn question(

@@ -41,11 +41,21 @@ async fn ready(app: &TestApp, client: &Client, ask: &Value) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ready_approval_is_cited_once() {
     let (app, client, _) = demo().await;
+    cite(&app, false).await;
     let ask = asking(25_000.0, "DE");
     let first = ready(&app, &client, &ask).await;
-    // By default only a request that cites is allowed.
+    // Another one, as from before one was enough.
+    let hidden = format!("UPDATE approvals SET requested_by = '{{}}' WHERE id = '{first}'");
+    let asked_by = app.owner().get(&format!("/api/v1/approvals/{first}")).await.1["approval"]
+        ["requested_by"][0]
+        .clone();
+    app.database.run(&hidden).await;
     let second = ready(&app, &client, &ask).await;
     assert_ne!(first, second);
+    let shown = format!(
+        "UPDATE approvals SET requested_by = ARRAY['{asked_by}'::jsonb] WHERE id = '{first}'"
+    );
+    app.database.run(&shown).await;
     cite(&app, true).await;
     assert_eq!(asked(&client, &asking(25_001.0, "DE")).await["decision"], "require_approval");
     let allowed = asked(&client, &ask).await;

@@ -145,7 +145,8 @@ async fn earlier_requests_for_the_same_question_are_shown() {
     let ann = approver(&app);
     let ask = to_mallory(25_000.0);
     let first = held(&client, &ask).await;
-    assert_eq!(act(&ann, &first, "decline", json!({"reason": "too much"})).await.0, 200);
+    let no = json!({"reason": "too much", "for_seconds": 0});
+    assert_eq!(act(&ann, &first, "decline", no).await.0, 200);
     let second = held(&client, &ask).await;
     app.database
         .run(&format!("UPDATE approvals SET state = 'expired' WHERE id = '{second}'"))

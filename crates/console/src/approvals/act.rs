@@ -255,7 +255,12 @@ async fn send(
             view.calls.call_once(rpc::APPROVE_APPROVAL, &request, key).await
         }
         Verb::Decline => {
-            let request = DeclineApprovalRequest { id, reason: text, request_digest };
+            let request = DeclineApprovalRequest {
+                id,
+                reason: text,
+                request_digest,
+                ..DeclineApprovalRequest::default()
+            };
             view.calls.call_once(rpc::DECLINE_APPROVAL, &request, key).await
         }
         Verb::Withdraw => {

@@ -31,7 +31,7 @@ pub(crate) fn approving(view: &View, approval: &Approval) -> Vec<Act> {
 
 /// What ended a request that waits no longer, if a person did.
 pub(super) fn last(view: &View, approval: &Approval) -> Option<Act> {
-    let ends = |act: &&ApprovalAct| matches!(act.verdict.as_str(), "decline" | "withdraw");
+    let ends = |act: &&ApprovalAct| matches!(act.verdict.as_str(), "decline" | "withdraw" | "reopen");
     Some(answer(view, approval.acts.last().filter(ends)?))
 }
 
@@ -44,6 +44,7 @@ fn answer(view: &View, act: &ApprovalAct) -> Act {
             "approve" => "approved",
             "decline" => "declined",
             "withdraw" => "withdrew it",
+            "reopen" => "reopened it: the agent may ask again",
             _ => "acted",
         },
         own_interest: act.self_,

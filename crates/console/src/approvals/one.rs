@@ -2,7 +2,7 @@
 
 use askama::Template;
 use authority_model::{
-    proto::approval::{Approval, ApprovalPolicy},
+    proto::approval::{Approval, ApprovalPolicy, EarlierApproval},
     state::ApprovalState,
 };
 use axum::{
@@ -44,6 +44,8 @@ const REQUESTS: usize = 8;
 struct Earlier {
     id: String,
     label: &'static str,
+    /// Whether people permitted it.
+    is_permitted: bool,
     at: Option<Moment>,
     reason: Option<String>,
 }
@@ -84,6 +86,8 @@ struct ApprovalPage {
     last: Option<Act>,
     asked_by: Vec<String>,
     earlier: Vec<Earlier>,
+    /// What the agent was declined for the same action.
+    similar: Vec<Earlier>,
     /// Others of the agent that could be the same payment, and those that look like it otherwise.
     doubles: AlikeList,
     alike: AlikeList,
@@ -109,6 +113,11 @@ impl ApprovalPage {
     /// Whether an approval would only make the request void.
     fn is_void(&self) -> bool {
         self.would_be.as_ref().is_some_and(WouldBe::voids)
+    }
+
+    /// Whether the same question was approved before, so that another approval permits it once more.
+    fn was_permitted(&self) -> bool {
+        self.earlier.iter().any(|earlier| earlier.is_permitted)
     }
 }
 
@@ -188,7 +197,8 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         lapsed: around.lapsed,
         acts: acts(view, &approval),
         asked_by: around.asked_by,
-        earlier: earlier(view, &approval),
+        earlier: earlier(view, &approval.earlier),
+        similar: earlier(view, &approval.similar),
         doubles,
         alike,
         is_partial: around.others.is_partial,
@@ -212,10 +222,11 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     Ok(page(StatusCode::OK, &shown))
 }
 
-fn earlier(view: &View, approval: &Approval) -> Vec<Earlier> {
-    let earlier = approval.earlier.iter().map(|earlier| Earlier {
+fn earlier(view: &View, earlier: &[EarlierApproval]) -> Vec<Earlier> {
+    let earlier = earlier.iter().map(|earlier| Earlier {
         id: earlier.id.clone(),
         label: text::state(&earlier.state),
+        is_permitted: ["approved", "used"].contains(&earlier.state.as_str()),
         at: Moment::of_time(earlier.at, view.now),
         reason: earlier.reason.clone(),
     });

@@ -19,7 +19,7 @@ fn signed(people: &[(&str, &str)]) -> Vec<Signature> {
     people.iter().map(sign).collect()
 }
 
-fn approval(people: &[(&str, &str)]) -> Approval {
+pub(super) fn approval(people: &[(&str, &str)]) -> Approval {
     Approval {
         id: "approval-1".to_owned(),
         state: ApprovalState::Approved,
@@ -30,7 +30,7 @@ fn approval(people: &[(&str, &str)]) -> Approval {
     }
 }
 
-fn risky(tier: RiskTier, mode: Option<OversightMode>) -> World {
+pub(super) fn risky(tier: RiskTier, mode: Option<OversightMode>) -> World {
     let mut world = World::sound();
     let (risk_tier, required_oversight_mode) = (Some(tier), mode);
     world.draft.action_risk_classification =
@@ -128,7 +128,7 @@ fn nothing_declared_passes_unless_the_tenant_wants_it() {
     assert_eq!(code(demand), Reason::DeclarationRequired);
 }
 
-fn drifted(effect: RuntimeEffect) -> Drift {
+pub(super) fn drifted(effect: RuntimeEffect) -> Drift {
     Drift {
         id: "drift-1".to_owned(),
         drift_type: "stable_drift".to_owned(),
@@ -141,7 +141,7 @@ fn drifted(effect: RuntimeEffect) -> Drift {
     }
 }
 
-fn drift(world: &mut World, drift: Drift) {
+pub(super) fn drift(world: &mut World, drift: Drift) {
     Arc::make_mut(&mut world.gathered.reality).drifts.push(drift.into());
 }
 

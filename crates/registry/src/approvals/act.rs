@@ -27,6 +27,8 @@ pub(in super::super) enum ApproverAct {
 pub(super) const DECLINE: &str = "decline";
 /// The word of an act that withdraws an approval.
 const WITHDRAW: &str = "withdraw";
+/// The word of an act that takes a decline back.
+const REOPEN: &str = "reopen";
 
 /// What the act is on.
 pub(in super::super) struct Terms<'a> {
@@ -78,6 +80,11 @@ impl Statement {
     /// A withdrawal.
     pub(in super::super) fn withdraws(reason: String) -> Self {
         Self { verdict: WITHDRAW, comment: Some(reason), own_interest: false }
+    }
+
+    /// The end of a decline.
+    pub(in super::super) fn reopens(reason: String) -> Self {
+        Self { verdict: REOPEN, comment: Some(reason), own_interest: false }
     }
 }
 
@@ -149,7 +156,8 @@ pub(in super::super) async fn sign(
             approval_acts::comment_salt.eq(&comment_salt),
             approval_acts::created_at.eq(Time::from(now)),
             approval_acts::round.eq(i32::try_from(round).unwrap_or(i32::MAX)),
-            approval_acts::withdraws.eq(verdict == WITHDRAW),
+            // Whoever declined may reopen.
+            approval_acts::withdraws.eq([WITHDRAW, REOPEN].contains(&verdict)),
         ))
         .on_conflict_do_nothing()
         .execute(db)

@@ -42,6 +42,8 @@ pub struct Entry {
     /// The gathered facts, which `facts` refers to by digest.
     pub gathered: Arc<PreparedFacts>,
     pub hold: Option<Hold>,
+    /// The ready approval that it waits for instead: nothing is opened.
+    pub ready: Option<String>,
     /// What the decision spends, in the same transaction.
     pub claims: Claims,
     pub key: Option<Keyed>,
@@ -52,7 +54,16 @@ pub struct Entry {
 impl Entry {
     /// Whether only the decision and its facts are stored.
     pub(super) fn has_no_other_rows(&self) -> bool {
-        self.hold.is_none() && self.key.is_none() && self.claims.is_empty()
+        self.hold.is_none()
+            && self.ready.is_none()
+            && self.key.is_none()
+            && self.claims.is_empty()
+    }
+
+    /// Whether it depends on approvals or counters as they are when it is stored.
+    pub(super) fn is_competing(&self) -> bool {
+        let stale = self.hold.as_ref().is_some_and(|hold| !hold.stale.is_empty());
+        stale || self.ready.is_some() || !self.claims.is_empty()
     }
 
     /// Whether storing it writes to the outbox of events.
@@ -80,6 +91,20 @@ pub struct Hold {
     pub asker_email: Option<String>,
     /// No person registered in the tenant could approve it.
     pub nobody_eligible: bool,
+    /// The approvals of the question that no longer meet it; void once another request is opened.
+    pub stale: Vec<Stale>,
+    /// For how many seconds the tenant lets a decline count, if it sets that.
+    pub declined_for: Option<u32>,
+    /// How many requests the subject may have pending.
+    pub limit: u32,
+}
+
+/// An approval that no longer meets what its question is held for.
+#[derive(Clone, Debug)]
+pub struct Stale {
+    pub id: String,
+    /// Why, for people.
+    pub reason: String,
 }
 
 /// An idempotency key, and how to encode the response that is stored under it.
@@ -102,8 +127,10 @@ pub enum Outcome {
     /// Not stored: by the database's clock the permission has expired, or the time of the decision
     /// is wrong. Decide again.
     Late,
-    /// Not stored: what it would spend is spent. Read the remainder and decide again.
+    /// Not stored: what it would spend is spent, or its question was answered meanwhile. Read that and decide again.
     Spent,
+    /// Not stored: its subject has as many requests pending as its tenant permits. Decide again, knowing that.
+    Full { pending: u32 },
     /// Not stored: another request has claimed the idempotency key. Look up its response.
     KeyTaken,
     /// Not stored: the database is unavailable, or refused this row.

@@ -9,6 +9,8 @@ mod batch;
 mod decisions_sql;
 mod entry;
 mod health;
+mod holds;
+mod holds_sql;
 mod progress;
 mod spend;
 mod spend_sql;
@@ -18,7 +20,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 
-pub use entry::{Entry, Hold, Keyed, Outcome};
+pub use entry::{Entry, Hold, Keyed, Outcome, Stale};
 
 use super::queue::Place;
 use authority_core::{

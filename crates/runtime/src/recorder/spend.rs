@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 
 use super::{
-    entry::{Entry, Outcome},
+    entry::{Entry, Outcome, Stale},
     spend_sql::{AddToCounters, CounterHeld, LockApprovals, LockCounters, UseApprovals},
 };
 use authority_core::store::{Db, RunQueryDsl};
@@ -36,9 +36,10 @@ pub(super) async fn share_out(
     let mut free = approvals(db, asking(), now).await?;
     let mut used = counters(db, asking()).await?;
     for (entry, outcome) in entries.iter().zip(outcomes) {
-        let Some((tenant, claims)) = asks((entry, outcome)) else { continue };
+        let Some(Competing { tenant, claims, ready, .. }) = asks((entry, outcome)) else { continue };
         let cited = claims.approval_id.as_deref().map(|id| (tenant, id));
-        let approved = cited.is_none_or(|cited| free.contains(&cited));
+        let mut wanted = cited.iter().chain(&ready);
+        let approved = wanted.all(|id| free.contains(id));
         let room = claims.counters.iter().all(|claim| {
             let used = used.get(&(tenant, &claim.key)).copied();
             let after = used.and_then(|used| used.checked_add(claim.add));
@@ -58,20 +59,43 @@ pub(super) async fn share_out(
     Ok(())
 }
 
-/// What an entry that is still in the batch spends.
-fn asks<'e>((entry, outcome): (&'e Entry, &Option<Outcome>)) -> Option<(&'e str, &'e Claims)> {
-    let wants = outcome.is_none() && !entry.claims.is_empty();
-    wants.then_some((entry.tenant_id.as_str(), &entry.claims))
+/// An approval: its tenant and its id.
+type ApprovalKey<'e> = (&'e str, &'e str);
+
+/// What an entry that is still in the batch depends on.
+struct Competing<'e> {
+    tenant: &'e str,
+    claims: &'e Claims,
+    /// The approval that its hold names.
+    ready: Option<ApprovalKey<'e>>,
+    /// Those that its hold makes void.
+    stale: &'e [Stale],
 }
 
-/// Locks the cited approvals that can still be used.
+fn asks<'e>((entry, outcome): (&'e Entry, &Option<Outcome>)) -> Option<Competing<'e>> {
+    let tenant = entry.tenant_id.as_str();
+    let wants = outcome.is_none() && entry.is_competing();
+    wants.then(|| Competing {
+        tenant,
+        claims: &entry.claims,
+        ready: entry.ready.as_deref().map(|id| (tenant, id)),
+        stale: entry.hold.as_ref().map_or(&[][..], |hold| &hold.stale),
+    })
+}
+
+/// Locks the approvals that can still be used, of those that are cited, named by a hold, or made void.
 async fn approvals<'e>(
     db: &mut Db,
-    asking: impl Iterator<Item = (&'e str, &'e Claims)>,
+    asking: impl Iterator<Item = Competing<'e>>,
     now: DateTime<Utc>,
-) -> QueryResult<HashSet<(&'e str, &'e str)>> {
-    let cited: HashSet<(&str, &str)> = asking
-        .filter_map(|(tenant, claims)| Some((tenant, claims.approval_id.as_deref()?)))
+) -> QueryResult<HashSet<ApprovalKey<'e>>> {
+    let cited: HashSet<ApprovalKey<'_>> = asking
+        .flat_map(|Competing { tenant, claims, ready, stale }| {
+            let cited = claims.approval_id.as_deref();
+            let stale = stale.iter().map(|stale| stale.id.as_str());
+            let own = cited.into_iter().chain(stale).map(move |id| (tenant, id));
+            own.chain(ready)
+        })
         .collect();
     if cited.is_empty() {
         return Ok(cited);
@@ -86,10 +110,12 @@ async fn approvals<'e>(
 /// Locks the needed counters and reads their values.
 async fn counters<'e>(
     db: &mut Db,
-    asking: impl Iterator<Item = (&'e str, &'e Claims)>,
+    asking: impl Iterator<Item = Competing<'e>>,
 ) -> QueryResult<HashMap<Counter<'e>, i64>> {
     let wanted: HashSet<Counter<'_>> = asking
-        .flat_map(|(tenant, claims)| claims.counters.iter().map(move |c| (tenant, &c.key)))
+        .flat_map(|Competing { tenant, claims, .. }| {
+            claims.counters.iter().map(move |counter| (tenant, &counter.key))
+        })
         .collect();
     if wanted.is_empty() {
         return Ok(HashMap::new());

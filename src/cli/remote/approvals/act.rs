@@ -1,4 +1,4 @@
-//! `approvals approve`, `decline`, `withdraw`: what was shown is what is acted on.
+//! `approvals approve`, `decline`, `withdraw`, `reopen`: what was shown is what is acted on.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -29,6 +29,7 @@ const APPROVE: Question = Question { verb: "Approve", state: "pending", approves
 const DECLINE: Question = Question { verb: "Decline", state: "pending", approves: false };
 const WITHDRAW: Question =
     Question { verb: "Withdraw the approval of", state: "approved", approves: false };
+const REOPEN: Question = Question { verb: "Reopen", state: "declined", approves: false };
 
 /// Which request, and the digest of its question.
 #[derive(Debug, Args)]
@@ -65,10 +66,22 @@ pub(super) struct Decline {
     /// Why, for the record and for whoever asked
     #[arg(long, value_name = "TEXT")]
     reason: String,
+    /// For how many seconds the same question is denied, if that is shorter than the tenant's setting
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(0..=86_400))]
+    for_seconds: Option<u32>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Withdraw {
+    #[command(flatten)]
+    which: Which,
+    /// Why, for the record
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Reopen {
     #[command(flatten)]
     which: Which,
     /// Why, for the record
@@ -97,7 +110,8 @@ impl Decline {
         connector: &Connector<'_, impl Actions>,
     ) -> Result<CommandOutput, Failure> {
         let (server, held) = self.which.agreed(connector, &DECLINE).await?;
-        let body = json!({"reason": self.reason, "request_digest": held["request_digest"]});
+        let body = json!({"reason": self.reason, "for_seconds": self.for_seconds,
+                          "request_digest": held["request_digest"]});
         act(&server, &self.which.id, "decline", &body).await
     }
 }
@@ -109,6 +123,16 @@ impl Withdraw {
     ) -> Result<CommandOutput, Failure> {
         let (server, _) = self.which.agreed(connector, &WITHDRAW).await?;
         act(&server, &self.which.id, "withdraw", &json!({"reason": self.reason})).await
+    }
+}
+
+impl Reopen {
+    pub(super) async fn run(
+        self,
+        connector: &Connector<'_, impl Actions>,
+    ) -> Result<CommandOutput, Failure> {
+        let (server, _) = self.which.agreed(connector, &REOPEN).await?;
+        act(&server, &self.which.id, "reopen", &json!({"reason": self.reason})).await
     }
 }
 

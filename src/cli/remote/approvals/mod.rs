@@ -48,6 +48,8 @@ enum Command {
     Decline(act::Decline),
     /// Withdraws an approved request that is not used yet
     Withdraw(act::Withdraw),
+    /// Takes a decline back: the agent may ask the question again
+    Reopen(act::Reopen),
 }
 
 #[derive(Debug, Args, Serialize)]
@@ -104,6 +106,7 @@ impl Approvals {
             Command::Approve(args) => args.run(connector).await,
             Command::Decline(args) => args.run(connector).await,
             Command::Withdraw(args) => args.run(connector).await,
+            Command::Reopen(args) => args.run(connector).await,
         }
     }
 }

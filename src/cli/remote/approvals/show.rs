@@ -69,19 +69,31 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
             &plain(&format!("{} {}", text::of(asker, "kind"), text::of(asker, "id"))),
         );
     });
-    each(held, "earlier", |earlier| {
-        let at = view.time(text::of(earlier, "at")).unwrap_or_default();
-        let reason = earlier["reason"].as_str().map(|reason| format!(": {reason}"));
-        let (id, state) = (text::of(earlier, "id"), text::of(earlier, "state"));
-        lines
-            .add("earlier", &plain(&format!("{id} {state} at {at}{}", reason.unwrap_or_default())));
-    });
+    for heading in ["earlier", "similar"] {
+        each(held, heading, |earlier| {
+            let at = view.time(text::of(earlier, "at")).unwrap_or_default();
+            let reason = earlier["reason"].as_str().map(|reason| format!(": {reason}"));
+            let (id, state) = (text::of(earlier, "id"), text::of(earlier, "state"));
+            let reason = reason.unwrap_or_default();
+            lines.add(heading, &plain(&format!("{id} {state} at {at}{reason}")));
+        });
+    }
+    if was_permitted(held) {
+        lines.add("again", "the very same request was approved before: approve it only if it is to happen once more");
+    }
     each(held, "acts", |act| lines.add("act", &self::act(act, &|at| view.time(at))));
     if held["eligible"] == "none" {
         lines.add("nobody", "registered in the tenant could approve it when it was last asked");
     }
     lines.0.push(question(held) + &double::text(server, held).await);
     lines.0.join("\n")
+}
+
+/// Whether the same question was approved, or its approval used, before this one was asked.
+fn was_permitted(held: &Value) -> bool {
+    let mut earlier = held["earlier"].as_array().into_iter().flatten();
+    held["state"] == "pending"
+        && earlier.any(|one| ["approved", "used"].contains(&text::of(one, "state")))
 }
 
 /// Whether it would be held still, if everyone needed when it was opened had approved.
@@ -214,6 +226,15 @@ mod tests {
         assert!(shown.contains(&"x".repeat(5000)) && shown.contains("sha256:00"), "{shown}");
         let erased = question(&json!({"request_digest": "sha256:00", "request": null}));
         assert!(erased.contains("cannot be approved"), "{erased}");
+    }
+
+    #[test]
+    fn what_was_permitted_before_is_said() {
+        let of = |state: &str, earlier: &str| {
+            was_permitted(&json!({"state": state, "earlier": [{"state": "declined"}, {"state": earlier}]}))
+        };
+        assert!(of("pending", "used") && of("pending", "approved"));
+        assert!(!of("pending", "expired") && !of("used", "used"));
     }
 
     #[test]

@@ -71,12 +71,21 @@ impl<'a> World<'a> {
         }
         let people = holds.iter().map(|hold| hold.1).max().unwrap_or(0);
         let legal = holds.iter().any(|hold| hold.2);
-        if self.approved(people, legal, reviewed_after) {
+        let counts = people > 0 && self.approved(people, legal, reviewed_after);
+        if counts {
             holds.retain(|hold| !hold.3);
         }
         if let Some((code, ..)) = holds.first() {
             let unmet = holds.iter().any(|hold| hold.3);
-            let approvals = (unmet && people > 0).then_some((people, legal));
+            let asks = unmet && people > 0;
+            // A decline takes the place of a hold that nothing meets; no request is opened beyond the limit.
+            if self.facts.declined.is_some() && !counts {
+                return deny("approval_declined");
+            }
+            if self.facts.open_requests.is_some_and(|open| open.pending >= open.limit) && asks {
+                return deny("approval_limit_reached");
+            }
+            let approvals = asks.then_some((people, legal));
             return Answer { decision: "require_approval", approvals, ..deny(*code) };
         }
         Answer {

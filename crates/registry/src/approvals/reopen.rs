@@ -1,0 +1,78 @@
+//! Takes a decline back: the question may be asked again.
+//!
+//! The request stays declined, and nothing is approved by it. Whoever could have declined may do so, so the act is signed
+//! like theirs; nobody on the asking side, whatever the tenant's `self_approval` permits.
+
+use std::sync::Arc;
+
+use authority_model::{
+    proto::approval::{Approval, ReopenApprovalRequest},
+    schema::approvals,
+    state::ApprovalState,
+    wire::Time,
+};
+
+use super::{
+    super::{
+        flow::or_not_found,
+        prelude::*,
+        version::{IfMatch, tagged},
+    },
+    Approvals, Eligibility, Statement, Terms, question, show, sign,
+};
+use authority_core::{graph::Fence, store::row_id};
+
+impl Approvals {
+    pub(super) async fn reopen(&self, call: Request<ReopenApprovalRequest>) -> Reply<Approval> {
+        let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
+        let (caller, asked) = admitted(call)?;
+        let by = caller.clone();
+        let (keys, graph) = (self.registry.keys.clone(), Arc::clone(&self.graph));
+        let clock = self.registry.clock.clone();
+        let reopened = self.registry.idempotent(&caller, key, async move |db| {
+            let id = &asked.id;
+            let row = or_not_found(Approval::lock(db, by.tenant(), id).await, id)?;
+            let handle = graph.fenced(db, &row_id(&row.tenant_id)?, Fence::Shared).await?;
+            if_match.check(&row)?;
+            is_declined(&row)?;
+            let now = clock.now();
+            let eligibility = Eligibility::of(db, &graph, &row, now).await?;
+            eligibility.not_asking(handle.as_ref(), &by)?;
+            let terms = Terms {
+                tenant_id: &row.tenant_id,
+                about: &row.id,
+                question: question::digest(db, id).await?,
+            };
+            let act = sign(db, &by, &keys, &terms, Statement::reopens(asked.reason), now).await?;
+            let acts = [row.acts.clone(), vec![act]].concat();
+            let own = approvals::table.find(id).filter(approvals::tenant_id.eq(&row.tenant_id));
+            let reopened = diesel::update(own)
+                .set((
+                    approvals::acts.eq(acts),
+                    approvals::reopened_at.eq(Some(Time::from(now))),
+                    // Of one that the release before this one declined, it would be lost.
+                    approvals::declined_at.eq(row.declined_at.or(row.updated_at)),
+                    approvals::updated_at.eq(Time::from(now)),
+                ))
+                .returning(Approval::as_returning())
+                .get_result(db)
+                .await?;
+            Ok::<_, Error>(reopened)
+        });
+        let mut reopened = tagged(reopened.await?.reply());
+        show::one(&self.registry, &caller, reopened.get_mut()).await?;
+        Ok(reopened)
+    }
+}
+
+/// Refuses what was not declined, or was reopened already.
+fn is_declined(row: &Approval) -> Result<(), Error> {
+    if row.known_state() != Some(ApprovalState::Declined) {
+        let text = format!("the request is {}: nothing is declined", row.state);
+        return Err(Error::NotAllowed(text));
+    }
+    if row.reopened_at.is_some() {
+        return Err(Error::NotAllowed("the decline was taken back already".to_owned()));
+    }
+    Ok(())
+}

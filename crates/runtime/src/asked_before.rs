@@ -1,0 +1,138 @@
+//! How a question was answered before, for what would be held: the approvals that are ready for it, and the decline
+//! that still counts.
+
+use authority_model::{
+    proto::approval::Asker,
+    schema::approvals,
+    state::ApprovalState,
+    wire::Time,
+};
+use chrono::{DateTime, Utc};
+use diesel::{
+    QueryableByName,
+    dsl::sql,
+    prelude::*,
+    sql_types::{Bool, Bytea, Integer, Nullable, Text, Timestamptz},
+};
+
+use super::{
+    facts::{FactSource, RecordingSettings},
+    fault::fault,
+};
+use authority_api::error::ApiError;
+use authority_core::{
+    spending,
+    store::{self, Db, RunQueryDsl, Scope, prepared},
+};
+use authority_decision::{Request, facts::Declined};
+
+/// The newest decline of a question, if it still counts: the newest word of people.
+const DECLINED: &str = "
+    SELECT id, at FROM (
+        SELECT id, coalesce(declined_at, updated_at) AS at, reopened_at,
+               declined_until(coalesce(declined_at, updated_at), created_at, expires_at,
+                              declined_for_seconds, $4) AS until
+        FROM approvals
+        WHERE tenant_id = $1 AND request_digest = $2 AND subject = $3 AND state = 'declined'
+        ORDER BY coalesce(declined_at, updated_at) DESC LIMIT 1
+    ) AS newest WHERE reopened_at IS NULL AND until > $5";
+
+/// The answers.
+#[derive(Default)]
+pub(super) struct AskedBefore {
+    /// Approved and unused approvals that the credential asked for, the oldest first.
+    pub(super) ready: Vec<String>,
+    pub(super) declined: Option<Declined>,
+}
+
+impl FactSource {
+    /// Reads them; `asker`: whose approvals are ready for the request, if any can be.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub(super) async fn asked_before(
+        &self,
+        request: &Request,
+        asker: Option<Asker>,
+        recording: RecordingSettings,
+        at: DateTime<Utc>,
+    ) -> Result<AskedBefore, ApiError> {
+        let declines = recording.declined_for != Some(0);
+        if asker.is_none() && !declines {
+            return Ok(AskedBefore::default());
+        }
+        let question = Question {
+            tenant_id: request.tenant_id.clone(),
+            digest: spending::question(request).map_err(fault)?,
+            subject: request.subject.clone(),
+            at,
+        };
+        let scope = Scope { tenant: Some(request.tenant().clone()), ..Scope::service() };
+        let read = self.store.read_tx(&scope, async move |db| {
+            let mut before = AskedBefore::default();
+            if let Some(asker) = asker {
+                before.ready = question.ready(db, asker).await?;
+            }
+            if declines {
+                before.declined = question.declined(db, recording.declined_for).await?;
+            }
+            Ok::<_, store::Error>(before)
+        });
+        Ok(read.await?)
+    }
+}
+
+struct Question {
+    tenant_id: String,
+    digest: [u8; 32],
+    subject: String,
+    at: DateTime<Utc>,
+}
+
+impl Question {
+    /// There may be several: from before a ready one was never asked beside another.
+    async fn ready(&self, db: &mut Db, asker: Asker) -> QueryResult<Vec<String>> {
+        let asked = sql::<Bool>(
+            "EXISTS (SELECT FROM unnest(requested_by) AS asker WHERE asker ->> 'kind' = ",
+        )
+        .bind::<Text, _>(asker.kind)
+        .sql(" AND asker ->> 'id' = ")
+        .bind::<Text, _>(asker.id)
+        .sql(")");
+        approvals::table
+            .filter(approvals::tenant_id.eq(&self.tenant_id))
+            .filter(approvals::request_digest.eq(self.digest.to_vec()))
+            .filter(approvals::subject.eq(&self.subject))
+            .filter(
+                approvals::state.eq(ApprovalState::Approved).and(approvals::expires_at.gt(self.at)),
+            )
+            .filter(asked)
+            .order((approvals::created_at, approvals::id))
+            .select(approvals::id)
+            .load(db)
+            .await
+    }
+
+    /// `setting`: for how long the tenant lets declines count, in seconds, if it sets that.
+    async fn declined(&self, db: &mut Db, setting: Option<u32>) -> QueryResult<Option<Declined>> {
+        let setting = setting.map(|seconds| i32::try_from(seconds).unwrap_or(i32::MAX));
+        let found: Option<Row> = prepared(DECLINED)
+            .bind::<Text, _>(&self.tenant_id)
+            .bind::<Bytea, _>(self.digest.to_vec())
+            .bind::<Text, _>(&self.subject)
+            .bind::<Nullable<Integer>, _>(setting)
+            .bind::<Timestamptz, _>(self.at)
+            .get_result(db)
+            .await
+            .optional()?;
+        Ok(found.and_then(|row| Some(Declined { approval_id: row.id, at: row.at.moment()? })))
+    }
+}
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = Text)]
+    id: String,
+    #[diesel(sql_type = Timestamptz)]
+    at: Time,
+}

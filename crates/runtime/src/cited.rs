@@ -1,0 +1,23 @@
+//! The approval that a request cites, as answers show it: why it does not count is not said with `explain` alone.
+
+use authority_model::proto::runtime::CitedApproval;
+use chrono::{DateTime, Utc};
+
+use authority_decision::{Facts, Request, levels::ApprovalState};
+
+/// The state of what is not an approval of the request's tenant and subject.
+const UNKNOWN: &str = "unknown";
+
+/// `None` if the request cites none.
+pub(super) fn cited(request: &Request, facts: &Facts, at: DateTime<Utc>) -> Option<CitedApproval> {
+    let id = request.approval_id.clone()?;
+    let found = facts.approval.as_ref().filter(|found| found.id == id && found.same_subject);
+    let state = found.map_or(UNKNOWN, |found| match found.state {
+        // Its row is changed a little later.
+        ApprovalState::Pending | ApprovalState::Approved if found.expires_at <= at => {
+            ApprovalState::Expired.word()
+        }
+        state => state.word(),
+    });
+    Some(CitedApproval { id, state: state.to_owned() })
+}

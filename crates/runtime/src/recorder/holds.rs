@@ -1,0 +1,229 @@
+//! The approval requests of held decisions.
+//!
+//! A question that was approved or declined between its look-up and now opens none, nor does one of an agent with as
+//! many pending requests as it may have. That is found after the request was inserted: what was pending for the question
+//! before has ended and committed then, so it is seen. The transaction is undone, and the others are stored without it.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use diesel::QueryResult;
+
+use super::{
+    super::requester::NOBODY,
+    askers::{self, Open},
+    entry::{Entry, Hold, Outcome},
+    holds_sql::{Answered, CountPending, LockSubjects, NotifyOfLimit, VoidApprovals},
+    sql::{ExpireApprovals, InsertApprovals, PendingApprovals},
+};
+use authority_core::store::{Db, RunQueryDsl};
+
+/// The decisions that may not open a request, and why.
+pub(super) type Refused = HashMap<String, Refusal>;
+
+/// Why a decision may not open a request.
+#[derive(Clone, Copy)]
+pub(super) enum Refusal {
+    /// Its question was answered meanwhile.
+    Answered,
+    /// Its subject has so many pending.
+    Full { pending: u32 },
+}
+
+/// The outcomes of those that were refused.
+pub(super) fn refuse(entries: &[Entry], outcomes: &mut [Option<Outcome>], refused: &Refused) {
+    if refused.is_empty() {
+        return;
+    }
+    for (entry, outcome) in entries.iter().zip(outcomes) {
+        match refused.get(entry.decision_id.as_str()) {
+            Some(Refusal::Answered) => *outcome = Some(Outcome::Spent),
+            Some(Refusal::Full { pending }) => {
+                *outcome = Some(Outcome::Full { pending: *pending });
+            }
+            None => {}
+        }
+    }
+}
+
+/// Opens requests of those that are kept; returns which one each held decision waits for, by decision.
+///
+/// # Errors
+/// [`diesel::result::Error::RollbackTransaction`] if some may not open one; they are in `refused` then.
+pub(super) async fn open(
+    db: &mut Db,
+    entries: &[Entry],
+    kept: &[&Entry],
+    refused: &mut Refused,
+    now: DateTime<Utc>,
+) -> QueryResult<HashMap<String, String>> {
+    let id = |entry: &Entry| String::from(&entry.decision_id);
+    let ready = kept.iter().filter_map(|entry| Some((id(entry), entry.ready.clone()?)));
+    let mut waiting: HashMap<String, String> = ready.collect();
+    let holds: Vec<(&Entry, &Hold)> =
+        kept.iter().filter_map(|entry| Some((*entry, entry.hold.as_ref()?))).collect();
+    if holds.is_empty() && refused.is_empty() {
+        return Ok(waiting);
+    }
+    // After approvals and counters, and before any row that is pending, on all nodes.
+    lock_subjects(db, entries.iter().filter(|entry| entry.hold.is_some())).await?;
+    notify_of_limits(db, entries, refused).await?;
+    if holds.is_empty() {
+        return Ok(waiting);
+    }
+    let pending = insert(db, &holds, now).await?;
+    let held: QueryResult<Vec<_>> = holds
+        .iter()
+        .map(|(entry, hold)| {
+            let found =
+                pending.get(&(String::from(&entry.tenant_id), hold.request_digest.to_vec()));
+            // It was decided between the two statements: the batch is retried and opens a new one.
+            Ok((*entry, found.ok_or(diesel::result::Error::NotFound)?))
+        })
+        .collect();
+    let held = held?;
+    let is_new = |(entry, open): &&(&Entry, &Open)| {
+        entry.hold.as_ref().is_some_and(|hold| hold.approval_id.as_str() == open.id)
+    };
+    let opened: Vec<(&Entry, &Hold)> =
+        held.iter().filter(is_new).filter_map(|(entry, _)| Some((*entry, entry.hold.as_ref()?))).collect();
+    check(db, &opened, refused, now).await?;
+    void_stale(db, &opened).await?;
+    askers::add(db, &held).await?;
+    waiting.extend(held.into_iter().map(|(entry, open)| (id(entry), open.id.clone())));
+    Ok(waiting)
+}
+
+/// One decision at a time opens requests of a subject, so that none is opened between another's count and its commit.
+async fn lock_subjects<'e>(
+    db: &mut Db,
+    entries: impl Iterator<Item = &'e Entry>,
+) -> QueryResult<()> {
+    let (tenant, subject) =
+        entries.map(|entry| (entry.tenant_id.as_str(), entry.subject.as_str())).unzip();
+    LockSubjects { tenant, subject }.execute(db).await.map(drop)
+}
+
+/// Tells admins of limits that were reached.
+async fn notify_of_limits(db: &mut Db, entries: &[Entry], refused: &Refused) -> QueryResult<()> {
+    let mut notify = NotifyOfLimit::default();
+    for entry in entries {
+        if let Some(Refusal::Full { pending }) = refused.get(entry.decision_id.as_str()) {
+            notify.tenant.push(entry.tenant_id.as_str());
+            notify.subject.push(&entry.subject);
+            notify.pending.push(i32::try_from(*pending).unwrap_or(i32::MAX));
+        }
+    }
+    if notify.tenant.is_empty() {
+        return Ok(());
+    }
+    notify.execute(db).await.map(drop)
+}
+
+/// Inserts the requests whose questions have none pending, and returns those that are pending, by tenant and digest.
+async fn insert(
+    db: &mut Db,
+    holds: &[(&Entry, &Hold)],
+    now: DateTime<Utc>,
+) -> QueryResult<HashMap<(String, Vec<u8>), Open>> {
+    let mut insert = InsertApprovals::default();
+    for (entry, hold) in holds {
+        insert.id.push(hold.approval_id.as_str());
+        insert.tenant.push(entry.tenant_id.as_str());
+        insert.decision.push(entry.decision_id.as_str());
+        insert.subject.push(&entry.subject);
+        insert.action.push(&entry.action);
+        insert.reason.push(entry.reason_code.word());
+        insert.digest.push(&hold.request_digest);
+        insert.needed.push(hold.needed);
+        insert.roles.push(hold.roles.join(","));
+        insert.at.push(entry.evaluated_at);
+        insert.expires.push(hold.expires_at);
+        insert.authority.push(hold.authority.as_ref());
+        insert.policies.push(&hold.policies);
+        insert.reality.push(&hold.reality);
+        insert.requested_by.push(&hold.asker);
+        insert.email.push(hold.asker_email.as_deref());
+        insert.eligible.push(hold.nobody_eligible.then_some(NOBODY));
+    }
+    let (tenant, digest) = (insert.tenant.clone(), insert.digest.clone());
+    ExpireApprovals { tenant: tenant.clone(), digest: digest.clone(), now }.execute(db).await?;
+    insert.execute(db).await?;
+    let pending: Vec<(String, Vec<u8>, Open)> =
+        PendingApprovals { tenant, digest }.load(db).await?;
+    Ok(pending.into_iter().map(|(tenant, digest, open)| ((tenant, digest), open)).collect())
+}
+
+/// Refuses those whose question was answered meanwhile, and those that are too many.
+async fn check(
+    db: &mut Db,
+    opened: &[(&Entry, &Hold)],
+    refused: &mut Refused,
+    now: DateTime<Utc>,
+) -> QueryResult<()> {
+    if opened.is_empty() {
+        return Ok(());
+    }
+    let mut answered = Answered { now, ..Answered::default() };
+    let mut count = CountPending { now, ..CountPending::default() };
+    for (entry, hold) in opened {
+        let stale: Vec<&str> = hold.stale.iter().map(|stale| stale.id.as_str()).collect();
+        answered.decision.push(entry.decision_id.as_str());
+        answered.tenant.push(entry.tenant_id.as_str());
+        answered.digest.push(&hold.request_digest);
+        answered.kind.push(&hold.asker.kind);
+        answered.asker.push(&hold.asker.id);
+        answered.stale.push(stale.join(","));
+        answered
+            .declined_for
+            .push(hold.declined_for.map(|seconds| i32::try_from(seconds).unwrap_or(i32::MAX)));
+        count.tenant.push(entry.tenant_id.as_str());
+        count.subject.push(&entry.subject);
+    }
+    let before = refused.len();
+    let found: Vec<String> = answered.load(db).await?;
+    refused.extend(found.into_iter().map(|decision| (decision, Refusal::Answered)));
+    let pending: Vec<(String, String, i64)> = count.load(db).await?;
+    for (tenant, subject, pending) in pending {
+        refuse_surplus(opened, (&tenant, &subject, pending), refused);
+    }
+    if refused.len() > before { Err(diesel::result::Error::RollbackTransaction) } else { Ok(()) }
+}
+
+/// Of the requests that a subject opens, refuses the last that are too many; `pending` counts them.
+fn refuse_surplus(
+    opened: &[(&Entry, &Hold)],
+    (tenant, subject, pending): (&str, &str, i64),
+    refused: &mut Refused,
+) {
+    let own = opened.iter().filter(|(entry, _)| {
+        entry.tenant_id.as_str() == tenant
+            && entry.subject == subject
+            && !refused.contains_key(entry.decision_id.as_str())
+    });
+    let own: Vec<_> = own.collect();
+    let Some(limit) = own.iter().map(|(_, hold)| hold.limit).min() else { return };
+    let surplus = usize::try_from(pending - i64::from(limit)).unwrap_or_default();
+    let count = surplus.min(own.len());
+    let left = u32::try_from(pending).unwrap_or(u32::MAX);
+    let left = left.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX));
+    for (entry, _) in own.into_iter().rev().take(count) {
+        refused.insert(String::from(&entry.decision_id), Refusal::Full { pending: left });
+    }
+}
+
+/// Makes void what the questions of new requests had approved, and what they were asked again for.
+async fn void_stale(db: &mut Db, opened: &[(&Entry, &Hold)]) -> QueryResult<()> {
+    let mut void = VoidApprovals::default();
+    for (entry, hold) in opened {
+        for stale in &hold.stale {
+            void.tenant.push(entry.tenant_id.as_str());
+            void.id.push(&stale.id);
+            void.reason.push(&stale.reason);
+        }
+    }
+    if void.id.is_empty() {
+        return Ok(());
+    }
+    void.execute(db).await.map(drop)
+}

@@ -1,0 +1,1 @@
+DROP INDEX approvals_declined, approvals_pending_by_subject;

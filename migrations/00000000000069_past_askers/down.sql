@@ -1,0 +1,2 @@
+-- They go with their table, and a constraint that was checked stays checked.
+SELECT 1;

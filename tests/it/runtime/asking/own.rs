@@ -1,0 +1,147 @@
+//! What a key reads of the requests that it asked, and what it cancels.
+
+use serde_json::{Value, json};
+
+use super::{TENANT, act, approved, approver, asked, asking, decline, demo, held, read, set};
+use crate::support::{Client, TestApp};
+
+const LIST: &str = "/v1/approvals";
+
+async fn ids(client: &Client, query: &str) -> Vec<String> {
+    let (status, list) = client.get(&format!("{LIST}{query}")).await;
+    assert_eq!(status, 200, "{list:#}");
+    let found = list["approvals"].as_array().unwrap().iter();
+    found.map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A key with these members, and its id.
+async fn key(app: &TestApp, mut body: Value) -> (Client, String) {
+    body["tenant_id"] = json!(TENANT);
+    body["label"] = json!("asks");
+    if body["scopes"].is_null() {
+        body["scopes"] = json!(["runtime:read", "runtime:write"]);
+    }
+    let (status, made) = app.owner().post("/api/v1/api-keys", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    let id = made["api_key"]["id"].as_str().unwrap().to_owned();
+    (app.client(made["secret"].as_str().unwrap()), id)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_reads_what_it_asked() {
+    let (app, other, _) = demo().await;
+    set(&app, json!({"cite_ready_approval": false})).await;
+    let (own, id) = key(&app, json!({})).await;
+    let asks: Vec<_> = (0..3).map(|n| asking(25_000.0 + f64::from(n), "DE")).collect();
+    let pending = held(&own, &asks[0]).await;
+    let ready = approved(&app, &own, &asks[1]).await;
+    let declined = held(&own, &asks[2]).await;
+    decline(&app, &declined, json!({})).await;
+    let newest = [declined.as_str(), ready.as_str(), pending.as_str()];
+    assert_eq!(ids(&own, "").await, newest);
+    for (query, found) in [
+        ("?state=pending", vec![&pending]),
+        ("?state=approved", vec![&ready]),
+        ("?state=declined", vec![&declined]),
+        ("?state=used", vec![]),
+        ("?since=2999-01-01T00:00:00Z", vec![]),
+        ("?since=-1h&state=approved", vec![&ready]),
+    ] {
+        assert_eq!(ids(&own, query).await, found.into_iter().cloned().collect::<Vec<_>>(), "{query}");
+    }
+    // Two pages.
+    let (_, first) = own.get(&format!("{LIST}?limit=2")).await;
+    let token = first["next_page_token"].as_str().unwrap();
+    assert_eq!(first["approvals"].as_array().unwrap().len(), 2);
+    let (_, last) = own.get(&format!("{LIST}?limit=2&page_token={token}")).await;
+    assert_eq!(last["approvals"][0]["id"], json!(pending), "{last:#}");
+    assert_eq!((last["approvals"].as_array().unwrap().len(), &last["next_page_token"]), (1, &Value::Null));
+    assert_eq!(own.get(&format!("{LIST}?page_token=AAAA")).await.0, 400);
+    // Exactly these members.
+    let (status, one) = own.get(&format!("{LIST}/{ready}")).await;
+    assert_eq!(status, 200, "{one:#}");
+    let shown = read(&approver(&app), &ready).await;
+    let expected = json!({"id": ready, "state": "approved", "action": "payment.execute",
+                          "expires_at": shown["expires_at"], "digest": shown["request_digest"]});
+    assert_eq!(one, expected);
+    // Nobody else's, until it asked the same.
+    assert!(ids(&other, "").await.is_empty());
+    assert_eq!(other.get(&format!("{LIST}/{pending}")).await.0, 404);
+    assert_eq!(held(&other, &asks[0]).await, pending);
+    assert_eq!(ids(&other, "").await, [pending.as_str()]);
+    // A rotated key is the same one.
+    let (status, rotated) =
+        app.owner().post(&format!("/api/v1/api-keys/{id}/rotate"), json!({})).await;
+    assert_eq!(status, 200, "{rotated:#}");
+    let rotated = app.client(rotated["secret"].as_str().unwrap());
+    assert_eq!(ids(&rotated, "").await, newest);
+    // It takes the scope of reading; people have lists of their own.
+    let (writes, _) = key(&app, json!({"scopes": ["runtime:write"]})).await;
+    assert_eq!(writes.get(LIST).await.0, 403);
+    for person in [&approver(&app), &app.owner()] {
+        assert_eq!(person.get(LIST).await.0, 403);
+    }
+    assert_eq!(app.client("").get(LIST).await.0, 401);
+}
+
+/// A key that is bound to other principals since it asked sees and cancels nothing of the former.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bound_key_reads_for_its_principals_alone() {
+    let (app, ..) = demo().await;
+    let bot = "svc:agent:acme:invoice-bot";
+    let agent = json!({"tenant_id": TENANT, "principal_class": "agent", "name": "other"});
+    assert_eq!(app.owner().post("/api/v1/principals", agent).await.0, 201);
+    let (bound, id) = key(&app, json!({"principal_ids": [bot]})).await;
+    let pending = held(&bound, &asking(25_000.0, "DE")).await;
+    assert_eq!(ids(&bound, "").await, [pending.as_str()]);
+    let sql = format!("UPDATE api_keys SET principal_ids = '{{svc:agent:acme:other}}', \
+                       updated_at = clock_timestamp() WHERE id = '{id}'");
+    app.database.run(&sql).await;
+    // The change reaches the node's memory by its log.
+    for _ in 0..100 {
+        if ids(&bound, "").await.is_empty() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert!(ids(&bound, "").await.is_empty());
+    assert_eq!(bound.get(&format!("{LIST}/{pending}")).await.0, 404);
+    assert_eq!(bound.post(&format!("{LIST}/{pending}/cancel"), json!({})).await.0, 404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_asked_cancels_what_is_pending() {
+    let (app, other, _) = demo().await;
+    let (own, _) = key(&app, json!({})).await;
+    let cancel = async |client: &Client, id: &str| {
+        client.post(&format!("{LIST}/{id}/cancel"), json!({})).await
+    };
+    let ask = asking(25_000.0, "DE");
+    let id = held(&own, &ask).await;
+    assert_eq!(cancel(&other, &id).await.0, 404, "it did not ask");
+    let (reads, _) = key(&app, json!({"scopes": ["runtime:read"]})).await;
+    assert_eq!(cancel(&reads, &id).await.0, 403);
+    let member = app.person(TENANT, "admin", "ann@example.org");
+    let twin = format!("/api/v1/app/approvals/{id}/cancel");
+    assert_eq!(member.post(&twin, json!({})).await.0, 404, "nor did a person");
+    let (status, void) = cancel(&own, &id).await;
+    assert_eq!((status, &void["id"], &void["state"]), (200, &json!(id), &json!("void")), "{void:#}");
+    let shown = read(&approver(&app), &id).await;
+    assert_eq!((&shown["void_reason"], &shown["acts"]), (&json!("whoever asked cancelled it"), &json!([])));
+    assert_eq!(cancel(&own, &id).await.0, 409);
+    // It is no decline: the same may be asked again. While others wait for it, it stays.
+    let next = held(&own, &ask).await;
+    assert_ne!(next, id);
+    assert_eq!(held(&other, &ask).await, next);
+    let (status, refused) = cancel(&own, &next).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")), "{refused:#}");
+    // What is approved is withdrawn by people.
+    assert_eq!(act(&approver(&app), &next, "approve", json!({})).await.1["state"], "approved");
+    assert_eq!(cancel(&own, &next).await.0, 409);
+    // A person who asked, with the credential that did.
+    let owner = app.owner();
+    let theirs = asked(&owner, &asking(26_000.0, "DE")).await["approval_id"].clone();
+    let theirs = theirs.as_str().unwrap();
+    assert_eq!(cancel(&app.owner_named("eve@example.org"), theirs).await.0, 404);
+    assert_eq!(cancel(&owner, theirs).await.1["state"], "void");
+}

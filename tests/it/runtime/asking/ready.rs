@@ -1,0 +1,223 @@
+//! A question with an approved and unused request that meets it opens no other.
+
+use authority_model::proto::runtime::runtime_service_client::RuntimeServiceClient;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::{
+    EVALUATE, TENANT, act, approved, approver, asked, asking, citing, demo, held, read, requests,
+    set,
+};
+use crate::support::{Client, Wishes, evaluate};
+
+const CITES: &str = "cite_ready_approval";
+/// Holds every payment for two people.
+const TWO: &str = "@id(\"two\")\n@decision(\"require_approval\")\n@approvals(\"2\")\n\
+    forbid (principal, action in Svc::Action::\"payment\", resource);\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_tenant_uses_what_is_ready_and_others_choose() {
+    let (app, client, _) = demo().await;
+    let owner = app.owner();
+    for (slug, body, uses) in [
+        ("new", json!({}), true),
+        ("no", json!({CITES: false}), false),
+        ("yes", json!({CITES: true}), true),
+    ] {
+        let mut tenant = json!({"name": slug, "slug": slug});
+        tenant.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+        let (status, made) = owner.post("/api/v1/tenants", tenant).await;
+        assert_eq!((status, &made["tenant"][CITES]), (201, &json!(uses)), "{made:#}");
+        assert_eq!(made["tenant"]["open_requests_per_agent"], 500, "{made:#}");
+    }
+    // A tenant from before keeps what it had.
+    app.database.run("UPDATE tenants SET cite_ready_approval = false WHERE slug = 'new'").await;
+    let (_, kept) = owner.patch("/api/v1/tenants/new", json!({"notes": "old"})).await;
+    assert_eq!(kept["tenant"][CITES], false, "{kept:#}");
+    // The demonstration's tenant is a new one.
+    let ask = asking(25_000.0, "DE");
+    let id = approved(&app, &client, &ask).await;
+    let answers = join_all((0..8).map(|_| asked(&client, &ask))).await;
+    let allowed = answers.iter().filter(|answer| answer["decision"] == "allow").count();
+    assert_eq!(allowed, 1, "{answers:#?}");
+    assert_eq!(read(&approver(&app), &id).await["state"], "used");
+}
+
+/// In each form of an answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_names_what_is_ready() {
+    let (app, client, _) = demo().await;
+    set(&app, json!({CITES: false})).await;
+    let ask = asking(25_000.0, "DE");
+    let id = approved(&app, &client, &ask).await;
+    let names = |answer: &Value| {
+        assert_eq!(answer["decision"], "require_approval", "{answer:#}");
+        assert_eq!(answer["ready_approval_id"], json!(id), "{answer:#}");
+        assert_eq!(answer["approval_id"], json!(id), "{answer:#}");
+    };
+    names(&asked(&client, &ask).await);
+    let authorize = json!({
+        "actor": {"entity_id": ask["subject"]}, "action": ask["action"], "purpose": ask["purpose"],
+        "context": ask["context"],
+    });
+    names(&client.post("/v1/runtime/authorize", authorize).await.1);
+    names(&client.post("/v1/decisions/evaluate", ask.clone()).await.1);
+    let batch = json!({"requests": [ask, ask, citing(&ask, "svc:approval:0")]});
+    let (_, batch) = client.post("/v1/decisions:batchEvaluate", batch).await;
+    for result in batch["results"].as_array().unwrap() {
+        names(&result["answer"]);
+    }
+    let mut grpc = RuntimeServiceClient::connect(app.base_url().to_owned()).await.unwrap();
+    let mut call = tonic::Request::new(evaluate(&ask["context"]));
+    let bearer = format!("Bearer {}", client.token).parse().unwrap();
+    call.metadata_mut().insert("authorization", bearer);
+    let answer = grpc.evaluate(call).await.unwrap().into_inner();
+    assert_eq!(answer.ready_approval_id.as_deref(), Some(id.as_str()));
+    assert_eq!(requests(&app, "approved").await, [id.as_str()]);
+    assert!(requests(&app, "pending").await.is_empty());
+    // The held decision is followed as any other.
+    let last = asked(&client, &ask).await;
+    let path = format!("/v1/decisions/{}", last["decision_id"].as_str().unwrap());
+    assert_eq!(client.get(&path).await.1["approval_state"], "approved");
+    assert_eq!(asked(&client, &citing(&ask, &id)).await["decision"], "allow");
+    // It is used, so the next question is one that people are asked anew, and are told of the first.
+    let next = asked(&client, &ask).await;
+    assert_eq!((&next["ready_approval_id"], next["approval_id"] == json!(id)), (&Value::Null, false));
+    let shown = read(&approver(&app), next["approval_id"].as_str().unwrap()).await;
+    let earlier = &shown["earlier"][0];
+    assert_eq!((&earlier["id"], &earlier["state"]), (&json!(id), &json!("used")), "{shown:#}");
+}
+
+/// Also one that another credential of the same agent asked is not ready for this one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_ready_for_another_credential_is_not_named() {
+    let (app, client, _) = demo().await;
+    set(&app, json!({CITES: false})).await;
+    let ask = asking(25_000.0, "DE");
+    let id = approved(&app, &client, &ask).await;
+    let other = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
+    let answer = asked(&other, &ask).await;
+    assert_eq!(answer["ready_approval_id"], Value::Null, "{answer:#}");
+    assert_ne!(answer["approval_id"], json!(id));
+    // The first is asked for what is ready still, though the other's waits.
+    assert_eq!(asked(&client, &ask).await["ready_approval_id"], json!(id));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_no_longer_suffices_is_void_when_the_next_is_opened() {
+    for cites in [true, false] {
+        let (app, client, _) = demo().await;
+        set(&app, json!({CITES: cites})).await;
+        let ask = asking(25_000.0, "DE");
+        let id = approved(&app, &client, &ask).await;
+        let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "Two", "cedar": TWO});
+        assert_eq!(app.owner().post("/api/v1/policies", policy).await.0, 201);
+        assert_eq!(read(&approver(&app), &id).await["state"], "approved");
+        // Whoever cites it, too.
+        let next = asked(&client, &if cites { ask.clone() } else { citing(&ask, &id) }).await;
+        assert_eq!(next["decision"], "require_approval", "{next:#}");
+        assert_eq!(next["ready_approval_id"], Value::Null, "{next:#}");
+        assert_ne!(next["approval_id"], json!(id));
+        let void = read(&approver(&app), &id).await;
+        assert_eq!(void["state"], "void", "{void:#}");
+        let reason = void["void_reason"].as_str().unwrap();
+        assert!(reason.contains("takes 2 people, and 1 of its approvals count"), "{reason}");
+        assert_eq!(void["acts"].as_array().unwrap().len(), 1, "nobody withdrew it: {void:#}");
+        assert_eq!(held(&client, &ask).await, next["approval_id"].as_str().unwrap());
+    }
+}
+
+/// Whoever asks while people answer never opens another request, on any node.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn asking_and_approving_at_once_opens_one_request() {
+    let (app, client, _) = demo().await;
+    set(&app, json!({CITES: false})).await;
+    let beside = app.beside(Wishes::default()).await;
+    let there = beside.client(&client.token);
+    let ann = approver(&app);
+    for round in 0..12_u32 {
+        let ask = asking(25_000.0 + f64::from(round), "DE");
+        let id = held(&client, &ask).await;
+        let on = |node: &Client| {
+            let (node, ask) = (node.clone(), ask.clone());
+            async move { asked(&node, &ask).await }
+        };
+        let asks = join_all([on(&client), on(&there), on(&client), on(&there), on(&there)]);
+        let (answers, (status, _)) = tokio::join!(asks, act(&ann, &id, "approve", json!({})));
+        assert_eq!(status, 200);
+        for answer in &answers {
+            assert_eq!(answer["approval_id"], json!(id), "{answers:#?}");
+        }
+    }
+    assert!(requests(&app, "pending").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_with_equal_questions_has_one_request_and_one_allow() {
+    let (app, client, _) = demo().await;
+    let ask = asking(25_000.0, "DE");
+    let batch = json!({"requests": vec![ask.clone(); 6]});
+    let call = async || {
+        let (status, answer) = client.post("/v1/decisions:batchEvaluate", batch.clone()).await;
+        assert_eq!(status, 200, "{answer:#}");
+        let results = answer["results"].as_array().unwrap().clone();
+        results.into_iter().map(|result| result["answer"].clone()).collect::<Vec<_>>()
+    };
+    let first = call().await;
+    let id = first[0]["approval_id"].as_str().unwrap();
+    assert!(first.iter().all(|answer| answer["approval_id"] == json!(id)), "{first:#?}");
+    assert_eq!(act(&approver(&app), id, "approve", json!({})).await.1["state"], "approved");
+    let second = call().await;
+    let allowed =
+        second.iter().filter(|answer| answer["decision"] == "allow_with_constraints").count();
+    assert_eq!(allowed, 1, "{second:#?}");
+    assert_eq!(requests(&app, "pending").await.len(), 1);
+}
+
+/// A request that cites says in every answer what became of that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_state_of_what_is_cited_is_in_every_answer() {
+    let (app, client, _) = demo().await;
+    set(&app, json!({CITES: false, "declined_for_seconds": 0})).await;
+    let mut number = 25_000.0;
+    let mut question = || {
+        number += 1.0;
+        asking(number, "DE")
+    };
+    let ann = approver(&app);
+    let cited = async |ask: &Value, id: &str| {
+        let (status, answer) = client.post(EVALUATE, citing(ask, id)).await;
+        assert_eq!((status, &answer["cited_approval"]["id"]), (200, &json!(id)), "{answer:#}");
+        answer["cited_approval"]["state"].as_str().unwrap().to_owned()
+    };
+    let ask = question();
+    let pending = held(&client, &ask).await;
+    assert_eq!(cited(&ask, &pending).await, "pending");
+    super::decline(&app, &pending, json!({})).await;
+    assert_eq!(cited(&ask, &pending).await, "declined");
+    let ask = question();
+    let void = approved(&app, &client, &ask).await;
+    assert_eq!(act(&ann, &void, "withdraw", json!({"reason": "no"})).await.0, 200);
+    assert_eq!(cited(&ask, &void).await, "void");
+    let ask = question();
+    let used = approved(&app, &client, &ask).await;
+    // For another question, and for its own; then it is used.
+    assert_eq!(cited(&question(), &used).await, "approved");
+    assert_eq!(cited(&ask, &used).await, "approved");
+    assert_eq!(cited(&ask, &used).await, "used");
+    assert_eq!(cited(&asking(1.0, "DE"), &used).await, "used", "an allow needs none");
+    assert_eq!(cited(&asking(1.0, "US"), &used).await, "used", "a denial has no use for one");
+    assert_eq!(cited(&ask, "svc:approval:01890000000070008000000000000000").await, "unknown");
+    let ask = question();
+    let late = held(&client, &ask).await;
+    let sql = format!("UPDATE approvals SET expires_at = now() - interval '1 s' WHERE id = '{late}'");
+    app.database.run(&sql).await;
+    assert_eq!(cited(&ask, &late).await, "expired");
+    assert_eq!(asked(&client, &ask).await["cited_approval"], Value::Null);
+    // Another agent's is no more than one that does not exist.
+    let agent = json!({"tenant_id": TENANT, "principal_class": "agent", "name": "other"});
+    assert_eq!(app.owner().post("/api/v1/principals", agent).await.0, 201);
+    let mut other = question();
+    other["subject"] = json!("svc:agent:acme:other");
+    assert_eq!(cited(&other, &used).await, "unknown");
+}
