@@ -124,7 +124,7 @@ impl Wiring {
         overload: &Overload,
         recorder: Recorder,
         heartbeat: Duration,
-    ) -> ([Service; 4], [Worker; 3]) {
+    ) -> ([Service; 4], [Worker; 4]) {
         let settings = RuntimeSettings {
             receipts: ReceiptUrls::below(&self.config.public_url()),
             approval_ttl: APPROVAL_TTL,

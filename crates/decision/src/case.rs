@@ -15,12 +15,15 @@ pub(super) struct Case<'a> {
     pub(super) facts: &'a Facts,
     pub(super) gathered: &'a Gathered,
     pub(super) at: DateTime<Utc>,
+    /// When it was asked, which hours, `now` and the end of a cited approval are about: `at`, unless a permission is
+    /// judged again.
+    pub(super) asked_at: DateTime<Utc>,
 }
 
 /// Facts are matched by id once more, so that a fact about something else counts as absent.
 impl<'a> Case<'a> {
     pub(super) fn new(request: &'a Request, facts: &'a Facts, at: DateTime<Utc>) -> Self {
-        Self { request, facts, gathered: &facts.gathered, at }
+        Self { request, facts, gathered: &facts.gathered, at, asked_at: at }
     }
 
     pub(super) fn subject(&self) -> Option<&'a Principal> {

@@ -46,7 +46,7 @@ pub(super) fn within(case: &Case<'_>, holder: &str, bounds: &Bounds) -> bool {
         && currency.is_none_or(|bound| request.currency() == Some(bound))
         && reaches(&bounds.resource_ids, request)
         && listed(&bounds.workspace_ids, request.workspace_id.as_ref())
-        && bounds.hours.as_ref().is_none_or(|hours| hours.holds(case.at))
+        && bounds.hours.as_ref().is_none_or(|hours| hours.holds(case.asked_at))
         && counters(case, holder, bounds).all(|claim| claim.is_some_and(|c| has_room(case, &c)))
 }
 

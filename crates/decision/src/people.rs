@@ -12,7 +12,7 @@ pub(super) fn cited_approval<'a>(case: &Case<'a>) -> Option<Result<&'a Approval,
     };
     Some(if let Some(barrier) = state_barrier(approval.state) {
         Err(barrier)
-    } else if case.at >= approval.expires_at {
+    } else if case.asked_at >= approval.expires_at {
         Err(EXPIRED)
     } else if approval.same_question {
         Ok(approval)

@@ -20,6 +20,7 @@ words! {
     StopCondition {
         ActorStopSignal "actor.stop_signal",
         ActorSuspended "actor.suspended",
+        AuthorityChanged "authority.changed",
         AuthorityRevoked "authority.revoked",
         CapabilityQuarantined "capability.quarantined",
         DelegationRevoked "delegation.revoked",
@@ -39,7 +40,7 @@ pub struct PermissionStatus {
 
 impl PermissionStatus {
     /// Runs only the checks that can end an allow: those of stage 1 on the authority itself, and what the
-    /// world has become. Bounds, purposes and policies concerned the request, which is already decided.
+    /// world has become. Bounds, purposes and policies are about the request: `judge_again` asks them.
     /// The approval in `facts` is the one that the allow spent: it still meets a review of what began
     /// before its acts. `used` is the authority that it was permitted under, of any kind;
     /// the request names a delegation as well.

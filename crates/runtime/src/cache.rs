@@ -52,7 +52,7 @@ impl Cache {
 }
 
 /// The look-up keys of a request, joined by U+0000, which none of them contains.
-fn key(request: &Draft) -> String {
+pub(super) fn key(request: &Draft) -> String {
     let (always, named) = request.keys();
     let mut key = String::with_capacity(256);
     for part in always {

@@ -3,23 +3,22 @@
 use std::{sync::Arc, time::Duration};
 
 use authority_ids::TenantId;
-use authority_model::{
-    proto::runtime::{AuthorizeResponse, Decision, EvaluateDecisionResponse, EvaluateResponse},
-    schema::decisions,
+use authority_model::proto::runtime::{
+    AuthorizeResponse, Decision, EvaluateDecisionResponse, EvaluateResponse,
 };
 use chrono::{DateTime, Utc};
-use diesel::prelude::*;
 use prost::Message;
 
 use super::{
     call::Call,
-    decide::{Decider, Reached},
+    decide::{Decider, Reached, SCOPE},
     decided::Decided,
     decision_key::DecisionKey,
     fault::fault,
     normalize::{self, IntoDecisionRequest},
-    permission_status::{permission_status, permitted},
+    permission_status::permission_status,
     queue::{Cause, Size},
+    stored_permission::{StoredPermission, unreadable},
 };
 use authority_api::{
     deadline::Deadline,
@@ -29,9 +28,9 @@ use authority_api::{
 };
 use authority_core::{
     graph,
-    store::{Db, RunQueryDsl, Scope},
+    store::{Db, Scope},
 };
-use authority_decision::Request;
+use authority_decision::{Gathered, Reason, Request, StopCondition, moment};
 
 /// The interval of polling a key that another request has claimed.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -87,8 +86,17 @@ impl Decider {
             key: IdempotencyKey::new(&caller, operation, key, &asked).within(&request.tenant_id),
             answer: |decided| R::from(decided).encode_to_vec(),
         };
+        let repeat = async |first: First| {
+            let done: Done<R> = first.kept.read()?;
+            if matches!(done.message.decision(), Decision::Allow | Decision::AllowWithConstraints) {
+                // It is judged again, which costs as much as deciding it.
+                let _place = enter().await?;
+                self.check_in_force(&caller, &request, &first).await?;
+            }
+            Ok(done)
+        };
         if let Some(first) = self.first_answer(&request, &key.key).await? {
-            return Ok(first);
+            return repeat(first).await;
         }
         if place.is_none() {
             self.count(&caller, request.tenant(), 1, deadline).await?;
@@ -104,7 +112,7 @@ impl Decider {
                 }
             }
             if let Some(first) = self.first_answer(&request, &key.key).await? {
-                return Ok(first);
+                return repeat(first).await;
             }
             // The holder of the key has not committed. If it fails, the key is free again.
             if deadline.left() < pause + LEAST_LEFT {
@@ -150,46 +158,72 @@ impl Decider {
         }
     }
 
-    async fn first_answer<R: Reply>(
+    async fn first_answer(
         &self,
         request: &Request,
         key: &IdempotencyKey,
-    ) -> Result<Option<Done<R>>, ApiError> {
+    ) -> Result<Option<First>, ApiError> {
         let scope = Scope::service();
         let (key, tenant_id, now) = (key.clone(), request.tenant().clone(), self.clock.now());
         // In its own task, so that a caller that disconnects does not leave a busy connection
         // behind.
         let read = async move |db: &mut Db| first(db, &key, &tenant_id, now).await;
-        let first = self.facts.store.write_tx(&scope, read).await?;
-        let Some(first) = first else { return Ok(None) };
-        let done: Done<R> = first.kept.read()?;
-        if matches!(done.message.decision(), Decision::Allow | Decision::AllowWithConstraints) {
-            self.check_in_force(request, &first).await?;
-        }
-        Ok(Some(done))
+        Ok(self.facts.store.write_tx(&scope, read).await?)
     }
 
-    /// Before an allow is repeated: checks whether a stop condition of its authority has fired
-    /// since, according to the database.
-    async fn check_in_force(&self, request: &Request, first: &First) -> Result<(), ApiError> {
+    /// Before an allow is repeated: whether it would be permitted still, according to the database.
+    async fn check_in_force(
+        &self,
+        caller: &Caller,
+        request: &Request,
+        first: &First,
+    ) -> Result<(), ApiError> {
         let handle = self.facts.graph.tenant_at(request.tenant(), first.revision).await?;
-        let permitted = permitted(request.clone(), &first.record, &first.facts)?;
-        let (_, status) = permission_status(handle.as_ref(), &permitted, self.clock.now());
-        let Some(reason) = status.stopped else { return Ok(()) };
-        let fired = permitted.condition(reason);
-        let message = format!(
-            "{fired} ended the permission under this key ({reason}); ask again with a new Idempotency-Key"
-        );
-        let refusal = ApiError::new(ErrorCode::DecisionStopped, message);
-        Err(refusal.with("stop_condition", fired.word()).with("reason_code", reason.word()))
+        let (handle, now) = (handle.as_ref(), self.clock.now());
+        self.credentials.check(caller, SCOPE, Some(&request.subject), now)?;
+        let stored = first.permission.as_ref().ok_or_else(unreadable)?;
+        let question = stored.question().map_err(|error| {
+            tracing::warn!(%error, "a permission cannot be read back, and is not repeated");
+            unreadable()
+        })?;
+        let permitted = &question.permitted;
+        let (_, status) = permission_status(handle, permitted, now);
+        if let Some(reason) = status.stopped {
+            return Err(ended(permitted.condition(reason), reason));
+        }
+        if question.valid_until <= now {
+            let end = moment::text(question.valid_until);
+            let text = format!(
+                "the permission under this key was to be used before {end} (`valid_until`); ask again with a new \
+                 Idempotency-Key"
+            );
+            return Err(ApiError::new(ErrorCode::DecisionStopped, text).with("valid_until", end));
+        }
+        let nothing = Gathered::default;
+        let gathered = handle.map_or_else(nothing, |tenant| tenant.read().gather(&permitted.request));
+        let gathered = Arc::new(gathered);
+        let verdict = self.facts.judge_again(handle, &question, &gathered, Some(caller), now);
+        if verdict.decision.permits() {
+            return Ok(());
+        }
+        Err(ended(StopCondition::AuthorityChanged, verdict.reason_code))
     }
+}
+
+/// The refusal to repeat an allow that would not be given now.
+fn ended(condition: StopCondition, reason: Reason) -> ApiError {
+    let text = format!(
+        "{condition} ended the permission under this key ({reason}); ask again with a new Idempotency-Key"
+    );
+    let refusal = ApiError::new(ErrorCode::DecisionStopped, text);
+    refusal.with("stop_condition", condition.word()).with("reason_code", reason.word())
 }
 
 /// The decision of a used key.
 struct First {
     kept: FirstAnswer,
-    record: Vec<u8>,
-    facts: Vec<u8>,
+    /// `None` if it is no longer in the tables.
+    permission: Option<StoredPermission>,
     /// The tenant's present revision.
     revision: i64,
 }
@@ -204,8 +238,7 @@ async fn first(
     key.forget_old(db, now).await?;
     let Some(kept) = key.find(db, now).await? else { return Ok(None) };
     let id = kept.decision_id.clone().unwrap_or_default();
-    let columns = (decisions::record, decisions::facts);
-    let (record, facts) = decisions::table.find(id).select(columns).first(db).await?;
+    let mut stored = StoredPermission::read(db, tenant_id, std::slice::from_ref(&id)).await?;
     let revision = graph::revision(db, tenant_id).await?;
-    Ok(Some(First { kept, record, facts, revision }))
+    Ok(Some(First { kept, permission: stored.remove(&id), revision }))
 }

@@ -12,7 +12,10 @@ use super::{
     requester::people_of,
 };
 use authority_api::{error::ApiError, identity::Caller};
-use authority_core::graph::{self, GivenActs, Persons, TenantHandle};
+use authority_core::{
+    graph::{self, GivenActs, Persons, TenantHandle},
+    spending::Cited,
+};
 use authority_decision::{Request, Verdict, facts::Gathered};
 use authority_evidence::PreparedFacts;
 
@@ -56,13 +59,22 @@ impl FactSource {
         let Some(cited) = &seen.cited else {
             return authority_decision::decide(request, &seen.facts, at);
         };
+        let handle = counting.map(|counting| &counting.handle);
+        let given = self.given(cited, counting);
+        graph::decide_on(handle, request, &mut seen.facts, &given, at)
+    }
+
+    /// The acts on an approval, with everyone on its requesting side.
+    pub(super) fn given<'c>(
+        &self,
+        cited: &'c Cited,
+        counting: Option<&Counting>,
+    ) -> GivenActs<'c> {
         let mut requesters = self.graph.persons(&cited.requested_by, &cited.asker_emails);
         if let (Some(by), Some(counting)) = (&mut requesters, counting) {
             by.add(&counting.claimed_by);
         }
-        let handle = counting.map(|counting| &counting.handle);
-        let given = GivenActs { acts: &cited.acts, requesters };
-        graph::decide_on(handle, request, &mut seen.facts, &given, at)
+        GivenActs { acts: &cited.acts, requesters }
     }
 }
 
@@ -73,19 +85,25 @@ impl Counting {
         facts: Arc<PreparedFacts>,
         request: &Request,
     ) -> Result<Arc<PreparedFacts>, ApiError> {
-        let chains = &facts.gathered.delegations;
+        match self.in_gathered(&facts.gathered, request) {
+            Some(gathered) => Ok(Arc::new(PreparedFacts::new(gathered, request)?)),
+            None => Ok(facts),
+        }
+    }
+
+    /// The same before they are prepared; `None` if all of them count.
+    pub(super) fn in_gathered(&self, gathered: &Gathered, request: &Request) -> Option<Gathered> {
         let tenant = self.handle.read();
         let (subject, by) = (&request.subject, &self.claimed_by);
-        let delegations = tenant.standing_that_counts(subject, by, chains);
-        let reality =
-            tenant.lifting_that_counts(subject, &request.action, by, &facts.gathered.reality);
+        let delegations = tenant.standing_that_counts(subject, by, &gathered.delegations);
+        let reality = tenant.lifting_that_counts(subject, &request.action, by, &gathered.reality);
         drop(tenant);
         if delegations.is_none() && reality.is_none() {
-            return Ok(facts);
+            return None;
         }
-        let mut gathered = Gathered::clone(&facts.gathered);
+        let mut gathered = gathered.clone();
         gathered.delegations = delegations.unwrap_or(gathered.delegations);
         gathered.reality = reality.unwrap_or(gathered.reality);
-        Ok(Arc::new(PreparedFacts::new(gathered, request)?))
+        Some(gathered)
     }
 }

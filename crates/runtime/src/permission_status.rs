@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use authority_api::error::{ApiError, ErrorCode};
 use authority_core::graph::TenantHandle;
 use authority_decision::{
-    Facts, PermissionStatus, Reason, Request, StopCondition,
+    Draft, Facts, PermissionStatus, Reason, Request, StopCondition,
     records::Approval,
     verdict::{AuthorityKind, AuthorityUsed},
 };
@@ -17,10 +17,11 @@ use authority_evidence::sealed;
 /// A permitted request and the authority that permitted it; it does not count that another
 /// authority would permit it now.
 pub(super) struct Permitted {
-    request: Request,
-    used: AuthorityUsed,
+    /// It names the delegation that was used.
+    pub(super) request: Request,
+    pub(super) used: AuthorityUsed,
     /// The approval that it spent, with the acts on it that counted.
-    approval: Option<Approval>,
+    pub(super) approval: Option<Approval>,
 }
 
 impl Permitted {
@@ -59,7 +60,7 @@ pub(super) fn permitted(
     facts: &[u8],
 ) -> Result<Permitted, ApiError> {
     let (used, approval) = (sealed::authority(record)?, sealed::approval(facts)?);
-    let mut draft = request.into_draft();
+    let mut draft = Draft { explain: false, ..request.into_draft() };
     if used.kind == AuthorityKind::Delegation {
         draft.delegation_id = Some(used.id.clone());
     }

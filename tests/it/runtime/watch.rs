@@ -23,7 +23,7 @@ const AGENT: &str = "svc:agent:acme:invoice-bot";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A stream of JSON lines.
-struct Lines {
+pub(super) struct Lines {
     answer: reqwest::Response,
     rest: Vec<u8>,
 }
@@ -38,7 +38,7 @@ impl Lines {
     }
 
     /// The stop conditions of a decision; the first event is that it is in force.
-    async fn stops(client: &Client, decision_id: &str) -> (Self, Value) {
+    pub(super) async fn stops(client: &Client, decision_id: &str) -> (Self, Value) {
         let path = format!("/v1/decisions/{decision_id}:watch-stop-conditions");
         let mut lines = Self::open(client, &path).await;
         let first = lines.next().await.unwrap();
@@ -58,7 +58,7 @@ impl Lines {
     }
 
     /// What comes after the heartbeats, and nothing after it.
-    async fn last(&mut self) -> Value {
+    pub(super) async fn last(&mut self) -> Value {
         let begun = Instant::now();
         loop {
             let event = self.next().await.expect("the stream ended without a word");

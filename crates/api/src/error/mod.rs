@@ -109,7 +109,7 @@ codes! {
     SequenceExpired "sequence_expired" Aborted 409 "events after this sequence are no longer kept; continue from `oldest`";
     SequenceAhead "sequence_ahead" Aborted 409 "the tenant has no event with this sequence yet";
     PushNotConfigured "push_not_configured" Aborted 409 "this installation sends no Web Push; its operator can set `push.subject`";
-    DecisionStopped "decision_stopped" Aborted 409 "a stop condition of the repeated decision has fired; ask again with a new Idempotency-Key";
+    DecisionStopped "decision_stopped" Aborted 409 "the repeated decision no longer permits: a stop condition has fired, its valid_until has passed, or it would not be permitted now; ask again with a new Idempotency-Key";
     IdempotencyInProgress "idempotency_in_progress" Aborted 409 "the first request with this key is still running; retry later";
     ReadOnlyProvider "read_only_provider" Aborted 409 "keys of this custody provider are read-only here";
     PreconditionFailed "precondition_failed" FailedPrecondition 412 "the record is not at the version that If-Match names; read it again";

@@ -61,7 +61,18 @@ pub fn decide_on(
     given: &GivenActs<'_>,
     at: DateTime<Utc>,
 ) -> Verdict {
-    let verdict = decide(request, facts, at);
+    decide_by(handle, request, facts, given, |facts| decide(request, facts, at))
+}
+
+/// The same with another way to decide on the facts.
+pub fn decide_by(
+    handle: Option<&TenantHandle>,
+    request: &Request,
+    facts: &mut Facts,
+    given: &GivenActs<'_>,
+    decide: impl Fn(&Facts) -> Verdict,
+) -> Verdict {
+    let verdict = decide(facts);
     let Some(approval) = &mut facts.approval else { return verdict };
     let before = approval.given.len();
     match (handle, &given.requesters) {
@@ -73,7 +84,7 @@ pub fn decide_on(
         }
         _ => approval.given.clear(),
     }
-    if approval.given.len() == before { verdict } else { decide(request, facts, at) }
+    if approval.given.len() == before { verdict } else { decide(facts) }
 }
 
 impl TenantGraph {

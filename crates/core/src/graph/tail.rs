@@ -153,6 +153,9 @@ impl Graph {
             graph.replace(&moved.changed, rows);
             self.move_org(&tenant_id, org.as_deref(), graph.organisation());
             graph.revision = moved.revision;
+            if moved.changed.keys().any(|table| tables::rules(table)) {
+                graph.ruled_at = moved.revision;
+            }
             let watched = graph.watched();
             // Not under the lock: the receivers that wake want to read.
             drop(graph);

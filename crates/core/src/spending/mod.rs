@@ -7,7 +7,7 @@
 
 mod forget;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use authority_ids::TenantId;
 use authority_model::{
@@ -61,6 +61,33 @@ pub struct Cited {
     pub asker_emails: Vec<String>,
 }
 
+/// The approvals that these decisions spent, each with its acts, by the decision.
+pub async fn spent_on(
+    db: &mut Db,
+    tenant_id: &TenantId,
+    decisions: &[String],
+) -> QueryResult<HashMap<String, Cited>> {
+    let rows: Vec<(Option<String>, String, Row)> = approvals::table
+        .filter(approvals::tenant_id.eq(tenant_id.as_str()))
+        .filter(approvals::used_by.eq_any(decisions))
+        .select((approvals::used_by, approvals::id, Row::as_select()))
+        .load(db)
+        .await?;
+    let spent = rows.into_iter().filter_map(|(decision, id, row)| {
+        // As it was when it was spent: for this question, and approved.
+        let approval = Approval {
+            id,
+            state: ApprovalState::Approved,
+            same_question: true,
+            same_subject: true,
+            given: approving_signatures(&row.acts),
+            expires_at: row.expires_at.moment()?,
+        };
+        Some((decision?, row.cited(approval)))
+    });
+    Ok(spent.collect())
+}
+
 /// What to read before a request can be decided.
 #[derive(Clone, Debug)]
 pub struct CounterQuery {
@@ -110,12 +137,7 @@ impl CounterQuery {
                 given: approving_signatures(&row.acts),
                 expires_at: row.expires_at.moment()?,
             };
-            Some(Cited {
-                approval,
-                acts: row.acts,
-                requested_by: row.requested_by,
-                asker_emails: row.asker_emails,
-            })
+            Some(row.cited(approval))
         });
         Ok((spent, cited))
     }
@@ -168,4 +190,11 @@ struct Row {
     expires_at: Time,
     requested_by: Vec<Asker>,
     asker_emails: Vec<String>,
+}
+
+impl Row {
+    fn cited(self, approval: Approval) -> Cited {
+        let Self { acts, requested_by, asker_emails, .. } = self;
+        Cited { approval, acts, requested_by, asker_emails }
+    }
 }

@@ -45,14 +45,14 @@ pub(super) type Topic = watch::Receiver<Option<Change>>;
 type Topics = Mutex<HashMap<String, watch::Sender<Option<Change>>>>;
 
 /// The approvals and decisions watched on this node.
-pub(in super::super) struct ChangeFeed {
+pub(super) struct ChangeFeed {
     topics: Arc<Topics>,
     ask: mpsc::UnboundedSender<String>,
 }
 
 impl ChangeFeed {
     /// The feed and its background work.
-    pub(in super::super) fn new(store: &Store) -> (Self, [Worker; 2]) {
+    pub(super) fn new(store: &Store) -> (Self, [Worker; 2]) {
         let topics = Arc::new(Topics::default());
         let (ask, asked) = mpsc::unbounded_channel();
         let (listener, heard) = store.listen("change_feed_listener", CHANNEL);

@@ -1,13 +1,16 @@
 //! Streams that follow a decision after it was made.
 //!
 //! A permission is evaluated again whenever the tenant's authority changes (`stop.rs`), on the
-//! graph in memory: streams do not query the database. For held decisions (`held.rs`) each node has
+//! graph in memory: streams do not query the database. What else has changed for it is found by judging its question
+//! again (`judge.rs`), once for all streams of a tenant (`watched.rs`). For held decisions (`held.rs`) each node has
 //! one listener (`change_feed.rs`) for all streams. A stream is a future that its connection polls:
 //! it has no task, and ends with the client.
 
 mod change_feed;
 mod held;
+mod judge;
 mod stop;
+mod watched;
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,15 +22,16 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub(super) use change_feed::ChangeFeed;
-
 use super::facts::FactSource;
+use change_feed::ChangeFeed;
+use judge::Judge;
+use watched::WatchedPermissions;
 use authority_api::{
     credentials::Credentials,
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
-use authority_core::clock::Clock;
+use authority_core::{clock::Clock, compute::ComputePool, worker::Worker};
 
 /// The scope that an API key needs to watch.
 const SCOPE: &str = "runtime:read";
@@ -36,14 +40,33 @@ const WAKE_MARGIN: Duration = Duration::from_millis(1);
 
 /// Opens streams.
 pub(super) struct Watches {
-    pub(super) clock: Clock,
-    pub(super) facts: FactSource,
-    pub(super) credentials: Credentials,
-    pub(super) change_feed: ChangeFeed,
+    clock: Clock,
+    facts: FactSource,
+    credentials: Credentials,
+    change_feed: ChangeFeed,
+    watched: WatchedPermissions,
     /// The interval of heartbeats.
-    pub(super) heartbeat: Duration,
+    heartbeat: Duration,
     /// Ends the streams, which would otherwise block the drain.
-    pub(super) shutdown: CancellationToken,
+    shutdown: CancellationToken,
+}
+
+impl Watches {
+    /// Nobody watches yet; with the work that streams need.
+    pub(super) fn new(
+        clock: &Clock,
+        facts: &FactSource,
+        credentials: &Credentials,
+        pool: &ComputePool,
+        heartbeat: Duration,
+        shutdown: CancellationToken,
+    ) -> (Self, [Worker; 3]) {
+        let (clock, facts, credentials) = (clock.clone(), facts.clone(), credentials.clone());
+        let (change_feed, [listener, feed]) = ChangeFeed::new(&facts.store);
+        let (watched, judge) = Judge::watching(clock.clone(), facts.clone(), pool.clone());
+        let watches = Self { clock, facts, credentials, change_feed, watched, heartbeat, shutdown };
+        (watches, [listener, feed, judge])
+    }
 }
 
 /// What ends any stream: the end of its caller's credential, person or tenant, a stale graph, the

@@ -17,6 +17,7 @@ use super::{
         permission_status::{Permitted, permission_status, permitted},
     },
     Watches, Watching,
+    watched::{Over, Watched},
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -27,7 +28,7 @@ use authority_core::{
     graph,
     store::{self, Db, RunQueryDsl, row_id},
 };
-use authority_decision::{Decision, Reason};
+use authority_decision::{Decision, Reason, StopCondition};
 use authority_evidence as evidence;
 
 /// The message if the graph is too old: conditions that have fired since are unknown here.
@@ -35,6 +36,7 @@ const UNAVAILABLE: &str = "authority.unavailable";
 
 /// A stored decision, and the tenant's revision as the database knows it.
 struct Found {
+    id: String,
     tenant_id: TenantId,
     decision: String,
     record: Vec<u8>,
@@ -69,9 +71,10 @@ impl Watches {
         self.facts.graph.tenant_at(&found.tenant_id, found.revision).await?;
         // None of the checks used here reads the context.
         let request = evidence::sealed::request(&found.record, b"{}")?;
-        let permitted = permitted(request, &found.record, &found.facts)?;
+        let permitted = Arc::new(permitted(request, &found.record, &found.facts)?);
+        let watched = self.watched.watch(found.id, Arc::clone(&permitted));
         let watching = Watching::new(Arc::clone(&self), caller, &found.tenant_id);
-        Ok(stream_of(Watch { watching, permitted, due: Instant::now(), ended: false }))
+        Ok(stream_of(Watch { watching, permitted, watched, due: Instant::now(), ended: false }))
     }
 }
 
@@ -82,14 +85,17 @@ async fn find(db: &mut Db, id: &str, caller: &Caller) -> QueryResult<Option<Foun
     let Some((tenant_id, decision, record, facts)) = found else { return Ok(None) };
     let tenant_id = row_id(&tenant_id)?;
     let revision = graph::revision(db, &tenant_id).await?;
-    Ok(Some(Found { tenant_id, decision, record, facts, revision }))
+    let id = id.to_owned();
+    Ok(Some(Found { id, tenant_id, decision, record, facts, revision }))
 }
 
 /// One stream.
 struct Watch {
     watching: Watching,
     /// The permitted request, and the authority that permitted it.
-    permitted: Permitted,
+    permitted: Arc<Permitted>,
+    /// What is found by judging it again.
+    watched: Watched,
     /// The time of the next heartbeat.
     due: Instant,
     ended: bool,
@@ -118,6 +124,17 @@ impl MessageSource for Watch {
                 let fired = (self.permitted.condition(reason).word(), Some(reason));
                 return Some(Ok(self.event(revision, Some(fired))));
             }
+            if let Some(over) = self.watched.ended() {
+                self.ended = true;
+                let fired = match over {
+                    Over::Changed(reason) => {
+                        (StopCondition::AuthorityChanged.word(), Some(reason))
+                    }
+                    Over::Unknown => (UNAVAILABLE, None),
+                };
+                return Some(Ok(self.event(revision, Some(fired))));
+            }
+            self.watched.looked(handle.map_or(0, |handle| handle.read().ruled_at), now);
             if let Err(refusal) = self.watching.may_go_on() {
                 return Some(Err(refusal));
             }
@@ -126,9 +143,14 @@ impl MessageSource for Watch {
                 self.due = now + watches.heartbeat;
                 return Some(Ok(self.event(revision, None)));
             }
-            let ends = status.until.and_then(|until| self.watching.when(until));
+            let ends = [status.until, self.watched.turn()].into_iter().flatten().min();
+            let ends = ends.and_then(|until| self.watching.when(until));
             let by = ends.map_or(self.due, |ends| ends.min(self.due));
-            if let Err(refusal) = self.watching.moves(by).await {
+            let moved = tokio::select! {
+                moved = self.watching.moves(by) => moved,
+                () = self.watched.changed() => Ok(()),
+            };
+            if let Err(refusal) = moved {
                 return Some(Err(refusal));
             }
         }

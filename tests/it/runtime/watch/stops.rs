@@ -119,10 +119,10 @@ async fn unrelated_changes_do_not_end_it() {
     let signal = json!({"tenant_id": TENANT, "actor_id": "svc:agent:acme:support-bot",
                         "reason": "it talks too much"});
     assert_eq!(owner.post("/api/v1/stop-signals", signal).await.0, 201);
-    // Narrower than what was permitted: the permission stands.
+    // Narrower than it was, though not than what was permitted.
     let (_, found) = owner.get(&format!("/api/v1/delegations?tenant_id={TENANT}")).await;
     let id = found["delegations"][0]["id"].as_str().unwrap();
-    let narrow = json!({"max_amount": "5"});
+    let narrow = json!({"max_amount": "10"});
     let (status, narrowed) = owner.post(&format!("/api/v1/delegations/{id}/narrow"), narrow).await;
     assert_eq!(status, 200, "{narrowed:#}");
     let mut seen = first["authority_revision"].as_u64().unwrap();

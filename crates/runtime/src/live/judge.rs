@@ -1,0 +1,245 @@
+//! Judges watched permissions again after a change of authority: in rounds, at most one a second for each tenant.
+//!
+//! A round compares what each permission rests on with what it was last judged on, in memory; of those for which it differs
+//! the questions are read back, a few at a time, and judged. All of it runs on the threads for simulations, after the streams
+//! have looked at their stop conditions. A round that takes long is followed by a rest as long.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use authority_ids::TenantId;
+use chrono::{DateTime, Utc};
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use tokio::{
+    sync::{Mutex, Semaphore, mpsc},
+    time::sleep_until,
+};
+
+use super::{
+    super::{cache, facts::FactSource, stored_permission::StoredPermission},
+    watched::{Found, Over, Permission, Tenant, WatchedPermissions},
+};
+use authority_api::error::{ApiError, ErrorCode};
+use authority_core::{
+    clock::Clock,
+    compute::{ComputePool, Turn},
+    graph::TenantHandle,
+    store::{self, Scope},
+    worker::{Context, Worker},
+};
+use authority_decision::{
+    Gathered, Request,
+    turn::{is_same, next_turn},
+};
+
+/// The least time between two rounds of a tenant.
+const EVERY: Duration = Duration::from_secs(1);
+/// The pause before a round: the streams look at their stop conditions first, and changes that come together are one.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The most questions in memory at a time, for each place.
+const BATCH: usize = 50;
+/// How many parts of rounds run at a time, so that most of the connections and threads stay with others.
+const PLACES: usize = 2;
+
+/// Judges the permissions of all tenants.
+pub(super) struct Judge {
+    clock: Clock,
+    facts: FactSource,
+    pool: ComputePool,
+    watched: WatchedPermissions,
+    due: Mutex<mpsc::UnboundedReceiver<Arc<Tenant>>>,
+    places: Semaphore,
+}
+
+/// The permissions that differ from what they were judged on.
+type Changed = Vec<Arc<Permission>>;
+/// Those of a round that are left.
+type Rest = std::vec::IntoIter<Arc<Permission>>;
+type Stored = HashMap<String, StoredPermission>;
+
+impl Judge {
+    /// What is watched, and the work of judging it.
+    pub(super) fn watching(
+        clock: Clock,
+        facts: FactSource,
+        pool: ComputePool,
+    ) -> (WatchedPermissions, Worker) {
+        let (watched, due) = WatchedPermissions::new();
+        let (due, places) = (Mutex::new(due), Semaphore::new(PLACES));
+        let judge = Arc::new(Self { clock, facts, pool, watched: watched.clone(), due, places });
+        let worker = Worker::endless("permission_judge", move |context| {
+            let judge = Arc::clone(&judge);
+            async move {
+                judge.run(&context).await;
+                Ok::<_, store::Error>(())
+            }
+        });
+        (watched, worker)
+    }
+
+    async fn run(&self, context: &Context) {
+        let mut due = self.due.lock().await;
+        // Nothing to do is no fault.
+        context.succeeded();
+        let round = |tenant| context.round(self.round(tenant));
+        // A run that panicked may have lost some.
+        let mut rounds: FuturesUnordered<_> = self.watched.all().into_iter().map(round).collect();
+        loop {
+            tokio::select! {
+                () = context.stopped() => return,
+                Some(tenant) = due.recv() => rounds.push(round(tenant)),
+                Some(_) = rounds.next() => {}
+            }
+        }
+    }
+
+    async fn round(&self, tenant: Arc<Tenant>) -> Result<(), ApiError> {
+        let _alone = tenant.round.lock().await;
+        let pause = Instant::now() + PAUSE;
+        sleep_until(tenant.rests_until().map_or(pause, |end| end.max(pause)).into()).await;
+        let begun = Instant::now();
+        let (number, watched) = tenant.begin();
+        let judged = self.judge(&tenant.id, number, watched.into_iter()).await;
+        tenant.rest_until(begun + EVERY.max(begun.elapsed() * 2));
+        if judged.is_err() {
+            // Whoever was not judged is, in the next round.
+            self.watched.ask(&tenant);
+        }
+        judged
+    }
+
+    async fn judge(&self, id: &TenantId, number: u64, mut rest: Rest) -> Result<(), ApiError> {
+        while rest.len() > 0 {
+            let _place = self.place().await?;
+            let round = self.slice(id, number)?;
+            let mut changed = Changed::new();
+            let comparing = self.pool.run(id.as_str(), move |turn| {
+                round.compare(&mut rest, &mut changed, turn);
+                (rest, changed)
+            });
+            (rest, changed) = comparing.await?;
+            if !changed.is_empty() {
+                self.judge_some(id, number, changed).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn judge_some(&self, id: &TenantId, number: u64, some: Changed) -> Result<(), ApiError> {
+        let ids: Vec<String> = some.iter().map(|one| one.decision_id.clone()).collect();
+        let tenant_id = id.clone();
+        let scope = Scope { tenant: Some(id.clone()), ..Scope::service() };
+        let read = self.facts.store.read_tx(&scope, async move |db| {
+            Ok::<_, store::Error>(StoredPermission::read(db, &tenant_id, &ids).await?)
+        });
+        let (mut stored, mut rest) = (read.await?, some.into_iter());
+        while rest.len() > 0 {
+            let round = self.slice(id, number)?;
+            let judging = self.pool.run(id.as_str(), move |turn| {
+                round.judge(&mut rest, &stored, turn);
+                (rest, stored)
+            });
+            (rest, stored) = judging.await?;
+        }
+        Ok(())
+    }
+
+    async fn place(&self) -> Result<tokio::sync::SemaphorePermit<'_>, ApiError> {
+        self.places.acquire().await.map_err(|_| ApiError::plain(ErrorCode::Internal))
+    }
+
+    /// The tenant's authority as it is now, for a slice of a round.
+    fn slice(&self, id: &TenantId, number: u64) -> Result<Slice, ApiError> {
+        let (handle, facts) = (self.facts.graph.tenant(id)?, self.facts.clone());
+        Ok(Slice { handle, facts, now: self.clock.now(), number, gathered: HashMap::new(), at: 0 })
+    }
+}
+
+/// A part of a round, on one thread.
+struct Slice {
+    handle: Option<TenantHandle>,
+    facts: FactSource,
+    now: DateTime<Utc>,
+    number: u64,
+    /// What was gathered, by look-up keys, at this revision.
+    gathered: HashMap<String, Arc<Gathered>>,
+    at: i64,
+}
+
+impl Slice {
+    /// Moves those that differ from `rest` to `changed`, as many as are judged at a time.
+    fn compare(mut self, rest: &mut Rest, changed: &mut Changed, turn: &Turn) {
+        while turn.is_wanted() && !turn.is_over() && changed.len() < BATCH {
+            let Some(permission) = rest.next() else { break };
+            let found = permission.found();
+            if found.over.is_some() {
+                continue;
+            }
+            let present = self.gather(&permission.permitted.request);
+            let mut judged_on = permission.judged_on.lock();
+            let is_known = judged_on.as_ref().is_some_and(|known| is_same(known, &present));
+            let has_turned = found.turn.is_some_and(|turn| turn <= self.now);
+            if is_known && !has_turned && !rests_on_acts(&permission, &present) {
+                *judged_on = Some(present);
+                permission.tell(Found { round: self.number, ..found });
+            } else {
+                drop(judged_on);
+                changed.push(permission);
+            }
+        }
+    }
+
+    fn judge(mut self, rest: &mut Rest, stored: &Stored, turn: &Turn) {
+        while turn.is_wanted() && !turn.is_over() {
+            let Some(permission) = rest.next() else { break };
+            permission.tell(self.found(&permission, stored));
+        }
+    }
+
+    fn found(&mut self, permission: &Permission, stored: &Stored) -> Found {
+        let (id, round) = (&permission.decision_id, self.number);
+        let over = |why| Found { round, over: Some(why), turn: None };
+        let question = match stored.get(id).map(StoredPermission::question) {
+            Some(Ok(question)) => question,
+            Some(Err(error)) => {
+                tracing::warn!(%error, id, "a watched permission cannot be read back");
+                return over(Over::Unknown);
+            }
+            None => {
+                tracing::warn!(id, "a watched permission is no longer in the tables");
+                return over(Over::Unknown);
+            }
+        };
+        let present = self.gather(&question.permitted.request);
+        let handle = self.handle.as_ref();
+        let verdict = self.facts.judge_again(handle, &question, &present, None, self.now);
+        if !verdict.decision.permits() {
+            return over(Over::Changed(verdict.reason_code));
+        }
+        let turn = next_turn(&present, self.now);
+        *permission.judged_on.lock() = Some(present);
+        Found { round, over: None, turn }
+    }
+
+    /// What the tenant's authority has for the request; an unknown tenant has none.
+    fn gather(&mut self, request: &Request) -> Arc<Gathered> {
+        let Some(handle) = &self.handle else { return Arc::default() };
+        let tenant = handle.read();
+        if tenant.revision != self.at {
+            (self.at, self.gathered) = (tenant.revision, HashMap::new());
+        }
+        let gather = || Arc::new(tenant.gather(request));
+        Arc::clone(self.gathered.entry(cache::key(request)).or_insert_with(gather))
+    }
+}
+
+/// Whether people's acts permit it: whose acts count changes with more than what is gathered for it.
+fn rests_on_acts(permission: &Permission, gathered: &Gathered) -> bool {
+    let mut links = gathered.delegations.iter().flat_map(|chain| &chain.0);
+    permission.permitted.approval.is_some()
+        || !gathered.reality.overrides.is_empty()
+        || links.any(|link| !link.standing.is_empty())
+}

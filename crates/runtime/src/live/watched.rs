@@ -1,0 +1,220 @@
+//! The permissions that streams watch, by tenant, and what was found of each when it was last judged again.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use authority_ids::TenantId;
+use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, watch};
+
+use super::super::permission_status::Permitted;
+use authority_decision::{Gathered, Reason};
+
+/// How long a stream waits for a judgement: after that, nobody can tell whether its permission stands.
+const LATEST: Duration = Duration::from_secs(30);
+
+/// Why a permission is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    /// It would be denied or held now.
+    Changed(Reason),
+    /// Its question cannot be read back, or was not judged in time.
+    Unknown,
+}
+
+/// What was found of a permission.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Found {
+    /// The number of the tenant's round.
+    pub(super) round: u64,
+    pub(super) over: Option<Over>,
+    /// When it is to be judged again if nothing is written before.
+    pub(super) turn: Option<DateTime<Utc>>,
+}
+
+/// A permission that a stream watches.
+pub(super) struct Permission {
+    pub(super) decision_id: String,
+    pub(super) permitted: Arc<Permitted>,
+    /// What it was last judged on; those with the same look-up keys share it.
+    pub(super) judged_on: Mutex<Option<Arc<Gathered>>>,
+    found: watch::Sender<Found>,
+}
+
+impl Permission {
+    pub(super) fn found(&self) -> Found {
+        *self.found.borrow()
+    }
+
+    /// Wakes the stream only for what it has to do something about.
+    pub(super) fn tell(&self, found: Found) {
+        self.found.send_if_modified(|known| {
+            let is_news = found.over.is_some() || found.turn != known.turn;
+            *known = found;
+            is_news
+        });
+    }
+}
+
+/// The watched permissions of a tenant, which are judged in rounds.
+pub(super) struct Tenant {
+    pub(super) id: TenantId,
+    /// Held by the round under way.
+    pub(super) round: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    permissions: HashMap<u64, Arc<Permission>>,
+    /// The number of the next stream.
+    next: u64,
+    /// How many rounds have begun.
+    rounds: u64,
+    /// The next round has been asked for.
+    is_due: bool,
+    /// No round begins before.
+    rests_until: Option<Instant>,
+}
+
+impl Tenant {
+    fn new(id: TenantId) -> Self {
+        Self { id, round: tokio::sync::Mutex::default(), state: Mutex::default() }
+    }
+
+    /// Begins a round: its number, and what is watched. Whoever asks from now on asks for the next one.
+    pub(super) fn begin(&self) -> (u64, Vec<Arc<Permission>>) {
+        let mut state = self.state.lock();
+        state.is_due = false;
+        state.rounds += 1;
+        (state.rounds, state.permissions.values().cloned().collect())
+    }
+
+    pub(super) fn rests_until(&self) -> Option<Instant> {
+        self.state.lock().rests_until
+    }
+
+    pub(super) fn rest_until(&self, end: Instant) {
+        self.state.lock().rests_until = Some(end);
+    }
+}
+
+/// All tenants with watched permissions. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct WatchedPermissions {
+    tenants: Arc<Mutex<HashMap<TenantId, Arc<Tenant>>>>,
+    due: mpsc::UnboundedSender<Arc<Tenant>>,
+}
+
+impl WatchedPermissions {
+    /// Nothing is watched yet; the receiver gets each tenant whose round is due.
+    pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Arc<Tenant>>) {
+        let (due, received) = mpsc::unbounded_channel();
+        (Self { tenants: Arc::default(), due }, received)
+    }
+
+    pub(super) fn watch(&self, decision_id: String, permitted: Arc<Permitted>) -> Watched {
+        let found = watch::Sender::new(Found::default());
+        let receiver = found.subscribe();
+        let judged_on = Mutex::default();
+        let permission = Arc::new(Permission { decision_id, permitted, judged_on, found });
+        let id = permission.permitted.tenant_id();
+        let mut tenants = self.tenants.lock();
+        let tenant = tenants.entry(id.clone()).or_insert_with(|| Arc::new(Tenant::new(id.clone())));
+        let tenant = Arc::clone(tenant);
+        let mut state = tenant.state.lock();
+        let number = state.next;
+        state.next += 1;
+        state.permissions.insert(number, permission);
+        drop(state);
+        drop(tenants);
+        let all = self.clone();
+        Watched { all, tenant, number, found: receiver, asked: None, turned: None, waits: None, round: 0 }
+    }
+
+    /// Asks for the tenant's next round; returns its number.
+    pub(super) fn ask(&self, tenant: &Arc<Tenant>) -> u64 {
+        let mut state = tenant.state.lock();
+        if !std::mem::replace(&mut state.is_due, true) {
+            // The receiver outlives this handle.
+            let _ = self.due.send(Arc::clone(tenant));
+        }
+        state.rounds + 1
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<Tenant>> {
+        self.tenants.lock().values().cloned().collect()
+    }
+}
+
+/// A stream's permission, for as long as the stream lasts.
+pub(super) struct Watched {
+    all: WatchedPermissions,
+    tenant: Arc<Tenant>,
+    number: u64,
+    found: watch::Receiver<Found>,
+    /// The revision, and the turn, that judgements were asked for.
+    asked: Option<i64>,
+    turned: Option<DateTime<Utc>>,
+    /// The first round that was asked for and has not been, and since when it is waited for.
+    waits: Option<(u64, Instant)>,
+    /// The last round that was asked for.
+    round: u64,
+}
+
+impl Watched {
+    /// Why it is over, if it is.
+    pub(super) fn ended(&mut self) -> Option<Over> {
+        let found = *self.found.borrow_and_update();
+        if found.over.is_some() {
+            return found.over;
+        }
+        let (round, since) = self.waits?;
+        if found.round < round {
+            return (since.elapsed() > LATEST).then_some(Over::Unknown);
+        }
+        self.waits = (found.round < self.round).then(|| (self.round, Instant::now()));
+        None
+    }
+
+    /// Asks for a judgement, where anything has changed since the last one but reality: only after the stop conditions
+    /// were looked at, which come first. `ruled_at` is the last revision that changed more than reality.
+    pub(super) fn looked(&mut self, ruled_at: i64, now: DateTime<Utc>) {
+        let turn = self.turn().filter(|turn| *turn <= now);
+        if self.asked == Some(ruled_at) && turn.is_none() {
+            return;
+        }
+        self.asked = Some(ruled_at);
+        self.turned = turn.or(self.turned);
+        self.round = self.all.ask(&self.tenant);
+        self.waits.get_or_insert((self.round, Instant::now()));
+    }
+
+    /// When something begins or ends by the clock that a judgement has not been asked for yet.
+    pub(super) fn turn(&self) -> Option<DateTime<Utc>> {
+        self.found.borrow().turn.filter(|turn| self.turned != Some(*turn))
+    }
+
+    /// Waits until something was found.
+    pub(super) async fn changed(&mut self) {
+        if self.found.changed().await.is_err() {
+            // Its sender is kept for as long as this is.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let mut tenants = self.all.tenants.lock();
+        let mut state = self.tenant.state.lock();
+        state.permissions.remove(&self.number);
+        if state.permissions.is_empty() {
+            tenants.remove(&self.tenant.id);
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! An allow is repeated under its idempotency key, and its stream goes on, only while the question would be permitted.
+
+mod doors;
+mod own;
+mod running;
+mod table;
+mod world;
+
+use super::{demo, watch::Lines};
+use crate::support::TestApp;
+
+/// Does this to decisions, which otherwise nobody alters.
+async fn altered(app: &TestApp, statement: &str) {
+    let all = format!(
+        "ALTER TABLE decisions DISABLE TRIGGER USER; {statement}; \
+         ALTER TABLE decisions ENABLE TRIGGER USER"
+    );
+    app.database.run(&all).await;
+}

@@ -1,0 +1,118 @@
+//! What is a decision's own when it is repeated: its time, its counters, its approval.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{altered, demo, doors::over_rest, world::World};
+use crate::{
+    runtime::questions::{act, approver, held},
+    support::{Client, asking},
+};
+
+const EVALUATE: &str = "/api/v1/runtime/evaluate";
+
+async fn keyed(client: &Client, ask: &Value, key: &str) -> (u16, Value) {
+    client.call("POST", EVALUATE, Some(ask.clone()), &[("idempotency-key", key)]).await
+}
+
+/// The answer is the one of before, and permits.
+#[track_caller]
+fn is_repeated(answer: &(u16, Value), first: &Value) {
+    assert_eq!((answer.0, &answer.1), (200, first));
+}
+
+#[track_caller]
+fn is_refused(answer: &(u16, Value), word: &str) {
+    assert_eq!((answer.0, &answer.1["error"]), (409, &json!("decision_stopped")), "{:#}", answer.1);
+    let message = answer.1["message"].as_str().unwrap();
+    assert!(message.contains(word), "{word}: {message}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_repeated_after_its_valid_until() {
+    let world = Box::pin(World::new()).await;
+    let short = json!({"valid_for_seconds": 2});
+    world.does(("PATCH", "tenants/acme".to_owned(), short)).await;
+    let agent = world.agent(0).await;
+    let ask = agent.asking(true);
+    let first = over_rest(&world.client, &ask, "soon").await;
+    assert!(first.iter().all(Result::is_ok), "{first:?}");
+    let mut refused = ask.clone();
+    refused["context"]["amount"] = json!(5000);
+    let denied = keyed(&world.client, &refused, "denied").await;
+    assert_eq!(denied.1["decision"], "deny", "{:#}", denied.1);
+    tokio::time::sleep(Duration::from_millis(2200)).await;
+    for repeat in over_rest(&world.client, &ask, "soon").await {
+        let (code, message) = repeat.unwrap_err();
+        assert_eq!(code, "decision_stopped", "{message}");
+        assert!(message.contains("valid_until"), "{message}");
+    }
+    // It is still permitted, under another key; and a denial is repeated as it was.
+    assert!(over_rest(&world.client, &ask, "later").await.iter().all(Result::is_ok));
+    is_repeated(&keyed(&world.client, &refused, "denied").await, &denied.1);
+}
+
+/// What was spent by it, or by others since, does not count against it; what it alone would exceed does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn its_own_spending_does_not_count_against_it() {
+    let world = Box::pin(World::new()).await;
+    let agent = world.agent(0).await;
+    let once = json!({"max_uses": {"count": 2, "window_seconds": 86_400},
+                      "max_total_amount": {"amount": "15", "window_seconds": 86_400}});
+    world.does(agent.narrowed(once)).await;
+    let ask = agent.asking(true);
+    let (_, first) = keyed(&world.client, &ask, "one").await;
+    assert_eq!(first["decision"], "allow", "{first:#}");
+    is_repeated(&keyed(&world.client, &ask, "one").await, &first);
+    assert_eq!(keyed(&world.client, &ask, "two").await.1["reason_code"], "constraint_exceeded");
+    let mut small = ask.clone();
+    small["context"]["amount"] = json!(5);
+    assert_eq!(keyed(&world.client, &small, "three").await.1["decision"], "allow");
+    is_repeated(&keyed(&world.client, &ask, "one").await, &first);
+    // One use is what it spent; five is less than its amount.
+    let uses = json!({"max_uses": {"count": 1, "window_seconds": 86_400}});
+    world.does(agent.narrowed(uses)).await;
+    is_repeated(&keyed(&world.client, &ask, "one").await, &first);
+    let total = json!({"max_total_amount": {"amount": "9.99", "window_seconds": 86_400}});
+    world.does(agent.narrowed(total)).await;
+    is_refused(&keyed(&world.client, &ask, "one").await, "constraint_exceeded");
+}
+
+/// The approval that it spent meets the hold for it, and for as long as its acts count.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_approval_that_it_spent_is_its_own_while_its_acts_count() {
+    let (app, client, _) = demo().await;
+    let mut ask = asking(25_000.0, "DE");
+    let approval = held(&client, &ask).await;
+    let (_, approved) = act(&approver(&app), &approval, "approve", json!({})).await;
+    assert_eq!(approved["state"], "approved", "{approved:#}");
+    ask["approval_id"] = json!(approval);
+    let (_, first) = keyed(&client, &ask, "one").await;
+    assert_eq!(first["decision"], "allow", "{first:#}");
+    // Cited again, it permits nothing: it was spent on this one.
+    assert_eq!(keyed(&client, &ask, "two").await.1["decision"], "require_approval");
+    is_repeated(&keyed(&client, &ask, "one").await, &first);
+    let body = json!({"tenant_id": "svc:tenant:acme", "principal_class": "human",
+                      "display_name": "Ann", "email": "ann@example.org"});
+    let (status, made) = app.owner().post("/api/v1/principals", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    is_repeated(&keyed(&client, &ask, "one").await, &first);
+    let path = format!("/api/v1/principals/{}", made["principal"]["id"].as_str().unwrap());
+    let (status, gone) = app.owner().patch(&path, json!({"state": "suspended"})).await;
+    assert_eq!(status, 200, "{gone:#}");
+    is_refused(&keyed(&client, &ask, "one").await, "approval_threshold_breach");
+}
+
+/// What cannot be read back is not repeated.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decision_that_was_erased_is_not_repeated() {
+    let (app, client, _) = demo().await;
+    let ask = asking(10.0, "DE");
+    let (_, first) = keyed(&client, &ask, "one").await;
+    assert_eq!(first["decision"], "allow", "{first:#}");
+    altered(&app, "UPDATE decisions SET context = ''").await;
+    is_refused(&keyed(&client, &ask, "one").await, "read back");
+    altered(&app, "DELETE FROM decisions").await;
+    is_refused(&keyed(&client, &ask, "one").await, "read back");
+}

@@ -1,0 +1,114 @@
+//! An agent of its own for each tightening, so that one service serves the whole table.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, TestApp};
+
+pub(super) const TENANT: &str = "svc:tenant:acme";
+
+/// Two services would cost more than the table.
+pub(super) struct World {
+    pub(super) app: TestApp,
+    pub(super) client: Client,
+    delegator: String,
+    /// A workspace, a purpose and an action that no agent's question is about.
+    pub(super) elsewhere: String,
+}
+
+/// An agent with everything that its question needs.
+pub(super) struct Agent {
+    pub(super) number: usize,
+    pub(super) id: String,
+    pub(super) delegation: String,
+    pub(super) purpose: String,
+    pub(super) workspace: String,
+    pub(super) resource: String,
+    pub(super) grant: String,
+    pub(super) tool: String,
+}
+
+impl World {
+    pub(super) async fn new() -> Self {
+        let (app, client, delegation) = super::demo().await;
+        let (_, found) = app.owner().get(&format!("/api/v1/delegations/{delegation}")).await;
+        let delegator = found["delegation"]["delegator_id"].as_str().unwrap().to_owned();
+        let mut world = Self { app, client, delegator, elsewhere: String::new() };
+        world.elsewhere = world.made("workspaces", json!({"name": "Elsewhere"})).await;
+        let other = json!({"slug": "elsewhere", "name": "Elsewhere", "allowed_actions": ["*"]});
+        world.made("purposes", other).await;
+        world
+    }
+
+    /// Creates a record of the tenant; returns its id.
+    pub(super) async fn made(&self, path: &str, mut body: Value) -> String {
+        body["tenant_id"] = json!(TENANT);
+        self.row(path, body).await
+    }
+
+    async fn row(&self, path: &str, body: Value) -> String {
+        let (status, made) = self.app.owner().post(&format!("/api/v1/{path}"), body).await;
+        assert_eq!(status, 201, "{path}: {made:#}");
+        let mut records = made.as_object().unwrap().values();
+        let id = records.find_map(|record| record["id"].as_str());
+        id.map(str::to_owned).unwrap_or_default()
+    }
+
+    pub(super) async fn agent(&self, number: usize) -> Agent {
+        let name = format!("rep-{number}");
+        let body = json!({"principal_class": "agent", "name": name, "display_name": name});
+        let id = self.made("principals", body).await;
+        let actions = json!([format!("rep{number}.*")]);
+        let slug = format!("rep-{number}");
+        let body = json!({"slug": slug, "name": slug, "allowed_actions": actions});
+        let purpose = self.made("purposes", body).await;
+        let workspace = self.made("workspaces", json!({"name": name})).await;
+        let body = json!({"kind": "ledger", "name": name, "workspace_id": workspace});
+        let resource = self.made("resources", body).await;
+        let body = json!({"name": name, "function_signature": "pay()", "actions": actions});
+        let tool = self.made("tools", body).await;
+        let body = json!({"principal_id": id, "workspace_id": workspace});
+        self.row("relationships/acts-in", body).await;
+        let body = json!({"resource_id": resource, "grantee_id": id,
+                          "grantee_kind": "principal", "access_level": "execute"});
+        let grant = self.row("relationships/granted-access-to", body).await;
+        let body = json!({"delegate_id": id, "delegator_id": self.delegator, "actions": actions,
+                          "currency": "EUR", "max_amount": "100"});
+        let delegation = self.made("delegations", body).await;
+        Agent { number, id, delegation, purpose, workspace, resource, grant, tool }
+    }
+
+    /// A change of authority, which succeeds.
+    pub(super) async fn does(&self, (verb, path, body): (&str, String, Value)) {
+        let path = format!("/api/v1/{path}");
+        let body = Some(body).filter(|body| !body.is_null());
+        let (status, answer) = self.app.owner().call(verb, &path, body, &[]).await;
+        assert!(status == 200 || status == 201, "{verb} {path}: {status} {answer:#}");
+    }
+}
+
+impl Agent {
+    pub(super) fn action(&self) -> String {
+        format!("rep{}.pay", self.number)
+    }
+
+    /// Its question, in the normal form.
+    pub(super) fn asking(&self, names_tool: bool) -> Value {
+        let mut ask = json!({
+            "subject": self.id,
+            "action": self.action(),
+            "purpose": format!("rep-{}", self.number),
+            "resource_id": self.resource,
+            "workspace_id": self.workspace,
+            "context": {"amount": 10, "currency": "EUR", "jurisdiction": "DE"},
+        });
+        if names_tool {
+            ask["tool_id"] = json!(self.tool);
+        }
+        ask
+    }
+
+    /// A tenth of what it does may be paid under the delegation.
+    pub(super) fn narrowed(&self, bounds: Value) -> (&'static str, String, Value) {
+        ("POST", format!("delegations/{}/narrow", self.delegation), bounds)
+    }
+}
