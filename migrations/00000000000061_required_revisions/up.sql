@@ -149,11 +149,13 @@ BEGIN
         RETURN NEXT 'triggers do not run, since `session_replication_role` is `replica`: reset that setting';
     END IF;
     RETURN QUERY
-        SELECT format('the trigger `%s` of `%s` is disabled: as the owner of the database run '
+        (SELECT format('the trigger `%s` of `%s` is disabled: as the owner of the database run '
                       'ALTER TABLE %I ENABLE TRIGGER %s', g.tgname, c.relname, c.relname,
                       CASE WHEN g.tgisinternal THEN 'ALL' ELSE quote_ident(g.tgname) END)
         FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid
         WHERE c.relnamespace = 'public'::regnamespace AND g.tgenabled IN ('D', 'R')
+        -- What is done to a table is done to its partitions.
+        ORDER BY c.relispartition, c.relname, g.tgname)
         UNION ALL
         SELECT format('the trigger `log_change` of `%s` is missing: restore the database''s schema whole', t.name)
         FROM authority_tables t

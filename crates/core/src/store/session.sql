@@ -12,7 +12,8 @@ BEGIN
     FOR wanted IN VALUES
         ('session_replication_role', 'origin',
          'triggers do not run, so that a revocation or a stop would be answered and ignored'),
-        ('row_security', 'on', 'rows that tenants are kept apart by cannot be read')
+        ('row_security', 'on', 'rows that tenants are kept apart by cannot be read'),
+        ('default_transaction_read_only', 'off', 'nothing can be recorded')
     LOOP
         given := current_setting(wanted.column1);
         IF given <> wanted.column2 THEN
