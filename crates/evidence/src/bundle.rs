@@ -21,6 +21,9 @@ pub const BUNDLE_KIND: &str = "svc.evidence.bundle.v1";
 /// # Errors
 /// A part is not JSON, which is a bug.
 pub fn bundle(pack: &str, sealed: &Sealed, key: &Value, log_key: &str) -> Result<String, Error> {
+    if named(sealed.gathered()?)?.iter().any(|sha256| !sealed.texts.contains_key(sha256)) {
+        return Err(Error::Unreadable("the text of a policy or of an input schema"));
+    }
     let mut bundle = json!({
         "blobs": blobs(sealed)?,
         "context": salted(&sealed.salts.context, &sealed.context)?,
@@ -58,7 +61,13 @@ fn salted(salt: &[u8; 16], content: &[u8]) -> Result<Value, Error> {
     Ok(json!({"salt": STANDARD.encode(salt), "value": serde_json::from_slice::<Value>(content)?}))
 }
 
-/// What the facts name by its digest, in the order of digests.
+/// The texts of policies and input schemas that the facts name.
+fn named(facts: &[u8]) -> Result<BTreeSet<String>, Error> {
+    let of_policies = policies(facts)?.into_iter().map(|one| one.sha256);
+    Ok(of_policies.chain(schemas(facts)?).collect())
+}
+
+/// What the facts name by its digest and is still there, in the order of digests.
 fn blobs(sealed: &Sealed) -> Result<Vec<Value>, Error> {
     let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes);
     let facts = sealed.gathered()?;
@@ -68,11 +77,9 @@ fn blobs(sealed: &Sealed) -> Result<Vec<Value>, Error> {
         let name = digest_text(&sha256(reality));
         blobs.push((name.clone(), json!({"json": read(reality)?, "sha256": name})));
     }
-    let named = policies(facts)?.into_iter().map(|one| one.sha256);
-    let named: BTreeSet<String> = named.chain(schemas(facts)?).collect();
-    for sha256 in named {
-        let text = sealed.texts.get(&sha256);
-        let text = text.ok_or(Error::Unreadable("the text of a policy or of an input schema"))?;
+    for sha256 in named(facts)? {
+        // Of what is left, a text may have been erased.
+        let Some(text) = sealed.texts.get(&sha256) else { continue };
         let name = format!("sha256:{sha256}");
         blobs.push((name.clone(), json!({"sha256": name, "text": text})));
     }
