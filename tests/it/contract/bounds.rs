@@ -273,7 +273,7 @@ async fn an_empty_list_in_constraints_grants_nothing() {
     let client = world.app.client(&world.app.api_key(TENANT, &["runtime:write"]).await);
     let ask = json!({"subject": OTHER, "action": "invoice.read", "context": {"jurisdiction": "DE"}});
     let decided = async || client.post("/v1/decisions/evaluate", ask.clone()).await.1;
-    assert_eq!(decided().await["decision"], "allow");
+    assert_eq!(decided().await["reason_code"], "permission_granted");
     let stored = "UPDATE uses SET constraints_json = '{\"jurisdictions\": []}' WHERE used_id = 'invoice.read'";
     world.app.database.run(stored).await;
     world.app.app.graph.catch_up().await;

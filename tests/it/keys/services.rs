@@ -288,7 +288,14 @@ async fn a_key_that_delegates_is_bound_to_agents() {
     let unbound = update(&["principal_ids"], ApiKey::default()).await.unwrap_err();
     assert_eq!(fields(&unbound), ["api_key.principal_ids"]);
     let narrow = ApiKey { scopes: vec!["runtime:write".to_owned()], ..ApiKey::default() };
-    update(&["scopes", "principal_ids"], narrow).await.unwrap();
+    let named = |path: &str| Some(FieldMask { paths: vec![path.to_owned()] });
+    let request = UpdateApiKeyRequest {
+        id: made.id.clone(),
+        api_key: Some(narrow),
+        update_mask: named("scopes"),
+        clear: named("principal_ids"),
+    };
+    services.api_keys.update_api_key(by(&owner(), request)).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
