@@ -51,7 +51,7 @@ use crate::{
 use authority_api::{
     idempotency,
     identity::{
-        Identity, Issuer, JwksClient, KeySource, Rules, Settings as IdentitySettings,
+        Identity, Issuer, KeySource, Rules, Settings as IdentitySettings,
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
 };
@@ -279,7 +279,6 @@ fn console(
 
 /// What keeps tables small, records up to date, and counts those that wait.
 fn housekeeping(store: &Store, clock: &Clock, identity: &Identity) -> Vec<Worker> {
-    let remote = identity.remote_keys();
     let workers = [
         store.partitions(),
         idempotency::sweeper(store.clone(), clock.clone()),
@@ -289,7 +288,7 @@ fn housekeeping(store: &Store, clock: &Clock, identity: &Identity) -> Vec<Worker
         spending::forget(store.clone(), clock.clone()),
         keep_last_used(identity.last_used(), store.clone()),
     ];
-    workers.into_iter().chain(remote.iter().map(JwksClient::worker)).collect()
+    workers.into_iter().chain(readiness::identity_keys(identity)).collect()
 }
 
 /// Runs the workers' checks once, so that readiness is right from the start.

@@ -3,6 +3,7 @@
 
 use std::{
     convert::Infallible,
+    future::ready,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -129,6 +130,17 @@ pub(super) fn providers(identity: &Identity) -> Vec<Check> {
     let check =
         |keys: JwksClient| Check { name: "identity", ask: Box::new(move || keys.state()) };
     identity.remote_keys().into_iter().map(check).collect()
+}
+
+/// Reads their keys from the start on, and when they are due. A provider that is slow to answer does not make it late.
+pub(super) fn identity_keys(identity: &Identity) -> Option<Worker> {
+    let remote = identity.remote_keys();
+    let look = move || {
+        remote.iter().for_each(JwksClient::look);
+        ready(Ok::<_, Infallible>(()))
+    };
+    let has_some = !identity.remote_keys().is_empty();
+    has_some.then(|| Worker::periodic("identity_keys", EVERY, look))
 }
 
 /// Names the faulty workers that decisions or their records depend on; the response lists the

@@ -74,7 +74,7 @@ async fn whom_the_rule_of_approvals_calls_one_person_is_not_two() {
     world.principal(json!({"external_subject": "s-a", "email": "b@example.com"})).await;
     // Two principals with one address, each of which has another subject.
     world.principal(json!({"external_subject": "s-c", "email": "c@example.com"})).await;
-    world.principal(json!({"external_subject": "s-d", "email": "C@example.com "})).await;
+    world.principal(json!({"external_subject": "s-d", "email": "C@example.com"})).await;
     let own = |name, subject| world.member(name, subject);
     let owner = |name, subject| Who { caller: "owner", name, subject };
     for (one, other) in [

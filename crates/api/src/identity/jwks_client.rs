@@ -5,13 +5,7 @@
 //! unknown kid causes a request at once, but no more often than the minimum interval, so that
 //! nobody can use this service to flood the provider. While no key can be used, it is asked each second.
 
-use std::{
-    collections::HashMap,
-    convert::Infallible,
-    future::ready,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use jsonwebtoken::DecodingKey;
@@ -26,7 +20,7 @@ use super::{
     jwks::{self, Document},
     jwks_address::{Address, safe},
 };
-use authority_core::{clock::Clock, worker::Worker};
+use authority_core::clock::Clock;
 
 /// How keys are fetched.
 #[derive(Clone, Debug)]
@@ -70,9 +64,6 @@ impl JwksSettings {
     }
 }
 
-/// How often the worker looks whether the keys are to be read.
-const LOOK: Duration = Duration::from_secs(1);
-
 /// Reads a document's keys by kid.
 type Read<K> = fn(&[u8]) -> Result<Document<K>, &'static str>;
 
@@ -114,19 +105,11 @@ impl JwksClient {
         Self::reading(settings, clock, jwks::read)
     }
 
-    /// Reads the keys from the start on, and when they are due, so that calls seldom wait for the provider.
-    pub fn worker(&self) -> Worker {
-        let client = self.clone();
-        Worker::periodic("identity_keys", LOOK, move || {
-            client.look();
-            ready(Ok::<_, Infallible>(()))
-        })
-    }
-
-    fn look(&self) {
+    /// Begins to read the keys if they are due, so that calls seldom wait for the provider.
+    pub fn look(&self) {
         let inner = &self.0;
         let is_due = !inner.is_younger(&inner.held.read(), inner.settings.refresh_after);
-        // A provider that is slow to answer does not make the worker late.
+        // One request at a time.
         if is_due && inner.asking.try_lock().is_ok() {
             drop(self.ask());
         }
