@@ -15,7 +15,7 @@ use super::super::permission_status::Permitted;
 use authority_decision::{Gathered, Reason};
 
 /// How long a stream waits for a judgement: after that, nobody can tell whether its permission stands.
-const LATEST: Duration = Duration::from_secs(30);
+const LATEST: Duration = Duration::from_secs(60);
 
 /// Why a permission is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -140,7 +140,7 @@ async fn many_permissions_under_steady_writes_are_judged_and_delay_nobody() {
         assert_eq!(told(&lines.last().await), ("authority.changed", "constraint_exceeded"), "{place}");
     }
     println!("{STREAMS} permissions: half of them ended within {:?}", begun.elapsed());
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     let path = format!("/api/v1/delegations/{delegation}/revoke");
     assert_eq!(owner.post(&path, json!({"reason": "enough"})).await.0, 200);
     for lines in streams.iter_mut().take(150) {

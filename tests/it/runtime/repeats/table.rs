@@ -50,7 +50,7 @@ fn tightening(agent: &Agent, elsewhere: &str, place: usize) -> Option<Tightening
         ("tool requires more", true, tool(json!({"requires": ["invoice"]})), "context_incomplete"),
         ("tool needs more access", true, tool(json!({"access_level": "admin"})), "resource_access_missing"),
         ("purpose changed", true, purpose("PATCH", json!({"allowed_actions": ["other.*"]})), "purpose_not_admitted"),
-        ("purpose deleted", true, purpose("DELETE", Value::Null), "purpose_unknown"),
+        ("purpose deleted", true, purpose("DELETE", Value::Null), "purpose_not_admitted"),
         ("policy that forbids", true, policy(deny), "policy_denied"),
         ("policy that holds", true, policy(&hold), "approval_threshold_breach"),
         // Those of which no page speaks.
