@@ -1,7 +1,7 @@
 //! What is declared of the input, for the actions that statements are about.
 
 use super::{
-    super::statement::Statement,
+    super::statement::{ActionScope, Statement},
     members::{InputType, Members},
     schema::Actions,
 };
@@ -21,10 +21,11 @@ impl Declared {
         Some(admitted.map(|(_, input)| input))
     }
 
-    /// Whether a request always has the member at this path, whichever action of a statement it is about.
-    pub(super) fn requires(&self, statement: usize, path: &[String]) -> bool {
-        let inputs: Vec<_> = self.inputs(statement).into_iter().flatten().collect();
-        !inputs.is_empty() && inputs.into_iter().all(|input| is_required(input, path))
+    /// Whether a request always has the member at this path, for each action that all of the scopes admit.
+    pub(super) fn requires(&self, scopes: &[ActionScope], path: &[String]) -> bool {
+        let admitted = |name: &str| scopes.iter().all(|scope| scope.admits(name));
+        let mut inputs = self.actions.iter().filter(|(name, _)| admitted(name)).peekable();
+        inputs.peek().is_some() && inputs.all(|(_, input)| is_required(input, path))
     }
 
     /// Whether any action's declared input has this member.

@@ -15,6 +15,7 @@ mod misspelt;
 mod names;
 mod place;
 mod schema;
+mod scopes;
 mod unguarded;
 mod uses;
 
@@ -179,11 +180,11 @@ impl<'a> Check<'a> {
     /// The members that may be left out to escape a forbid.
     fn escapes<'b>(&'b self, conditions: &'b [Expr], known: &'b Known) -> impl Iterator<Item = Fault> + 'b {
         let each = conditions.iter().enumerate();
-        each.filter(|(place, _)| self.forbids(*place)).flat_map(move |(place, condition)| {
+        each.filter(|(place, _)| self.forbids(*place)).flat_map(move |(_, condition)| {
+            let scopes = scopes::action_scopes(condition);
             absence::escapes(condition, |member| {
-                let scope = self.declared.statements.get(place).and_then(Option::as_ref);
-                scope.is_some_and(|one| known.requires(&one.action, member))
-                    || member.input().is_some_and(|path| self.declared.requires(place, path))
+                scopes.iter().any(|scope| known.requires(scope, member))
+                    || member.input().is_some_and(|path| self.declared.requires(&scopes, path))
             })
         })
     }

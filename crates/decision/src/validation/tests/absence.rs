@@ -143,6 +143,20 @@ fn what_the_declarations_require_is_always_there() {
         );
         told(&validate(&text, &surroundings(), &known)).is_empty()
     };
+    let in_condition = |condition: &str| {
+        let known =
+            Known { tools: vec![required(&["payment.execute"], &["amount"])], ..Known::default() };
+        let text = format!(
+            "forbid(principal, action, resource) when {{ {condition} }} when {{ context has amount }};"
+        );
+        told(&validate(&text, &surroundings(), &known)).is_empty()
+    };
+    assert!(in_condition(
+        "action == Svc::Action::\"payment.execute\" && principal.class == \"agent\""
+    ));
+    assert!(!in_condition(
+        "action == Svc::Action::\"payment.execute\" || principal.class == \"agent\""
+    ));
     let (one, group) =
         ("action == Svc::Action::\"payment.execute\"", "action in Svc::Action::\"payment\"");
     let pays = || required(&["payment.execute"], &["amount"]);
