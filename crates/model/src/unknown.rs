@@ -77,7 +77,7 @@ impl Known {
                     match holds {
                         Holds::Value => {}
                         Holds::Message(inner) => {
-                            inner.scan(value, depth).map_err(|found| found.below(field.name))?;
+                            inner.scan(value, depth).map_err(below(field.name))?;
                         }
                         Holds::Words(words) => {
                             while !value.is_empty() {
@@ -103,10 +103,11 @@ impl Known {
     }
 }
 
-impl Unknown {
-    fn below(mut self: Box<Self>, member: &'static str) -> Box<Self> {
-        self.within.push(member);
-        self
+/// Adds the member around what is not known.
+fn below(member: &'static str) -> impl FnOnce(Box<Unknown>) -> Box<Unknown> {
+    move |mut found| {
+        found.within.push(member);
+        found
     }
 }
 
@@ -117,7 +118,7 @@ fn word(words: &[i32], number: u64, member: &'static str) -> Checked<()> {
     if words.contains(&number) {
         return Ok(());
     }
-    What::Word(number).here().map_err(|found: Box<Unknown>| found.below(member))
+    What::Word(number).here().map_err(below(member))
 }
 
 fn varint(bytes: &mut &[u8]) -> Checked<u64> {

@@ -193,8 +193,8 @@ async fn null_is_wider_where_only_less_is_permitted() {
     }
 }
 
-fn mask(paths: &[&str]) -> Option<FieldMask> {
-    Some(FieldMask { paths: paths.iter().map(ToString::to_string).collect() })
+fn mask(paths: &[&str]) -> FieldMask {
+    FieldMask { paths: paths.iter().map(ToString::to_string).collect() }
 }
 
 /// Over gRPC an absent list and an empty one are the same bytes: there a mask of its own says it.
@@ -208,7 +208,7 @@ async fn over_grpc_an_empty_list_in_the_mask_is_refused() {
         assert_eq!(wire::named(&status), [member], "{status:?}");
     };
     let of_key = |api_key: ApiKey, named: &[&str], cleared: &[&str]| {
-        let (update_mask, clear) = (mask(named), mask(cleared));
+        let (update_mask, clear) = (Some(mask(named)), Some(mask(cleared)));
         UpdateApiKeyRequest { id: world.key.clone(), api_key: Some(api_key), update_mask, clear }
     };
     for list in OF_KEYS {
@@ -221,13 +221,13 @@ async fn over_grpc_an_empty_list_in_the_mask_is_refused() {
     }
     for list in OF_PURPOSES {
         let purpose = Some(Purpose::default());
-        let (id, update_mask) = (world.purpose.clone(), mask(&[list]));
+        let (id, update_mask) = (world.purpose.clone(), Some(mask(&[list])));
         let request = UpdatePurposeRequest { id, purpose, update_mask, clear: None };
         refused(UPDATE_PURPOSE, request.encode_to_vec(), &format!("purpose.{list}")).await;
     }
     for list in OF_DELEGATIONS {
         let delegation = Some(Delegation::default());
-        let (id, update_mask) = (world.delegation.clone(), mask(&[list]));
+        let (id, update_mask) = (world.delegation.clone(), Some(mask(&[list])));
         let request = NarrowDelegationRequest { id, delegation, update_mask, clear: None };
         refused(NARROW, request.encode_to_vec(), &format!("delegation.{list}")).await;
     }
