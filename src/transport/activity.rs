@@ -10,16 +10,12 @@ use std::{
 
 use tokio::{sync::Notify, time::Instant};
 
-use super::budget::Budget;
+use super::budget::Share;
 
 /// How long a connection beyond its tenant's share may be idle.
 const CURBED_IDLE: Duration = Duration::from_secs(1);
 
-/// In `unsent`: the connection is cut, and its bytes are no longer counted for the node.
-const CUT: u64 = 1 << 63;
-
 /// Counters of one connection, each by itself: so relaxed ordering is enough.
-#[derive(Debug)]
 pub(super) struct Activity {
     since: Instant,
     /// Milliseconds from `since` to the last progress of a request or response.
@@ -28,13 +24,8 @@ pub(super) struct Activity {
     running: AtomicUsize,
     /// Responses with data that the peer has not read yet.
     unread: AtomicUsize,
-    /// The bytes that those responses hold, and [`CUT`].
-    unsent: AtomicU64,
-    /// Milliseconds from `since` to when it last began to hold any.
-    held_since: AtomicU64,
-    /// Of all connections of the node.
-    budget: Arc<Budget>,
-    cut: Notify,
+    /// The bytes that those responses hold.
+    unsent: Arc<Share>,
     /// The number of `unsent` bytes at which new requests wait; twice as many are never held.
     room: u64,
     /// Notified when `unsent` falls below the limit.
@@ -53,17 +44,14 @@ pub(super) enum Verdict {
 
 impl Activity {
     /// `room` is the number of unread response bytes at which new requests wait.
-    pub(super) fn new(room: u64, budget: &Arc<Budget>) -> Arc<Self> {
+    pub(super) fn new(room: u64, unsent: Arc<Share>) -> Arc<Self> {
         Arc::new(Self {
             since: Instant::now(),
             moved: AtomicU64::new(0),
             started: AtomicU64::new(0),
             running: AtomicUsize::new(0),
             unread: AtomicUsize::new(0),
-            unsent: AtomicU64::new(0),
-            held_since: AtomicU64::new(0),
-            budget: Arc::clone(budget),
-            cut: Notify::new(),
+            unsent,
             room,
             freed: Notify::new(),
             is_curbed: AtomicBool::new(false),
@@ -89,37 +77,7 @@ impl Activity {
 
     /// Whether another request may start.
     pub(super) fn has_room(&self) -> bool {
-        self.unsent() < self.room
-    }
-
-    fn unsent(&self) -> u64 {
-        self.unsent.load(Relaxed) & !CUT
-    }
-
-    /// How much is held, times how long: what is read soon weighs little.
-    pub(super) fn weight(&self) -> u128 {
-        let unsent = self.unsent.load(Relaxed);
-        if unsent & CUT != 0 {
-            return 0;
-        }
-        let since = Duration::from_millis(self.held_since.load(Relaxed));
-        u128::from(unsent) * self.since.elapsed().saturating_sub(since).as_millis().max(1)
-    }
-
-    /// Ends the connection; its bytes, which are freed with it, are no longer the node's. Whether it was not cut yet.
-    pub(super) fn cut(&self) -> bool {
-        let before = self.unsent.fetch_or(CUT, Relaxed);
-        if before & CUT != 0 {
-            return false;
-        }
-        self.budget.give_back(before);
-        self.cut.notify_one();
-        true
-    }
-
-    /// Completes when the connection is cut.
-    pub(super) async fn when_cut(&self) {
-        self.cut.notified().await;
+        self.unsent.unsent() < self.room
     }
 
     /// Waits until the peer has read enough of its responses.
@@ -196,31 +154,20 @@ impl Running {
 
     /// Whether `bytes` more, already counted, fit; the first response always does.
     pub(super) fn has_room_for(&self, bytes: u64) -> bool {
-        let unsent = self.0.unsent();
+        let unsent = self.0.unsent.unsent();
         unsent <= bytes || unsent <= 2 * self.0.room
     }
 
     /// A response held `before` bytes and now holds `now`.
     pub(super) fn recount(&self, before: u64, now: u64) {
-        let activity = &self.0;
+        let Activity { unsent, room, freed, .. } = &*self.0;
         if now > before {
-            let more = now - before;
-            let all = activity.unsent.fetch_add(more, Relaxed);
-            if all == 0 {
-                activity.held_since.store(activity.moved.load(Relaxed), Relaxed);
-            }
-            if all & CUT == 0 {
-                activity.budget.take(more);
-            }
+            unsent.take(now - before);
         } else if now < before {
             let less = before - now;
-            let all = activity.unsent.fetch_sub(less, Relaxed);
-            if all & CUT == 0 {
-                activity.budget.give_back(less);
-            }
-            let all = all & !CUT;
-            if all >= activity.room && all - less < activity.room {
-                activity.freed.notify_waiters();
+            let all = unsent.give_back(less);
+            if all >= *room && all - less < *room {
+                freed.notify_waiters();
             }
         }
     }

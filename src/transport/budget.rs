@@ -13,8 +13,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use tokio::{sync::Notify, time::Instant};
 
-use super::activity::Activity;
+/// In a connection's bytes: it is cut, and they are no longer counted for the node.
+const CUT: u64 = 1 << 63;
 
 /// Connections are cut until this part of the budget is free again, an eighth: few overruns then need a look at all of
 /// them.
@@ -26,7 +28,7 @@ pub struct Budget {
     most: u64,
     held: AtomicU64,
     /// Those that are open, by the address of their counters.
-    connections: Mutex<HashMap<usize, Arc<Activity>>>,
+    connections: Mutex<HashMap<usize, Arc<Share>>>,
 }
 
 impl Budget {
@@ -46,20 +48,24 @@ impl Budget {
         metrics::gauge!("transport_unsent_bytes").set(self.held() as f64);
     }
 
-    pub(super) fn take(&self, bytes: u64) {
+    fn take(&self, bytes: u64) {
         if self.held.fetch_add(bytes, Relaxed) + bytes > self.most {
             self.relieve();
         }
     }
 
-    pub(super) fn give_back(&self, bytes: u64) {
-        self.held.fetch_sub(bytes, Relaxed);
-    }
-
-    pub(super) fn enter(self: &Arc<Self>, activity: &Arc<Activity>) -> Member {
-        let key = Arc::as_ptr(activity).addr();
-        self.connections.lock().insert(key, Arc::clone(activity));
-        Member { budget: Arc::clone(self), key }
+    /// A share that holds nothing, which may be cut until the member is dropped.
+    pub(super) fn enter(self: &Arc<Self>) -> (Arc<Share>, Member) {
+        let share = Arc::new(Share {
+            budget: Arc::clone(self),
+            began: Instant::now(),
+            unsent: AtomicU64::new(0),
+            held_since: AtomicU64::new(0),
+            cut: Notify::new(),
+        });
+        let key = Arc::as_ptr(&share).addr();
+        self.connections.lock().insert(key, Arc::clone(&share));
+        (share, Member { budget: Arc::clone(self), key })
     }
 
     /// Cuts connections until the budget holds again.
@@ -70,14 +76,81 @@ impl Budget {
         }
         let mut holders: Vec<_> = connections.values().map(|one| (one.weight(), one)).collect();
         holders.sort_unstable_by_key(|(weight, _)| Reverse(*weight));
-        for (_, activity) in holders {
+        for (_, share) in holders {
             if self.held() <= self.most - self.most / FREED {
                 break;
             }
-            if activity.cut() {
+            if share.cut() {
                 metrics::counter!("transport_connections_cut_total").increment(1);
             }
         }
+    }
+}
+
+/// The unread bytes of one connection.
+#[derive(Debug)]
+pub(super) struct Share {
+    budget: Arc<Budget>,
+    began: Instant,
+    /// The bytes, and [`CUT`].
+    unsent: AtomicU64,
+    /// Milliseconds from `began` to when it last began to hold any.
+    held_since: AtomicU64,
+    cut: Notify,
+}
+
+impl Share {
+    pub(super) fn unsent(&self) -> u64 {
+        self.unsent.load(Relaxed) & !CUT
+    }
+
+    pub(super) fn take(&self, bytes: u64) {
+        let before = self.unsent.fetch_add(bytes, Relaxed);
+        if before == 0 {
+            self.held_since.store(self.millis(), Relaxed);
+        }
+        if before & CUT == 0 {
+            self.budget.take(bytes);
+        }
+    }
+
+    /// Returns the number of bytes before.
+    pub(super) fn give_back(&self, bytes: u64) -> u64 {
+        let before = self.unsent.fetch_sub(bytes, Relaxed);
+        if before & CUT == 0 {
+            self.budget.held.fetch_sub(bytes, Relaxed);
+        }
+        before & !CUT
+    }
+
+    fn millis(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// How much is held, times how long: what is read soon weighs little.
+    fn weight(&self) -> u128 {
+        let unsent = self.unsent.load(Relaxed);
+        if unsent & CUT != 0 {
+            return 0;
+        }
+        let held = self.millis().saturating_sub(self.held_since.load(Relaxed));
+        u128::from(unsent) * u128::from(held.max(1))
+    }
+
+    /// Ends the connection; its bytes, which are freed with it, are no longer the node's. Whether it was not cut yet.
+    fn cut(&self) -> bool {
+        let before = self.unsent.fetch_or(CUT, Relaxed);
+        if before & CUT != 0 {
+            return false;
+        }
+        self.budget.held.fetch_sub(before, Relaxed);
+        self.cut.notify_one();
+        true
+    }
+
+    /// Completes when the connection is cut.
+    pub(super) async fn when_cut(&self) {
+        self.cut.notified().await;
     }
 }
 
@@ -98,60 +171,55 @@ mod tests {
     use std::{thread::sleep, time::Duration};
 
     use super::*;
-    use crate::transport::activity::Running;
 
     /// A connection that holds so much of a budget.
-    fn holding(budget: &Arc<Budget>, bytes: u64) -> (Arc<Activity>, Member, Running) {
-        let activity = Activity::new(u64::MAX / 4, budget);
-        let member = budget.enter(&activity);
-        let running = activity.start();
-        running.recount(0, bytes);
-        (activity, member, running)
+    fn holding(budget: &Arc<Budget>, bytes: u64) -> (Arc<Share>, Member) {
+        let (share, member) = budget.enter();
+        share.take(bytes);
+        (share, member)
     }
 
-    fn is_cut(activity: &Activity) -> bool {
-        activity.weight() == 0
+    fn is_cut(share: &Share) -> bool {
+        share.unsent.load(Relaxed) & CUT != 0
     }
 
     #[test]
     fn the_largest_is_cut_and_no_more_than_need_be() {
         let budget = Budget::new(1000);
-        let (small, _a, _b) = holding(&budget, 100);
-        let (large, _c, running) = holding(&budget, 600);
-        let (other, _d, _e) = holding(&budget, 290);
+        let (small, _a) = holding(&budget, 100);
+        let (large, _b) = holding(&budget, 600);
+        let (other, _c) = holding(&budget, 290);
         assert_eq!(budget.held(), 990);
         assert!(![&small, &large, &other].iter().any(|one| is_cut(one)));
-        let (last, _f, _g) = holding(&budget, 20);
+        let (last, _d) = holding(&budget, 20);
         assert!(is_cut(&large));
         assert!(![&small, &other, &last].iter().any(|one| is_cut(one)));
         assert_eq!(budget.held(), 410);
         // What it frees is not counted twice.
-        running.recount(600, 0);
-        running.recount(0, 50);
-        running.recount(50, 0);
-        assert_eq!(budget.held(), 410);
+        large.give_back(600);
+        large.take(50);
+        large.give_back(50);
+        assert_eq!((budget.held(), large.unsent()), (410, 0));
     }
 
     #[test]
     fn what_is_held_for_long_weighs_more() {
         let budget = Budget::new(1000);
-        let (old, _a, _b) = holding(&budget, 300);
-        let (read, _c, running) = holding(&budget, 300);
+        let (old, _a) = holding(&budget, 300);
+        let (read, _b) = holding(&budget, 300);
         sleep(Duration::from_millis(100));
         // This one's peer has taken everything meanwhile.
-        running.recount(300, 0);
-        let (large, _d, running_new) = holding(&budget, 500);
-        drop(running);
-        running_new.recount(500, 701);
-        assert!(is_cut(&old) && !is_cut(&large));
+        read.give_back(300);
+        let (large, _c) = holding(&budget, 500);
+        large.take(201);
+        assert!(is_cut(&old) && !is_cut(&large) && !is_cut(&read));
         assert_eq!(budget.held(), 701);
-        assert_eq!(read.weight(), 0, "it holds nothing");
     }
 
     #[test]
     fn a_connection_that_has_ended_is_no_longer_looked_at() {
         let budget = Budget::new(1000);
-        let (_activity, member, _running) = holding(&budget, 10);
+        let (_share, member) = holding(&budget, 10);
         assert_eq!(budget.connections.lock().len(), 1);
         drop(member);
         assert!(budget.connections.lock().is_empty());

@@ -132,8 +132,8 @@ impl Server {
         };
         let Some(protocol) = protocol else { return };
 
-        let activity = Activity::new(bounds.unsent_bytes, &self.settings.budget);
-        let _member = self.settings.budget.enter(&activity);
+        let (unsent, _member) = self.settings.budget.enter();
+        let activity = Activity::new(bounds.unsent_bytes, Arc::clone(&unsent));
         let is_http1 = protocol == Protocol::Http1;
         let header = is_http1.then_some(bounds.header);
         // HTTP/2 bounds each stream by itself, and a silent peer by the socket and by pings.
@@ -167,7 +167,7 @@ impl Server {
                     }
                     connection.as_mut().graceful_shutdown();
                 }
-                () = activity.when_cut() => return,
+                () = unsent.when_cut() => return,
                 after = activity.curbed() => look.as_mut().reset(Instant::now() + after),
                 () = look.as_mut() => match activity.verdict(bounds.idle, stalled) {
                     Verdict::Fine(left) => look.as_mut().reset(Instant::now() + left),

@@ -97,8 +97,9 @@ async fn the_connection_that_holds_the_most_for_the_longest_is_cut() {
     let end = async { while old.next().await.is_some() {} };
     assert!(tokio::time::timeout(PATIENCE, end).await.is_ok(), "the oldest hoarder stays");
     let end = async { while modest.next().await.is_some() {} };
-    let modest = tokio::time::timeout(Duration::from_millis(300), end).await;
-    assert!(modest.is_err(), "who holds little is cut");
+    let ended = tokio::time::timeout(Duration::from_millis(300), end).await;
+    assert!(ended.is_err(), "who holds little is cut");
+    drop((old, modest, others));
     served.stop().await;
 }
 
@@ -125,5 +126,6 @@ async fn the_budget_is_for_both_protocols() {
     // The first was cut; what was in flight is less than its response.
     let got = rest(&mut streams[0]).await.len();
     assert!(got < 32 << 20, "{got} bytes came");
+    drop(streams);
     served.stop().await;
 }
