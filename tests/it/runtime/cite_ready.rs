@@ -46,8 +46,9 @@ async fn a_ready_approval_is_cited_once() {
     let first = ready(&app, &client, &ask).await;
     // Another one, as from before one was enough.
     let hidden = format!("UPDATE approvals SET requested_by = '{{}}' WHERE id = '{first}'");
-    let asked_by = app.owner().get(&format!("/api/v1/approvals/{first}")).await.1["approval"]
-        ["requested_by"][0]
+    let asked_by =
+        app.owner().get(&format!("/api/v1/approvals/{first}")).await.1["approval"]["requested_by"]
+            [0]
         .clone();
     app.database.run(&hidden).await;
     let second = ready(&app, &client, &ask).await;

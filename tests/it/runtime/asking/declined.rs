@@ -111,7 +111,8 @@ async fn a_decline_lasts_as_long_as_tenant_and_person_say() {
         (json!(null), json!(null), false),
     ] {
         set(&app, json!({"declined_for_seconds": 86_400})).await;
-        let amount = 25_000.0 + f64::from(u32::try_from(requests(&app, "declined").await.len()).unwrap());
+        let amount =
+            25_000.0 + f64::from(u32::try_from(requests(&app, "declined").await.len()).unwrap());
         let ask = asking(amount, "DE");
         let id = held(&client, &ask).await;
         decline(&app, &id, json!({"for_seconds": for_seconds})).await;
@@ -206,7 +207,11 @@ async fn a_simulation_names_it_and_a_dry_run_ignores_it() {
     let impact = json!({"tenant_id": TENANT, "candidate_policies": [
         {"cedar": "@id(\"none\")\n@obligation(\"a\")\npermit (principal, action, resource);\n"}]});
     let (_, impact) = app.owner().post("/api/v1/policies:impact", impact).await;
-    assert_eq!((&impact["unreadable"], &impact["changed_total"]), (&json!(0), &json!(0)), "{impact:#}");
+    assert_eq!(
+        (&impact["unreadable"], &impact["changed_total"]),
+        (&json!(0), &json!(0)),
+        "{impact:#}"
+    );
 }
 
 /// The record has the decline as a fact, and is decided the same again from what is sealed.

@@ -3,7 +3,9 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::{TENANT, act, approver, asked, asking, decline, demo, held, read, requests, set};
+use super::{
+    EVALUATE, TENANT, act, approver, asked, asking, decline, demo, held, read, requests, set,
+};
 use crate::support::Wishes;
 
 const LIMIT: &str = "approval_limit_reached";
@@ -35,11 +37,18 @@ async fn beyond_the_limit_nothing_is_opened() {
     // Admins are told once.
     let admin = app.person(TENANT, "admin", "amy@example.org");
     let (_, told) = admin.get("/api/v1/app/notifications").await;
-    let told: Vec<_> = told["notifications"].as_array().unwrap().iter()
-        .filter(|one| one["kind"] == "approval.limit_reached").collect();
+    let told: Vec<_> = told["notifications"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["kind"] == "approval.limit_reached")
+        .collect();
     assert_eq!(told.len(), 1, "{told:#?}");
     assert_eq!(told[0]["subject_ref"], "svc:agent:acme:invoice-bot");
-    assert_eq!(told[0]["data"], json!({"principal_id": "svc:agent:acme:invoice-bot", "pending": 2}));
+    assert_eq!(
+        told[0]["data"],
+        json!({"principal_id": "svc:agent:acme:invoice-bot", "pending": 2})
+    );
     let (_, others) = approver(&app).get("/api/v1/app/notifications").await;
     assert!(!others.to_string().contains("limit_reached"), "{others:#}");
     // Each end makes room.
@@ -62,14 +71,23 @@ async fn two_nodes_together_open_no_more() {
     set(&app, json!({"open_requests_per_agent": 5})).await;
     let beside = app.beside(Wishes::default()).await;
     let other = beside.client(&app.api_key(TENANT, &["runtime:write"]).await);
-    let asks: Vec<_> = (0..60).map(|n| asking(25_000.0 + f64::from(n), "DE")).collect();
+    let asks: Vec<_> = (0..24).map(|n| asking(25_000.0 + f64::from(n), "DE")).collect();
     let calls = asks.iter().enumerate().map(|(n, ask)| {
-        asked(if n % 2 == 0 { &client } else { &other }, ask)
+        let node = if n % 2 == 0 { &client } else { &other };
+        async move {
+            // On a slow machine some have no answer in time; what they asked may be stored.
+            loop {
+                let (status, answer) = node.post(EVALUATE, ask.clone()).await;
+                if status != 503 {
+                    return answer;
+                }
+            }
+        }
     });
     let answers = join_all(calls).await;
     let holds = answers.iter().filter(|answer| answer["decision"] == "require_approval").count();
     let limited = answers.iter().filter(|answer| answer["reason_code"] == LIMIT).count();
-    assert_eq!((holds, limited), (5, 55), "{answers:#?}");
+    assert_eq!((holds, limited), (5, 19), "{answers:#?}");
     assert_eq!(requests(&app, "pending").await.len(), 5);
     for id in requests(&app, "pending").await {
         assert_eq!(act(&approver(&app), &id, "approve", json!({})).await.0, 200);

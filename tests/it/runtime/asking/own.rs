@@ -47,7 +47,11 @@ async fn a_key_reads_what_it_asked() {
         ("?since=2999-01-01T00:00:00Z", vec![]),
         ("?since=-1h&state=approved", vec![&ready]),
     ] {
-        assert_eq!(ids(&own, query).await, found.into_iter().cloned().collect::<Vec<_>>(), "{query}");
+        assert_eq!(
+            ids(&own, query).await,
+            found.into_iter().cloned().collect::<Vec<_>>(),
+            "{query}"
+        );
     }
     // Two pages.
     let (_, first) = own.get(&format!("{LIST}?limit=2")).await;
@@ -55,7 +59,10 @@ async fn a_key_reads_what_it_asked() {
     assert_eq!(first["approvals"].as_array().unwrap().len(), 2);
     let (_, last) = own.get(&format!("{LIST}?limit=2&page_token={token}")).await;
     assert_eq!(last["approvals"][0]["id"], json!(pending), "{last:#}");
-    assert_eq!((last["approvals"].as_array().unwrap().len(), &last["next_page_token"]), (1, &Value::Null));
+    assert_eq!(
+        (last["approvals"].as_array().unwrap().len(), &last["next_page_token"]),
+        (1, &Value::Null)
+    );
     assert_eq!(own.get(&format!("{LIST}?page_token=AAAA")).await.0, 400);
     // Exactly these members.
     let (status, one) = own.get(&format!("{LIST}/{ready}")).await;
@@ -89,13 +96,13 @@ async fn a_key_reads_what_it_asked() {
 async fn a_bound_key_reads_for_its_principals_alone() {
     let (app, ..) = demo().await;
     let bot = "svc:agent:acme:invoice-bot";
-    let agent = json!({"tenant_id": TENANT, "principal_class": "agent", "name": "other"});
-    assert_eq!(app.owner().post("/api/v1/principals", agent).await.0, 201);
     let (bound, id) = key(&app, json!({"principal_ids": [bot]})).await;
     let pending = held(&bound, &asking(25_000.0, "DE")).await;
     assert_eq!(ids(&bound, "").await, [pending.as_str()]);
-    let sql = format!("UPDATE api_keys SET principal_ids = '{{svc:agent:acme:other}}', \
-                       updated_at = clock_timestamp() WHERE id = '{id}'");
+    let sql = format!(
+        "UPDATE api_keys SET principal_ids = '{{svc:agent:acme:support-bot}}', \
+                       updated_at = clock_timestamp() WHERE id = '{id}'"
+    );
     app.database.run(&sql).await;
     // The change reaches the node's memory by its log.
     for _ in 0..100 {
@@ -125,9 +132,16 @@ async fn whoever_asked_cancels_what_is_pending() {
     let twin = format!("/api/v1/app/approvals/{id}/cancel");
     assert_eq!(member.post(&twin, json!({})).await.0, 404, "nor did a person");
     let (status, void) = cancel(&own, &id).await;
-    assert_eq!((status, &void["id"], &void["state"]), (200, &json!(id), &json!("void")), "{void:#}");
+    assert_eq!(
+        (status, &void["id"], &void["state"]),
+        (200, &json!(id), &json!("void")),
+        "{void:#}"
+    );
     let shown = read(&approver(&app), &id).await;
-    assert_eq!((&shown["void_reason"], &shown["acts"]), (&json!("whoever asked cancelled it"), &json!([])));
+    assert_eq!(
+        (&shown["void_reason"], &shown["acts"]),
+        (&json!("whoever asked cancelled it"), &json!([]))
+    );
     assert_eq!(cancel(&own, &id).await.0, 409);
     // It is no decline: the same may be asked again. While others wait for it, it stays.
     let next = held(&own, &ask).await;
