@@ -100,7 +100,9 @@ pub(super) fn checks(
         Check {
             name: "migrations",
             ask: Box::new(move || match migrations.get() {
-                Ok(State { is_current: false, .. }) => Err("some are pending; run `agent-authority migrate`".to_owned()),
+                Ok(State { is_current: false, .. }) => {
+                    Err("some are pending; run `agent-authority migrate`".to_owned())
+                }
                 // If it is unknown, the check `database` says so.
                 _ => Ok(()),
             }),
@@ -127,8 +129,7 @@ pub(super) fn checks(
 /// The identity providers whose keys are read over the network. Decisions by API keys do not need them, so a node
 /// is ready without: they are only shown.
 pub(super) fn providers(identity: &Identity) -> Vec<Check> {
-    let check =
-        |keys: JwksClient| Check { name: "identity", ask: Box::new(move || keys.state()) };
+    let check = |keys: JwksClient| Check { name: "identity", ask: Box::new(move || keys.state()) };
     identity.remote_keys().into_iter().map(check).collect()
 }
 

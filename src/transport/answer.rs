@@ -117,7 +117,8 @@ impl Answer {
     }
 
     fn count(&mut self) {
-        let bytes = self.waiting() + self.body.size_hint().lower() + self.handed.iter().sum::<u64>();
+        let bytes =
+            self.waiting() + self.body.size_hint().lower() + self.handed.iter().sum::<u64>();
         let now = if self.unread { bytes + OVERHEAD } else { 0 };
         self.running.recount(self.counted, now);
         self.counted = now;

@@ -18,7 +18,8 @@ pub struct Peer {
 impl Peer {
     pub(super) fn new(address: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
         let direct = address.ip().to_canonical();
-        let client = if trusted.is_empty() { Some(direct) } else { forwarded(direct, headers, trusted) };
+        let client =
+            if trusted.is_empty() { Some(direct) } else { forwarded(direct, headers, trusted) };
         Self { address, client }
     }
 }

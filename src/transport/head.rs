@@ -77,7 +77,11 @@ mod tests {
             ("GET", "*", Some(400)),
             ("CONNECT", "a:80", Some(400)),
         ] {
-            assert_eq!(status(Request::builder().method(method).uri(uri)), refused, "{method} {uri}");
+            assert_eq!(
+                status(Request::builder().method(method).uri(uri)),
+                refused,
+                "{method} {uri}"
+            );
         }
     }
 
@@ -120,9 +124,9 @@ mod tests {
             (&["application/json; charset"], Some(415)),
             (&["application/x-www-form-urlencoded; charset=utf-32"], Some(415)),
         ] {
-            let request = types.iter().fold(Request::post("/"), |request, kind| {
-                request.header(CONTENT_TYPE, *kind)
-            });
+            let request = types
+                .iter()
+                .fold(Request::post("/"), |request, kind| request.header(CONTENT_TYPE, *kind));
             assert_eq!(status(request), refused, "{types:?}");
         }
     }

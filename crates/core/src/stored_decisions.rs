@@ -121,7 +121,8 @@ async fn schemas(db: &mut Db, blobs: &Blobs) -> QueryResult<Texts> {
         .select((fact_blobs::sha256, fact_blobs::body))
         .load(db)
         .await?;
-    let read = |(sha256, body)| Some((hex::encode::<Vec<u8>>(sha256), String::from_utf8(body).ok()?));
+    let read =
+        |(sha256, body)| Some((hex::encode::<Vec<u8>>(sha256), String::from_utf8(body).ok()?));
     Ok(found.into_iter().filter_map(read).collect())
 }
 

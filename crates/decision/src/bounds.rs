@@ -60,9 +60,7 @@ impl Bounds {
         let bounds: Self = serde_json::from_str(json).map_err(why)?;
         let members: Map<String, Value> = serde_json::from_str(json).map_err(why)?;
         match members.iter().find(|(_, value)| value.as_array().is_some_and(Vec::is_empty)) {
-            Some((name, _)) => {
-                Err(format!("`{name}` is an empty list; leave it out for no bound"))
-            }
+            Some((name, _)) => Err(format!("`{name}` is an empty list; leave it out for no bound")),
             None => Ok(bounds),
         }
     }

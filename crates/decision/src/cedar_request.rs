@@ -22,15 +22,8 @@ use chrono::SecondsFormat;
 use serde_json::{Map, Number, Value as Json};
 
 use super::{
-    amount::Amount,
-    candidate::Candidate,
-    case::Case,
-    gate::Effective,
-    input_schema::is_whole,
-    input_types::InputTypes,
-    jurisdiction,
-    pattern::prefixes,
-    validation::InputType,
+    amount::Amount, candidate::Candidate, case::Case, gate::Effective, input_schema::is_whole,
+    input_types::InputTypes, jurisdiction, pattern::prefixes, validation::InputType,
 };
 
 /// The Cedar view of one case.

@@ -187,7 +187,13 @@ impl<'de> Deserialize<'de> for Spent {
 
 impl Facts {
     pub fn new(gathered: Arc<Gathered>) -> Self {
-        Self { gathered, spent: Spent::default(), approval: None, declined: None, open_requests: None }
+        Self {
+            gathered,
+            spent: Spent::default(),
+            approval: None,
+            declined: None,
+            open_requests: None,
+        }
     }
 }
 

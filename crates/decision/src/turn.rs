@@ -22,10 +22,7 @@ pub fn next_turn(gathered: &Gathered, at: DateTime<Utc>) -> Option<DateTime<Utc>
 
 /// Whether a judgement on `present` differs from one on `before` for another reason than reality.
 pub fn is_same(before: &Gathered, present: &Gathered) -> bool {
-    let before = Gathered {
-        revision: present.revision,
-        reality: present.reality.clone(),
-        ..before.clone()
-    };
+    let before =
+        Gathered { revision: present.revision, reality: present.reality.clone(), ..before.clone() };
     before == *present
 }

@@ -15,8 +15,8 @@ use authority_decision::{
     CompiledPolicy, Decision, Facts, FactsDocument, Gathered, PolicyReference, Reason, Request,
     Verdict,
     facts::{RebuildError, Spent},
-    moment,
     input_schema::InputSchema,
+    moment,
     records::{Approval, Declined, OpenRequests},
     verdict::{ApprovalsNeeded, AuthorityUsed},
 };
@@ -198,7 +198,8 @@ pub fn facts_with(
     };
     let Seen { approval, declined, open_requests, spent, .. } = seen;
     let gathered = Arc::new(gathered);
-    FactsDocument { gathered, spent, approval, declined, open_requests }.rebuild_with(policy, schema)
+    FactsDocument { gathered, spent, approval, declined, open_requests }
+        .rebuild_with(policy, schema)
 }
 
 /// Compiles a policy from the text that its reference names.

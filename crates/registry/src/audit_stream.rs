@@ -15,7 +15,6 @@ use authority_webhook::{
     destination::{EndpointUrl, UrlRules},
 };
 
-
 use super::{event_demand, prelude::*};
 
 impl Row for AuditStream {

@@ -64,7 +64,11 @@ impl Save for Model {
     async fn save(db: &mut Db, row: &Self) -> QueryResult<Self> {
         diesel::update(models::table.find(&row.id))
             .filter(models::tenant_id.eq(&row.tenant_id))
-            .set((row, models::warnings.eq(&row.warnings), models::updated_at.eq(clock_timestamp())))
+            .set((
+                row,
+                models::warnings.eq(&row.warnings),
+                models::updated_at.eq(clock_timestamp()),
+            ))
             .returning(Self::as_returning())
             .get_result(db)
             .await

@@ -69,7 +69,8 @@ impl Row for Policy {
         for fault in ground.errors(registry, &tenant_id, text).await? {
             found.add("cedar", fault.to_string());
         }
-        if patched.is_none() && self.known_state() == Some(PolicyState::Active) && found.is_empty() {
+        if patched.is_none() && self.known_state() == Some(PolicyState::Active) && found.is_empty()
+        {
             let new = InForce { tenant_id, ..InForce::of(self, Some(text.clone())) };
             new.check(registry).await?;
         }

@@ -256,7 +256,8 @@ pub(super) async fn fill_computed(
             grounds.insert(policy.tenant_id.clone(), ground);
         }
         let Some(ground) = grounds.get(&policy.tenant_id) else { continue };
-        let Ok(found) = ground.strict(registry, &policy.tenant_id, text, &ground.known).await else {
+        let Ok(found) = ground.strict(registry, &policy.tenant_id, text, &ground.known).await
+        else {
             continue;
         };
         let errors = found.iter().filter(|one| one.severity == Severity::Error);

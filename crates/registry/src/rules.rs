@@ -46,7 +46,8 @@ pub(super) fn places(field: &str, codes: &[String], found: &mut Violations) {
 /// nothing.
 pub(super) fn doubts(currency: Option<&str>, places: &[String]) -> Vec<String> {
     let places = places.iter().filter_map(|code| jurisdiction::fault(code));
-    let places = places.map(|fault| format!("nothing is within a place of `jurisdictions`: {fault}"));
+    let places =
+        places.map(|fault| format!("nothing is within a place of `jurisdictions`: {fault}"));
     currency.and_then(currency::doubt).into_iter().chain(places).collect()
 }
 

@@ -2,10 +2,7 @@
 //! that still counts.
 
 use authority_model::{
-    proto::approval::Asker,
-    schema::approvals,
-    state::ApprovalState,
-    wire::Time,
+    proto::approval::Asker, schema::approvals, state::ApprovalState, wire::Time,
 };
 use chrono::{DateTime, Utc};
 use diesel::{

@@ -105,8 +105,7 @@ impl Decider {
             let (handle, gathered) = (handle.as_ref(), &facts.gathered);
             let cited_approval = cited(request, &seen.facts, at);
             let judged = if verdict.decision == Decision::RequireApproval {
-                let holding =
-                    Holding { caller, handle, request, gathered, recording, pending, at };
+                let holding = Holding { caller, handle, request, gathered, recording, pending, at };
                 self.judge_held(holding, seen.facts, verdict).await?
             } else {
                 Judged::new(seen.facts, verdict)

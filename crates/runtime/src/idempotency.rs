@@ -200,7 +200,8 @@ impl Decider {
             return Err(ApiError::new(ErrorCode::DecisionStopped, text).with("valid_until", end));
         }
         let nothing = Gathered::default;
-        let gathered = handle.map_or_else(nothing, |tenant| tenant.read().gather(&permitted.request));
+        let gathered =
+            handle.map_or_else(nothing, |tenant| tenant.read().gather(&permitted.request));
         let gathered = Arc::new(gathered);
         let verdict = self.facts.judge_again(handle, &question, &gathered, Some(caller), now);
         if verdict.decision.permits() {

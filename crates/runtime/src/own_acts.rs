@@ -65,11 +65,7 @@ impl FactSource {
     }
 
     /// The acts on an approval, with everyone on its requesting side.
-    pub(super) fn given<'c>(
-        &self,
-        cited: &'c Cited,
-        counting: Option<&Counting>,
-    ) -> GivenActs<'c> {
+    pub(super) fn given<'c>(&self, cited: &'c Cited, counting: Option<&Counting>) -> GivenActs<'c> {
         let mut requesters = self.graph.persons(&cited.requested_by, &cited.asker_emails);
         if let (Some(by), Some(counting)) = (&mut requesters, counting) {
             by.add(&counting.claimed_by);

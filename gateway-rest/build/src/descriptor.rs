@@ -145,7 +145,11 @@ pub(crate) fn bounds(field: &FieldDescriptor, options: &Options) -> bool {
     let value = option(field.parent_pool(), &field.options(), &options.field);
     let bounds = value.is_some_and(|value| value.as_message().is_some_and(|of| flag(of, "bounds")));
     let may_be_absent = field.is_list() && !is_required(field, options);
-    assert!(!bounds || may_be_absent, "{}: only a list that may be absent bounds", field.full_name());
+    assert!(
+        !bounds || may_be_absent,
+        "{}: only a list that may be absent bounds",
+        field.full_name()
+    );
     bounds
 }
 

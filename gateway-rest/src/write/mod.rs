@@ -145,8 +145,7 @@ fn with_places<T>(
 
 /// A field of another wire type is treated as unknown, and skipped.
 fn fits(field: &Field, wire: Wire) -> bool {
-    wire == Wire::of(&field.kind)
-        || (wire == Wire::Length && field.cardinality.is_list())
+    wire == Wire::of(&field.kind) || (wire == Wire::Length && field.cardinality.is_list())
 }
 
 fn one(

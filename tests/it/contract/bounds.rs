@@ -64,7 +64,8 @@ impl World {
 
     /// What makes and changes records with such lists: who, how, where, with what besides, and the lists.
     async fn writes(&self) -> Vec<(Client, &'static str, String, Value, &'static [&'static str])> {
-        let (owner, admin) = (self.app.owner(), self.app.client(&self.app.member_token(TENANT, "admin")));
+        let (owner, admin) =
+            (self.app.owner(), self.app.client(&self.app.member_token(TENANT, "admin")));
         let mut agent = key();
         agent["scopes"] = json!(["delegations:write"]);
         let (_, agent) = made(&owner, "/api/v1/api-keys", agent).await;
@@ -78,9 +79,21 @@ impl World {
         vec![
             (owner.clone(), "POST", delegations.to_owned(), whole, &OF_DELEGATIONS),
             (agent, "POST", "/v1/delegations".to_owned(), part, &OF_DELEGATIONS),
-            (owner.clone(), "POST", format!("{delegations}/{}/narrow", self.delegation), json!({}), &OF_DELEGATIONS),
+            (
+                owner.clone(),
+                "POST",
+                format!("{delegations}/{}/narrow", self.delegation),
+                json!({}),
+                &OF_DELEGATIONS,
+            ),
             (owner.clone(), "POST", "/api/v1/purposes".to_owned(), purpose("other"), &OF_PURPOSES),
-            (owner.clone(), "PATCH", format!("/api/v1/purposes/{}", self.purpose), json!({}), &OF_PURPOSES),
+            (
+                owner.clone(),
+                "PATCH",
+                format!("/api/v1/purposes/{}", self.purpose),
+                json!({}),
+                &OF_PURPOSES,
+            ),
             (owner.clone(), "POST", keys.to_owned(), key(), &OF_KEYS),
             (owner, "PATCH", format!("/api/v1/{of_key}"), json!({}), &OF_KEYS),
             (admin.clone(), "POST", "/api/v1/app/api-keys".to_owned(), key(), &OF_KEYS),
@@ -90,7 +103,8 @@ impl World {
 
     /// A list of the key, by the owner.
     async fn of_key(&self, list: &str) -> Value {
-        self.app.owner().get(&format!("/api/v1/api-keys/{}", self.key)).await.1["api_key"][list].clone()
+        self.app.owner().get(&format!("/api/v1/api-keys/{}", self.key)).await.1["api_key"][list]
+            .clone()
     }
 }
 
@@ -108,14 +122,18 @@ async fn an_empty_list_is_refused_wherever_it_would_bound_nothing() {
                 text.pop();
                 let comma = if text == "{" { "" } else { ", " };
                 let text = format!("{text}{comma}\"{list}\": {value}{more}}}");
-                let sent = client.http.request(method.parse().unwrap(), format!("{}{path}", client.base));
-                let sent = sent.header("content-type", "application/json").bearer_auth(&client.token);
+                let sent =
+                    client.http.request(method.parse().unwrap(), format!("{}{path}", client.base));
+                let sent =
+                    sent.header("content-type", "application/json").bearer_auth(&client.token);
                 let answer = sent.body(text.clone()).send().await.unwrap();
                 let (status, refused): (u16, Value) =
                     (answer.status().as_u16(), answer.json().await.unwrap());
                 assert_eq!(status, 400, "{method} {path} {text}: {refused:#}");
-                let fault = refused["details"].as_array().unwrap().iter().find(|at| at["field"] == *list);
-                let problem = fault.unwrap_or_else(|| panic!("{text}: {refused:#}"))["problem"].as_str();
+                let fault =
+                    refused["details"].as_array().unwrap().iter().find(|at| at["field"] == *list);
+                let problem =
+                    fault.unwrap_or_else(|| panic!("{text}: {refused:#}"))["problem"].as_str();
                 assert!(problem.unwrap().contains("leave it out for no bound"), "{refused:#}");
             }
         }
@@ -131,7 +149,9 @@ async fn a_list_of_nothing_is_refused_like_an_empty_one() {
     let world = World::start().await;
     for (client, method, path, body, lists) in world.writes().await {
         for list in lists {
-            for nothing in [json!([""]), json!([" "]), json!([null]), json!([[]]), json!({}), json!("")] {
+            for nothing in
+                [json!([""]), json!([" "]), json!([null]), json!([[]]), json!({}), json!("")]
+            {
                 let mut body = body.clone();
                 body[*list] = nothing.clone();
                 let (status, refused) = client.call(method, &path, Some(body), &[]).await;
@@ -159,9 +179,15 @@ async fn null_takes_a_bound_away_and_that_is_an_event() {
             assert!(other[kind][*list].is_array(), "what is not named stays: {other:#}");
             let (status, changed) = client.patch(path, json!({*list: null, "notes": null})).await;
             assert_eq!(status, 200, "{changed:#}");
-            assert_eq!((&changed[kind][*list], &changed[kind]["notes"]), (&Value::Null, &Value::Null));
+            assert_eq!(
+                (&changed[kind][*list], &changed[kind]["notes"]),
+                (&Value::Null, &Value::Null)
+            );
             let event = told(&world.app, id, list).await;
-            assert_eq!((&event["data"]["kind"], &event["data"]["authority_id"]), (&json!(kind), &json!(id)));
+            assert_eq!(
+                (&event["data"]["kind"], &event["data"]["authority_id"]),
+                (&json!(kind), &json!(id))
+            );
             let again = client.patch(path, json!({*list: null})).await;
             assert_eq!(again.0, 200, "{:#}", again.1);
         }
@@ -171,7 +197,8 @@ async fn null_takes_a_bound_away_and_that_is_an_event() {
         assert!(text.contains(&format!("\"{}\":null", lists[0])), "{history:#}");
         let (_, entity) = owner.get(&format!("/v1/entities/{id}")).await;
         assert_eq!(entity["record"][lists[1]], Value::Null, "{entity:#}");
-        let taken = events(&world.app).await.into_iter().filter(|event| event["subject_ref"] == **id);
+        let taken =
+            events(&world.app).await.into_iter().filter(|event| event["subject_ref"] == **id);
         let taken = taken.filter(|event| event["data"]["unbound"].is_string()).count();
         assert_eq!(taken, 2, "one for each, and none for what was unbounded already");
     }
@@ -182,7 +209,8 @@ async fn null_takes_a_bound_away_and_that_is_an_event() {
 async fn null_is_wider_where_only_less_is_permitted() {
     let world = World::start().await;
     let narrow = format!("/api/v1/delegations/{}/narrow", world.delegation);
-    let (_, before) = world.app.owner().get(&format!("/api/v1/delegations/{}", world.delegation)).await;
+    let (_, before) =
+        world.app.owner().get(&format!("/api/v1/delegations/{}", world.delegation)).await;
     for list in OF_DELEGATIONS {
         let (status, answer) = world.app.owner().post(&narrow, json!({list: null})).await;
         let is_bound = before["delegation"][list].is_array();
@@ -217,7 +245,8 @@ async fn over_grpc_an_empty_list_in_the_mask_is_refused() {
             let key = ApiKey { label: "other".to_owned(), ..ApiKey::default() };
             refused(UPDATE_KEY, of_key(key, named, &[]).encode_to_vec(), &member).await;
         }
-        refused(UPDATE_KEY, of_key(ApiKey::default(), &[list], &[list]).encode_to_vec(), &member).await;
+        refused(UPDATE_KEY, of_key(ApiKey::default(), &[list], &[list]).encode_to_vec(), &member)
+            .await;
     }
     for list in OF_PURPOSES {
         let purpose = Some(Purpose::default());
@@ -232,7 +261,8 @@ async fn over_grpc_an_empty_list_in_the_mask_is_refused() {
         refused(NARROW, request.encode_to_vec(), &format!("delegation.{list}")).await;
     }
     // A member that has nothing to do with bounds is not cleared by that mask.
-    refused(UPDATE_KEY, of_key(ApiKey::default(), &[], &["expires_at"]).encode_to_vec(), "clear").await;
+    refused(UPDATE_KEY, of_key(ApiKey::default(), &[], &["expires_at"]).encode_to_vec(), "clear")
+        .await;
     assert_eq!(world.of_key("principal_ids").await, json!([BOT]));
 
     // A list that the mask names twice is set, and not emptied by its second name.
@@ -271,14 +301,18 @@ async fn an_empty_list_in_constraints_grants_nothing() {
     }
     made(&owner, uses, row(r#"{"jurisdictions": ["DE"]}"#)).await;
     let client = world.app.client(&world.app.api_key(TENANT, &["runtime:write"]).await);
-    let ask = json!({"subject": OTHER, "action": "invoice.read", "context": {"jurisdiction": "DE"}});
+    let ask =
+        json!({"subject": OTHER, "action": "invoice.read", "context": {"jurisdiction": "DE"}});
     let decided = async || client.post("/v1/decisions/evaluate", ask.clone()).await.1;
     assert_eq!(decided().await["reason_code"], "permission_granted");
     let stored = "UPDATE uses SET constraints_json = '{\"jurisdictions\": []}' WHERE used_id = 'invoice.read'";
     world.app.database.run(stored).await;
     world.app.app.graph.catch_up().await;
     let denied = decided().await;
-    assert_eq!((&denied["decision"], &denied["reason_code"]), (&json!("deny"), &json!("constraint_exceeded")));
+    assert_eq!(
+        (&denied["decision"], &denied["reason_code"]),
+        (&json!("deny"), &json!("constraint_exceeded"))
+    );
 }
 
 async fn events(app: &TestApp) -> Vec<Value> {

@@ -110,7 +110,9 @@ async fn servers_versions_and_codes_are_the_services_own() {
     assert_eq!(named["version"], "1.0.0");
     assert_eq!(named["build_version"], env!("CARGO_PKG_VERSION"));
     let features = named["features"].as_array().unwrap();
-    for member in ["EvaluateRequest.approval_id", "DecisionRequest.tool_id", "ActionDeclaration.effect_class"] {
+    for member in
+        ["EvaluateRequest.approval_id", "DecisionRequest.tool_id", "ActionDeclaration.effect_class"]
+    {
         assert!(features.contains(&json!(member)), "{features:?}");
     }
     assert!(!features.contains(&json!("EvaluateRequest.subject")), "it is always sent");

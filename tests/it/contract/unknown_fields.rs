@@ -59,18 +59,30 @@ async fn a_member_that_is_not_known_is_never_dropped_from_what_is_decided() {
         let status = caller.grpc(rpc, message).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument, "{status:?}");
         assert!(status.message().contains("1999"), "{status:?}");
-        assert_eq!((wire::named(&status), wire::reason(&status)), (vec![place.to_owned()], "invalid_request".to_owned()));
+        assert_eq!(
+            (wire::named(&status), wire::reason(&status)),
+            (vec![place.to_owned()], "invalid_request".to_owned())
+        );
     };
     // A number of two and of three bytes, a text, a group.
     for strange in [&STRANGE[..], &[0xfa, 0x7c, 1, b'x'], &[0xfb, 0x7c, 0xfc, 0x7c]] {
-        assert!(EvaluateRequest::decode(&*with(known.clone(), strange)).is_ok(), "protobuf takes it");
+        assert!(
+            EvaluateRequest::decode(&*with(known.clone(), strange)).is_ok(),
+            "protobuf takes it"
+        );
         refused(EVALUATE, with(known.clone(), strange), "").await;
         refused(EVALUATE, with(strange.to_vec(), &known), "").await;
     }
     // In the context, in a declaration, and in the second of a batch.
     refused(EVALUATE, with(known.clone(), &[0x22, 3, STRANGE[0], STRANGE[1], 1]), "context").await;
-    refused(EVALUATE, with(known.clone(), &[0x5a, 3, STRANGE[0], STRANGE[1], 1]), "action_declaration").await;
-    let one = DecisionRequest { subject: "svc:agent:acme:invoice-bot".to_owned(), ..<_>::default() };
+    refused(
+        EVALUATE,
+        with(known.clone(), &[0x5a, 3, STRANGE[0], STRANGE[1], 1]),
+        "action_declaration",
+    )
+    .await;
+    let one =
+        DecisionRequest { subject: "svc:agent:acme:invoice-bot".to_owned(), ..<_>::default() };
     let batch = BatchEvaluateRequest { requests: vec![one.clone(), one] }.encode_to_vec();
     let batch = with(batch, &[0x0a, 3, STRANGE[0], STRANGE[1], 1]);
     refused("/authority.runtime.v1.RuntimeService/BatchEvaluate", batch, "requests").await;
@@ -107,7 +119,8 @@ async fn every_method_that_writes_refuses_what_it_does_not_know() {
     let list = with(ListApiKeysRequest::default().encode_to_vec(), &STRANGE);
     caller.grpc("/authority.keys.v1.ApiKeyService/ListApiKeys", list).await.unwrap();
     // Within the record of a write, where a newer one has another bound.
-    let create = CreateDelegationRequest { delegation: Some(Delegation::default()) }.encode_to_vec();
+    let create =
+        CreateDelegationRequest { delegation: Some(Delegation::default()) }.encode_to_vec();
     let create = with(create, &[0x0a, 3, STRANGE[0], STRANGE[1], 1]);
     let rpc = "/authority.delegation.v1.DelegationService/CreateDelegation";
     let status = caller.grpc(rpc, create).await.unwrap_err();
@@ -118,14 +131,16 @@ async fn every_method_that_writes_refuses_what_it_does_not_know() {
 async fn over_grpc_web_it_is_refused_as_well() {
     let app = TestApp::start().await;
     let key = app.demo().await.api_key;
-    let message = with(evaluate(&json!({"amount": 1.0, "currency": "EUR"})).encode_to_vec(), &STRANGE);
+    let message =
+        with(evaluate(&json!({"amount": 1.0, "currency": "EUR"})).encode_to_vec(), &STRANGE);
     let mut frame = vec![0];
     frame.extend(u32::try_from(message.len()).unwrap().to_be_bytes());
     frame.extend(message);
     let request = app.client(&key).http.post(format!("{}{EVALUATE}", app.base_url())).body(frame);
     let request = request.header("content-type", "application/grpc-web+proto");
     let answer = request.bearer_auth(&key).send().await.unwrap();
-    let status = answer.headers().get("grpc-status").map(|status| status.to_str().unwrap().to_owned());
+    let status =
+        answer.headers().get("grpc-status").map(|status| status.to_str().unwrap().to_owned());
     let body = answer.bytes().await.unwrap();
     let trailers = String::from_utf8_lossy(&body);
     let refused = status.as_deref() == Some("3") || trailers.contains("grpc-status:3");
@@ -149,8 +164,10 @@ async fn features_are_the_members_that_may_be_left_out() {
         let known = pool.all_messages().find(|own| own.name() == message).unwrap();
         assert!(known.get_field_by_name(member).is_some(), "{feature}");
     }
-    let of_evaluate = listed.iter().filter(|feature| feature.starts_with("EvaluateRequest.")).count();
-    let all = pool.get_message_by_name("authority.runtime.v1.EvaluateRequest").unwrap().fields().len();
+    let of_evaluate =
+        listed.iter().filter(|feature| feature.starts_with("EvaluateRequest.")).count();
+    let all =
+        pool.get_message_by_name("authority.runtime.v1.EvaluateRequest").unwrap().fields().len();
     assert_eq!(of_evaluate, all - 3, "all but subject, action and purpose");
     let _: Value = described;
 }

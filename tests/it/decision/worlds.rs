@@ -145,10 +145,8 @@ pub(super) fn draw(bytes: &[u8]) -> World {
         });
     }
     if dice.rarely(5) {
-        facts.declined = Some(Declined {
-            approval_id: "approval-3".to_owned(),
-            at: at - TimeDelta::hours(1),
-        });
+        facts.declined =
+            Some(Declined { approval_id: "approval-3".to_owned(), at: at - TimeDelta::hours(1) });
     }
     if dice.rarely(5) {
         facts.open_requests =

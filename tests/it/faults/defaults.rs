@@ -130,7 +130,8 @@ async fn a_sequence_behind_its_table_is_named_while_a_node_serves() {
     node.database.run("SELECT setval('authority_changes_seq_seq', 1)").await;
     let answer = until(&client, 503).await;
     assert!(answer.to_string().contains("setval('authority_changes_seq_seq'"), "{answer:#}");
-    let mend = "SELECT setval('authority_changes_seq_seq', (SELECT max(seq) FROM authority_changes))";
+    let mend =
+        "SELECT setval('authority_changes_seq_seq', (SELECT max(seq) FROM authority_changes))";
     node.database.run(mend).await;
     until(&client, 200).await;
 }

@@ -35,7 +35,8 @@ async fn a_set_without_a_usable_key_leaves_the_earlier_keys() {
         r#"{"keys": null}"#.to_owned(),
         "{}".to_owned(),
         "<html><body>signed in as nobody</body></html>".to_owned(),
-        r#"{"keys": [{"kty": "EC", "crv": "P-256", "kid": "ec", "x": "AA", "y": "AA"}]}"#.to_owned(),
+        r#"{"keys": [{"kty": "EC", "crv": "P-256", "kid": "ec", "x": "AA", "y": "AA"}]}"#
+            .to_owned(),
         with("use", json!("enc")),
         with("kid", json!("")),
         // Of less than 2048 bits, without the zeros before it.
@@ -67,9 +68,8 @@ async fn a_set_without_a_usable_key_leaves_the_earlier_keys() {
 
 #[tokio::test]
 async fn a_key_that_is_gone_or_revoked_is_not_an_earlier_key() {
-    let document = |world: &World| -> Value {
-        serde_json::from_str(&world.keys.token_jwks()).unwrap()
-    };
+    let document =
+        |world: &World| -> Value { serde_json::from_str(&world.keys.token_jwks()).unwrap() };
     let (world, provider) = world().await;
     world.call(OWNER, &fresh(&world, "first")).await.unwrap();
     let other = Keys::ephemeral(Clock::default()).unwrap();

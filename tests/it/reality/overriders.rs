@@ -124,7 +124,8 @@ async fn a_first_owner_who_could_not_override_now_does_not_count() {
     ] {
         let check = world.new_check(json!({})).await;
         world.run(&check).await;
-        let person = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Gone"});
+        let person =
+            json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Gone"});
         let person = world.made("principals", "principal", super::with(person, named)).await;
         let first = world.another_owner(first);
         assert_eq!(state(&world.decide(&first, &check, "override").await), pending);

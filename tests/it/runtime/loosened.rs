@@ -51,8 +51,11 @@ async fn the_end_of_a_binding_tool_says_what_becomes_milder() {
     assert_eq!((status, &gone["tool"]["state"]), (200, &json!("deprecated")), "{gone:#}");
     let told = milder(&gone["tool"]);
     assert_eq!(told, milder(&tried["tool"]), "what was announced");
-    for part in ["`payment.execute`: oversight none, was two_person", "no longer requires `bic`",
-                 "input no longer checked by the schema"] {
+    for part in [
+        "`payment.execute`: oversight none, was two_person",
+        "no longer requires `bic`",
+        "input no longer checked by the schema",
+    ] {
         assert!(told.contains(part), "{told}");
     }
     assert_eq!(decision(&client).await, "allow");
@@ -64,13 +67,18 @@ async fn each_loosened_member_is_told_and_a_stricter_one_is_not() {
     let path = strict(&app).await;
     let owner = app.owner();
     for (change, part) in [
-        (json!({"action_risk_classification": {"risk_tier": "limited"}}), "risk_tier limited, was high"),
+        (
+            json!({"action_risk_classification": {"risk_tier": "limited"}}),
+            "risk_tier limited, was high",
+        ),
         (json!({"action_risk_classification": null}), "risk_tier not declared, was high"),
         (json!({"requires": []}), "no longer requires `bic`"),
         (json!({"input_schema": null}), "input no longer checked by the schema"),
         (json!({"actions": ["ticket.close"]}), "`payment.execute`: oversight none, was two_person"),
-        (json!({"actions": ["payment.execute", "ticket.close"]}),
-         "requests that name this tool: whoever may use it may also do `ticket.close`"),
+        (
+            json!({"actions": ["payment.execute", "ticket.close"]}),
+            "requests that name this tool: whoever may use it may also do `ticket.close`",
+        ),
     ] {
         let (status, tried) =
             owner.patch(&format!("{path}?validate_only=true"), change.clone()).await;

@@ -52,9 +52,11 @@ async fn a_page_of_large_records_is_one_that_clients_take() {
     for number in 0..24 {
         made.push(tool(&owner, number).await);
     }
-    let (found, count) = pages(&owner, &format!("/api/v1/tools?tenant_id={TENANT}&count=true"), "tools").await;
+    let (found, count) =
+        pages(&owner, &format!("/api/v1/tools?tenant_id={TENANT}&count=true"), "tools").await;
     let ids: Vec<&str> = found.iter().map(|tool| tool["id"].as_str().unwrap()).collect();
-    let large: Vec<&str> = ids.iter().copied().filter(|id| made.iter().any(|own| own == id)).collect();
+    let large: Vec<&str> =
+        ids.iter().copied().filter(|id| made.iter().any(|own| own == id)).collect();
     assert_eq!(large, made, "each once, in order");
     assert!(count >= 3, "{count} pages");
 
@@ -110,7 +112,8 @@ async fn a_page_of_large_versions_is_one_that_clients_take() {
         let (status, changed) = owner.patch(&format!("/api/v1/policies/{id}"), change).await;
         assert_eq!(status, 200, "{changed}");
     }
-    let (found, count) = pages(&owner, &format!("/api/v1/policies/{id}/versions"), "versions").await;
+    let (found, count) =
+        pages(&owner, &format!("/api/v1/policies/{id}/versions"), "versions").await;
     let numbers: Vec<i64> = found.iter().map(|one| one["version"].as_i64().unwrap()).collect();
     assert_eq!(numbers, (1..46).collect::<Vec<_>>());
     assert!(count >= 2, "{count} pages");

@@ -142,9 +142,9 @@ async fn a_change_of_authority_without_its_revision_is_rolled_back() {
         assert_eq!(number(&mut db, "SELECT count(*) AS n FROM things").await, 0, "{breaks}");
     }
     // A session keeps the plan that such a rule made.
-    let written = database.store().write_tx(&of("a"), async |db: &mut Db| {
-        Ok::<_, Error>(db.batch_execute(CHANGE).await?)
-    });
+    let written = database
+        .store()
+        .write_tx(&of("a"), async |db: &mut Db| Ok::<_, Error>(db.batch_execute(CHANGE).await?));
     written.await.unwrap();
     let mut db = database.owner().await;
     assert_eq!(number(&mut db, "SELECT max(revision) AS n FROM tenant_revisions").await, 1);
@@ -159,14 +159,16 @@ async fn a_change_in_a_session_that_became_a_replica_is_rolled_back() {
     let leak = "RESET ROLE; SET session_replication_role = replica; \
                 SELECT set_config('role', authority_role('tenant'), false)";
     for sql in [leak, CHANGE, "UPDATE things SET label = 'b'"] {
-        let written = store.write_tx(&of("a"), async move |db| {
-            Ok::<_, Error>(db.batch_execute(sql).await?)
-        });
+        let written =
+            store.write_tx(&of("a"), async move |db| Ok::<_, Error>(db.batch_execute(sql).await?));
         match (written.await, sql) {
             (Ok(()), sql) => assert_ne!(sql, CHANGE, "it was committed"),
             (Err(fault), sql) => {
                 let why = fault.to_string();
-                assert!(why.contains("while `session_replication_role` is `replica`"), "{sql}: {why}");
+                assert!(
+                    why.contains("while `session_replication_role` is `replica`"),
+                    "{sql}: {why}"
+                );
             }
         }
     }
@@ -179,9 +181,9 @@ async fn a_write_of_many_rows_writes_its_tenants_revision_once() {
     let database = with_tables().await;
     let many = "INSERT INTO things (id, tenant_id) \
                 SELECT n::text, 'svc:tenant:a' FROM generate_series(1, 500) AS n";
-    let written = database.store().write_tx(&of("a"), async move |db| {
-        Ok::<_, Error>(db.batch_execute(many).await?)
-    });
+    let written = database
+        .store()
+        .write_tx(&of("a"), async move |db| Ok::<_, Error>(db.batch_execute(many).await?));
     written.await.unwrap();
     let mut db = database.owner().await;
     assert_eq!(number(&mut db, "SELECT max(revision) AS n FROM tenant_revisions").await, 500);

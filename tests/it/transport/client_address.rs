@@ -69,7 +69,8 @@ async fn clients_that_cannot_be_read_share_a_limit_of_their_own() {
         let body = json!({"email": "lee@globex.example", "message": format!("{number}")});
         status(&anyone, "/api/consultant-lead", Some(&body), lines).await
     };
-    let unreadable: [&[u8]; 6] = [b"\xff", b"zz", b"", b"203.0.113.9, fe80::1%lo", b"\xfe", b"1.2.3"];
+    let unreadable: [&[u8]; 6] =
+        [b"\xff", b"zz", b"", b"203.0.113.9, fe80::1%lo", b"\xfe", b"1.2.3"];
     let (last, five) = unreadable.split_last().unwrap();
     for line in five {
         assert_eq!(ask(&[line]).await, 200, "{line:?}");
@@ -84,7 +85,9 @@ async fn the_transport_knows_no_address_where_it_cannot_read_one() {
     let mut settings = settings();
     settings.trusted_proxies = ["127.0.0.0/8".parse().unwrap()].into();
     let served = serve(settings).await;
-    let ask = async |line: &str| served.ask(&format!("GET /peer HTTP/1.1\r\nx-forwarded-for: {line}")).await;
+    let ask = async |line: &str| {
+        served.ask(&format!("GET /peer HTTP/1.1\r\nx-forwarded-for: {line}")).await
+    };
     assert!(ask("é").await.ends_with("unknown"));
     assert!(ask("é, 203.0.113.9").await.ends_with("203.0.113.9"));
     served.stop().await;

@@ -16,12 +16,30 @@ async fn a_head_that_can_be_read_in_two_ways_is_refused() {
         ("GET * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_owned(), 400),
         ("GET http://x/health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_owned(), 200),
         (format!("{post}transfer-encoding: chunked\r\n\r\n{body}"), 200),
-        (format!("{post}transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n{body}"), 400),
+        (
+            format!("{post}transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n{body}"),
+            400,
+        ),
         (format!("{post}transfer-encoding: identity, chunked\r\n\r\n{body}"), 400),
         (format!("{post}transfer-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n{body}"), 400),
-        (format!("{post}content-type: application/json\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\n{{}}"), 400),
-        (format!("{post}content-type: application/json; charset=utf-16\r\ncontent-length: 2\r\n\r\n{{}}"), 415),
-        (format!("{post}content-type: application/json; charset=utf-8\r\ncontent-length: 2\r\n\r\n{{}}"), 200),
+        (
+            format!(
+                "{post}content-type: application/json\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\n{{}}"
+            ),
+            400,
+        ),
+        (
+            format!(
+                "{post}content-type: application/json; charset=utf-16\r\ncontent-length: 2\r\n\r\n{{}}"
+            ),
+            415,
+        ),
+        (
+            format!(
+                "{post}content-type: application/json; charset=utf-8\r\ncontent-length: 2\r\n\r\n{{}}"
+            ),
+            200,
+        ),
     ] {
         let answer = served.send(&request).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?}: {answer}");

@@ -91,7 +91,8 @@ async fn hundreds_of_watches_on_a_channel_leave_room_for_decisions() {
         assert!(stream.message().await.unwrap().is_some());
         streams.push(stream);
     }
-    let mut request = Request::new(evaluate(&json!({"amount": 1.0, "currency": "EUR", "jurisdiction": "DE"})));
+    let mut request =
+        Request::new(evaluate(&json!({"amount": 1.0, "currency": "EUR", "jurisdiction": "DE"})));
     request.metadata_mut().insert("authorization", bearer);
     let decided = tokio::time::timeout(PATIENCE, grpc.evaluate(request)).await;
     assert!(decided.expect("the decision waits behind the streams").is_ok());

@@ -6,8 +6,8 @@ use authority_ids::TenantId;
 use http::HeaderMap;
 
 use super::{
-    Caller, CallerKind, Claims, Directory, Error, Issuer, JwksClient, LastUsed, PERSON_INACTIVE, Role, Rules,
-    TENANT_INACTIVE, TenantFacts, Via, api_key, bearer::bearer, call::IDEMPOTENCY_KEY,
+    Caller, CallerKind, Claims, Directory, Error, Issuer, JwksClient, LastUsed, PERSON_INACTIVE,
+    Role, Rules, TENANT_INACTIVE, TenantFacts, Via, api_key, bearer::bearer, call::IDEMPOTENCY_KEY,
     jwt::Verifier, new_keys::NewKeys, permit, refusals::Refusals,
 };
 use authority_core::{clock::Clock, keys::Keys};

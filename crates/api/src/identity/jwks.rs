@@ -111,8 +111,8 @@ fn usable(jwk: &Value) -> Option<(String, DecodingKey)> {
 
 /// Whether signatures can be verified with them.
 fn is_rsa_key(modulus: &[u8], exponent: &[u8]) -> bool {
-    let is_large = modulus.len() > SHORTEST_MODULUS
-        || modulus.len() == SHORTEST_MODULUS && modulus[0] >= 0x80;
+    let is_large =
+        modulus.len() > SHORTEST_MODULUS || modulus.len() == SHORTEST_MODULUS && modulus[0] >= 0x80;
     let is_odd = exponent.last().is_some_and(|last| last % 2 == 1);
     is_large
         && modulus.len() <= LONGEST_MODULUS

@@ -31,7 +31,8 @@ pub(crate) fn approving(view: &View, approval: &Approval) -> Vec<Act> {
 
 /// What ended a request that waits no longer, if a person did.
 pub(super) fn last(view: &View, approval: &Approval) -> Option<Act> {
-    let ends = |act: &&ApprovalAct| matches!(act.verdict.as_str(), "decline" | "withdraw" | "reopen");
+    let ends =
+        |act: &&ApprovalAct| matches!(act.verdict.as_str(), "decline" | "withdraw" | "reopen");
     Some(answer(view, approval.acts.last().filter(ends)?))
 }
 

@@ -11,7 +11,11 @@ const TRIED: &str = "validate_only";
 const MILDER: &str = "milder: ";
 
 /// What the operation would make milder; nothing if it would be refused, which the form shows when it is sent.
-pub(super) async fn of(view: &View, operation: &Operation, request: &DynamicMessage) -> Vec<String> {
+pub(super) async fn of(
+    view: &View,
+    operation: &Operation,
+    request: &DynamicMessage,
+) -> Vec<String> {
     let mut request = request.clone();
     if request.descriptor().get_field_by_name(TRIED).is_none() {
         return Vec::new();

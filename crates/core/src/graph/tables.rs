@@ -113,7 +113,13 @@ fn table(name: &str) -> Option<&'static Table> {
 /// Whether a change of this table may alter what is permitted: not that of which decisions become events, and what reality
 /// ends is looked at with each change.
 pub(super) fn rules(table: &str) -> bool {
-    let others = ["event_demands", "reality_anchors", "reality_heads", "reality_overrides", "stable_drift_events"];
+    let others = [
+        "event_demands",
+        "reality_anchors",
+        "reality_heads",
+        "reality_overrides",
+        "stable_drift_events",
+    ];
     !others.contains(&table)
 }
 

@@ -9,8 +9,8 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 
 use super::{
-    Address, Error, RunQueryDsl, lock_wait, locks::MIGRATIONS as LOCK, roles, session,
-    versions, versions::Difference,
+    Address, Error, RunQueryDsl, lock_wait, locks::MIGRATIONS as LOCK, roles, session, versions,
+    versions::Difference,
 };
 
 const PAUSE: Duration = Duration::from_millis(100);

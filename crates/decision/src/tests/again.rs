@@ -74,8 +74,16 @@ fn each_tightening_counts() {
 fn hours_and_now_are_those_of_the_decision_and_windows_are_not() {
     let hours = |from: &str, to: &str| bounds(json!({"hours": {"from": from, "to": to}}));
     let within = |from, to| judged(|world| world.link(0).bounds = hours(from, to));
-    assert_eq!(within("10:00", "11:00"), Reason::PermissionGranted, "as it was asked at half past ten");
-    assert_eq!(within("22:00", "23:00"), Reason::ConstraintExceeded, "though it is half past ten now");
+    assert_eq!(
+        within("10:00", "11:00"),
+        Reason::PermissionGranted,
+        "as it was asked at half past ten"
+    );
+    assert_eq!(
+        within("22:00", "23:00"),
+        Reason::ConstraintExceeded,
+        "though it is half past ten now"
+    );
 
     let noon = r#"context.now >= datetime("2026-01-05T12:00:00Z")"#;
     let forbids = |when: &str| {
@@ -109,7 +117,8 @@ fn only_what_it_spent_itself_is_counted() {
         })
     };
     let uses = |count: u32| json!({"max_uses": {"count": count, "window_seconds": 86_400}});
-    let total = |amount: &str| json!({"max_total_amount": {"amount": amount, "window_seconds": 60}});
+    let total =
+        |amount: &str| json!({"max_total_amount": {"amount": amount, "window_seconds": 60}});
     assert_eq!(counted(uses(1), 1), Reason::PermissionGranted);
     assert_eq!(counted(uses(1), 500), Reason::PermissionGranted);
     assert_eq!(counted(total("100"), 1_000_000), Reason::PermissionGranted);

@@ -186,7 +186,10 @@ fn a_code_of_another_list_is_denied_whatever_is_bound_and_no_bound_matches_it() 
         code_of(
             |w| {
                 w.gathered.delegations.iter_mut().for_each(|chain| {
-                    chain.0.iter_mut().for_each(|link| Arc::make_mut(link).bounds.jurisdictions.clear());
+                    chain
+                        .0
+                        .iter_mut()
+                        .for_each(|link| Arc::make_mut(link).bounds.jurisdictions.clear());
                 });
                 Arc::make_mut(w.gathered.purpose.as_mut().unwrap()).jurisdictions.clear();
             },

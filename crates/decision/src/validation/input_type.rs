@@ -201,7 +201,10 @@ impl ContextSchema {
     }
 
     /// The same, without copying them.
-    pub fn declared<'a>(&'a self, action: &'a str) -> impl Iterator<Item = (&'a String, &'a Member)> {
+    pub fn declared<'a>(
+        &'a self,
+        action: &'a str,
+    ) -> impl Iterator<Item = (&'a String, &'a Member)> {
         let all = self.read().iter().flat_map(move |(pattern, members)| {
             members.iter().filter(move |_| pattern.covers(action))
         });

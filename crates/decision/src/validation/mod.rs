@@ -29,8 +29,8 @@ use cedar_policy::{PolicySet, Schema, ValidationError, ValidationMode, Validator
 use cedar_policy_core::ast::{self, Expr};
 use miette::Diagnostic;
 
-pub use self::fault::Severity;
 pub use self::agreement::Agreement;
+pub use self::fault::Severity;
 pub use self::input_type::{ContextSchema, Surroundings, ToolInput, typed};
 pub use self::known::{Known, Name, NameKind};
 pub use self::members::{InputType, Member, Members};
@@ -178,7 +178,11 @@ impl<'a> Check<'a> {
     }
 
     /// The members that may be left out to escape a forbid.
-    fn escapes<'b>(&'b self, conditions: &'b [Expr], known: &'b Known) -> impl Iterator<Item = Fault> + 'b {
+    fn escapes<'b>(
+        &'b self,
+        conditions: &'b [Expr],
+        known: &'b Known,
+    ) -> impl Iterator<Item = Fault> + 'b {
         let each = conditions.iter().enumerate();
         each.filter(|(place, _)| self.forbids(*place)).flat_map(move |(_, condition)| {
             let scopes = scopes::action_scopes(condition);

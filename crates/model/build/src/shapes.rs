@@ -68,7 +68,9 @@ fn request(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
         let record = names::path(&record);
         let cleared = message.get_field_by_name("clear").map(|_| {
             quote!(
-                fn cleared(&mut self) -> FieldMask { self.clear.take().unwrap_or_default() }
+                fn cleared(&mut self) -> FieldMask {
+                    self.clear.take().unwrap_or_default()
+                }
             )
         });
         let mask = if message.get_field_by_name("update_mask").is_some() {

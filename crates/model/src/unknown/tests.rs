@@ -110,7 +110,12 @@ fn so_is_one_within_a_free_form_member() {
     let value = |value: &[u8]| of([field(1, b"a"), field(2, value)].concat());
     let list = |item: &[u8]| value(&field(6, &field(1, item)));
     refused(&EVALUATE, &field(4, &STRANGE), "`context` has", "field 1999");
-    refused(&EVALUATE, &of([field(1, b"a"), STRANGE.to_vec()].concat()), "`context.fields` has", "1999");
+    refused(
+        &EVALUATE,
+        &of([field(1, b"a"), STRANGE.to_vec()].concat()),
+        "`context.fields` has",
+        "1999",
+    );
     refused(&EVALUATE, &value(&STRANGE), "`context.fields.value` has", "1999");
     refused(&EVALUATE, &list(&STRANGE), "list_value.values` has", "1999");
     assert!(EVALUATE.check(&list(&[8, 0])).is_ok(), "null");

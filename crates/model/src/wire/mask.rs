@@ -17,11 +17,7 @@ impl FieldMask {
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        proto::keys::ApiKey,
-        record::Record,
-        wire::FieldMask,
-    };
+    use crate::{proto::keys::ApiKey, record::Record, wire::FieldMask};
 
     #[test]
     fn a_member_that_a_mask_names_twice_is_set_once() {

@@ -125,7 +125,10 @@ impl Approvals {
         Ok(Response::new(read.await?))
     }
 
-    pub(super) async fn cancel(&self, call: Request<CancelApprovalRequest>) -> Reply<AskedApproval> {
+    pub(super) async fn cancel(
+        &self,
+        call: Request<CancelApprovalRequest>,
+    ) -> Reply<AskedApproval> {
         let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
         let (id, by, clock) = (request.id, caller.clone(), self.registry.clock.clone());

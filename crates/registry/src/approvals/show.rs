@@ -41,8 +41,7 @@ pub(super) async fn fill_computed(
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
         let (held, described) = (held(db, decisions).await?, described(db, policies).await?);
         let (digests, earlier) = (digests(db, &ids).await?, earlier(db, &ids).await?);
-        let declined =
-            if any_declined { declined(db, &ids, now).await? } else { HashMap::new() };
+        let declined = if any_declined { declined(db, &ids, now).await? } else { HashMap::new() };
         Ok::<_, store::Error>((digests, held, described, earlier, declined))
     });
     let (digests, held, described, mut earlier, declined) = read.await?;
@@ -232,8 +231,7 @@ pub(super) async fn similar(
 ) -> Result<Vec<EarlierApproval>, Error> {
     let id = row.id.clone();
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
-        let rows: Vec<Before> =
-            diesel::sql_query(SIMILAR).bind::<Text, _>(id).load(db).await?;
+        let rows: Vec<Before> = diesel::sql_query(SIMILAR).bind::<Text, _>(id).load(db).await?;
         Ok::<_, store::Error>(rows)
     });
     Ok(read.await?.into_iter().map(EarlierApproval::from).collect())

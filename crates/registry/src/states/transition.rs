@@ -97,8 +97,7 @@ pub(super) async fn make(
     if request.to_state.is_none() && request.trigger.is_none() {
         return Err(Error::field("to_state", "is required, or `trigger`").into());
     }
-    let (clock, by, graph) =
-        (registry.clock.clone(), caller.clone(), Arc::clone(&registry.graph));
+    let (clock, by, graph) = (registry.clock.clone(), caller.clone(), Arc::clone(&registry.graph));
     let moved = registry.idempotent(&caller, key, async move |db| {
         Move { db, caller: &by, asked: request, clock: &clock, graph: &graph }.make().await
     });

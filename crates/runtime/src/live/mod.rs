@@ -23,15 +23,15 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::facts::FactSource;
-use change_feed::ChangeFeed;
-use judge::Judge;
-use watched::WatchedPermissions;
 use authority_api::{
     credentials::Credentials,
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
 use authority_core::{clock::Clock, compute::ComputePool, worker::Worker};
+use change_feed::ChangeFeed;
+use judge::Judge;
+use watched::WatchedPermissions;
 
 /// The scope that an API key needs to watch.
 const SCOPE: &str = "runtime:read";

@@ -127,9 +127,7 @@ impl MessageSource for Watch {
             if let Some(over) = self.watched.ended() {
                 self.ended = true;
                 let fired = match over {
-                    Over::Changed(reason) => {
-                        (StopCondition::AuthorityChanged.word(), Some(reason))
-                    }
+                    Over::Changed(reason) => (StopCondition::AuthorityChanged.word(), Some(reason)),
                     Over::Unknown => (UNAVAILABLE, None),
                 };
                 return Some(Ok(self.event(revision, Some(fired))));

@@ -133,7 +133,16 @@ impl WatchedPermissions {
         drop(state);
         drop(tenants);
         let all = self.clone();
-        Watched { all, tenant, number, found: receiver, asked: None, turned: None, waits: None, round: 0 }
+        Watched {
+            all,
+            tenant,
+            number,
+            found: receiver,
+            asked: None,
+            turned: None,
+            waits: None,
+            round: 0,
+        }
     }
 
     /// Asks for the tenant's next round; returns its number.

@@ -172,51 +172,55 @@ impl Batches {
         refused: &mut Refused,
     ) -> QueryResult<Vec<Outcome>> {
         // Whatever the session's default is, the fence needs this level.
-        db.build_transaction().read_committed().run(async move |db| {
-            if relaxed {
-                diesel::sql_query("SET LOCAL synchronous_commit = off").execute(db).await?;
-            }
-            let mut outcomes = fence(db, entries, &self.clock).await?;
-            if !self.fenced {
-                outcomes.iter_mut().for_each(|outcome| *outcome = None);
-            }
-            let now = self.clock.now();
-            holds::refuse(entries, &mut outcomes, refused);
-            spend::share_out(db, entries, &mut outcomes, now).await?;
-            claim_keys(db, entries, &mut outcomes).await?;
-            if !fresh.is_empty() {
-                insert_blobs(db, fresh).await?;
-            }
-            let kept: Vec<&Entry> = entries
-                .iter()
-                .zip(&outcomes)
-                .filter(|(_, outcome)| outcome.is_none())
-                .map(|(entry, _)| entry)
-                .collect();
-            spend::write(db, &kept, now).await?;
-            let approvals = holds::open(db, entries, &kept, refused, now).await?;
-            if !kept.is_empty() {
-                let insert = InsertDecisions::new(&kept, &approvals, &self.clock);
-                if insert.execute(db).await? < kept.len() {
-                    // Their claims are rolled back, and the others are retried.
-                    return Err(diesel::result::Error::RollbackTransaction);
+        db.build_transaction()
+            .read_committed()
+            .run(async move |db| {
+                if relaxed {
+                    diesel::sql_query("SET LOCAL synchronous_commit = off").execute(db).await?;
                 }
-                let events = DecisionEvents::of(kept.iter().copied());
-                if !events.is_empty() {
-                    events.execute(db).await?;
+                let mut outcomes = fence(db, entries, &self.clock).await?;
+                if !self.fenced {
+                    outcomes.iter_mut().for_each(|outcome| *outcome = None);
                 }
-            }
-            keep_answers(db, &kept, &approvals).await?;
-            let approval_id = |entry: &Entry| approvals.get(entry.decision_id.as_str()).cloned();
-            Ok(entries
-                .iter()
-                .zip(outcomes)
-                .map(|(entry, outcome)| {
-                    outcome.unwrap_or_else(|| Outcome::Stored { approval_id: approval_id(entry) })
-                })
-                .collect())
-        })
-        .await
+                let now = self.clock.now();
+                holds::refuse(entries, &mut outcomes, refused);
+                spend::share_out(db, entries, &mut outcomes, now).await?;
+                claim_keys(db, entries, &mut outcomes).await?;
+                if !fresh.is_empty() {
+                    insert_blobs(db, fresh).await?;
+                }
+                let kept: Vec<&Entry> = entries
+                    .iter()
+                    .zip(&outcomes)
+                    .filter(|(_, outcome)| outcome.is_none())
+                    .map(|(entry, _)| entry)
+                    .collect();
+                spend::write(db, &kept, now).await?;
+                let approvals = holds::open(db, entries, &kept, refused, now).await?;
+                if !kept.is_empty() {
+                    let insert = InsertDecisions::new(&kept, &approvals, &self.clock);
+                    if insert.execute(db).await? < kept.len() {
+                        // Their claims are rolled back, and the others are retried.
+                        return Err(diesel::result::Error::RollbackTransaction);
+                    }
+                    let events = DecisionEvents::of(kept.iter().copied());
+                    if !events.is_empty() {
+                        events.execute(db).await?;
+                    }
+                }
+                keep_answers(db, &kept, &approvals).await?;
+                let approval_id =
+                    |entry: &Entry| approvals.get(entry.decision_id.as_str()).cloned();
+                Ok(entries
+                    .iter()
+                    .zip(outcomes)
+                    .map(|(entry, outcome)| {
+                        outcome
+                            .unwrap_or_else(|| Outcome::Stored { approval_id: approval_id(entry) })
+                    })
+                    .collect())
+            })
+            .await
     }
 
     fn unknown_facts<'e>(&self, entries: &'e [Entry]) -> Fresh<'e> {
@@ -249,10 +253,7 @@ impl Batches {
 
 /// Whether a rule of the tables refused a value.
 const fn is_of_a_row(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Conflict(_) | Error::Reference(_) | Error::InUse(_) | Error::Refused(_)
-    )
+    matches!(error, Error::Conflict(_) | Error::Reference(_) | Error::InUse(_) | Error::Refused(_))
 }
 
 /// Stores decisions that need no other rows.

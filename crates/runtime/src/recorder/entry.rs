@@ -54,10 +54,7 @@ pub struct Entry {
 impl Entry {
     /// Whether only the decision and its facts are stored.
     pub(super) fn has_no_other_rows(&self) -> bool {
-        self.hold.is_none()
-            && self.ready.is_none()
-            && self.key.is_none()
-            && self.claims.is_empty()
+        self.hold.is_none() && self.ready.is_none() && self.key.is_none() && self.claims.is_empty()
     }
 
     /// Whether it depends on approvals or counters as they are when it is stored.

@@ -104,7 +104,10 @@ impl Health {
 
     fn is_proven(&self) -> bool {
         let state = self.0.lock();
-        state.found.as_ref().is_some_and(|found| found.outcome.is_ok() && found.at.elapsed() < EVERY)
+        state
+            .found
+            .as_ref()
+            .is_some_and(|found| found.outcome.is_ok() && found.at.elapsed() < EVERY)
     }
 
     /// Probes now.

@@ -85,8 +85,11 @@ pub(super) async fn open(
     let is_new = |(entry, open): &&(&Entry, &Open)| {
         entry.hold.as_ref().is_some_and(|hold| hold.approval_id.as_str() == open.id)
     };
-    let opened: Vec<(&Entry, &Hold)> =
-        held.iter().filter(is_new).filter_map(|(entry, _)| Some((*entry, entry.hold.as_ref()?))).collect();
+    let opened: Vec<(&Entry, &Hold)> = held
+        .iter()
+        .filter(is_new)
+        .filter_map(|(entry, _)| Some((*entry, entry.hold.as_ref()?)))
+        .collect();
     check(db, &opened, refused, now).await?;
     void_stale(db, &opened).await?;
     askers::add(db, &held).await?;

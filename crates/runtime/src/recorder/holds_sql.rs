@@ -21,9 +21,7 @@ impl QueryFragment<Pg> for LockSubjects<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("SELECT pg_advisory_xact_lock(");
         out.push_bind_param::<Integer, _>(&OPEN_REQUESTS)?;
-        out.push_sql(
-            ", hash) FROM (SELECT DISTINCT hashtext(t || ' ' || s) AS hash FROM UNNEST(",
-        );
+        out.push_sql(", hash) FROM (SELECT DISTINCT hashtext(t || ' ' || s) AS hash FROM UNNEST(");
         out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Text>, _>(&self.subject)?;

@@ -36,7 +36,9 @@ pub(super) async fn share_out(
     let mut free = approvals(db, asking(), now).await?;
     let mut used = counters(db, asking()).await?;
     for (entry, outcome) in entries.iter().zip(outcomes) {
-        let Some(Competing { tenant, claims, ready, .. }) = asks((entry, outcome)) else { continue };
+        let Some(Competing { tenant, claims, ready, .. }) = asks((entry, outcome)) else {
+            continue;
+        };
         let cited = claims.approval_id.as_deref().map(|id| (tenant, id));
         let mut wanted = cited.iter().chain(&ready);
         let approved = wanted.all(|id| free.contains(id));

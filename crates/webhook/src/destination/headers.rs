@@ -34,16 +34,8 @@ const REFUSED: [&str; 23] = [
     "x-original-method",
 ];
 /// Headers that describe the body, its signatures and the delivery: the service sets them. And those of a proxy.
-const REFUSED_PREFIXES: [&str; 8] = [
-    "content-",
-    "if-",
-    "x-http-method",
-    "x-envoy-",
-    "proxy-",
-    "signature",
-    "webhook-",
-    "svc-",
-];
+const REFUSED_PREFIXES: [&str; 8] =
+    ["content-", "if-", "x-http-method", "x-envoy-", "proxy-", "signature", "webhook-", "svc-"];
 /// How headers end by which receivers behind a proxy learn who the client is and which host it asked for:
 /// `true-client-ip`, `x-azure-clientip`, `x-remote-addr`, `x-original-host`.
 const REFUSED_SUFFIXES: [&str; 7] =

@@ -231,7 +231,9 @@ mod tests {
     #[test]
     fn what_was_permitted_before_is_said() {
         let of = |state: &str, earlier: &str| {
-            was_permitted(&json!({"state": state, "earlier": [{"state": "declined"}, {"state": earlier}]}))
+            was_permitted(
+                &json!({"state": state, "earlier": [{"state": "declined"}, {"state": earlier}]}),
+            )
         };
         assert!(of("pending", "used") && of("pending", "approved"));
         assert!(!of("pending", "expired") && !of("used", "used"));

@@ -36,8 +36,7 @@ const SOON: Duration = Duration::from_secs(6);
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn neighbours_at_the_same_host_have_their_deliveries_at_once() {
     let world = World::start().await;
-    let (open, cut, healthy) =
-        (endless(OPEN).await, endless(CUT).await, Receiver::start().await);
+    let (open, cut, healthy) = (endless(OPEN).await, endless(CUT).await, Receiver::start().await);
     let mut slow = Vec::new();
     for (slug, base) in [("first", &open), ("second", &cut)] {
         let tenant = World::tenant(&world.app, slug).await;

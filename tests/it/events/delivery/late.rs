@@ -31,7 +31,8 @@ fn held(metrics: &PrometheusHandle, by: &str) -> f64 {
 }
 
 /// Longer ago than the alert's limit.
-const LONG: &str = "UPDATE webhook_deliveries SET due_at = now() - interval '1000 s' WHERE state = 'open'";
+const LONG: &str =
+    "UPDATE webhook_deliveries SET due_at = now() - interval '1000 s' WHERE state = 'open'";
 
 /// Until it is so, by a measure of every 15 s.
 async fn until(metrics: &PrometheusHandle, is_so: impl Fn() -> bool) {
@@ -44,7 +45,8 @@ async fn until(metrics: &PrometheusHandle, is_so: impl Fn() -> bool) {
 
 /// A delivery that nothing holds and that nobody sends: somebody has leased it and does not go on.
 async fn neglect(world: &World, receiver: &Receiver) {
-    let wished = Endpoint { event_types: vec!["svc.authority.revoked"], ..Endpoint::at(&receiver.base) };
+    let wished =
+        Endpoint { event_types: vec!["svc.authority.revoked"], ..Endpoint::at(&receiver.base) };
     let endpoint = world.endpoint(wished).await;
     world
         .run(&format!(
@@ -102,7 +104,9 @@ async fn what_something_holds_is_not_late_and_counted_by_what_holds_it() {
     .await;
     assert!(oldest(&metrics) < 60.0, "{}", metrics.render());
     let lanes = ["first", "retry", "replay"];
-    let due = lanes.map(|lane| value(&metrics, &format!("authority_webhook_due_deliveries{{lane=\"{lane}\"}}")));
+    let due = lanes.map(|lane| {
+        value(&metrics, &format!("authority_webhook_due_deliveries{{lane=\"{lane}\"}}"))
+    });
     assert!(due.iter().all(|due| *due < 1.0), "{due:?}");
     // It is due from when nothing holds it any more.
     world

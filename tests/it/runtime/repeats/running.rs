@@ -79,7 +79,8 @@ async fn what_begins_by_the_clock_ends_it_on_time() {
     assert_eq!(told(&event), ("authority.changed", "policy_denied"), "{event:#}");
     let late = (Clock::default().now() - from).num_milliseconds();
     assert!((0..3000).contains(&late), "{late} ms after it came into force");
-    let (code, _) = over_rest(&world.client, &agent.asking(true), "one").await[0].clone().unwrap_err();
+    let (code, _) =
+        over_rest(&world.client, &agent.asking(true), "one").await[0].clone().unwrap_err();
     assert_eq!(code, "decision_stopped");
 }
 
@@ -107,14 +108,17 @@ async fn many_permissions_under_steady_writes_are_judged_and_delay_nobody() {
     let (app, client, delegation) = demo().await;
     let mut streams = Vec::new();
     for batch in 0..STREAMS / 100 {
-        let requests: Vec<_> = (0..100).map(|one| {
-            let amount = u32::try_from(batch * 100 + one + 1).unwrap();
-            asking(f64::from(amount), "DE")
-        }).collect();
+        let requests: Vec<_> = (0..100)
+            .map(|one| {
+                let amount = u32::try_from(batch * 100 + one + 1).unwrap();
+                asking(f64::from(amount), "DE")
+            })
+            .collect();
         let (_, answer) =
             client.post("/v1/decisions:batchEvaluate", json!({"requests": requests})).await;
         for result in answer["results"].as_array().unwrap() {
-            let id = result["answer"]["decision_id"].as_str().unwrap_or_else(|| panic!("{result:#}"));
+            let id =
+                result["answer"]["decision_id"].as_str().unwrap_or_else(|| panic!("{result:#}"));
             streams.push(Lines::stops(&client, id).await.0);
         }
     }
@@ -137,7 +141,11 @@ async fn many_permissions_under_steady_writes_are_judged_and_delay_nobody() {
     assert_eq!(owner.post(&path, json!({"max_amount": "150"})).await.0, 200);
     let begun = Instant::now();
     for (place, lines) in streams.iter_mut().enumerate().skip(150) {
-        assert_eq!(told(&lines.last().await), ("authority.changed", "constraint_exceeded"), "{place}");
+        assert_eq!(
+            told(&lines.last().await),
+            ("authority.changed", "constraint_exceeded"),
+            "{place}"
+        );
     }
     println!("{STREAMS} permissions: half of them ended within {:?}", begun.elapsed());
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());

@@ -40,30 +40,95 @@ fn tightening(agent: &Agent, elsewhere: &str, place: usize) -> Option<Tightening
     let total = json!({"max_total_amount": {"amount": "5", "window_seconds": 86_400}});
     let schema = json!({"type": "object", "required": ["invoice"]});
     let rows = [
-        ("narrowed in amount", true, agent.narrowed(json!({"max_amount": "5"})), "constraint_exceeded"),
-        ("narrowed in place", true, agent.narrowed(json!({"jurisdictions": ["FR"]})), "jurisdiction_unsupported"),
-        ("grant deleted", true, ("DELETE", format!("relationships/granted-access-to/{}", agent.grant), Value::Null), "resource_access_missing"),
-        ("resource moved", true, ("PATCH", format!("resources/{}", agent.resource), json!({"workspace_id": elsewhere})), "resource_access_missing"),
-        ("tool deprecated", true, ("DELETE", format!("tools/{}", agent.tool), Value::Null), "tool_mismatch"),
+        (
+            "narrowed in amount",
+            true,
+            agent.narrowed(json!({"max_amount": "5"})),
+            "constraint_exceeded",
+        ),
+        (
+            "narrowed in place",
+            true,
+            agent.narrowed(json!({"jurisdictions": ["FR"]})),
+            "jurisdiction_unsupported",
+        ),
+        (
+            "grant deleted",
+            true,
+            ("DELETE", format!("relationships/granted-access-to/{}", agent.grant), Value::Null),
+            "resource_access_missing",
+        ),
+        (
+            "resource moved",
+            true,
+            ("PATCH", format!("resources/{}", agent.resource), json!({"workspace_id": elsewhere})),
+            "resource_access_missing",
+        ),
+        (
+            "tool deprecated",
+            true,
+            ("DELETE", format!("tools/{}", agent.tool), Value::Null),
+            "tool_mismatch",
+        ),
         ("tool given other actions", true, tool(json!({"actions": ["other.do"]})), "tool_mismatch"),
-        ("tool prohibited", true, tool(json!({"action_risk_classification": {"risk_tier": "prohibited"}})), "risk_prohibited"),
+        (
+            "tool prohibited",
+            true,
+            tool(json!({"action_risk_classification": {"risk_tier": "prohibited"}})),
+            "risk_prohibited",
+        ),
         ("tool requires more", true, tool(json!({"requires": ["invoice"]})), "context_incomplete"),
-        ("tool needs more access", true, tool(json!({"access_level": "admin"})), "resource_access_missing"),
-        ("purpose changed", true, purpose("PATCH", json!({"allowed_actions": ["other.*"]})), "purpose_not_admitted"),
+        (
+            "tool needs more access",
+            true,
+            tool(json!({"access_level": "admin"})),
+            "resource_access_missing",
+        ),
+        (
+            "purpose changed",
+            true,
+            purpose("PATCH", json!({"allowed_actions": ["other.*"]})),
+            "purpose_not_admitted",
+        ),
         ("purpose deleted", true, purpose("DELETE", Value::Null), "purpose_not_admitted"),
         ("policy that forbids", true, policy(deny), "policy_denied"),
         ("policy that holds", true, policy(&hold), "approval_threshold_breach"),
         // Those of which no page speaks.
         ("tool that is added", false, ("POST", "tools".to_owned(), another), "context_incomplete"),
-        ("tool that needs people", true, tool(json!({"action_risk_classification": {"required_oversight_mode": "two_person"}})), "oversight_required"),
+        (
+            "tool that needs people",
+            true,
+            tool(json!({"action_risk_classification": {"required_oversight_mode": "two_person"}})),
+            "oversight_required",
+        ),
         ("tool with a schema", true, tool(json!({"input_schema": schema})), "context_invalid"),
         ("tool moved", true, tool(json!({"workspace_id": elsewhere})), "tool_mismatch"),
         ("narrowed in hours", true, agent.narrowed(hours), "constraint_exceeded"),
-        ("narrowed in risk", true, agent.narrowed(json!({"max_risk_tier": "minimal"})), "risk_exceeds_delegation"),
+        (
+            "narrowed in risk",
+            true,
+            agent.narrowed(json!({"max_risk_tier": "minimal"})),
+            "risk_exceeds_delegation",
+        ),
         ("narrowed in total", true, agent.narrowed(total), "constraint_exceeded"),
-        ("narrowed in workspaces", true, agent.narrowed(json!({"workspace_ids": [elsewhere]})), "constraint_exceeded"),
-        ("narrowed in purposes", true, agent.narrowed(json!({"purposes": ["elsewhere"]})), "purpose_out_of_scope"),
-        ("tenant requires declarations", true, ("PATCH", "tenants/acme".to_owned(), json!({"require_declaration": true})), "declaration_required"),
+        (
+            "narrowed in workspaces",
+            true,
+            agent.narrowed(json!({"workspace_ids": [elsewhere]})),
+            "constraint_exceeded",
+        ),
+        (
+            "narrowed in purposes",
+            true,
+            agent.narrowed(json!({"purposes": ["elsewhere"]})),
+            "purpose_out_of_scope",
+        ),
+        (
+            "tenant requires declarations",
+            true,
+            ("PATCH", "tenants/acme".to_owned(), json!({"require_declaration": true})),
+            "declaration_required",
+        ),
     ];
     let (name, names_tool, change, reason) = rows.into_iter().nth(place)?;
     Some(Tightening { name, names_tool, change, reason })
@@ -90,11 +155,14 @@ async fn no_operation_repeats_an_allow_that_would_not_be_given_now_and_its_strea
         for answer in fresh {
             assert_eq!(answer.unwrap_err().1, row.reason, "{name}: a fresh question");
         }
-        for repeats in [over_rest(&world.client, &ask, &key).await, grpc.answers(&ask, &key).await] {
+        for repeats in [over_rest(&world.client, &ask, &key).await, grpc.answers(&ask, &key).await]
+        {
             for (operation, repeat) in repeats.into_iter().enumerate() {
-                let (code, message) = repeat.expect_err(&format!("{name}: repeated by {operation}"));
+                let (code, message) =
+                    repeat.expect_err(&format!("{name}: repeated by {operation}"));
                 assert_eq!(code, "decision_stopped", "{name}, {operation}: {message}");
-                let told = ["authority.changed", row.reason].iter().all(|word| message.contains(word));
+                let told =
+                    ["authority.changed", row.reason].iter().all(|word| message.contains(word));
                 assert!(told, "{name}, {operation}: {message}");
             }
         }

@@ -109,9 +109,8 @@ impl Queue {
 
     /// The endpoints and tenants that are at limits of their own.
     pub(super) fn at_limits(&self, now: Instant) -> HashSet<String> {
-        let is_at_limit = |line: &Line| {
-            line.is_paced(now) || self.running.are_of_endpoint(&line.candidate.place)
-        };
+        let is_at_limit =
+            |line: &Line| line.is_paced(now) || self.running.are_of_endpoint(&line.candidate.place);
         let endpoints = self.lines.iter().filter(|(_, line)| is_at_limit(line));
         endpoints.map(|(id, _)| id).chain(self.running.full_tenants()).cloned().collect()
     }

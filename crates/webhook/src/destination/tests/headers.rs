@@ -75,7 +75,8 @@ fn refused_names() {
         let refused = HeaderError::Refused(name.to_lowercase());
         assert_eq!(one(name, "a"), Err(refused), "{name}");
     }
-    for name in ["X-Tenant", "X-Hostname-Of-Ours", "X-Trip", "X-Shipping-Address", "Authorization"] {
+    for name in ["X-Tenant", "X-Hostname-Of-Ours", "X-Trip", "X-Shipping-Address", "Authorization"]
+    {
         assert_eq!(one(name, "a"), Ok(()), "{name}");
     }
     for name in ["", "a b", "a:b", ":path", "ä", "a\n", "a\r\nb", "content_length", "webhook_id"] {

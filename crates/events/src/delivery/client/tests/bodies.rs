@@ -72,7 +72,10 @@ async fn the_head_of_a_success_decides_whatever_its_body_does() {
         // It writes for as long as it is read.
         Script {
             pieces: vec![
-                (Duration::ZERO, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_owned()),
+                (
+                    Duration::ZERO,
+                    "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_owned(),
+                ),
                 (Duration::from_millis(1), chunk.to_owned()),
             ],
             goes_on: true,
@@ -121,13 +124,17 @@ async fn connections_that_are_read_to_their_end_are_bounded() {
 #[tokio::test]
 async fn the_body_of_another_answer_has_a_second_of_its_own() {
     let late = (Duration::from_millis(300), "body".to_owned());
-    let mut script = once("HTTP/1.1 500 X\r\ntransfer-encoding: chunked\r\n\r\n4\r\nsome\r\n5\r\n ");
+    let mut script =
+        once("HTTP/1.1 500 X\r\ntransfer-encoding: chunked\r\n\r\n4\r\nsome\r\n5\r\n ");
     script.pieces.push(late);
     for script in [script, once("HTTP/1.1 429 X\r\ncontent-length: 100\r\n\r\nsome body")] {
         let (client, (url, mut closings)) = (local(), endless(script).await);
         let (received, took) = attempt(&client, &url).await;
         let received = received.ok().unwrap();
-        assert_eq!((String::from_utf8(received.body).unwrap(), received.is_whole), ("some body".to_owned(), false));
+        assert_eq!(
+            (String::from_utf8(received.body).unwrap(), received.is_whole),
+            ("some body".to_owned(), false)
+        );
         assert!(took >= BODY && took < BODY + AT_ONCE, "it took {took:?}");
         // The time to the head is what counts as the receiver's.
         assert!(received.answered_at.elapsed() >= BODY);
