@@ -300,7 +300,7 @@ async fn first_looks(store: &Store, schema: &Schema, recorder: &Recorder) {
     let _ = tokio::join!(schema.look(), recorder.look());
 }
 
-/// The client's address, as the transport provides it; `None` also for a call within the process.
+/// The client's address, as the transport provides it; `None` for a call within the process.
 fn client_of(extensions: &http::Extensions) -> Option<IpAddr> {
     extensions.get::<Peer>()?.client
 }

@@ -91,8 +91,10 @@ fn is_object(field: &Field) -> bool {
     single && matches!(field.kind, Kind::Message(_) | Kind::Struct)
 }
 
-/// The members of the body, null ones too, become the paths of the mask; but a list that bounds and is null
-/// becomes one of the mask that clears: protobuf cannot tell an absent list from an empty one.
+/// Fills the masks from the body's fields, including null ones.
+///
+/// A null bounding list becomes a path of the clearing mask: protobuf can't distinguish an absent list from an empty
+/// one.
 fn fill_masks(route: &'static Route, seen: Seen, null: Seen, out: &mut Vec<u8>) {
     let field = |at: Option<u16>| {
         let at = usize::from(at?);

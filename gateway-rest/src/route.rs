@@ -23,7 +23,7 @@ pub struct Route {
     pub response_body: Option<u16>,
     /// The `FieldMask` that a PATCH body's keys fill: position in `input.fields`.
     pub mask: Option<u16>,
-    /// The `FieldMask` that a PATCH body's lists fill that bound and are null: position in `input.fields`.
+    /// The position in `input.fields` of the `FieldMask` to fill from a PATCH body's null bounding lists.
     pub clear: Option<u16>,
     /// HTTP status of success.
     pub status: u16,

@@ -36,8 +36,8 @@ pub enum Cardinality {
     Optional,
     /// A list; empty when absent.
     Repeated,
-    /// A list that bounds something: null when absent, which is no bound. An empty list is refused, since
-    /// whoever sends one may mean that nothing is permitted.
+    /// A bounding list: null when absent, which means no bound. An empty list is refused, since its author may mean
+    /// to forbid everything.
     Bound,
     /// A map: the field's kind is its entry message, with fields `key` and `value`.
     Map,

@@ -1,8 +1,8 @@
--- A change of authority takes effect because triggers note it in the change log. Where they do not run, since the
--- server was told to be a replica or a trigger was disabled, it would be answered and never be seen. So each
--- transaction that changed such a table makes sure of it just before its commit.
+-- A change of authority takes effect because triggers write it to the change log. Triggers do not run if the server is
+-- set to be a replica or a trigger is disabled. The change would then be answered but never take effect. Therefore each
+-- transaction that changed such a table checks for a revision just before its commit.
 
--- The tables that `govern` has made part of authority, whatever has become of their triggers since.
+-- The tables that `govern` has made part of authority, even if their triggers have changed since.
 CREATE TABLE authority_tables (
     name text COLLATE "C" PRIMARY KEY
 );
@@ -31,7 +31,7 @@ END $$;
 
 -- ## A change without its revision
 
--- As in the first migration; a row that something else swallows is an error, too.
+-- As in the first migration; a row that a rule or another trigger swallows is now also an error.
 CREATE OR REPLACE FUNCTION log_change() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -78,8 +78,8 @@ END $$;
 
 -- Draws the revisions of this transaction now instead of at its commit. It is an error if a table that authority
 -- depends on was changed and its trigger was not there to raise one.
--- Postgres counts the changes of a transaction before it adds them to its statistics, a second later at most. So what
--- an earlier transaction of the session changed may count here: it is examined once more, which harms nothing.
+-- Postgres counts the changes of a transaction before it adds them to its statistics, at most a second later. Changes of
+-- an earlier transaction of the session may therefore count here. They are checked once more, which does no harm.
 -- Without statistics every table counts as changed.
 CREATE FUNCTION require_revisions() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -112,14 +112,14 @@ BEGIN
     IF fault IS NOT NULL THEN
         RAISE '%', fault;
     END IF;
-    -- One after the other, so that a tenant's revision is written once for all of its changes.
+    -- One after the other: a tenant's revision is then written once for all of its changes.
     SET CONSTRAINTS public.log_change IMMEDIATE;
     SET CONSTRAINTS public.raise_revision IMMEDIATE;
 END $$;
 REVOKE EXECUTE ON FUNCTION require_revisions FROM PUBLIC;
 CALL grant_to('{tenant,system}', 'EXECUTE ON FUNCTION require_revisions');
 
--- ## What is not as the migrations made it
+-- ## Faults of the schema
 
 -- The next number of a sequence that belongs to a column. Only its owner may read it.
 CREATE FUNCTION next_number(sequence regclass) RETURNS bigint
@@ -137,9 +137,9 @@ END $$;
 REVOKE EXECUTE ON FUNCTION next_number FROM PUBLIC;
 CALL grant_to('{system}', 'EXECUTE ON FUNCTION next_number');
 
--- A sentence for each trigger that is off, table whose rows are not kept apart, and sequence behind its table, as after
--- a logical replication, which copies no sequences. The largest number is read before the sequence's, so that
--- transactions in between do no harm.
+-- Returns a sentence for each disabled trigger, each table without row-level security, and each sequence behind its
+-- table. A logical replication leaves sequences behind, because it does not copy them. The table's largest number is
+-- read before the sequence's number; transactions in between then do no harm.
 CREATE FUNCTION schema_faults() RETURNS SETOF text LANGUAGE plpgsql STABLE AS $$
 DECLARE
     each record;
@@ -154,7 +154,7 @@ BEGIN
                       CASE WHEN g.tgisinternal THEN 'ALL' ELSE quote_ident(g.tgname) END)
         FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid
         WHERE c.relnamespace = 'public'::regnamespace AND g.tgenabled IN ('D', 'R')
-        -- What is done to a table is done to its partitions.
+        -- A change of a table also applies to its partitions.
         ORDER BY c.relispartition, c.relname, g.tgname)
         UNION ALL
         SELECT format('the trigger `log_change` of `%s` is missing: restore the database''s schema whole', t.name)

@@ -1,3 +1,3 @@
--- What a tool's schema is about: the whole context of a request, or its member `arguments`.
+-- The part of a request that a tool's schema describes: the whole context, or its member `arguments`.
 ALTER TABLE tools
     ADD COLUMN input_at text NOT NULL DEFAULT 'context' CHECK (input_at IN ('context', 'arguments'));

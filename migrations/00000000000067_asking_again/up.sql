@@ -2,28 +2,28 @@
 -- requests an API key asked.
 
 ALTER TABLE tenants
-    -- For how long a question that was declined is denied, in seconds; NULL for as long as the request could have
-    -- waited, at most a day.
+    -- How long a declined question is denied, in seconds; NULL: as long as the request could have waited, at most a
+    -- day.
     ADD COLUMN declined_for_seconds integer CHECK (declined_for_seconds BETWEEN 0 AND 86400),
     -- How many requests of one agent may be pending.
     ADD COLUMN open_requests_per_agent integer NOT NULL DEFAULT 500
         CHECK (open_requests_per_agent BETWEEN 1 AND 100000);
 
 ALTER TABLE approvals
-    -- Of one that the release before this one declined: NULL, and `updated_at` is when.
+    -- NULL if the previous release declined it; `updated_at` then has the time.
     ADD COLUMN declined_at timestamptz,
-    -- What whoever declined it said: not longer than that.
+    -- The longest time that the person who declined it set.
     ADD COLUMN declined_for_seconds integer CHECK (declined_for_seconds BETWEEN 0 AND 86400),
     -- When a person took the decline back, for later questions.
     ADD COLUMN reopened_at timestamptz,
-    -- Why it is void, if no person made it so.
+    -- Why it is void, if no person voided it.
     ADD COLUMN void_reason text;
 CALL grant_to('{tenant}', 'UPDATE (declined_at, declined_for_seconds, reopened_at, void_reason) ON approvals');
 CALL grant_to('{recorder}', 'SELECT (subject, created_at, updated_at, declined_at, declined_for_seconds, reopened_at) ON approvals');
 CALL grant_to('{recorder}', 'UPDATE (void_reason) ON approvals');
 
--- Until when a declined question is denied: as the tenant sets it, or as long as the request could have waited, at most a
--- day; or as whoever declined it says, if that is shorter.
+-- Until when a declined question is denied: by the tenant's setting, or else as long as the request could have waited, at
+-- most a day. The time set by the person who declined it applies if it is shorter.
 CREATE FUNCTION declined_until(
     declined timestamptz, opened timestamptz, expires timestamptz, shorter integer, setting integer
 ) RETURNS timestamptz LANGUAGE sql STABLE AS $$
@@ -35,7 +35,7 @@ $$;
 
 CREATE TABLE approval_askers (
     key_id text COLLATE "C" NOT NULL,
-    -- The request's: lists are by time.
+    -- The request's time, because lists are ordered by time.
     created_at timestamptz NOT NULL,
     approval_id text COLLATE "C" NOT NULL,
     tenant_id text COLLATE "C" NOT NULL,
@@ -45,7 +45,7 @@ CALL guard('approval_askers');
 CALL grant_to('{tenant}', 'SELECT ON approval_askers');
 CALL grant_to('{recorder,system}', 'INSERT ON approval_askers');
 
--- A trigger, so that the requests which the release before this one opens are there too.
+-- A trigger, because the previous release also opens requests.
 CREATE FUNCTION note_askers() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO approval_askers (key_id, created_at, approval_id, tenant_id)
@@ -59,7 +59,7 @@ CREATE TRIGGER note_askers AFTER INSERT OR UPDATE OF requested_by ON approvals
 
 -- ## Events
 
--- As before, but what the service made void was not withdrawn by anybody.
+-- As before, but a request that the service made void was not withdrawn by a person.
 CREATE OR REPLACE FUNCTION announce_approval() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     kind text;
@@ -103,7 +103,7 @@ ALTER TABLE notifications ADD CONSTRAINT notifications_kind_check CHECK (kind IN
     'audit_stream.failing', 'api_key.expiring', 'delegation.expiring', 'reality.drift_detected')) NOT VALID;
 
 CALL grant_to('{recorder}', 'SELECT (id, tenant_id, kind, subject_ref) ON notifications');
--- Once an hour for each agent; the caller has the agent's lock, so that two of its decisions do not tell at once.
+-- Once an hour for each agent. The caller has the agent's lock; two of its decisions can't notify at once.
 CREATE FUNCTION notify_of_open_requests(tenant text, agent text, pending integer) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,6 +1,6 @@
--- The rows from before migration 67: who asked them, and whether the kinds of notifications are known.
+-- The rows from before migration 67: their askers, and validation of the kinds of notifications.
 
--- The owner sees no row of its own.
+-- Row-level security hides all rows from the owner.
 SELECT set_config('role', authority_role('system'), true);
 INSERT INTO approval_askers (key_id, created_at, approval_id, tenant_id)
 SELECT asker ->> 'id', a.created_at, a.id, a.tenant_id

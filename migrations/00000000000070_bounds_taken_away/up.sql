@@ -1,6 +1,6 @@
--- A bound that is taken away from an API key or a purpose is an event: from then on it permits more.
+-- Removing a bound from an API key or a purpose is an event, because it permits more from then on.
 
--- Arguments: the kind of record, and its lists that bound. An empty list bounds nothing.
+-- Arguments: the kind of record, and its bounding lists. An empty list does not bind.
 CREATE FUNCTION announce_unbound() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     was jsonb := to_jsonb(OLD);

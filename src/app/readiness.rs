@@ -26,14 +26,14 @@ const LATEST: Duration = Duration::from_secs(5);
 /// The interval at which gRPC health is updated.
 const FOLLOW: Duration = Duration::from_millis(250);
 
-/// When the database was queried, and what its schema is like.
+/// The time of the last query, and the state of the schema.
 type Found = (Instant, Result<State, String>);
 
 #[derive(Clone)]
 struct State {
-    /// Whether it has every migration.
+    /// Whether the schema has every migration.
     is_current: bool,
-    /// What is not as the migrations made it.
+    /// Differences between the schema and its migrations.
     faults: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl Schema {
 
     async fn ask(&self) -> Result<State, store::Error> {
         let is_current = self.store.is_current().await?;
-        // An older schema has no function that finds them.
+        // An older schema lacks the function that finds faults.
         let faults = if is_current { self.store.schema_faults().await? } else { None };
         Ok(State { is_current, faults })
     }
@@ -126,14 +126,17 @@ pub(super) fn checks(
     ]
 }
 
-/// The identity providers whose keys are read over the network. Decisions by API keys do not need them, so a node
-/// is ready without: they are only shown.
+/// The checks of identity providers with keys read over the network.
+///
+/// They are only shown: decisions by API keys don't need the providers, and a node without them is still ready.
 pub(super) fn providers(identity: &Identity) -> Vec<Check> {
     let check = |keys: JwksClient| Check { name: "identity", ask: Box::new(move || keys.state()) };
     identity.remote_keys().into_iter().map(check).collect()
 }
 
-/// Reads their keys from the start on, and when they are due. A provider that is slow to answer does not make it late.
+/// Reads the providers' keys at start and whenever they are due.
+///
+/// The worker isn't late if a provider responds slowly.
 pub(super) fn identity_keys(identity: &Identity) -> Option<Worker> {
     let remote = identity.remote_keys();
     let look = move || {

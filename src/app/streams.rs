@@ -1,5 +1,7 @@
-//! Bounds the open streams of each tenant and of each caller on a node, whatever their method: a stream has no deadline,
-//! and takes memory for as long as its caller likes. A node that stops opens none: it would end at once.
+//! Limits the open streams of each tenant and of each caller on a node, across methods.
+//!
+//! A stream has no deadline, and takes memory for as long as its caller likes. A node that is stopping opens no
+//! streams: they would end at once.
 
 use std::{
     collections::HashSet,
@@ -27,7 +29,7 @@ use authority_api::{
 
 /// Streams of one tenant on a node; each takes some tens of KiB.
 pub(super) const MOST: usize = 2000;
-/// A caller may have this part of its tenant's.
+/// The divisor of a tenant's places that gives one caller's share.
 const CALLERS: usize = 2;
 
 /// The places of the open streams, and the layer that takes them, inside authentication. Cheap to clone.
@@ -43,7 +45,7 @@ impl StreamsLayer {
         Self { places: Places::new("streams", most, most.div_ceil(CALLERS)), stopping }
     }
 
-    /// The place of a stream; `None` if its caller is of no tenant.
+    /// Takes the place of a stream; `None` if its caller has no tenant.
     fn admit(&self, caller: Option<&Caller>) -> Result<Option<Place>, ApiError> {
         if self.stopping.is_cancelled() {
             let text =

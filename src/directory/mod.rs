@@ -77,7 +77,7 @@ pub struct Check {
 #[derive(Clone)]
 pub struct Directory {
     checks: Arc<[Check]>,
-    /// Checks without which the service is ready.
+    /// Checks that are shown but don't affect readiness.
     shown: Arc<[Check]>,
     workers: Statuses,
     contract: Arc<str>,
@@ -88,7 +88,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// The second checks are only shown.
+    /// Creates the directory. The second list of checks is only shown.
     pub fn new(
         (checks, shown): (Vec<Check>, Vec<Check>),
         workers: Statuses,

@@ -48,7 +48,7 @@ pub struct Reference(Arc<Inner>);
 struct Inner {
     /// The OpenAPI document.
     contract: String,
-    /// All responses share the bytes of a page: a copy for each would be held for as long as a caller does not read it.
+    /// All responses share a page's bytes: otherwise each would hold a copy until its caller has read it.
     pages: OnceLock<HashMap<String, Bytes>>,
 }
 
@@ -144,7 +144,7 @@ mod tests {
         }
     }
 
-    /// However large the page is, and however often it is asked for.
+    /// Memory doesn't grow with the page's size or with the number of requests.
     #[tokio::test]
     async fn answers_share_the_bytes_of_their_page() {
         let reference = Reference::new(OPENAPI.to_owned());
@@ -154,7 +154,7 @@ mod tests {
         };
         let contract: Value = serde_json::from_str(OPENAPI).unwrap();
         for path in ["", page::operations(&contract)[0].id] {
-            // Both are kept: a copy must not take the place of another one.
+            // Both are kept: otherwise a copy could reuse the memory of the other.
             let (one, other) = (bytes(path).await, bytes(path).await);
             assert_eq!(one.as_ptr(), other.as_ptr(), "{path}");
         }

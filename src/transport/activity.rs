@@ -15,7 +15,7 @@ use super::budget::Share;
 /// How long a connection beyond its tenant's share may be idle.
 const CURBED_IDLE: Duration = Duration::from_secs(1);
 
-/// Counters of one connection, each by itself: so relaxed ordering is enough.
+/// Independent counters of one connection, for which relaxed ordering is enough.
 pub(super) struct Activity {
     since: Instant,
     /// Milliseconds from `since` to the last progress of a request or response.

@@ -20,7 +20,7 @@ const CHUNK: usize = 16 << 10;
 /// The most bytes handed to HTTP/2 together with the end of the stream, or right before it. After the end the stream
 /// cannot be watched, and its unread bytes stay until the connection ends.
 const LAST: usize = 1 << 10;
-/// What an unread response takes besides its bytes: its head, its stream, and the stream's task.
+/// The cost of an unread response besides its bytes: its head, its stream, and the stream's task.
 const OVERHEAD: u64 = 4 << 10;
 
 /// A response body. Hyper polls for a part only when the peer has capacity: the time from a part to the
@@ -35,8 +35,9 @@ pub(super) struct Answer {
     /// The progress of its stream; `None` over HTTP/1.1.
     progress: Option<Arc<Progress>>,
     unread: bool,
-    /// The lengths of the last two pieces handed over. Hyper takes one while the peer still has to make room for the
-    /// one before.
+    /// The lengths of the last two pieces handed over.
+    ///
+    /// Hyper takes one while the previous one still waits for the peer to make room.
     handed: [u64; 2],
     /// Its bytes that are counted as unread.
     counted: u64,

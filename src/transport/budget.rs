@@ -1,7 +1,7 @@
-//! The unread response bytes of all connections of the node together.
+//! The unread response bytes of all the node's connections together.
 //!
-//! Beyond the budget connections are cut, those first that hold the most for the longest. New responses are not
-//! refused instead: then a few peers that read nothing could keep everybody else from an answer, health included.
+//! Beyond the budget, the connections that hold the most for the longest are cut first. Refusing new responses
+//! instead would let a few peers that never read block every response, health checks included.
 
 use std::{
     cmp::Reverse,
@@ -15,11 +15,12 @@ use std::{
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-/// In a connection's bytes: it is cut, and they are no longer counted for the node.
+/// Set in a connection's bytes when it is cut, and its bytes no longer count for the node.
 const CUT: u64 = 1 << 63;
 
-/// Connections are cut until this part of the budget is free again, an eighth: few overruns then need a look at all of
-/// them.
+/// The part of the budget to free when cutting connections: an eighth.
+///
+/// With this reserve, few overruns need a scan of all connections.
 const FREED: u64 = 8;
 
 /// The budget, which all addresses share.
@@ -27,7 +28,7 @@ const FREED: u64 = 8;
 pub struct Budget {
     most: u64,
     held: AtomicU64,
-    /// Those that are open, by the address of their counters.
+    /// The open connections, by the address of their counters.
     connections: Mutex<HashMap<usize, Arc<Share>>>,
 }
 
@@ -42,7 +43,7 @@ impl Budget {
         self.held.load(Relaxed)
     }
 
-    /// Sets the gauge to what is held now.
+    /// Sets the gauge to the bytes held now.
     #[expect(clippy::cast_precision_loss, reason = "a node's memory is far below 2^52 bytes")]
     pub fn measure(&self) {
         metrics::gauge!("transport_unsent_bytes").set(self.held() as f64);
@@ -54,7 +55,7 @@ impl Budget {
         }
     }
 
-    /// A share that holds nothing, which may be cut until the member is dropped.
+    /// Adds a connection without unread bytes, which may be cut until the returned guard is dropped.
     pub(super) fn enter(self: &Arc<Self>) -> (Arc<Share>, Member) {
         let share = Arc::new(Share {
             budget: Arc::clone(self),
@@ -72,7 +73,7 @@ impl Budget {
     fn relieve(&self) {
         let connections = self.connections.lock();
         if self.held() <= self.most {
-            return; // another thread did it meanwhile
+            return; // another thread has already done it
         }
         let mut holders: Vec<_> = connections.values().map(|one| (one.weight(), one)).collect();
         holders.sort_unstable_by_key(|(weight, _)| Reverse(*weight));
@@ -94,7 +95,7 @@ pub(super) struct Share {
     began: Instant,
     /// The bytes, and [`CUT`].
     unsent: AtomicU64,
-    /// Milliseconds from `began` to when it last began to hold any.
+    /// Milliseconds from `began` to when it last started to hold bytes.
     held_since: AtomicU64,
     cut: Notify,
 }
@@ -114,7 +115,7 @@ impl Share {
         }
     }
 
-    /// Returns the number of bytes before.
+    /// Gives bytes back; returns the number of bytes before.
     pub(super) fn give_back(&self, bytes: u64) -> u64 {
         let before = self.unsent.fetch_sub(bytes, Relaxed);
         if before & CUT == 0 {
@@ -127,7 +128,7 @@ impl Share {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// How much is held, times how long: what is read soon weighs little.
+    /// The bytes times how long they are held: bytes that are soon read weigh little.
     fn weight(&self) -> u128 {
         let unsent = self.unsent.load(Relaxed);
         if unsent & CUT != 0 {
@@ -137,7 +138,7 @@ impl Share {
         u128::from(unsent) * u128::from(held.max(1))
     }
 
-    /// Ends the connection; its bytes, which are freed with it, are no longer the node's. Whether it was not cut yet.
+    /// Ends the connection, and stops counting its bytes for the node. Returns whether it was still open.
     fn cut(&self) -> bool {
         let before = self.unsent.fetch_or(CUT, Relaxed);
         if before & CUT != 0 {
@@ -172,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection that holds so much of a budget.
+    /// A connection that holds some bytes of a budget.
     fn holding(budget: &Arc<Budget>, bytes: u64) -> (Arc<Share>, Member) {
         let (share, member) = budget.enter();
         share.take(bytes);
@@ -195,7 +196,7 @@ mod tests {
         assert!(is_cut(&large));
         assert!(![&small, &other, &last].iter().any(|one| is_cut(one)));
         assert_eq!(budget.held(), 410);
-        // What it frees is not counted twice.
+        // The bytes it frees don't count twice.
         large.give_back(600);
         large.take(50);
         large.give_back(50);
@@ -208,7 +209,7 @@ mod tests {
         let (old, _a) = holding(&budget, 300);
         let (read, _b) = holding(&budget, 300);
         sleep(Duration::from_millis(100));
-        // This one's peer has taken everything meanwhile.
+        // Its peer has read everything since then.
         read.give_back(300);
         let (large, _c) = holding(&budget, 500);
         large.take(201);

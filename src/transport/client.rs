@@ -10,8 +10,8 @@ use ipnet::IpNet;
 pub struct Peer {
     /// The peer of the socket.
     pub address: SocketAddr,
-    /// The client; it differs from `address` only behind a trusted proxy. `None` if a trusted proxy reports what is no
-    /// address: the client may then be anyone, and is never taken for the proxy.
+    /// The client; it differs from `address` only behind a trusted proxy. `None` if a trusted proxy reports an
+    /// invalid address: the client may then be anyone, and is never taken for the proxy.
     pub client: Option<IpAddr>,
 }
 
@@ -24,9 +24,10 @@ impl Peer {
     }
 }
 
-/// Walks `X-Forwarded-For` from its end, which the nearest proxy wrote, to the first address that is not a
-/// trusted proxy; what comes before it is unverified. The hops are bytes: a proxy may have appended the client's
-/// address to a line that the client began with any bytes.
+/// Finds the last address in `X-Forwarded-For` that isn't a trusted proxy.
+///
+/// It walks back from the end, which the nearest proxy wrote; earlier entries are unverified. The hops are bytes: a
+/// proxy may have appended the client's address to a line that the client began with any bytes.
 fn forwarded(direct: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAddr> {
     let is_trusted = |address: &IpAddr| trusted.iter().any(|network| network.contains(address));
     let mut client = direct;
@@ -40,8 +41,9 @@ fn forwarded(direct: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Option<I
     Some(client)
 }
 
-/// An address, with a port or without (`192.0.2.1:80`, `[2001:db8::1]:80`). One with a zone names no host beyond its
-/// own link.
+/// Parses an address, with or without a port (`192.0.2.1:80`, `[2001:db8::1]:80`).
+///
+/// An address with a zone is refused: it has no meaning beyond its own link. own link.
 fn parsed(hop: &[u8]) -> Option<IpAddr> {
     let hop = std::str::from_utf8(hop.trim_ascii()).ok().filter(|hop| !hop.contains('%'))?;
     let address = hop.parse().or_else(|_| hop.parse().map(|with: SocketAddr| with.ip()));

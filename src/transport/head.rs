@@ -1,5 +1,5 @@
-//! What two readers of a request's head could take for different requests: its target, the length of its body, and the
-//! type of that. A proxy may decide by one reading, and the service by another.
+//! Refuses request heads that two readers could interpret differently: in the target, the length of the body, or the
+//! body's type. A proxy might decide by one reading, and the service by the other.
 
 use authority_api::error::{ApiError, ErrorCode};
 use axum::http::{
@@ -7,7 +7,7 @@ use axum::http::{
     header::{CONTENT_TYPE, TRANSFER_ENCODING},
 };
 
-/// Why a request is refused for its head, if it is.
+/// Returns why a request's head is refused, if it is.
 pub(super) fn refusal<B>(request: &Request<B>) -> Option<ApiError> {
     let headers = request.headers();
     if !is_path(request) {
@@ -30,21 +30,26 @@ pub(super) fn refusal<B>(request: &Request<B>) -> Option<ApiError> {
     })
 }
 
-/// Of the other forms, an absolute URI has a path too (RFC 9112, 3.2); `*` is for OPTIONS.
+/// Whether the target has a path.
+///
+/// Among the other forms, an absolute URI also has a path (RFC 9112, 3.2); `*` is for OPTIONS.
 fn is_path<B>(request: &Request<B>) -> bool {
     let path = request.uri().path();
     path.starts_with('/') || path == "*" && request.method() == Method::OPTIONS
 }
 
-/// Hyper reads every list that ends in `chunked` as if it were that alone (RFC 9112, 6.1 and 6.3).
+/// Whether the body's length is stated once and unambiguously.
+///
+/// Hyper reads every list that ends in `chunked` as if `chunked` were alone (RFC 9112, 6.1 and 6.3).
 fn is_framed_once(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     codings.next().is_none_or(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
         && codings.next().is_none()
 }
 
-/// Whether every charset among a media type's parameters is UTF-8 or a part of it: what reads texts reads them as
-/// UTF-8.
+/// Whether every charset of a media type is UTF-8 or a subset of it.
+///
+/// Texts are read as UTF-8.
 fn is_utf8(kind: &[u8]) -> bool {
     kind.split(|byte| *byte == b';').skip(1).all(|parameter| {
         let mut parts = parameter.splitn(2, |byte| *byte == b'=');

@@ -205,8 +205,8 @@ fn http2(bounds: &Bounds) -> Builder<Streams> {
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(bounds.streams)
-        // Calls that their client cancelled before they were looked at. By default h2 closes the connection at 20 of
-        // them, and with it the streams of all others on it.
+        // The limit of calls that their client cancels before the server handles them. By default h2 closes the
+        // connection at 20 of them, along with the streams of everyone else on it.
         .max_pending_accept_reset_streams(bounds.streams as usize)
         .max_header_list_size(bounds.header_bytes)
         .initial_stream_window_size(128 * 1024)

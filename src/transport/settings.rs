@@ -17,7 +17,7 @@ pub struct Settings {
     /// The surfaces served here; the paths of others are a 404.
     pub surfaces: Surfaces,
     pub bounds: Bounds,
-    /// Of the unread bytes of all connections: addresses of one node share one.
+    /// The budget for the unread bytes of all connections; the node's addresses share it.
     pub budget: Arc<Budget>,
     /// Origins whose pages may call; if empty, there are no CORS headers.
     pub origins: Arc<[HeaderValue]>,

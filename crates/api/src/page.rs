@@ -1,17 +1,19 @@
-//! How many items a page of a list has.
+//! Limits the items on a page of a list.
 
 use prost::Message;
 
-/// The most bytes of the items of a page, as gRPC encodes them: its clients accept messages of 4 MiB.
+/// The most bytes of items on a page, as gRPC encodes them: its clients accept messages of 4 MiB.
 pub const LARGEST: usize = 2 << 20;
 
-/// Cuts the items of a list down to a page: at most `size` of them, and no more than [`LARGEST`]. The first is shown
-/// whatever its size. Returns whether the list goes on; then the next page begins after the last item that is left.
+/// Cuts a list down to a page of at most `size` items and [`LARGEST`] bytes.
+///
+/// The first item stays whatever its size. Returns whether the list goes on; the next page begins after the last item
+/// kept.
 pub fn cut<M: Message>(items: &mut Vec<M>, size: usize) -> bool {
     cut_by(items, size, M::encoded_len)
 }
 
-/// The same for items of which only the size is known.
+/// Cuts items to a page by a given function for their encoded size.
 pub fn cut_by<T>(items: &mut Vec<T>, size: usize, encoded: impl Fn(&T) -> usize) -> bool {
     let mut room = LARGEST;
     let fits = |item: &&T| {

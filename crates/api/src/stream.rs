@@ -1,6 +1,6 @@
-//! Server streams: a source that is asked for each message, so that no task runs for a stream and nothing is
-//! queued. It ends with its connection. A tenant has a number of places for them on a node, and each of its callers a
-//! smaller number: one credential cannot take all of its tenant's.
+//! Server streams: the source is polled for each message. A stream needs no task and no queue, and ends with its
+//! connection. On each node a tenant has a number of places for streams, and each of its callers a smaller number:
+//! one credential can't take all of the tenant's places.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -31,19 +31,19 @@ pub fn stream_of<T: MessageSource>(source: T) -> Messages<T::Message> {
     Box::pin(stream::unfold(Some(source), next))
 }
 
-/// The places of one sort of streams on this node. Cheap to clone.
+/// The places for one sort of streams on this node. Cheap to clone.
 #[derive(Clone)]
 pub struct Places(Arc<Inner>);
 
 struct Inner {
-    /// What the places are of, for messages: `streams of events`.
+    /// What takes the places, in the plural, for messages: `streams of events`.
     sort: &'static str,
     tenant: usize,
     caller: usize,
     taken: Mutex<HashMap<TenantId, Taken>>,
 }
 
-/// The places that are taken of a tenant's.
+/// The places that a tenant's callers have taken.
 #[derive(Default)]
 struct Taken {
     all: usize,
@@ -58,7 +58,7 @@ pub struct Place {
 }
 
 impl Places {
-    /// At most `tenant` for each tenant, and of these at most `caller` for each caller.
+    /// At most `tenant` places for each tenant, and at most `caller` of these for each caller.
     pub fn new(sort: &'static str, tenant: usize, caller: usize) -> Self {
         Self(Arc::new(Inner { sort, tenant, caller, taken: Mutex::default() }))
     }
@@ -66,7 +66,7 @@ impl Places {
     /// A place for a caller, by its identity.
     ///
     /// # Errors
-    /// The tenant or the caller has as many as it may have.
+    /// The tenant or the caller has no place left.
     pub fn enter(&self, tenant_id: &TenantId, caller: String) -> Result<Place, ApiError> {
         let Inner { sort, tenant, caller: each, taken } = &*self.0;
         let mut taken = taken.lock();

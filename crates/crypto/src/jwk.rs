@@ -29,8 +29,9 @@ pub fn bytes(jwk: &Value, member: &str) -> Result<Vec<u8>, Error> {
     URL_SAFE_NO_PAD.decode(text).map_err(|_| Error::BadKey("a member is not base64url"))
 }
 
-/// A base64url member's number: its bytes without leading zeros, which some write although none may be there (RFC
-/// 7518, 2).
+/// Reads a base64url number, without leading zeros.
+///
+/// RFC 7518, 2 forbids leading zeros, but some issuers write them.
 pub fn integer(jwk: &Value, member: &str) -> Result<Vec<u8>, Error> {
     let bytes = bytes(jwk, member)?;
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();

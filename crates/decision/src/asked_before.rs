@@ -1,5 +1,7 @@
-//! What takes the place of a hold that nothing meets: its question was declined, or its subject has as many open
-//! requests as its tenant permits. Never of an allow, nor of another denial.
+//! Denials that replace a hold: the question was declined, or its subject reached the limit of open requests.
+//!
+//! They apply only if the request would be held and its approvals don't suffice. They never replace an allow or
+//! another denial.
 
 use super::{
     case::Case,
@@ -17,8 +19,10 @@ pub(super) enum Refusal<'a> {
 }
 
 impl<'a> Refusal<'a> {
-    /// `None` if nothing is held, or something denies it anyway; and if an approval meets what is asked of people,
-    /// since that comes first.
+    /// Checks a request that would be held.
+    ///
+    /// `None` if it isn't held, if it is denied for another reason, or if an approval suffices: the approval comes
+    /// first.
     pub(super) fn of(case: &Case<'a>, rules: &Rules<'_>) -> Option<Self> {
         let held = rules.denials.is_empty() && !rules.holds.is_empty();
         if !held || rules.approval.is_some() {
@@ -27,7 +31,7 @@ impl<'a> Refusal<'a> {
         if let Some(declined) = &case.facts.declined {
             return Some(Self::Declined(declined));
         }
-        // What people cannot resolve opens no request.
+        // A hold that people can't resolve opens no request.
         let open = case.facts.open_requests.filter(|_| !rules.needed.is_nobody());
         open.filter(|open| open.pending >= open.limit).map(Self::LimitReached)
     }
@@ -39,7 +43,7 @@ impl<'a> Refusal<'a> {
         }
     }
 
-    /// With `explain`.
+    /// The step to show with `explain`.
     pub(super) fn step(&self) -> Step {
         let (kind, id, detail) = match self {
             Self::Declined(declined) => (

@@ -45,7 +45,7 @@ const CHECKS: [Check; 19] = [
     purpose::is_in_scope,
 ];
 
-/// The row of the input.
+/// The input's place in the order of checks.
 const INPUT: usize = 15;
 
 /// The checks that can end a permission. The other rows concern the request, which is already decided.
@@ -117,8 +117,9 @@ pub(super) fn standing<'a>(
     (candidate, judge(case, &candidate, &STANDING))
 }
 
-/// The authority that was used as the only candidate: whatever else would permit the request now counted nothing for
-/// it, and is not in its record.
+/// Judges the used authority as the only candidate.
+///
+/// Other authorities that would permit the request now didn't count for it, and its decision doesn't mention them.
 pub(super) fn choose_again<'a>(case: &Case<'a>, used: &AuthorityUsed) -> Choice<'a> {
     let candidate = named(case, used);
     let refusal = judge(case, &candidate, &CHECKS);
@@ -249,7 +250,7 @@ fn jurisdiction_is_supported(case: &Case<'_>, candidate: &Candidate<'_>) -> Resu
     let bounds = candidate.bounds().ok_or(Reason::ConstraintExceeded)?;
     let by_authority = bounds.iter().all(|(_, bounds)| supports(case, &bounds.jurisdictions));
     let by_purpose = case.purpose().is_none_or(|purpose| supports(case, &purpose.jurisdictions));
-    // `UK` would pass every rule for `GB`.
+    // An agent could send `UK` to evade the rules for `GB`.
     let is_place = case.request.jurisdiction().is_none_or(jurisdiction::is_known);
     unless(is_place && by_authority && by_purpose, Reason::JurisdictionUnsupported)
 }

@@ -50,11 +50,12 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Reads `constraints_json`. A list in it is never empty: whoever wrote an empty one may have meant that nothing is
-    /// permitted, and here it would bound nothing.
+    /// Reads `constraints_json`, and refuses empty lists.
+    ///
+    /// The author of an empty list may have meant to forbid everything; here it would remove the bound.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault in the JSON.
     pub fn read(json: &str) -> Result<Self, String> {
         let why = |why: serde_json::Error| why.to_string();
         let bounds: Self = serde_json::from_str(json).map_err(why)?;

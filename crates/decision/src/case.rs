@@ -15,8 +15,9 @@ pub(super) struct Case<'a> {
     pub(super) facts: &'a Facts,
     pub(super) gathered: &'a Gathered,
     pub(super) at: DateTime<Utc>,
-    /// When it was asked, which hours, `now` and the end of a cited approval are about: `at`, unless a permission is
-    /// judged again.
+    /// The time of the request, by which hours, `now` and the expiry of a cited approval are judged.
+    ///
+    /// It equals `at`, unless a permission is judged again.
     pub(super) asked_at: DateTime<Utc>,
 }
 

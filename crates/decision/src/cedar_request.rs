@@ -206,7 +206,7 @@ fn decimal(amount: Amount) -> Option<Value> {
     DECIMAL.of(&if written.contains('.') { written } else { written + ".0" })
 }
 
-/// `kind` has the types of the members that are declared.
+/// Builds a record; `kind` holds the types of its declared fields.
 fn record<'t>(
     members: &Map<String, Json>,
     kind: &dyn Fn(&str) -> Option<&'t InputType>,
@@ -248,11 +248,11 @@ fn value(json: &Json, declared: Option<&InputType>) -> Option<Value> {
     })
 }
 
-/// A number without a fraction, however it is written.
+/// Reads a number without a fraction, in any notation.
 fn whole(number: &Number) -> Option<i64> {
     number.as_i64().or_else(|| {
         let whole = number.as_f64().filter(|double| double.fract() == 0.0)?;
-        // A context has no number beyond 2^53.
+        // Numbers in a context stay within 2^53.
         whole.to_string().parse().ok()
     })
 }

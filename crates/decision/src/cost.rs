@@ -67,7 +67,7 @@ impl Cost {
         cost
     }
 
-    /// The steps of evaluating it once on the smallest request.
+    /// The steps to evaluate the policy once on the smallest request.
     pub(super) fn least_steps(self) -> u64 {
         self.steps(&Sizes::LEAST)
     }
@@ -131,7 +131,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// Of a request without a context.
+    /// The size of a request without a context.
     const LEAST: Self = Self { longest: RECORDS_TEXT, values: 1 };
 
     fn member(&mut self, name: &str, value: &Value) {

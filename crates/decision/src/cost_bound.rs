@@ -1,7 +1,7 @@
-//! Whether the policies in force leave steps for any decision.
+//! Checks that the policies in force leave decisions enough steps.
 //!
-//! A decision whose policies would take too long is denied. If even the smallest request is, nothing is decided any
-//! more where they apply, so a write that leads there is refused.
+//! A decision is denied if its policies take too many steps. If this is true even of the smallest request, the
+//! policies deny every request they apply to. A write with that effect is refused.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -18,12 +18,12 @@ use super::{
 /// The most actions and times to examine, to bound the check.
 const MOST_ACTIONS: usize = 1024;
 const MOST_TIMES: usize = 32;
-/// Stands for every action that no policy names.
+/// Represents every action that policies don't name.
 const ANY: &str = "any";
 
 type Policies = [Arc<CompiledPolicy>];
 
-/// Where every decision would be denied, and by how many steps.
+/// Where every decision would be denied, and by how many steps it exceeds the limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exceeded {
     steps: u64,
@@ -55,8 +55,9 @@ impl fmt::Display for Exceeded {
     }
 }
 
-/// Where the policies after a change exceed what a decision has, and cost more than before. A change that makes
-/// them cheaper there is none.
+/// Finds where the policies after a change exceed a decision's steps, and cost more than before.
+///
+/// A change that only lowers the cost is accepted.
 pub fn exceeded(before: &Policies, after: &Policies, at: DateTime<Utc>) -> Option<Exceeded> {
     let after: Vec<_> = after.iter().filter(|policy| policy.least_steps().is_some()).collect();
     let least = |policies: &[&Arc<CompiledPolicy>]| -> u64 {
@@ -86,7 +87,7 @@ pub fn exceeded(before: &Policies, after: &Policies, at: DateTime<Utc>) -> Optio
     None
 }
 
-/// An action for each that statements or targets tell apart.
+/// Finds one action for each group that statements or targets treat differently.
 fn actions(policies: &[&Arc<CompiledPolicy>]) -> Vec<String> {
     let mut found = vec![ANY.to_owned()];
     for policy in policies {
@@ -109,7 +110,7 @@ fn actions(policies: &[&Arc<CompiledPolicy>]) -> Vec<String> {
     }
     found.sort_unstable();
     found.dedup();
-    // The generic one is tried first.
+    // The generic action comes first.
     found.sort_by_key(|action| action != ANY && !is_below(action, ANY));
     found.truncate(MOST_ACTIONS);
     found
@@ -119,7 +120,7 @@ fn below(prefix: &str) -> String {
     format!("{prefix}.{ANY}")
 }
 
-/// The steps of the smallest request for the action, and with each target that is not of actions besides.
+/// The steps of the smallest request for the action, with each target that names something besides actions.
 fn steps(
     policies: &[&Arc<CompiledPolicy>],
     action: &str,

@@ -1,7 +1,8 @@
-//! The countries of ISO 3166-1, and what else is written for them.
+//! The countries of ISO 3166-1, and other codes in use for them.
 
-/// The officially assigned codes: alpha-2 and alpha-3 of each. `XK` for Kosovo is not of the standard, and is
-/// what banks and the European Union write.
+/// The officially assigned codes: alpha-2 and alpha-3 of each.
+///
+/// `XK` for Kosovo isn't in the standard, but banks and the European Union use it.
 const CODES: &str = "\
     ADAND AEARE AFAFG AGATG AIAIA ALALB AMARM AOAGO AQATA ARARG ASASM ATAUT AUAUS AWABW \
     AXALA AZAZE BABIH BBBRB BDBGD BEBEL BFBFA BGBGR BHBHR BIBDI BJBEN BLBLM BMBMU BNBRN \
@@ -22,8 +23,9 @@ const CODES: &str = "\
     TRTUR TTTTO TVTUV TWTWN TZTZA UAUKR UGUGA UMUMI USUSA UYURY UZUZB VAVAT VCVCT VEVEN \
     VGVGB VIVIR VNVNM VUVUT WFWLF WSWSM YEYEM YTMYT ZAZAF ZMZMB ZWZWE XKXKX";
 
-/// Codes of other lists and of the past, each with the country that is most likely meant; empty if there is
-/// none.
+/// Codes from other lists and from the past, with the country that is most likely meant.
+///
+/// Empty if no country is likely.
 const OTHERS: [(&str, &str); 36] = [
     ("UK", "GB"),
     ("EL", "GR"),
@@ -65,7 +67,7 @@ const OTHERS: [(&str, &str); 36] = [
 
 const LETTERS: usize = 26;
 
-/// A bit for each second letter, by the first.
+/// The second letters of each first letter, one bit for each.
 const KNOWN: [u32; LETTERS] = known();
 
 const fn known() -> [u32; LETTERS] {
@@ -77,14 +79,14 @@ const fn known() -> [u32; LETTERS] {
     known
 }
 
-/// Whether it is a country's alpha-2 code.
+/// Whether the text is a country's alpha-2 code.
 pub(super) fn is_country(code: &str) -> bool {
     let &[first, second] = code.as_bytes() else { return false };
     let upper = first.is_ascii_uppercase() && second.is_ascii_uppercase();
     upper && KNOWN.get(usize::from(first - b'A')).is_some_and(|row| row >> (second - b'A') & 1 == 1)
 }
 
-/// The country that is most likely meant by a text that is no country's code.
+/// The country most likely meant by a text that isn't a country code.
 pub(super) fn likely(text: &str) -> Option<&'static str> {
     let text = text.trim().to_ascii_uppercase();
     let other = OTHERS.iter().find(|(other, _)| *other == text).map(|(_, code)| *code);

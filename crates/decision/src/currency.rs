@@ -1,6 +1,6 @@
-//! Currencies: the form of a code, and those of ISO 4217. Agents pay in others, too.
+//! Currencies: the form of a code, and the codes of ISO 4217. Agents also pay in other currencies.
 
-/// The codes in use, of money, funds and metals, in order.
+/// The codes of money, funds and metals in use, in order.
 const CODES: &str = "\
     AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BOV BRL BSD BTN BWP \
     BYN BZD CAD CDF CHE CHF CHW CLF CLP CNY COP COU CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN \
@@ -20,17 +20,17 @@ pub fn is_code(text: &str) -> bool {
         && text.bytes().all(plain)
 }
 
-/// Whether ISO 4217 has it.
+/// Whether ISO 4217 contains the code.
 pub fn is_standard(code: &str) -> bool {
     CODES.split_whitespace().any(|own| own == code)
 }
 
-/// Those of the standard, for a name that is much like one of them.
+/// The ISO 4217 codes, to suggest a similar one.
 pub(super) fn standard() -> impl Iterator<Item = &'static str> {
     CODES.split_whitespace()
 }
 
-/// What to say of a currency that is not of the standard.
+/// Returns a warning about a currency outside ISO 4217.
 pub fn doubt(code: &str) -> Option<String> {
     (!is_standard(code)).then(|| {
         format!("`{code}` is not a currency of ISO 4217; requests must give it in the same letters")

@@ -78,7 +78,7 @@ fn list_excess(
     if new.is_empty() {
         return Some((member, format!("is unbounded where {measure} is a list")));
     }
-    // What stays is not wider, whatever it means.
+    // An unchanged value isn't wider than before, even if its meaning is unknown.
     let within = |old: &String, own: &String| old == own || covers(old, own);
     let extra = new.iter().find(|own| !old.iter().any(|old| within(old, own)))?;
     Some((member, format!("`{extra}` is not in {measure}")))

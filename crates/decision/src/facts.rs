@@ -37,10 +37,10 @@ pub struct Facts<P = Arc<CompiledPolicy>> {
     /// The approval that the request cites, if it resolves.
     #[serde(default)]
     pub approval: Option<Approval>,
-    /// The decline that still counts for the question, if it would be held.
+    /// The decline that still applies to the question, if it would be held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declined: Option<Declined>,
-    /// Set if the hold would open one request more than its subject may have.
+    /// Set if the hold would open more requests than its subject may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_requests: Option<OpenRequests>,
 }
@@ -90,10 +90,10 @@ pub struct Gathered<P = Arc<CompiledPolicy>> {
     pub grants: Vec<Arc<Grant>>,
     /// Policies in force that can apply (see `PolicyIndex::candidates`).
     pub policies: Vec<P>,
-    /// The schemas that the tools' `input` names, in order of their digests.
+    /// The schemas that the tools' `input` refers to, in order of digest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schemas: Vec<Arc<InputSchema>>,
-    /// The types of the input that all tools which perform the action agree on, whichever is named.
+    /// The input types on which all tools that perform the action agree. They apply to every tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_types: Option<Arc<Members>>,
     /// The state of the world, as far as it may concern the request. It is sealed separately, since it
@@ -230,7 +230,7 @@ impl FactsDocument {
         self.rebuild_with(policy, schema)
     }
 
-    /// The same with compiled policies and schemas, which many documents can share.
+    /// Does the same with compiled policies and schemas, which many documents can share.
     pub fn rebuild_with<E>(
         self,
         policy: impl FnMut(&PolicyReference) -> Result<Arc<CompiledPolicy>, E>,

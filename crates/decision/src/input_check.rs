@@ -1,5 +1,7 @@
-//! Whether a request's context is as it is declared: by the tenant, by the schemas of the tools that it could be
-//! carried out with, and by what policies are typed by, whichever tool is named.
+//! Checks a request's context against its declarations.
+//!
+//! They come from the tenant, from the schemas of the tools that could perform the action, and from the types that
+//! policies rely on, whichever tool is named.
 
 use serde_json::{Map, Value};
 
@@ -18,7 +20,7 @@ use super::{
     trace_step::{Outcome, Step},
 };
 
-/// The size of a context, in bytes, at which a schema may take all its steps.
+/// The size of a context, in bytes, that may use up the largest step budget of a schema.
 const LARGEST: u64 = 256 * 1024;
 /// The most violations to explain.
 const MOST_TOLD: usize = 8;
@@ -26,7 +28,7 @@ const MOST_TOLD: usize = 8;
 const NAME_THE_TOOL: &str = "; no tool is named, so the schemas of all that perform the action must hold: name \
     the tool in `tool_id`, and its own alone counts";
 
-/// The row of the table.
+/// Checks the input, as one row of the decision table.
 pub(super) fn is_valid(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
     let at = At::context(false);
     let types = InputTypes::of(case);
@@ -91,7 +93,7 @@ fn known<'a>(case: &Case<'a>, named: &InputReference) -> Option<&'a InputSchema>
     schemas.find(|schema| schema.sha256() == named.sha256).map(|schema| &**schema)
 }
 
-/// About its bytes as JSON.
+/// The context's approximate size as JSON, in bytes.
 fn size_of(context: &Map<String, Value>) -> u64 {
     fn value(one: &Value) -> u64 {
         match one {
@@ -104,7 +106,7 @@ fn size_of(context: &Map<String, Value>) -> u64 {
     context.iter().map(|(name, one)| 4 + name.len() as u64 + value(one)).sum()
 }
 
-/// What is wrong, as steps of the trace: the pointer and the rule, and never the value.
+/// The violations as steps of the trace: the pointer and the rule, never the value.
 pub(super) fn steps(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<Step> {
     let at = At::context(true);
     let (types, context) = (InputTypes::of(case), &case.request.context);

@@ -1,4 +1,4 @@
-//! The types that validation gives the members of an action's input: what a policy is typed by is what is enforced.
+//! Checks a request's context against the types that policies rely on.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use super::{
     validation::{ContextSchema, InputType, Member, Members},
 };
 
-/// The declared members of an action's input: the tenant's, or else those that its tools agree on.
+/// The declared fields of an action's input: the tenant's, or the fields its tools agree on.
 #[derive(Clone, Copy)]
 pub(super) struct InputTypes<'a> {
     action: &'a str,
@@ -38,7 +38,7 @@ impl<'a> InputTypes<'a> {
         self.by_tenant?.member(self.action, name)
     }
 
-    /// Whether each member has its type, and is there if it is required, by the tenant's declaration.
+    /// Whether each field the tenant declares has its type, and is present if required.
     pub(super) fn hold_by_tenant(&self, context: &Map<String, Value>, at: &At<'_>) -> Held {
         let Some(declared) = self.by_tenant else { return Ok(()) };
         if !declared.is_readable() {
@@ -48,7 +48,7 @@ impl<'a> InputTypes<'a> {
         members.try_for_each(|(name, member)| member_holds(name, member, context, at))
     }
 
-    /// The same by what tools declare and the tenant does not.
+    /// Checks the fields that tools declare and the tenant doesn't.
     pub(super) fn hold_by_tools(&self, context: &Map<String, Value>, at: &At<'_>) -> Held {
         let members = self.by_tools.into_iter().flatten();
         let mut own = members.filter(|(name, _)| self.of_tenant(name).is_none());

@@ -93,12 +93,12 @@ pub struct JoinedTerms {
     /// The first by id of the tools that declare nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undeclared_by: Option<String>,
-    /// The schemas of the tools' input, in order, each with the first tool by id that has it.
+    /// The schemas of the tools' input, in order. Each names the first tool by id that has it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<JoinedInput>,
 }
 
-/// A schema that binds requests that name no tool.
+/// A schema that applies to requests without a tool.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct JoinedInput {
     #[serde(flatten)]

@@ -1,7 +1,7 @@
 //! Places: a country (`DE`) or one of its subdivisions (`DE-BY`), by the codes of ISO 3166.
 //!
-//! A country covers its subdivisions, and never the reverse. A code whose country is not one of the standard,
-//! such as `UK`, covers nothing: it would never mean what its writer means.
+//! A country covers its subdivisions, never the reverse. A code with a country outside the standard, such as `UK`,
+//! covers no place: it can't have the meaning its author intended.
 
 use super::countries;
 
@@ -16,17 +16,17 @@ pub fn is_code(text: &str) -> bool {
         })
 }
 
-/// Whether it is a place: a code of that form whose country the standard has.
+/// Whether the text is a place: it has the form of a code, and its country is in the standard.
 pub fn is_known(text: &str) -> bool {
     is_code(text) && countries::is_country(country(text))
 }
 
-/// Whether `place` is `bound` or part of it. What is no place covers nothing, and nothing covers it.
+/// Whether `place` is `bound` or part of it. An invalid place never covers another place, nor is it covered.
 pub fn covers(bound: &str, place: &str) -> bool {
     is_known(place) && (bound == place || country(place) == bound)
 }
 
-/// What is wrong with a text that is no place, and what to write instead.
+/// Describes the fault in a text that isn't a valid place, and suggests a replacement.
 pub fn fault(text: &str) -> Option<String> {
     if is_known(text) {
         return None;
@@ -47,7 +47,7 @@ pub fn fault(text: &str) -> Option<String> {
     })
 }
 
-/// The place that is most likely meant by a text that is none.
+/// The place most likely meant by an invalid text.
 pub fn likely(text: &str) -> Option<String> {
     let upper = text.trim().to_ascii_uppercase().replace('_', "-");
     if is_known(&upper) {

@@ -108,10 +108,11 @@ pub fn decide(request: &Request, facts: &Facts, at: DateTime<Utc>) -> Verdict {
     verdict(&case, &authority::choose(&case))
 }
 
-/// Judges a permission again, on present facts: whether the same question, asked at the same time under the authority
-/// that was used, is permitted now. Hours and `now` are those of `evaluated_at`, everything else is as at `at`; of
-/// what is counted, only this permission counts, whatever others have spent since. The approval in `facts` is the one
-/// that it spent.
+/// Judges a permission again on present facts.
+///
+/// It decides whether the same question, put at the same time under the authority used then, is permitted now. Hours
+/// and `now` are taken from `evaluated_at`, everything else from `at`. Counters include only this permission, and
+/// ignore what others have spent since. The approval in `facts` is the approval that it spent.
 pub fn judge_again(
     request: &Request,
     used: &AuthorityUsed,

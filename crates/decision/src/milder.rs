@@ -1,4 +1,4 @@
-//! What becomes milder when a tool is changed, or ends: the opposite of what becomes stricter.
+//! Finds the terms that a change to a tool, or its end, loosens: the reverse of the stricter terms.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use super::{
     stricter::oversight,
 };
 
-/// Each term that is milder than before, for people. `after` is `None` if no tool is left.
+/// Describes each loosened term for people. `after` is `None` if no tool is left.
 pub fn milder(before: &JoinedTerms, after: Option<&JoinedTerms>) -> Vec<String> {
     let nothing = JoinedTerms::default();
     let is = after.unwrap_or(&nothing);
@@ -36,14 +36,14 @@ pub fn milder(before: &JoinedTerms, after: Option<&JoinedTerms>) -> Vec<String> 
             found.push(format!("input no longer checked by the schema of `{}`", one.tool_id));
         }
     }
-    // A policy may be about a declaration that is not the strictest.
+    // A policy may also refer to a declaration that isn't the strictest.
     if found.is_empty() && is.declarations.len() < before.declarations.len() {
         found.push("policies no longer see what it declares".to_owned());
     }
     found
 }
 
-/// A member that falls, or is declared by no tool any more. What a tool leaves out counts as the worst.
+/// A field with a lower value, or declared by no tool any more. A field that a tool omits counts as the worst.
 fn fallen<T: Copy + Display, K: Ord>(
     name: &str,
     was: &Term<T>,
@@ -121,7 +121,7 @@ mod tests {
         assert!(milder(&undeclared, Some(&terms)).is_empty());
     }
 
-    /// Left out where another member is declared, it counts as irreversible.
+    /// If a tool omits the field but declares others, it counts as irreversible.
     #[test]
     fn a_member_that_then_counts_as_the_worst_is_not_milder() {
         let mut tool = strict();

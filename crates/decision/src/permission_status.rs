@@ -39,11 +39,10 @@ pub struct PermissionStatus {
 }
 
 impl PermissionStatus {
-    /// Runs only the checks that can end an allow: those of stage 1 on the authority itself, and what the
-    /// world has become. Bounds, purposes and policies are about the request: `judge_again` asks them.
-    /// The approval in `facts` is the one that the allow spent: it still meets a review of what began
-    /// before its acts. `used` is the authority that it was permitted under, of any kind;
-    /// the request names a delegation as well.
+    /// Runs only the checks that can end an allow: the stage 1 checks of the authority, and the present state of
+    /// reality. Bounds, purposes and policies concern the request: `judge_again` checks them. The approval in `facts`
+    /// is the approval that the allow spent: it still meets a review that began before its acts. `used` is the
+    /// authority that permitted the request, of any kind; the request also names a delegation.
     pub fn judge(
         request: &Request,
         used: &AuthorityUsed,

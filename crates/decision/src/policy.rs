@@ -154,7 +154,7 @@ impl CompiledPolicy {
         self.statements.iter().map(|statement| &statement.action)
     }
 
-    /// The steps of evaluating all statements on the smallest request; `None` for a record that costs nothing.
+    /// The steps to evaluate all statements on the smallest request; `None` if the policy costs no steps.
     pub(super) fn least_steps(&self) -> Option<u64> {
         let each = self.statements.iter().map(|statement| statement.cost.least_steps());
         Some(each.fold(0, u64::saturating_add)).filter(|steps| *steps > 0)

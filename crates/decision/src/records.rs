@@ -282,7 +282,7 @@ pub struct Approval {
     pub expires_at: DateTime<Utc>,
 }
 
-/// The decline because of which a question is denied instead of held. Looked up only for what would be held.
+/// The decline that denies a question instead of holding it. Looked up only for requests that would be held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declined {
     pub approval_id: String,
@@ -290,7 +290,7 @@ pub struct Declined {
     pub at: DateTime<Utc>,
 }
 
-/// The subject's pending requests, where there are as many as its tenant permits.
+/// The subject's pending requests, if they have reached its tenant's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenRequests {
     pub pending: u32,

@@ -72,7 +72,7 @@ impl Target {
     }
 }
 
-/// Whether either place covers the other. A code that is no place may mean any.
+/// Whether either place covers the other. An invalid code may mean any place.
 fn overlap(code: &str, place: &str) -> bool {
     let covers = jurisdiction::covers;
     !jurisdiction::is_known(code) || covers(code, place) || covers(place, code)

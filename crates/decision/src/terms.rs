@@ -30,7 +30,7 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// Whether both are of the same tools.
+    /// Whether both are the terms of the same tools.
     pub(super) fn is_same(self, other: Self) -> bool {
         match (self, other) {
             (Self::Nobody, Self::Nobody) => true,

@@ -1,11 +1,12 @@
-//! When facts come to mean something else by the clock alone.
+//! Finds when facts change meaning through the clock alone.
 
 use chrono::{DateTime, Utc};
 
 use super::{facts::Gathered, moment::Window};
 
-/// The first beginning or end after `at` of anything in these facts, besides reality's: until then, what they permit stays
-/// as it is while nothing is written.
+/// Returns the first start or end after `at` in these facts, except for reality's.
+///
+/// Until then, the result stays the same unless a write occurs.
 pub fn next_turn(gathered: &Gathered, at: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let links = gathered.delegations.iter().flat_map(|chain| &chain.0).map(|link| link.window);
     let denials = gathered.chain_denials.iter().map(|row| &row.denial);
@@ -20,7 +21,7 @@ pub fn next_turn(gathered: &Gathered, at: DateTime<Utc>) -> Option<DateTime<Utc>
     both.filter(|turn| *turn > at).min()
 }
 
-/// Whether a judgement on `present` differs from one on `before` for another reason than reality.
+/// Whether a judgement on `present` has the same basis as one on `before`, leaving reality aside.
 pub fn is_same(before: &Gathered, present: &Gathered) -> bool {
     let before =
         Gathered { revision: present.revision, reality: present.reality.clone(), ..before.clone() };

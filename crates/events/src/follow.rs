@@ -31,7 +31,7 @@ use crate::{
 pub(crate) const SCOPE: &str = "events:read";
 /// How many streams a tenant may have on one node.
 const MOST: usize = 20;
-/// How many of them one credential may have: the others of its tenant have streams too.
+/// The most streams for one credential: the others of its tenant need streams as well.
 const MOST_EACH: usize = 5;
 /// How many events are read together.
 const READ: i64 = 100;
@@ -42,7 +42,7 @@ const POLL: Duration = Duration::from_secs(1);
 /// A client that takes no message for so long has its stream ended.
 const UNREAD: Duration = Duration::from_secs(60);
 
-/// The places of one sort of streams on this node. Cheap to clone.
+/// The places for one sort of streams on this node. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Streams(Places);
 
@@ -57,7 +57,7 @@ impl Streams {
     }
 
     /// # Errors
-    /// The tenant or the caller has as many as it may have.
+    /// The tenant or the caller has no place left.
     pub(crate) fn enter(&self, tenant_id: &TenantId, caller: &Caller) -> Result<Place, ApiError> {
         let place = self.0.enter(tenant_id, caller.identity())?;
         metrics::gauge!("authority_event_streams").increment(1);

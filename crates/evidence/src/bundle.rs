@@ -61,13 +61,13 @@ fn salted(salt: &[u8; 16], content: &[u8]) -> Result<Value, Error> {
     Ok(json!({"salt": STANDARD.encode(salt), "value": serde_json::from_slice::<Value>(content)?}))
 }
 
-/// The texts of policies and input schemas that the facts name.
+/// The policy and schema texts that the facts refer to.
 fn named(facts: &[u8]) -> Result<BTreeSet<String>, Error> {
     let of_policies = policies(facts)?.into_iter().map(|one| one.sha256);
     Ok(of_policies.chain(schemas(facts)?).collect())
 }
 
-/// What the facts name by its digest and is still there, in the order of digests.
+/// The texts that the facts refer to by digest and that still exist, in order of digest.
 fn blobs(sealed: &Sealed) -> Result<Vec<Value>, Error> {
     let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes);
     let facts = sealed.gathered()?;
@@ -78,7 +78,7 @@ fn blobs(sealed: &Sealed) -> Result<Vec<Value>, Error> {
         blobs.push((name.clone(), json!({"json": read(reality)?, "sha256": name})));
     }
     for sha256 in named(facts)? {
-        // Of what is left, a text may have been erased.
+        // Some texts may have been erased.
         let Some(text) = sealed.texts.get(&sha256) else { continue };
         let name = format!("sha256:{sha256}");
         blobs.push((name.clone(), json!({"sha256": name, "text": text})));

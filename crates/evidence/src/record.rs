@@ -45,7 +45,7 @@ pub struct Recorded {
     pub signature: [u8; 64],
     pub context: Vec<u8>,
     pub context_salt: [u8; 16],
-    /// The facts besides the request: the gathered ones and reality by digest, counters, approval, decline.
+    /// The facts besides the request: the gathered facts and reality by digest, counters, approval, decline.
     pub facts: Vec<u8>,
     pub facts_salt: [u8; 16],
 }

@@ -55,7 +55,7 @@ pub fn authority(record: &[u8]) -> Result<AuthorityUsed, Error> {
     Ok(record.verdict.authority)
 }
 
-/// When a permission was given, and until when its action must begin.
+/// When a permission was given, and by when its action must begin.
 #[derive(Deserialize)]
 pub struct Permission {
     #[serde(with = "moment")]
@@ -64,10 +64,10 @@ pub struct Permission {
     pub valid_until: DateTime<Utc>,
 }
 
-/// The times of the permission in a record.
+/// Returns the times of the permission in a record.
 ///
 /// # Errors
-/// It permits nothing, or cannot be parsed as this service wrote it.
+/// The decision isn't an allow, or the record can't be parsed as this service wrote it.
 pub fn permission(record: &[u8]) -> Result<Permission, Error> {
     Ok(serde_json::from_slice(record)?)
 }
@@ -140,7 +140,7 @@ pub fn policies(gathered: &[u8]) -> Result<Vec<PolicyReference>, Error> {
     Ok(gathered.policies)
 }
 
-/// The SHA-256 of the input schemas whose texts [`facts`] needs, in lower-case hex.
+/// Returns the SHA-256 of the input schemas that [`facts`] needs, in lower-case hex.
 ///
 /// # Errors
 /// The gathered facts cannot be parsed as this service wrote them.
@@ -158,8 +158,9 @@ pub fn schemas(gathered: &[u8]) -> Result<Vec<String>, Error> {
     Ok(gathered.schemas.into_iter().map(|named| named.sha256).collect())
 }
 
-/// The facts of a decision as stored, with the text of each policy and input schema by the lower-case hex of its
-/// SHA-256.
+/// Rebuilds the facts of a stored decision.
+///
+/// `text` returns each policy and input schema for the lower-case hex of its SHA-256.
 ///
 /// The revision of the gathered facts is in the record and not in them; it is 0 in the result.
 ///
@@ -173,10 +174,10 @@ pub fn facts<T: AsRef<str>>(
     facts_with(stored, policy, |sha256| schema(sha256, text(sha256)))
 }
 
-/// The same with policies and input schemas that the caller has compiled, since many decisions share them.
+/// Rebuilds the facts with precompiled policies and schemas, which many decisions share.
 ///
 /// # Errors
-/// Those of [`facts`], and those of `policy` and `schema`.
+/// The errors of [`facts`], `policy` and `schema`.
 pub fn facts_with(
     stored: StoredFacts<'_>,
     policy: impl FnMut(&PolicyReference) -> Result<Arc<CompiledPolicy>, Error>,
@@ -217,7 +218,7 @@ pub fn compiled(
     Ok(Arc::new(compiled.map_err(|why| RebuildError::Policy(id(), Box::new(why)))?))
 }
 
-/// An input schema from the text that its digest names.
+/// Compiles an input schema from the text with its digest.
 ///
 /// # Errors
 /// The text is missing, or does not match its digest.

@@ -21,7 +21,7 @@ pub trait ByIdRequest {
     fn deleted(&self) -> bool {
         false
     }
-    /// Whether a change is only tried, and not kept.
+    /// Whether this is a dry run, which stores no change.
     fn validate_only(&self) -> bool {
         false
     }
@@ -52,7 +52,7 @@ pub trait RecordRequest {
     type Record: Record;
     /// The member with the record.
     const FIELD: &'static str;
-    /// The lists that bound and that an update takes away.
+    /// The bounding lists that an update clears.
     fn cleared(&mut self) -> FieldMask {
         FieldMask::default()
     }
@@ -82,7 +82,7 @@ pub trait Deleted {
 pub trait Record: Validate + prost::Message + Clone + Default + 'static {
     /// `tool`: its name in ids, texts and JSON.
     const KIND: &'static str;
-    /// Its lists that bound something: an empty one is no bound.
+    /// Its lists that bound something: an empty list has no effect as a bound.
     const BOUNDS: &'static [&'static str] = &[];
     type State: Copy + PartialEq + Display + Send + 'static;
     fn id(&self) -> &str;
@@ -94,7 +94,7 @@ pub trait Record: Validate + prost::Message + Clone + Default + 'static {
     fn known_state(&self) -> Option<Self::State>;
     fn created_at(&self) -> Option<Time>;
     fn updated_at(&self) -> Option<Time>;
-    /// Whether a list that bounds is empty; `None` if the member is no such list.
+    /// Whether a bounding list is empty; `None` if the field isn't a bounding list.
     fn unbounded(&self, member: &str) -> Option<bool> {
         let _ = member;
         None

@@ -124,8 +124,10 @@ impl ServerStreamingService<Bytes> for Method {
     }
 }
 
-/// Malformed protobuf is the caller's error; tonic's own codec reports it as internal. With `known`, so is what that
-/// does not have; the gateway, which puts [`RestCall`] beside its messages, writes nothing else.
+/// Decodes a request. Malformed protobuf is the caller's error; tonic's own codec reports it as internal.
+///
+/// With `known`, unknown fields are also the caller's error. The gateway, which puts [`RestCall`] beside its
+/// messages, writes only known fields.
 fn read<T: Message + Default>(
     request: Request<Bytes>,
     known: Option<&'static Known>,

@@ -1,8 +1,8 @@
-//! What the bytes of a request have that this version does not know: fields, and numbers of enums.
+//! Finds unknown fields and enum numbers in the bytes of a request.
 //!
-//! Protobuf drops what it does not know. A newer client that sends a member which restricts an action would then be
-//! permitted without it. So methods that decide or write refuse it, as REST does: one pass over the tags, by tables
-//! that are made of the descriptors, without an allocation.
+//! Protobuf drops them silently. If a newer client sends a field that restricts an action, the action would be
+//! permitted without the restriction. Methods that decide or write therefore refuse unknown fields, as REST does. The
+//! check makes one pass over the tags, uses tables made from the descriptors, and doesn't allocate.
 
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
@@ -20,7 +20,7 @@ pub(crate) struct KnownField {
 }
 
 pub(crate) enum Holds {
-    /// Anything without fields of its own.
+    /// A value without fields of its own.
     Value,
     /// The numbers of an enum.
     Words(&'static [i32]),
@@ -30,7 +30,7 @@ pub(crate) enum Holds {
 /// Levels of nested messages; prost decodes no more than 100.
 const DEPTH: u8 = 101;
 
-/// What is not known, with the names of the members around it, the innermost first.
+/// The unknown field or number, with the names of the fields around it, innermost first.
 #[derive(Debug, PartialEq, Eq)]
 struct Unknown {
     within: Vec<&'static str>,
@@ -41,11 +41,11 @@ struct Unknown {
 enum What {
     Field(u64),
     Word(i32),
-    /// The bytes are not of this message after all.
+    /// The bytes don't have the form of this message after all.
     Malformed,
 }
 
-/// In a box, so that the usual result is small.
+/// Boxed, to keep the usual result small.
 type Checked<T> = Result<T, Box<Unknown>>;
 
 impl What {
@@ -56,7 +56,7 @@ impl What {
 }
 
 impl Known {
-    /// Refuses bytes with a field or a word that is not known. They were decoded before.
+    /// Refuses bytes with an unknown field or enum number. The caller has already decoded them.
     pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), Status> {
         self.scan(bytes, DEPTH).map_err(|found| refusal(*found))
     }
@@ -103,7 +103,7 @@ impl Known {
     }
 }
 
-/// Adds the member around what is not known.
+/// Adds the name of the field around an unknown one.
 fn below(member: &'static str) -> impl FnOnce(Box<Unknown>) -> Box<Unknown> {
     move |mut found| {
         found.within.push(member);
@@ -111,7 +111,7 @@ fn below(member: &'static str) -> impl FnOnce(Box<Unknown>) -> Box<Unknown> {
     }
 }
 
-/// An enum's number, of which the wire may have more bits than prost reads.
+/// Reads an enum's number. The wire may have more bits of it than prost reads.
 #[expect(clippy::cast_possible_truncation, reason = "as prost reads it")]
 fn word(words: &[i32], number: u64, member: &'static str) -> Checked<()> {
     let number = number as i32;

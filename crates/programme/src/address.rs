@@ -34,8 +34,8 @@ impl AddressCodes {
         Self { store, keys, clock, known: RwLock::default() }
     }
 
-    /// The code of the client's IPv4 address, or of the /64 of its IPv6 address, which one client has as a whole.
-    /// Clients without a known address share one of their own, with calls within the process.
+    /// The code of the client's IPv4 address, or of the /64 network of its IPv6 address, which belongs to one client.
+    /// Clients without a known address share one code with calls within the process.
     pub(crate) async fn of(&self, client: Option<IpAddr>) -> Result<[u8; 32], ApiError> {
         Ok(self.key().await?.code(DOMAIN, &bucket(client)))
     }

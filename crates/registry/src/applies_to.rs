@@ -56,8 +56,9 @@ impl Related for AppliesTo {
     }
 }
 
-/// Refuses other targets of a policy in force with which no decision would have the steps that it needs: without
-/// the row `gone`, and with the target `new`.
+/// Refuses new targets of a policy in force if they would leave decisions too few steps.
+///
+/// Checks the targets without the entry `gone` and with the target `new`.
 async fn check_cost(
     registry: &Registry,
     caller: &Caller,
@@ -92,7 +93,7 @@ impl AppliesToService for Registry {
         }
         let mut made: Response<AppliesTo> = self.create(call).await?;
         let row = made.get_mut();
-        // The write has been done, so what cannot be looked up now is left out.
+        // The write is done. If a name can't be looked up now, its warning is left out.
         let named = [row.target_class.clone()];
         let found = async {
             let ground = Ground::of(self, &caller, &row.tenant_id).await?;

@@ -27,8 +27,9 @@ use authority_core::{
     store::row_id,
 };
 
-/// The members that are not part of what is signed: those that signing changes, who created it, which can be
-/// erased, and what is computed of the others.
+/// The fields that aren't signed.
+///
+/// Signing changes some of them, the creator can be erased, and the rest is computed.
 const UNSIGNED: [&str; 4] = ["standing", "updated_at", "created_by", "warnings"];
 
 /// Moves it from one of several states to another; `reason` is why it is no longer in force.

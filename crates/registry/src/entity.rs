@@ -42,9 +42,10 @@ pub(super) trait Row: Record + Queries {
         let _ = found;
     }
 
-    /// Rules that are slow or need the store, and rules that what is stored need not follow, checked before the
-    /// transaction on a new record or the members that a patch of `patched` gives. Violations have the record's
-    /// own member names.
+    /// Checks rules that are slow or need the store, and rules that stored data needn't follow.
+    ///
+    /// It runs before the transaction, on a new record or on the fields that a patch of `patched` gives. Violations
+    /// use the record's own field names.
     fn validate_with_store(
         &self,
         registry: &Registry,
@@ -141,7 +142,7 @@ pub(super) trait Row: Record + Queries {
         async { Ok(()) }
     }
 
-    /// Fills the warnings that its own members give.
+    /// Adds the warnings that follow from the record's own fields.
     fn warn(&mut self) {}
 
     /// A page of a list, and the number of all matches if the request counts them.

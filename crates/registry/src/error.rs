@@ -25,7 +25,7 @@ pub enum Error {
     NotAllowed(String),
     #[error("{by} still refer to it; end them first")]
     InUse { by: &'static str },
-    /// A change that was only tried: the record as it would be, encoded. Its transaction is rolled back.
+    /// The result of a dry run: the record as it would be, encoded. Its transaction is rolled back.
     #[error("nothing was changed")]
     Tried(Vec<u8>),
     /// An API key that is not bound to the principal it would act for.
@@ -81,7 +81,7 @@ impl Error {
         Self::Tried(row.encode_to_vec())
     }
 
-    /// The record of a change that was only tried.
+    /// Decodes the record of a dry run.
     pub(super) fn would_be<R: prost::Message + Default>(row: &[u8]) -> Result<R, Self> {
         let unreadable = |_| Self::Store(store::Error::Internal("a tried record".to_owned()));
         R::decode(row).map_err(unreadable)

@@ -1,4 +1,4 @@
-//! The operations of every record but its list: admit (caller, rules) -> one transaction -> response.
+//! The operations on all records except lists: admit (caller, rules) -> one transaction -> response.
 
 use std::sync::Arc;
 

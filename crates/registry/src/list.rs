@@ -1,4 +1,4 @@
-//! The list of every record: a page of the rows that the request asks for.
+//! Lists records of any type, one requested page at a time.
 
 use authority_model::record::{ListResponse, Listing};
 use tonic::{Request, Response};

@@ -35,7 +35,7 @@ impl Row for Model {
     }
 }
 
-/// That the requests of agents count as less risky than before. A retired model's tier still counts.
+/// Warns if the requests of agents would count as less risky. A retired model's tier still counts.
 async fn milder(model: &Model, was: &Model, db: &mut Db) -> QueryResult<Vec<String>> {
     let tier = |model: &Model| model.risk_tier.as_deref().and_then(RiskTier::from_word);
     let Some(before) = tier(was).filter(|before| tier(model) < Some(*before)) else {
@@ -60,7 +60,7 @@ impl Entity for Model {
 }
 
 impl Save for Model {
-    /// Each write lists what it made milder, which only the server sets.
+    /// Also stores the list of loosened requirements, which only the server sets.
     async fn save(db: &mut Db, row: &Self) -> QueryResult<Self> {
         diesel::update(models::table.find(&row.id))
             .filter(models::tenant_id.eq(&row.tenant_id))

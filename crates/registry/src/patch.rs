@@ -1,4 +1,4 @@
-//! What a patch names: the members that it changes, and the lists that bound and that it takes away.
+//! The fields that a patch changes, and the bounding lists that it clears.
 
 use authority_model::{
     record::{Record, RecordRequest},
@@ -6,7 +6,7 @@ use authority_model::{
     wire::FieldMask,
 };
 
-/// The violations of the members that a patch names; the others were not given.
+/// The violations in fields that a patch names. Other fields were not given.
 pub(super) fn named_faults<C: RecordRequest>(
     patch: &C::Record,
     mask: &FieldMask,
@@ -17,7 +17,7 @@ pub(super) fn named_faults<C: RecordRequest>(
     for fault in all.list {
         let member = fault.field.split(['.', '[']).next().unwrap_or_default();
         if fault.as_more().is_some() {
-            // A named member may be among those that are only counted.
+            // The named field's violation may have been counted but not listed.
             faults.put(&fault);
         } else if mask.paths.iter().any(|path| path == member) {
             faults.add(&format!("{}.{}", C::FIELD, fault.field), fault.problem);
@@ -25,8 +25,9 @@ pub(super) fn named_faults<C: RecordRequest>(
     }
 }
 
-/// The mask with the lists that `clear` names. An empty list takes no bound away: whoever sends one may mean that
-/// nothing is permitted.
+/// Adds the lists that `clear` names to the mask.
+///
+/// An empty list never clears a bound: its author may mean to forbid everything.
 pub(super) fn with_cleared<C: RecordRequest>(
     patch: &C::Record,
     mut mask: FieldMask,
@@ -64,7 +65,7 @@ mod tests {
         FieldMask { paths: paths.iter().map(ToString::to_string).collect() }
     }
 
-    /// The members at fault, and the mask.
+    /// The fields at fault, and the mask.
     fn patched(patch: &ApiKey, named: &[&str], cleared: &[&str]) -> (Vec<String>, Vec<String>) {
         let mut faults = Violations::default();
         let (named, cleared) = (mask(named), mask(cleared));

@@ -116,14 +116,14 @@ impl Row for Policy {
 impl_queries!(Policy, policies);
 
 impl Registry {
-    /// The answer with the warnings of its newest text and of its targets.
+    /// Adds the warnings of the policy's newest text and targets to a response.
     async fn warned(&self, caller: &Caller, mut answer: Response<Policy>) -> Reply<Policy> {
         policy_check::warn(self, caller, answer.get_mut()).await;
         Ok(answer)
     }
 }
 
-/// Refuses other times of a policy in force with which no decision would have the steps that it needs.
+/// Refuses new times of a policy in force if they would leave decisions too few steps.
 async fn check_times(
     registry: &Registry,
     caller: &Caller,

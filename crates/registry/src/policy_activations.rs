@@ -56,7 +56,7 @@ pub(super) async fn list(
     Ok(Response::new(ListPolicyVersionsResponse { versions, next_page_token }))
 }
 
-/// The versions after a number, and one more than `size`.
+/// Returns the versions after a number: up to one more than `size`.
 async fn versions(
     db: &mut Db,
     of: &Policy,

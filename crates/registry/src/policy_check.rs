@@ -36,7 +36,7 @@ const REMEMBERED: usize = 512;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 type Findings = Arc<Vec<Finding>>;
-/// A tool's actions, input schema, what the schema is about, and what it requires.
+/// A tool's actions, its input schema, the part of a request that the schema covers, and its requirements.
 type ToolRow = (Vec<String>, Option<Value>, String, Vec<String>);
 static KNOWN: LazyLock<Mutex<HashMap<[u8; 32], Findings>>> = LazyLock::new(Mutex::default);
 
@@ -44,12 +44,12 @@ static KNOWN: LazyLock<Mutex<HashMap<[u8; 32], Findings>>> = LazyLock::new(Mutex
 #[derive(Clone, Default)]
 pub(super) struct Ground {
     surroundings: Arc<Surroundings>,
-    /// What the records say, without what is looked up for a text.
+    /// The tenant's data, without the names looked up for a text.
     known: Records,
     digest: [u8; 32],
     /// Whether violations of only the schema are warnings.
     lenient: bool,
-    /// Whether there is such a tenant: without one no name is unknown.
+    /// Whether the tenant exists: without a tenant every name counts as known.
     exists: bool,
 }
 
@@ -97,7 +97,7 @@ impl Ground {
         Ok(Self { surroundings, known, digest, lenient: validation == "warn", exists: true })
     }
 
-    /// The errors and warnings of a text, whatever the tenant's `policy_validation` is.
+    /// Returns a text's errors and warnings, regardless of the tenant's `policy_validation`.
     async fn strict(
         &self,
         registry: &Registry,
@@ -105,7 +105,7 @@ impl Ground {
         text: &str,
         records: &Records,
     ) -> Result<Findings, Error> {
-        // The tools are in the digest.
+        // The digest already covers the tools.
         let looked_up = format!("{:?}{:?}", records.missing, records.actions);
         let key = [&self.digest[..], &sha256(looked_up.as_bytes()), text.as_bytes()].concat();
         let key = sha256(&key);
@@ -125,7 +125,7 @@ impl Ground {
         Ok(found)
     }
 
-    /// The errors and warnings of a text, and the warnings of targets, with the names in them that do not exist.
+    /// Returns a text's errors and warnings, and the targets' warnings, including unknown names.
     ///
     /// # Errors
     /// If too much is being checked already, or the store cannot be read.
@@ -168,7 +168,7 @@ impl Ground {
         Ok((found, doubts.collect()))
     }
 
-    /// Where the tenant says so, what is wrong only by its declarations is a warning.
+    /// If the tenant is lenient, turns violations of only its declarations into warnings.
     fn soften(&self, found: &mut [Finding]) {
         for one in found.iter_mut().filter(|one| self.lenient && one.by_schema) {
             one.severity = Severity::Warning;
@@ -192,8 +192,9 @@ impl Ground {
     }
 }
 
-/// Fills the warnings of a policy's newest text and of its targets. The write has been done, so what cannot be
-/// looked up now is left out.
+/// Fills the warnings of a policy's newest text and of its targets.
+///
+/// The write is done. If a name can't be looked up now, its warning is left out.
 pub(super) async fn warn(registry: &Registry, caller: &Caller, policy: &mut Policy) {
     if policy.known_state() == Some(PolicyState::Retired) {
         return;

@@ -1,6 +1,6 @@
-//! Refuses a write after which the policies in force would leave no steps for any decision.
+//! Refuses a write if the policies in force would then leave decisions too few steps.
 //!
-//! Compared are the policies of this node's graph, which has every write that it answered.
+//! It compares the policies in this node's graph, which includes every write that the node has confirmed.
 
 use std::sync::Arc;
 
@@ -18,16 +18,16 @@ use authority_decision::{
 /// A policy as it would be in force.
 pub(super) struct InForce {
     pub(super) tenant_id: String,
-    /// Of the policy that it replaces; empty for a new one.
+    /// The id of the policy that it replaces; empty for a new policy.
     pub(super) id: String,
-    /// `None`: the text in force.
+    /// `None` for the text in force.
     pub(super) text: Option<String>,
     pub(super) applies_to: Vec<String>,
     pub(super) effective: Window,
 }
 
 impl InForce {
-    /// What a record would be with this text.
+    /// The policy with this text.
     pub(super) fn of(policy: &Policy, text: Option<String>) -> Self {
         Self {
             tenant_id: policy.tenant_id.clone(),
@@ -39,7 +39,7 @@ impl InForce {
     }
 
     /// # Errors
-    /// Every decision would be denied where it applies.
+    /// Every decision that the policy applies to would be denied.
     pub(super) async fn check(self, registry: &Registry) -> Result<(), Error> {
         match self.exceeds(registry).await? {
             Some(found) => Err(Error::NotAllowed(found.to_string())),
@@ -47,15 +47,15 @@ impl InForce {
         }
     }
 
-    /// Where every decision would be denied.
+    /// Finds where every decision would be denied.
     ///
     /// # Errors
     /// If too much is being checked already.
     pub(super) async fn exceeds(self, registry: &Registry) -> Result<Option<Exceeded>, Error> {
         let Ok(tenant_id) = TenantId::parse(&self.tenant_id) else { return Ok(None) };
-        // While the graph is too old nothing is decided on it, and a write need not wait for it.
+        // An outdated graph serves no decisions, and a write needn't wait for it.
         let Ok(Some(handle)) = registry.graph.tenant(&tenant_id) else { return Ok(None) };
-        // While one of them cannot be read, everything is denied anyhow.
+        // If any policy can't be read, every decision is denied anyway.
         let before: Vec<Arc<CompiledPolicy>> =
             handle.read().policies().map(|all| all.iter().cloned().collect()).unwrap_or_default();
         let now = registry.clock.now();
@@ -66,7 +66,7 @@ impl InForce {
     fn compared(self, before: &[Arc<CompiledPolicy>], now: DateTime<Utc>) -> Option<Exceeded> {
         let read: Vec<Target> =
             self.applies_to.iter().filter_map(|target| target.parse().ok()).collect();
-        // As in force: an unreadable target makes the policy apply everywhere.
+        // The same as in force: an unreadable target makes the policy apply everywhere.
         let targets = if read.len() == self.applies_to.len() { read } else { Vec::new() };
         let own = before.iter().find(|one| one.reference.id == self.id);
         let changed = match self.text {
@@ -79,7 +79,7 @@ impl InForce {
                     applies_to: targets,
                     effective: self.effective,
                 };
-                // What cannot be read is refused elsewhere.
+                // An unreadable text is refused elsewhere.
                 CompiledPolicy::compile(reference, &text).ok()?
             }
         };
@@ -93,7 +93,7 @@ pub(super) fn window(from: Option<Time>, until: Option<Time>) -> Window {
     Window { from: from.and_then(Time::moment), until: until.and_then(Time::moment) }
 }
 
-/// The targets of a policy, without the row with an id.
+/// The targets of a policy, except the entry `without`.
 pub(super) async fn targets(
     registry: &Registry,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! Which names of policies a tenant has: each is looked up, so that a tenant of any size costs as much.
+//! Looks up the names in policies one by one: the cost doesn't depend on the tenant's size.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +20,7 @@ use authority_decision::{
 /// The most known names to compare an unknown one with.
 const MOST: i64 = 2_000;
 
-/// Fills what the records say of the names: those that the tenant lacks, each with a known one that it is much
-/// like.
+/// Fills in the names that the tenant lacks, each with a similar known name if there is one.
 pub(super) async fn look_up(
     db: &mut Db,
     tenant_id: &str,
@@ -55,7 +54,7 @@ pub(super) async fn look_up(
     actions(db, tenant_id, names, found).await
 }
 
-/// The names of a kind: those of `asked`, or the first of all.
+/// The known names of one type: the names in `asked`, or the first names of all.
 async fn known(
     db: &mut Db,
     tenant_id: &str,
@@ -93,7 +92,7 @@ async fn known(
     }
 }
 
-/// The actions that no tool, purpose, delegation or other grant covers.
+/// Finds the actions that no tool, purpose, delegation or other grant covers.
 async fn actions(
     db: &mut Db,
     tenant_id: &str,
@@ -131,7 +130,7 @@ fn exact_action(pattern: &Pattern) -> Option<String> {
     }
 }
 
-/// The distinct patterns of what is granted or admitted.
+/// The distinct patterns that are granted or admitted.
 async fn granted(db: &mut Db, tenant_id: &str) -> QueryResult<BTreeSet<Pattern>> {
     let mut lists: Vec<Vec<String>> = delegations::table
         .filter(delegations::tenant_id.eq(tenant_id))

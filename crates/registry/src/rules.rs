@@ -33,7 +33,7 @@ pub(super) fn patterns(field: &str, patterns: &[String], found: &mut Violations)
     }
 }
 
-/// Reports what is no place in a list of jurisdictions.
+/// Reports the invalid places in a list of jurisdictions.
 pub(super) fn places(field: &str, codes: &[String], found: &mut Violations) {
     for (index, code) in codes.iter().enumerate() {
         if let Some(fault) = jurisdiction::fault(code) {
@@ -42,8 +42,7 @@ pub(super) fn places(field: &str, codes: &[String], found: &mut Violations) {
     }
 }
 
-/// What may not be intended of bounds: money that is not of the standard, and places that are stored and mean
-/// nothing.
+/// Warns about bounds that may be mistakes: currencies outside ISO 4217, and stored places that are invalid.
 pub(super) fn doubts(currency: Option<&str>, places: &[String]) -> Vec<String> {
     let places = places.iter().filter_map(|code| jurisdiction::fault(code));
     let places =
@@ -51,7 +50,7 @@ pub(super) fn doubts(currency: Option<&str>, places: &[String]) -> Vec<String> {
     currency.and_then(currency::doubt).into_iter().chain(places).collect()
 }
 
-/// Reports what is no country.
+/// Reports an invalid country.
 pub(super) fn country(field: &str, code: &str, found: &mut Violations) {
     let subdivision = jurisdiction::subdivision(code);
     if let Some(fault) = jurisdiction::fault(code) {

@@ -11,7 +11,7 @@ use authority_decision::validation::ContextSchema;
 
 /// How long events are kept, unless the tenant says.
 const EVENT_RETENTION_DAYS: i32 = 30;
-/// How many requests for approval one agent may have pending, unless the tenant says.
+/// How many approval requests one agent may have pending, unless the tenant sets a limit.
 const OPEN_REQUESTS: i32 = 500;
 
 impl Row for Tenant {

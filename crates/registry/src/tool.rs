@@ -48,7 +48,7 @@ impl Entity for Tool {
 }
 
 impl End for Tool {
-    /// The end lists what it made milder.
+    /// Ends the tool, and stores the list of loosened requirements.
     async fn end(db: &mut Db, row: &Self, state: ToolState) -> QueryResult<Self> {
         let ended = Self { state: state.to_string(), ..row.clone() };
         let warnings = tool_warnings::of(&ended, Some(row), db).await?;

@@ -1,4 +1,4 @@
-//! The schema of a tool's input: what is refused on write, and what decisions do not check of it.
+//! Checks a tool's input schema on write: its faults, and the keywords that decisions ignore.
 
 use authority_decision::input_schema::{Checked, check};
 use authority_model::{proto::registry::Tool, validate::Violations};
@@ -28,7 +28,7 @@ pub(super) fn warnings(tool: &Tool) -> Vec<String> {
     warnings
 }
 
-/// A bound of an amount is evaded by leaving the amount out, where the schema does not require it.
+/// Warns if a request could evade a bound on the amount by omitting the amount.
 fn evaded(tool: &Tool) -> Option<String> {
     let schema = &tool.input_schema.as_ref()?.0;
     let amount = schema.get("properties")?.get("amount")?;

@@ -1,6 +1,7 @@
-//! What a tool makes stricter or milder: a request that names no tool is bound by the strictest terms of all
-//! that perform its action, so a new tool may hold what was allowed before, and the end of one may allow what was
-//! held.
+//! Warns about the requirements that a change to a tool tightens or loosens.
+//!
+//! A request without a tool is bound by the strictest terms of all tools that perform its action. A new tool may
+//! therefore hold requests that were allowed before, and the end of a tool may allow requests that were held.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -22,7 +23,9 @@ const MOST: usize = 20;
 /// The most actions to check, in order: the check must not delay the write.
 const MOST_LOOKED_AT: usize = 1000;
 
-/// What becomes stricter when `tool` replaces `was`, one line for each action in use, and then what becomes milder.
+/// Lists what becomes stricter when `tool` replaces `was`, and then what becomes milder.
+///
+/// Stricter terms have one line for each action in use.
 pub(super) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryResult<Vec<String>> {
     let (new, old) = (binding_tool(tool.clone()), was.cloned().and_then(binding_tool));
     let others: Vec<Tool> = tools::table
@@ -63,7 +66,7 @@ pub(super) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryRes
     Ok(found)
 }
 
-/// What begins a line that says that less is asked than before.
+/// The prefix of lines about loosened requirements.
 const MILDER: &str = "milder: ";
 
 /// A line for each action with a difference.
@@ -87,7 +90,7 @@ fn lines(
     found
 }
 
-/// What the tool's own terms, by which requests that name it are bound, no longer ask.
+/// Lists the tool's own requirements that requests naming it no longer have to meet.
 fn of_requests_that_name_it(
     old: &records::Tool,
     new: &records::Tool,

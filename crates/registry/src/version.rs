@@ -25,7 +25,7 @@ pub(super) struct IfMatch(Option<String>);
 
 impl IfMatch {
     pub(super) fn of(metadata: &MetadataMap) -> Self {
-        // Several lines are one list (RFC 9110, 5.2). A line that is not text names no version.
+        // Several header lines form one list (RFC 9110, 5.2). A line that isn't text names no version.
         let lines = metadata.get_all("if-match").iter().map(|line| line.to_str());
         let lines: Vec<_> = lines.map(Result::unwrap_or_default).collect();
         Self((!lines.is_empty()).then(|| lines.join(",")))

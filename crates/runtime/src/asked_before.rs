@@ -1,5 +1,4 @@
-//! How a question was answered before, for what would be held: the approvals that are ready for it, and the decline
-//! that still counts.
+//! Earlier answers for a question that would be held: the ready approvals, and the decline that still counts.
 
 use authority_model::{
     proto::approval::Asker, schema::approvals, state::ApprovalState, wire::Time,
@@ -23,7 +22,7 @@ use authority_core::{
 };
 use authority_decision::{Request, facts::Declined};
 
-/// The newest decline of a question, if it still counts: the newest word of people.
+/// The newest decline of a question, if it still counts: later answers override it.
 const DECLINED: &str = "
     SELECT id, at FROM (
         SELECT id, coalesce(declined_at, updated_at) AS at, reopened_at,
@@ -34,7 +33,7 @@ const DECLINED: &str = "
         ORDER BY coalesce(declined_at, updated_at) DESC LIMIT 1
     ) AS newest WHERE reopened_at IS NULL AND until > $5";
 
-/// The answers.
+/// A question's earlier answers.
 #[derive(Default)]
 pub(super) struct AskedBefore {
     /// Approved and unused approvals that the credential asked for, the oldest first.
@@ -43,7 +42,9 @@ pub(super) struct AskedBefore {
 }
 
 impl FactSource {
-    /// Reads them; `asker`: whose approvals are ready for the request, if any can be.
+    /// Reads the earlier answers.
+    ///
+    /// Only approvals requested by `asker` can be ready; without an asker there are none.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -87,7 +88,7 @@ struct Question {
 }
 
 impl Question {
-    /// There may be several: from before a ready one was never asked beside another.
+    /// There may be several: older releases could open a request while an approval was ready.
     async fn ready(&self, db: &mut Db, asker: Asker) -> QueryResult<Vec<String>> {
         let asked = sql::<Bool>(
             "EXISTS (SELECT FROM unnest(requested_by) AS asker WHERE asker ->> 'kind' = ",
@@ -110,7 +111,9 @@ impl Question {
             .await
     }
 
-    /// `setting`: for how long the tenant lets declines count, in seconds, if it sets that.
+    /// Finds the decline that still counts.
+    ///
+    /// `setting` is for how many seconds the tenant lets declines count, if it sets that.
     async fn declined(&self, db: &mut Db, setting: Option<u32>) -> QueryResult<Option<Declined>> {
         let setting = setting.map(|seconds| i32::try_from(seconds).unwrap_or(i32::MAX));
         let found: Option<Row> = prepared(DECLINED)

@@ -51,8 +51,9 @@ impl Changes {
         Ok(Self { request, approved, recorded })
     }
 
-    /// The facts with the assumed approval, or without one that no longer matches; and without the decline of another
-    /// question.
+    /// Adds the assumed approval to the facts, or removes an approval that doesn't match any more.
+    ///
+    /// Also removes the decline of another question.
     pub(super) fn approve(&self, asked: &Request, mut facts: Facts, at: DateTime<Utc>) -> Facts {
         if self.recorded && asked.question() != self.request.question() {
             (facts.declined, facts.open_requests) = (None, None);

@@ -1,11 +1,11 @@
-//! The approval that a request cites, as answers show it: why it does not count is not said with `explain` alone.
+//! Shows the approval that a request cites. Only `explain` shows why it doesn't count.
 
 use authority_model::proto::runtime::CitedApproval;
 use chrono::{DateTime, Utc};
 
 use authority_decision::{Facts, Request, levels::ApprovalState};
 
-/// The state of what is not an approval of the request's tenant and subject.
+/// The state shown if the id isn't an approval of the request's tenant and subject.
 const UNKNOWN: &str = "unknown";
 
 /// `None` if the request cites none.
@@ -13,7 +13,7 @@ pub(super) fn cited(request: &Request, facts: &Facts, at: DateTime<Utc>) -> Opti
     let id = request.approval_id.clone()?;
     let found = facts.approval.as_ref().filter(|found| found.id == id && found.same_subject);
     let state = found.map_or(UNKNOWN, |found| match found.state {
-        // Its row is changed a little later.
+        // The stored state changes a little later.
         ApprovalState::Pending | ApprovalState::Approved if found.expires_at <= at => {
             ApprovalState::Expired.word()
         }

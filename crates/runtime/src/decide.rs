@@ -13,9 +13,9 @@ use super::{
     explainer::{Denied, Explainer},
     facts::{FactSource, RecordingSettings},
     fault::fault,
+    holding::{Holding, Judged},
     queue::{DecisionQueue, Place},
     rates::DecisionRates,
-    ready_approval::{Holding, Judged},
     recorder::{Entry, Outcome, Recorder},
     requester::requester,
     stage::Stage,
@@ -172,7 +172,7 @@ impl Decider {
         }
     }
 
-    /// The explanation of a denial. What people declined has none: another question is no way to the same.
+    /// Explains a denial. A declined question gets no explanation: it might show how to bypass the people who declined.
     async fn smallest_change(
         &self,
         request: &Request,
@@ -235,7 +235,7 @@ impl Decider {
     }
 }
 
-/// What is recorded of a decision.
+/// Builds the record of a decision.
 fn asked<'a>(
     operation: &'a str,
     request: &'a Request,

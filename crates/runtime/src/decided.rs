@@ -21,11 +21,11 @@ pub struct Decided {
     pub evaluated_at: DateTime<Utc>,
     /// The approval request that a held decision waits for.
     pub approval_id: Option<String>,
-    /// The approval that is ready for a held question, which it waits for instead of another.
+    /// The approval that is ready for a held question. The question waits for it instead of a new request.
     pub ready_approval_id: Option<String>,
     /// The approval that the request cites.
     pub cited_approval: Option<CitedApproval>,
-    /// The approvals of the held question that no longer meet it.
+    /// The approvals of the held question that no longer suffice.
     pub stale: Vec<Stale>,
     pub verify_url: String,
     /// Who requested it, if it is held.

@@ -89,7 +89,7 @@ impl Decider {
         let repeat = async |first: First| {
             let done: Done<R> = first.kept.read()?;
             if matches!(done.message.decision(), Decision::Allow | Decision::AllowWithConstraints) {
-                // It is judged again, which costs as much as deciding it.
+                // The permission is judged again, which costs as much as deciding.
                 let _place = enter().await?;
                 self.check_in_force(&caller, &request, &first).await?;
             }
@@ -171,7 +171,7 @@ impl Decider {
         Ok(self.facts.store.write_tx(&scope, read).await?)
     }
 
-    /// Before an allow is repeated: whether it would be permitted still, according to the database.
+    /// Checks in the database, before an allow is repeated, that it would still be permitted.
     async fn check_in_force(
         &self,
         caller: &Caller,
@@ -223,7 +223,7 @@ fn ended(condition: StopCondition, reason: Reason) -> ApiError {
 /// The decision of a used key.
 struct First {
     kept: FirstAnswer,
-    /// `None` if it is no longer in the tables.
+    /// `None` if the tables don't hold it any more.
     permission: Option<StoredPermission>,
     /// The tenant's present revision.
     revision: i64,

@@ -251,7 +251,7 @@ impl RunState {
             return Ok(None);
         }
         if facts.declined.is_some() || facts.open_requests.is_some() {
-            // What people said of one question is not said of a policy.
+            // People answered one question. That doesn't apply to a policy.
             (facts.declined, facts.open_requests) = (None, None);
             before = outcome(&facts);
         }

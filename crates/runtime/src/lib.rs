@@ -30,6 +30,7 @@ mod find;
 mod grants;
 mod history;
 mod hold;
+mod holding;
 mod idempotency;
 mod impact;
 mod live;

@@ -87,7 +87,7 @@ impl Counting {
         }
     }
 
-    /// The same before they are prepared; `None` if all of them count.
+    /// Filters acts in facts that aren't prepared yet; `None` if all of them count.
     pub(super) fn in_gathered(&self, gathered: &Gathered, request: &Request) -> Option<Gathered> {
         let tenant = self.handle.read();
         let (subject, by) = (&request.subject, &self.claimed_by);

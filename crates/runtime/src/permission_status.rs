@@ -17,7 +17,7 @@ use authority_evidence::sealed;
 /// A permitted request and the authority that permitted it; it does not count that another
 /// authority would permit it now.
 pub(super) struct Permitted {
-    /// It names the delegation that was used.
+    /// The request, with the delegation that was used.
     pub(super) request: Request,
     pub(super) used: AuthorityUsed,
     /// The approval that it spent, with the acts on it that counted.

@@ -1,63 +1,25 @@
-//! What would be held, after how its question was answered before.
+//! Judges requests that would be held, considering how people answered the same question before.
 //!
-//! A question with an approved and unused approval that meets what it is held for opens no other request. If its tenant
-//! permits that, and the request cites nothing, it is decided again as if it had cited that approval, and recorded so;
-//! the recorder claims it like any cited one. Otherwise the hold names it. The approval must be for the same request, of
-//! the same subject, requested with the same credential.
+//! If an approved and unused approval suffices for the question, no other request is opened. If the tenant permits it
+//! and the request cites no approval, the request is decided and recorded as if it had cited this approval; the
+//! recorder claims it like any cited one. Otherwise the hold names it. The approval must be for the same request and
+//! subject, and requested with the same credential.
 //!
-//! A question that was declined is denied for a while instead, and so is one that would open more requests than its
-//! subject may have.
-
-use std::sync::Arc;
-
-use chrono::{DateTime, Utc};
+//! A declined question is denied for a while instead. A question is also denied if its subject has reached the limit of
+//! pending requests.
 
 use super::{
-    asked_before::AskedBefore, decide::Decider, facts::RecordingSettings, recorder::Stale,
+    asked_before::AskedBefore,
+    decide::Decider,
+    holding::{Holding, Judged},
+    recorder::Stale,
     requester::asker,
 };
-use authority_api::{
-    error::{ApiError, ErrorCode},
-    identity::Caller,
-};
-use authority_core::graph::TenantHandle;
-use authority_decision::{
-    Decision, Draft, Facts, Gathered, Request, Verdict, decide, facts::OpenRequests,
-};
-
-/// A request that would be held.
-#[derive(Clone, Copy)]
-pub(super) struct Holding<'a> {
-    pub(super) caller: &'a Caller,
-    pub(super) handle: Option<&'a TenantHandle>,
-    pub(super) request: &'a Request,
-    pub(super) gathered: &'a Arc<Gathered>,
-    pub(super) recording: RecordingSettings,
-    /// How many requests its subject has pending, if the recorder refused to open another.
-    pub(super) pending: Option<u32>,
-    pub(super) at: DateTime<Utc>,
-}
-
-/// A verdict with the facts that it is recorded with.
-pub(super) struct Judged {
-    /// The request with the ready approval that it claims, if it does.
-    pub(super) citing: Option<Request>,
-    pub(super) seen: Facts,
-    pub(super) verdict: Verdict,
-    /// The ready approval that a hold names, instead of opening a request.
-    pub(super) ready: Option<String>,
-    /// The approvals of the question that no longer meet what it is held for.
-    pub(super) stale: Vec<Stale>,
-}
-
-impl Judged {
-    pub(super) fn new(seen: Facts, verdict: Verdict) -> Self {
-        Self { citing: None, seen, verdict, ready: None, stale: Vec::new() }
-    }
-}
+use authority_api::error::{ApiError, ErrorCode};
+use authority_decision::{Decision, Draft, Facts, Request, Verdict, decide, facts::OpenRequests};
 
 impl Decider {
-    /// The verdict on what would be held, by how its question was answered before.
+    /// Judges a request that would be held, using earlier answers for its question.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -68,7 +30,7 @@ impl Decider {
         verdict: Verdict,
     ) -> Result<Judged, ApiError> {
         let Holding { caller, request, recording, at, .. } = holding;
-        // Where people are asked for nothing more, no approval is ready for it.
+        // If the request needs no more approvals, a ready one isn't looked up.
         let asker = verdict.approvals_needed.as_ref().and_then(|_| asker(caller));
         let AskedBefore { ready, declined } =
             self.facts.asked_before(request, asker, recording, at).await?;
@@ -95,7 +57,7 @@ impl Decider {
         Ok(judged)
     }
 
-    /// The request as if it cited the approval.
+    /// Decides the request as if it cited the approval.
     async fn citing_ready(&self, holding: Holding<'_>, id: &str) -> Result<Cited, ApiError> {
         let Holding { caller, handle, request, gathered, at, .. } = holding;
         let draft = Draft { approval_id: Some(id.to_owned()), ..request.clone().into_draft() };
@@ -105,7 +67,7 @@ impl Decider {
         let counting = self.facts.counting(Some(caller), handle, &request, gathered);
         let verdict = self.facts.decide_on(&request, &mut seen, counting.as_ref(), at);
         let Some(needed) = &verdict.approvals_needed else {
-            // What is held still, is held for something that no approval resolves.
+            // If it is still held, approvals can't resolve the hold.
             let met = verdict.decision != Decision::Deny;
             let denied = || format!("asked again, it would be denied: {}", verdict.reason_code);
             return Ok(if met {
@@ -127,10 +89,10 @@ impl Decider {
     }
 }
 
-/// Whether an approval meets what the question is held for.
+/// Whether an approval suffices for a held question.
 enum Cited {
-    /// The request that cites it, and what is decided then.
+    /// The request that cites it, and the resulting decision.
     Meets(Box<(Request, Facts, Verdict)>),
-    /// Why it does not.
+    /// Why it doesn't suffice.
     Short(String),
 }

@@ -41,7 +41,7 @@ pub(super) fn requester(
     Some(Requester { by, email, nobody_eligible })
 }
 
-/// The caller as one who asks; `None` if it has no credential.
+/// The caller as the requester of an approval; `None` if it has no credential.
 pub(super) fn asker(caller: &Caller) -> Option<Asker> {
     let kind = match &caller.kind {
         CallerKind::Key { .. } => "api_key",

@@ -108,7 +108,7 @@ impl Simulator {
         let mut answer = answer::simulated(&verdict, &before, at);
         answer.cited_approval = cited_approval;
         answer.authority_revision = u32::try_from(facts.gathered.revision).unwrap_or(u32::MAX);
-        // Another question is no way to what people declined.
+        // A suggestion might show how to bypass the people who declined.
         if verdict.decision == Decision::Deny && verdict.reason_code.stage() != Stage::Decision {
             let handle = match ground {
                 Ground::Present(handle) => handle,
@@ -121,7 +121,7 @@ impl Simulator {
         Ok(answer)
     }
 
-    /// The decline that counts for the question, if what it asks would be held.
+    /// The decline that counts for the question, if the request would be held.
     async fn declined(
         &self,
         handle: Option<&TenantHandle>,

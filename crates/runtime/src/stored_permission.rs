@@ -24,7 +24,7 @@ use authority_core::{
 use authority_decision::{Facts, Gathered, Verdict, judge_again};
 use authority_evidence::sealed;
 
-/// What is stored of a permitted decision, as far as it is needed to ask its question again.
+/// The stored parts of a permitted decision that are needed to judge its question again.
 pub(super) struct StoredPermission {
     record: Vec<u8>,
     context: Vec<u8>,
@@ -41,12 +41,12 @@ pub(super) struct Question {
     pub(super) permitted: Permitted,
     pub(super) evaluated_at: DateTime<Utc>,
     pub(super) valid_until: DateTime<Utc>,
-    /// The approval that it spent, with those acts that counted.
+    /// The approval that it spent, with the acts that counted.
     spent: Option<Cited>,
 }
 
 impl StoredPermission {
-    /// Those of the tenant's decisions that are in the tables.
+    /// Reads the tenant's decisions that are still in the tables.
     pub(super) async fn read(
         db: &mut Db,
         tenant_id: &TenantId,
@@ -73,12 +73,12 @@ impl StoredPermission {
     }
 
     /// # Errors
-    /// It cannot be read back, or was erased: then nobody knows what was asked.
+    /// It can't be read back, or was erased: the question is then unknown.
     pub(super) fn question(&self) -> Result<Question, ApiError> {
         let request = sealed::request(&self.record, &self.context)?;
         let mut permitted = permitted(request, &self.record, &self.facts)?;
         let times = sealed::permission(&self.record)?;
-        // One that was cited and not spent is not its own: another decision may have spent it since.
+        // A cited but unspent approval isn't its own: another decision may have spent it since.
         let own = |cited: &&Cited| {
             permitted.approval.as_ref().is_some_and(|approval| approval.id == cited.approval.id)
         };
@@ -94,8 +94,9 @@ impl StoredPermission {
 }
 
 impl FactSource {
-    /// What the question comes to on present facts, with those acts that count now. `claims`: who asks again, if
-    /// anybody does. Uses memory only.
+    /// Judges the question on present facts, with the acts that count now.
+    ///
+    /// `claims` is the caller who asks again, if there is one. Uses memory only.
     pub(super) fn judge_again(
         &self,
         handle: Option<&TenantHandle>,
@@ -118,7 +119,7 @@ impl FactSource {
     }
 }
 
-/// The refusal to repeat what cannot be judged again.
+/// The refusal to repeat a permission that can't be judged again.
 pub(super) fn unreadable() -> ApiError {
     let text = "the decision under this key can no longer be read back, so nobody can tell whether it would be \
                 permitted; ask again with a new Idempotency-Key";

@@ -323,7 +323,7 @@ fn admins(table: &str) -> Option<View> {
     Some(View { all, kept, keepers: Keepers::Admins, about })
 }
 
-/// Makes a list that bounds null where it bounds nothing, as everywhere in answers.
+/// Replaces empty bounding lists by null, as in all responses.
 fn unbounded(table: &str, record: &mut Map<String, Value>) {
     let bounds = match table {
         "api_keys" => ApiKey::BOUNDS,

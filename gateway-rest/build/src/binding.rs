@@ -190,7 +190,7 @@ impl Binding {
         assert!(masked, "{at}: a mask is filled from the body, and there is none");
     }
 
-    /// A patch of lists that bound can take them away.
+    /// Checks that a patch with bounding lists has a field to clear them.
     fn check_bounds(&self, method: &MethodDescriptor, rest: &Rest, options: &Options) {
         let of_body = method.input().get_field_by_name(&self.body);
         let Some(Kind::Message(body)) = of_body.map(|field| field.kind()) else { return };

@@ -139,8 +139,9 @@ pub(crate) fn document(field: &FieldDescriptor, options: &Options) -> Option<Str
     Some(name)
 }
 
-/// Whether the field is a list that bounds something, by the project's field option: it is null where it bounds
-/// nothing, and never empty.
+/// Whether the field is a bounding list, by the project's field option.
+///
+/// Without a bound it is null, never empty.
 pub(crate) fn bounds(field: &FieldDescriptor, options: &Options) -> bool {
     let value = option(field.parent_pool(), &field.options(), &options.field);
     let bounds = value.is_some_and(|value| value.as_message().is_some_and(|of| flag(of, "bounds")));

@@ -25,9 +25,9 @@ pub struct Options {
     /// `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`,
     /// `statuses`, `events`, `body_bytes`, `required`. Empty for none.
     pub rest: String,
-    /// Full name of the field option with what a field's type lacks: a message that may have the fields
-    /// `document`, the name of the schema of the JSON text that a bytes field holds, and `bounds`, for a list
-    /// that bounds something. Empty for none.
+    /// Full name of the field option for properties beyond the field's type: a message that may have the fields
+    /// `document`, the name of the schema of the JSON text in a bytes field, and `bounds`, which marks a bounding
+    /// list. Empty for none.
     pub field: String,
     /// Full name of the field option with validation rules: `buf.validate.field`. Empty for none.
     pub validate: String,

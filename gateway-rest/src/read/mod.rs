@@ -24,15 +24,15 @@ use text::{DEPTH, Text};
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen([u64; MOST_FIELDS / 64]);
 
-/// The members of a message that a text had.
+/// The fields of a message that were present in a text.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Members {
     pub(crate) seen: Seen,
-    /// Those of them that are null.
+    /// The present fields that are null.
     pub(crate) null: Seen,
 }
 
-/// What is wrong with an empty list that bounds.
+/// The error for an empty bounding list.
 pub(crate) const NO_ITEM: &str =
     "is an empty list; leave it out for no bound, or send null to take one away";
 

@@ -60,7 +60,7 @@ async fn the_keys_of_a_patch_become_its_mask() {
     assert_eq!(nothing.json()["book"]["tags"], json!([]));
 }
 
-/// Whoever sends an empty list may mean that nothing is permitted.
+/// A caller who sends an empty list may mean to forbid everything.
 #[tokio::test]
 async fn a_list_that_bounds_is_never_empty() {
     let unbounded = send("POST", "/v1/books", r#"{"title": "T"}"#).await.json()["book"].clone();

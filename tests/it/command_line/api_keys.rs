@@ -57,7 +57,7 @@ async fn a_key_can_be_bound_to_principals() {
     for (flags, start) in [
         ("--scope events:reed", "error: invalid_request: --scope"),
         ("--scope runtime:read --principal svc:agent:acme:nobody", "error: "),
-        // A script's empty variable binds to nobody, not to everybody.
+        // An empty variable in a script must not bind the key to every principal.
         ("--scope runtime:read --principal=", "error: "),
     ] {
         let (code, printed, told) = create(&app, flags).await;

@@ -1,4 +1,4 @@
-//! A tool that binds requests is loosened or ended by a form, which says first what is no longer asked.
+//! Forms that loosen or end a tool that binds requests first list the terms that no longer apply.
 
 use serde_json::json;
 

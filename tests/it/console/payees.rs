@@ -111,7 +111,7 @@ async fn what_was_declined_is_named_when_it_is_asked_for_again() {
     open(&mut browser, std::slice::from_ref(&first)).await;
     let decline = format!("/console/approvals/{first}/decline");
     let form = browser.get(&decline).await.form_with(&decline, "text", "Paid as RE 417 already.");
-    browser.post(&decline, &form).await.shows("Nothing is done for this request");
+    browser.post(&decline, &form).await.shows("You declined this. For a while the agent is denied");
     members["invoice"] = json!("re 417");
     let again = console.held_with(paying(20_005.0, &members)).await;
     for path in

@@ -76,7 +76,7 @@ async fn a_page_has_a_strict_policy_and_is_small() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_currency_is_a_code() {
     let console = Console::start().await;
-    for currency in ["EUR, approved by finance", "eur", "EURO", ""] {
+    for currency in ["EUR, approved by finance", "eur", "EU", "1EUR", "EUROEUROS", ""] {
         let mut question = asking(25_000.0, "DE");
         question["context"]["currency"] = json!(currency);
         for path in ["/api/v1/runtime/evaluate", "/v1/decisions/evaluate"] {

@@ -1,4 +1,4 @@
-//! Lists that bound: what an empty one would permit is asked for by null alone, and is an event.
+//! Bounding lists: only null removes a bound, an empty list does not. The removal is an event.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ struct World {
     app: TestApp,
     delegation: String,
     purpose: String,
-    /// A key that is bound to an agent and to an address.
+    /// A key bound to an agent and to an address.
     key: String,
 }
 
@@ -62,7 +62,7 @@ impl World {
         Self { app, delegation, purpose, key }
     }
 
-    /// What makes and changes records with such lists: who, how, where, with what besides, and the lists.
+    /// Calls that create and change records with such lists: caller, method, path, other members, and the lists.
     async fn writes(&self) -> Vec<(Client, &'static str, String, Value, &'static [&'static str])> {
         let (owner, admin) =
             (self.app.owner(), self.app.client(&self.app.member_token(TENANT, "admin")));
@@ -101,20 +101,20 @@ impl World {
         ]
     }
 
-    /// A list of the key, by the owner.
+    /// A list of the key, as the owner reads it.
     async fn of_key(&self, list: &str) -> Value {
         self.app.owner().get(&format!("/api/v1/api-keys/{}", self.key)).await.1["api_key"][list]
             .clone()
     }
 }
 
-/// An empty list is what is left of two that have nothing in common, or of one whose last item somebody took away.
+/// An empty list results from two lists without a common item, or from removing the last item.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_list_is_refused_wherever_it_would_bound_nothing() {
     let world = World::start().await;
     for (client, method, path, body, lists) in world.writes().await {
         for list in lists {
-            // Among other members, and with another of them wrong, too.
+            // With other members, also if another one is wrong.
             for (value, more) in [("[]", ""), ("[ \n\t]", ""), ("[]", ", \"notes\": 7")] {
                 let mut members = body.as_object().unwrap().clone();
                 members.remove(*list);
@@ -143,7 +143,7 @@ async fn an_empty_list_is_refused_wherever_it_would_bound_nothing() {
     }
 }
 
-/// What reads as a list with something in it, and has nothing.
+/// Values that look like lists with items, but are empty.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_of_nothing_is_refused_like_an_empty_one() {
     let world = World::start().await;
@@ -204,7 +204,7 @@ async fn null_takes_a_bound_away_and_that_is_an_event() {
     }
 }
 
-/// What a delegation is bound by is never taken away: it is narrowed, and no more.
+/// A delegation's bounds are never removed, only narrowed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn null_is_wider_where_only_less_is_permitted() {
     let world = World::start().await;
@@ -225,7 +225,7 @@ fn mask(paths: &[&str]) -> FieldMask {
     FieldMask { paths: paths.iter().map(ToString::to_string).collect() }
 }
 
-/// Over gRPC an absent list and an empty one are the same bytes: there a mask of its own says it.
+/// Over gRPC an absent list and an empty one are the same bytes, therefore a separate mask removes the bound.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_grpc_an_empty_list_in_the_mask_is_refused() {
     let world = World::start().await;
@@ -260,12 +260,12 @@ async fn over_grpc_an_empty_list_in_the_mask_is_refused() {
         let request = NarrowDelegationRequest { id, delegation, update_mask, clear: None };
         refused(NARROW, request.encode_to_vec(), &format!("delegation.{list}")).await;
     }
-    // A member that has nothing to do with bounds is not cleared by that mask.
+    // That mask does not clear members that are not bounds.
     refused(UPDATE_KEY, of_key(ApiKey::default(), &[], &["expires_at"]).encode_to_vec(), "clear")
         .await;
     assert_eq!(world.of_key("principal_ids").await, json!([BOT]));
 
-    // A list that the mask names twice is set, and not emptied by its second name.
+    // A list that the mask names twice is set; its second name does not empty it.
     let other = ApiKey { principal_ids: vec![OTHER.to_owned()], ..ApiKey::default() };
     let twice = of_key(other, &["principal_ids", "principal_ids"], &[]).encode_to_vec();
     caller.grpc(UPDATE_KEY, twice).await.unwrap();
@@ -276,7 +276,7 @@ async fn over_grpc_an_empty_list_in_the_mask_is_refused() {
     assert_eq!(world.of_key("principal_ids").await, Value::Null);
 }
 
-/// The same in the JSON text of a row that grants; what was stored so grants nothing.
+/// The same in the JSON text of a grant. A stored empty list does not grant.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_list_in_constraints_grants_nothing() {
     let world = World::start().await;
@@ -322,7 +322,7 @@ async fn events(app: &TestApp) -> Vec<Value> {
     page["events"].as_array().unwrap().clone()
 }
 
-/// Waits for the event that says that the list of a record bounds nothing any more.
+/// Waits for the event that the list of a record no longer binds.
 async fn told(app: &TestApp, id: &str, list: &str) -> Value {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! What a newer client sends and this version does not know is refused where it is decided or written, and not dropped.
+//! Methods that decide or write refuse a newer client's unknown fields instead of dropping them.
 
 use std::collections::BTreeSet;
 
@@ -88,7 +88,7 @@ async fn a_member_that_is_not_known_is_never_dropped_from_what_is_decided() {
     refused("/authority.runtime.v1.RuntimeService/BatchEvaluate", batch, "requests").await;
     let simulate = with(SimulateDecisionRequest::default().encode_to_vec(), &STRANGE);
     refused("/authority.runtime.v1.DecisionService/SimulateDecision", simulate, "").await;
-    // REST says the same of a member by name, and is not looked at twice.
+    // REST refuses an unknown member by its name. Its requests are not checked a second time.
     let client = app.client(&key);
     let mut body = asking(10.0, "DE");
     assert_eq!(client.post("/api/v1/runtime/evaluate", body.clone()).await.0, 200);
@@ -96,7 +96,7 @@ async fn a_member_that_is_not_known_is_never_dropped_from_what_is_decided() {
     assert_eq!(client.post("/api/v1/runtime/evaluate", body).await.0, 400);
 }
 
-/// Each method that may change something, and those alone: what is read is only filtered by what it does not know.
+/// Exactly the methods that may change data: for a read, an unknown field could only be a filter.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_method_that_writes_refuses_what_it_does_not_know() {
     let app = TestApp::start().await;
@@ -118,7 +118,7 @@ async fn every_method_that_writes_refuses_what_it_does_not_know() {
     assert!(writing > 80 && reading > 60, "{writing} {reading}");
     let list = with(ListApiKeysRequest::default().encode_to_vec(), &STRANGE);
     caller.grpc("/authority.keys.v1.ApiKeyService/ListApiKeys", list).await.unwrap();
-    // Within the record of a write, where a newer one has another bound.
+    // In the record of a write, where a newer version may have another bound.
     let create =
         CreateDelegationRequest { delegation: Some(Delegation::default()) }.encode_to_vec();
     let create = with(create, &[0x0a, 3, STRANGE[0], STRANGE[1], 1]);
@@ -147,7 +147,7 @@ async fn over_grpc_web_it_is_refused_as_well() {
     assert!(refused, "{status:?} {trailers}");
 }
 
-/// What a client may send is the same over both, and is what the messages have.
+/// Clients may send the same fields over both transports, and these are the fields of the messages.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn features_are_the_members_that_may_be_left_out() {
     let app = TestApp::start().await;

@@ -78,7 +78,7 @@ fn the_policy_on_the_page_holds_for_two() {
     }
 }
 
-/// The forbids of a text, also of one that is quoted in JSON, in a comment or for a shell.
+/// The forbids of a text, also if it is quoted in JSON, in a comment or for a shell.
 fn forbids(text: &str) -> Vec<String> {
     let plain = text.replace("\\n", "\n").replace("\\\"", "\"");
     let begins = plain.match_indices("forbid").map(|(place, _)| place);

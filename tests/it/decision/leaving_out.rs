@@ -73,7 +73,7 @@ const MEMBERS: [(&str, Without, &[Reason]); 12] = [
     (
         "context.amount",
         |draft| drop(draft.context.remove("amount")),
-        // A schema's bound of a member that it does not require.
+        // A schema's bound on an optional member.
         &[Reason::ContextInvalid],
     ),
     ("context.currency", |draft| drop(draft.context.remove("currency")), &[]),
@@ -81,7 +81,7 @@ const MEMBERS: [(&str, Without, &[Reason]); 12] = [
     (
         "context.note",
         |draft| drop(draft.context.remove("note")),
-        // Of another type than declared, or a member that a schema refuses.
+        // A member of an undeclared type, or a member that a schema refuses.
         &[Reason::ContextInvalid],
     ),
     ("approval_id", |draft| draft.approval_id = None, &[]),

@@ -1,4 +1,4 @@
-//! Defaults of a database that other programs set: none of them makes the service forget a stop, or decide nothing.
+//! Database defaults that other programs set must not make the service forget a stop, or stop deciding.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn decided(client: &Client, body: Value) -> (u16, Value) {
     (status, answer["decision"].clone())
 }
 
-/// All connections of the service are closed, so that its next ones have the new defaults.
+/// Closes all connections of the service; the next ones have the new defaults.
 async fn renew(node: &TestApp) {
     node.database
         .run(
@@ -40,7 +40,7 @@ async fn decisions_are_recorded_whatever_level_the_database_begins_with() {
         for amount in [1200.0, 1300.0] {
             assert_eq!(decided(&client, asking(amount, "DE")).await, (200, json!("allow")));
         }
-        // With rows beside the decision's.
+        // With more rows than the decision's own.
         let held = decided(&client, asking(25_000.0, "DE")).await;
         assert_eq!(held, (200, json!("require_approval")), "{level}");
         let stop = json!({"tenant_id": "svc:tenant:acme", "actor_id": "svc:agent:acme:invoice-bot",
@@ -100,7 +100,7 @@ async fn a_node_whose_new_connections_are_replicas_is_not_ready() {
     until(&client, 200).await;
 }
 
-/// The probe does not look at what only some decisions write.
+/// The probe does not check tables that only some decisions write.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_whose_batches_fail_is_not_ready_although_its_probe_passes() {
     let node = TestApp::start().await;

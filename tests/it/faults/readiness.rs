@@ -250,7 +250,7 @@ async fn a_worker_that_keeps_failing_is_named_and_is_no_reason_not_to_decide() {
     follows(true).await;
 }
 
-/// People cannot sign in meanwhile, and agents with API keys go on: the node is ready.
+/// People cannot sign in during this time, but agents with API keys can work: the node is ready.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_provider_that_is_away_at_the_start_is_shown_and_used_as_soon_as_it_is_there() {
     let address = super::process::free();
@@ -272,7 +272,7 @@ async fn a_provider_that_is_away_at_the_start_is_shown_and_used_as_soon_as_it_is
     let jwks = Router::new().route("/.well-known/jwks.json", get(async move || document));
     let listener = tokio::net::TcpListener::bind(address).await.unwrap();
     tokio::spawn(axum::serve(listener, jwks).into_future());
-    // Nobody calls with a token of it.
+    // No call has a token of this provider.
     let begun = Instant::now();
     while fault(&until(&client, 200).await, "identity").is_some() {
         assert!(begun.elapsed() < Duration::from_secs(8), "it is not asked again");

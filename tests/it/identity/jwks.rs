@@ -217,7 +217,7 @@ async fn keys_that_may_not_verify_are_passed_over() {
         let answer = world.call(OWNER, &world.token(|_| {})).await;
         assert!(matches!(answer, Err(Error::Token(_))), "{member}: {answer:?}");
     }
-    // A key that says of itself what it is used for.
+    // A key that declares its own use.
     let mut key = document["keys"][0].clone();
     key["key_ops"] = json!(["verify", "sign"]);
     provider.answers(200, &json!({"keys": [key]}).to_string());

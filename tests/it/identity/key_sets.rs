@@ -51,7 +51,7 @@ async fn a_set_without_a_usable_key_leaves_the_earlier_keys() {
         world.clock.advance(TimeDelta::minutes(11));
         let answer = world.call(OWNER, &fresh(&world, &format!("u{number}"))).await;
         assert!(answer.is_ok(), "{body}: {answer:?}");
-        // Whether it has another key is unknown: that is no fault of the token.
+        // The provider may have another key; the token is not at fault.
         let mut header = world.header();
         header["kid"] = json!("another");
         let unknown = world.call(OWNER, &world.sign(&header, &world.claims())).await;
@@ -59,7 +59,7 @@ async fn a_set_without_a_usable_key_leaves_the_earlier_keys() {
         let state = world.identity.remote_keys()[0].state().unwrap_err();
         assert!(state.contains("earlier ones are used"), "{state}");
     }
-    // Nor do they stay for ever.
+    // The earlier keys also expire.
     world.clock.advance(TimeDelta::hours(4));
     assert_eq!(world.call(OWNER, &fresh(&world, "last")).await, Err(Error::Unavailable));
     let state = world.identity.remote_keys()[0].state().unwrap_err();
@@ -77,7 +77,7 @@ async fn a_key_that_is_gone_or_revoked_is_not_an_earlier_key() {
     world.clock.advance(TimeDelta::minutes(11));
     let gone = world.call(OWNER, &fresh(&world, "second")).await;
     assert!(matches!(gone, Err(Error::Token(_))), "{gone:?}");
-    // It comes back, and then it is revoked, with no other beside it.
+    // The key comes back, and is then revoked while the set has no other key.
     provider.answers(200, &document(&world).to_string());
     world.clock.advance(TimeDelta::minutes(11));
     world.call(OWNER, &fresh(&world, "third")).await.unwrap();

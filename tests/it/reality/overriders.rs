@@ -107,7 +107,7 @@ async fn two_names_of_one_person_are_not_two_owners() {
     assert_eq!((status, &whole["coupling_check"]["override"]["state"]), (200, &json!("in_force")));
 }
 
-/// Of a quarantine: whoever may not override any more is not the first of two.
+/// Override of a quarantine: a person who may no longer override does not count as the first of two.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_first_owner_who_could_not_override_now_does_not_count() {
     let world = World::start().await;
@@ -138,7 +138,7 @@ async fn a_first_owner_who_could_not_override_now_does_not_count() {
         let third = world.another_owner("third@example.org");
         assert_eq!(state(&world.decide(&third, &check, "override").await), whole);
     }
-    // Nor is who owns the agent by now.
+    // The agent's present owner does not count either.
     let check = world.new_check(json!({"actor_entity_id": AGENT})).await;
     world.run(&check).await;
     let buyer = world.another_owner("buyer@example.org");

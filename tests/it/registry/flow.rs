@@ -125,7 +125,7 @@ async fn a_change_may_ask_for_the_version_it_knows() {
         let refused = app.call_as("owner", method, &path, body, &known).await.is(412);
         assert_eq!(refused.body["error"], "precondition_failed");
     }
-    // Of several versions any may be the present one, on one line or on several.
+    // Any of several versions may be the present one, on one line or on several lines.
     let mut etag = first.headers["etag"].to_str().unwrap().to_owned();
     let lists: [fn(&str) -> Vec<String>; 3] = [
         |etag| vec![format!("\"0\", {etag}")],

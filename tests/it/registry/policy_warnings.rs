@@ -1,5 +1,5 @@
-//! What may not be intended of policies and bounds: forbids that are escaped, names that do not exist, places and
-//! money of other lists, patterns that leave nothing to decide.
+//! Warnings about policies and bounds: forbids that callers can escape, names that do not exist, places and currencies
+//! outside the standards, patterns that use up a decision's steps.
 
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ async fn a_forbid_that_is_escaped_by_leaving_a_member_out_is_warned_of_at_every_
     let good = "forbid(principal, action, resource)\n\
         unless { context has amount && context.amount.lessThanOrEqual(decimal(\"10.0\")) };";
     assert_eq!(validated(&app, &tenant, good).await["warnings"], json!([]));
-    // A tool that requires it leaves nothing to escape by.
+    // If the tool requires the member, callers cannot escape.
     let of_tool = "forbid(principal, action == Svc::Action::\"payment.execute\", resource)\n\
         when { context has amount && context.amount.greaterThan(decimal(\"10.0\")) };";
     let tool = json!({"tenant_id": tenant, "name": "pay", "function_signature": "pay()",
@@ -145,7 +145,7 @@ async fn names_that_do_not_exist_are_warned_of_with_the_nearest() {
     let body = json!({"target_class": "action:paymant.*", "tenant_id": tenant});
     let said = app.call("POST", "/policies:validate", body).await.is(200).body;
     assert_eq!(said["warnings"][0]["field"], "target_class", "{said:#}");
-    // Words of closed sets are errors, also for a tenant that is only warned.
+    // Words outside closed sets are errors, also for a tenant that gets only warnings.
     let tenants = format!("/tenants/{tenant}");
     app.call("PATCH", &tenants, json!({"policy_validation": "warn"})).await.is(200);
     for wrong in [
@@ -156,7 +156,7 @@ async fn names_that_do_not_exist_are_warned_of_with_the_nearest() {
         assert_eq!(said["valid"], false, "{said:#}");
         app.call("POST", "/policies", policy(&tenant, &forbid(any, wrong))).await.is(400);
     }
-    // Without a tenant nothing is known to be missing.
+    // Without a tenant, the check cannot find missing names.
     let body = json!({"cedar": forbid(any, "resource == Svc::Resource::\"x\"")});
     let said = app.call("POST", "/policies:validate", body).await.is(200).body;
     assert_eq!(said["warnings"], json!([]));
@@ -252,7 +252,7 @@ async fn a_policy_that_would_leave_nothing_to_decide_is_refused_and_a_cheaper_on
     let draft = id(&app.make("/policies", draft).await);
     let activate = format!("/policies/{draft}/activate");
     app.call("POST", &activate, json!({})).await.is(409);
-    // Elsewhere it is alone, and there it may be; everywhere again it may not.
+    // It is accepted for a target where it applies alone, and refused where other policies also apply.
     let row = json!({"policy_id": made[2], "target_class": "action:b.*"});
     let row = app.make("/relationships/applies-to", row).await;
     settled().await;
@@ -272,7 +272,7 @@ async fn a_policy_that_would_leave_nothing_to_decide_is_refused_and_a_cheaper_on
     settled().await;
     app.call("DELETE", &format!("/relationships/applies-to/{}", id(&row)), json!({})).await.is(200);
     settled().await;
-    // What comes into force later counts from then.
+    // A policy that comes into force later counts from that time.
     let mut later = policy(&tenant, &heavy("p5"));
     later["effective_from"] = json!("2099-01-01T00:00:00Z");
     let refused = app.call("POST", "/policies", later.clone()).await.is(409).body;
@@ -286,7 +286,7 @@ async fn a_policy_that_would_leave_nothing_to_decide_is_refused_and_a_cheaper_on
     app.call("PATCH", &format!("/policies/{}", made[1]), forever).await.is(409);
 }
 
-/// The graph of this registry follows by itself.
+/// The graph of this registry follows on its own.
 async fn settled() {
     tokio::time::sleep(std::time::Duration::from_millis(400)).await;
 }

@@ -1,4 +1,4 @@
-//! Moves that need two people: who are two, by the rule of approvals.
+//! Moves that need two people: the rule of approvals determines who counts as two.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ struct World {
     app: App,
     tenant: String,
     machine: String,
-    /// One more for each case.
+    /// A new record for each case.
     records: std::cell::Cell<usize>,
 }
 
@@ -28,7 +28,7 @@ impl World {
         Self { app, tenant, machine, records: std::cell::Cell::default() }
     }
 
-    /// A record that nothing has moved.
+    /// A record that has not moved yet.
     fn record(&self) -> String {
         self.records.set(self.records.get() + 1);
         format!("order-{}", self.records.get())
@@ -72,7 +72,7 @@ const BOB: (&str, &str) = ("bob@example.com", "s-bob");
 async fn whom_the_rule_of_approvals_calls_one_person_is_not_two() {
     let world = World::start().await;
     world.principal(json!({"external_subject": "s-a", "email": "b@example.com"})).await;
-    // Two principals with one address, each of which has another subject.
+    // Two principals with one address and different subjects.
     world.principal(json!({"external_subject": "s-c", "email": "c@example.com"})).await;
     world.principal(json!({"external_subject": "s-d", "email": "C@example.com"})).await;
     let own = |name, subject| world.member(name, subject);
@@ -82,7 +82,7 @@ async fn whom_the_rule_of_approvals_calls_one_person_is_not_two() {
         (own("änn@example.com", "s-1"), own("Änn@example.com", "s-2")),
         (own("a@example.com", "s-a"), own("b@example.com", "s-b")),
         (own("x@example.com", "s-c"), own("y@example.com", "s-d")),
-        // Whatever they come as.
+        // As owner or as a person of the tenant.
         (owner("a@example.com", "s-a"), owner("b@example.com", "s-b")),
         (owner("a@example.com", "s-a"), own("b@example.com", "s-b")),
         (own("same-name", "same-name"), own("same-name", "same-name")),
@@ -117,12 +117,12 @@ async fn a_first_person_who_is_no_longer_active_does_not_count() {
         } else {
             world.app.call("PATCH", &path, ending).await.is(200);
         }
-        // The second becomes the first.
+        // The second person becomes the first.
         world.asks(bob, &record).await.is(412);
         world.asks(bob, &record).await.is(412);
         let event = world.asks(cid, &record).await.is(201).body["state_event"].clone();
         assert_eq!((&event["first_actor"], &event["actor"]), (&json!(BOB.0), &json!(cid.name)));
-        // So the other way round: nothing else asks of an owner whether they are active in the tenant.
+        // The same in the other direction: no other check requires an owner to be active in the tenant.
         let record = world.record();
         world.asks(bob, &record).await.is(412);
         let as_owner = Who { caller: "owner", ..ann };
@@ -132,7 +132,7 @@ async fn a_first_person_who_is_no_longer_active_does_not_count() {
     }
 }
 
-/// A machine of the installation belongs to no tenant: there any tenant's principals say who is one person.
+/// A machine of the installation has no tenant: principals of any tenant determine who is one person.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_owners_who_are_one_person_do_not_move_a_record_of_the_installation() {
     let world = World::start().await;

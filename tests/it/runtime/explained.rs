@@ -68,7 +68,7 @@ async fn a_cited_approval_that_does_not_count_says_why() {
         let answer = ask(amount, None).await;
         answer["approval_id"].as_str().unwrap().to_owned()
     };
-    // What was declined is asked again at once.
+    // A declined question may be asked again at once.
     let at_once = json!({"declined_for_seconds": 0});
     assert_eq!(app.owner().patch("/api/v1/tenants/acme", at_once).await.0, 200);
     let unlike = async |amount: f64, id: &str, part: &str| {

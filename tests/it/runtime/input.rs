@@ -1,4 +1,4 @@
-//! What tools and tenants declare of the input is asked of requests, over the service's own operations.
+//! The input declarations of tools and tenants are checked on requests, over the service's own operations.
 
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ async fn what_a_tool_declares_is_asked_of_requests_that_name_none() {
     let mut named = in_region(json!("XX"));
     named["tool_id"] = payments.clone();
     assert_eq!(ask(&client, &named).await["decision"], "allow", "its own schema alone counts");
-    // But what policies are typed by holds whichever tool is named.
+    // But the types that policies rely on are checked, whichever tool is named.
     named["context"]["region"] = json!(7);
     assert_eq!(ask(&client, &named).await["reason_code"], "context_invalid");
 

@@ -1,4 +1,4 @@
-//! A tool that binds requests is loosened or ends: the answer says what becomes milder, also before it is done.
+//! A tool that binds requests is loosened or ends: the answer lists the milder terms, also before the change.
 
 use authority_model::proto::registry::{DeleteToolRequest, DeleteToolResponse};
 use prost::Message;

@@ -74,7 +74,7 @@ async fn a_tenants_own_reason_is_recorded_and_returned() {
     );
 }
 
-/// Bounds from before codes of other lists were refused permit nothing, and are named at start and in the record.
+/// Stored bounds with codes outside the standard never match, and are named at start and in the record.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stored_place_outside_the_standard_is_named() {
     let (app, client, _) = demo().await;

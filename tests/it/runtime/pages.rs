@@ -1,5 +1,4 @@
-//! A page of a list is one that every client takes: it ends with its bytes as well as with its items, and the next one
-//! goes on exactly there.
+//! Every client accepts a page of a list: bytes as well as items limit it, and the next page continues exactly there.
 
 use authority_model::proto::registry::{ListToolsRequest, ListToolsResponse};
 use prost::Message;
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Client, TestApp, wire::Caller};
 
 const TENANT: &str = "svc:tenant:acme";
-/// As gRPC encodes it: what clients take is twice as much.
+/// In gRPC encoding; clients accept twice as much.
 const LARGEST: usize = (2 << 20) + 4096;
 
 /// A schema of about 190 kB.
@@ -94,7 +93,7 @@ async fn a_page_of_large_versions_is_one_that_clients_take() {
         .collect();
     let wanted: Vec<String> = (0..24).rev().map(|number: u32| number.to_string()).collect();
     assert_eq!(marks, wanted);
-    // Also where a page ends, what changed is told by the version before it.
+    // Also at the end of a page, changes are computed from the version before it.
     assert!(found[..23].iter().all(|one| one["changed"].to_string().contains("input_schema")));
     assert!(count >= 3, "{count} pages");
 

@@ -9,7 +9,7 @@ mod world;
 use super::{demo, watch::Lines};
 use crate::support::TestApp;
 
-/// Does this to decisions, which otherwise nobody alters.
+/// Alters decisions, which are otherwise immutable.
 async fn altered(app: &TestApp, statement: &str) {
     let all = format!("SET session_replication_role = replica; {statement}");
     app.database.run(&all).await;

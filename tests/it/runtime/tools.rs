@@ -100,7 +100,7 @@ async fn making_a_tool_warns_where_an_action_becomes_stricter() {
     let detail = own["detail"].as_str().unwrap();
     assert!(detail.contains("risk_tier high") && detail.contains("narrows"), "{detail}");
 
-    // A change warns exactly of what it makes stricter, and of what it makes milder.
+    // A change warns exactly of the terms that it makes stricter or milder.
     let path = format!("/api/v1/tools/{id}");
     let tamer = json!({"action_risk_classification": {"risk_tier": "limited"}});
     let (_, changed) = app.owner().patch(&path, tamer).await;

@@ -1,4 +1,4 @@
-//! What a session must be like before the service uses it, and what a write must have done before it is committed.
+//! Checks of a session before the service uses it, and of a write before it is committed.
 
 use authority_core::store::{Db, Error, Limits, Serving, Store, migrate};
 use diesel_async::SimpleAsyncConnection;
@@ -34,7 +34,7 @@ async fn a_session_in_which_triggers_do_not_run_is_refused() {
         let why = refused(&database).await;
         assert!(why.contains("the setting `session_replication_role` is `replica`"), "{why}");
         assert!(why.contains(&remedy), "{why}");
-        // The pools' other roles, and what is outside of them.
+        // The pools' other roles, and connections outside the pools.
         let store = database.store();
         assert!(store.recorder().await.is_err() && store.tail().await.is_err());
         assert!(store.read_tx(&of("a"), async |_: &mut Db| Ok::<_, Error>(())).await.is_err());
@@ -72,7 +72,7 @@ async fn rows_names_and_roles_are_what_the_service_means() {
             database.run(&reset).await;
         }
     }
-    // Other schemas after it hide nothing.
+    // Schemas after `public` do not hide its tables.
     let set = places(&database, "search_path = public, other").remove(0);
     database.run(&set.0).await;
     drop(database.store().system().await.unwrap());

@@ -1,4 +1,4 @@
-//! A client whose address a trusted proxy does not report in a form that can be read is nobody's, never the proxy.
+//! If a trusted proxy reports an unreadable client address, the client has no address, and never the proxy's.
 
 use http::HeaderValue;
 use serde_json::{Value, json};
@@ -41,10 +41,10 @@ async fn a_key_for_the_proxys_addresses_is_refused_to_a_client_that_cannot_be_re
         (&[][..], 200, 403),
         (&[&b"10.1.2.3"[..]], 200, 403),
         (&[b"203.0.113.9"], 403, 200),
-        // As nginx appends to what the client sent.
+        // nginx appends the address to the client's header.
         (&[b"\xff, 203.0.113.9"], 403, 200),
         (&[b"127.0.0.1", b"\xff, 203.0.113.9"], 403, 200),
-        // What the proxy itself wrote cannot be read.
+        // The proxy's own entry is unreadable.
         (&[b"\xff"], 403, 403),
         (&[b"\xc3\xa9"], 403, 403),
         (&[b"203.0.113.9, zz"], 403, 403),

@@ -47,7 +47,7 @@ async fn a_head_that_can_be_read_in_two_ways_is_refused() {
     served.stop().await;
 }
 
-/// What follows such a request on its connection is not read: it might be the rest of its body.
+/// The bytes after such a request are not read: they might be the rest of its body.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_read_after_a_body_of_unclear_length() {
     let served = serve(settings()).await;

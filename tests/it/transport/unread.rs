@@ -25,8 +25,8 @@ fn bounded() -> Settings {
     settings
 }
 
-/// The most that was held while `peers` connections with a thousand streams each asked for `path` and took nothing; and
-/// the connections, of which some are closed.
+/// Opens connections with a thousand streams each that request `path` and do not read. Returns the most bytes held, and
+/// the connections, some of them closed.
 async fn hoard(served: &Served, budget: &Budget, path: &str, window: u32) -> (u64, Vec<Peer>) {
     let (mut peers, mut most) = (Vec::new(), 0);
     for _ in 0..8 {
@@ -37,7 +37,7 @@ async fn hoard(served: &Served, budget: &Budget, path: &str, window: u32) -> (u6
             most = most.max(budget.held());
             sleep(Duration::from_millis(5)).await;
         }
-        // Whoever reads is answered all the time.
+        // Clients that read get answers all the time.
         let answer = served.ask("GET /health HTTP/1.1").await;
         assert!(answer.ends_with("live"), "{answer}");
         let answer = served.ask("GET /large HTTP/1.1").await;
@@ -55,7 +55,7 @@ async fn closed(peers: Vec<Peer>) -> usize {
     closed
 }
 
-/// A thousand streams on each of eight connections, whose peers open no window, or one of a byte.
+/// A thousand streams on each of eight connections. The peers open no window, or a window of one byte.
 #[tokio::test(flavor = "multi_thread")]
 async fn peers_that_read_nothing_hold_no_more_than_the_budget() {
     for (path, window) in [("/large", 0), ("/", 0), ("/large", 1)] {
@@ -78,7 +78,7 @@ async fn peers_that_read_nothing_hold_no_more_than_the_budget() {
     }
 }
 
-/// A connection that has many small answers at once, and takes them, is no hoarder.
+/// A connection that gets many small answers at once, and reads them, is not cut.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_connection_that_holds_the_most_for_the_longest_is_cut() {
     let settings = bounded();
@@ -123,7 +123,7 @@ async fn the_budget_is_for_both_protocols() {
         assert!(served.ask("GET /health HTTP/1.1").await.ends_with("live"));
         streams.push(stream);
     }
-    // The first was cut; what was in flight is less than its response.
+    // The first was cut; the bytes in flight are less than its response.
     let got = rest(&mut streams[0]).await.len();
     assert!(got < 32 << 20, "{got} bytes came");
     drop(streams);

@@ -24,11 +24,11 @@ const LONGEST_EXPONENT: usize = 4;
 /// Keys by kid.
 pub(super) type KeySet = HashMap<String, DecodingKey>;
 
-/// What a JWKS says.
+/// The usable keys and the revoked key ids of a JWKS.
 pub(super) struct Document<K> {
     /// The keys that can be used, by kid.
     pub(super) keys: HashMap<String, K>,
-    /// The kids of keys that it calls revoked.
+    /// The kids of keys that the document marks as revoked.
     pub(super) revoked: HashSet<String>,
 }
 
@@ -88,8 +88,9 @@ fn signing(jwk: &Value) -> Option<(String, Value)> {
     Some((kid, jwk))
 }
 
-/// Whether a key may verify signatures (RFC 7517, 4.2 and 4.3). What it is for otherwise, or says in another form, it is
-/// not used for.
+/// Whether a key may verify signatures (RFC 7517, 4.2 and 4.3).
+///
+/// A key declared for another purpose, or in an unexpected form, isn't used.
 fn is_for_signatures(jwk: &Value) -> bool {
     let verifies = |operations: &Value| {
         operations.as_array().is_some_and(|all| all.iter().any(|one| one == "verify"))
@@ -109,7 +110,7 @@ fn usable(jwk: &Value) -> Option<(String, DecodingKey)> {
         .then(|| (kid, DecodingKey::from_rsa_raw_components(&modulus, &exponent)))
 }
 
-/// Whether signatures can be verified with them.
+/// Whether the modulus and the exponent form a key that can verify signatures.
 fn is_rsa_key(modulus: &[u8], exponent: &[u8]) -> bool {
     let is_large =
         modulus.len() > SHORTEST_MODULUS || modulus.len() == SHORTEST_MODULUS && modulus[0] >= 0x80;

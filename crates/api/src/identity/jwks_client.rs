@@ -1,9 +1,9 @@
 //! Fetches an identity provider's keys, caches and refreshes them, and keeps them during short
 //! outages.
 //!
-//! There is one request to the provider at a time, however many callers wait. A token with an
-//! unknown kid causes a request at once, but no more often than the minimum interval, so that
-//! nobody can use this service to flood the provider. While no key can be used, it is asked each second.
+//! There is one request to the provider at a time, however many callers wait. A token with an unknown kid causes a
+//! request at once, but no more often than the minimum interval: otherwise anyone could use this service to flood the
+//! provider. Without a usable key, the client retries every second.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -32,7 +32,7 @@ pub struct JwksSettings {
     pub refresh_after: TimeDelta,
     /// The minimum interval between requests, however many unknown kids come.
     pub least_interval: TimeDelta,
-    /// The same while there is no key that can be used.
+    /// The minimum interval without a usable key.
     pub first_interval: TimeDelta,
     /// While the provider fails, keys are used up to this age.
     pub stale_for: TimeDelta,
@@ -86,7 +86,7 @@ struct Inner<K> {
 struct Held<K> {
     keys: Arc<HashMap<String, K>>,
     since: Option<DateTime<Utc>>,
-    /// The last attempt to read them failed.
+    /// Whether the last attempt to read the keys failed.
     failing: bool,
 }
 
@@ -94,7 +94,7 @@ struct Held<K> {
 struct Attempt {
     at: DateTime<Utc>,
     worked: bool,
-    /// When the log last had a failure.
+    /// When a failure was last logged.
     logged: Option<DateTime<Utc>>,
 }
 
@@ -105,7 +105,7 @@ impl JwksClient {
         Self::reading(settings, clock, jwks::read)
     }
 
-    /// Begins to read the keys if they are due, so that calls seldom wait for the provider.
+    /// Starts reading the keys if they are due, before a call has to wait for the provider.
     pub fn look(&self) {
         let inner = &self.0;
         let is_due = !inner.is_younger(&inner.held.read(), inner.settings.refresh_after);
@@ -118,7 +118,7 @@ impl JwksClient {
     /// Whether tokens can be verified.
     ///
     /// # Errors
-    /// What is wrong, for anybody: without the address that was asked. The log has that.
+    /// A description of the fault that is safe to publish. It omits the address, which is only in the log.
     pub fn state(&self) -> Result<(), String> {
         let inner = &self.0;
         let held = inner.held.read();
@@ -228,8 +228,7 @@ impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
 }
 
 impl<K: Clone> Inner<K> {
-    /// Replaces the keys by those that were found. If there is none among them, the earlier ones stay, except those
-    /// that the document calls revoked.
+    /// Replaces the keys with the fetched ones. If none is usable, the earlier keys stay, except the revoked ones.
     fn keep(&self, found: Result<Document<K>, String>, now: DateTime<Utc>) -> Result<(), String> {
         let mut held = self.held.write();
         let Document { keys, revoked } = found.inspect_err(|_| held.failing = true)?;

@@ -44,7 +44,7 @@ const REQUESTS: usize = 8;
 struct Earlier {
     id: String,
     label: &'static str,
-    /// Whether people permitted it.
+    /// Whether people approved the request.
     is_permitted: bool,
     at: Option<Moment>,
     reason: Option<String>,
@@ -86,7 +86,7 @@ struct ApprovalPage {
     last: Option<Act>,
     asked_by: Vec<String>,
     earlier: Vec<Earlier>,
-    /// What the agent was declined for the same action.
+    /// Earlier requests of the agent for the same action that people declined.
     similar: Vec<Earlier>,
     /// Others of the agent that could be the same payment, and those that look like it otherwise.
     doubles: AlikeList,
@@ -115,7 +115,7 @@ impl ApprovalPage {
         self.would_be.as_ref().is_some_and(WouldBe::voids)
     }
 
-    /// Whether the same question was approved before, so that another approval permits it once more.
+    /// Whether the same question was approved before. Another approval would permit it once more.
     fn was_permitted(&self) -> bool {
         self.earlier.iter().any(|earlier| earlier.is_permitted)
     }

@@ -21,7 +21,7 @@ pub(crate) struct Member {
     pub(crate) input: Input,
     /// Whether it can be without a value, which is not that of zero.
     pub(crate) is_optional: bool,
-    /// Whether it is a list that bounds: without a value it bounds nothing.
+    /// Whether the field is a list that bounds something. An empty one sets no bound.
     pub(crate) bounds: bool,
     /// A value that it could have, where it is written as JSON.
     pub(crate) example: Option<String>,

@@ -93,7 +93,7 @@ impl Act {
         doubt.filter(|doubt| form.text(doubts::CONFIRMED) != doubt.text)
     }
 
-    /// What an edit makes milder, where the form has not said that yet.
+    /// Lists the rules that an edit loosens, unless the form has already shown them.
     async fn loosening(
         &self,
         view: &View,
@@ -103,7 +103,11 @@ impl Act {
         if self.operation.shape != Shape::Edit {
             return None;
         }
-        let doubt = Doubt::of_milder(&milder::of(view, self.operation, request).await);
+        // Of a record that has changed since, the form shows the change first.
+        let version = [("if-match", form.text("version"))];
+        let headers = if version[0].1.is_empty() { &[][..] } else { &version[..] };
+        let milder = milder::of(view, self.operation, request, headers).await;
+        let doubt = Doubt::of_milder(&milder);
         doubt.filter(|doubt| form.text(doubts::CONFIRMED) != doubt.text)
     }
 

@@ -1,5 +1,7 @@
-//! What a form says once more before it is sent on. A delegation's: that it has no limit, that an action may be
-//! misspelt, that what is narrowed stays so. Of a record that binds requests: what is no longer asked of them.
+//! Warnings that a form shows before it is submitted.
+//!
+//! For a delegation: it has no limit, an action may be misspelt, or a narrowing can't be undone. For a rule that
+//! binds requests: what requests no longer have to meet.
 
 use serde_json::{Map, Value};
 
@@ -43,7 +45,7 @@ impl Doubt {
         (!texts.is_empty()).then(|| Self { text: texts.join(" "), label })
     }
 
-    /// Of a change that makes requests easier to permit; `None` if it makes nothing milder.
+    /// The warning about a change that makes requests easier to permit; `None` if the change loosens no rule.
     pub(super) fn of_milder(lines: &[String]) -> Option<Self> {
         let text = || format!("Less will be asked of requests: {}.", lines.join(". "));
         (!lines.is_empty()).then(|| Self { text: text(), label: "Loosen it" })

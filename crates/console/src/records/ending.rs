@@ -15,7 +15,7 @@ pub(super) struct Ending {
     /// Whom a delegation lets do what; `None` of any other record.
     pub(super) grant: Option<Grant>,
     pub(super) depends: Depends,
-    /// What is no longer asked of requests afterwards; empty until it was asked of the API.
+    /// What requests no longer have to meet afterwards; empty until the API has been queried.
     pub(super) milder: Vec<String>,
     /// What is typed to confirm it.
     pub(super) typed: String,

@@ -1,40 +1,43 @@
-//! What becomes milder if a record that binds requests is changed or ends. The API says so before it is done.
+//! Finds the requirements that loosen if a rule for requests changes or ends. The API reports them beforehand.
 
 use prost_reflect::{DynamicMessage, ReflectMessage, Value};
 
 use super::call::call;
 use crate::{kinds::Operation, view::View};
 
-/// The member by which an operation is only tried.
+/// The field that makes an operation a dry run.
 const TRIED: &str = "validate_only";
-/// Begins the warnings about what becomes milder.
+/// The prefix of warnings about loosened rules.
 const MILDER: &str = "milder: ";
 
-/// What the operation would make milder; nothing if it would be refused, which the form shows when it is sent.
+/// Lists the rules that the operation would loosen.
+///
+/// Empty if the operation would be refused: the form shows the refusal on submission.
 pub(super) async fn of(
     view: &View,
     operation: &Operation,
     request: &DynamicMessage,
+    headers: &[(&'static str, &str)],
 ) -> Vec<String> {
     let mut request = request.clone();
     if request.descriptor().get_field_by_name(TRIED).is_none() {
         return Vec::new();
     }
     request.set_field_by_name(TRIED, Value::Bool(true));
-    match call(view, operation, &request, &[]).await {
+    match call(view, operation, &request, headers).await {
         Ok(answered) => warnings(&answered.message),
         Err(_) => Vec::new(),
     }
 }
 
-/// The same for an operation on the record with this id that takes nothing else.
+/// Tries an operation on the record with this id that has no other fields.
 pub(super) async fn of_record(view: &View, operation: &Operation, id: &str) -> Vec<String> {
     let mut request = DynamicMessage::new(operation.input.clone());
     request.set_field_by_name("id", Value::String(id.to_owned()));
-    of(view, operation, &request).await
+    of(view, operation, &request, &[]).await
 }
 
-/// The warnings of a record, or of the one in an answer.
+/// The warnings of a record, or of the record in a response.
 fn warnings(answer: &DynamicMessage) -> Vec<String> {
     let mut found = Vec::new();
     for (field, value) in answer.fields() {

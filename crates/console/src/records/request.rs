@@ -61,7 +61,7 @@ impl Act {
     }
 }
 
-/// Names the members of the request's record that it changes, or the lists that bound and that it takes away.
+/// Lists in the mask the fields that the request changes, or the bounding lists that it clears.
 fn set_mask(request: &mut DynamicMessage, mask: &str, names: Vec<String>) {
     let names = Proto::List(names.into_iter().map(Proto::String).collect());
     if let Some(Proto::Message(mask)) = request.get_field_by_name_mut(mask) {

@@ -21,8 +21,10 @@ pub(crate) struct Amount {
 }
 
 impl Amount {
-    /// `None` if the context has no amount, or one that is not shown exactly here, or a currency of another
-    /// form than a code: a sentence has no words of an agent between the service's own. The table of the arguments has them.
+    /// Reads the amount and currency of a context.
+    ///
+    /// `None` if the amount is absent, if it can't be shown exactly, or if the currency doesn't have the form of a
+    /// code: an agent's own words must not appear inside the service's sentences. The table of arguments shows them.
     pub(crate) fn of(context: &Map<String, Value>) -> Option<Self> {
         let text = context.get("amount")?.as_number()?.to_string();
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -44,13 +46,14 @@ impl Amount {
     }
 }
 
-/// `25 000.00 EUR`, in digits, a currency's code and spaces that do not break: templates show it as it is, by
-/// `|safe`, since the escaper shows such a space of anybody else as an escape.
+/// Formats as `25 000.00 EUR`: digits, a currency code and non-breaking spaces.
+///
+/// Templates print it with `|safe`, since the escaper turns non-breaking spaces into escapes.
 impl fmt::Display for Amount {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = format!("{:0>5}", self.parts.unsigned_abs());
         let (whole, fraction) = text.split_at(text.len() - PLACES);
-        // Other money than that of the standard has the digits that the question has.
+        // Currencies outside ISO 4217 keep the digits that the request has.
         let is_money = self.currency.is_empty() || currency::is_standard(&self.currency);
         let (shown, further) = fraction.split_at(if is_money { SHOWN_PLACES } else { 0 });
         let digits = whole.len();

@@ -19,7 +19,7 @@ use crate::{
 };
 use authority_crypto::equal;
 
-/// Bytes of the longest code that is taken; those of providers have some hundred.
+/// Bytes of the longest accepted code; providers issue codes of some hundred bytes.
 const LONGEST_CODE: usize = 4096;
 
 /// The answer to a sign-in that ends without a session.
@@ -160,7 +160,7 @@ impl Console {
         }
         let missing = || refused(StatusCode::BAD_REQUEST, "The answer has no code.", to);
         let code = query.one("code").ok_or_else(missing)?;
-        // What no provider gives is not sent to one, which might answer it as if this service were wrong.
+        // A code that no provider would issue isn't sent on: the provider might report it as this service's fault.
         if code.len() > LONGEST_CODE || !code.bytes().all(|byte| (0x20..0x7F).contains(&byte)) {
             return Err(refused(StatusCode::BAD_REQUEST, "The answer's code is none.", to));
         }

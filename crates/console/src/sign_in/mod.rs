@@ -92,7 +92,7 @@ fn failed(error: &Error, to: &str) -> Response {
             StatusCode::BAD_GATEWAY,
             "Whoever runs this service can compare `identity.issuer` with what the provider says of itself.",
         ),
-        // The browser chooses the code: one that was used, is too old or of another sign-in.
+        // The browser supplies the code. It may be used, expired or from another sign-in.
         Error::InvalidGrant(_) => (
             StatusCode::BAD_REQUEST,
             "Try again; if that does not help, whoever runs this service can compare the client's redirect URI at the \

@@ -182,8 +182,8 @@ pub struct Limits {
     /// Unread response bytes at which an HTTP/2 connection's next requests wait; a response that would
     /// double it is dropped.
     pub unsent_bytes: u64,
-    /// Unread response bytes of all connections of the node. Beyond it connections are cut, those first that hold
-    /// the most for the longest. At least twice `unsent_bytes`.
+    /// Unread response bytes of all the node's connections. Beyond it, the connections that hold the most for the
+    /// longest are cut first. At least twice `unsent_bytes`.
     pub node_unsent_bytes: u64,
     /// From accept to the detection of the protocol.
     pub first_byte_seconds: u64,

@@ -64,7 +64,7 @@ pub fn decide_on(
     decide_by(handle, request, facts, given, |facts| decide(request, facts, at))
 }
 
-/// The same with another way to decide on the facts.
+/// Does the same with a custom function to decide on the facts.
 pub fn decide_by(
     handle: Option<&TenantHandle>,
     request: &Request,

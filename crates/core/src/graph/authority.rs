@@ -62,7 +62,7 @@ impl Authority for registry::Tenant {
                 .approval_ttl_seconds
                 .and_then(|seconds| u64::try_from(seconds).ok())
                 .map(Duration::from_secs),
-            // A row that does not say was written before there was a choice.
+            // Older database entries lack this setting.
             cites_ready: self.cite_ready_approval.unwrap_or_default(),
             declined_for: self.declined_for_seconds.and_then(|seconds| seconds.try_into().ok()),
             open_requests: self

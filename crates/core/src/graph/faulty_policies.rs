@@ -1,5 +1,4 @@
-//! Stored policies and places that can never have their apparent meaning, from before the rule that refuses them on
-//! write. They are logged at start.
+//! Stored policies and places that can never match as intended, from before writes refused them. Logged at start.
 
 use authority_decision::{jurisdiction, records::Constraints, validation::misplaced};
 
@@ -37,7 +36,7 @@ impl TenantGraph {
         all
     }
 
-    /// Each place of a bound that is none of ISO 3166, with its record, for people.
+    /// Each place in a bound that isn't in ISO 3166, with its record, for people.
     pub fn faulty_places(&self) -> Vec<String> {
         let told = |id: &str, codes: &[String]| -> Vec<String> {
             let faults = codes.iter().filter_map(|code| jurisdiction::fault(code));

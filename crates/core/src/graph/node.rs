@@ -24,7 +24,7 @@ pub struct Profile {
     pub approval_max_auth_age: Option<TimeDelta>,
     /// Whether its requests use ready approvals without citing them.
     pub cites_ready: bool,
-    /// For how many seconds a declined question is denied, if it sets that.
+    /// For how many seconds a declined question is denied, if the tenant sets that.
     pub declined_for: Option<u32>,
     /// How many requests for approval one agent may have pending.
     pub open_requests: u32,

@@ -59,14 +59,14 @@ impl Graph {
         Some(persons)
     }
 
-    /// Whether both are the same person as any tenant knows them.
+    /// Whether both are the same person according to any tenant.
     ///
     /// # Errors
     /// The graph is too old to decide on.
     pub fn are_one(&self, one: Person<'_>, other: Person<'_>) -> Result<bool, Error> {
         self.fresh()?;
         let tenants: Vec<TenantHandle> = self.tenants.read().values().cloned().collect();
-        // There may be no tenant.
+        // The tenant may not exist.
         Ok(TenantGraph::default().are_one(one, other)
             || tenants.iter().any(|tenant| tenant.read().are_one(one, other)))
     }
@@ -94,7 +94,7 @@ impl TenantGraph {
         self.is_among(one, &other.into())
     }
 
-    /// Whether a principal of theirs is suspended, revoked, pending or deleted ([`Self::excludes`]).
+    /// Whether the person has a principal that is suspended, revoked, pending or deleted ([`Self::excludes`]).
     pub fn is_inactive(&self, who: Person<'_>) -> bool {
         self.excludes(subject(who.identity), who.email)
     }

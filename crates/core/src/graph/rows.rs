@@ -31,7 +31,7 @@ pub(super) fn tenant(row: &registry::Tenant, valid_for_seconds: u32) -> records:
         gate: rules.map(tightening).collect(),
         valid_for_seconds: own.unwrap_or(valid_for_seconds),
         context_schema: row.context_schema.as_ref().map(|declared| {
-            // Checked on write. No context satisfies an unreadable one.
+            // Schemas are checked on write. If one can't be read, no context satisfies it.
             ContextSchema::stored(serde_json::Value::Object(declared.0.clone())).into()
         }),
     }

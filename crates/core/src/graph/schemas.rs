@@ -1,6 +1,9 @@
-//! The schemas of a tenant's tools, each once by its digest, so that it is compiled once, whatever else changes.
+//! A tenant's tool schemas by digest. A schema is compiled only once, even when other data changes.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use authority_decision::{
     JoinedTerms,
@@ -8,18 +11,16 @@ use authority_decision::{
     records::{Tool, Used, Uses},
 };
 
-use super::tenant::TenantGraph;
-
 #[derive(Default)]
 pub(super) struct Schemas(BTreeMap<String, Arc<InputSchema>>);
 
 impl Schemas {
-    /// Keeps one that is known, which may be compiled already.
+    /// Adds a schema that may already be compiled.
     pub(super) fn put(&mut self, schema: InputSchema) {
         self.0.entry(schema.sha256().to_owned()).or_insert_with(|| schema.into());
     }
 
-    /// Those that may be asked, in order of their digests.
+    /// The schemas that a decision may need, in order of digest.
     pub(super) fn of(
         &self,
         tool: Option<&Tool>,
@@ -33,7 +34,7 @@ impl Schemas {
             Used::Tool(tool) => tool.input.as_ref(),
             _ => None,
         });
-        // More are not asked: they deny.
+        // With more schemas than this, the request is denied without evaluating them.
         let joined = joined.filter(|terms| terms.inputs.len() <= MOST_SCHEMAS);
         let joined = joined.iter().flat_map(|terms| &terms.inputs).map(|one| &one.schema);
         let named = tool.and_then(|tool| tool.input.as_ref()).into_iter();
@@ -47,15 +48,11 @@ impl Schemas {
     fn get(&self, named: &InputReference) -> Option<Arc<InputSchema>> {
         self.0.get(&named.sha256).cloned()
     }
-}
 
-impl TenantGraph {
-    pub(super) fn drop_unused_schemas(&mut self) {
-        let named: std::collections::HashSet<&str> = self
-            .tools
-            .iter()
-            .filter_map(|tool| tool.input.as_ref().map(|input| input.sha256.as_str()))
-            .collect();
-        self.schemas.0.retain(|sha256, _| named.contains(sha256.as_str()));
+    /// Keeps the schemas of these tools.
+    pub(super) fn keep<'t>(&mut self, tools: impl Iterator<Item = &'t Tool>) {
+        let named: HashSet<&str> =
+            tools.filter_map(|tool| Some(tool.input.as_ref()?.sha256.as_str())).collect();
+        self.0.retain(|sha256, _| named.contains(sha256.as_str()));
     }
 }

@@ -110,8 +110,9 @@ fn table(name: &str) -> Option<&'static Table> {
     TABLES.iter().find(|table| table.name == name)
 }
 
-/// Whether a change of this table may alter what is permitted: not that of which decisions become events, and what reality
-/// ends is looked at with each change.
+/// Whether a change of this table may alter the result of a decision.
+///
+/// The choice of decisions that become events doesn't alter it. Conditions of reality are checked on each change.
 pub(super) fn rules(table: &str) -> bool {
     let others = [
         "event_demands",
@@ -181,7 +182,7 @@ impl TenantGraph {
             self.index_policies();
         }
         if changed.contains_key("tools") {
-            self.drop_unused_schemas();
+            self.schemas.keep(self.tools.iter().map(|tool| &**tool));
         }
     }
 }

@@ -29,7 +29,7 @@ use authority_decision::{
 pub struct TenantGraph {
     /// The tenant's revision that this reflects.
     pub revision: i64,
-    /// Its last revision that changed more than reality: only what others may do since then need be judged again.
+    /// The last revision that changed more than reality. Permissions are judged again only after such a change.
     pub ruled_at: i64,
     pub profile: Profile,
     /// How long an allow is valid, unless the tenant sets it.

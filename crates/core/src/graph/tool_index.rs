@@ -51,7 +51,7 @@ impl Group {
 #[derive(Default)]
 pub(super) struct ToolIndex {
     by_id: HashMap<String, Arc<Tool>>,
-    /// How many of them type a member of their input.
+    /// How many tools declare the types of their input.
     typing: usize,
     exact: HashMap<String, Group>,
     /// By prefix: for every action below it.
@@ -60,7 +60,7 @@ pub(super) struct ToolIndex {
 }
 
 impl ToolIndex {
-    /// Replaces the tool with the same id; `typed` has the types of its input.
+    /// Replaces the tool with the same id; `typed` holds the types of its input.
     pub(super) fn put(&mut self, tool: Arc<Tool>, typed: Members) {
         self.remove(&tool.id);
         self.typing += usize::from(!typed.is_empty());

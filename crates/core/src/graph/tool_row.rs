@@ -22,7 +22,7 @@ pub(super) struct BoundTool {
     pub(super) fact: Arc<records::Tool>,
     /// `None` if the tool is deprecated.
     pub(super) binding: Option<Arc<records::Tool>>,
-    /// The schema of its input, and the types that it gives members of the context.
+    /// The schema of the tool's input, and the types it gives to fields of the context.
     pub(super) schema: Option<(InputSchema, Members)>,
 }
 
@@ -54,16 +54,16 @@ pub(super) fn tool(row: registry::Tool) -> BoundTool {
     BoundTool { fact, binding: Some(binding), schema }
 }
 
-/// What the schema is about; an unknown word is what every request has.
+/// The part of the request that the schema covers. For an unknown value, the part that every request has.
 fn input_at(row: &registry::Tool) -> InputAt {
     row.input_at.as_deref().and_then(InputAt::from_word).unwrap_or(InputAt::Context)
 }
 
-/// Its schema by the digest of its canonical text; an empty one asks for nothing.
+/// The tool's schema, by the digest of its canonical text. An empty schema has no requirements.
 fn schema(row: &registry::Tool) -> Option<(InputSchema, Members)> {
     let written = row.input_schema.as_ref().filter(|schema| !schema.0.is_empty())?;
     let root = Value::Object(written.0.clone());
-    // Without a text nothing satisfies it.
+    // If the schema has no canonical text, no input satisfies it.
     let text = serde_json_canonicalizer::to_string(&root).unwrap_or_default();
     let schema = InputSchema::new(hex::encode(sha256(text.as_bytes())), text);
     Some((schema, typed(&root, input_at(row))))

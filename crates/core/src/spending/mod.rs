@@ -61,7 +61,7 @@ pub struct Cited {
     pub asker_emails: Vec<String>,
 }
 
-/// The approvals that these decisions spent, each with its acts, by the decision.
+/// Returns the approvals that these decisions spent, each with its acts, by decision.
 pub async fn spent_on(
     db: &mut Db,
     tenant_id: &TenantId,
@@ -74,7 +74,7 @@ pub async fn spent_on(
         .load(db)
         .await?;
     let spent = rows.into_iter().filter_map(|(decision, id, row)| {
-        // As it was when it was spent: for this question, and approved.
+        // The state when it was spent: approved, and for this question.
         let approval = Approval {
             id,
             state: ApprovalState::Approved,

@@ -13,7 +13,7 @@ use tokio_postgres::{
 
 use super::{Address, Error, fault::Fault, servers::port};
 
-/// How the client says that each session of the server begins read-only.
+/// The client's error when each session of the server begins read-only.
 const READ_ONLY: &str = "database does not allow writes";
 /// The pause between two attempts at a server that starts.
 const PAUSE: Duration = Duration::from_millis(500);

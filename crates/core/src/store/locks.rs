@@ -23,5 +23,7 @@ pub const FAN_OUT: i32 = 4_157_008;
 pub const RETENTION: i64 = 4_157_009;
 /// A database is taken for production or for development by one start at a time.
 pub const ENVIRONMENT: i64 = 4_157_010;
-/// An agent's requests for approval are counted by one decision at a time; the second number is the agent's hash (SQL).
+/// The lock to count an agent's approval requests, one decision at a time.
+///
+/// The second number is the hash of the agent (SQL).
 pub const OPEN_REQUESTS: i32 = 4_157_020;

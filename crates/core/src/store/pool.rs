@@ -183,9 +183,10 @@ async fn open(address: &Address, opening: &str) -> ConnectionResult<AsyncPgConne
     Ok(db)
 }
 
-/// The SQL that sets up each connection of a pool, and refuses one on which nothing could be promised. The database
-/// knows its own role of this kind; `set_config` sets it as SET ROLE does. String literals are parsed as transaction.rs
-/// quotes them.
+/// The SQL that sets up each connection of a pool, and refuses unsafe sessions.
+///
+/// The database knows its own role of this kind; `set_config` sets it as SET ROLE does. String literals are parsed as
+/// transaction.rs quotes them.
 fn opening(kind: &str, limits: &Limits) -> String {
     let statement = limits.statement.as_millis();
     let idle = limits.idle_in_transaction.as_millis();

@@ -1,11 +1,11 @@
-//! What of the schema is not as the migrations made it: triggers that are off, row-level security that is off,
-//! sequences behind their tables.
+//! Differences between the schema and the migrations: disabled triggers or row-level security, and sequences behind
+//! their tables.
 
 use diesel::{QueryableByName, sql_types::Text};
 
 use super::{Db, Error, RunQueryDsl, Scope, Store};
 
-/// The most faults to name: if every trigger is off, the others say nothing new.
+/// The most faults to name: if every trigger is off, listing them all doesn't help.
 const MOST: usize = 5;
 
 #[derive(QueryableByName)]
@@ -14,7 +14,9 @@ struct Fault {
     text: String,
 }
 
-/// The faults, each with its remedy, in the role that reads every tenant; `None` if there are none.
+/// Reads the faults with their remedies, in the role that reads all tenants.
+///
+/// `None` if there are none.
 pub(super) async fn read(db: &mut Db) -> Result<Option<String>, Error> {
     let query = diesel::sql_query("SELECT text FROM schema_faults() AS text");
     let faults: Vec<Fault> = query.load(db).await?;
@@ -28,7 +30,9 @@ pub(super) async fn read(db: &mut Db) -> Result<Option<String>, Error> {
 }
 
 impl Store {
-    /// What of the schema is not as the migrations made it, with the remedies. Nothing can be promised meanwhile.
+    /// Returns how the schema differs from the migrations, with remedies.
+    ///
+    /// Until that is repaired, the service's guarantees don't hold.
     ///
     /// # Errors
     /// The database is unavailable, or a migration is missing.

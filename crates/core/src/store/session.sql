@@ -1,5 +1,5 @@
--- What the promises of the service rest on in each of its sessions, however the database, its roles or the server's
--- configuration set it. `{kind}` is the kind of role that the session has taken; empty: none.
+-- Checks and sets the session settings on which the service's guarantees rest, however the database, its roles or the
+-- server's configuration set them. `{kind}` is the kind of role that the session has taken; empty: none.
 DO $$
 DECLARE
     kind text := '{kind}';

@@ -23,13 +23,19 @@ use super::{
 /// A connection inside a transaction; diesel-async's queries run on it.
 pub type Db = AsyncPgConnection;
 
-/// The start of a transaction that writes. The level is named, whatever the database's default is: the change log
-/// and the fence need to see what others have just committed.
+/// Begins a transaction that writes.
+///
+/// It sets the isolation level, regardless of the database's default: the change log and the fence need to see the
+/// newest commits.
 const WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
-/// Its end: a change that authority depends on raises a revision, or nothing of the transaction stays.
+/// Ends a write.
+///
+/// A change that authority depends on must raise a revision; otherwise the whole transaction is rolled back.
 const END_OF_WRITE: &str = "SELECT public.require_revisions(); COMMIT";
+/// Ends a read.
+///
 /// Postgres answers COMMIT of a failed transaction with a silent ROLLBACK, which diesel takes for success. The
-/// statement before it makes that an error.
+/// statement before it turns that into an error.
 const END_OF_READ: &str = "SELECT; COMMIT";
 
 /// The tenant and actor of a transaction, for row-level security and the history triggers.
@@ -156,7 +162,7 @@ impl Store {
 struct Transaction {
     span: Span,
     opening: String,
-    /// What commits it.
+    /// The statements that commit the transaction.
     end: &'static str,
     pool: Pool,
     silence: Silence,

@@ -1,4 +1,4 @@
-//! A JSON Schema, read once: its keywords of the closed list; what is wrong with them; and which others it has.
+//! Compiles a JSON Schema: its supported keywords, its faults and the keywords that are ignored.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ const MOST_STATES: u64 = 16_384;
 /// The most faults to report.
 const MOST_FAULTS: usize = 20;
 
-/// Keywords that only describe.
+/// Keywords that are only annotations.
 const DESCRIBING: [&str; 13] = [
     "title",
     "description",
@@ -35,7 +35,7 @@ const DESCRIBING: [&str; 13] = [
     "definitions",
 ];
 
-/// What is wrong with a schema, at a pointer into it.
+/// A fault in a schema, with a pointer to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// RFC 6901, from the schema's root.
@@ -43,16 +43,16 @@ pub struct Fault {
     pub problem: String,
 }
 
-/// A schema that can be asked.
+/// A compiled schema.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    /// The root first.
+    /// The schemas of the document; the root comes first.
     pub(super) nodes: Vec<Node>,
-    /// The steps that it takes for each byte of a context, at most.
+    /// The most steps that it takes for each byte of a context.
     pub(super) cost: u64,
 }
 
-/// What a document says.
+/// The result of compiling a document.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     pub(super) faults: Vec<Fault>,
@@ -103,7 +103,7 @@ pub(super) fn compile(root: &Value) -> (Reading, Option<Compiled>) {
 struct Reader<'v> {
     root: &'v Value,
     ids: HashMap<String, Id>,
-    /// Every schema that is referred to, in order of ids.
+    /// Every referenced schema, in order of id.
     open: Vec<(String, &'v Value)>,
     found: Reading,
     states: u64,
@@ -114,7 +114,7 @@ impl<'v> Reader<'v> {
         self.found.faults.push(Fault { pointer: pointer.to_owned(), problem: problem.into() });
     }
 
-    /// The id of the schema at this pointer; it is read later.
+    /// Returns the id of the schema at this pointer; the schema is compiled later.
     fn id(&mut self, pointer: String, schema: &'v Value) -> Id {
         if let Some(known) = self.ids.get(&pointer) {
             return *known;
@@ -200,7 +200,7 @@ impl<'v> Reader<'v> {
         Ok(each.map(|(number, schema)| self.id(format!("{place}/{number}"), schema)).collect())
     }
 
-    /// The schema that a `$ref` names: a pointer into this document.
+    /// Resolves a `$ref`: a pointer into this document.
     fn referred(&mut self, value: &Value) -> Result<Id, String> {
         let text = value.as_str().ok_or("must be a text")?;
         let outside =

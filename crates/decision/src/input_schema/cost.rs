@@ -1,9 +1,9 @@
-//! What a schema may cost, bounded when it is written.
+//! Bounds the cost of a schema when it is written.
 //!
-//! Each byte of a context belongs to one value, and costs as many steps as there are schemas applied to that value,
-//! with those of a pattern for each of its states. `allOf`, `anyOf` and `$ref` apply several to one value, and each of
-//! them may have one for the same member: so a schema that refers to itself may double them at each depth, as deep as
-//! a context can be.
+//! Each byte of a context belongs to one value. It costs one step for each schema applied to that value, plus the
+//! steps of each pattern's states. `allOf`, `anyOf` and `$ref` apply several schemas to one value, and each may also
+//! have a schema for the same field. A schema that refers to itself may therefore double the cost at each level of
+//! depth.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::request::DEEPEST;
 pub(crate) const MOST_STEPS: u64 = 64;
 /// The longest chain of schemas that apply to one value.
 const MOST_HERE: usize = 16;
-/// The most schemas of members and items, counted once for each schema that applies them.
+/// The most schemas of fields and items, counted once for each schema that applies them.
 const MOST_BELOW: usize = 100_000;
 
 /// A schema at fault, and why.
@@ -34,7 +34,7 @@ pub(super) fn of(nodes: &[Node]) -> Result<u64, Costly> {
         }
     }
     let below = below(nodes)?;
-    // From the deepest value that a context may have to the context itself.
+    // From the greatest depth of a context to its root.
     let mut worst = own.clone();
     for _ in 1..DEEPEST {
         let sum = |ids: &Vec<Id>| ids.iter().map(|id| at(&worst, *id)).fold(0, u64::saturating_add);
@@ -63,7 +63,7 @@ fn at(steps: &[u64], id: Id) -> u64 {
     steps.get(id).copied().unwrap_or(u64::MAX)
 }
 
-/// For each schema: the groups of schemas that it applies to one member, or to one item.
+/// Groups, for each schema, the schemas that it applies to one field or item.
 fn below(nodes: &[Node]) -> Result<Vec<Vec<Vec<Id>>>, Costly> {
     let mut count = 0;
     let mut all = Vec::with_capacity(nodes.len());
@@ -88,14 +88,14 @@ fn of_all(here: &[&Node], applied: impl Fn(&Node) -> Option<Id>) -> Vec<Id> {
     here.iter().filter_map(|node| applied(node)).collect()
 }
 
-/// The schema and all that apply to the same value; as often as they do.
+/// Collects the schema and all schemas applied to the same value, once for each time they apply.
 fn together<'n>(nodes: &'n [Node], id: Id, found: &mut Vec<&'n Node>) {
     let Some(node) = nodes.get(id) else { return };
     found.push(node);
     node.here().for_each(|next| together(nodes, next, found));
 }
 
-/// The schemas, each behind those that are applied to the same value.
+/// Orders the schemas: each comes after the schemas applied to the same value.
 fn order(nodes: &[Node]) -> Result<Vec<Id>, Costly> {
     let mut chains = vec![0_usize; nodes.len()];
     for id in 0..nodes.len() {
@@ -106,7 +106,7 @@ fn order(nodes: &[Node]) -> Result<Vec<Id>, Costly> {
     Ok(order)
 }
 
-/// The longest chain of schemas for one value that begins here, itself counted.
+/// The length of the longest chain of schemas for one value, from and including this one.
 fn chain(nodes: &[Node], id: Id, above: usize, chains: &mut [usize]) -> Result<usize, Costly> {
     let known = chains.get(id).copied().unwrap_or_default();
     if above + known.max(1) > MOST_HERE {

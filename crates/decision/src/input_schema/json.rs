@@ -1,4 +1,4 @@
-//! A JSON value as it is judged: a context is a map and no value, and is not copied for that.
+//! A borrowed view of a JSON value. A context is a map, and needn't be copied into a value.
 
 use serde_json::{Map, Number, Value};
 

@@ -1,4 +1,4 @@
-//! Whether a value satisfies a schema. Nothing is allocated for one that does.
+//! Checks a value against a schema, without allocating if it is valid.
 
 use serde_json::{Map, Number, Value};
 
@@ -9,7 +9,7 @@ use super::{
     violation::{At, Held},
 };
 
-/// Members of a context that have a meaning of their own: a schema that does not name them does not refuse them.
+/// Standard fields of a context: a schema that doesn't name them still accepts them.
 const OWN: [&str; 3] = ["amount", "currency", "jurisdiction"];
 
 impl Compiled {
@@ -94,7 +94,7 @@ impl Compiled {
 type Holds = fn(f64, f64) -> bool;
 
 fn of_number(node: &Node, number: &Number, at: &At<'_>) -> Held {
-    // A context has no number that a double does not hold exactly, so that the comparisons are exact.
+    // A double holds every number of a context exactly, which makes the comparisons exact.
     let Some(number) = number.as_f64() else { return at.broken(|| "of numbers".to_owned()) };
     let rules: [(&str, Option<f64>, Holds); 4] = [
         ("minimum", node.minimum, |number, bound| number >= bound),
@@ -111,7 +111,7 @@ fn of_number(node: &Node, number: &Number, at: &At<'_>) -> Held {
 }
 
 fn of_text(node: &Node, text: &str, at: &At<'_>) -> Held {
-    // Lengths are in characters, of which there are at most as many as bytes.
+    // Lengths count characters; a text never has more characters than bytes.
     if let Some(least) =
         node.min_length.filter(|least| text.len() < *least || is_shorter(text, *least))
     {

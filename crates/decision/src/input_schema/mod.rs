@@ -1,9 +1,9 @@
-//! The JSON Schemas of tools, as a decision checks a request's input by them.
+//! The JSON Schemas of tools, against which decisions check a request's input.
 //!
-//! The keywords are a closed list and part of the semantics, so that a decision is decided the same for ever:
+//! The keywords are a closed list and part of the semantics: a decision must have the same result forever. They are
 //! `type`, `enum`, `const`, `required`, `properties`, `additionalProperties`, `items`, `minimum`, `maximum`,
-//! `exclusiveMinimum`, `exclusiveMaximum`, `minLength`, `maxLength`, `minItems`, `maxItems`, `pattern`, `$ref` into the
-//! same schema, `anyOf`, `allOf`. Others do not exist for it. A member that is null is absent.
+//! `exclusiveMinimum`, `exclusiveMaximum`, `minLength`, `maxLength`, `minItems`, `maxItems`, `pattern`, `$ref` into
+//! the same schema, `anyOf`, `allOf`. Other keywords are ignored. A null field counts as absent.
 
 mod compile;
 pub(crate) mod cost;
@@ -28,20 +28,20 @@ pub use self::{compile::Fault, violation::Violation};
 use super::levels::words;
 
 words! {
-    /// What a tool's schema is about.
+    /// The part of a request that a tool's schema covers.
     InputAt {
         Context "context",
         Arguments "arguments",
     }
 }
 
-/// The member of the context that holds what [`InputAt::Arguments`] is about.
+/// The field of the context that [`InputAt::Arguments`] covers.
 pub const ARGUMENTS: &str = "arguments";
 
-/// The most schemas that bind a request that names no tool. With more, naming one is the remedy.
+/// The most schemas that apply to a request without a tool. If there are more, the request must name a tool.
 pub const MOST_SCHEMAS: usize = 64;
 
-/// A tool's schema, by its digest.
+/// A reference to a tool's schema by digest.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct InputReference {
     /// Lower-case hex SHA-256 of the schema's canonical text.
@@ -59,7 +59,7 @@ fn is_context(at: &InputAt) -> bool {
     *at == InputAt::Context
 }
 
-/// A schema with its digest: compiled once, when it is first asked.
+/// A schema with its digest; it is compiled on first use.
 #[derive(Debug)]
 pub struct InputSchema {
     sha256: String,
@@ -69,7 +69,7 @@ pub struct InputSchema {
 }
 
 impl InputSchema {
-    /// `text` is the schema's canonical JSON, of which `sha256` is the digest.
+    /// Pairs a schema's canonical JSON with its SHA-256 digest.
     pub fn new(sha256: String, text: String) -> Self {
         Self { sha256, text: Some(text), compiled: OnceLock::new() }
     }
@@ -82,7 +82,7 @@ impl InputSchema {
         self.text.as_deref()
     }
 
-    /// `None` if it does not compile: then nothing satisfies it.
+    /// The compiled schema. `None` if it doesn't compile: then every value is invalid.
     fn compiled(&self) -> Option<&Compiled> {
         let compile = || {
             let root: Value = serde_json::from_str(self.text.as_deref()?).ok()?;
@@ -91,12 +91,12 @@ impl InputSchema {
         self.compiled.get_or_init(compile).as_ref()
     }
 
-    /// The steps that it takes for each byte of a context, at most.
+    /// The most steps that it takes for each byte of a context.
     pub(crate) fn cost(&self) -> u64 {
         self.compiled().map_or(0, |compiled| compiled.cost)
     }
 
-    /// The members that what it is about must have.
+    /// The fields required in the part of the request that the schema covers.
     pub(crate) fn required(&self) -> &[String] {
         let root = self.compiled().and_then(|compiled| compiled.nodes.first());
         root.map_or(&[], |node| &node.required)
@@ -116,7 +116,7 @@ impl PartialEq for InputSchema {
     }
 }
 
-/// Serialised as its digest: the text is stored once.
+/// Serialised as its digest: the text is stored only once.
 impl Serialize for InputSchema {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut members = to.serialize_struct("InputSchema", 1)?;
@@ -136,10 +136,10 @@ impl<'de> Deserialize<'de> for InputSchema {
     }
 }
 
-/// What is to be said of a schema before it is stored.
+/// The results of checking a schema before it is stored.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// Why it is refused; empty if it is not.
+    /// The reasons to refuse it; empty if it is valid.
     pub faults: Vec<Fault>,
     /// Pointers to keywords that decisions do not check.
     pub ignored: Vec<String>,

@@ -7,7 +7,7 @@ use super::{json::Json, pattern::Pattern};
 /// A schema of the document, by its place in the list.
 pub(super) type Id = usize;
 
-/// The keywords of one schema, absent ones as what always holds.
+/// The keywords of one schema; an absent keyword accepts every value.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     /// The schema `false`.
@@ -26,7 +26,7 @@ pub(super) struct Node {
     pub(super) max_items: Option<usize>,
     pub(super) items: Option<Id>,
     pub(super) required: Vec<String>,
-    /// In order of names.
+    /// The schemas of fields, in order of name.
     pub(super) properties: Vec<(String, Id)>,
     pub(super) additional: Option<Id>,
     /// Schemas that the same value must also satisfy: `$ref` and `allOf`.
@@ -41,7 +41,7 @@ impl Node {
         self.all.iter().chain(&self.any).copied()
     }
 
-    /// The members that it has a schema for.
+    /// The names of the fields that have a schema.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.properties.iter().map(|(name, _)| name.as_str())
     }
@@ -55,12 +55,12 @@ impl Node {
 /// The words of `type`, in the order of [`Types`]' bits.
 const WORDS: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
 
-/// A set of JSON Schema's types.
+/// A set of JSON Schema types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Types(u8);
 
 impl Types {
-    /// With this one too; `None` if there is no such type.
+    /// Adds a type; `None` if the word isn't a type.
     pub(super) fn with(self, word: &str) -> Option<Self> {
         let bit = WORDS.iter().position(|known| *known == word)?;
         Some(Self(self.0 | 1 << bit))
@@ -85,7 +85,7 @@ impl Types {
     }
 }
 
-/// Whether it has no fraction, however it is written: 5.0 is an integer.
+/// Whether the number has no fraction, in any notation: 5.0 is an integer.
 pub(crate) fn is_whole(number: &Number) -> bool {
     !number.is_f64() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
@@ -93,7 +93,7 @@ pub(crate) fn is_whole(number: &Number) -> bool {
 /// The values of `enum`.
 #[derive(Debug, Default)]
 pub(super) struct Among {
-    /// In order.
+    /// The texts, in order.
     texts: Vec<String>,
     others: Vec<Value>,
 }
@@ -118,13 +118,13 @@ impl Among {
         }
     }
 
-    /// The comparisons that a value takes.
+    /// The most comparisons for one value.
     pub(super) fn cost(&self) -> u64 {
         self.others.len() as u64 + u64::from(!self.texts.is_empty())
     }
 }
 
-/// Whether two values are the same: numbers by what they are worth, and a member that is null is absent.
+/// Whether two values are equal: numbers by value, and null fields as absent.
 pub(super) fn is_same(own: &Value, value: Json<'_>) -> bool {
     match (own, value) {
         (Value::Null, Json::Null) => true,

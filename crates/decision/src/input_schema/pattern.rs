@@ -1,9 +1,9 @@
-//! `pattern`: regular expressions of JSON Schema, in time linear to the text.
+//! `pattern`: JSON Schema's regular expressions, matched in linear time.
 //!
-//! They are of ECMA 262, where `\d`, `\w` and `\b` are about ASCII, `.` is no end of a line, and classes have no
-//! operators; so they are written anew for the engine, which means something else by some of that. What the
-//! engine cannot do in linear time (look-around, back references) and what depends on a version of Unicode
-//! (`\p`) is refused, since a decision must be decided the same for ever.
+//! They follow ECMA 262: `\d`, `\w` and `\b` are ASCII, `.` excludes line ends, and classes have no operators. The
+//! engine differs on some of these, and patterns are therefore translated for it. Patterns that can't run in linear
+//! time (look-around, back references) or that depend on a version of Unicode (`\p`) are refused: a decision must
+//! have the same result forever.
 
 use std::{iter::Peekable, str::Chars};
 
@@ -12,7 +12,7 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 /// The greatest size of the engine's program, in bytes.
 const LARGEST: usize = 1 << 20;
-/// What an anchored pattern of bounded length costs less: few of its states are active at a time.
+/// The factor by which an anchored pattern of bounded length is cheaper: few of its states are active at a time.
 const ANCHORED: u64 = 16;
 
 const SPACES: &str = r"\t\n\x0b\x0c\r\x20\xa0\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}";
@@ -22,7 +22,7 @@ const WORD: &str = "0-9A-Za-z_";
 #[derive(Debug)]
 pub(super) struct Pattern {
     regex: Regex,
-    /// The states of its automaton.
+    /// The number of states of its automaton.
     pub(super) size: u64,
     /// The steps for each byte of a text.
     pub(super) cost: u64,
@@ -52,7 +52,7 @@ fn unreadable() -> String {
         .to_owned()
 }
 
-/// About as many states as the engine's automaton has.
+/// Estimates the number of states of the engine's automaton.
 fn size(hir: &Hir) -> u64 {
     let sum = |parts: &[Hir]| parts.iter().map(size).fold(0, u64::saturating_add);
     match hir.kind() {
@@ -70,7 +70,7 @@ fn size(hir: &Hir) -> u64 {
 
 type Rest<'t> = Peekable<Chars<'t>>;
 
-/// The pattern in the engine's own words.
+/// Translates the pattern into the engine's syntax.
 fn translated(text: &str) -> Result<String, String> {
     let mut own = String::with_capacity(text.len() + 8);
     let mut rest = text.chars().peekable();
@@ -87,7 +87,7 @@ fn translated(text: &str) -> Result<String, String> {
     Ok(own)
 }
 
-/// What follows `(?`: only groups, named or not.
+/// Reads the part after `(?`: only groups, named or not, are allowed.
 fn group(rest: &mut Rest<'_>, own: &mut String) -> Result<(), String> {
     rest.next();
     match (rest.next(), rest.peek()) {
@@ -98,7 +98,7 @@ fn group(rest: &mut Rest<'_>, own: &mut String) -> Result<(), String> {
     Ok(())
 }
 
-/// A class, after its `[`.
+/// Reads a class after its `[`.
 fn class(rest: &mut Rest<'_>, own: &mut String) -> Result<(), String> {
     own.push('[');
     if rest.peek() == Some(&'^') {
@@ -116,7 +116,7 @@ fn class(rest: &mut Rest<'_>, own: &mut String) -> Result<(), String> {
             }
             '\\' => own.push_str(&escape(rest, true)?),
             '-' if rest.peek() == Some(&'-') => return Err(r"must write `\-` for `-` here".into()),
-            // The engine has operators of these.
+            // These characters are operators in the engine's classes.
             '[' | '&' | '~' => own.extend(['\\', next]),
             other => own.push(other),
         }
@@ -124,7 +124,7 @@ fn class(rest: &mut Rest<'_>, own: &mut String) -> Result<(), String> {
     Err("must close its class".to_owned())
 }
 
-/// What follows a backslash.
+/// Reads an escape after its backslash.
 fn escape(rest: &mut Rest<'_>, in_class: bool) -> Result<String, String> {
     let next = rest.next().ok_or("must not end in a backslash")?;
     Ok(match next {
@@ -148,7 +148,7 @@ fn escape(rest: &mut Rest<'_>, in_class: bool) -> Result<String, String> {
         other if other.is_ascii_alphanumeric() => {
             return Err(format!(r"must not have `\{other}`"));
         }
-        // Itself. The engine has a meaning of its own for `\<`.
+        // The character itself. The engine gives `\<` a meaning of its own.
         other => regex_syntax::escape(other.encode_utf8(&mut [0; 4])),
     })
 }

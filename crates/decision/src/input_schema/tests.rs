@@ -1,4 +1,4 @@
-//! The keywords of JSON Schema 2020-12 that decisions check, by what the standard says of each.
+//! Tests the supported keywords of JSON Schema 2020-12 against the standard.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{
     violation::{At, Broken},
 };
 
-/// The pointer and the rule that a value breaks; `None` if it satisfies the schema.
+/// Returns the pointer and the rule that a value violates; `None` if it is valid.
 fn broken(schema: &Value, value: &Value) -> Option<(String, String)> {
     let schema = InputSchema::new("digest".to_owned(), schema.to_string());
     let told = schema.judge(Json::from(value), &At::context(true)).err();
@@ -236,7 +236,7 @@ fn a_schema_that_is_not_one_is_refused_at_its_place() {
         if !problem.contains("itself") {
             assert_eq!(faults[0].pointer, pointer, "{schema}");
         }
-        // A stored one satisfies nobody.
+        // If such a schema is stored, it accepts no value.
         assert!(broken(&schema, &json!({"to": "x"})).is_some(), "{schema}");
     }
 }
@@ -259,8 +259,8 @@ fn other_keywords_are_named_and_do_nothing() {
     table(schema, &[json!({"a": [3, 3]}), json!({"a": "no address"})], &[]);
 }
 
-/// A schema that would cost a decision too much is refused: by its patterns, by how many apply to one value, and by
-/// what doubles with each depth.
+/// A schema that is too expensive is refused: for its patterns, for the number of schemas on one value, and for
+/// doubling at each depth.
 #[test]
 fn what_would_cost_too_much_is_refused() {
     let long = "a[ab]{200}c";
@@ -314,7 +314,7 @@ fn ordinary_schemas_are_cheap_enough() {
     }
 }
 
-/// What a schema that is taken costs at worst is bounded: the largest context of the worst kind.
+/// The worst-case cost of an accepted schema is bounded: the largest context of the most expensive form.
 #[test]
 fn the_worst_context_is_judged_in_time() {
     let schema = json!({"properties": {"a": {"items": {"pattern": "a[ab]{58}!"}}, "b": {"items": {"items": {"anyOf": [

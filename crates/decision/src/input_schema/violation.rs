@@ -1,4 +1,4 @@
-//! Which value breaks which rule: built only where somebody asks why, and never with the value itself.
+//! The location and rule of a violation. It is built only on request, and never contains the value.
 
 use std::fmt;
 
@@ -19,13 +19,13 @@ impl fmt::Display for Violation {
     }
 }
 
-/// That something is broken; what, if it was asked.
+/// Marks a violation; it has details only if the caller wanted them.
 #[derive(Debug)]
 pub(crate) struct Broken(pub(crate) Option<Box<Violation>>);
 
 pub(crate) type Held = Result<(), Broken>;
 
-/// A place in the context, as a list on the stack: nothing is allocated for what holds.
+/// A place in the context, as a linked list on the stack: valid values need no allocation.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'p> {
     up: Option<(&'p At<'p>, Step<'p>)>,
@@ -39,7 +39,7 @@ enum Step<'p> {
 }
 
 impl<'p> At<'p> {
-    /// The context itself. `tell`: whether somebody asks what is broken.
+    /// The root of the context. `tell`: whether the caller wants details of violations.
     pub(crate) fn context(tell: bool) -> Self {
         Self { up: None, tell }
     }
@@ -52,7 +52,7 @@ impl<'p> At<'p> {
         Self { up: Some((self, Step::Item(place))), tell: self.tell }
     }
 
-    /// The same place, where nobody asks.
+    /// The same place without details of violations.
     pub(crate) fn untold(&self) -> Self {
         Self { tell: false, ..*self }
     }
@@ -84,7 +84,7 @@ impl<'p> At<'p> {
     }
 }
 
-/// A name as a token of a JSON pointer.
+/// A name, escaped as a token of a JSON pointer.
 pub(super) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

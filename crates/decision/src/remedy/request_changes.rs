@@ -46,8 +46,7 @@ fn json(name: &str, value: Option<&str>) -> Value {
             value.parse::<Amount>().map_or(Value::Null, |amount| Value::Number(amount.to_number()))
         }
         ("amount", None) => 1.into(),
-        // Codes that hardly any rule refers to, no currency and an island where nobody lives: only their
-        // presence matters.
+        // Codes that rules hardly ever use, a test currency and an uninhabited island: only their presence matters.
         ("currency", None) => "XXX".into(),
         ("jurisdiction", None) => "BV".into(),
         (_, value) => value.unwrap_or(SOMETHING).into(),
@@ -154,7 +153,7 @@ fn required(state: &State) -> Vec<Change> {
     lacking.map(|name| provided(name, None)).collect()
 }
 
-/// Members that a declaration of the input requires and the request lacks.
+/// The fields that a declaration of the input requires and the request lacks.
 fn declared(state: &State) -> Vec<Change> {
     let gathered = state.gathered();
     let by_tools = gathered.schemas.iter().flat_map(|schema| schema.required());

@@ -1,4 +1,4 @@
-//! A permission that is judged again: what is its own, and what is of the present.
+//! Judging a permission again: which facts are kept from its decision, and which are current.
 
 use chrono::TimeDelta;
 
@@ -15,7 +15,7 @@ fn later() -> DateTime<Utc> {
     now() + TimeDelta::hours(12)
 }
 
-/// What a permission of the sound world comes to later, after this change.
+/// Judges a permission of the sound world again after this change.
 fn judged(spoil: impl FnOnce(&mut World)) -> Reason {
     let mut world = World::sound();
     let used = world.decide().authority.unwrap();
@@ -69,7 +69,7 @@ fn each_tightening_counts() {
     assert_eq!(judged(|world| world.gathered.tenant = None), Reason::TenantInactive);
 }
 
-/// Hours and `now` are about when it was asked; what begins and ends is about the present.
+/// Hours and `now` come from the time of the request; start and end times are compared with the present.
 #[test]
 fn hours_and_now_are_those_of_the_decision_and_windows_are_not() {
     let hours = |from: &str, to: &str| bounds(json!({"hours": {"from": from, "to": to}}));
@@ -107,7 +107,7 @@ fn hours_and_now_are_those_of_the_decision_and_windows_are_not() {
     );
 }
 
-/// A counter is its own: what others have spent since ends nothing, what it spent alone may.
+/// Counters: spending by others since then doesn't end a permission, only its own spending can.
 #[test]
 fn only_what_it_spent_itself_is_counted() {
     let counted = |limit: serde_json::Value, spent: i64| {
@@ -125,7 +125,7 @@ fn only_what_it_spent_itself_is_counted() {
     assert_eq!(counted(total("99.99"), 0), Reason::ConstraintExceeded, "alone it is too much");
 }
 
-/// Another authority that would permit it now counted nothing for it.
+/// Another authority that would permit the request now doesn't count.
 #[test]
 fn it_stands_and_falls_with_the_authority_that_was_used() {
     let mut world = World::sound();
@@ -159,7 +159,7 @@ fn it_stands_and_falls_with_the_authority_that_was_used() {
     assert_eq!(again(&world, &used), Reason::PermissionMissing);
 }
 
-/// The approval that it spent meets what it met, though it has expired since; not what takes more people now.
+/// The approval that it spent still suffices after its expiry, but not if more people are required now.
 #[test]
 fn the_approval_that_it_spent_is_its_own() {
     let given = |by: &str| Signature {

@@ -1,4 +1,4 @@
-//! What takes the place of a hold, and of nothing else.
+//! Denials that replace a hold, but never another result.
 
 use super::{
     approvals::{approval, drift, drifted, risky},
@@ -29,13 +29,13 @@ fn a_declined_question_is_denied_instead_of_held() {
     let mut world = risky(RiskTier::High, None);
     assert_eq!(reasons(&world, |_| ()), [Reason::OversightRequired]);
     assert_eq!(reasons(&world, declined), [Reason::ApprovalDeclined]);
-    // With the other one, too.
+    // With the other refusal as well.
     let both = |facts: &mut Facts| {
         declined(facts);
         full(facts);
     };
     assert_eq!(reasons(&world, both), [Reason::ApprovalDeclined]);
-    // What is cited comes first only if it counts.
+    // A cited approval takes precedence only if it counts.
     world.draft.approval_id = Some("approval-1".to_owned());
     let enough = approval(&[("ann", "legal"), ("bob", "approver")]);
     world.approval = Some(enough.clone());
@@ -44,7 +44,7 @@ fn a_declined_question_is_denied_instead_of_held() {
     assert_eq!(reasons(&world, declined), [Reason::ApprovalDeclined]);
     world.approval = Some(approval(&[("ann", "legal")]));
     assert_eq!(reasons(&world, declined), [Reason::ApprovalDeclined]);
-    // It meets what people are asked for; the rest waits for a snapshot.
+    // The approval suffices for people; the remaining hold waits for a snapshot.
     world.approval = Some(enough);
     drift(&mut world, drifted(RuntimeEffect::RequireRevalidation));
     assert_eq!(reasons(&world, declined), [Reason::RealityRevalidationRequired]);
@@ -61,7 +61,7 @@ fn neither_an_allow_nor_another_denial_is_replaced() {
     }
 }
 
-/// A hold that opens no request is within the limit; a declined question is denied even so.
+/// A hold that opens no request is within the limit; a declined question is still denied.
 #[test]
 fn what_people_cannot_resolve_opens_no_request() {
     let mut world = World::sound();
@@ -85,7 +85,7 @@ fn only_as_many_as_permitted_are_too_many() {
     }
 }
 
-/// Where they decide nothing, they are no part of what is sealed.
+/// If they don't affect the decision, they aren't part of the sealed facts.
 #[test]
 fn they_are_sealed_only_where_they_are() {
     let facts = World::sound().facts();

@@ -1,4 +1,4 @@
-//! Declared input is checked: by the tenant, by the tools' schemas, and by what policies are typed by.
+//! Declared input is checked: by the tenant, by the tools' schemas, and by the types that policies rely on.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::{
     *,
 };
 
-/// A tool of the world's action with a schema, whose text is its digest.
+/// Returns a tool for the world's action with a schema, identified by its text.
 pub(super) fn with_schema(id: &str, schema: &Value, at: InputAt) -> (Tool, Value) {
     let input = InputReference { sha256: schema.to_string(), at };
     (Tool { input: Some(input), ..tool(id) }, schema.clone())
@@ -23,7 +23,7 @@ fn of_context(id: &str, schema: &Value) -> (Tool, Value) {
 }
 
 impl World {
-    /// As the graph gathers them: `named` is the tool of the request.
+    /// Gathers tools as the graph does: `named` is the request's tool.
     pub(super) fn with_tools(tools: &[(Tool, Value)], named: Option<&str>) -> Self {
         let mut world = Self::sound();
         world.draft.tool_id = named.map(str::to_owned);
@@ -111,7 +111,7 @@ fn a_tool_that_is_not_named_must_hold_all_the_same() {
     assert_eq!(asked(Some("tool-3"), json!({})), Reason::PermissionGranted);
 }
 
-/// A tool that declares nothing is no way round what policies are typed by.
+/// A tool without declarations doesn't bypass the types that policies rely on.
 #[test]
 fn types_that_policies_rely_on_hold_whichever_tool_is_named() {
     let schema = json!({"type": "object", "properties": {"region": {"type": "string"}, "lines": {"type": "array",
@@ -133,7 +133,7 @@ fn types_that_policies_rely_on_hold_whichever_tool_is_named() {
             assert_eq!(asked(bad.clone()), Reason::ContextInvalid, "{named:?} {bad}");
         }
     }
-    // What they type differently, or not at all, is only for the tool itself.
+    // Fields that they type differently, or that one lacks, apply only to the tool itself.
     let other = json!({"type": "object", "properties": {"region": {"type": "integer"}}});
     let tools = [of_context("tool-1", &schema), of_context("tool-2", &other)];
     let asked = |named: Option<&str>| {
@@ -169,7 +169,7 @@ fn a_tenants_own_declaration_holds_whichever_tool_is_named() {
     ] {
         assert_eq!(code(bad.clone()), Reason::ContextInvalid, "{bad}");
     }
-    // Where it cannot be read, nothing is known to hold.
+    // If the declaration can't be read, no type is assumed to hold.
     let mut world = World::sound();
     world.declare(json!({"payment.*": {"region": "text"}}));
     assert_eq!(world.asked(&json!({"region": "EU"})).reason_code, Reason::ContextInvalid);
@@ -251,7 +251,7 @@ fn more_schemas_than_a_decision_takes_deny_until_a_tool_is_named() {
         World::with_tools(&more, Some("tool-1")).decide().reason_code,
         Reason::PermissionGranted
     );
-    // Each may be applied to the largest context, all together may not.
+    // Each can be applied to the largest context, but not all of them together.
     let costly = tools(60, |n| json!({"properties": {"a": {"pattern": format!("[ab]{{40}}{n}")}}}));
     let large = json!({"a": "a".repeat(200_000)});
     let text = |n: usize| json!({"a": format!("{}{n}", "a".repeat(40))});
@@ -293,7 +293,7 @@ fn the_trace_names_pointer_and_rule_and_never_the_value() {
     assert!(!step.detail.contains("name the tool"), "{step:?}");
 }
 
-/// After what the tool requires, before the purpose.
+/// The check comes after the tool's requirements and before the purpose.
 #[test]
 fn the_row_has_its_place() {
     let tools = |requires: &[&str]| {
@@ -324,7 +324,7 @@ pub(super) fn forbid(condition: &str) -> Arc<CompiledPolicy> {
     CompiledPolicy::compile(reference, &text).unwrap().into()
 }
 
-/// A whole number is one however it is written: policies compare it as such.
+/// A whole number counts as one in any notation: policies compare it as one.
 #[test]
 fn a_whole_number_is_a_long_in_policies() {
     let schema = json!({"type": "object", "required": ["count"], "properties": {"count": {"type": "integer"}}});
@@ -341,7 +341,7 @@ fn a_whole_number_is_a_long_in_policies() {
     }
 }
 
-/// The input is checked once for all authorities whose terms are the same.
+/// The input is checked once for all authorities with the same terms.
 #[test]
 fn many_authorities_cost_one_check() {
     let schema = json!({"properties": {"a": {"items": {"pattern": "[ab]{40}c"}}}});

@@ -1,4 +1,4 @@
-//! What the check of the input costs a decision. In a build for release:
+//! Measures the cost of checking the input of a decision. In a release build:
 //! `cargo test --release -p authority-decision --lib input_speed -- --ignored --nocapture`
 
 use std::{
@@ -35,7 +35,7 @@ fn context() -> Value {
         "lines": [{"n": 1, "text": "a"}, {"n": 2, "text": "b"}], "kind": "wire"})
 }
 
-/// The fastest of many short series: other load can only add.
+/// The fastest of many short series: other load can only slow a series down.
 fn least(world: &World) -> Duration {
     let (request, facts) = (Request::new(world.draft.clone()).unwrap(), world.facts());
     assert_eq!(decide(&request, &facts, now()).reason_code, Reason::PermissionGranted);

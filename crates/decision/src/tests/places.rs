@@ -204,7 +204,7 @@ fn a_code_of_another_list_is_denied_whatever_is_bound_and_no_bound_matches_it() 
         let bound = code_of(|w| w.link(1).bounds.jurisdictions = own, place);
         assert_eq!(bound, Reason::JurisdictionUnsupported, "{place}");
     }
-    // A stored target of such a code may mean any place: its policy applies.
+    // A stored target with such a code may mean any place. Its policy therefore applies.
     let denied = code(|w| {
         at(w, "FR");
         w.gathered.policies =

@@ -1,5 +1,6 @@
-//! What policies are typed by is what is enforced: of a request that the checks accept, a strictly valid policy never
-//! reads a value of another type, or one that is absent.
+//! The types that policies rely on are enforced.
+//!
+//! If the checks accept a request, a strictly valid policy never reads a value of another type, or an absent value.
 
 use proptest::{collection::vec, prelude::any};
 use serde_json::{Map, Value, json};
@@ -17,7 +18,7 @@ use super::{
 
 const ACTION: &str = "payment.execute";
 
-/// Choices drawn from bytes; the first of all when they are used up.
+/// Choices drawn from bytes. When the bytes run out, it always returns the first choice.
 struct Dice<'b>(std::slice::Iter<'b, u8>);
 
 impl Dice<'_> {
@@ -46,7 +47,7 @@ fn declared(dice: &mut Dice<'_>, depth: usize) -> Value {
     if dice.below(2) == 0 { kind } else { json!({"type": kind, "required": true}) }
 }
 
-/// A tool's schema of a value.
+/// A tool's schema for a value.
 fn schema(dice: &mut Dice<'_>, depth: usize) -> Value {
     match dice.below(if depth > 2 { 6 } else { 9 }) {
         0 => json!({"type": "string"}),
@@ -90,7 +91,7 @@ fn value(dice: &mut Dice<'_>, depth: usize) -> Value {
     }
 }
 
-/// A value that has the type, often.
+/// A value that usually has the type.
 fn fitting(dice: &mut Dice<'_>, kind: &InputType, depth: usize) -> Value {
     if dice.below(8) == 7 {
         return value(dice, depth);
@@ -117,7 +118,7 @@ fn context(dice: &mut Dice<'_>, members: &Members, depth: usize) -> Value {
     Value::Object(context)
 }
 
-/// A condition that reads every member by its type, guarded where it need not be there.
+/// A condition that reads every field by its type, with guards for optional fields.
 fn reads(path: &str, members: &Members, guards: &str, all: &mut Vec<String>) {
     for (name, member) in members {
         let guards = if member.required {
@@ -228,7 +229,7 @@ fn a_request_that_is_accepted_never_errs_in_a_strictly_valid_policy() {
     }
 }
 
-/// Values of every kind, and whether each has the type.
+/// Whether a value has the type, for values of all types.
 fn has_type(kind: &InputType, value: &Value) -> bool {
     match (kind, value) {
         (InputType::Boolean, Value::Bool(_)) | (InputType::String, Value::String(_)) => true,
@@ -275,7 +276,7 @@ fn every_type_that_validation_gives_a_member_is_enforced() {
     }
 }
 
-/// What the validator calls impossible no request can do.
+/// Requests never reach a state that the validator calls impossible.
 #[test]
 fn a_guard_that_the_validator_calls_impossible_is_one() {
     let schema = json!({"type": "object", "required": ["region"], "properties": {"region": {"type": "string"}}});

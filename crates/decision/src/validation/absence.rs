@@ -1,10 +1,9 @@
-//! Forbids that whoever leaves a member out escapes.
+//! Finds forbids that a request can evade by omitting a field.
 //!
-//! `forbid … when { context has amount && … }` does not match a request without an amount; `unless` with what is
-//! allowed does. Which of them a statement is, is a matter of its meaning and not of its form: its condition is
-//! evaluated twice at once, with the member left out and with it, everything else being equal. If it can be false
-//! without the member where it is true with it, leaving the member out escapes. A read of an absent member fails,
-//! and what fails denies.
+//! `forbid … when { context has amount && … }` does not match a request without an amount; `unless` with the allowed
+//! condition does. The check looks at a statement's meaning, not its form. It evaluates the condition with and
+//! without the field at the same time, everything else being equal. If the condition can be false without the field
+//! and true with it, omitting the field evades the forbid. Reading an absent field fails, and a failure denies.
 
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp, Var};
 
@@ -15,10 +14,10 @@ use super::{
     uses::{self, Span},
 };
 
-/// The most members of a statement to examine, to bound the check.
+/// The most fields of a statement to examine, to bound the check.
 const MOST: usize = 32;
 
-/// What an expression of truth can be.
+/// A possible result of a boolean expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Truth {
     False,
@@ -34,7 +33,7 @@ impl From<bool> for Truth {
     }
 }
 
-/// The pairs that an expression can be without the member and with it: a bit each.
+/// The possible pairs of results without and with the field, one bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pairs(u16);
 
@@ -45,13 +44,13 @@ impl Pairs {
         Self(1 << (without as u16 * 3 + with as u16))
     }
 
-    /// Any of the first without it and any of the second with it.
+    /// All pairs of a result without the field and a result with it.
     fn product(without: &[Truth], with: &[Truth]) -> Self {
         let all = without.iter().flat_map(|one| with.iter().map(|other| Self::one(*one, *other)));
         all.fold(Self::NONE, Self::or)
     }
 
-    /// Either truth, but the same without the member and with it.
+    /// True or false, with the same result without and with the field.
     fn same() -> Self {
         Self::one(Truth::True, Truth::True).or(Self::one(Truth::False, Truth::False))
     }
@@ -81,7 +80,7 @@ impl Pairs {
         })
     }
 
-    /// What it can be without the member, or with it.
+    /// The possible results on one side: with the field, or without it.
     fn side(self, with: bool) -> Vec<Truth> {
         let is =
             |truth: &Truth| self.iter().any(|pair| *truth == if with { pair.1 } else { pair.0 });
@@ -89,7 +88,7 @@ impl Pairs {
     }
 }
 
-/// What a value can be, as far as it is known.
+/// A possible value, as far as it can be determined.
 #[derive(Clone, PartialEq, Eq)]
 enum Value {
     Fails,
@@ -99,8 +98,9 @@ enum Value {
     Unknown,
 }
 
-/// The warnings of a forbid: one for each member that may be left out to escape it. `is_given` says of a member
-/// whether a request always has it.
+/// Warns about each field that a request may omit to evade the forbid.
+///
+/// `is_given` returns whether requests always have a field.
 pub(super) fn escapes(condition: &Expr, is_given: impl Fn(&Place) -> bool) -> Vec<Fault> {
     let mut told: Vec<Place> = Vec::new();
     let mut found = Vec::new();
@@ -117,7 +117,7 @@ pub(super) fn escapes(condition: &Expr, is_given: impl Fn(&Place) -> bool) -> Ve
     found
 }
 
-/// The members that it asks for by `has`, or by `is` of the resource, in order.
+/// The fields that the condition tests by `has`, or by `is` on the resource, in order.
 fn members(condition: &Expr) -> Vec<(Place, Span)> {
     let mut found: Vec<(Place, Span)> = Vec::new();
     for expression in condition.subexpressions() {
@@ -147,7 +147,7 @@ fn fault(place: &Place, span: Span) -> Fault {
     }
 }
 
-/// Evaluates without this member, and with it.
+/// Evaluates an expression without this field and with it.
 struct Without<'a>(&'a Place);
 
 impl Without<'_> {
@@ -166,7 +166,7 @@ impl Without<'_> {
             ExprKind::If { test_expr, then_expr, else_expr } => {
                 let (test, then, other) =
                     (self.truth(test_expr), self.truth(then_expr), self.truth(else_expr));
-                // Which branch counts is decided for each side, so both are kept until then.
+                // The test has its own result on each side. Both branches are therefore kept until then.
                 let chosen = |test: Truth, then: Truth, other: Truth| match test {
                     True => then,
                     False => other,
@@ -194,7 +194,7 @@ impl Without<'_> {
         }
     }
 
-    /// An expression that is no connective.
+    /// Evaluates an expression without logical connectives.
     fn leaf(&self, expression: &Expr) -> Pairs {
         if let Some(test) = Test::of(expression) {
             return self.tested(&test);
@@ -228,7 +228,7 @@ impl Without<'_> {
         if is_given || asked.is_within_or(self.0) { Pairs::one(True, True) } else { Pairs::same() }
     }
 
-    /// Whether it reads the member, or asks for it.
+    /// Whether the expression reads the field, or tests its presence.
     fn is_mentioned(&self, expression: &Expr) -> bool {
         expression.subexpressions().any(|one| {
             let read = Place::read(one).is_some_and(|place| self.0.is_within_or(&place));
@@ -238,7 +238,7 @@ impl Without<'_> {
         })
     }
 
-    /// What a comparison, or another expression of truth, can be on one side.
+    /// The possible results of a boolean expression, such as a comparison, on one side.
     fn outcomes(&self, expression: &Expr, with: bool) -> Vec<Truth> {
         let either = vec![Truth::False, Truth::True];
         match expression.expr_kind() {
@@ -340,14 +340,14 @@ impl Without<'_> {
         }
     }
 
-    /// A value that fails where one of its parts does.
+    /// A composite value, which fails if any part fails.
     fn built_of<'e>(&self, parts: impl IntoIterator<Item = &'e Expr>, with: bool) -> Value {
         let fails = parts.into_iter().any(|part| self.value(part, with) == Value::Fails);
         if fails { Value::Fails } else { Value::Unknown }
     }
 }
 
-/// Whether it compares the resource with one that it names: without a resource there is only the tenant.
+/// Whether it compares the resource with a named one: without a resource there is only the tenant.
 fn is_named_resource(op: BinaryOp, one: &Expr, other: &Expr) -> bool {
     let is_it = matches!(one.expr_kind(), ExprKind::Var(Var::Resource));
     let ExprKind::Lit(Literal::EntityUID(named)) = other.expr_kind() else { return false };

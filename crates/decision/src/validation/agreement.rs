@@ -1,22 +1,23 @@
-//! What several tools declare of an action's input together: members that those which declare them type alike.
+//! Combines the input types that several tools declare for an action.
 //!
-//! Joining is associative, commutative and idempotent, so that the graph joins once for each action pattern.
+//! It keeps a field if all tools that declare it agree on its type. Joining is associative, commutative and
+//! idempotent: the graph joins once for each action pattern.
 
 use std::collections::BTreeMap;
 
 use super::members::{Member, Members};
 
-/// The members of one tool or several; `None` if two of them type it differently.
+/// The fields of one or more tools; `None` if two tools declare different types.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agreement(BTreeMap<String, Option<Member>>);
 
 impl Agreement {
-    /// Of one tool.
+    /// Starts from the fields of one tool.
     pub fn of(members: &Members) -> Self {
         Self(members.iter().map(|(name, member)| (name.clone(), Some(member.clone()))).collect())
     }
 
-    /// Of these tools and others. What one of them does not declare is not required.
+    /// Joins the fields of two groups of tools. A field that either group lacks becomes optional.
     #[must_use]
     pub fn joined(mut self, mut other: Self) -> Self {
         for (name, own) in &mut self.0 {
@@ -37,7 +38,7 @@ impl Agreement {
         self
     }
 
-    /// The members that policies are typed by.
+    /// The fields that have a type on which policies can rely.
     pub fn members(self) -> Members {
         self.0.into_iter().filter_map(|(name, member)| Some((name, member?))).collect()
     }

@@ -21,7 +21,7 @@ impl Declared {
         Some(admitted.map(|(_, input)| input))
     }
 
-    /// Whether a request always has the member at this path, for each action that all of the scopes admit.
+    /// Whether a request always has the field at this path, for each action that all scopes admit.
     pub(super) fn requires(&self, scopes: &[ActionScope], path: &[String]) -> bool {
         let admitted = |name: &str| scopes.iter().all(|scope| scope.admits(name));
         let mut inputs = self.actions.iter().filter(|(name, _)| admitted(name)).peekable();

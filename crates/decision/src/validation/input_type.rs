@@ -41,14 +41,14 @@ impl ToolInput {
     }
 }
 
-/// The members of a context whose types policies can rely on for a tool with this schema.
+/// The context fields that have a reliable type for policies, given a tool with this schema.
 pub fn typed(schema: &Value, at: InputAt) -> Members {
     let members = of_json_schema(schema);
     match at {
         InputAt::Context => members,
         InputAt::Arguments if members.is_empty() => members,
         InputAt::Arguments => {
-            // Arguments that are absent are judged as empty ones.
+            // Absent arguments are checked as if they were empty.
             let required = members.values().any(|member| member.required);
             let arguments = Member { kind: InputType::Record(members), required };
             Members::from([(ARGUMENTS.to_owned(), arguments)])
@@ -169,7 +169,7 @@ enum Written {
 #[derive(Clone, Debug, Default)]
 pub struct ContextSchema {
     written: Value,
-    /// The more specific of two patterns is behind the other. `None` if it cannot be read.
+    /// Ordered so that the more specific pattern comes last. `None` if the schema can't be read.
     read: Option<Vec<(Pattern, Members)>>,
 }
 
@@ -182,7 +182,7 @@ impl ContextSchema {
         Ok(Self { read: Some(read), written })
     }
 
-    /// One that is stored: if it cannot be read, no context satisfies it.
+    /// Reads a stored schema. If it can't be read, no context satisfies it.
     pub fn stored(written: Value) -> Self {
         Self::of(written.clone()).unwrap_or(Self { written, read: None })
     }
@@ -195,12 +195,12 @@ impl ContextSchema {
         self.read.as_deref().unwrap_or_default()
     }
 
-    /// The members declared for an action.
+    /// The fields declared for an action.
     pub fn input_of(&self, action: &str) -> Members {
         self.declared(action).map(|(name, member)| (name.clone(), member.clone())).collect()
     }
 
-    /// The same, without copying them.
+    /// The fields declared for an action, without copying them.
     pub fn declared<'a>(
         &'a self,
         action: &'a str,
@@ -214,7 +214,7 @@ impl ContextSchema {
         all.filter(counts)
     }
 
-    /// A member as declared for an action; the more specific of two patterns counts.
+    /// A field as declared for an action; the more specific of two patterns counts.
     pub fn member(&self, action: &str, name: &str) -> Option<&Member> {
         let covering = self.read().iter().rev().filter(|(pattern, _)| pattern.covers(action));
         covering.into_iter().find_map(|(_, members)| members.get(name))

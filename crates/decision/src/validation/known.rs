@@ -1,4 +1,4 @@
-//! What a tenant's records say of a text: which of the names in it exist, and what tools require.
+//! The tenant data against which a text is checked: the existing names, and the requirements of tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::{
     place::Place,
 };
 
-/// What a name in a policy is of.
+/// The types of things that a name in a policy can refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NameKind {
     /// Exactly this action.
@@ -26,7 +26,7 @@ pub enum NameKind {
     Delegation,
 }
 
-/// A name in a policy's text or target, of something that a tenant may or may not have.
+/// A name in a policy's text or target that may or may not exist in a tenant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
     pub kind: NameKind,
@@ -38,7 +38,7 @@ impl Name {
         Self { kind, name: name.into() }
     }
 
-    /// What a target names.
+    /// The name in a target.
     pub fn of_target(target: &Target) -> Option<Self> {
         let (kind, name) = match target {
             Target::Action(Pattern::Exact(name)) => (NameKind::Action, name),
@@ -63,7 +63,7 @@ impl Name {
         }
     }
 
-    /// Why the tenant lacks it.
+    /// Explains why the tenant lacks it.
     pub fn problem(&self) -> String {
         let name = &self.name;
         match self.kind {
@@ -83,19 +83,19 @@ impl Name {
     }
 }
 
-/// What the records say. By default every name is taken for known, and nothing is required.
+/// The tenant's names and tools. By default every name counts as known and tools have no requirements.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// The names that the tenant lacks, each with the known one that it is much like.
+    /// The names that the tenant lacks, each with a similar known name if there is one.
     pub missing: BTreeMap<Name, Option<String>>,
-    /// Exact actions that are granted or admitted, for names that are much like one.
+    /// Exact actions that are granted or admitted, to suggest similar names.
     pub actions: BTreeSet<String>,
-    /// The live tools: their actions, and the members that they require.
+    /// The live tools: their actions, and the fields that they require.
     pub tools: Vec<(Vec<Pattern>, Vec<String>)>,
 }
 
 impl Known {
-    /// Whether every action of the scope has a live tool, and each of these requires the member.
+    /// Whether every action of the scope has a live tool, and all these tools require the field.
     pub(super) fn requires(&self, scope: &ActionScope, place: &Place) -> bool {
         let Some(member) = place.required_as() else { return false };
         let requires = |own: &Vec<String>| own.iter().any(|one| one == member);
@@ -114,7 +114,8 @@ impl Known {
         })
     }
 
-    /// Whether tools that require the member perform each action of the name; of any action without one.
+    /// Whether each action of the name has tools, all of which require the field. Without a name, any action
+    /// counts.
     fn all_require(&self, name: Option<&Name>, member: &str) -> bool {
         let requiring = self.tools.iter().filter(|(_, own)| own.iter().any(|one| one == member));
         let mut patterns = requiring.flat_map(|(actions, _)| actions);

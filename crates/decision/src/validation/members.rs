@@ -1,10 +1,10 @@
-//! Types of members of `context.input`, by name.
+//! Types of the fields of `context.input`, by name.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The type of a member of `context.input` in policies.
+/// The type of a field of `context.input` in policies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputType {
@@ -16,7 +16,7 @@ pub enum InputType {
     Record(Members),
 }
 
-/// A member by name.
+/// Fields by name.
 pub type Members = BTreeMap<String, Member>;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

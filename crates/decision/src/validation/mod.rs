@@ -84,9 +84,9 @@ impl From<PolicyError> for Finding {
     }
 }
 
-/// The names of a text that a tenant may lack; none if it cannot be read.
+/// The names in a text that a tenant may lack; empty if the text can't be read.
 pub fn named(text: &str) -> BTreeSet<Name> {
-    // What cannot be split may be too deep to parse.
+    // A text that can't be split may be too deep to parse.
     if split(text).is_err() {
         return BTreeSet::new();
     }
@@ -96,8 +96,9 @@ pub fn named(text: &str) -> BTreeSet<Name> {
     })
 }
 
-/// The statements, by index, that name what is no word of its closed set, such as a country `UK`; for policies from
-/// before such a text was refused.
+/// The statements, by index, that use a word outside its closed set, such as a country `UK`.
+///
+/// For policies that were stored before such a text was refused.
 pub fn misplaced(policy: &CompiledPolicy) -> Vec<(usize, String)> {
     let of = |statement: &Statement| {
         let faults = names::misplaced(std::slice::from_ref(statement.condition()));
@@ -114,7 +115,7 @@ pub fn validate(text: &str, surroundings: &Surroundings, known: &Known) -> Vec<F
         Err(error) => return vec![error.into()],
     };
     let mut found = stack::for_parsing(|| Check::of(text, spans, surroundings, known));
-    // Of too many, the warnings are left out first.
+    // If there are too many findings, warnings are dropped first.
     found.sort_by_key(|one| (one.severity, one.line, one.column));
     found.truncate(MOST);
     found.sort_by(|one, other| {
@@ -177,7 +178,7 @@ impl<'a> Check<'a> {
         found
     }
 
-    /// The members that may be left out to escape a forbid.
+    /// The fields that a request may omit to evade a forbid.
     fn escapes<'b>(
         &'b self,
         conditions: &'b [Expr],

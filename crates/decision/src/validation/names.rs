@@ -1,8 +1,9 @@
-//! Names in a text that do not exist: a forbid on them never applies, and nobody would notice.
+//! Finds names in a text that don't exist: a forbid on such a name never applies, and the mistake would go
+//! unnoticed.
 //!
-//! Words of closed sets, such as risk tiers and countries, are the service's own: one that is not of the set is an
-//! error. Actions, teams, principals, resources, purposes and delegations are records, which may be made later: one
-//! that the tenant lacks is a warning. So is a currency that is not of ISO 4217.
+//! Words of closed sets, such as risk tiers and countries, belong to the service: a word outside its set is an error.
+//! Actions, teams, principals, resources, purposes and delegations may be created later: if the tenant lacks the
+//! name, the result is a warning. A currency outside ISO 4217 is also a warning.
 
 use std::collections::BTreeSet;
 
@@ -22,10 +23,10 @@ use super::{
 /// The most names of a text to look up.
 const MOST: usize = 256;
 
-/// What a member of text may be.
+/// The values that a text field may have.
 #[derive(Clone, Copy)]
 enum Words {
-    /// One of a closed set.
+    /// A word of a closed set.
     Of(&'static str, fn() -> Vec<&'static str>),
     Country,
     Subdivision,
@@ -33,7 +34,7 @@ enum Words {
     Name(NameKind),
 }
 
-/// The names of a text that the tenant may lack.
+/// The names in a text that the tenant may lack.
 pub(super) fn named(conditions: &[Expr]) -> BTreeSet<Name> {
     let literals = conditions.iter().flat_map(literals).map(|(name, _)| name);
     let words =
@@ -65,7 +66,7 @@ pub(super) fn unknown(conditions: &[Expr], known: &Known) -> Vec<Fault> {
     found
 }
 
-/// The words that are not of their closed set.
+/// The words outside their closed set.
 pub(super) fn misplaced(conditions: &[Expr]) -> Vec<Fault> {
     let words = conditions.iter().flat_map(comparisons);
     let mut found: Vec<_> =
@@ -86,7 +87,7 @@ fn closed(words: Words, text: &str, span: Span) -> Option<Fault> {
             let each = || format!("write one of {}", all.join(", "));
             (format!("`{text}` is no {what}"), near.unwrap_or_else(each))
         }
-        // A hyphen is the statement's own fault.
+        // A hyphen is reported as a fault of the statement.
         Words::Country if !text.contains('-') => of_place(text, &jurisdiction::fault(text)?),
         Words::Subdivision if jurisdiction::subdivision(text).is_none() => {
             let problem = format!("`{text}` is no subdivision of ISO 3166, such as `DE-BY`");
@@ -121,7 +122,7 @@ fn foreign_money(text: &str, span: Span) -> Option<Fault> {
     })
 }
 
-/// A pattern that no word of the closed set matches.
+/// A pattern that matches no word of the closed set.
 fn unlike(expression: &Expr) -> Option<Fault> {
     let ExprKind::Like { expr, pattern } = expression.expr_kind() else { return None };
     let Words::Of(what, all) = words_of(expr)? else { return None };
@@ -137,7 +138,7 @@ fn unlike(expression: &Expr) -> Option<Fault> {
 
 /// The entities that an expression names.
 fn literals(condition: &Expr) -> impl Iterator<Item = (Name, Span)> {
-    // An action behind `in` stands for all below it.
+    // An action after `in` represents all actions below it.
     let groups = condition.subexpressions().filter_map(|one| match one.expr_kind() {
         ExprKind::BinaryApp { op: BinaryOp::In, arg2, .. } => Some(arg2),
         _ => None,
@@ -160,7 +161,7 @@ fn literals(condition: &Expr) -> impl Iterator<Item = (Name, Span)> {
     })
 }
 
-/// Each text that a member with words of its own is compared with.
+/// Each text that is compared with a field of words.
 fn comparisons(condition: &Expr) -> impl Iterator<Item = (Words, String, Span)> {
     condition.subexpressions().flat_map(|one| {
         let ExprKind::BinaryApp { op, arg1, arg2 } = one.expr_kind() else { return Vec::new() };
@@ -176,7 +177,7 @@ fn comparisons(condition: &Expr) -> impl Iterator<Item = (Words, String, Span)> 
     })
 }
 
-/// The members and the texts that one side of a comparison may be.
+/// The fields and the texts that one side of a comparison may be.
 #[derive(Default)]
 struct Side {
     words: Vec<Words>,
@@ -205,7 +206,9 @@ impl Side {
         }
     }
 
-    /// A text that stands in for a member on its own side, where the member is absent, is none of its words.
+    /// Pairs each field with the other side's texts.
+    ///
+    /// A text that replaces an absent field on the field's own side is skipped.
     fn compared_with(&self, other: &Self) -> Vec<(Words, String, Span)> {
         let own = |text: &str| self.texts.iter().any(|(own, _)| own == text);
         let texts = other.texts.iter().filter(|(text, _)| !own(text));

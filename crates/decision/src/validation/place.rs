@@ -1,4 +1,4 @@
-//! The members that an expression reads or asks for, by their place below `context` or `resource`.
+//! The fields that an expression reads or tests, by their path below `context` or `resource`.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use cedar_policy_core::ast::{Expr, ExprKind, Var};
 
 use super::schema;
 
-/// What `context` always has.
+/// Fields that `context` always has.
 const GIVEN: [&str; 2] = ["input", "now"];
-/// What each resource has; the tenant, which stands for none, does not.
+/// Fields that every resource has. The tenant, which represents an absent resource, lacks them.
 const OF_RESOURCES: [&str; 2] = ["kind", "name"];
-/// The members of the context that a request gives in its own context.
+/// The fields that a request gives in its own context.
 const OWN: [&str; 3] = ["amount", "currency", "jurisdiction"];
 
-/// A member of the context or of the resource; without names the resource itself.
+/// A field of the context or of the resource; without names, the resource itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     root: Root,
@@ -26,7 +26,7 @@ enum Root {
     Resource,
 }
 
-/// A test by `has`: the place that it is of, and the names that it asks for there.
+/// A `has` test: its base, and the names it tests below that.
 pub(super) struct Test {
     pub(super) of: Place,
     names: Vec<String>,
@@ -44,7 +44,7 @@ impl Test {
         Some(Self { of: Place::at(of)?, names })
     }
 
-    /// The place that it asks for.
+    /// The path of the tested field.
     pub(super) fn whole(&self) -> Place {
         self.below(self.names.len())
     }
@@ -56,7 +56,7 @@ impl Test {
 }
 
 impl Place {
-    /// What an expression reads.
+    /// The place that an expression reads.
     pub(super) fn read(expression: &Expr) -> Option<Self> {
         Self::at(expression).filter(|place| !place.names.is_empty())
     }
@@ -74,7 +74,7 @@ impl Place {
         }
     }
 
-    /// The members that a test asks for and that a request may lack, the outer ones first.
+    /// The tested fields that a request may lack, outer fields first.
     pub(super) fn tested(expression: &Expr) -> Vec<Self> {
         if is_resource_type(expression) == Some(true) {
             return vec![Self { root: Root::Resource, names: Vec::new() }];
@@ -87,7 +87,7 @@ impl Place {
             .collect()
     }
 
-    /// Whether there can be such a member; another check says where not.
+    /// Whether such a field can exist; another check reports impossible fields.
     fn is_possible(&self) -> bool {
         let var = match self.root {
             Root::Context => Var::Context,
@@ -97,7 +97,7 @@ impl Place {
         self.names.first().is_some_and(|name| known.contains(name))
     }
 
-    /// What each resource has is there where a resource is.
+    /// Replaces a field that every resource has by the resource itself.
     fn or_resource(mut self) -> Self {
         if self.root == Root::Resource && self.is_always() {
             self.names.clear();
@@ -105,7 +105,7 @@ impl Place {
         self
     }
 
-    /// Whether it is there with the context, or with any resource.
+    /// Whether the field is always present with the context, or with any resource.
     pub(super) fn is_always(&self) -> bool {
         match (self.root, self.names.as_slice()) {
             (Root::Context, [name]) => GIVEN.contains(&name.as_str()),
@@ -123,7 +123,7 @@ impl Place {
         self.names.is_empty()
     }
 
-    /// Whether it is the resource itself, of a place at the resource.
+    /// Whether a place at the resource is the resource itself; `None` for the context.
     pub(super) fn as_resource(&self) -> Option<bool> {
         (self.root == Root::Resource).then_some(self.names.is_empty())
     }
@@ -132,7 +132,8 @@ impl Place {
         self.names.len()
     }
 
-    /// The path below `context.input`, for a member of it; also of those of the context that a request gives there.
+    /// The path of a field below `context.input`, including the standard fields that a request gives in its
+    /// context.
     pub(super) fn input(&self) -> Option<&[String]> {
         match (self.root, self.names.as_slice()) {
             (Root::Context, [first, rest @ ..]) if first == "input" => Some(rest),
@@ -141,7 +142,7 @@ impl Place {
         }
     }
 
-    /// What a tool's `requires` calls it, if it can.
+    /// The field's name in a tool's `requires`, if it can be listed there.
     pub(super) fn required_as(&self) -> Option<&str> {
         match (self.root, self.input()) {
             (_, Some([name])) => Some(name),
@@ -150,7 +151,7 @@ impl Place {
         }
     }
 
-    /// The test for it, in Cedar.
+    /// The Cedar test for its presence.
     pub(super) fn test(&self) -> String {
         match (self.root, self.names.split_last()) {
             (Root::Resource, None) => "resource is Svc::Resource".to_owned(),
@@ -176,7 +177,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Whether it asks if the resource is one: `Some(false)` if it asks for the tenant, which stands for none.
+/// Tests of the resource's type: `Some(false)` for the tenant, which represents an absent resource.
 pub(super) fn is_resource_type(expression: &Expr) -> Option<bool> {
     let ExprKind::Is { expr, entity_type } = expression.expr_kind() else { return None };
     let is_it = matches!(expr.expr_kind(), ExprKind::Var(Var::Resource));

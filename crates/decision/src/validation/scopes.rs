@@ -4,7 +4,7 @@ use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Var};
 
 use super::super::statement::ActionScope;
 
-/// As its scope and its conditions say: the actions that all of these admit.
+/// The actions that the statement's scope and its conditions all admit.
 pub(super) fn action_scopes(condition: &Expr) -> Vec<ActionScope> {
     let (mut found, mut left) = (vec![ActionScope::Any], vec![condition]);
     while let Some(expression) = left.pop() {

@@ -20,7 +20,7 @@ fn all_found(text: &str) -> Vec<Finding> {
     validate(text, &surroundings(), &Known::default())
 }
 
-/// Without what is said of members that may be left out; its tests are in a file of their own.
+/// Leaves out warnings about omitted fields, which have a separate test file.
 fn found(text: &str) -> Vec<Finding> {
     let mut found = all_found(text);
     found.retain(|one| !one.problem.contains("escapes this forbid"));

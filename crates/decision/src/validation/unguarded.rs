@@ -1,11 +1,13 @@
-//! What to write where a text reads a member that may be absent.
+//! Suggests a repair if a text reads a field that may be absent.
 
 use super::{
     fault::{Fault, Severity},
     uses::Path,
 };
 
-/// Cedar suggests a test beside the comparison, which on a forbid lets through whoever leaves the member out.
+/// Rewrites Cedar's suggestion to test the field beside the comparison.
+///
+/// In a forbid, that test would allow requests that omit the field.
 pub(super) fn as_unless(mut fault: Fault) -> Fault {
     let test = fault.suggestion.as_deref().and_then(|help| help.split_once('`'));
     if let Some((test, _)) = test.and_then(|(_, rest)| rest.split_once(" && ")) {

@@ -10,7 +10,7 @@ use diesel::{QueryableByName, sql_types::BigInt};
 
 const EVERY: Duration = Duration::from_secs(10);
 
-/// The farthest of those that should send and can: what a sink does not take is not late.
+/// The largest lag of the enabled streams. A stream with a failing sink doesn't count.
 const LAG: &str = "SELECT coalesce(max(h.sequence - c.sequence) FILTER (WHERE c.failures = 0), 0) AS lag, \
             count(*) FILTER (WHERE c.failures > 0 OR c.checkpoint_failures > 0) AS failing \
      FROM audit_cursors c \

@@ -1,5 +1,7 @@
-//! Endpoints that their own limits hold back: their receivers keep all of their places, or those of their tenant, busy,
-//! or take no more by their rate limit. That their deliveries are late is no fault of the service.
+//! Endpoints that their own limits hold back.
+//!
+//! Their receivers fill all places of the endpoint or its tenant, or have reached their rate limit. The service isn't
+//! responsible for late deliveries to them.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -9,16 +11,16 @@ use std::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The weight of one look among those before.
+/// The weight of one sample against the earlier ones.
 const WEIGHT: f64 = 0.1;
-/// The share of looks from which on a limit counts.
+/// The share of samples above which an endpoint counts as limited.
 const MOSTLY: f64 = 0.5;
-/// Below this it is as if it had never been at its limit.
+/// Below this share the entry is removed.
 const SELDOM: f64 = 0.01;
-/// Without a look for so long nothing is known.
+/// How long the samples stay valid without a new one.
 const KNOWN: Duration = Duration::from_secs(10);
 
-/// The share of looks, the last ones above all, in which an endpoint or a tenant was at a limit of its own.
+/// The share of samples in which an endpoint or tenant was at a limit, with more weight on recent ones.
 #[derive(Default)]
 pub(super) struct Limited(Mutex<Looks>);
 
@@ -29,7 +31,7 @@ struct Looks {
 }
 
 impl Limited {
-    /// These are at their limits now.
+    /// Records the endpoints and tenants that are at their limits now.
     pub(super) fn note(&self, at_limit: HashSet<String>, now: Instant) {
         let mut looks = self.0.lock();
         looks.last = Some(now);
@@ -43,7 +45,7 @@ impl Limited {
         shares.retain(|_, share| *share > SELDOM);
     }
 
-    /// Whether the endpoint or the tenant mostly is at its limit.
+    /// Whether the endpoint or tenant is at its limit most of the time.
     pub(super) fn has(&self, id: &str, now: Instant) -> bool {
         let looks = self.0.lock();
         looks.last.is_some_and(|last| now < last + KNOWN)

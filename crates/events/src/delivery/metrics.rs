@@ -17,11 +17,11 @@ use super::Shared;
 
 const EVERY: Duration = Duration::from_secs(15);
 
-/// A name, the values of labels, and a number. Endpoints with open deliveries are found by a loose index scan. Of
-/// one endpoint at most 1,000 due deliveries of a lane are counted, and 100,000 dead ones of all.
+/// A name, the values of labels, and a number. Endpoints with open deliveries are found by a loose index scan. At
+/// most 1,000 due deliveries of an endpoint's lane are counted, and at most 100,000 dead deliveries in total.
 ///
-/// What something holds that is the tenant's own or its receiver's is not late: a breaker, `Retry-After`, an endpoint
-/// that is not active, a suspended tenant. What was held is due since then.
+/// Deliveries held back by the tenant or its receiver aren't late: those behind an open breaker, `Retry-After`, an
+/// inactive endpoint or a suspended tenant. After a hold ends, lateness counts from that time.
 const MEASURES: &str = "WITH RECURSIVE open (endpoint_id) AS ( \
          (SELECT endpoint_id FROM webhook_deliveries WHERE state = 'open' ORDER BY endpoint_id LIMIT 1) \
          UNION ALL \
@@ -71,7 +71,7 @@ async fn measure(shared: Arc<Shared>) -> Result<(), store::Error> {
         Ok::<_, store::Error>(measures)
     });
     let measures = measures.await?;
-    // An endpoint at a limit of its own takes what it takes.
+    // An endpoint at a limit of its own sets its own pace.
     let is_limited = |id: &String| shared.limited.has(id, Instant::now());
     let is_late = |one: &&Measure| {
         one.name == "oldest" && !is_limited(&one.label) && !is_limited(&one.tenant)

@@ -17,7 +17,7 @@ pub(super) const RUNNING: Limits = Limits { endpoint: 4, tenant: 16, host: 32, n
 pub(super) const CLAIMED: Limits =
     Limits { endpoint: usize::MAX, tenant: 512, host: usize::MAX, node: 1024 };
 
-/// Counts for how long a request to a receiver held its place.
+/// Records how long a request to a receiver held its place.
 pub(super) fn count_held(kind: &'static str, held: Duration) {
     metrics::histogram!("authority_webhook_place_seconds", "kind" => kind).record(held);
 }
@@ -63,13 +63,13 @@ impl Places {
             && of(&self.hosts, host) < self.limits.host
     }
 
-    /// Whether the endpoint has all of its places, up to one that may just have become free.
+    /// Whether the endpoint holds all of its places; one place may just have been released.
     pub(super) fn are_of_endpoint(&self, place: &Place) -> bool {
         let held = self.endpoints.get(&place.endpoint_id).copied().unwrap_or(0);
         held + 1 >= self.limits.endpoint
     }
 
-    /// The tenants that have all of theirs, in the same way.
+    /// The tenants that hold all of their places; one place may just have been released.
     pub(super) fn full_tenants(&self) -> impl Iterator<Item = &String> {
         let is_full = |held: usize| held + 1 >= self.limits.tenant;
         self.tenants.iter().filter(move |(_, held)| is_full(**held)).map(|(id, _)| id)

@@ -27,7 +27,7 @@ use super::{
 
 /// How often due deliveries are looked for without having been woken.
 const POLL: Duration = Duration::from_millis(500);
-/// How often it is noted which endpoints are at limits of their own.
+/// How often the worker records which endpoints are at their own limits.
 const NOTED: Duration = Duration::from_secs(1);
 /// When the service stops: for what is in flight. The rest is released.
 const DRAIN: Duration = Duration::from_secs(3);
@@ -117,7 +117,7 @@ impl Sending {
         self.finish().await;
     }
 
-    /// Before attempts start: a place that an endpoint has only for a moment does not count.
+    /// Runs before attempts start: a place that an endpoint holds only for a moment doesn't count.
     fn note_limits(&mut self, now: Instant) {
         if now >= self.note_at {
             self.note_at = now + NOTED;

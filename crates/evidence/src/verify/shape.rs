@@ -22,7 +22,7 @@ pub(super) enum Shape {
     /// Canonical base64 of this many bytes.
     Base64(usize),
     Maybe(&'static Shape),
-    /// A member that may be left out.
+    /// An optional field.
     IfThere(&'static Shape),
     Each(&'static Shape),
     /// Exactly these members.

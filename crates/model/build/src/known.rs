@@ -1,4 +1,4 @@
-//! The fields that requests have, as tables: what a method that decides or writes refuses besides them.
+//! Builds tables of the known request fields: methods that decide or write refuse all others.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,9 @@ pub(crate) fn name(message: &MessageDescriptor) -> Ident {
     format_ident!("KNOWN_{}", message.full_name().replace('.', "_").to_uppercase())
 }
 
-/// The members that a client may leave out of a request that is decided, each as `EvaluateRequest.approval_id`; of
-/// messages in it, too.
+/// The optional fields of requests to decide, each as `EvaluateRequest.approval_id`.
+///
+/// Includes the fields of nested messages.
 pub(crate) fn features(pool: &DescriptorPool) -> Vec<String> {
     let requests = pool.services().flat_map(|service| service.methods().collect::<Vec<_>>());
     let deciding = requests.filter(|method| DECIDING.contains(&method.name()));
@@ -35,7 +36,7 @@ pub(crate) fn features(pool: &DescriptorPool) -> Vec<String> {
     features
 }
 
-/// The methods whose requests are decided.
+/// The methods that decide on their requests.
 const DECIDING: [&str; 4] = ["Evaluate", "Authorize", "EvaluateDecision", "BatchEvaluate"];
 
 fn is_required(field: &prost_reflect::FieldDescriptor) -> bool {

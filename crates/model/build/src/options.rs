@@ -65,7 +65,7 @@ pub(crate) fn is_computed(field: &FieldDescriptor) -> bool {
         .unwrap_or_default()
 }
 
-/// Whether the field is a list that bounds something: an empty one is no bound, and is never sent.
+/// Whether the field is a bounding list. An empty list sets no bound, and is never sent.
 pub(crate) fn bounds(field: &FieldDescriptor) -> bool {
     let value = extension(&field.options(), "authority.rest.v1.field");
     value

@@ -67,7 +67,7 @@ fn service(service: &ServiceDescriptor) -> TokenStream {
 fn handler(method: &MethodDescriptor) -> TokenStream {
     let call = format_ident!("{}", names::snake(method.name()));
     let input = names::path(&method.input());
-    // A member that is not known might restrict what is decided or written; what is read, it only filters.
+    // In a decision or a write, an unknown field might be a restriction. In a read it can only be a filter.
     let known = known::name(&method.input());
     let known = if writes(method) { quote!(Some(&#known)) } else { quote!(None) };
     if streams(method) {

@@ -333,7 +333,7 @@ fn reject_immutable(message: &MessageDescriptor) -> TokenStream {
     }
 }
 
-/// The lists that bound, and whether one bounds nothing.
+/// The bounding lists, and whether a given list is empty.
 fn bounds(message: &MessageDescriptor) -> TokenStream {
     let fields: Vec<_> = message.fields().filter(options::bounds).collect();
     if fields.is_empty() {

@@ -1,4 +1,4 @@
-//! Requests with what this version does not know, and the cost of looking for it.
+//! Tests requests with unknown fields, and the cost of looking for them.
 
 use std::{hint::black_box, time::Instant};
 
@@ -91,7 +91,7 @@ fn an_unknown_field_is_named_by_its_number() {
 
 #[test]
 fn so_is_one_within_a_message() {
-    // The second of a repeated message, and a message in two parts, of which prost makes one.
+    // The second item of a repeated message, and one message in two parts, which prost merges.
     let parts = [field(11, &[]), field(11, &STRANGE)].concat();
     refused(&EVALUATE, &parts, "`action_declaration` has", "field 1999");
     let requests = [DecisionRequest::default().encode_to_vec(), STRANGE.to_vec()];

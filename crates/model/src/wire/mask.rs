@@ -7,7 +7,7 @@ pub struct FieldMask {
 }
 
 impl FieldMask {
-    /// Each path once. What moves a member's value on a path would move its default on the second.
+    /// Returns each path once. Merging moves values out of the patch: a repeated path would set the default.
     pub fn distinct(&self) -> impl Iterator<Item = &str> {
         let paths = self.paths.iter().enumerate();
         let first = |(at, path): &(usize, &String)| self.paths.iter().take(*at).all(|p| p != *path);

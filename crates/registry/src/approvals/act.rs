@@ -27,7 +27,7 @@ pub(in super::super) enum ApproverAct {
 pub(super) const DECLINE: &str = "decline";
 /// The word of an act that withdraws an approval.
 const WITHDRAW: &str = "withdraw";
-/// The word of an act that takes a decline back.
+/// The verdict that takes a decline back.
 const REOPEN: &str = "reopen";
 
 /// What the act is on.
@@ -82,7 +82,7 @@ impl Statement {
         Self { verdict: WITHDRAW, comment: Some(reason), own_interest: false }
     }
 
-    /// The end of a decline.
+    /// The statement that takes a decline back.
     pub(in super::super) fn reopens(reason: String) -> Self {
         Self { verdict: REOPEN, comment: Some(reason), own_interest: false }
     }
@@ -156,7 +156,7 @@ pub(in super::super) async fn sign(
             approval_acts::comment_salt.eq(&comment_salt),
             approval_acts::created_at.eq(Time::from(now)),
             approval_acts::round.eq(i32::try_from(round).unwrap_or(i32::MAX)),
-            // Whoever declined may reopen.
+            // The person who declined may also reopen.
             approval_acts::withdraws.eq([WITHDRAW, REOPEN].contains(&verdict)),
         ))
         .on_conflict_do_nothing()

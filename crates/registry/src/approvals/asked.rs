@@ -1,8 +1,8 @@
-//! What the credential that asked may know of a request, and do with it: read its state, and cancel it while it is
-//! pending.
+//! Access to approval requests for the credential that created them: it reads their state, and cancels pending
+//! ones.
 //!
-//! An API key stays the same one when it is rotated. One that is bound to principals sees and cancels those of its
-//! principals alone: what it may no longer ask about is not there.
+//! An API key keeps its identity when it is rotated. A key that is bound to principals sees and cancels only the
+//! requests of these principals; other requests are not found.
 
 use authority_model::{
     proto::approval::{
@@ -27,10 +27,10 @@ use authority_api::identity::{Caller, CallerKind};
 use authority_evidence::digest_text;
 use authority_model::record::Page;
 
-/// What page tokens are of.
+/// The list that page tokens belong to.
 const LIST: &str = "approval, asked by a key";
 
-/// By the index of each key's requests. `$3` are the principals that the key is bound to, if it is.
+/// Uses the index of each key's requests. `$3` is the list of the key's principals, or NULL if it is unbound.
 const PAGE: &str = "
     SELECT a.id, a.state, a.action, a.expires_at, a.request_digest AS digest, a.created_at
     FROM approval_askers k JOIN approvals a ON a.id = k.approval_id AND a.tenant_id = k.tenant_id
@@ -133,7 +133,7 @@ impl Approvals {
         let (caller, request) = admitted(call)?;
         let (id, by, clock) = (request.id, caller.clone(), self.registry.clock.clone());
         let cancelled = self.registry.idempotent(&caller, key, async move |db| {
-            // Locked, so that a person's act and the cancelling come one after the other.
+            // Locked, to run a person's act and the cancelling one after the other.
             let found = Approval::lock(db, by.tenant(), &id).await.optional()?;
             let own = found.filter(|row| is_askers(row, &by)).ok_or(NotFound);
             let row = or_not_found(own, &id)?;
@@ -159,7 +159,7 @@ impl Approvals {
     }
 }
 
-/// Whether the caller asked it, and may still ask about its subject.
+/// Whether the caller created the request, and may still ask about its subject.
 fn is_askers(row: &Approval, caller: &Caller) -> bool {
     let kind = match &caller.kind {
         CallerKind::Key { .. } => "api_key",

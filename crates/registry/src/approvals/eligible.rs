@@ -107,8 +107,9 @@ impl Eligibility {
         Err(self.refuse(&rule))
     }
 
-    /// Checks that the caller is not on the asking side, whatever they have done before. A tenant's `self_approval` does
-    /// not help.
+    /// Checks that the caller isn't on the requesting side, even if they have acted before.
+    ///
+    /// A tenant's `self_approval` makes no difference.
     pub(super) fn not_asking(
         &self,
         handle: Option<&TenantHandle>,
@@ -138,7 +139,7 @@ impl Eligibility {
         given
     }
 
-    /// Whether whoever acted could act now, for somebody else.
+    /// Whether the act's author could still act now, on someone else's request.
     pub(in super::super) fn stands(&self, handle: &TenantHandle, act: &ApprovalAct) -> bool {
         let barrier = |proposed| handle.read().barrier(proposed, actor(act));
         self.proposed_action().is_some_and(|proposed| barrier(proposed).is_none())

@@ -243,14 +243,14 @@ impl Approvals {
     }
 }
 
-/// What a person says that they were shown, and for how long their decline counts.
+/// The details that a person confirms to have seen, and how long their decline counts.
 #[derive(Default)]
 struct Shown {
     /// The digest of the question.
     digest: Option<String>,
     /// What they reviewed of the reality that holds it.
     reviewed: Vec<String>,
-    /// For how many seconds the question is denied at most, if they decline it.
+    /// For how many seconds the question is denied at most, if the person declines it.
     for_seconds: Option<i32>,
 }
 

@@ -1,7 +1,7 @@
 //! Takes a decline back: the question may be asked again.
 //!
-//! The request stays declined, and nothing is approved by it. Whoever could have declined may do so, so the act is signed
-//! like theirs; nobody on the asking side, whatever the tenant's `self_approval` permits.
+//! The request stays declined, and taking the decline back approves no request. It needs the same right as a decline,
+//! and is signed in the same way. The requesting side can't do it, even if the tenant permits `self_approval`.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Approvals {
                 .set((
                     approvals::acts.eq(acts),
                     approvals::reopened_at.eq(Some(Time::from(now))),
-                    // Of one that the release before this one declined, it would be lost.
+                    // Keeps the time of a decline that the previous release stored only in `updated_at`.
                     approvals::declined_at.eq(row.declined_at.or(row.updated_at)),
                     approvals::updated_at.eq(Time::from(now)),
                 ))
@@ -65,7 +65,7 @@ impl Approvals {
     }
 }
 
-/// Refuses what was not declined, or was reopened already.
+/// Refuses a request that isn't declined, or is already reopened.
 fn is_declined(row: &Approval) -> Result<(), Error> {
     if row.known_state() != Some(ApprovalState::Declined) {
         let text = format!("the request is {}: nothing is declined", row.state);

@@ -69,7 +69,9 @@ pub(super) async fn one(
     fill_computed(registry, caller, std::slice::from_mut(row)).await
 }
 
-/// Cuts a page down to the contexts that fit a response, before they are read; returns whether some rows were removed.
+/// Cuts a page down to the contexts that fit a response, before they are read.
+///
+/// Returns whether it removed some requests.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -174,7 +176,7 @@ struct Before {
     acts: Vec<ApprovalAct>,
 }
 
-/// Requests for the same question that ended in some way before, or were approved; the newest first.
+/// Earlier requests for the same question that ended or were approved; newest first.
 async fn earlier(
     db: &mut Db,
     ids: &[String],
@@ -210,7 +212,7 @@ impl From<Before> for EarlierApproval {
     }
 }
 
-/// Declined requests of the same subject for the same action, but another question; the newest first.
+/// Declined requests of the same subject for the same action but another question; newest first.
 const SIMILAR: &str = "
     SELECT shown.id AS later, before.id, before.state, before.acts,
            coalesce(before.declined_at, before.updated_at) AS at
@@ -220,7 +222,7 @@ const SIMILAR: &str = "
         AND before.request_digest <> shown.request_digest AND before.created_at < shown.created_at
     WHERE shown.id = $1 ORDER BY before.created_at DESC LIMIT 20";
 
-/// What the agent was declined that is much like a request.
+/// Returns declined requests of the same agent that are similar to a request.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -237,7 +239,9 @@ pub(super) async fn similar(
     Ok(read.await?.into_iter().map(EarlierApproval::from).collect())
 }
 
-/// Until when each request's decline counts, by its tenant's present setting: only the newest of a question does.
+/// Until when each request's decline counts, by its tenant's present setting.
+///
+/// Only the newest decline of a question counts.
 const DECLINED: &str = "
     SELECT a.id, u.until
     FROM approvals a JOIN tenants t ON t.id = a.tenant_id CROSS JOIN LATERAL declined_until(

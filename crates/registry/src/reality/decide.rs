@@ -163,10 +163,10 @@ impl Overrider<'_> {
         }
     }
 
-    /// Refuses who may not approve the action: nobody overrides for themselves. Without an actor it concerns
-    /// everyone who could perform the action, and so it does the people of all of them. Returns whether it is in
-    /// their own interest, as the tenant's `self_approval` permits. Of the acts before, those stay whose makers could
-    /// override now.
+    /// Refuses callers who may not approve the action: people can't override for themselves. Without an actor, the
+    /// override concerns everyone who could perform the action, and therefore the people behind all of them. Returns
+    /// whether it is in the callers' own interest, as the tenant's `self_approval` permits. Keeps only the earlier
+    /// acts of people who could override now.
     async fn permit(
         &self,
         db: &mut Db,

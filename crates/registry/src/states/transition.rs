@@ -81,7 +81,7 @@ struct Proposal {
 }
 
 impl Proposal {
-    /// Whoever made it, as an act of theirs.
+    /// The move, as an act of the person who made it.
     fn act(&self) -> ApprovalAct {
         let (by, name) = (self.person.clone(), self.actor.clone());
         ApprovalAct { by, name, ..ApprovalAct::default() }
@@ -251,7 +251,7 @@ impl Move<'_> {
         });
         if let Some(first) = first {
             let refs = &mut self.asked.evidence_refs;
-            // An event has two names.
+            // One person may appear under two names.
             let is_same = first.actor.eq_ignore_ascii_case(&self.caller.actor)
                 || people.are_one(who, actor(&first.act()))?;
             if is_same {

@@ -1,5 +1,7 @@
-//! Who are two people for a move: by the rule of approvals. Whom the tenant's principals make one person is one person,
-//! and who is not active there does not count, neither as the second person nor, once that comes, as the first.
+//! Decides whether a move was made by two people, by the rule of approvals.
+//!
+//! Several principals in the tenant may belong to one person. A person who isn't active there doesn't count, neither
+//! as the second person nor, when the second person acts, as the first.
 
 use authority_core::{
     graph::{Barrier, Fence, Graph, Person, TenantHandle, hold_fence},
@@ -8,15 +10,15 @@ use authority_core::{
 
 use super::super::{ineligible::Ineligible, prelude::*};
 
-/// The authority by which people are judged; it does not change until the transaction has ended.
+/// The authority that identifies people; it stays unchanged until the transaction ends.
 pub(super) struct TwoPeople<'a> {
     graph: &'a Graph,
-    /// Of the machine's tenant. A machine of the installation has none: only its owners move records there.
+    /// The tenant of the state machine. A machine of the installation has none: only its owners move records there.
     tenant: Option<TenantHandle>,
 }
 
 impl<'a> TwoPeople<'a> {
-    /// Lock rows before: waiting behind the fence delays everyone's changes.
+    /// Lock the records first: waiting behind the fence would delay everyone's changes.
     pub(super) async fn of(
         db: &mut Db,
         graph: &'a Graph,
@@ -39,12 +41,12 @@ impl<'a> TwoPeople<'a> {
         if self.counts(who) { Ok(()) } else { Err(refused(Barrier::Inactive.to_string())) }
     }
 
-    /// Whether the person is not one whom the tenant has suspended, revoked or deleted, or that is pending.
+    /// Whether the person counts: the tenant hasn't suspended, revoked or deleted them, and they aren't pending.
     pub(super) fn counts(&self, who: Person<'_>) -> bool {
         self.tenant.as_ref().is_none_or(|tenant| !tenant.read().is_inactive(who))
     }
 
-    /// Whether both are the same person: for a machine of the installation, as any tenant knows them.
+    /// Whether both are the same person. For a machine of the installation, any tenant's view counts.
     pub(super) fn are_one(&self, one: Person<'_>, other: Person<'_>) -> Result<bool, Error> {
         match &self.tenant {
             Some(tenant) => Ok(tenant.read().are_one(one, other)),

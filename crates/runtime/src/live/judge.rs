@@ -1,8 +1,9 @@
 //! Judges watched permissions again after a change of authority: in rounds, at most one a second for each tenant.
 //!
-//! A round compares what each permission rests on with what it was last judged on, in memory; of those for which it differs
-//! the questions are read back, a few at a time, and judged. All of it runs on the threads for simulations, after the streams
-//! have looked at their stop conditions. A round that takes long is followed by a rest as long.
+//! A round first compares each permission's present basis with the basis of its last judgement, in memory. If they
+//! differ, it reads the questions back, a few at a time, and judges them. All of this runs on the threads for
+//! simulations, after the streams have checked their stop conditions. A long round is followed by a rest of the same
+//! length.
 
 use std::{
     collections::HashMap,
@@ -37,11 +38,13 @@ use authority_decision::{
 
 /// The least time between two rounds of a tenant.
 const EVERY: Duration = Duration::from_secs(1);
-/// The pause before a round: the streams look at their stop conditions first, and changes that come together are one.
+/// The pause before a round.
+///
+/// The streams check their stop conditions first, and changes that arrive together share a round.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The most questions in memory at a time, for each place.
+/// The most questions in memory at a time, for each concurrent part.
 const BATCH: usize = 50;
-/// How many parts of rounds run at a time, so that most of the connections and threads stay with others.
+/// The most parts of rounds that run at a time. The other connections and threads stay free.
 const PLACES: usize = 2;
 
 /// Judges the permissions of all tenants.
@@ -54,14 +57,14 @@ pub(super) struct Judge {
     places: Semaphore,
 }
 
-/// The permissions that differ from what they were judged on.
+/// Permissions with a basis that has changed since their last judgement.
 type Changed = Vec<Arc<Permission>>;
-/// Those of a round that are left.
+/// The permissions of a round that haven't been compared yet.
 type Rest = std::vec::IntoIter<Arc<Permission>>;
 type Stored = HashMap<String, StoredPermission>;
 
 impl Judge {
-    /// What is watched, and the work of judging it.
+    /// Creates the set of watched permissions, and the worker that judges them.
     pub(super) fn watching(
         clock: Clock,
         facts: FactSource,
@@ -82,10 +85,10 @@ impl Judge {
 
     async fn run(&self, context: &Context) {
         let mut due = self.due.lock().await;
-        // Nothing to do is no fault.
+        // Having no work isn't a failure.
         context.succeeded();
         let round = |tenant| context.round(self.round(tenant));
-        // A run that panicked may have lost some.
+        // A run that panicked may have lost some requests for rounds.
         let mut rounds: FuturesUnordered<_> = self.watched.all().into_iter().map(round).collect();
         loop {
             tokio::select! {
@@ -105,7 +108,7 @@ impl Judge {
         let judged = self.judge(&tenant.id, number, watched.into_iter()).await;
         tenant.rest_until(begun + EVERY.max(begun.elapsed() * 2));
         if judged.is_err() {
-            // Whoever was not judged is, in the next round.
+            // The next round covers the permissions that this one missed.
             self.watched.ask(&tenant);
         }
         judged
@@ -151,7 +154,7 @@ impl Judge {
         self.places.acquire().await.map_err(|_| ApiError::plain(ErrorCode::Internal))
     }
 
-    /// The tenant's authority as it is now, for a slice of a round.
+    /// Takes the tenant's present authority for a slice of a round.
     fn slice(&self, id: &TenantId, number: u64) -> Result<Slice, ApiError> {
         let (handle, facts) = (self.facts.graph.tenant(id)?, self.facts.clone());
         Ok(Slice { handle, facts, now: self.clock.now(), number, gathered: HashMap::new(), at: 0 })
@@ -164,13 +167,13 @@ struct Slice {
     facts: FactSource,
     now: DateTime<Utc>,
     number: u64,
-    /// What was gathered, by look-up keys, at this revision.
+    /// The gathered facts, by look-up key, at this revision.
     gathered: HashMap<String, Arc<Gathered>>,
     at: i64,
 }
 
 impl Slice {
-    /// Moves those that differ from `rest` to `changed`, as many as are judged at a time.
+    /// Moves permissions with a changed basis from `rest` to `changed`, up to one batch.
     fn compare(mut self, rest: &mut Rest, changed: &mut Changed, turn: &Turn) {
         while turn.is_wanted() && !turn.is_over() && changed.len() < BATCH {
             let Some(permission) = rest.next() else { break };
@@ -224,7 +227,7 @@ impl Slice {
         Found { round, over: None, turn }
     }
 
-    /// What the tenant's authority has for the request; an unknown tenant has none.
+    /// Gathers the tenant's facts for the request; empty for an unknown tenant.
     fn gather(&mut self, request: &Request) -> Arc<Gathered> {
         let Some(handle) = &self.handle else { return Arc::default() };
         let tenant = handle.read();
@@ -236,7 +239,7 @@ impl Slice {
     }
 }
 
-/// Whether people's acts permit it: whose acts count changes with more than what is gathered for it.
+/// Whether the permission rests on people's acts. More than the gathered facts decides which acts count.
 fn rests_on_acts(permission: &Permission, gathered: &Gathered) -> bool {
     let mut links = gathered.delegations.iter().flat_map(|chain| &chain.0);
     permission.permitted.approval.is_some()

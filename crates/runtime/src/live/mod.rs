@@ -1,10 +1,10 @@
 //! Streams that follow a decision after it was made.
 //!
-//! A permission is evaluated again whenever the tenant's authority changes (`stop.rs`), on the
-//! graph in memory: streams do not query the database. What else has changed for it is found by judging its question
-//! again (`judge.rs`), once for all streams of a tenant (`watched.rs`). For held decisions (`held.rs`) each node has
-//! one listener (`change_feed.rs`) for all streams. A stream is a future that its connection polls:
-//! it has no task, and ends with the client.
+//! A permission is evaluated again whenever the tenant's authority changes (`stop.rs`), on the graph in memory:
+//! streams do not query the database. Other changes are found by judging its question again (`judge.rs`), once for
+//! all streams of a tenant (`watched.rs`). For held decisions (`held.rs`) each node has one listener
+//! (`change_feed.rs`) for all streams. A stream is a future that its connection polls: it has no task, and ends with
+//! the client.
 
 mod change_feed;
 mod held;
@@ -52,7 +52,7 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    /// Nobody watches yet; with the work that streams need.
+    /// Starts without streams; also returns the work that streams need.
     pub(super) fn new(
         clock: &Clock,
         facts: &FactSource,

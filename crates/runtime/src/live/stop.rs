@@ -94,7 +94,7 @@ struct Watch {
     watching: Watching,
     /// The permitted request, and the authority that permitted it.
     permitted: Arc<Permitted>,
-    /// What is found by judging it again.
+    /// The permission as it is judged again.
     watched: Watched,
     /// The time of the next heartbeat.
     due: Instant,

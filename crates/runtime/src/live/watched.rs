@@ -1,4 +1,4 @@
-//! The permissions that streams watch, by tenant, and what was found of each when it was last judged again.
+//! The permissions that streams watch, by tenant, with the result of their last judgement.
 
 use std::{
     collections::HashMap,
@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use super::super::permission_status::Permitted;
 use authority_decision::{Gathered, Reason};
 
-/// How long a stream waits for a judgement: after that, nobody can tell whether its permission stands.
+/// The longest wait for a judgement. After that, it is unknown whether the permission still stands.
 const LATEST: Duration = Duration::from_secs(60);
 
 /// Why a permission is over.
@@ -26,13 +26,13 @@ pub(super) enum Over {
     Unknown,
 }
 
-/// What was found of a permission.
+/// The result of judging a permission.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Found {
     /// The number of the tenant's round.
     pub(super) round: u64,
     pub(super) over: Option<Over>,
-    /// When it is to be judged again if nothing is written before.
+    /// When to judge it again if no write comes first.
     pub(super) turn: Option<DateTime<Utc>>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Found {
 pub(super) struct Permission {
     pub(super) decision_id: String,
     pub(super) permitted: Arc<Permitted>,
-    /// What it was last judged on; those with the same look-up keys share it.
+    /// The facts of its last judgement; permissions with the same look-up keys share them.
     pub(super) judged_on: Mutex<Option<Arc<Gathered>>>,
     found: watch::Sender<Found>,
 }
@@ -50,7 +50,7 @@ impl Permission {
         *self.found.borrow()
     }
 
-    /// Wakes the stream only for what it has to do something about.
+    /// Stores a result, and wakes the stream only if it has to react.
     pub(super) fn tell(&self, found: Found) {
         self.found.send_if_modified(|known| {
             let is_news = found.over.is_some() || found.turn != known.turn;
@@ -73,11 +73,11 @@ struct State {
     permissions: HashMap<u64, Arc<Permission>>,
     /// The number of the next stream.
     next: u64,
-    /// How many rounds have begun.
+    /// The number of rounds so far.
     rounds: u64,
-    /// The next round has been asked for.
+    /// Whether the next round is already requested.
     is_due: bool,
-    /// No round begins before.
+    /// The next round starts after this time.
     rests_until: Option<Instant>,
 }
 
@@ -86,7 +86,7 @@ impl Tenant {
         Self { id, round: tokio::sync::Mutex::default(), state: Mutex::default() }
     }
 
-    /// Begins a round: its number, and what is watched. Whoever asks from now on asks for the next one.
+    /// Begins a round; returns its number and its permissions. Later requests are for the next round.
     pub(super) fn begin(&self) -> (u64, Vec<Arc<Permission>>) {
         let mut state = self.state.lock();
         state.is_due = false;
@@ -111,7 +111,7 @@ pub(super) struct WatchedPermissions {
 }
 
 impl WatchedPermissions {
-    /// Nothing is watched yet; the receiver gets each tenant whose round is due.
+    /// Starts without permissions; the receiver gets each tenant with a due round.
     pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Arc<Tenant>>) {
         let (due, received) = mpsc::unbounded_channel();
         (Self { tenants: Arc::default(), due }, received)
@@ -145,7 +145,7 @@ impl WatchedPermissions {
         }
     }
 
-    /// Asks for the tenant's next round; returns its number.
+    /// Requests the tenant's next round; returns its number.
     pub(super) fn ask(&self, tenant: &Arc<Tenant>) -> u64 {
         let mut state = tenant.state.lock();
         if !std::mem::replace(&mut state.is_due, true) {
@@ -166,17 +166,17 @@ pub(super) struct Watched {
     tenant: Arc<Tenant>,
     number: u64,
     found: watch::Receiver<Found>,
-    /// The revision, and the turn, that judgements were asked for.
+    /// The revision and the turn for which judgements were requested.
     asked: Option<i64>,
     turned: Option<DateTime<Utc>>,
-    /// The first round that was asked for and has not been, and since when it is waited for.
+    /// The first requested round that hasn't finished, and since when the stream has waited for it.
     waits: Option<(u64, Instant)>,
-    /// The last round that was asked for.
+    /// The number of the last requested round.
     round: u64,
 }
 
 impl Watched {
-    /// Why it is over, if it is.
+    /// Returns why the permission is over, if it is.
     pub(super) fn ended(&mut self) -> Option<Over> {
         let found = *self.found.borrow_and_update();
         if found.over.is_some() {
@@ -190,8 +190,10 @@ impl Watched {
         None
     }
 
-    /// Asks for a judgement, where anything has changed since the last one but reality: only after the stop conditions
-    /// were looked at, which come first. `ruled_at` is the last revision that changed more than reality.
+    /// Requests a judgement if more than reality has changed since the last one.
+    ///
+    /// Call it after checking the stop conditions, which come first. `ruled_at` is the last revision that changed
+    /// more than reality.
     pub(super) fn looked(&mut self, ruled_at: i64, now: DateTime<Utc>) {
         let turn = self.turn().filter(|turn| *turn <= now);
         if self.asked == Some(ruled_at) && turn.is_none() {
@@ -203,15 +205,15 @@ impl Watched {
         self.waits.get_or_insert((self.round, Instant::now()));
     }
 
-    /// When something begins or ends by the clock that a judgement has not been asked for yet.
+    /// The next start or end by the clock, unless its judgement is already requested.
     pub(super) fn turn(&self) -> Option<DateTime<Utc>> {
         self.found.borrow().turn.filter(|turn| self.turned != Some(*turn))
     }
 
-    /// Waits until something was found.
+    /// Waits for a new result.
     pub(super) async fn changed(&mut self) {
         if self.found.changed().await.is_err() {
-            // Its sender is kept for as long as this is.
+            // The sender lives as long as this does.
             std::future::pending::<()>().await;
         }
     }

@@ -153,8 +153,8 @@ impl Batches {
         loop {
             let known = refused.len();
             let stored = self.store_together(db, entries, &fresh, relaxed, &mut refused).await;
-            // A decision expired between the fence and the insert; the next fence finds it. Or some may open no
-            // request; the others are stored without them.
+            // Either a decision expired between the fence and the insert, which the next fence finds. Or some
+            // decisions may not open a request: the others are stored without them.
             let is_undone = matches!(stored, Err(diesel::result::Error::RollbackTransaction));
             if !is_undone || tries == TRIES {
                 return stored;
@@ -171,7 +171,7 @@ impl Batches {
         relaxed: bool,
         refused: &mut Refused,
     ) -> QueryResult<Vec<Outcome>> {
-        // Whatever the session's default is, the fence needs this level.
+        // The fence needs this level, regardless of the session's default.
         db.build_transaction()
             .read_committed()
             .run(async move |db| {
@@ -200,7 +200,7 @@ impl Batches {
                 if !kept.is_empty() {
                     let insert = InsertDecisions::new(&kept, &approvals, &self.clock);
                     if insert.execute(db).await? < kept.len() {
-                        // Their claims are rolled back, and the others are retried.
+                        // The refused decisions' claims are rolled back, and the others are retried.
                         return Err(diesel::result::Error::RollbackTransaction);
                     }
                     let events = DecisionEvents::of(kept.iter().copied());
@@ -251,7 +251,7 @@ impl Batches {
     }
 }
 
-/// Whether a rule of the tables refused a value.
+/// Whether a constraint of the tables refused a value.
 const fn is_of_a_row(error: &Error) -> bool {
     matches!(error, Error::Conflict(_) | Error::Reference(_) | Error::InUse(_) | Error::Refused(_))
 }

@@ -42,7 +42,7 @@ pub struct Entry {
     /// The gathered facts, which `facts` refers to by digest.
     pub gathered: Arc<PreparedFacts>,
     pub hold: Option<Hold>,
-    /// The ready approval that it waits for instead: nothing is opened.
+    /// The ready approval that it waits for, instead of opening a request.
     pub ready: Option<String>,
     /// What the decision spends, in the same transaction.
     pub claims: Claims,
@@ -57,7 +57,7 @@ impl Entry {
         self.hold.is_none() && self.ready.is_none() && self.key.is_none() && self.claims.is_empty()
     }
 
-    /// Whether it depends on approvals or counters as they are when it is stored.
+    /// Whether the result depends on approvals or counters at the time of storing.
     pub(super) fn is_competing(&self) -> bool {
         let stale = self.hold.as_ref().is_some_and(|hold| !hold.stale.is_empty());
         stale || self.ready.is_some() || !self.claims.is_empty()
@@ -88,15 +88,15 @@ pub struct Hold {
     pub asker_email: Option<String>,
     /// No person registered in the tenant could approve it.
     pub nobody_eligible: bool,
-    /// The approvals of the question that no longer meet it; void once another request is opened.
+    /// The approvals of the question that no longer suffice. They become void when another request opens.
     pub stale: Vec<Stale>,
     /// For how many seconds the tenant lets a decline count, if it sets that.
     pub declined_for: Option<u32>,
-    /// How many requests the subject may have pending.
+    /// The most requests that the subject may have pending.
     pub limit: u32,
 }
 
-/// An approval that no longer meets what its question is held for.
+/// An approval that no longer suffices for its question.
 #[derive(Clone, Debug)]
 pub struct Stale {
     pub id: String,
@@ -124,9 +124,9 @@ pub enum Outcome {
     /// Not stored: by the database's clock the permission has expired, or the time of the decision
     /// is wrong. Decide again.
     Late,
-    /// Not stored: what it would spend is spent, or its question was answered meanwhile. Read that and decide again.
+    /// Not stored: its approval or counter is spent, or its question has been answered. Read that and decide again.
     Spent,
-    /// Not stored: its subject has as many requests pending as its tenant permits. Decide again, knowing that.
+    /// Not stored: its subject has reached the tenant's limit of pending requests. Decide again with that fact.
     Full { pending: u32 },
     /// Not stored: another request has claimed the idempotency key. Look up its response.
     KeyTaken,

@@ -1,5 +1,5 @@
 //! Whether decisions can be recorded: the result of the last batch or, without one, of a probe in
-//! the recorder's role. A probe does less than a batch: one that passes while batches fail shows nothing.
+//! the recorder's role. A probe does less than a batch: it proves little if it passes while batches fail.
 
 use std::{
     sync::Arc,
@@ -20,7 +20,9 @@ const EVERY: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Older results do not count.
 const LATEST: Duration = Duration::from_secs(8);
-/// How long a failed batch outweighs passed probes. Then the node is tried again: without calls there is no batch.
+/// How long a failed batch outweighs passed probes.
+///
+/// After that the node is tried again: a new batch needs calls.
 const OUTWEIGHS: Duration = Duration::from_secs(10);
 
 diesel::define_sql_function! {
@@ -28,7 +30,7 @@ diesel::define_sql_function! {
     fn can_record() -> diesel::sql_types::Bool;
 }
 
-/// The last results. Clones share them.
+/// The last results, shared by clones.
 #[derive(Clone, Default)]
 pub(super) struct Health(Arc<Mutex<State>>);
 
@@ -47,7 +49,7 @@ struct Found {
 struct Failed {
     at: Instant,
     why: String,
-    /// Whether a probe has passed since.
+    /// Whether a probe has passed since then.
     is_probed: bool,
     /// Whether probes pass although batches fail.
     is_unseen: bool,
@@ -60,15 +62,17 @@ impl State {
 }
 
 impl Health {
-    /// A batch was stored.
+    /// Records that a batch was stored.
     pub(super) fn stored(&self) {
         let mut state = self.0.lock();
         state.failed = None;
         state.find(Ok(()));
     }
 
-    /// A batch failed, and not because of a row. A lost connection may be made anew, which a probe shows; any other
-    /// failure is one that probes do not see, and so is one that follows a passed probe once more.
+    /// Records that a batch failed for a reason other than its data.
+    ///
+    /// A probe can show that a lost connection is back. It can't show the end of any other failure, or of a failure
+    /// that follows a passed probe.
     pub(super) fn failed(&self, error: &Error) {
         let mut state = self.0.lock();
         let again = state.failed.as_ref().is_some_and(|last| last.is_probed || last.is_unseen);

@@ -1,8 +1,9 @@
 //! The approval requests of held decisions.
 //!
-//! A question that was approved or declined between its look-up and now opens none, nor does one of an agent with as
-//! many pending requests as it may have. That is found after the request was inserted: what was pending for the question
-//! before has ended and committed then, so it is seen. The transaction is undone, and the others are stored without it.
+//! A decision opens no request if its question was approved or declined since the look-up, or if its agent already
+//! has as many pending requests as it may have. The check runs after the insert: by then, earlier pending requests
+//! for the question have ended and committed, and are visible. The transaction is then undone, and the other
+//! decisions are stored without the refused ones.
 
 use std::collections::HashMap;
 
@@ -24,13 +25,13 @@ pub(super) type Refused = HashMap<String, Refusal>;
 /// Why a decision may not open a request.
 #[derive(Clone, Copy)]
 pub(super) enum Refusal {
-    /// Its question was answered meanwhile.
+    /// Its question has been answered since the look-up.
     Answered,
-    /// Its subject has so many pending.
+    /// Its subject has this many pending requests.
     Full { pending: u32 },
 }
 
-/// The outcomes of those that were refused.
+/// Sets the outcomes of the refused decisions.
 pub(super) fn refuse(entries: &[Entry], outcomes: &mut [Option<Outcome>], refused: &Refused) {
     if refused.is_empty() {
         return;
@@ -46,10 +47,10 @@ pub(super) fn refuse(entries: &[Entry], outcomes: &mut [Option<Outcome>], refuse
     }
 }
 
-/// Opens requests of those that are kept; returns which one each held decision waits for, by decision.
+/// Opens requests for the held decisions; returns the request that each one waits for, by decision.
 ///
 /// # Errors
-/// [`diesel::result::Error::RollbackTransaction`] if some may not open one; they are in `refused` then.
+/// [`diesel::result::Error::RollbackTransaction`] if some may not open a request; they are then in `refused`.
 pub(super) async fn open(
     db: &mut Db,
     entries: &[Entry],
@@ -65,7 +66,7 @@ pub(super) async fn open(
     if holds.is_empty() && refused.is_empty() {
         return Ok(waiting);
     }
-    // After approvals and counters, and before any row that is pending, on all nodes.
+    // On all nodes this comes after approvals and counters, and before pending requests.
     lock_subjects(db, entries.iter().filter(|entry| entry.hold.is_some())).await?;
     notify_of_limits(db, entries, refused).await?;
     if holds.is_empty() {
@@ -77,7 +78,7 @@ pub(super) async fn open(
         .map(|(entry, hold)| {
             let found =
                 pending.get(&(String::from(&entry.tenant_id), hold.request_digest.to_vec()));
-            // It was decided between the two statements: the batch is retried and opens a new one.
+            // It was decided between the two statements: the batch is retried and opens a new request.
             Ok((*entry, found.ok_or(diesel::result::Error::NotFound)?))
         })
         .collect();
@@ -97,7 +98,9 @@ pub(super) async fn open(
     Ok(waiting)
 }
 
-/// One decision at a time opens requests of a subject, so that none is opened between another's count and its commit.
+/// Locks subjects: only one decision at a time opens requests for each.
+///
+/// Otherwise another request could open between a decision's count and its commit.
 async fn lock_subjects<'e>(
     db: &mut Db,
     entries: impl Iterator<Item = &'e Entry>,
@@ -107,7 +110,7 @@ async fn lock_subjects<'e>(
     LockSubjects { tenant, subject }.execute(db).await.map(drop)
 }
 
-/// Tells admins of limits that were reached.
+/// Notifies admins of limits that were reached.
 async fn notify_of_limits(db: &mut Db, entries: &[Entry], refused: &Refused) -> QueryResult<()> {
     let mut notify = NotifyOfLimit::default();
     for entry in entries {
@@ -123,7 +126,9 @@ async fn notify_of_limits(db: &mut Db, entries: &[Entry], refused: &Refused) -> 
     notify.execute(db).await.map(drop)
 }
 
-/// Inserts the requests whose questions have none pending, and returns those that are pending, by tenant and digest.
+/// Inserts requests for questions without a pending one.
+///
+/// Returns the pending requests, by tenant and digest.
 async fn insert(
     db: &mut Db,
     holds: &[(&Entry, &Hold)],
@@ -157,7 +162,7 @@ async fn insert(
     Ok(pending.into_iter().map(|(tenant, digest, open)| ((tenant, digest), open)).collect())
 }
 
-/// Refuses those whose question was answered meanwhile, and those that are too many.
+/// Refuses decisions with an answered question, or with more requests than the limit permits.
 async fn check(
     db: &mut Db,
     opened: &[(&Entry, &Hold)],
@@ -193,7 +198,7 @@ async fn check(
     if refused.len() > before { Err(diesel::result::Error::RollbackTransaction) } else { Ok(()) }
 }
 
-/// Of the requests that a subject opens, refuses the last that are too many; `pending` counts them.
+/// Refuses the last of a subject's new requests that exceed the limit; `pending` counts them all.
 fn refuse_surplus(
     opened: &[(&Entry, &Hold)],
     (tenant, subject, pending): (&str, &str, i64),
@@ -215,7 +220,7 @@ fn refuse_surplus(
     }
 }
 
-/// Makes void what the questions of new requests had approved, and what they were asked again for.
+/// Makes void the earlier approvals of questions with a new request: they didn't suffice.
 async fn void_stale(db: &mut Db, opened: &[(&Entry, &Hold)]) -> QueryResult<()> {
     let mut void = VoidApprovals::default();
     for (entry, hold) in opened {

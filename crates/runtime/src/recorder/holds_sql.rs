@@ -1,4 +1,4 @@
-//! The statements about requests that are opened. Column-wise, as `sql.rs`.
+//! The statements that open approval requests. Column-wise, as in `sql.rs`.
 
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -30,7 +30,7 @@ impl QueryFragment<Pg> for LockSubjects<'_> {
     }
 }
 
-/// Which decisions' questions were answered: approved for the same asker and unused, or declined.
+/// Finds decisions with answered questions: approved for the same asker and unused, or declined.
 #[derive(Default)]
 pub(super) struct Answered<'a> {
     pub(super) decision: Vec<&'a str>,
@@ -38,7 +38,7 @@ pub(super) struct Answered<'a> {
     pub(super) digest: Vec<&'a [u8]>,
     pub(super) kind: Vec<&'a str>,
     pub(super) asker: Vec<&'a str>,
-    /// Approvals that are known and do not meet it; comma-separated.
+    /// The known approvals that don't suffice; comma-separated.
     pub(super) stale: Vec<String>,
     pub(super) declined_for: Vec<Option<i32>>,
     pub(super) now: DateTime<Utc>,
@@ -87,7 +87,7 @@ impl QueryFragment<Pg> for Answered<'_> {
     }
 }
 
-/// How many requests subjects have pending.
+/// Counts the pending requests of subjects.
 #[derive(Default)]
 pub(super) struct CountPending<'a> {
     pub(super) tenant: Vec<&'a str>,
@@ -115,7 +115,7 @@ impl QueryFragment<Pg> for CountPending<'_> {
     }
 }
 
-/// Makes approvals void that are locked.
+/// Makes locked approvals void.
 #[derive(Default)]
 pub(super) struct VoidApprovals<'a> {
     pub(super) tenant: Vec<&'a str>,
@@ -143,7 +143,7 @@ impl QueryFragment<Pg> for VoidApprovals<'_> {
     }
 }
 
-/// Tells admins of agents that have as many requests pending as they may have.
+/// Notifies admins of agents that have reached their limit of pending requests.
 #[derive(Default)]
 pub(super) struct NotifyOfLimit<'a> {
     pub(super) tenant: Vec<&'a str>,

@@ -64,13 +64,13 @@ pub(super) async fn share_out(
 /// An approval: its tenant and its id.
 type ApprovalKey<'e> = (&'e str, &'e str);
 
-/// What an entry that is still in the batch depends on.
+/// The approvals and counters that an entry still in the batch depends on.
 struct Competing<'e> {
     tenant: &'e str,
     claims: &'e Claims,
     /// The approval that its hold names.
     ready: Option<ApprovalKey<'e>>,
-    /// Those that its hold makes void.
+    /// The approvals that its hold makes void.
     stale: &'e [Stale],
 }
 
@@ -85,7 +85,7 @@ fn asks<'e>((entry, outcome): (&'e Entry, &Option<Outcome>)) -> Option<Competing
     })
 }
 
-/// Locks the approvals that can still be used, of those that are cited, named by a hold, or made void.
+/// Locks the usable approvals that entries cite, wait for or make void.
 async fn approvals<'e>(
     db: &mut Db,
     asking: impl Iterator<Item = Competing<'e>>,

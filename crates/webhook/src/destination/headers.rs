@@ -33,10 +33,12 @@ const REFUSED: [&str; 23] = [
     "x-rewrite-url",
     "x-original-method",
 ];
-/// Headers that describe the body, its signatures and the delivery: the service sets them. And those of a proxy.
+/// Headers that only the service or a proxy may set.
+///
+/// The service's headers describe the body, its signatures and the delivery.
 const REFUSED_PREFIXES: [&str; 8] =
     ["content-", "if-", "x-http-method", "x-envoy-", "proxy-", "signature", "webhook-", "svc-"];
-/// How headers end by which receivers behind a proxy learn who the client is and which host it asked for:
+/// Suffixes of headers that pass the client's address or the original host to receivers behind a proxy:
 /// `true-client-ip`, `x-azure-clientip`, `x-remote-addr`, `x-original-host`.
 const REFUSED_SUFFIXES: [&str; 7] =
     ["-ip", "-ipv6", "clientip", "socketip", "-addr", "-host", "-host-override"];

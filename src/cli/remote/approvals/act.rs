@@ -1,4 +1,4 @@
-//! `approvals approve`, `decline`, `withdraw`, `reopen`: what was shown is what is acted on.
+//! `approvals approve`, `decline`, `withdraw`, `reopen`: each acts on exactly the shown request.
 
 use clap::Args;
 use serde_json::{Value, json};

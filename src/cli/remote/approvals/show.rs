@@ -89,7 +89,7 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     lines.0.join("\n")
 }
 
-/// Whether the same question was approved, or its approval used, before this one was asked.
+/// Whether the same question was approved, or its approval used, before this request.
 fn was_permitted(held: &Value) -> bool {
     let mut earlier = held["earlier"].as_array().into_iter().flatten();
     held["state"] == "pending"

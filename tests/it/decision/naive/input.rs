@@ -42,7 +42,7 @@ impl<'a> World<'a> {
         action == "report.read" && self.ask.context.get("note").is_none()
     }
 
-    /// By what all tools that perform the action agree on, where the tenant says nothing of it.
+    /// By the types that all tools that perform the action agree on, if the tenant does not declare them.
     fn typed_otherwise(&self) -> bool {
         let tools = self
             .tools

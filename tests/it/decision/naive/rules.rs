@@ -78,7 +78,7 @@ impl<'a> World<'a> {
         if let Some((code, ..)) = holds.first() {
             let unmet = holds.iter().any(|hold| hold.3);
             let asks = unmet && people > 0;
-            // A decline takes the place of a hold that nothing meets; no request is opened beyond the limit.
+            // A decline replaces a hold that no approval meets. Beyond the limit, requests are not opened.
             if self.facts.declined.is_some() && !counts {
                 return deny("approval_declined");
             }

@@ -1,4 +1,4 @@
-//! What is declared of the input in random worlds.
+//! Declarations of the input in random worlds.
 
 use authority_decision::{
     input_schema::{InputAt, InputReference, InputSchema},
@@ -39,7 +39,7 @@ pub(super) fn declared(dice: &mut Dice<'_>) -> Option<Arc<ContextSchema>> {
     Some(ContextSchema::stored(all[at].clone()).into())
 }
 
-/// What the graph gathers of the tools' schemas.
+/// The tools' schemas as the graph gathers them.
 pub(super) fn look_up(
     tools: &[Arc<Tool>],
     performs: impl Fn(&&Arc<Tool>) -> bool,

@@ -1,4 +1,4 @@
-//! Receivers that answer 200 and do not end their bodies hold up nobody, themselves included.
+//! Receivers that answer 200 and never end their bodies delay neither other receivers nor themselves.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use tokio::{
 
 use super::{Endpoint, Receiver, World};
 
-/// One that writes this to each request and leaves the connection open.
+/// Starts a receiver that writes this response to each request and leaves the connection open.
 async fn endless(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
@@ -29,10 +29,10 @@ async fn endless(answer: &'static str) -> String {
 
 const OPEN: &str = "HTTP/1.1 200 OK\r\n\r\nok";
 const CUT: &str = "HTTP/1.1 202 Accepted\r\ncontent-length: 100\r\n\r\nok";
-/// Far below what one attempt may take.
+/// Far below the time limit of an attempt.
 const SOON: Duration = Duration::from_secs(6);
 
-/// All at one host, as behind a gateway that many share: 32 places.
+/// All at one host, like receivers behind a shared gateway: 32 places.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn neighbours_at_the_same_host_have_their_deliveries_at_once() {
     let world = World::start().await;

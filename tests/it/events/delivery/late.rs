@@ -1,4 +1,4 @@
-//! What operators are told of as late: what the service is late with, and nothing that a tenant or a receiver holds back.
+//! Alerts about late deliveries count the service's own delays, not delays by a tenant or a receiver.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Answer, Endpoint, Receiver, World};
 use crate::support::Wishes;
 
-/// All of a node is on one thread, which is busy for a while at the start.
+/// A whole node runs on one thread, which is busy for a while at the start.
 fn patient() -> Wishes {
     let max_staleness = Duration::from_secs(60);
     Wishes { graph: graph::Settings { max_staleness, ..Default::default() }, ..Wishes::default() }
@@ -34,7 +34,7 @@ fn held(metrics: &PrometheusHandle, by: &str) -> f64 {
 const LONG: &str =
     "UPDATE webhook_deliveries SET due_at = now() - interval '1000 s' WHERE state = 'open'";
 
-/// Until it is so, by a measure of every 15 s.
+/// Waits until the condition holds; metrics are measured every 15 s.
 async fn until(metrics: &PrometheusHandle, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -43,7 +43,7 @@ async fn until(metrics: &PrometheusHandle, is_so: impl Fn() -> bool) {
     }
 }
 
-/// A delivery that nothing holds and that nobody sends: somebody has leased it and does not go on.
+/// A delivery that is due but not sent: a worker has leased it and stopped.
 async fn neglect(world: &World, receiver: &Receiver) {
     let wished =
         Endpoint { event_types: vec!["svc.authority.revoked"], ..Endpoint::at(&receiver.base) };
@@ -62,7 +62,7 @@ async fn neglect(world: &World, receiver: &Receiver) {
         .await;
 }
 
-/// On one thread, whose metrics are its own.
+/// Runs on one thread, with its own metrics.
 #[tokio::test]
 async fn what_something_holds_is_not_late_and_counted_by_what_holds_it() {
     let recorder = PrometheusBuilder::new().build_recorder();
@@ -88,7 +88,7 @@ async fn what_something_holds_is_not_late_and_counted_by_what_holds_it() {
                    HAVING count(*) FILTER (WHERE breaker <> 'closed') > 0 \
                       AND count(*) FILTER (WHERE waits_until > now()) > 0";
     world.wait_for(held_by.to_owned()).await;
-    // Longer than the test, and what a probe would take.
+    // Longer than the test takes, and longer than a probe.
     world
         .run(&format!(
             "UPDATE webhook_cursors SET breaker_until = now() + interval '1 h' WHERE breaker <> 'closed'; \
@@ -108,7 +108,7 @@ async fn what_something_holds_is_not_late_and_counted_by_what_holds_it() {
         value(&metrics, &format!("authority_webhook_due_deliveries{{lane=\"{lane}\"}}"))
     });
     assert!(due.iter().all(|due| *due < 1.0), "{due:?}");
-    // It is due from when nothing holds it any more.
+    // It is due from the end of its hold.
     world
         .run("UPDATE webhook_cursors SET waits_until = now() - interval '20 s' WHERE waits_until IS NOT NULL; \
               UPDATE webhook_deliveries SET lease = gen_random_uuid(), leased_until = now() + interval '1 h' \
@@ -120,7 +120,7 @@ async fn what_something_holds_is_not_late_and_counted_by_what_holds_it() {
     until(&metrics, || oldest(&metrics) >= 1000.0).await;
 }
 
-/// By its rate limit, and by as many attempts as it may have at a time.
+/// Held by its rate limit, and by its limit of simultaneous attempts.
 #[tokio::test]
 async fn what_an_endpoint_takes_slowly_is_not_late() {
     let recorder = PrometheusBuilder::new().build_recorder();
@@ -135,7 +135,7 @@ async fn what_an_endpoint_takes_slowly_is_not_late() {
     let made = "SELECT 1 AS one FROM webhook_deliveries HAVING count(*) >= 800".to_owned();
     world.wait_for(made).await;
     world.run(LONG).await;
-    // Until it is known how they take them, and measured after that.
+    // Waits until the receivers' behaviour is known, and for the next measurement.
     let sent = fast.received().len();
     fast.wait_for(sent + 15).await;
     let counted = "authority_worker_runs_total{name=\"webhook_metrics\",ok=\"true\"}";
@@ -143,7 +143,7 @@ async fn what_an_endpoint_takes_slowly_is_not_late() {
     until(&metrics, || value(&metrics, counted) > runs).await;
     assert!(oldest(&metrics) < 60.0, "{}", metrics.render());
     assert!(value(&metrics, "authority_webhook_due_deliveries{lane=\"first\"}") > 100.0);
-    // They do not hide what is.
+    // They do not hide deliveries that are late.
     neglect(&world, &fast).await;
     until(&metrics, || oldest(&metrics) >= 1000.0).await;
 }

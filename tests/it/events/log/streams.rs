@@ -206,7 +206,7 @@ async fn a_tenant_has_at_most_twenty_streams() {
     }
 }
 
-/// The weakest key of a tenant must not keep the others from its events.
+/// The weakest key of a tenant must not keep other keys from the tenant's events.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_credential_takes_few_of_its_tenants_streams() {
     let (app, _, _) = demo().await;

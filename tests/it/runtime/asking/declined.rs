@@ -1,4 +1,4 @@
-//! A question that was declined is denied for a while, and asked again only once that is over or a person reopens it.
+//! A declined question is denied for a while. It can be asked again after that, or when a person reopens it.
 
 use std::time::Duration;
 
@@ -31,12 +31,12 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
     let declined = decline(&app, &id, json!({})).await;
     assert!(declined["declined_until"].is_string(), "{declined:#}");
     is_denied(&asked(&client, &ask).await);
-    // Citing it is no way round, nor is another credential of the same agent.
+    // Neither citing it nor another credential of the same agent gets round the decline.
     is_denied(&asked(&client, &citing(&ask, &id)).await);
     let other = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
     is_denied(&asked(&other, &ask).await);
     assert!(requests(&app, "pending").await.is_empty());
-    // What explains it names the request, and no way round it.
+    // The explanation names the request, but no way round it.
     let mut explained = ask.clone();
     explained["explain"] = json!(true);
     let answer = asked(&client, &explained).await;
@@ -44,7 +44,7 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
     let finding = &answer["trace"][3]["findings"][0];
     assert_eq!(finding["check"], json!(format!("approval {id}")), "{answer:#}");
     assert_eq!(answer["smallest_change"], Value::Null, "{answer:#}");
-    // Another question is asked; who is to approve it sees what was declined.
+    // Another question opens a request, and its approver sees the declined one.
     let changed = held(&client, &asking(25_001.0, "DE")).await;
     let shown = read(&approver(&app), &changed).await;
     let similar = &shown["similar"][0];
@@ -71,7 +71,7 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
     assert_eq!((status, &early["error"]), (409, &json!("transition_not_allowed")), "{early:#}");
 }
 
-/// Neither who made the key that asked, nor the agent's owner, whatever `self_approval` permits.
+/// Neither the maker of the key that asked nor the agent's owner may reopen it, even with `self_approval`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_asking_side_does_not_reopen() {
     let (app, client, _) = demo().await;
@@ -93,7 +93,7 @@ async fn the_asking_side_does_not_reopen() {
         assert_eq!(reopen(who, &id).await.0, 403);
     }
     is_denied(&asked(&client, &ask).await);
-    // Somebody else than who declined may.
+    // A person other than the decliner may reopen it.
     let bob = app.person(TENANT, "legal", "bob@example.org");
     assert_eq!(reopen(&bob, &id).await.0, 200);
     held(&client, &ask).await;
@@ -124,7 +124,7 @@ async fn a_decline_lasts_as_long_as_tenant_and_person_say() {
             continue;
         }
         is_denied(&asked(&client, &ask).await);
-        // An hour later only what lasts a day counts.
+        // An hour later only a decline that lasts a day counts.
         let past = format!(
             "UPDATE approvals SET declined_at = declined_at - interval '1 hour' WHERE id = '{id}'"
         );
@@ -162,7 +162,7 @@ async fn a_decline_takes_the_place_of_nothing_but_a_hold() {
     let ask = asking(25_000.0, "DE");
     let id = held(&client, &ask).await;
     decline(&app, &id, json!({})).await;
-    // Another denial is what it was.
+    // Another denial stays the same.
     let forbid = json!({"tenant_id": TENANT, "regime": "internal", "name": "No",
                         "cedar": "@id(\"no\")\nforbid (principal, action, resource);\n"});
     let (_, made) = app.owner().post(POLICIES, forbid).await;
@@ -171,7 +171,7 @@ async fn a_decline_takes_the_place_of_nothing_but_a_hold() {
     let retired = json!({"state": "retired"});
     assert_eq!(app.owner().patch(&format!("{POLICIES}/{no}"), retired.clone()).await.0, 200);
     is_denied(&asked(&client, &ask).await);
-    // Where nothing holds it any more, it is allowed.
+    // Without a policy that holds it, it is allowed.
     let (_, policies) = app.owner().get(POLICIES).await;
     for policy in policies["policies"].as_array().unwrap() {
         let path = format!("{POLICIES}/{}", policy["id"].as_str().unwrap());
@@ -214,7 +214,7 @@ async fn a_simulation_names_it_and_a_dry_run_ignores_it() {
     );
 }
 
-/// The record has the decline as a fact, and is decided the same again from what is sealed.
+/// The record has the decline as a fact, and a replay of the sealed facts gives the same decision.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_decline_is_sealed_where_it_decides() {
     let (app, client, _) = demo().await;
@@ -261,7 +261,7 @@ async fn a_question_that_races_its_decline_opens_no_request() {
              updated_at = clock_timestamp() WHERE id = '{id}'"
         );
         person.batch_execute(&declines).await.unwrap();
-        // It looks up what is not committed yet, and waits for it to open its own.
+        // Its look-up misses the uncommitted decline, and it waits for that commit before it opens its own request.
         let racing = tokio::spawn({
             let (client, ask) = (client.clone(), ask.clone());
             async move { asked(&client, &ask).await }
@@ -292,7 +292,7 @@ async fn no_request_is_open_after_its_question_was_declined() {
     }
 }
 
-/// What was answered under a key is repeated, whatever people did since.
+/// An answer under a key is repeated, regardless of later acts of people.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_denial_under_a_key_is_repeated_verbatim() {
     let (app, client, _) = demo().await;

@@ -1,4 +1,4 @@
-//! An agent has as many requests open as its tenant permits, whoever asks for it, on any node.
+//! An agent has at most as many open requests as its tenant permits, for all askers and nodes together.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -25,16 +25,16 @@ async fn beyond_the_limit_nothing_is_opened() {
         assert_eq!(denied["smallest_change"], Value::Null);
         let finding = &denied["trace"][3]["findings"][0]["detail"];
         assert!(finding.as_str().unwrap().starts_with("2 requests"), "{denied:#}");
-        // It is recorded as any other denial, and decided the same again.
+        // It is recorded like any other denial, and a replay decides the same.
         let path = format!("/api/v1/decisions/{}", denied["decision_id"].as_str().unwrap());
         let (_, inspected) = app.owner().get(&path).await;
         assert_eq!(inspected["decision"]["trace"][3]["reason_code"], LIMIT, "{inspected:#}");
     }
     assert_eq!(requests(&app, "pending").await.len(), 2);
-    // What waits already is not another one, and what is allowed needs none.
+    // A pending question opens no second request, and an allowed one needs none.
     assert_eq!(held(&client, &asking(25_001.0, "DE")).await, first);
     assert_eq!(asked(&client, &asking(1.0, "DE")).await["decision"], "allow");
-    // Admins are told once.
+    // Admins get one notification.
     let admin = app.person(TENANT, "admin", "amy@example.org");
     let (_, told) = admin.get("/api/v1/app/notifications").await;
     let told: Vec<_> = told["notifications"]
@@ -64,7 +64,7 @@ async fn beyond_the_limit_nothing_is_opened() {
     assert_eq!(read(&approver(&app), &third).await["void_reason"], "whoever asked cancelled it");
 }
 
-/// However many ask at once, through however many credentials and nodes.
+/// For any number of simultaneous questions, credentials and nodes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_nodes_together_open_no_more() {
     let (app, client, _) = demo().await;
@@ -75,7 +75,7 @@ async fn two_nodes_together_open_no_more() {
     let calls = asks.iter().enumerate().map(|(n, ask)| {
         let node = if n % 2 == 0 { &client } else { &other };
         async move {
-            // On a slow machine some have no answer in time; what they asked may be stored.
+            // On a slow machine some questions get no answer in time, but their requests may be stored.
             loop {
                 let (status, answer) = node.post(EVALUATE, ask.clone()).await;
                 if status != 503 {
@@ -92,7 +92,7 @@ async fn two_nodes_together_open_no_more() {
     for id in requests(&app, "pending").await {
         assert_eq!(act(&approver(&app), &id, "approve", json!({})).await.0, 200);
     }
-    // Approved ones are no longer pending.
+    // Approval ends the pending state.
     held(&client, &asking(26_000.0, "DE")).await;
 }
 

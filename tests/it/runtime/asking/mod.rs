@@ -1,4 +1,5 @@
-//! Asking again: what is ready is not asked anew, what was declined is denied for a while, and nobody asks without end.
+//! Repeated questions: approved ones are not asked again, declined ones are denied for a while, and agents have a
+//! limit.
 
 mod declined;
 mod limits;

@@ -1,4 +1,4 @@
-//! What a key reads of the requests that it asked, and what it cancels.
+//! A key reads and cancels the requests that it asked.
 
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ async fn a_key_reads_what_it_asked() {
     let expected = json!({"id": ready, "state": "approved", "action": "payment.execute",
                           "expires_at": shown["expires_at"], "digest": shown["request_digest"]});
     assert_eq!(one, expected);
-    // Nobody else's, until it asked the same.
+    // It cannot read other keys' requests until it asks the same.
     assert!(ids(&other, "").await.is_empty());
     assert_eq!(other.get(&format!("{LIST}/{pending}")).await.0, 404);
     assert_eq!(held(&other, &asks[0]).await, pending);
@@ -82,7 +82,7 @@ async fn a_key_reads_what_it_asked() {
     assert_eq!(status, 200, "{rotated:#}");
     let rotated = app.client(rotated["secret"].as_str().unwrap());
     assert_eq!(ids(&rotated, "").await, newest);
-    // It takes the scope of reading; people have lists of their own.
+    // Reading takes the scope for it; people have their own lists.
     let (writes, _) = key(&app, json!({"scopes": ["runtime:write"]})).await;
     assert_eq!(writes.get(LIST).await.0, 403);
     for person in [&approver(&app), &app.owner()] {
@@ -91,7 +91,7 @@ async fn a_key_reads_what_it_asked() {
     assert_eq!(app.client("").get(LIST).await.0, 401);
 }
 
-/// A key that is bound to other principals since it asked sees and cancels nothing of the former.
+/// A key that was bound to other principals after it asked no longer sees or cancels those requests.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bound_key_reads_for_its_principals_alone() {
     let (app, ..) = demo().await;
@@ -143,16 +143,16 @@ async fn whoever_asked_cancels_what_is_pending() {
         (&json!("whoever asked cancelled it"), &json!([]))
     );
     assert_eq!(cancel(&own, &id).await.0, 409);
-    // It is no decline: the same may be asked again. While others wait for it, it stays.
+    // A cancellation is not a decline: the same may be asked again. A request that others wait for stays.
     let next = held(&own, &ask).await;
     assert_ne!(next, id);
     assert_eq!(held(&other, &ask).await, next);
     let (status, refused) = cancel(&own, &next).await;
     assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")), "{refused:#}");
-    // What is approved is withdrawn by people.
+    // People withdraw approved requests; a key cannot cancel them.
     assert_eq!(act(&approver(&app), &next, "approve", json!({})).await.1["state"], "approved");
     assert_eq!(cancel(&own, &next).await.0, 409);
-    // A person who asked, with the credential that did.
+    // A person who asked cancels with the credential that asked.
     let owner = app.owner();
     let theirs = asked(&owner, &asking(26_000.0, "DE")).await["approval_id"].clone();
     let theirs = theirs.as_str().unwrap();

@@ -1,4 +1,4 @@
-//! A question with an approved and unused request that meets it opens no other.
+//! A question with an approved, unused request that meets it opens no other request.
 
 use authority_model::proto::runtime::runtime_service_client::RuntimeServiceClient;
 use futures_util::future::join_all;
@@ -30,7 +30,7 @@ async fn a_new_tenant_uses_what_is_ready_and_others_choose() {
         assert_eq!((status, &made["tenant"][CITES]), (201, &json!(uses)), "{made:#}");
         assert_eq!(made["tenant"]["open_requests_per_agent"], 500, "{made:#}");
     }
-    // A tenant from before keeps what it had.
+    // An existing tenant keeps its setting.
     app.database.run("UPDATE tenants SET cite_ready_approval = false WHERE slug = 'new'").await;
     let (_, kept) = owner.patch("/api/v1/tenants/new", json!({"notes": "old"})).await;
     assert_eq!(kept["tenant"][CITES], false, "{kept:#}");
@@ -75,12 +75,12 @@ async fn a_hold_names_what_is_ready() {
     assert_eq!(answer.ready_approval_id.as_deref(), Some(id.as_str()));
     assert_eq!(requests(&app, "approved").await, [id.as_str()]);
     assert!(requests(&app, "pending").await.is_empty());
-    // The held decision is followed as any other.
+    // The held decision is followed like any other.
     let last = asked(&client, &ask).await;
     let path = format!("/v1/decisions/{}", last["decision_id"].as_str().unwrap());
     assert_eq!(client.get(&path).await.1["approval_state"], "approved");
     assert_eq!(asked(&client, &citing(&ask, &id)).await["decision"], "allow");
-    // It is used, so the next question is one that people are asked anew, and are told of the first.
+    // The approval is used: the next question opens a new request, which lists the first one.
     let next = asked(&client, &ask).await;
     assert_eq!(
         (&next["ready_approval_id"], next["approval_id"] == json!(id)),
@@ -91,7 +91,7 @@ async fn a_hold_names_what_is_ready() {
     assert_eq!((&earlier["id"], &earlier["state"]), (&json!(id), &json!("used")), "{shown:#}");
 }
 
-/// Also one that another credential of the same agent asked is not ready for this one.
+/// A request that another credential of the same agent asked is not ready for this credential.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_ready_for_another_credential_is_not_named() {
     let (app, client, _) = demo().await;
@@ -102,7 +102,7 @@ async fn what_is_ready_for_another_credential_is_not_named() {
     let answer = asked(&other, &ask).await;
     assert_eq!(answer["ready_approval_id"], Value::Null, "{answer:#}");
     assert_ne!(answer["approval_id"], json!(id));
-    // The first is asked for what is ready still, though the other's waits.
+    // The first credential still gets its ready approval, although the other credential's request is pending.
     assert_eq!(asked(&client, &ask).await["ready_approval_id"], json!(id));
 }
 
@@ -117,7 +117,7 @@ async fn one_that_no_longer_suffices_is_void_when_the_next_is_opened() {
             json!({"tenant_id": TENANT, "regime": "internal", "name": "Two", "cedar": TWO});
         assert_eq!(app.owner().post("/api/v1/policies", policy).await.0, 201);
         assert_eq!(read(&approver(&app), &id).await["state"], "approved");
-        // Whoever cites it, too.
+        // The same if the request cites it.
         let next = asked(&client, &if cites { ask.clone() } else { citing(&ask, &id) }).await;
         assert_eq!(next["decision"], "require_approval", "{next:#}");
         assert_eq!(next["ready_approval_id"], Value::Null, "{next:#}");
@@ -131,7 +131,7 @@ async fn one_that_no_longer_suffices_is_void_when_the_next_is_opened() {
     }
 }
 
-/// Whoever asks while people answer never opens another request, on any node.
+/// Questions asked while people answer never open another request, on any node.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn asking_and_approving_at_once_opens_one_request() {
     let (app, client, _) = demo().await;
@@ -178,7 +178,7 @@ async fn a_batch_with_equal_questions_has_one_request_and_one_allow() {
     assert_eq!(requests(&app, "pending").await.len(), 1);
 }
 
-/// A request that cites says in every answer what became of that.
+/// The response to a request that cites an approval always shows the approval's state.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_state_of_what_is_cited_is_in_every_answer() {
     let (app, client, _) = demo().await;
@@ -219,7 +219,7 @@ async fn the_state_of_what_is_cited_is_in_every_answer() {
     app.database.run(&sql).await;
     assert_eq!(cited(&ask, &late).await, "expired");
     assert_eq!(asked(&client, &ask).await["cited_approval"], Value::Null);
-    // Another agent's is no more than one that does not exist.
+    // Another agent's approval looks as if it did not exist.
     let mut other = question();
     other["subject"] = json!("svc:agent:acme:support-bot");
     assert_eq!(cited(&other, &used).await, "unknown");

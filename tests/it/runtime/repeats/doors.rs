@@ -14,7 +14,7 @@ use tonic_types::StatusExt;
 
 use crate::support::Client;
 
-/// What an operation answers: the decision, or the refusal's code and sentence.
+/// The answer of an operation: the decision, or the refusal's code and sentence.
 pub(super) type Answer = Result<String, (String, String)>;
 
 /// The same question by each operation over REST, each under this key; the id of each decision.
@@ -76,7 +76,7 @@ impl Grpc {
         request
     }
 
-    /// As [`over_rest`]: the keys are the same, whatever the transport.
+    /// Like [`over_rest`], with the same keys for each transport.
     pub(super) async fn answers(&mut self, ask: &Value, key: &str) -> Vec<Answer> {
         let member = |name: &str| ask[name].as_str().map(str::to_owned);
         let always = |name: &str| member(name).unwrap();

@@ -1,4 +1,4 @@
-//! What is a decision's own when it is repeated: its time, its counters, its approval.
+//! A repeated decision keeps its own time, counters and approval.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn keyed(client: &Client, ask: &Value, key: &str) -> (u16, Value) {
     client.call("POST", EVALUATE, Some(ask.clone()), &[("idempotency-key", key)]).await
 }
 
-/// The answer is the one of before, and permits.
+/// The answer equals the first one, and permits.
 #[track_caller]
 fn is_repeated(answer: &(u16, Value), first: &Value) {
     assert_eq!((answer.0, &answer.1), (200, first));
@@ -53,7 +53,7 @@ async fn nothing_is_repeated_after_its_valid_until() {
     is_repeated(&keyed(&world.client, &refused, "denied").await, &denied.1);
 }
 
-/// What was spent by it, or by others since, does not count against it; what it alone would exceed does.
+/// Neither its own spending nor later spending of others counts against it. A bound that it exceeds alone does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn its_own_spending_does_not_count_against_it() {
     let world = Box::pin(World::new()).await;
@@ -70,7 +70,7 @@ async fn its_own_spending_does_not_count_against_it() {
     small["context"]["amount"] = json!(5);
     assert_eq!(keyed(&world.client, &small, "three").await.1["decision"], "allow");
     is_repeated(&keyed(&world.client, &ask, "one").await, &first);
-    // One use is what it spent; five is less than its amount.
+    // It has spent one use; five is less than its amount.
     let uses = json!({"max_uses": {"count": 1, "window_seconds": 86_400}});
     world.does(agent.narrowed(uses)).await;
     is_repeated(&keyed(&world.client, &ask, "one").await, &first);
@@ -90,7 +90,7 @@ async fn the_approval_that_it_spent_is_its_own_while_its_acts_count() {
     ask["approval_id"] = json!(approval);
     let (_, first) = keyed(&client, &ask, "one").await;
     assert_eq!(first["decision"], "allow", "{first:#}");
-    // Cited again, it permits nothing: it was spent on this one.
+    // Cited again, the approval does not permit, because it was spent on this decision.
     assert_eq!(keyed(&client, &ask, "two").await.1["decision"], "require_approval");
     is_repeated(&keyed(&client, &ask, "one").await, &first);
     let body = json!({"tenant_id": "svc:tenant:acme", "principal_class": "human",
@@ -104,7 +104,7 @@ async fn the_approval_that_it_spent_is_its_own_while_its_acts_count() {
     is_refused(&keyed(&client, &ask, "one").await, "approval_threshold_breach");
 }
 
-/// What cannot be read back is not repeated.
+/// A decision that cannot be read back is not repeated.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_that_was_erased_is_not_repeated() {
     let (app, client, _) = demo().await;

@@ -1,4 +1,4 @@
-//! Streams of permissions whose authority changes.
+//! Streams of permissions under changing authority.
 
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ async fn what_loosens_or_concerns_others_ends_nothing() {
     let tool = format!("tools/{}", agent.tool);
     world.does(("PATCH", tool.clone(), json!({"description": "pays"}))).await;
     world.does(("PATCH", tool, json!({"access_level": "read"}))).await;
-    // Narrower than it was, and not than what was permitted.
+    // Narrower than before, but not narrower than the permitted request.
     world.does(agent.narrowed(json!({"max_amount": "10", "jurisdictions": ["DE"]}))).await;
     let policy = json!({"tenant_id": TENANT, "regime": "own", "applies_to": ["action:other.do"],
                         "cedar": "forbid(principal, action, resource);"});
@@ -49,7 +49,7 @@ async fn what_loosens_or_concerns_others_ends_nothing() {
     assert_eq!(told(&event), ("delegation.revoked", "delegation_revoked"), "{event:#}");
 }
 
-/// Also one that was opened only after the change, and one by a membership, however many there are of them.
+/// Also a stream opened only after the change, and permissions by a membership, for any number of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_is_opened_late_ends_as_well() {
     let world = Box::pin(World::new()).await;
@@ -64,7 +64,7 @@ async fn a_stream_that_is_opened_late_ends_as_well() {
     }
 }
 
-/// Nothing is written when a policy comes into force: the stream wakes by itself.
+/// A policy comes into force without a write: the stream wakes on its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_begins_by_the_clock_ends_it_on_time() {
     let world = Box::pin(World::new()).await;
@@ -93,7 +93,7 @@ async fn what_cannot_be_read_back_ends_as_unavailable() {
     altered(&world.app, "UPDATE decisions SET context = ''").await;
     let mut whole = watched(&world, &ask, "two").await;
     let path = format!("tools/{}", agent.tool);
-    // Of no consequence for either, were it readable.
+    // This change would not affect either of them if it were readable.
     world.does(("PATCH", path, json!({"access_level": "read"}))).await;
     let event = erased.last().await;
     assert_eq!((told(&event), &event["kind"]), (("authority.unavailable", ""), &json!("stopped")));

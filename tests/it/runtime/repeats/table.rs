@@ -10,7 +10,7 @@ use super::{
     world::{Agent, World},
 };
 
-/// A change of authority that the question of an agent does not survive, and the reason.
+/// A change of authority that denies or holds an agent's question, and the reason.
 struct Tightening {
     name: &'static str,
     /// Whether the question names its tool.
@@ -93,7 +93,7 @@ fn tightening(agent: &Agent, elsewhere: &str, place: usize) -> Option<Tightening
         ("purpose deleted", true, purpose("DELETE", Value::Null), "purpose_not_admitted"),
         ("policy that forbids", true, policy(deny), "policy_denied"),
         ("policy that holds", true, policy(&hold), "approval_threshold_breach"),
-        // Those of which no page speaks.
+        // Changes that the docs do not list.
         ("tool that is added", false, ("POST", "tools".to_owned(), another), "context_incomplete"),
         (
             "tool that needs people",

@@ -1,4 +1,4 @@
-//! An agent of its own for each tightening, so that one service serves the whole table.
+//! A separate agent for each tightening: one service then serves the whole table.
 
 use serde_json::{Value, json};
 
@@ -107,7 +107,7 @@ impl Agent {
         ask
     }
 
-    /// A tenth of what it does may be paid under the delegation.
+    /// Narrows the agent's delegation to these bounds.
     pub(super) fn narrowed(&self, bounds: Value) -> (&'static str, String, Value) {
         ("POST", format!("delegations/{}/narrow", self.delegation), bounds)
     }

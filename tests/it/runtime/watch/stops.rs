@@ -119,7 +119,7 @@ async fn unrelated_changes_do_not_end_it() {
     let signal = json!({"tenant_id": TENANT, "actor_id": "svc:agent:acme:support-bot",
                         "reason": "it talks too much"});
     assert_eq!(owner.post("/api/v1/stop-signals", signal).await.0, 201);
-    // Narrower than it was, though not than what was permitted.
+    // Narrower than before, but not narrower than the permitted request.
     let (_, found) = owner.get(&format!("/api/v1/delegations?tenant_id={TENANT}")).await;
     let id = found["delegations"][0]["id"].as_str().unwrap();
     let narrow = json!({"max_amount": "10"});

@@ -1,4 +1,4 @@
-//! Forbids that are escaped by leaving a member out, and those that are not.
+//! Tests which forbids a request can evade by omitting a field.
 
 use super::*;
 use crate::Pattern;
@@ -40,7 +40,7 @@ fn a_forbid_that_is_false_without_a_member_is_said() {
         ("resource has sensitivity && resource.sensitivity == \"high\"", &["resource.sensitivity"]),
         ("resource is Svc::Resource && resource.kind == \"bank_account\"", &["a resource"]),
         ("resource has kind && resource.kind == \"bank_account\"", &["a resource"]),
-        // Behind other connectives.
+        // Inside other connectives.
         (
             "(context has purpose && context.purpose == \"a\") || (context has currency && context.currency == \"EUR\")",
             &["context.purpose", "context.currency"],
@@ -107,7 +107,7 @@ fn a_forbid_that_absence_does_not_escape_is_not() {
         "principal has class && principal.class == \"system\"",
         "context has now && context.now > datetime(\"2026-01-01\")",
         "principal.class == \"agent\"",
-        // What is read without a test fails without it, and denies.
+        // Reading an absent field without a test fails, which denies.
         "context.input.region == \"eu\"",
     ] {
         escapes(condition, &[]);
@@ -121,7 +121,7 @@ fn a_forbid_that_absence_does_not_escape_is_not() {
     }
 }
 
-/// Leaving it out is then refused before the policies.
+/// If the field is omitted, the request is refused before the policies run.
 #[test]
 fn what_the_declarations_require_is_always_there() {
     let (statement, declared) = (
@@ -167,7 +167,7 @@ fn what_the_declarations_require_is_always_there() {
     assert!(!with(vec![pays()], "action"));
     assert!(with(vec![required(&["payment", "payment.*"], &["amount"])], group));
     assert!(with(vec![required(&["*"], &["amount"])], "action"));
-    // A tool that does not require it is named instead.
+    // The request can name a tool that doesn't require the field.
     assert!(!with(vec![pays(), required(&["payment.execute"], &[])], one));
     assert!(!with(vec![required(&["*"], &["amount"]), required(&["a.b"], &[])], "action"));
 }

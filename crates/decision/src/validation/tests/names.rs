@@ -1,4 +1,4 @@
-//! Names that do not exist, and words that are not of their closed set.
+//! Tests of names that don't exist and words outside their closed set.
 
 use super::*;
 

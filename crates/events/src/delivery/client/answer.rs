@@ -16,7 +16,7 @@ pub(in super::super) struct Received {
     pub(in super::super) status: u16,
     /// The header as it came.
     pub(in super::super) retry_after: Option<String>,
-    /// Of a failure: at most [`READ`] bytes.
+    /// The body of a failure: at most [`READ`] bytes.
     pub(super) body: Vec<u8>,
     pub(super) is_whole: bool,
     pub(super) address: IpAddr,

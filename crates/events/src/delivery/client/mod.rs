@@ -34,13 +34,14 @@ use reuse::Idle;
 
 /// Looking the name up, connecting, TLS.
 const CONNECT: Duration = Duration::from_secs(5);
-/// One attempt: connecting and the head of the answer.
+/// The limit for one attempt: connecting, and receiving the response head.
 pub(super) const WHOLE: Duration = Duration::from_secs(15);
-/// After the head of an answer that is no success: its body, which says why.
+/// The limit after the head of a failure: reading its body, which has the reason.
 pub(super) const BODY: Duration = Duration::from_secs(1);
-/// After the head of a success: its body, so that the connection can be used again. No attempt waits for it.
+/// The limit after the head of a success: reading its body, to reuse the connection. The attempt doesn't wait for
+/// it.
 const REST: Duration = Duration::from_millis(100);
-/// Connections at a time whose answers are read to their end after the attempt; others are closed at once.
+/// The most connections to drain after their attempts; any others are closed at once.
 const FINISHING: usize = 256;
 
 /// A request as it is sent.
@@ -72,7 +73,7 @@ impl Client {
         connect::open(&self.tls, url, &resolved, until).await
     }
 
-    /// The same, without using one again, and by a deadline.
+    /// Opens a new connection by a deadline, without reusing one.
     async fn connect_anew(
         &self,
         url: &EndpointUrl,
@@ -116,9 +117,9 @@ impl Client {
         }
     }
 
-    /// Sends a request and waits until the head of the answer, by the deadline: it decides. Of an answer that is
-    /// no success it also reads the beginning of the body. The error says whether the request can be sent
-    /// again at once, on a connection of its own.
+    /// Sends a request and waits for the response head by the deadline; the head decides the outcome. For a failure
+    /// it also reads the beginning of the body. The error shows whether the request can be retried at once on a new
+    /// connection.
     async fn send(
         &self,
         mut connection: Connection,
@@ -149,8 +150,9 @@ impl Client {
         Ok(Received { status, retry_after, body, is_whole, address, answered_at })
     }
 
-    /// Reads what is left of a success, so that its connection can be used again. If that takes too long, the
-    /// connection is closed.
+    /// Reads the rest of a successful response to reuse its connection.
+    ///
+    /// If that takes too long, it closes the connection.
     fn finish(&self, connection: Connection, body: Incoming) {
         if body.is_end_stream() {
             self.idle.put(connection);

@@ -20,7 +20,7 @@ const AHEAD: Duration = Duration::from_millis(250);
 const MOST: usize = 64;
 /// The same while nothing is known of how fast it answers.
 pub(super) const FIRST: usize = 8;
-/// Between two attempts that only the rate limit keeps apart: at most this, besides the limit's own pause.
+/// How long a line still counts as paced after the rate limit's pause.
 const MOMENT: Duration = Duration::from_millis(100);
 /// What is known of an endpoint is kept for so long.
 const KEPT: Duration = Duration::from_secs(60);
@@ -120,7 +120,7 @@ impl Line {
         self.pace.pause(self.lead(now))
     }
 
-    /// Whether its rate limit keeps it from sending more, or did a moment ago.
+    /// Whether its rate limit stops it from sending, or did so a moment ago.
     pub(super) fn is_paced(&self, now: Instant) -> bool {
         self.count() > 0 && now < self.paced_until + MOMENT
     }

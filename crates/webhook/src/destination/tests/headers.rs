@@ -62,7 +62,7 @@ fn refused_names() {
         "X-Client-IP",
         "X-Original-Host",
         "X-Host",
-        // Others of their kinds.
+        // Similar headers.
         "X-Cluster-Client-IP",
         "CF-Connecting-IPv6",
         "X-Azure-ClientIP",

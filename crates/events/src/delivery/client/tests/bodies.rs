@@ -1,23 +1,24 @@
-//! Receivers that do not end: the head of their answer, or its body.
+//! Receivers that never finish the response head or its body.
 
 use tokio::sync::mpsc;
 
 use super::*;
 
-/// What a receiver writes, each piece after a pause; then it writes the last one for as long as anybody listens, if
-/// it goes on, and otherwise nothing.
+/// The texts that a receiver writes, each after a pause.
+///
+/// If it is endless, it then repeats the last text while the client listens; otherwise it stays silent.
 #[derive(Clone)]
 struct Script {
     pieces: Vec<(Duration, String)>,
     goes_on: bool,
 }
 
-/// All at once, and then nothing more. The connection stays open.
+/// Writes everything at once and then stays silent. The connection stays open.
 fn once(text: &str) -> Script {
     Script { pieces: vec![(Duration::ZERO, text.to_owned())], goes_on: false }
 }
 
-/// Gives each connection the same, and says when the other side has closed it.
+/// Serves the script on each connection, and reports when the other side has closed it.
 async fn endless(script: Script) -> (EndpointUrl, mpsc::UnboundedReceiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -48,7 +49,7 @@ async fn play(script: &Script, stream: &mut tokio::net::TcpStream) {
     }
 }
 
-/// What an attempt gets, and how long it takes.
+/// Returns the result of an attempt and the time it took.
 async fn attempt(client: &Client, url: &EndpointUrl) -> (Result<Received, ErrorClass>, Duration) {
     let connection = client.connect(url).await.ok().unwrap();
     let begun = Instant::now();
@@ -56,7 +57,7 @@ async fn attempt(client: &Client, url: &EndpointUrl) -> (Result<Received, ErrorC
     (received, begun.elapsed())
 }
 
-/// Within a moment that is far below the time for a head, and above what a busy machine takes.
+/// Well below the time limit for a head, and more than a busy machine needs.
 const AT_ONCE: Duration = Duration::from_millis(800);
 const SOON: Duration = Duration::from_secs(2);
 
@@ -69,7 +70,7 @@ async fn the_head_of_a_success_decides_whatever_its_body_does() {
         once(&format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunk}")),
         once("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nok"),
         once("HTTP/1.1 202 Accepted\r\ncontent-length: 100\r\n\r\n"),
-        // It writes for as long as it is read.
+        // It writes for as long as the client reads.
         Script {
             pieces: vec![
                 (
@@ -80,7 +81,7 @@ async fn the_head_of_a_success_decides_whatever_its_body_does() {
             ],
             goes_on: true,
         },
-        // The other answers before the one that counts do not hurt either.
+        // Informational responses before the final one do no harm.
         once("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 299 X\r\ncontent-length: 9\r\n\r\n"),
     ] {
         let ((client, (url, mut closings)), text) =
@@ -107,7 +108,7 @@ async fn a_connection_is_used_again_after_a_success_whose_body_ends_soon() {
     assert!(client.connect(&url).await.ok().unwrap().reused);
 }
 
-/// Else a receiver that ends none of its answers would have as many as it takes events in a moment.
+/// Otherwise a receiver that never ends its responses would hold a connection for each event.
 #[tokio::test]
 async fn connections_that_are_read_to_their_end_are_bounded() {
     let (client, (url, mut closings)) =
@@ -136,7 +137,7 @@ async fn the_body_of_another_answer_has_a_second_of_its_own() {
             ("some body".to_owned(), false)
         );
         assert!(took >= BODY && took < BODY + AT_ONCE, "it took {took:?}");
-        // The time to the head is what counts as the receiver's.
+        // The receiver's time counts until the head.
         assert!(received.answered_at.elapsed() >= BODY);
         assert!(tokio::time::timeout(SOON, closings.recv()).await.is_ok());
     }
