@@ -25,7 +25,8 @@ BEGIN
         EXECUTE format('CREATE CONSTRAINT TRIGGER log_change AFTER INSERT OR UPDATE OR DELETE ON %s
                         DEFERRABLE INITIALLY DEFERRED
                         FOR EACH ROW EXECUTE FUNCTION log_change(%L, %L)', name, tenant, quiet);
-        INSERT INTO authority_tables SELECT relname FROM pg_class WHERE oid = name;
+        INSERT INTO authority_tables SELECT relname FROM pg_class WHERE oid = name
+        ON CONFLICT DO NOTHING;
     END IF;
 END $$;
 

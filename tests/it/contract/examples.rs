@@ -2,10 +2,9 @@
 //!
 //! An id in an example that holds `c0ffee` represents one of the reader's own, of its kind.
 
-use std::{
-    collections::HashMap,
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
-};
+mod held;
+
+use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
@@ -270,24 +269,6 @@ impl World {
         };
         let (before, rest) = path.split_once('{').unwrap();
         format!("{before}{id}{}", rest.split_once('}').unwrap().1)
-    }
-
-    /// The id of an approval in the state that the path's operation needs.
-    async fn held(&mut self, path: &str) -> String {
-        // Each asks another question: an answered one opens no request.
-        static ASKED: AtomicU32 = AtomicU32::new(0);
-        let hold = asking(25_000.0 + f64::from(ASKED.fetch_add(1, Relaxed)), "DE");
-        let (_, held) = self.key.post("/api/v1/runtime/evaluate", hold).await;
-        let id = held["approval_id"].as_str().unwrap().to_owned();
-        if path.ends_with("/withdraw") {
-            let approve = format!("/api/v1/approvals/{id}/approve");
-            assert_eq!(self.app.owner().post(&approve, json!({})).await.0, 200);
-        }
-        if path.ends_with("/reopen") {
-            let decline = format!("/api/v1/approvals/{id}/decline");
-            assert_eq!(self.app.owner().post(&decline, json!({"reason": "x"})).await.0, 200);
-        }
-        id
     }
 
     /// A delegation that may be delegated further; its id.

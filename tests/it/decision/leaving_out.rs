@@ -188,8 +188,10 @@ fn leaving_a_member_out_never_widens() {
             without(&mut draft);
             let less = ask(facts, &draft);
             let reason = whole.reason_code;
-            // If two are needed for what is declared, they are needed for all holds.
-            let raised = is_declared && whole.reasons.contains(&Reason::OversightRequired);
+            // A declaration can raise a hold, or the denial that replaces a hold.
+            let held =
+                [Reason::OversightRequired, Reason::ApprovalDeclined, Reason::ApprovalLimitReached];
+            let raised = is_declared && held.iter().any(|held| whole.reasons.contains(held));
             let explained = taken.contains(&reason)
                 || raised
                 || is_of_what_is_named(member, &world, facts, reason);

@@ -120,11 +120,10 @@ async fn no_first_answer_goes_out_past_its_end() {
         let (status, answer) = client.call("POST", EVALUATE, Some(allowed()), headers).await;
         assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer}");
     }
-    // It is found by its key, unchanged.
+    // It is found by its key, and not repeated: it has ended.
     let (status, answer) = keyed(&client, "slow", allowed()).await;
-    assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
-    let until: DateTime<Utc> = answer["valid_until"].as_str().unwrap().parse().unwrap();
-    assert!(until < now());
+    assert_eq!((status, &answer["error"]), (409, &"decision_stopped".into()), "{answer}");
+    assert!(answer["message"].as_str().unwrap().contains("`valid_until`"), "{answer}");
     figure("2 commits that took longer than their permissions", "0 answered past their end");
 }
 

@@ -131,7 +131,7 @@ async fn reading(app: &TestApp, ip_allowlist: Value) -> (Sse, String) {
 async fn a_stream_ends_when_its_key_is_bound_to_principals() {
     let (app, _, _) = demo().await;
     let owner = app.owner();
-    let (mut stream, path) = reading(&app, json!([])).await;
+    let (mut stream, path) = reading(&app, Value::Null).await;
     let bound = json!({"principal_ids": ["svc:agent:acme:support-bot"]});
     assert_eq!(owner.patch(&path, bound).await.0, 200);
     stop(&app).await;
