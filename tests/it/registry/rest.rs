@@ -157,7 +157,10 @@ struct TestHost;
 
 impl Host for TestHost {
     async fn admit(&self, _route: &'static Route, parts: &mut Parts) -> Result<(), Status> {
-        let said = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let said = |name: &str| {
+            let value = parts.headers.get(name)?;
+            std::str::from_utf8(value.as_bytes()).ok()
+        };
         let (who, role) = (said("x-caller"), said("x-role").unwrap_or("admin"));
         let actor = said("x-actor").unwrap_or("ada@example.com").to_owned();
         let subject = said("x-subject").unwrap_or(&actor).to_owned();

@@ -239,7 +239,7 @@ async fn what_is_wrong_is_named() {
         (
             stored(json!({"changes": {"context": {"currency": "x"}}})),
             "changes.context.currency",
-            "ISO",
+            "3 to 8 capital letters",
         ),
         (
             stored(json!({"candidate_policies": [{"cedar": OVER_1000}, {"cedar": bad}]})),

@@ -26,9 +26,13 @@ async fn it_lifts_own_interest_where_one_is_needed() {
     assert_eq!(record["self"], true, "{record:#}");
     // It counts for her own key while the tenant permits it, and no longer afterwards.
     allow_it(&app, false).await;
-    assert_eq!(claim(&anns, &id).await["decision"], "require_approval");
+    let held_again = claim(&anns, &id).await;
+    assert_eq!(held_again["decision"], "require_approval");
     allow_it(&app, true).await;
-    assert_eq!(claim(&anns, &id).await["decision"], "allow");
+    let next = held_again["approval_id"].as_str().unwrap();
+    assert_ne!(next, id, "it is void since the next was opened");
+    approved(&ann, next).await;
+    assert_eq!(claim(&anns, next).await["decision"], "allow");
     // The same for the delegator and the owner of the agent; acts of others do not have `self`.
     let id = held(&anns).await;
     assert_eq!(approved(&person(&app, "approver", "owner"), &id).await["acts"][0]["self"], true);

@@ -36,7 +36,8 @@ fn tightening(agent: &Agent, elsewhere: &str, place: usize) -> Option<Tightening
     let far = "mon tue wed thu fri sat sun".split(' ');
     let today = Clock::default().now().weekday().num_days_from_monday();
     let day = far.cycle().nth(usize::try_from(today + 3).unwrap()).unwrap();
-    let hours = json!({"hours": {"days": [day], "from": "00:00", "to": "24:00"}});
+    let hours =
+        json!({"hours": {"utc_offset": "+00:00", "days": [day], "from": "00:00", "to": "24:00"}});
     let total = json!({"max_total_amount": {"amount": "5", "window_seconds": 86_400}});
     let schema = json!({"type": "object", "required": ["invoice"]});
     let rows = [
