@@ -12,6 +12,7 @@ pub mod keys;
 pub mod log_limit;
 pub mod log_nodes;
 pub mod log_origin;
+mod network;
 pub mod shutdown;
 pub mod spending;
 pub mod store;

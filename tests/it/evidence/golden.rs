@@ -1,8 +1,8 @@
 //! The golden corpus: sealed decisions of the past, which `crates/evidence/tests/golden.rs` decides
 //! again.
 //!
-//! `AUTHORITY_UPDATE=1 cargo test --test it worlds` adds the kinds of decision that it lacks, from
-//! the worlds. An existing file never changes.
+//! `AUTHORITY_UPDATE=1 cargo test --test it -- worlds asking` adds the kinds of decision that it lacks, from the worlds
+//! and from the tests of declines and limits. An existing file never changes.
 
 use std::{fs, path::PathBuf};
 

@@ -56,12 +56,16 @@ async fn a_forbid_that_is_escaped_by_leaving_a_member_out_is_warned_of_at_every_
     assert_eq!(validated(&app, &tenant, of_tool).await["warnings"], json!([]));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn names_that_do_not_exist_are_warned_of_with_the_nearest() {
-    let app = App::start().await;
-    let tenant = app.tenant("acme").await;
-    let agent = app.principal(&tenant, "agent", "invoice-bot").await;
-    let boss = app.principal(&tenant, "human", "boss").await;
+/// Records that the policies of the tests below may name.
+struct Known {
+    agent: String,
+    delegation: String,
+    resource: String,
+}
+
+async fn known(app: &App, tenant: &str) -> Known {
+    let agent = app.principal(tenant, "agent", "invoice-bot").await;
+    let boss = app.principal(tenant, "human", "boss").await;
     let delegation = json!({"tenant_id": tenant, "delegator_id": boss, "delegate_id": agent,
         "actions": ["payment.execute"]});
     let delegation = app.make("/delegations", delegation).await;
@@ -70,9 +74,20 @@ async fn names_that_do_not_exist_are_warned_of_with_the_nearest() {
     app.make("/purposes", purpose).await;
     let resource = json!({"tenant_id": tenant, "kind": "bank_account", "name": "Main"});
     let resource = app.make("/resources", resource).await;
-    let forbid =
-        |scope: &str, condition: &str| format!("forbid({scope}) unless {{ {condition} }};");
-    let any = "principal, action, resource";
+    Known { agent, delegation: id(&delegation), resource: id(&resource) }
+}
+
+fn forbid(scope: &str, condition: &str) -> String {
+    format!("forbid({scope}) unless {{ {condition} }};")
+}
+
+const ANY: &str = "principal, action, resource";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_do_not_exist_are_warned_of_with_the_nearest() {
+    let app = App::start().await;
+    let tenant = app.tenant("acme").await;
+    let Known { agent, .. } = known(&app, &tenant).await;
     for (text, part, near) in [
         (
             forbid("principal, action == Svc::Action::\"payment.excute\", resource", "false"),
@@ -90,24 +105,24 @@ async fn names_that_do_not_exist_are_warned_of_with_the_nearest() {
             "",
         ),
         (
-            forbid(any, &format!("principal == Svc::Principal::\"{agent}t\"")),
+            forbid(ANY, &format!("principal == Svc::Principal::\"{agent}t\"")),
             "no principal",
             &agent,
         ),
-        (forbid(any, "resource == Svc::Resource::\"x\""), "no resource `x`", ""),
+        (forbid(ANY, "resource == Svc::Resource::\"x\""), "no resource `x`", ""),
         (
-            forbid(any, "resource is Svc::Resource && resource.kind == \"bank_acount\""),
+            forbid(ANY, "resource is Svc::Resource && resource.kind == \"bank_acount\""),
             "`bank_acount`",
             "`bank_account`",
         ),
         (
-            forbid(any, "context has purpose && [\"payrol\"].contains(context.purpose)"),
+            forbid(ANY, "context has purpose && [\"payrol\"].contains(context.purpose)"),
             "no purpose `payrol`",
             "`payroll`",
         ),
-        (forbid(any, "context has currency && context.currency == \"EURO\""), "`EURO`", "`EUR`"),
+        (forbid(ANY, "context has currency && context.currency == \"EURO\""), "`EURO`", "`EUR`"),
         (
-            forbid(any, "context has delegation && context.delegation == \"d\""),
+            forbid(ANY, "context has delegation && context.delegation == \"d\""),
             "no delegation `d`",
             "",
         ),
@@ -117,20 +132,33 @@ async fn names_that_do_not_exist_are_warned_of_with_the_nearest() {
         let found = told(&said["warnings"]);
         assert!(found.contains(part) && found.contains(near), "{text}\n{said:#}");
     }
-    let resource_id = id(&resource);
-    let delegation_id = id(&delegation);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_exist_are_not_warned_of() {
+    let app = App::start().await;
+    let tenant = app.tenant("acme").await;
+    let Known { agent, delegation, resource } = known(&app, &tenant).await;
     for text in [
         forbid("principal, action in Svc::Action::\"payroll\", resource", "false"),
         forbid("principal, action == Svc::Action::\"payroll.run.now\", resource", "false"),
-        forbid(any, &format!("principal == Svc::Principal::\"{agent}\"")),
-        forbid(any, &format!("resource == Svc::Resource::\"{resource_id}\"")),
-        forbid(
-            any,
-            &format!("context has delegation && context.delegation == \"{delegation_id}\""),
-        ),
+        forbid(ANY, &format!("principal == Svc::Principal::\"{agent}\"")),
+        forbid(ANY, &format!("resource == Svc::Resource::\"{resource}\"")),
+        forbid(ANY, &format!("context has delegation && context.delegation == \"{delegation}\"")),
     ] {
         assert_eq!(validated(&app, &tenant, &text).await["warnings"], json!([]), "{text}");
     }
+    // Without a tenant, the check cannot find missing names.
+    let body = json!({"cedar": forbid(ANY, "resource == Svc::Resource::\"x\"")});
+    let said = app.call("POST", "/policies:validate", body).await.is(200).body;
+    assert_eq!(said["warnings"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn targets_that_do_not_exist_are_warned_of() {
+    let app = App::start().await;
+    let tenant = app.tenant("acme").await;
+    known(&app, &tenant).await;
     let made = json!({"tenant_id": tenant, "regime": "internal", "state": "draft",
         "cedar": "forbid(principal, action, resource);",
         "applies_to": ["action:paymant.*", "purpose:nosuch", "resource_kind:bank_account"]});
@@ -145,6 +173,12 @@ async fn names_that_do_not_exist_are_warned_of_with_the_nearest() {
     let body = json!({"target_class": "action:paymant.*", "tenant_id": tenant});
     let said = app.call("POST", "/policies:validate", body).await.is(200).body;
     assert_eq!(said["warnings"][0]["field"], "target_class", "{said:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_outside_closed_sets_are_errors() {
+    let app = App::start().await;
+    let tenant = app.tenant("acme").await;
     // Words outside closed sets are errors, also for a tenant that gets only warnings.
     let tenants = format!("/tenants/{tenant}");
     app.call("PATCH", &tenants, json!({"policy_validation": "warn"})).await.is(200);
@@ -152,14 +186,10 @@ async fn names_that_do_not_exist_are_warned_of_with_the_nearest() {
         "principal.class == \"robot\"",
         "context has jurisdiction && context.jurisdiction == \"Germany\"",
     ] {
-        let said = validated(&app, &tenant, &forbid(any, wrong)).await;
+        let said = validated(&app, &tenant, &forbid(ANY, wrong)).await;
         assert_eq!(said["valid"], false, "{said:#}");
-        app.call("POST", "/policies", policy(&tenant, &forbid(any, wrong))).await.is(400);
+        app.call("POST", "/policies", policy(&tenant, &forbid(ANY, wrong))).await.is(400);
     }
-    // Without a tenant, the check cannot find missing names.
-    let body = json!({"cedar": forbid(any, "resource == Svc::Resource::\"x\"")});
-    let said = app.call("POST", "/policies:validate", body).await.is(200).body;
-    assert_eq!(said["warnings"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

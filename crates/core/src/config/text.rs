@@ -1,10 +1,12 @@
 //! Lists that may be written as lists (in a file) or as text with commas (in the environment).
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use http::HeaderValue;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+use crate::network::network;
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -37,9 +39,9 @@ pub(super) fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec
     list(deserializer)?
         .into_iter()
         .map(|item| {
-            let network = item.parse().or_else(|_| item.parse::<IpAddr>().map(IpNet::from));
-            network
-                .map_err(|_| D::Error::custom(format!("`{item}` is not an address or CIDR block")))
+            network(&item).ok_or_else(|| {
+                D::Error::custom(format!("`{item}` is not an address or CIDR block"))
+            })
         })
         .collect()
 }

@@ -10,7 +10,10 @@ use diesel::prelude::*;
 use ipnet::IpNet;
 
 use super::{Graph, decision_limits::per_second, persons::Persons};
-use crate::store::{Db, RunQueryDsl};
+use crate::{
+    network::network,
+    store::{Db, RunQueryDsl},
+};
 
 /// The table of API keys.
 pub(super) const API_KEYS: &str = "api_keys";
@@ -92,10 +95,7 @@ impl ApiKey {
 /// # Errors
 /// The first entry that is neither an address nor a network (CIDR); the key must then be refused.
 pub fn allow_list<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Arc<[IpNet]>, String> {
-    let read = |entry: &'a str| {
-        let alone = || entry.parse::<IpAddr>().map(IpNet::from);
-        entry.parse::<IpNet>().or_else(|_| alone()).map_err(|_| entry.to_owned())
-    };
+    let read = |entry: &'a str| network(entry).ok_or_else(|| entry.to_owned());
     entries.into_iter().map(read).collect()
 }
 

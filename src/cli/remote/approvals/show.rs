@@ -53,31 +53,14 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
         );
     });
     authority(&mut lines, &held["authority"], &links, &names);
-    if held["would_be"].is_object() {
-        let would_be = &held["would_be"];
-        let decision = paint::state(&plain(text::of(would_be, "decision")));
-        lines.add("would be", &format!("{decision}: {}", why(text::of(would_be, "reason_code"))));
-        each(would_be, "policies", |policy| lines.add("  held by", &self::policy(policy)));
-        if would_be["no_longer_needed"] == true {
-            lines
-                .add("", "no longer needs an approval: asked again now, it is allowed without one");
-        }
-    }
+    would_be(&mut lines, &held["would_be"]);
     each(held, "requested_by", |asker| {
         lines.add(
             "asked by",
             &plain(&format!("{} {}", text::of(asker, "kind"), text::of(asker, "id"))),
         );
     });
-    for heading in ["earlier", "similar"] {
-        each(held, heading, |earlier| {
-            let at = view.time(text::of(earlier, "at")).unwrap_or_default();
-            let reason = earlier["reason"].as_str().map(|reason| format!(": {reason}"));
-            let (id, state) = (text::of(earlier, "id"), text::of(earlier, "state"));
-            let reason = reason.unwrap_or_default();
-            lines.add(heading, &plain(&format!("{id} {state} at {at}{reason}")));
-        });
-    }
+    others(&mut lines, held, |at| view.time(at).unwrap_or_default());
     if was_permitted(held) {
         lines.add("again", "the very same request was approved before: approve it only if it is to happen once more");
     }
@@ -87,6 +70,32 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     }
     lines.0.push(question(held) + &double::text(server, held).await);
     lines.0.join("\n")
+}
+
+/// The verdict of present authority on the same request.
+fn would_be(lines: &mut Lines, would_be: &Value) {
+    if !would_be.is_object() {
+        return;
+    }
+    let decision = paint::state(&plain(text::of(would_be, "decision")));
+    lines.add("would be", &format!("{decision}: {}", why(text::of(would_be, "reason_code"))));
+    each(would_be, "policies", |policy| lines.add("  held by", &self::policy(policy)));
+    if would_be["no_longer_needed"] == true {
+        lines.add("", "no longer needs an approval: asked again now, it is allowed without one");
+    }
+}
+
+/// Requests for the same question, and for ones like it.
+fn others(lines: &mut Lines, held: &Value, time: impl Fn(&str) -> String) {
+    for heading in ["earlier", "similar"] {
+        each(held, heading, |earlier| {
+            let at = time(text::of(earlier, "at"));
+            let reason = earlier["reason"].as_str().map(|reason| format!(": {reason}"));
+            let (id, state) = (text::of(earlier, "id"), text::of(earlier, "state"));
+            let reason = reason.unwrap_or_default();
+            lines.add(heading, &plain(&format!("{id} {state} at {at}{reason}")));
+        });
+    }
 }
 
 /// Whether the same question was approved, or its approval used, before this request.

@@ -9,7 +9,10 @@ use super::{
     EVALUATE, TENANT, act, approved, approver, asked, asking, citing, decline, demo, held, read,
     requests, set,
 };
-use crate::support::{Client, TestApp, Wishes};
+use crate::{
+    evidence::golden,
+    support::{Client, TestApp, Wishes},
+};
 
 const POLICIES: &str = "/api/v1/policies";
 
@@ -69,6 +72,7 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
     assert_eq!((status, &twice["error"]), (409, &json!("transition_not_allowed")), "{twice:#}");
     let (status, early) = reopen(&approver(&app), &next).await;
     assert_eq!((status, &early["error"]), (409, &json!("transition_not_allowed")), "{early:#}");
+    golden::every_kind_replays(&app).await;
 }
 
 /// Neither the maker of the key that asked nor the agent's owner may reopen it, even with `self_approval`.

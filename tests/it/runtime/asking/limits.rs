@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     EVALUATE, TENANT, act, approver, asked, asking, decline, demo, held, read, requests, set,
 };
-use crate::support::Wishes;
+use crate::{evidence::golden, support::Wishes};
 
 const LIMIT: &str = "approval_limit_reached";
 
@@ -62,6 +62,7 @@ async fn beyond_the_limit_nothing_is_opened() {
     set(&app, json!({"open_requests_per_agent": 3})).await;
     held(&client, &asking(25_012.0, "DE")).await;
     assert_eq!(read(&approver(&app), &third).await["void_reason"], "whoever asked cancelled it");
+    golden::every_kind_replays(&app).await;
 }
 
 /// For any number of simultaneous questions, credentials and nodes.

@@ -76,6 +76,10 @@ fn a_forbid_that_is_false_without_a_member_is_said() {
     ] {
         escapes(condition, members);
     }
+}
+
+#[test]
+fn it_is_said_at_its_line_with_the_way_to_write_it() {
     let several = all_found(
         "forbid(principal, action, resource) when { context has amount } when { principal.class == \"agent\" }\n\
          unless { context has currency && context.currency == \"EUR\" };",

@@ -66,6 +66,10 @@ fn words_of_closed_sets_are_errors_wherever_they_are_written() {
         assert_eq!((one.severity, one.by_schema), (Severity::Error, false), "{one:#?}");
         assert!(one.suggestion.clone().unwrap_or_default().contains(suggestion), "{one:#?}");
     }
+}
+
+#[test]
+fn words_of_closed_sets_and_other_texts_are_no_errors() {
     for condition in [
         "principal.class == \"external_app\" || principal.name == \"robot\"",
         "context.input has class && context.input.class == \"robot\"",
