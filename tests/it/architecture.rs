@@ -16,7 +16,8 @@ use std::{
 const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
 
 /// Below everything else of core.
-const FLOOR: &[&str] = &["clock", "compute", "config", "log_limit", "shutdown", "store", "worker"];
+const FLOOR: &[&str] =
+    &["clock", "compute", "config", "log_limit", "network", "shutdown", "store", "worker"];
 const MIDDLE: &[&str] = &[
     "erased_names",
     "graph",
@@ -85,7 +86,8 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("decision_event", &[]),
     ("store", &[&["clock", "config", "worker"]]),
     ("compute", &[]),
-    ("config", &[]),
+    ("config", &[&["network"]]),
+    ("network", &[]),
     ("clock", &[]),
     ("log_limit", &[]),
     ("shutdown", &[]),

@@ -38,7 +38,7 @@ mod tests {
         assert_eq!(
             digests::<Delegation>(
                 "authority.delegation.v1.Delegation",
-                &["standing", "updated_at"]
+                &["standing", "updated_at", "warnings"]
             ),
             [
                 "b51095545182982d04e52ed72778ba70ded49a2514abaebd07ee285b9fcfcdd0",

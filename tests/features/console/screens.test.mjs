@@ -25,7 +25,7 @@ scenario('screens', async (t) => {
       });
     });
   }
-}, { timeout: 600_000 });
+}, { timeout: 1_200_000 });
 
 scenario('the menus, opened', async () => {
   const page = await signedIn(OPERATOR);

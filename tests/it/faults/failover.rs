@@ -23,7 +23,7 @@ use super::{
     process::{Folder, PROGRAM, Service, allowed, free, shared},
     rolling::HaProxy,
 };
-use crate::support::{Client, evaluate};
+use crate::support::{Client, WHOLE_MACHINE, evaluate};
 
 /// What the page promises.
 const PROMISED: Duration = Duration::from_secs(15);
@@ -345,6 +345,7 @@ async fn break_under_load(cluster: &mut Cluster, nodes: &Nodes, fault: Fault) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_answered_is_lost_when_the_primary_fails() {
+    let _machine = WHOLE_MACHINE.lock().await;
     let Some(mut cluster) = Cluster::start().await else { return };
     let nodes = Nodes::start(&cluster).await;
     let faults = [

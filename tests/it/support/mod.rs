@@ -11,10 +11,14 @@ pub(crate) mod shown;
 pub(crate) mod wire;
 
 use authority_core::worker::{Supervisor, Worker};
+use tokio::sync::Mutex;
 
 pub(crate) use app::{Client, TestApp, Wishes, asking, evaluate, http};
 pub(crate) use line::Line;
 pub(crate) use redacted::{redacted, redacted_text};
+
+/// For tests that keep the whole machine busy, or hold it to a time: one at once.
+pub(crate) static WHOLE_MACHINE: Mutex<()> = Mutex::const_new(());
 
 /// Runs background work until the test's runtime ends.
 pub(crate) fn run_workers(workers: impl IntoIterator<Item = Worker>) {

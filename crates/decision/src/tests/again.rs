@@ -125,6 +125,17 @@ fn only_what_it_spent_itself_is_counted() {
     assert_eq!(counted(total("99.99"), 0), Reason::ConstraintExceeded, "alone it is too much");
 }
 
+/// What a permission by a `uses` row needs beside it.
+fn grant() -> Arc<Grant> {
+    Arc::new(Grant {
+        id: "grant-3".to_owned(),
+        resource_id: "res-1".to_owned(),
+        grantee_id: SUBJECT.to_owned(),
+        grantee_kind: "agent".to_owned(),
+        access_level: AccessLevel::Execute,
+    })
+}
+
 /// Another authority that would permit the request now doesn't count.
 #[test]
 fn it_stands_and_falls_with_the_authority_that_was_used() {
@@ -133,6 +144,7 @@ fn it_stands_and_falls_with_the_authority_that_was_used() {
     let used = world.decide().authority.unwrap();
     assert_eq!((used.kind, used.id.as_str()), (AuthorityKind::Delegation, "del-1"));
     world.uses("uses-1", Used::Action("payment.*".parse().unwrap()));
+    world.gathered.grants.push(grant());
     world.link(0).bounds = bounds(json!({"max_amount": "5"}));
     assert_eq!(world.decide().reason_code, Reason::PermissionGranted, "by the uses row");
     assert_eq!(again(&world, &used), Reason::ConstraintExceeded);
@@ -143,13 +155,7 @@ fn it_stands_and_falls_with_the_authority_that_was_used() {
     world.draft.delegation_id = None;
     world.gathered.delegations.clear();
     world.uses("uses-1", Used::Action("payment.execute".parse().unwrap()));
-    world.gathered.grants.push(Arc::new(Grant {
-        id: "grant-3".to_owned(),
-        resource_id: "res-1".to_owned(),
-        grantee_id: SUBJECT.to_owned(),
-        grantee_kind: "agent".to_owned(),
-        access_level: AccessLevel::Execute,
-    }));
+    world.gathered.grants.push(grant());
     let used = world.decide().authority.unwrap();
     assert_eq!((used.kind, used.id.as_str()), (AuthorityKind::Uses, "uses-1"));
     assert_eq!(again(&world, &used), Reason::PermissionGranted);

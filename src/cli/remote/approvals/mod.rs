@@ -92,6 +92,13 @@ pub(super) const LIST: List = List {
     columns: &["id", "state", "subject", "action", "reason_code", "given", "expires_at"],
 };
 
+/// The requests that the calling API key asked.
+pub(super) const ASKED: List = List {
+    path: &["v1", "approvals"],
+    member: "approvals",
+    columns: &["id", "state", "action", "expires_at"],
+};
+
 /// Who, what, to whom and for what, why, how far, until when.
 const COLUMNS: [&str; 8] = ["id", "state", "who", "what", "about", "why", "approvals", "until"];
 
@@ -115,9 +122,12 @@ async fn list(
     ListArgs { mut filter, server }: ListArgs<Filter>,
     connector: &Connector<'_, impl Actions>,
 ) -> Result<CommandOutput, Failure> {
+    let server = connector.connect(server).await?;
+    if server.has_api_key() {
+        return ASKED.page(&server, &filter).await;
+    }
     let first = if filter.state == "pending" { "expiry" } else { "newest" };
     filter.order.get_or_insert_with(|| first.to_owned());
-    let server = connector.connect(server).await?;
     resolve(&server, &mut filter.subject).await?;
     let mut found = LIST.find(&server, "", &filter).await?;
     let names =
