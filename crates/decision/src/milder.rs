@@ -33,7 +33,12 @@ pub fn milder(before: &JoinedTerms, after: Option<&JoinedTerms>) -> Vec<String> 
     found.extend(required.map(|name| format!("no longer requires `{name}`")));
     for one in &before.inputs {
         if is.inputs.iter().all(|own| own.schema != one.schema) {
-            found.push(format!("input no longer checked by the schema of `{}`", one.tool_id));
+            let changed = is.inputs.iter().any(|own| own.tool_id == one.tool_id);
+            found.push(if changed {
+                format!("input checked by a changed schema of `{}`", one.tool_id)
+            } else {
+                format!("input no longer checked by the schema of `{}`", one.tool_id)
+            });
         }
     }
     // A policy may also refer to a declaration that isn't the strictest.

@@ -115,12 +115,24 @@ async fn actions(
     exact.extend(above);
     for name in asked {
         if !tools.iter().chain(&granted).any(|pattern| name.is_covered_by(pattern)) {
-            let near = nearest(&name.name, exact.iter().map(String::as_str)).map(str::to_owned);
+            let covered = tools.iter().chain(&granted).filter_map(|own| below(own, &name.name));
+            let known: BTreeSet<String> = exact.iter().cloned().chain(covered).collect();
+            let near = nearest(&name.name, known.iter().map(String::as_str)).map(str::to_owned);
             found.missing.insert(name.clone(), near);
         }
     }
     found.actions = exact;
     Ok(())
+}
+
+/// The action that the name stands for if its first segments are misspelt: of `paymnt.execute`, `payment.execute` where
+/// `payment.*` is granted.
+fn below(pattern: &Pattern, name: &str) -> Option<String> {
+    let Pattern::Below(prefix) = pattern else { return None };
+    let mut segments = name.split('.');
+    segments.nth(prefix.matches('.').count())?;
+    let rest: Vec<&str> = segments.collect();
+    Some(if rest.is_empty() { prefix.clone() } else { format!("{prefix}.{}", rest.join(".")) })
 }
 
 fn exact_action(pattern: &Pattern) -> Option<String> {

@@ -104,7 +104,7 @@ fn of_requests_that_name_it(
     let added = |action: &&Pattern| !old.actions.iter().any(|own| action.is_within(own));
     let added: Vec<_> = new.actions.iter().filter(added).map(|own| format!("`{own}`")).collect();
     if !added.is_empty() {
-        terms.push(format!("whoever may use it may also do {}", added.join(", ")));
+        terms.push(format!("its callers may also perform {}", added.join(", ")));
     }
     if terms.is_empty() {
         return Vec::new();

@@ -119,8 +119,11 @@ impl IntoDecisionRequest for DecisionRequest {
     }
 }
 
-/// The request of a tenant, to be checked by [`Request::new`].
+/// The request of a tenant, to be checked by [`Request::new`]. A declaration without members is none: with it, a
+/// declined question would be another one.
 fn draft(asked: DecisionRequest, tenant_id: String) -> Draft {
+    let declared = asked.action_declaration.as_ref().map(declaration);
+    let classified = asked.action_risk_classification.as_ref().map(classification);
     Draft {
         tenant_id,
         subject: asked.subject,
@@ -132,8 +135,9 @@ fn draft(asked: DecisionRequest, tenant_id: String) -> Draft {
         workspace_id: asked.workspace_id,
         project_id: asked.project_id,
         context: asked.context.map(|json| json.0).unwrap_or_default(),
-        action_declaration: asked.action_declaration.as_ref().map(declaration),
-        action_risk_classification: asked.action_risk_classification.as_ref().map(classification),
+        action_declaration: declared.filter(|own| *own != request::ActionDeclaration::default()),
+        action_risk_classification: classified
+            .filter(|own| *own != request::ActionRiskClassification::default()),
         approval_id: asked.approval_id,
         explain: asked.explain,
         at_least_revision: asked.at_least_revision.map(i64::from),

@@ -34,7 +34,7 @@ pub(crate) struct Members {
 
 /// The error for an empty bounding list.
 pub(crate) const NO_ITEM: &str =
-    "is an empty list; leave it out for no bound, or send null to take one away";
+    "is an empty list; leave it out for no bound; in an update, null removes one";
 
 /// The most fields of a message; `gateway-rest-build` refuses more.
 const MOST_FIELDS: usize = 256;

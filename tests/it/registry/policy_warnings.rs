@@ -100,6 +100,11 @@ async fn names_that_do_not_exist_are_warned_of_with_the_nearest() {
             "`payment`",
         ),
         (
+            forbid("principal, action == Svc::Action::\"payrol.run\", resource", "false"),
+            "`payrol.run`",
+            "`payroll.run`",
+        ),
+        (
             forbid("principal in Svc::Team::\"nobody\", action, resource", "false"),
             "no team `nobody`",
             "",

@@ -77,7 +77,7 @@ async fn each_loosened_member_is_told_and_a_stricter_one_is_not() {
         (json!({"actions": ["ticket.close"]}), "`payment.execute`: oversight none, was two_person"),
         (
             json!({"actions": ["payment.execute", "ticket.close"]}),
-            "requests that name this tool: whoever may use it may also do `ticket.close`",
+            "requests that name this tool: its callers may also perform `ticket.close`",
         ),
     ] {
         let (status, tried) =

@@ -183,7 +183,9 @@ async fn earlier(
 ) -> QueryResult<HashMap<String, Vec<EarlierApproval>>> {
     let rows: Vec<Before> = diesel::sql_query(
         "SELECT shown.id AS later, before.* FROM approvals shown CROSS JOIN LATERAL ( \
-             SELECT id, state, updated_at AS at, acts FROM approvals \
+             SELECT id, state, acts, \
+                 CASE state WHEN 'declined' THEN coalesce(declined_at, updated_at) ELSE updated_at END AS at \
+             FROM approvals \
              WHERE tenant_id = shown.tenant_id AND request_digest = shown.request_digest \
                  AND state IN ('declined', 'expired', 'approved', 'used') \
                  AND created_at < shown.created_at \

@@ -38,6 +38,17 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
     is_denied(&asked(&client, &citing(&ask, &id)).await);
     let other = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
     is_denied(&asked(&other, &ask).await);
+    // Declarations without members leave the question as it is.
+    for empty in [
+        json!({"action_declaration": {}}),
+        json!({"action_declaration": {"effect_class": null, "rollback_available": null}}),
+        json!({"action_risk_classification": {}}),
+        json!({"action_risk_classification": {"risk_tier": null}, "action_declaration": null}),
+    ] {
+        let mut padded = ask.clone();
+        padded.as_object_mut().unwrap().extend(empty.as_object().unwrap().clone());
+        is_denied(&asked(&client, &padded).await);
+    }
     assert!(requests(&app, "pending").await.is_empty());
     // The explanation names the request, but no way round it.
     let mut explained = ask.clone();
@@ -68,6 +79,7 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
     assert_ne!(next, id);
     let earlier = &read(&approver(&app), &next).await["earlier"];
     assert_eq!((&earlier[0]["id"], &earlier[0]["state"]), (&json!(id), &json!("declined")));
+    assert_eq!(earlier[0]["at"], declined["declined_at"], "not when it was reopened");
     let (status, twice) = reopen(&approver(&app), &id).await;
     assert_eq!((status, &twice["error"]), (409, &json!("transition_not_allowed")), "{twice:#}");
     let (status, early) = reopen(&approver(&app), &next).await;
