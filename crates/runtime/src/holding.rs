@@ -30,7 +30,7 @@ pub(super) struct Judged {
     pub(super) verdict: Verdict,
     /// The ready approval that a hold names, instead of opening a request.
     pub(super) ready: Option<String>,
-    /// The approvals of the question that no longer meet what it is held for.
+    /// The approvals of the question that no longer suffice.
     pub(super) stale: Vec<Stale>,
 }
 

@@ -125,7 +125,7 @@ fn only_what_it_spent_itself_is_counted() {
     assert_eq!(counted(total("99.99"), 0), Reason::ConstraintExceeded, "alone it is too much");
 }
 
-/// What a permission by a `uses` row needs beside it.
+/// The grant of the resource. A permission by a `uses` row requires it.
 fn grant() -> Arc<Grant> {
     Arc::new(Grant {
         id: "grant-3".to_owned(),
