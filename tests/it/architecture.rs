@@ -5,6 +5,7 @@
 
 mod circles;
 mod guards;
+mod tiers;
 
 use std::{
     collections::BTreeSet,

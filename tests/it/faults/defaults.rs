@@ -84,9 +84,8 @@ async fn a_node_whose_new_connections_are_replicas_is_not_ready() {
     let set = format!("ALTER DATABASE {name} SET session_replication_role = replica");
     node.database.run(&set).await;
     renew(&node).await;
-    let answer = until(&client, 503).await;
-    assert!(fault(&answer, "database").is_some(), "{answer:#}");
-    let mut told = answer;
+    // Whichever check connects first says so.
+    let mut told = until(&client, 503).await;
     for _ in 0..100 {
         if told.to_string().contains("session_replication_role") {
             break;

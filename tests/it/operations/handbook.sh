@@ -19,8 +19,8 @@ for name in apt-get cargo; do printf '#!/bin/sh\n' >"$scratch/bin/$name"; done
 cp "$SYSTEMCTL" "$scratch/bin/systemctl"
 chmod 755 "$scratch" "$scratch/bin" "$scratch/bin/"*
 export PATH="$scratch/bin:/usr/local/bin:$PATH:/usr/sbin:/sbin"
-mkdir -p "$scratch/repository/target/release"
-ln -s "$PROGRAM" "$scratch/repository/target/release/agent-authority"
+mkdir -p "$scratch/repository/target/dist"
+ln -s "$PROGRAM" "$scratch/repository/target/dist/agent-authority"
 ln -s "$REPOSITORY/deploy" "$scratch/repository/deploy"
 cd "$scratch/repository"
 
