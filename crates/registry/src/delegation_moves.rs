@@ -30,7 +30,7 @@ use authority_core::{
 /// The fields that aren't signed.
 ///
 /// Signing changes some of them, the creator can be erased, and the rest is computed.
-const UNSIGNED: [&str; 4] = ["standing", "updated_at", "created_by", "warnings"];
+pub(super) const UNSIGNED: [&str; 4] = ["standing", "updated_at", "created_by", "warnings"];
 
 /// Moves it from one of several states to another; `reason` is why it is no longer in force.
 pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(

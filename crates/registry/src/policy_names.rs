@@ -115,9 +115,10 @@ async fn actions(
     exact.extend(above);
     for name in asked {
         if !tools.iter().chain(&granted).any(|pattern| name.is_covered_by(pattern)) {
-            let covered = tools.iter().chain(&granted).filter_map(|own| below(own, &name.name));
-            let known: BTreeSet<String> = exact.iter().cloned().chain(covered).collect();
-            let near = nearest(&name.name, known.iter().map(String::as_str)).map(str::to_owned);
+            let covered: BTreeSet<String> =
+                tools.iter().chain(&granted).filter_map(|own| below(own, &name.name)).collect();
+            let known = exact.iter().chain(&covered).map(String::as_str);
+            let near = nearest(&name.name, known).map(str::to_owned);
             found.missing.insert(name.clone(), near);
         }
     }

@@ -28,7 +28,7 @@ impl TenantGraph {
         let words = self.index.iter().flat_map(|policy| {
             let id = policy.reference.id.as_str();
             misplaced(policy).into_iter().map(move |(ordinal, problem)| {
-                format!("`{id}`, statement {ordinal}: {problem}; nothing compares equal to it")
+                format!("`{id}`, statement {ordinal}: {problem}; no value matches it")
             })
         });
         let mut all: Vec<_> = statements.chain(targets).chain(words).collect();
