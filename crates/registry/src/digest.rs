@@ -37,10 +37,7 @@ mod tests {
     #[test]
     fn digests_stay_what_they_were() {
         assert_eq!(
-            digests::<Delegation>(
-                "authority.delegation.v1.Delegation",
-                &UNSIGNED
-            ),
+            digests::<Delegation>("authority.delegation.v1.Delegation", &UNSIGNED),
             [
                 "4404c61d3255e92dd244a86095f21e8da2086f493a9287ecf0ac0a58cad8086f",
                 "4a574be354a580729825cd609d51511d472d0d5080b8195598d3efbb7716092c",

@@ -206,6 +206,12 @@ async fn a_tenant_has_at_most_twenty_streams() {
     }
 }
 
+/// An answer that is complete, and not a stream that stays open.
+async fn at_once<T>(answer: impl Future<Output = T>) -> T {
+    let answer = tokio::time::timeout(Duration::from_secs(10), answer);
+    answer.await.expect("the stream is open instead of refused")
+}
+
 /// The weakest key of a tenant must not keep other keys from the tenant's events.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_credential_takes_few_of_its_tenants_streams() {
@@ -215,7 +221,7 @@ async fn a_credential_takes_few_of_its_tenants_streams() {
     for _ in 0..5 {
         streams.push(Sse::open(&key, "/v1/events:stream", None).await);
     }
-    let (status, refused) = key.get("/v1/events:stream").await;
+    let (status, refused) = at_once(key.get("/v1/events:stream")).await;
     assert_eq!((status, &refused["error"]), (429, &json!("rate_limited")), "{refused:#}");
     let message = "this credential has 5 streams of events open on this node; close one";
     assert_eq!(refused["message"], message, "{refused:#}");
@@ -228,7 +234,7 @@ async fn a_credential_takes_few_of_its_tenants_streams() {
     for _ in 0..5 {
         streams.push(Sse::open(&person, "/api/v1/app/notifications:stream", None).await);
     }
-    let (status, refused) = person.get("/api/v1/app/notifications:stream").await;
+    let (status, refused) = at_once(person.get("/api/v1/app/notifications:stream")).await;
     assert_eq!((status, &refused["error"]), (429, &json!("rate_limited")), "{refused:#}");
     let other = app.person(TENANT, "approver", "bob@acme.example");
     streams.push(Sse::open(&other, "/api/v1/app/notifications:stream", None).await);
