@@ -78,6 +78,9 @@ async fn rows_names_and_roles_are_what_the_service_means() {
     drop(database.store().system().await.unwrap());
     database.run(&set.1).await;
 
+    // Roles of its own: other tests run on the template's at the same time.
+    let (login, _) = database.names();
+    migrate(&database.owner_address(), login).await.unwrap();
     let role = "DO $$ BEGIN EXECUTE format('{}', authority_role('tenant'), authority_role('system')); \
                 END $$";
     for (wrong, right, named) in [

@@ -1,5 +1,7 @@
 //! An agent has at most as many open requests as its tenant permits, for all askers and nodes together.
 
+use std::time::{Duration, Instant};
+
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -77,11 +79,13 @@ async fn two_nodes_together_open_no_more() {
         let node = if n % 2 == 0 { &client } else { &other };
         async move {
             // On a slow machine some questions get no answer in time, but their requests may be stored.
+            let begun = Instant::now();
             loop {
                 let (status, answer) = node.post(EVALUATE, ask.clone()).await;
                 if status != 503 {
                     return answer;
                 }
+                assert!(begun.elapsed() < Duration::from_secs(30), "{answer:#}");
             }
         }
     });
