@@ -5,7 +5,7 @@ use std::sync::Arc;
 use authority_ids::TenantId;
 use futures_util::{FutureExt, future::BoxFuture};
 
-use authority_api::identity::{Directory, TenantFacts};
+use authority_api::identity::{Directory, Error, TenantFacts};
 use authority_core::graph::{ApiKey, Graph};
 
 /// Tenants and API keys of the authority graph.
@@ -16,21 +16,22 @@ impl Directory for GraphDirectory {
         self.0.fresh().is_ok()
     }
 
-    fn api_key(&self, public_id: &str) -> Option<Arc<ApiKey>> {
+    fn api_key(&self, public_id: &str) -> Result<Option<Arc<ApiKey>>, Error> {
         // A stale graph may miss a revocation, so it admits nobody.
-        self.0.fresh().ok()?;
-        self.0.api_key(public_id)
+        self.0.fresh().map_err(|_| Error::Unavailable)?;
+        Ok(self.0.api_key(public_id))
     }
 
-    fn tenant(&self, id: &TenantId) -> Option<TenantFacts> {
-        let handle = self.0.tenant(id).ok()??;
+    fn tenant(&self, id: &TenantId) -> Result<Option<TenantFacts>, Error> {
+        let Some(handle) = self.0.tenant(id).map_err(|_| Error::Unavailable)? else {
+            return Ok(None);
+        };
         let graph = handle.read();
-        let tenant = graph.tenant()?;
-        Some(TenantFacts {
+        Ok(graph.tenant().map(|tenant| TenantFacts {
             id: id.clone(),
             slug: graph.profile.slug.as_str().into(),
             active: tenant.active,
-        })
+        }))
     }
 
     fn catch_up(&self) -> BoxFuture<'static, ()> {
@@ -38,14 +39,18 @@ impl Directory for GraphDirectory {
         async move { graph.catch_up().await }.boxed()
     }
 
-    fn tenant_of_org(&self, org: &str) -> Option<TenantFacts> {
-        self.tenant(&self.0.tenant_of_org(org)?)
+    fn tenant_of_org(&self, org: &str) -> Result<Option<TenantFacts>, Error> {
+        self.0.tenant_of_org(org).map_or(Ok(None), |id| self.tenant(&id))
     }
 
-    fn excludes(&self, tenant_id: &TenantId, subject: &str, email: Option<&str>) -> bool {
+    fn excludes(
+        &self,
+        tenant_id: &TenantId,
+        subject: &str,
+        email: Option<&str>,
+    ) -> Result<bool, Error> {
+        let handle = self.0.tenant(tenant_id).map_err(|_| Error::Unavailable)?;
         // Without the tenant's data a person is excluded.
-        let Ok(Some(handle)) = self.0.tenant(tenant_id) else { return true };
-        let graph = handle.read();
-        graph.excludes(subject, email)
+        Ok(handle.is_none_or(|handle| handle.read().excludes(subject, email)))
     }
 }

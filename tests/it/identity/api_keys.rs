@@ -97,6 +97,13 @@ async fn a_genuine_key_acts_for_its_tenant() {
 }
 
 #[tokio::test]
+async fn a_key_is_not_unknown_where_the_data_become_too_old_meanwhile() {
+    let world = World::new();
+    let text = make(&world, |_| {});
+    world.is_unavailable_at_each_look(WRITE, &text).await;
+}
+
+#[tokio::test]
 async fn every_altered_character_is_noticed() {
     let world = World::new();
     let text = make(&world, |_| {});

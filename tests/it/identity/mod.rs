@@ -85,11 +85,18 @@ struct Book {
     /// Keys created elsewhere, which the next read finds.
     unseen: Mutex<HashMap<String, ApiKey>>,
     looks: AtomicUsize,
+    /// How often it is read before its data are too old.
+    recent_for: Mutex<Option<usize>>,
 }
 
 impl Directory for Book {
-    fn api_key(&self, public_id: &str) -> Option<Arc<ApiKey>> {
-        self.keys.lock().get(public_id).cloned().map(Arc::new)
+    fn is_fresh(&self) -> bool {
+        self.read().is_ok()
+    }
+
+    fn api_key(&self, public_id: &str) -> Result<Option<Arc<ApiKey>>, Error> {
+        self.read()?;
+        Ok(self.keys.lock().get(public_id).cloned().map(Arc::new))
     }
 
     fn catch_up(&self) -> BoxFuture<'static, ()> {
@@ -98,19 +105,27 @@ impl Directory for Book {
         Box::pin(tokio::time::sleep(Duration::from_millis(5)))
     }
 
-    fn tenant(&self, id: &TenantId) -> Option<TenantFacts> {
-        self.tenants.lock().get(id.as_str()).cloned()
+    fn tenant(&self, id: &TenantId) -> Result<Option<TenantFacts>, Error> {
+        self.read()?;
+        Ok(self.tenants.lock().get(id.as_str()).cloned())
     }
 
-    fn tenant_of_org(&self, org: &str) -> Option<TenantFacts> {
+    fn tenant_of_org(&self, org: &str) -> Result<Option<TenantFacts>, Error> {
         // A tenant that was stored with an empty organisation: nobody may belong to it.
         let org = if org.is_empty() { "org_acme" } else { org };
-        self.tenant(&TenantId::from_slug(org.strip_prefix("org_")?).ok()?)
+        let slug = org.strip_prefix("org_").and_then(|slug| TenantId::from_slug(slug).ok());
+        slug.map_or(Ok(None), |id| self.tenant(&id))
     }
 
-    fn excludes(&self, tenant_id: &TenantId, subject: &str, email: Option<&str>) -> bool {
+    fn excludes(
+        &self,
+        tenant_id: &TenantId,
+        subject: &str,
+        email: Option<&str>,
+    ) -> Result<bool, Error> {
+        self.read()?;
         let asked = (tenant_id.to_string(), subject.to_owned(), email.map(str::to_owned));
-        self.excluded.lock().as_ref() == Some(&asked)
+        Ok(self.excluded.lock().as_ref() == Some(&asked))
     }
 }
 
@@ -160,6 +175,17 @@ impl World {
         provider.issue(holder, TimeDelta::hours(1)).unwrap()
     }
 
+    /// Whichever of the looks at the data finds them too old, the caller may try again.
+    async fn is_unavailable_at_each_look(&self, path: &str, credential: &str) {
+        for looks in 0.. {
+            *self.book.recent_for.lock() = Some(looks);
+            match self.call(path, credential).await {
+                Ok(_) if looks > 0 => break,
+                answer => assert_eq!(answer, Err(Error::Unavailable), "after {looks} looks"),
+            }
+        }
+    }
+
     /// The claims of a valid owner's token.
     fn claims(&self) -> Value {
         let now = self.clock.now().timestamp();
@@ -187,6 +213,15 @@ impl World {
 }
 
 impl Book {
+    fn read(&self) -> Result<(), Error> {
+        match self.recent_for.lock().as_mut() {
+            Some(0) => return Err(Error::Unavailable),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        Ok(())
+    }
+
     fn add_tenant(&self, slug: &str, active: bool) {
         let id = TenantId::from_slug(slug).unwrap();
         let facts = TenantFacts { id: id.clone(), slug: slug.into(), active };

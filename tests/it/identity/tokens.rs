@@ -26,6 +26,20 @@ async fn the_development_providers_tokens_pass_the_common_verifier() {
 }
 
 #[tokio::test]
+async fn data_that_become_too_old_meanwhile_refuse_nobody_for_good() {
+    let world = World::new();
+    let owner = world.dev_token(&Holder::Owner { email: "o@example.com".to_owned() });
+    world.is_unavailable_at_each_look(OWNER, &owner).await;
+    world.is_unavailable_at_each_look(ADMIN, &world.dev_token(&member("acme", "admin"))).await;
+    // Nor does the tenant that a token names count while its organisation's is unknown.
+    let by_organisation = world.token(|claims| {
+        claims["org_id"] = json!("org_acme");
+        claims["public_metadata"] = json!({"role": "admin", "tenant_id": "svc:tenant:other"});
+    });
+    world.is_unavailable_at_each_look(ADMIN, &by_organisation).await;
+}
+
+#[tokio::test]
 async fn only_rs256_counts_whatever_the_token_says() {
     let world = World::new();
     let (header, claims) = (world.header(), world.claims());

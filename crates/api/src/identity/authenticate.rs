@@ -127,15 +127,15 @@ impl Identity {
     async fn key(&self, text: &str, peer: Option<IpAddr>) -> Result<Caller, Error> {
         let inner = &self.0;
         let presented = api_key::parse(text)?;
-        let mut facts = inner.directory.api_key(presented.public_id);
+        let mut facts = inner.directory.api_key(presented.public_id)?;
         if facts.is_none() && NewKeys::is_new(presented.public_id, inner.clock.now()) {
             inner.new_keys.wait(&inner.directory).await;
-            facts = inner.directory.api_key(presented.public_id);
+            facts = inner.directory.api_key(presented.public_id)?;
         }
         let facts = facts.ok_or(Error::Key("it is unknown"))?;
         let now = inner.clock.now();
         let caller = api_key::check(&inner.keys, &presented, &facts, peer, now)?;
-        active(inner.directory.tenant(&facts.tenant_id))?;
+        active(inner.directory.tenant(&facts.tenant_id)?)?;
         inner.used.note(&facts.id, now);
         Ok(caller)
     }
@@ -147,8 +147,8 @@ impl Identity {
         let kind = if role == Role::Owner {
             CallerKind::Owner { issuer, subject, email }
         } else {
-            let tenant = active(self.tenant_of(claims))?;
-            if self.0.directory.excludes(&tenant.id, &subject, email.as_deref()) {
+            let tenant = active(self.tenant_of(claims)?)?;
+            if self.0.directory.excludes(&tenant.id, &subject, email.as_deref())? {
                 return Err(PERSON_INACTIVE);
             }
             let tenant_id = tenant.id;
@@ -160,12 +160,18 @@ impl Identity {
 
     /// The tenant of the token's organisation or, if no tenant has it, the tenant that the token
     /// names.
-    fn tenant_of(&self, claims: &Claims) -> Option<TenantFacts> {
+    fn tenant_of(&self, claims: &Claims) -> Result<Option<TenantFacts>, Error> {
         let directory = &self.0.directory;
-        let org = claims.org_id.as_deref().filter(|org| !org.is_empty());
-        let by_org = org.and_then(|org| directory.tenant_of_org(org));
-        let named = || TenantId::parse(claims.public_metadata.tenant_id.as_deref()?).ok();
-        by_org.or_else(|| directory.tenant(&named()?))
+        if let Some(org) = claims.org_id.as_deref().filter(|org| !org.is_empty())
+            && let Some(tenant) = directory.tenant_of_org(org)?
+        {
+            return Ok(Some(tenant));
+        }
+        let named = claims.public_metadata.tenant_id.as_deref();
+        match named.and_then(|id| TenantId::parse(id).ok()) {
+            Some(id) => directory.tenant(&id),
+            None => Ok(None),
+        }
     }
 }
 
