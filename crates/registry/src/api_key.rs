@@ -103,7 +103,7 @@ impl Entity for ApiKey {
 impl_save!(ApiKey, api_keys);
 
 impl End for ApiKey {
-    async fn end(db: &mut Db, row: &Self, state: ApiKeyStatus) -> QueryResult<Self> {
+    fn end<'c>(db: &'c mut Db, row: &'c Self, state: ApiKeyStatus) -> QueryFuture<'c, Self> {
         diesel::update(api_keys::table.find(&row.id))
             .filter(api_keys::tenant_id.eq(row.tenant_id()))
             .set((
@@ -116,7 +116,6 @@ impl End for ApiKey {
             ))
             .returning(Self::as_returning())
             .get_result(db)
-            .await
     }
 }
 

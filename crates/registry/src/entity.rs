@@ -6,12 +6,13 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 use diesel::{QueryResult, result::Error::NotFound};
+use futures_util::future::ready;
 
 use super::{
     Error, Registry,
     destinations::Destinations,
     page::Window,
-    queries::{End, Queries, Save},
+    queries::{End, Queries, QueryFuture, Save},
     tenant,
 };
 use authority_api::{error::ErrorCode, identity::Caller};
@@ -53,7 +54,7 @@ pub(super) trait Row: Record + Queries {
         patched: Option<&str>,
     ) -> impl Future<Output = Result<Violations, Error>> + Send {
         let _ = (registry, caller, patched);
-        async { Ok(Violations::default()) }
+        ready(Ok(Violations::default()))
     }
 
     /// Finds the tenant of a row whose body does not name it.
@@ -63,7 +64,7 @@ pub(super) trait Row: Record + Queries {
         within: Option<&TenantId>,
     ) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = (db, within);
-        async { Ok(()) }
+        ready(Ok(()))
     }
 
     /// The slug of its tenant, for ids. An unknown or deleted tenant is an error.
@@ -92,7 +93,7 @@ pub(super) trait Row: Record + Queries {
         tx: &mut WriteTx<'_>,
     ) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = (was, tx);
-        async { Ok(()) }
+        ready(Ok(()))
     }
 
     /// Writes related rows, just after a new record was written.
@@ -102,7 +103,7 @@ pub(super) trait Row: Record + Queries {
         tx: &mut WriteTx<'_>,
     ) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = (made, tx);
-        async { Ok(()) }
+        ready(Ok(()))
     }
 
     /// Runs before a delete, on the locked row: refuses while others refer to it, ends what depends on it.
@@ -111,7 +112,7 @@ pub(super) trait Row: Record + Queries {
         tx: &mut WriteTx<'_>,
     ) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = tx;
-        async { Ok(()) }
+        ready(Ok(()))
     }
 
     /// Whether a list request searches texts, for which no index helps: it may take a second.
@@ -139,7 +140,7 @@ pub(super) trait Row: Record + Queries {
         rows: &mut [Self],
     ) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = (registry, caller, rows);
-        async { Ok(()) }
+        ready(Ok(()))
     }
 
     /// Adds the warnings that follow from the record's own fields.
@@ -198,12 +199,12 @@ pub(super) trait Entity: Row + Save + End {
 
 /// A record whose row stays when it is deleted, in any state, and is shown on request.
 pub(super) trait SoftDelete: Row {
-    fn soft_delete(db: &mut Db, row: &Self) -> impl Future<Output = QueryResult<Self>> + Send;
+    fn soft_delete<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self>;
 }
 
 /// A record that suspends authority until it is lifted, which is final.
 pub(super) trait Stops: Row {
-    fn lift(db: &mut Db, row: &Self, by: &str) -> impl Future<Output = QueryResult<Self>> + Send;
+    fn lift<'c>(db: &'c mut Db, row: &Self, by: &str) -> QueryFuture<'c, Self>;
 }
 
 /// A request that changes one record in a way of its own. Its record decides nothing.

@@ -98,7 +98,7 @@ mod prelude {
         names,
         page::Window,
         queries::{
-            End, Queries, Referenced, Save, clock_timestamp, impl_end, impl_queries,
+            End, Queries, QueryFuture, Referenced, Save, clock_timestamp, impl_end, impl_queries,
             impl_referenced, impl_save, impl_soft_delete,
         },
         references::{self, Known},

@@ -61,7 +61,7 @@ impl Entity for Model {
 
 impl Save for Model {
     /// Also stores the list of loosened requirements, which only the server sets.
-    async fn save(db: &mut Db, row: &Self) -> QueryResult<Self> {
+    fn save<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self> {
         diesel::update(models::table.find(&row.id))
             .filter(models::tenant_id.eq(&row.tenant_id))
             .set((
@@ -71,7 +71,6 @@ impl Save for Model {
             ))
             .returning(Self::as_returning())
             .get_result(db)
-            .await
     }
 }
 

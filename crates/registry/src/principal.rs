@@ -127,7 +127,7 @@ impl Entity for Principal {
 impl_save!(Principal, principals);
 
 impl End for Principal {
-    async fn end(db: &mut Db, row: &Self, state: PrincipalState) -> QueryResult<Self> {
+    fn end<'c>(db: &'c mut Db, row: &'c Self, state: PrincipalState) -> QueryFuture<'c, Self> {
         diesel::update(principals::table.find(&row.id))
             .filter(principals::tenant_id.eq(row.tenant_id()))
             .set((
@@ -137,7 +137,6 @@ impl End for Principal {
             ))
             .returning(Self::as_returning())
             .get_result(db)
-            .await
     }
 }
 

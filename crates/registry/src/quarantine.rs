@@ -74,7 +74,7 @@ impl Row for Quarantine {
 impl_queries!(Quarantine, quarantines);
 
 impl Stops for Quarantine {
-    async fn lift(db: &mut Db, row: &Self, by: &str) -> QueryResult<Self> {
+    fn lift<'c>(db: &'c mut Db, row: &Self, by: &str) -> QueryFuture<'c, Self> {
         diesel::update(quarantines::table.find(&row.id))
             .filter(quarantines::tenant_id.eq(row.tenant_id()))
             .set((
@@ -84,7 +84,6 @@ impl Stops for Quarantine {
             ))
             .returning(Self::as_returning())
             .get_result(db)
-            .await
     }
 }
 

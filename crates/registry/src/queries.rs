@@ -6,10 +6,14 @@
 
 use authority_model::record::Record;
 use diesel::QueryResult;
+use futures_util::future::BoxFuture;
 
 use super::page::Window;
 use authority_core::store::Db;
 use authority_ids::TenantId;
+
+/// A query that runs. Boxed: with its own type for each query the compiler took twice as long.
+pub(super) type QueryFuture<'c, T> = BoxFuture<'c, QueryResult<T>>;
 
 /// How a record's rows are read, inserted and deleted. `within` is the only tenant whose rows are found;
 /// `None` finds those of every tenant. Row-level security stands behind it.
@@ -19,57 +23,43 @@ pub(super) trait Queries: Sized {
 
     fn in_tenant<'a>(query: Self::BoxedQuery<'a>, tenant_id: &str) -> Self::BoxedQuery<'a>;
 
-    fn count(
-        db: &mut Db,
-        query: Self::BoxedQuery<'_>,
-    ) -> impl Future<Output = QueryResult<i64>> + Send;
+    fn count<'c>(db: &'c mut Db, query: Self::BoxedQuery<'_>) -> QueryFuture<'c, i64>;
 
-    fn load_page<'a>(
-        db: &mut Db,
+    fn load_page<'a, 'c>(
+        db: &'c mut Db,
         query: Self::BoxedQuery<'a>,
         window: &'a Window,
-    ) -> impl Future<Output = QueryResult<Vec<Self>>> + Send;
+    ) -> QueryFuture<'c, Vec<Self>>;
 
-    fn by_id(
-        db: &mut Db,
-        within: Option<&TenantId>,
-        id: &str,
-    ) -> impl Future<Output = QueryResult<Self>> + Send;
+    fn by_id<'c>(db: &'c mut Db, within: Option<&TenantId>, id: &str) -> QueryFuture<'c, Self>;
 
     /// The same row, locked until the transaction ends.
-    fn by_id_for_update(
-        db: &mut Db,
+    fn by_id_for_update<'c>(
+        db: &'c mut Db,
         within: Option<&TenantId>,
         id: &str,
-    ) -> impl Future<Output = QueryResult<Self>> + Send;
+    ) -> QueryFuture<'c, Self>;
 
-    fn insert(db: &mut Db, new: &Self) -> impl Future<Output = QueryResult<Self>> + Send;
+    fn insert<'c>(db: &'c mut Db, new: &Self) -> QueryFuture<'c, Self>;
 
-    fn erase(db: &mut Db, row: &Self) -> impl Future<Output = QueryResult<usize>> + Send;
+    fn erase<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, usize>;
 }
 
 /// How a changed record is written.
 pub(super) trait Save: Sized {
-    fn save(db: &mut Db, row: &Self) -> impl Future<Output = QueryResult<Self>> + Send;
+    fn save<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self>;
 }
 
 /// How a record is moved into the final state of a delete.
 pub(super) trait End: Record {
-    fn end(
-        db: &mut Db,
-        row: &Self,
-        state: Self::State,
-    ) -> impl Future<Output = QueryResult<Self>> + Send;
+    fn end<'c>(db: &'c mut Db, row: &'c Self, state: Self::State) -> QueryFuture<'c, Self>;
 }
 
 /// Of which ids a table has rows, for records that others refer to.
 pub(super) trait Referenced {
     /// Those of `ids` that the tenant has, locked against deletion.
-    fn present(
-        db: &mut Db,
-        tenant_id: &str,
-        ids: &[String],
-    ) -> impl Future<Output = QueryResult<Vec<String>>> + Send;
+    fn present<'c>(db: &'c mut Db, tenant_id: &str, ids: &[String])
+    -> QueryFuture<'c, Vec<String>>;
 }
 
 diesel::define_sql_function! {
@@ -93,15 +83,15 @@ macro_rules! impl_queries {
                 query.filter($table::tenant_id.eq(tenant_id.to_owned()))
             }
 
-            async fn count(db: &mut Db, query: Self::BoxedQuery<'_>) -> QueryResult<i64> {
-                query.count().get_result(db).await
+            fn count<'c>(db: &'c mut Db, query: Self::BoxedQuery<'_>) -> QueryFuture<'c, i64> {
+                query.count().get_result(db)
             }
 
-            async fn load_page<'a>(
-                db: &mut Db,
+            fn load_page<'a, 'c>(
+                db: &'c mut Db,
                 mut query: Self::BoxedQuery<'a>,
                 window: &'a Window,
-            ) -> QueryResult<Vec<Self>> {
+            ) -> QueryFuture<'c, Vec<Self>> {
                 if let Some((at, id)) = &window.after {
                     let past = $table::created_at
                         .$is_past(*at)
@@ -113,22 +103,25 @@ macro_rules! impl_queries {
                     .limit(window.query_limit())
                     .select(Self::as_select())
                     .load(db)
-                    .await
             }
 
-            async fn by_id(db: &mut Db, within: Option<&TenantId>, id: &str) -> QueryResult<Self> {
+            fn by_id<'c>(
+                db: &'c mut Db,
+                within: Option<&TenantId>,
+                id: &str,
+            ) -> QueryFuture<'c, Self> {
                 let mut query = $table::table.filter($table::id.eq(id)).into_boxed();
                 if let Some(tenant_id) = within {
                     query = query.filter($table::tenant_id.eq(tenant_id.as_str()));
                 }
-                query.select(Self::as_select()).first(db).await
+                query.select(Self::as_select()).first(db)
             }
 
-            async fn by_id_for_update(
-                db: &mut Db,
+            fn by_id_for_update<'c>(
+                db: &'c mut Db,
                 within: Option<&TenantId>,
                 id: &str,
-            ) -> QueryResult<Self> {
+            ) -> QueryFuture<'c, Self> {
                 $table::table
                     .filter($table::id.eq(id))
                     .filter(
@@ -139,22 +132,19 @@ macro_rules! impl_queries {
                     .for_update()
                     .select(Self::as_select())
                     .first(db)
-                    .await
             }
 
-            async fn insert(db: &mut Db, new: &Self) -> QueryResult<Self> {
+            fn insert<'c>(db: &'c mut Db, new: &Self) -> QueryFuture<'c, Self> {
                 diesel::insert_into($table::table)
                     .values(new)
                     .returning(Self::as_returning())
                     .get_result(db)
-                    .await
             }
 
-            async fn erase(db: &mut Db, row: &Self) -> QueryResult<usize> {
+            fn erase<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, usize> {
                 diesel::delete($table::table.find(&row.id))
                     .filter($table::tenant_id.eq(Record::tenant_id(row)))
                     .execute(db)
-                    .await
             }
         }
     };
@@ -165,13 +155,12 @@ pub(super) use impl_queries;
 macro_rules! impl_save {
     ($record:ident, $table:ident) => {
         impl Save for $record {
-            async fn save(db: &mut Db, row: &Self) -> QueryResult<Self> {
+            fn save<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self> {
                 diesel::update($table::table.find(&row.id))
                     .filter($table::tenant_id.eq(Record::tenant_id(row)))
                     .set((row, $table::updated_at.eq(clock_timestamp())))
                     .returning(Self::as_returning())
                     .get_result(db)
-                    .await
             }
         }
     };
@@ -182,13 +171,12 @@ pub(super) use impl_save;
 macro_rules! impl_end {
     ($record:ident, $table:ident) => {
         impl End for $record {
-            async fn end(db: &mut Db, row: &Self, state: Self::State) -> QueryResult<Self> {
+            fn end<'c>(db: &'c mut Db, row: &'c Self, state: Self::State) -> QueryFuture<'c, Self> {
                 diesel::update($table::table.find(&row.id))
                     .filter($table::tenant_id.eq(Record::tenant_id(row)))
                     .set(($table::state.eq(state), $table::updated_at.eq(clock_timestamp())))
                     .returning(Self::as_returning())
                     .get_result(db)
-                    .await
             }
         }
     };
@@ -199,18 +187,17 @@ pub(super) use impl_end;
 macro_rules! impl_referenced {
     ($record:ident, $table:ident) => {
         impl Referenced for $record {
-            async fn present(
-                db: &mut Db,
+            fn present<'c>(
+                db: &'c mut Db,
                 tenant_id: &str,
                 ids: &[String],
-            ) -> QueryResult<Vec<String>> {
+            ) -> QueryFuture<'c, Vec<String>> {
                 $table::table
                     .filter($table::tenant_id.eq(tenant_id))
                     .filter($table::id.eq_any(ids))
                     .for_key_share()
                     .select($table::id)
                     .load(db)
-                    .await
             }
         }
     };
@@ -221,7 +208,7 @@ pub(super) use impl_referenced;
 macro_rules! impl_soft_delete {
     ($record:ident, $table:ident) => {
         impl SoftDelete for $record {
-            async fn soft_delete(db: &mut Db, row: &Self) -> QueryResult<Self> {
+            fn soft_delete<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self> {
                 diesel::update($table::table.find(&row.id))
                     .set((
                         $table::deleted_at.eq(clock_timestamp().nullable()),
@@ -229,7 +216,6 @@ macro_rules! impl_soft_delete {
                     ))
                     .returning(Self::as_returning())
                     .get_result(db)
-                    .await
             }
         }
     };

@@ -52,7 +52,7 @@ impl Row for StopSignal {
 impl_queries!(StopSignal, stop_signals);
 
 impl Stops for StopSignal {
-    async fn lift(db: &mut Db, row: &Self, by: &str) -> QueryResult<Self> {
+    fn lift<'c>(db: &'c mut Db, row: &Self, by: &str) -> QueryFuture<'c, Self> {
         diesel::update(stop_signals::table.find(&row.id))
             .filter(stop_signals::tenant_id.eq(row.tenant_id()))
             .set((
@@ -62,7 +62,6 @@ impl Stops for StopSignal {
             ))
             .returning(Self::as_returning())
             .get_result(db)
-            .await
     }
 }
 

@@ -114,7 +114,7 @@ impl Entity for Tenant {
 impl_save!(Tenant, tenants);
 
 impl End for Tenant {
-    async fn end(db: &mut Db, row: &Self, state: TenantState) -> QueryResult<Self> {
+    fn end<'c>(db: &'c mut Db, row: &'c Self, state: TenantState) -> QueryFuture<'c, Self> {
         diesel::update(tenants::table.find(&row.id))
             .filter(tenants::tenant_id.eq(row.tenant_id()))
             .set((
@@ -124,7 +124,6 @@ impl End for Tenant {
             ))
             .returning(Self::as_returning())
             .get_result(db)
-            .await
     }
 }
 

@@ -49,31 +49,32 @@ impl Entity for Tool {
 
 impl End for Tool {
     /// Ends the tool, and stores the list of loosened requirements.
-    async fn end(db: &mut Db, row: &Self, state: ToolState) -> QueryResult<Self> {
-        let ended = Self { state: state.to_string(), ..row.clone() };
-        let warnings = tool_warnings::of(&ended, Some(row), db).await?;
-        diesel::update(tools::table.find(&row.id))
-            .filter(tools::tenant_id.eq(&row.tenant_id))
-            .set((
-                tools::state.eq(state),
-                tools::warnings.eq(warnings),
-                tools::updated_at.eq(clock_timestamp()),
-            ))
-            .returning(Self::as_returning())
-            .get_result(db)
-            .await
+    fn end<'c>(db: &'c mut Db, row: &'c Self, state: ToolState) -> QueryFuture<'c, Self> {
+        Box::pin(async move {
+            let ended = Self { state: state.to_string(), ..row.clone() };
+            let warnings = tool_warnings::of(&ended, Some(row), db).await?;
+            diesel::update(tools::table.find(&row.id))
+                .filter(tools::tenant_id.eq(&row.tenant_id))
+                .set((
+                    tools::state.eq(state),
+                    tools::warnings.eq(warnings),
+                    tools::updated_at.eq(clock_timestamp()),
+                ))
+                .returning(Self::as_returning())
+                .get_result(db)
+                .await
+        })
     }
 }
 
 impl Save for Tool {
     /// Each write lists what it made stricter, which only the server sets.
-    async fn save(db: &mut Db, row: &Self) -> QueryResult<Self> {
+    fn save<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self> {
         diesel::update(tools::table.find(&row.id))
             .filter(tools::tenant_id.eq(&row.tenant_id))
             .set((row, tools::warnings.eq(&row.warnings), tools::updated_at.eq(clock_timestamp())))
             .returning(Self::as_returning())
             .get_result(db)
-            .await
     }
 }
 

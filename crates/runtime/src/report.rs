@@ -91,7 +91,7 @@ impl Report {
         if let Some(key) = &key
             && let Some(first) = key.claim(db, self.now).await?
         {
-            return Ok(first);
+            return Ok(Done::before(&first)?);
         }
         let at = self.moment(&found)?;
         let by = self.caller.identity();

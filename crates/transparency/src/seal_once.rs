@@ -37,7 +37,7 @@ impl Transparency {
             // Even if the caller is gone.
             let _turn = turn;
             if let Some(first) = key.claim(db, now).await? {
-                return Ok::<_, Error>((first, None));
+                return Ok::<_, Error>((Done::before(&first)?, None));
             }
             let (pack, signed) = match state {
                 State::Sealed(pack) => (Some(pack), None),

@@ -37,7 +37,7 @@ impl<M: Message + Default> Done<M> {
     ///
     /// # Errors
     /// The bytes do not decode to this message.
-    pub(super) fn before(bytes: &[u8]) -> Result<Self, Error> {
+    pub fn before(bytes: &[u8]) -> Result<Self, Error> {
         Ok(Self { message: M::decode(bytes)?, replayed: true })
     }
 }
@@ -58,13 +58,16 @@ where
     E: From<Error> + From<store::Error> + Send + 'static,
     F: Transact<M, E>,
 {
-    let Some(key) = key else { return store.write_tx(scope, work).await.map(Done::now) };
     let done = store.write_tx(scope, async move |db| {
-        if let Some(first) = key.claim(db, now).await? {
-            return Ok::<_, E>(first);
+        if let Some(key) = &key
+            && let Some(first) = key.claim(db, now).await?
+        {
+            return Ok::<_, E>(Done::before(&first)?);
         }
         let message = work(db).await?;
-        key.keep(db, &message).await?;
+        if let Some(key) = &key {
+            key.keep(db, &message).await?;
+        }
         Ok(Done::now(message))
     });
     done.await

@@ -7,6 +7,7 @@ use authority_core::{
 use authority_model::schema::idempotency_keys;
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
+use futures_util::{FutureExt, future::BoxFuture};
 use prost::Message;
 
 use super::{ANSWERS_KEPT, Done, Error, IdempotencyKey, SECRETS_KEPT};
@@ -48,11 +49,7 @@ impl IdempotencyKey {
     /// # Errors
     /// The key came with another request, its first request is still running, or its response is
     /// erased.
-    pub async fn claim<M: Message + Default>(
-        &self,
-        db: &mut Db,
-        now: DateTime<Utc>,
-    ) -> Result<Option<Done<M>>, Error> {
+    pub async fn claim(&self, db: &mut Db, now: DateTime<Utc>) -> Result<Option<Vec<u8>>, Error> {
         self.forget_old(db, now).await?;
         let claimed = diesel::insert_into(idempotency_keys::table)
             .values((
@@ -74,7 +71,7 @@ impl IdempotencyKey {
         // The sweep has just deleted it, so it is free for the next attempt.
         let first = self.find(db, now).await?.ok_or(Error::InProgress)?;
         match &self.seal {
-            None => first.read().map(Some),
+            None => first.bytes().map(|answer| Some(answer.to_vec())),
             Some(keys) => self.show_once(db, keys, &first, now).await.map(Some),
         }
     }
@@ -83,8 +80,15 @@ impl IdempotencyKey {
     ///
     /// # Errors
     /// The response cannot be sealed, or the database is unavailable.
-    pub async fn keep(&self, db: &mut Db, answer: &impl Message) -> Result<(), Error> {
-        let answer = answer.encode_to_vec();
+    pub fn keep<'c>(
+        &'c self,
+        db: &'c mut Db,
+        answer: &impl Message,
+    ) -> BoxFuture<'c, Result<(), Error>> {
+        self.keep_encoded(db, answer.encode_to_vec()).boxed()
+    }
+
+    async fn keep_encoded(&self, db: &mut Db, answer: Vec<u8>) -> Result<(), Error> {
         let answer = match &self.seal {
             None => answer,
             Some(keys) => keys.seal(&self.place(), &answer)?,
@@ -140,13 +144,13 @@ impl IdempotencyKey {
 
     /// A first response with a secret: it is erased when read, and can be read only for a short
     /// time.
-    async fn show_once<M: Message + Default>(
+    async fn show_once(
         &self,
         db: &mut Db,
         keys: &Keys,
         first: &FirstAnswer,
         now: DateTime<Utc>,
-    ) -> Result<Done<M>, Error> {
+    ) -> Result<Vec<u8>, Error> {
         let answer = first.bytes()?;
         if first.created_at + SECRETS_KEPT <= now {
             return Err(Error::Erased);
@@ -160,7 +164,7 @@ impl IdempotencyKey {
         if erased == 0 {
             return Err(Error::Erased);
         }
-        Done::before(&keys.open(&self.place(), answer)?)
+        Ok(keys.open(&self.place(), answer)?)
     }
 }
 

@@ -35,7 +35,7 @@ pub use listen::Notification;
 pub use migrate::{Migrated, allow_removal, may_migrate, migrate};
 pub use pool::{Limits, Pooled, Store};
 pub use prepared::{Prepared, prepared};
-pub use query::{LoadQuery, RunQueryDsl};
+pub use query::RunQueryDsl;
 pub use serving::Serving;
 pub use silence::discard;
 pub use transaction::{Db, SERVICE, Scope, Transact};

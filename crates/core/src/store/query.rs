@@ -2,7 +2,8 @@
 //!
 //! diesel-async's own `RunQueryDsl` gives each query its own types of futures and streams, about a hundred
 //! functions for each. Here a query runs in diesel-async's boxed future, and only decoding is compiled for
-//! each type of row.
+//! each type of row. The futures are boxed, so that a query's type is not part of each future that waits for it:
+//! whether those are `Send` was most of what the compiler did.
 
 use diesel::{
     QueryResult,
@@ -15,7 +16,7 @@ use diesel::{
     result::Error,
 };
 use diesel_async::{AsyncConnectionCore, AsyncPgConnection};
-use futures_util::TryStreamExt;
+use futures_util::{TryStreamExt, future::BoxFuture};
 
 use super::Db;
 
@@ -28,63 +29,57 @@ type Read<U> = fn(&Row) -> QueryResult<U>;
 /// `diesel::prelude::*`: with another name, each call of `load` would be ambiguous.
 pub trait RunQueryDsl: Sized {
     /// Runs it; returns the number of changed rows.
-    fn execute(self, db: &mut Db) -> impl Future<Output = QueryResult<usize>> + Send
+    fn execute<'c>(self, db: &'c mut Db) -> BoxFuture<'c, QueryResult<usize>>
     where
         Self: QueryFragment<Pg> + QueryId + Send,
     {
         db.execute_returning_count(self)
     }
 
-    fn load<'q, U>(self, db: &mut Db) -> impl Future<Output = QueryResult<Vec<U>>> + Send
+    fn load<'q, 'c, U>(self, db: &'c mut Db) -> BoxFuture<'c, QueryResult<Vec<U>>>
     where
-        Self: LoadQuery<'q, U>,
-        U: Send,
+        Self: AsQuery + 'q,
+        Self::Query: QueryFragment<Pg> + QueryId + 'q,
+        Self::SqlType: CompatibleType<U, Pg>,
+        U: FromSqlRow<<Self::SqlType as CompatibleType<U, Pg>>::SqlType, Pg> + Send + 'static,
+        Pg: QueryMetadata<Self::SqlType>,
     {
-        every(self.ask(db), Self::READ)
+        Box::pin(every(AsyncConnectionCore::load(db, self), read))
     }
 
     /// The only row; `NotFound` if there is none.
-    fn get_result<'q, U>(self, db: &mut Db) -> impl Future<Output = QueryResult<U>> + Send
+    fn get_result<'q, 'c, U>(self, db: &'c mut Db) -> BoxFuture<'c, QueryResult<U>>
     where
-        Self: LoadQuery<'q, U>,
-        U: Send,
+        Self: AsQuery + 'q,
+        Self::Query: QueryFragment<Pg> + QueryId + 'q,
+        Self::SqlType: CompatibleType<U, Pg>,
+        U: FromSqlRow<<Self::SqlType as CompatibleType<U, Pg>>::SqlType, Pg> + Send + 'static,
+        Pg: QueryMetadata<Self::SqlType>,
     {
-        one(self.ask(db), Self::READ)
+        Box::pin(one(AsyncConnectionCore::load(db, self), read))
     }
 
     /// The first of the rows; `NotFound` if there is none.
-    fn first<'q, U>(self, db: &mut Db) -> impl Future<Output = QueryResult<U>> + Send
+    fn first<'q, 'c, U>(self, db: &'c mut Db) -> BoxFuture<'c, QueryResult<U>>
     where
         Self: LimitDsl,
-        Limit<Self>: LoadQuery<'q, U>,
-        U: Send,
+        Limit<Self>: AsQuery + 'q,
+        <Limit<Self> as AsQuery>::Query: QueryFragment<Pg> + QueryId + 'q,
+        <Limit<Self> as AsQuery>::SqlType: CompatibleType<U, Pg>,
+        U: FromSqlRow<<<Limit<Self> as AsQuery>::SqlType as CompatibleType<U, Pg>>::SqlType, Pg>
+            + Send
+            + 'static,
+        Pg: QueryMetadata<<Limit<Self> as AsQuery>::SqlType>,
     {
-        one(self.limit(1).ask(db), Limit::<Self>::READ)
+        self.limit(1).get_result(db)
     }
 }
 
 impl<T> RunQueryDsl for T {}
 
-/// A query whose rows are read as `U`.
-pub trait LoadQuery<'q, U> {
-    const READ: Read<U>;
-
-    fn ask(self, db: &mut Db) -> Asked<'_>;
-}
-
-impl<'q, T, U, S> LoadQuery<'q, U> for T
-where
-    T: AsQuery + 'q,
-    T::Query: QueryFragment<Pg> + QueryId + 'q,
-    T::SqlType: CompatibleType<U, Pg, SqlType = S>,
-    U: FromSqlRow<S, Pg>,
-    Pg: QueryMetadata<T::SqlType>,
-{
-    const READ: Read<U> = |row| U::build_from_row(row).map_err(Error::DeserializationError);
-
-    fn ask(self, db: &mut Db) -> Asked<'_> {
-        AsyncConnectionCore::load(db, self)
-    }
+/// Reads a row. A function and not a closure in [`RunQueryDsl`]: it is compiled for each type of row, and not of query.
+fn read<U: FromSqlRow<S, Pg>, S>(row: &Row) -> QueryResult<U> {
+    U::build_from_row(row).map_err(Error::DeserializationError)
 }
 
 async fn every<U>(asked: Asked<'_>, read: Read<U>) -> QueryResult<Vec<U>> {

@@ -1,6 +1,7 @@
 //! Transactions, each in the scope of a tenant and an actor.
 
 use std::{
+    any::Any,
     panic::{AssertUnwindSafe, resume_unwind},
     time::Duration,
 };
@@ -11,7 +12,6 @@ use diesel_async::{
     AnsiTransactionManager, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
 };
 use futures_util::{FutureExt, future::BoxFuture};
-use tokio::sync::oneshot;
 use tracing::{Instrument, Span, field::Empty};
 
 use super::{
@@ -64,11 +64,7 @@ impl Store {
     /// Runs `work` in one transaction, which commits if `work` returns `Ok`. It runs to completion
     /// in its own task even if the caller is dropped: a dropped query might still commit, and would
     /// block its connection's next user.
-    pub fn write_tx<T, E, F>(
-        &self,
-        scope: &Scope,
-        work: F,
-    ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
+    pub fn write_tx<T, E, F>(&self, scope: &Scope, work: F) -> BoxFuture<'static, Result<T, E>>
     where
         F: Transact<T, E>,
         T: Send + 'static,
@@ -84,7 +80,7 @@ impl Store {
         limit: Duration,
         scope: &Scope,
         work: F,
-    ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
+    ) -> BoxFuture<'static, Result<T, E>>
     where
         F: Transact<T, E>,
         T: Send + 'static,
@@ -96,11 +92,7 @@ impl Store {
     }
 
     /// The same for `work` that only reads: Postgres refuses writes.
-    pub fn read_tx<T, E, F>(
-        &self,
-        scope: &Scope,
-        work: F,
-    ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
+    pub fn read_tx<T, E, F>(&self, scope: &Scope, work: F) -> BoxFuture<'static, Result<T, E>>
     where
         F: Transact<T, E>,
         T: Send + 'static,
@@ -169,45 +161,56 @@ struct Transaction {
     limit: Duration,
 }
 
-/// Work on a connection, and whether it succeeded. It keeps its result to itself, so that a transaction is
-/// compiled once, and not once for each type of result.
-type ErasedWork = Box<dyn for<'c> FnOnce(&'c mut Db) -> BoxFuture<'c, bool> + Send>;
+/// Work on a connection. Its result has no type, so that a transaction is compiled once, and not once for each.
+type ErasedWork = Box<dyn for<'c> FnOnce(&'c mut Db) -> BoxFuture<'c, Worked> + Send>;
 
-async fn run<T, E, F>(transaction: Result<Transaction, Error>, work: F) -> Result<T, E>
+/// What work came to.
+struct Worked {
+    is_ok: bool,
+    result: Box<dyn Any + Send>,
+}
+
+fn run<T, E, F>(
+    transaction: Result<Transaction, Error>,
+    work: F,
+) -> BoxFuture<'static, Result<T, E>>
 where
     F: Transact<T, E>,
     T: Send + 'static,
     E: From<Error> + Send + 'static,
 {
-    let (sender, result) = oneshot::channel();
     let work: ErasedWork = Box::new(|db| {
-        let work = work(db);
-        Box::pin(async {
-            let result: Result<T, E> = work.await;
-            let is_ok = result.is_ok();
-            // The caller may be gone.
-            let _ = sender.send(result);
-            is_ok
-        })
+        let worked =
+            |result: Result<T, E>| Worked { is_ok: result.is_ok(), result: Box::new(result) };
+        work(db).map(worked).boxed()
     });
+    let result = |ran: Result<Box<dyn Any + Send>, Error>| match ran?.downcast::<Result<T, E>>() {
+        Ok(result) => *result,
+        Err(other) => Err(crashed(other).into()),
+    };
+    spawn(transaction, work).map(result).boxed()
+}
+
+/// The task of one transaction; it ends with the transaction, even if its caller is gone.
+async fn spawn(
+    transaction: Result<Transaction, Error>,
+    work: ErasedWork,
+) -> Result<Box<dyn Any + Send>, Error> {
     let transaction = transaction?;
     let span = transaction.span.clone();
-    // The task of one transaction; it ends with the transaction, even if its caller is gone.
-    let task = tokio::spawn(transaction.run(work).instrument(span));
-    task.await.map_err(crashed)??;
-    result.await.map_err(crashed)?
+    tokio::spawn(transaction.run(work).instrument(span)).await.map_err(crashed)?
 }
 
 impl Transaction {
-    /// Runs the work, and commits it if it succeeded. An error is the transaction's own, never the work's.
-    async fn run(self, work: ErasedWork) -> Result<(), Error> {
+    /// Runs the work, and commits it if it succeeded; returns its result. An error is the transaction's own.
+    async fn run(self, work: ErasedWork) -> Result<Box<dyn Any + Send>, Error> {
         let mut db = take(&self.pool).await?;
         let ran = async {
             begin(&mut db, &self.opening).await?;
-            let is_done = work(&mut db).await;
-            let (ended, is_clean) = end(&mut db, self.end, is_done).await;
-            self.span.record("committed", is_done && ended.is_ok());
-            Ok((ended, is_clean))
+            let Worked { is_ok, result } = work(&mut db).await;
+            let (ended, is_clean) = end(&mut db, self.end, is_ok).await;
+            self.span.record("committed", is_ok && ended.is_ok());
+            Ok((ended.map(|()| result), is_clean))
         };
         let bounded = AssertUnwindSafe(self.silence.bound(self.limit, ran)).catch_unwind().await;
         let (ended, is_clean) = match bounded.map(Result::flatten) {

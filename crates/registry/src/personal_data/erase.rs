@@ -77,7 +77,7 @@ async fn run(
         if let Some(key) = &key
             && let Some(first) = key.claim(db, now).await?
         {
-            return Ok(first);
+            return Ok(Done::before(&first)?);
         }
         hold::still_held(db, person.within.as_deref(), &held).await?;
         let whole = archives.are_all(db, &parameter, &archived.manifests).await;

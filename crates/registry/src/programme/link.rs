@@ -68,7 +68,7 @@ impl_queries!(ConsultantTenantLink, consultant_links);
 
 impl SoftDelete for ConsultantTenantLink {
     /// What is deleted is revoked.
-    async fn soft_delete(db: &mut Db, row: &Self) -> QueryResult<Self> {
+    fn soft_delete<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self> {
         let revoked = diesel::dsl::sql::<diesel::sql_types::Nullable<diesel::sql_types::Timestamptz>>(
             "coalesce(revoked_at, clock_timestamp())",
         );
@@ -81,7 +81,6 @@ impl SoftDelete for ConsultantTenantLink {
             ))
             .returning(Self::as_returning())
             .get_result(db)
-            .await
     }
 }
 

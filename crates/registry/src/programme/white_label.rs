@@ -100,12 +100,11 @@ impl_queries!(WhiteLabelConfig, white_label_configs);
 
 impl Save for WhiteLabelConfig {
     /// Without the tenant, which may be absent.
-    async fn save(db: &mut Db, row: &Self) -> QueryResult<Self> {
+    fn save<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self> {
         diesel::update(white_label_configs::table.find(&row.id))
             .set((row, white_label_configs::updated_at.eq(clock_timestamp())))
             .returning(Self::as_returning())
             .get_result(db)
-            .await
     }
 }
 

@@ -84,7 +84,7 @@ impl_queries!(RealityAnchor, reality_anchors);
 impl_soft_delete!(RealityAnchor, reality_anchors);
 
 impl Save for RealityAnchor {
-    async fn save(db: &mut Db, row: &Self) -> QueryResult<Self> {
+    fn save<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self> {
         diesel::update(reality_anchors::table.find(&row.id))
             .filter(reality_anchors::tenant_id.eq(&row.tenant_id))
             .set((
@@ -95,7 +95,6 @@ impl Save for RealityAnchor {
             ))
             .returning(Self::as_returning())
             .get_result(db)
-            .await
     }
 }
 
