@@ -4,16 +4,15 @@
 //! An unknown name is an error that suggests the intended one, or lists the known ones: a
 //! misspelt limit must not leave the default in force unnoticed.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, fs, path::PathBuf};
 
-use figment::{
-    Figment,
-    error::Kind,
-    providers::{Format, Toml},
-    value::Value,
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::{
+    Config,
+    values::{self, Kind, Node, Unfit},
 };
-
-use super::Config;
 
 /// Prefix of the variables that are settings: `AGENT_AUTHORITY__SECTION__KEY`.
 const PREFIX: &str = "AGENT_AUTHORITY__";
@@ -56,54 +55,48 @@ impl Sources {
 impl Config {
     /// Reads and merges; call [`Config::validate`] before serving.
     pub fn load(sources: &Sources) -> Result<Self, Error> {
-        let mut figment = Figment::new();
+        let mut table = Table::new();
         if let Some(file) = &sources.file {
             if !file.is_file() {
                 return Err(Error::NoFile(file.clone()));
             }
-            figment = figment.merge(Toml::file_exact(file));
+            let unread = |fault: &dyn std::fmt::Display| {
+                Error::Unread(format!("{}: {}", file.display(), fault.to_string().trim_end()))
+            };
+            let text = fs::read_to_string(file).map_err(|fault| unread(&fault))?;
+            table = text.parse().map_err(|fault: toml::de::Error| unread(&fault))?;
         }
         for (name, value) in &sources.environment {
             if let Some((_, key)) = ALIASES.iter().find(|(alias, _)| alias == name)
                 && !value.is_empty()
             {
-                figment = figment.merge((*key, value));
+                values::set(&mut table, key, Value::from(value.as_str()));
             }
         }
         for (name, value) in &sources.environment {
             if let Some(key) = name.strip_prefix(PREFIX) {
                 let key = key.to_ascii_lowercase().replace("__", ".");
-                figment = figment.merge((key.as_str(), parsed(&key, value)));
+                values::set(&mut table, &key, parsed(&key, value));
             }
         }
         for (key, value) in &sources.flags {
-            figment = figment.merge((key, parsed(key, value)));
+            values::set(&mut table, key, parsed(key, value));
         }
-        figment.extract().map_err(|error| Error::Unread(messages(error)))
+        Self::deserialize(Node(table.into())).map_err(|unfit| Error::Unread(message(&unfit)))
     }
 }
 
-/// Text as the TOML value that it looks like: a number, a boolean, a list, or else a string. A secret is
-/// always a string.
+/// A secret is always a string.
 fn parsed(key: &str, text: &str) -> Value {
-    if SECRETS.contains(&key) {
-        return Value::from(text);
-    }
-    text.parse().unwrap_or_else(|never: std::convert::Infallible| match never {})
+    if SECRETS.contains(&key) { Value::from(text) } else { values::parsed(text) }
 }
 
-/// Every error, with its setting and, for an unknown name or word, the known ones.
-fn messages(errors: figment::Error) -> String {
-    let messages: Vec<_> = errors.into_iter().map(|error| message(&error)).collect();
-    messages.join("\n")
-}
-
-fn message(error: &figment::Error) -> String {
-    let place = error.path.join(".");
-    match &error.kind {
-        Kind::UnknownField(name, known) => {
-            let section = place.strip_suffix(name.as_str()).unwrap_or(&place).trim_end_matches('.');
-            let whole = |name: &str| match section {
+/// The error with its setting and, for an unknown name or word, the known ones.
+fn message(unfit: &Unfit) -> String {
+    let place = unfit.place();
+    match &unfit.kind {
+        Kind::UnknownName(name, known) => {
+            let whole = |name: &str| match place.as_str() {
                 "" => name.to_owned(),
                 section => format!("{section}.{name}"),
             };
@@ -113,11 +106,11 @@ fn message(error: &figment::Error) -> String {
             };
             format!("unknown setting `{}`; {hint}", whole(name))
         }
-        Kind::UnknownVariant(word, known) => {
+        Kind::UnknownWord(word, known) => {
             format!("`{place}` is `{word}`; it must be {}", known.join(" or "))
         }
-        kind if place.is_empty() => kind.to_string(),
-        kind => format!("`{place}`: {kind}"),
+        Kind::Other(message) if place.is_empty() => message.clone(),
+        Kind::Other(message) => format!("`{place}`: {message}"),
     }
 }
 
@@ -215,6 +208,8 @@ mod tests {
         assert!(error.starts_with("`limits.streams`: "), "{error}");
         let error = load("AGENT_AUTHORITY__DECIDE__DURABILITY", "full").unwrap_err().to_string();
         assert_eq!(error, "`decide.durability` is `full`; it must be strict or relaxed");
+        let error = load("AGENT_AUTHORITY__LISTEN", "here").unwrap_err().to_string();
+        assert!(error.starts_with("`listen`: "), "{error}");
         let error = load("AGENT_AUTHORITY__CORS__ORIGINS", "*").unwrap_err().to_string();
         assert!(error.contains("`*` is not an origin"), "{error}");
 
@@ -226,6 +221,23 @@ mod tests {
         assert_eq!(config.keys.ring.as_ref().unwrap().reveal(), "{hush}");
         let shown = format!("{config:?}{}", toml::to_string(&config).unwrap());
         assert!(!shown.contains("hush") && shown.contains("***"), "{shown}");
+    }
+
+    /// Text that is more than one TOML value is a string, whatever it would set.
+    #[test]
+    fn a_value_sets_nothing_else() {
+        let value = "4\nvalid_for_seconds = 5";
+        let sources = sources(&[("AGENT_AUTHORITY__DECIDE__MAX_STALENESS_SECONDS", value)]);
+        let error = Config::load(&sources).unwrap_err().to_string();
+        assert!(error.starts_with("`decide.max_staleness_seconds`: "), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_not_toml_says_where() {
+        let (_folder, path) = file("[decide]\nvalid_for_seconds = = 4");
+        let sources = Sources { file: Some(path.clone()), ..Sources::default() };
+        let error = Config::load(&sources).unwrap_err().to_string();
+        assert!(error.contains(path.to_str().unwrap()) && error.contains("line 2"), "{error}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod load;
 mod production;
 mod secret;
 mod text;
+mod values;
 
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 

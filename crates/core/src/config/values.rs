@@ -1,0 +1,183 @@
+//! The values of all sources as one TOML table, and errors that say which setting they are about.
+//!
+//! serde's own errors are texts; these keep the setting's path and the names that are known there.
+
+use std::fmt;
+
+use serde::{
+    Deserializer,
+    de::{
+        self, DeserializeSeed, IntoDeserializer, MapAccess, Visitor,
+        value::{SeqDeserializer, StringDeserializer},
+    },
+    forward_to_deserialize_any,
+};
+use toml::{Table, Value, map};
+
+/// Sets a value by its dotted name; what is no section on the way becomes one.
+pub(super) fn set(table: &mut Table, name: &str, value: Value) {
+    let Some((section, rest)) = name.split_once('.') else {
+        table.insert(name.to_owned(), value);
+        return;
+    };
+    let inner = table.entry(section).or_insert_with(|| Table::new().into());
+    if !inner.is_table() {
+        *inner = Table::new().into();
+    }
+    if let Value::Table(inner) = inner {
+        set(inner, rest, value);
+    }
+}
+
+/// Text as the TOML value that it looks like: a number, a boolean, a list, a table, or else a string.
+pub(super) fn parsed(text: &str) -> Value {
+    let whole = format!("value = {text}").parse::<Table>();
+    let value = whole.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
+    match value {
+        Some(Value::Datetime(_)) | None => Value::from(text),
+        Some(value) => value,
+    }
+}
+
+/// Why a value does not fit, and which.
+#[derive(Debug)]
+pub(super) struct Unfit {
+    /// The setting's path, innermost name first.
+    path: Vec<String>,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    UnknownName(String, &'static [&'static str]),
+    UnknownWord(String, &'static [&'static str]),
+    Other(String),
+}
+
+impl Unfit {
+    fn new(kind: Kind) -> Self {
+        Self { path: Vec::new(), kind }
+    }
+
+    /// The setting's dotted name; for an unknown name, its section's.
+    pub(super) fn place(&self) -> String {
+        let names: Vec<&str> = self.path.iter().rev().map(String::as_str).collect();
+        names.join(".")
+    }
+
+    fn below(mut self, name: &str) -> Self {
+        self.path.push(name.to_owned());
+        self
+    }
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::UnknownName(name, _) => write!(f, "unknown setting `{name}`"),
+            Kind::UnknownWord(word, _) => write!(f, "unknown word `{word}`"),
+            Kind::Other(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+impl de::Error for Unfit {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(Kind::Other(message.to_string()))
+    }
+
+    fn unknown_field(name: &str, known: &'static [&'static str]) -> Self {
+        Self::new(Kind::UnknownName(name.to_owned(), known))
+    }
+
+    fn unknown_variant(word: &str, known: &'static [&'static str]) -> Self {
+        Self::new(Kind::UnknownWord(word.to_owned(), known))
+    }
+}
+
+/// A value that is being read.
+pub(super) struct Node(pub(super) Value);
+
+impl<'de> Deserializer<'de> for Node {
+    type Error = Unfit;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
+        match self.0 {
+            Value::String(text) => visitor.visit_string(text),
+            Value::Integer(number) => visitor.visit_i64(number),
+            Value::Float(number) => visitor.visit_f64(number),
+            Value::Boolean(is) => visitor.visit_bool(is),
+            Value::Datetime(time) => visitor.visit_string(time.to_string()),
+            Value::Array(items) => {
+                visitor.visit_seq(SeqDeserializer::new(items.into_iter().map(Node)))
+            }
+            Value::Table(table) => visitor.visit_map(Members { rest: table.into_iter(), next: None }),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Unfit> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Unfit> {
+        match self.0 {
+            Value::String(word) => {
+                let word: StringDeserializer<Unfit> = word.into_deserializer();
+                word.deserialize_enum(name, variants, visitor)
+            }
+            other => Self(other).deserialize_any(visitor),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+impl IntoDeserializer<'_, Unfit> for Node {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+/// The members of a section. An error in one of them gets its name.
+struct Members {
+    rest: map::IntoIter<String, Value>,
+    next: Option<(String, Value)>,
+}
+
+impl<'de> MapAccess<'de> for Members {
+    type Error = Unfit;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Unfit> {
+        self.next = self.rest.next();
+        let Some((name, _)) = &self.next else { return Ok(None) };
+        let name: StringDeserializer<Unfit> = name.clone().into_deserializer();
+        seed.deserialize(name).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Unfit> {
+        let Some((name, value)) = self.next.take() else {
+            return Err(de::Error::custom("a value without a name"));
+        };
+        seed.deserialize(Node(value)).map_err(|unfit| unfit.below(&name))
+    }
+}
