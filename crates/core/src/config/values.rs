@@ -32,7 +32,8 @@ pub(super) fn set(table: &mut Table, name: &str, value: Value) {
 /// Text as the TOML value that it looks like: a number, a boolean, a list, a table, or else a string.
 pub(super) fn parsed(text: &str) -> Value {
     let whole = format!("value = {text}").parse::<Table>();
-    let value = whole.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
+    let value =
+        whole.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
     match value {
         Some(Value::Datetime(_)) | None => Value::from(text),
         Some(value) => value,
@@ -113,7 +114,9 @@ impl<'de> Deserializer<'de> for Node {
             Value::Array(items) => {
                 visitor.visit_seq(SeqDeserializer::new(items.into_iter().map(Node)))
             }
-            Value::Table(table) => visitor.visit_map(Members { rest: table.into_iter(), next: None }),
+            Value::Table(table) => {
+                visitor.visit_map(Members { rest: table.into_iter(), next: None })
+            }
         }
     }
 
@@ -167,7 +170,10 @@ struct Members {
 impl<'de> MapAccess<'de> for Members {
     type Error = Unfit;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Unfit> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Unfit> {
         self.next = self.rest.next();
         let Some((name, _)) = &self.next else { return Ok(None) };
         let name: StringDeserializer<Unfit> = name.clone().into_deserializer();

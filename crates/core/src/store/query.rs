@@ -29,7 +29,7 @@ type Read<U> = fn(&Row) -> QueryResult<U>;
 /// `diesel::prelude::*`: with another name, each call of `load` would be ambiguous.
 pub trait RunQueryDsl: Sized {
     /// Runs it; returns the number of changed rows.
-    fn execute<'c>(self, db: &'c mut Db) -> BoxFuture<'c, QueryResult<usize>>
+    fn execute(self, db: &mut Db) -> BoxFuture<'_, QueryResult<usize>>
     where
         Self: QueryFragment<Pg> + QueryId + Send,
     {

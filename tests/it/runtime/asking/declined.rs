@@ -6,8 +6,8 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{
-    EVALUATE, TENANT, act, approved, approver, asked, asking, citing, decline, demo, held, read,
-    requests, set,
+    EVALUATE, TENANT, act, answered, approved, approver, asked, asking, citing, decline, demo,
+    held, read, requests, set,
 };
 use crate::{
     evidence::golden,
@@ -298,7 +298,7 @@ async fn no_request_is_open_after_its_question_was_declined() {
     for round in 0..10_u32 {
         let ask = asking(25_000.0 + f64::from(round), "DE");
         let id = held(&client, &ask).await;
-        let calls = (0..8).map(|n| asked(if n % 2 == 0 { &client } else { &there }, &ask));
+        let calls = (0..8).map(|n| answered(if n % 2 == 0 { &client } else { &there }, &ask));
         let (_, answers) = tokio::join!(decline(&app, &id, json!({})), join_all(calls));
         for answer in &answers {
             let waits = answer["approval_id"] == json!(id);
