@@ -60,11 +60,15 @@ impl Config {
             if !file.is_file() {
                 return Err(Error::NoFile(file.clone()));
             }
-            let unread = |fault: &dyn std::fmt::Display| {
-                Error::Unread(format!("{}: {}", file.display(), fault.to_string().trim_end()))
-            };
-            let text = fs::read_to_string(file).map_err(|fault| unread(&fault))?;
-            table = text.parse().map_err(|fault: toml::de::Error| unread(&fault))?;
+            let place = file.display();
+            let text = fs::read_to_string(file)
+                .map_err(|fault| Error::Unread(format!("{place}: {fault}")))?;
+            table = text.parse().map_err(|fault: toml::de::Error| {
+                // Without the line's text, which may hold a secret.
+                let before = fault.span().and_then(|span| text.get(..span.start)).unwrap_or("");
+                let line = before.matches('\n').count() + 1;
+                Error::Unread(format!("{place}, line {line}: {}", fault.message()))
+            })?;
         }
         for (name, value) in &sources.environment {
             if let Some((_, key)) = ALIASES.iter().find(|(alias, _)| alias == name)
@@ -234,10 +238,11 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_toml_says_where() {
-        let (_folder, path) = file("[decide]\nvalid_for_seconds = = 4");
+        let (_folder, path) = file("[keys]\nring = = \"hush\"");
         let sources = Sources { file: Some(path.clone()), ..Sources::default() };
         let error = Config::load(&sources).unwrap_err().to_string();
         assert!(error.contains(path.to_str().unwrap()) && error.contains("line 2"), "{error}");
+        assert!(!error.contains("hush"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The values of all sources as one TOML table, and errors that say which setting they are about.
+//! Reads settings from a TOML table, with errors that name the setting.
 //!
-//! serde's own errors are texts; these keep the setting's path and the names that are known there.
+//! serde's own errors are texts; these keep the setting's path and the known names.
 
 use std::fmt;
 
@@ -14,16 +14,13 @@ use serde::{
 };
 use toml::{Table, Value, map};
 
-/// Sets a value by its dotted name; what is no section on the way becomes one.
+/// Sets a value by its dotted name. A value in the place of a section stays, and is refused when it is read.
 pub(super) fn set(table: &mut Table, name: &str, value: Value) {
     let Some((section, rest)) = name.split_once('.') else {
         table.insert(name.to_owned(), value);
         return;
     };
     let inner = table.entry(section).or_insert_with(|| Table::new().into());
-    if !inner.is_table() {
-        *inner = Table::new().into();
-    }
     if let Value::Table(inner) = inner {
         set(inner, rest, value);
     }
