@@ -81,6 +81,7 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     let (app, workers) = App::build(Parts { supervisor: supervisor.clone(), ..parts }).await?;
     supervisor.run(workers);
     let listening = addresses.listen()?;
+    let connections = descriptors::connections(config, listening.surfaces.len());
     log_start(config, &database);
     if app.provider.is_some() {
         let token = app.service_token()?;
@@ -89,7 +90,7 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
         demo::webhook::seed(&app.router, &token, config).await;
         ready(&demo);
     }
-    let served = listening.serve(config, &app, metrics, supervisor.shutdown()).await;
+    let served = listening.serve(config, connections, &app, metrics, supervisor.shutdown()).await;
     supervisor.stop().await;
     drop(app);
     database.close().await;
@@ -208,12 +209,12 @@ impl Listening {
     async fn serve(
         self,
         config: &Config,
+        connections: usize,
         app: &App,
         metrics: Metrics,
         shutdown: &CancellationToken,
     ) -> Result<(), Failure> {
         let mut serving = JoinSet::new();
-        let connections = descriptors::connections(config, self.surfaces.len());
         let budget = Budget::new(config.limits.node_unsent_bytes);
         for (listener, surfaces) in self.surfaces {
             let mut settings = Settings::new(config, surfaces);
