@@ -217,6 +217,20 @@ mod tests {
         let error = load("AGENT_AUTHORITY__CORS__ORIGINS", "*").unwrap_err().to_string();
         assert!(error.contains("`*` is not an origin"), "{error}");
 
+        // Every setting that a value of another type is given to.
+        for (name, value) in [
+            ("AGENT_AUTHORITY__DATABASE", "postgres://u:hush@h/d"),
+            ("AGENT_AUTHORITY__DATABASE__TENANT_CONNECTIONS", "hush"),
+            ("AGENT_AUTHORITY__DATABASE__TENANT_CONNECTIONS", "[\"hush\"]"),
+            ("AGENT_AUTHORITY__DATABASE__URL", "[\"hush\"]"),
+            ("AGENT_AUTHORITY__CORS__ORIGINS", "[hush]"),
+        ] {
+            let error = load(name, value).unwrap_err().to_string();
+            assert!(error.starts_with('`') && !error.contains("hush"), "{name}: {error}");
+        }
+        let error = load("AGENT_AUTHORITY__LIMITS__STREAMS", "-1").unwrap_err().to_string();
+        assert!(!error.contains("-1"), "{error}");
+
         let (_folder, path) = file("[keys]\nring = [\"hush\"]");
         let error = Config::load(&Sources { file: Some(path), ..Sources::default() }).unwrap_err();
         assert!(!error.to_string().contains("hush"), "{error}");

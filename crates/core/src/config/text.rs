@@ -18,6 +18,12 @@ enum List {
 pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Ok(match List::deserialize(deserializer)? {
         List::Many(items) => items,
+        // As the list of a file, but with words that are not in quotes.
+        List::One(text) if text.starts_with('[') => {
+            return Err(D::Error::custom(
+                "a list in brackets has its words in quotes, `[\"a\", \"b\"]`; without brackets it is `a, b`",
+            ));
+        }
         List::One(text) => {
             text.split(',').map(|item| item.trim().to_owned()).filter(|i| !i.is_empty()).collect()
         }

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{
     Deserializer,
     de::{
-        self, DeserializeSeed, IntoDeserializer, MapAccess, Visitor,
+        self, DeserializeSeed, Expected, IntoDeserializer, MapAccess, Unexpected, Visitor,
         value::{SeqDeserializer, StringDeserializer},
     },
     forward_to_deserialize_any,
@@ -86,12 +86,34 @@ impl de::Error for Unfit {
         Self::new(Kind::Other(message.to_string()))
     }
 
+    // serde's own text shows the value, which may be a URL with a password.
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::custom(format_args!("expected {expected}, not {}", kind(found)))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::custom(format_args!("expected {expected}, not {} like this", kind(found)))
+    }
+
     fn unknown_field(name: &str, known: &'static [&'static str]) -> Self {
         Self::new(Kind::UnknownName(name.to_owned(), known))
     }
 
     fn unknown_variant(word: &str, known: &'static [&'static str]) -> Self {
         Self::new(Kind::UnknownWord(word.to_owned(), known))
+    }
+}
+
+/// What a value is, without the value.
+fn kind(found: Unexpected<'_>) -> &'static str {
+    match found {
+        Unexpected::Bool(_) => "a boolean",
+        Unexpected::Unsigned(_) | Unexpected::Signed(_) => "an integer",
+        Unexpected::Float(_) => "a number",
+        Unexpected::Char(_) | Unexpected::Str(_) => "a string",
+        Unexpected::Seq => "a list",
+        Unexpected::Map => "a section",
+        _ => "a value",
     }
 }
 
