@@ -14,7 +14,7 @@ use super::{
     descriptors,
 };
 use crate::{
-    telemetry::{self, Metrics},
+    telemetry::Metrics,
     transport::{self, Budget, Settings, Surfaces},
 };
 use authority_api::identity::dev_provider::{Holder, ISSUER};
@@ -35,8 +35,6 @@ pub enum Failure {
     Database(#[from] DatabaseError),
     #[error(transparent)]
     Demo(#[from] demo::Error),
-    #[error(transparent)]
-    Metrics(#[from] telemetry::Error),
     #[error(transparent)]
     Listen(#[from] ListenError),
     #[error(transparent)]
@@ -66,8 +64,7 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     // Before anything that would have to be stopped again.
     let addresses = Addresses::take(config)?;
     let supervisor = Supervisor::new(shutdown::on_signal()?);
-    let metrics = Metrics::install()?;
-    supervisor.run([metrics.upkeep()]);
+    let metrics = Metrics::install();
     let told = supervisor.shutdown();
     let database = tokio::select! {
         database = Database::open(config) => database?,

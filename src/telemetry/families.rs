@@ -3,7 +3,7 @@
 //! Counters and levels without labels exist from the start, so that their first increase is one; those with labels
 //! begin where they are counted.
 
-use ::metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge};
+use ::metrics::{counter, gauge};
 
 use Kind::{Count, CountBy, Gauge, Histogram, Level};
 
@@ -79,23 +79,20 @@ const FAMILIES: &[(&str, Kind, &str)] = &[
     ("transport_unsent_bytes", Gauge, "Bytes of responses that peers have not read."),
 ];
 
-/// Describes all families to the installed recorder.
-pub(super) fn describe() {
-    for (name, kind, help) in FAMILIES.iter().copied() {
+/// Begins those that exist from the start, in the installed recorder.
+pub(super) fn begin() {
+    for (name, kind, _) in FAMILIES.iter().copied() {
         match kind {
-            Count => {
-                describe_counter!(name, help);
-                counter!(name).increment(0);
-            }
-            CountBy => describe_counter!(name, help),
-            Gauge => describe_gauge!(name, help),
-            Level => {
-                describe_gauge!(name, help);
-                gauge!(name).increment(0.0);
-            }
-            Histogram => describe_histogram!(name, help),
+            Count => drop(counter!(name)),
+            Level => drop(gauge!(name)),
+            CountBy | Gauge | Histogram => {}
         }
     }
+}
+
+/// What a family is for.
+pub(super) fn help(name: &str) -> Option<&'static str> {
+    FAMILIES.iter().find(|(of, ..)| *of == name).map(|(.., help)| *help)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 mod families;
 mod metrics;
 mod process;
+mod recorder;
 pub mod traces;
 
 use std::io::{self, IsTerminal};
@@ -22,13 +23,12 @@ use tracing_subscriber::{
 use authority_core::config::{LogFormat, Logs, Traces};
 
 pub use metrics::Metrics;
+pub use recorder::Recorder;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("`{0}` is not a log filter; write it as `info` or `authority_runtime=debug,warn`")]
     Filter(String),
-    #[error("cannot set up metrics: {0}")]
-    Metrics(#[from] metrics_exporter_prometheus::BuildError),
     #[error("`traces.endpoint` is not the URL of a gRPC server: {0}")]
     Traces(#[from] opentelemetry_otlp::ExporterBuildError),
 }

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
+use agent_authority::telemetry::Recorder;
 use authority_core::{clock::Clock, store::Address};
 use authority_model::proto::runtime::runtime_service_client::RuntimeServiceClient;
 use chrono::TimeDelta;
 use diesel_async::SimpleAsyncConnection;
-use metrics_exporter_prometheus::PrometheusBuilder;
 use regex::Regex;
 use serde_json::json;
 use tonic::{Code, Request};
@@ -191,14 +191,14 @@ async fn what_does_not_go_on_is_shown() {
 /// On one thread, whose metrics are its own.
 #[tokio::test]
 async fn how_far_the_clock_is_ahead_is_shown() {
-    let recorder = PrometheusBuilder::new().build_recorder();
-    let handle = recorder.handle();
+    let recorder = Recorder::default();
+
     let _own = ::metrics::set_default_local_recorder(&recorder);
     let clock = Clock::wrong(TimeDelta::milliseconds(700));
     let _node = TestApp::wished(Wishes { clock, ..Wishes::default() }).await;
     let mut ahead = None;
     for _ in 0..100 {
-        ahead = value(&handle.render(), "authority_clock_ahead_seconds ");
+        ahead = value(&recorder.render(), "authority_clock_ahead_seconds ");
         if ahead.is_some() {
             break;
         }

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use agent_authority::telemetry::Recorder;
 use authority_core::{graph, store::new_id};
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde_json::json;
 
 use super::{Answer, Endpoint, Receiver, World};
@@ -16,17 +16,17 @@ fn patient() -> Wishes {
 }
 
 /// The value of a series, by its name and labels as they are served.
-fn value(metrics: &PrometheusHandle, series: &str) -> f64 {
+fn value(metrics: &Recorder, series: &str) -> f64 {
     let scraped = metrics.render();
     let line = scraped.lines().find_map(|line| line.strip_prefix(&format!("{series} ")));
     line.map_or(f64::NAN, |rest| rest.trim().parse().unwrap())
 }
 
-fn oldest(metrics: &PrometheusHandle) -> f64 {
+fn oldest(metrics: &Recorder) -> f64 {
     value(metrics, "authority_webhook_oldest_due_seconds")
 }
 
-fn held(metrics: &PrometheusHandle, by: &str) -> f64 {
+fn held(metrics: &Recorder, by: &str) -> f64 {
     value(metrics, &format!("authority_webhook_held_deliveries{{by=\"{by}\"}}"))
 }
 
@@ -35,7 +35,7 @@ const LONG: &str =
     "UPDATE webhook_deliveries SET due_at = now() - interval '1000 s' WHERE state = 'open'";
 
 /// Waits until the condition holds; metrics are measured every 15 s.
-async fn until(metrics: &PrometheusHandle, is_so: impl Fn() -> bool) {
+async fn until(metrics: &Recorder, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < Duration::from_secs(60), "{}", metrics.render());
@@ -65,8 +65,8 @@ async fn neglect(world: &World, receiver: &Receiver) {
 /// Runs on one thread, with its own metrics.
 #[tokio::test]
 async fn what_something_holds_is_not_late_and_counted_by_what_holds_it() {
-    let recorder = PrometheusBuilder::new().build_recorder();
-    let metrics = recorder.handle();
+    let recorder = Recorder::default();
+    let metrics = recorder.clone();
     let _own = ::metrics::set_default_local_recorder(&recorder);
     let world = World::wished(patient()).await;
     let (failing, busy, healthy) =
@@ -123,8 +123,8 @@ async fn what_something_holds_is_not_late_and_counted_by_what_holds_it() {
 /// Held by its rate limit, and by its limit of simultaneous attempts.
 #[tokio::test]
 async fn what_an_endpoint_takes_slowly_is_not_late() {
-    let recorder = PrometheusBuilder::new().build_recorder();
-    let metrics = recorder.handle();
+    let recorder = Recorder::default();
+    let metrics = recorder.clone();
     let _own = ::metrics::set_default_local_recorder(&recorder);
     let world = World::wished(patient()).await;
     let (slow, fast) = (Receiver::start().await, Receiver::start().await);

@@ -1,0 +1,209 @@
+//! Keeps what `metrics::counter!` and the like report, and writes it in Prometheus' text format.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt::Write,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use metrics::{Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, SharedString, Unit};
+use parking_lot::RwLock;
+
+use super::families;
+
+/// Bounds in seconds: from a decision in memory to the longest timeout.
+const SECONDS: &[f64] = &[
+    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+    1.0, 2.5, 5.0, 10.0,
+];
+/// The same for calls, of which there are several hundred combinations of labels.
+const REQUEST: &[f64] =
+    &[0.001, 0.002_5, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+/// Bounds of counts: of a batch, of a queue.
+const COUNTS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
+
+/// All metrics of a process, or of a test's thread. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Recorder(Arc<RwLock<HashMap<Key, Series>>>);
+
+/// One combination of a name and labels. A gauge holds the bits of an `f64`.
+#[derive(Clone)]
+enum Series {
+    Counter(Arc<AtomicU64>),
+    Gauge(Arc<AtomicU64>),
+    Histogram(Arc<Buckets>),
+}
+
+/// How many values were at most each bound, and above all others; and their sum, as the bits of an `f64`.
+struct Buckets {
+    bounds: &'static [f64],
+    counts: Box<[AtomicU64]>,
+    sum: AtomicU64,
+}
+
+impl Buckets {
+    fn new(name: &str) -> Self {
+        let bounds = match name {
+            "authority_request_seconds" => REQUEST,
+            name if name.ends_with("_seconds") => SECONDS,
+            _ => COUNTS,
+        };
+        let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
+        Self { bounds, counts, sum: AtomicU64::new(0) }
+    }
+}
+
+impl HistogramFn for Buckets {
+    fn record(&self, value: f64) {
+        let at = self.bounds.partition_point(|bound| *bound < value);
+        self.counts[at].fetch_add(1, Ordering::Relaxed);
+        metrics::GaugeFn::increment(&self.sum, value);
+    }
+}
+
+impl Recorder {
+    /// The series of a key, which the first report makes.
+    fn series(&self, key: &Key, first: impl FnOnce() -> Series) -> Series {
+        if let Some(series) = self.0.read().get(key) {
+            return series.clone();
+        }
+        self.0.write().entry(key.clone()).or_insert_with(first).clone()
+    }
+
+    /// Prometheus' text format, by name and labels.
+    pub fn render(&self) -> String {
+        let all: BTreeMap<Key, Series> =
+            self.0.read().iter().map(|(key, series)| (key.clone(), series.clone())).collect();
+        let (mut text, mut family) = (String::new(), "");
+        for (key, series) in &all {
+            let name = key.name();
+            if name != family {
+                family = name;
+                let (kind, help) = (series.kind(), families::help(name).unwrap_or("No help."));
+                // Writing to a String cannot fail, here and below.
+                let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+            }
+            series.write(&mut text, name, &labels(key));
+        }
+        text
+    }
+}
+
+impl Series {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Counter(_) => "counter",
+            Self::Gauge(_) => "gauge",
+            Self::Histogram(_) => "histogram",
+        }
+    }
+
+    fn write(&self, text: &mut String, name: &str, labels: &str) {
+        let of = |bits: &AtomicU64| f64::from_bits(bits.load(Ordering::Relaxed));
+        let _ = match self {
+            Self::Counter(count) => {
+                writeln!(text, "{name}{} {}", braced(labels), count.load(Ordering::Relaxed))
+            }
+            Self::Gauge(bits) => writeln!(text, "{name}{} {}", braced(labels), of(bits)),
+            Self::Histogram(buckets) => {
+                let (comma, mut count) = (if labels.is_empty() { "" } else { "," }, 0);
+                for (index, bucket) in buckets.counts.iter().enumerate() {
+                    count += bucket.load(Ordering::Relaxed);
+                    let bound = buckets.bounds.get(index).map_or("+Inf".to_owned(), f64::to_string);
+                    let _ =
+                        writeln!(text, "{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {count}");
+                }
+                let labels = braced(labels);
+                let sum = of(&buckets.sum);
+                writeln!(text, "{name}_sum{labels} {sum}\n{name}_count{labels} {count}")
+            }
+        };
+    }
+}
+
+/// `name="value",…`
+fn labels(key: &Key) -> String {
+    let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let labels =
+        key.labels().map(|label| format!("{}=\"{}\"", label.key(), escaped(label.value())));
+    labels.collect::<Vec<_>>().join(",")
+}
+
+fn braced(labels: &str) -> String {
+    if labels.is_empty() { String::new() } else { format!("{{{labels}}}") }
+}
+
+impl metrics::Recorder for Recorder {
+    // What a family is for stands in `families`.
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        match self.series(key, || Series::Counter(Arc::default())) {
+            Series::Counter(count) => Counter::from_arc(count),
+            _ => Counter::noop(),
+        }
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        match self.series(key, || Series::Gauge(Arc::default())) {
+            Series::Gauge(bits) => Gauge::from_arc(bits),
+            _ => Gauge::noop(),
+        }
+    }
+
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        match self.series(key, || Series::Histogram(Arc::new(Buckets::new(key.name())))) {
+            Series::Histogram(buckets) => Histogram::from_arc(buckets),
+            _ => Histogram::noop(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metrics::{counter, gauge, histogram, with_local_recorder};
+
+    use super::*;
+
+    #[test]
+    fn the_text_is_as_prometheus_reads_it() {
+        let recorder = Recorder::default();
+        with_local_recorder(&recorder, || {
+            counter!("authority_refusals_total", "reason" => "a\"b\\c\nd").increment(2);
+            counter!("authority_refusals_total", "reason" => "a\"b\\c\nd").increment(1);
+            gauge!("transport_connections").increment(3.0);
+            gauge!("transport_connections").decrement(0.5);
+            for size in [1.0, 2.0, 3.0, 5000.0] {
+                histogram!("authority_recorder_batch_size").record(size);
+            }
+            histogram!("authority_decision_stage_seconds", "stage" => "sign").record(0.000_05);
+        });
+        let text = recorder.render();
+        let lines: Vec<_> = text.lines().collect();
+        for line in [
+            "# TYPE authority_refusals_total counter",
+            "authority_refusals_total{reason=\"a\\\"b\\\\c\\nd\"} 3",
+            "# TYPE transport_connections gauge",
+            "transport_connections 2.5",
+            "# TYPE authority_recorder_batch_size histogram",
+            "authority_recorder_batch_size_bucket{le=\"1\"} 1",
+            "authority_recorder_batch_size_bucket{le=\"2\"} 2",
+            "authority_recorder_batch_size_bucket{le=\"4\"} 3",
+            "authority_recorder_batch_size_bucket{le=\"1024\"} 3",
+            "authority_recorder_batch_size_bucket{le=\"+Inf\"} 4",
+            "authority_recorder_batch_size_sum 5006",
+            "authority_recorder_batch_size_count 4",
+            "authority_decision_stage_seconds_bucket{stage=\"sign\",le=\"0.00005\"} 1",
+            "authority_decision_stage_seconds_count{stage=\"sign\"} 1",
+        ] {
+            assert!(lines.contains(&line), "{line}\n{text}");
+        }
+        let first = lines.iter().position(|line| line.ends_with("connections 2.5")).unwrap();
+        assert!(lines[first - 2].starts_with("# HELP transport_connections Open"), "{text}");
+    }
+}
