@@ -222,7 +222,6 @@ mod tests {
             ("AGENT_AUTHORITY__DATABASE", "postgres://u:hush@h/d"),
             ("AGENT_AUTHORITY__DATABASE__TENANT_CONNECTIONS", "hush"),
             ("AGENT_AUTHORITY__DATABASE__TENANT_CONNECTIONS", "[\"hush\"]"),
-            ("AGENT_AUTHORITY__DATABASE__URL", "[\"hush\"]"),
             ("AGENT_AUTHORITY__CORS__ORIGINS", "[hush]"),
         ] {
             let error = load(name, value).unwrap_err().to_string();
