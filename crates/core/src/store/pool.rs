@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ::deadpool::Runtime;
+use ::deadpool::{Runtime, managed::QueueMode};
 use diesel::{ConnectionError, ConnectionResult};
 use diesel_async::{
     AsyncPgConnection, SimpleAsyncConnection,
@@ -168,6 +168,8 @@ fn pool(
     });
     Pool::builder(AsyncDieselConnectionManager::new_with_config(String::new(), config))
         .max_size(size)
+        // The connection that was used last has planned the next statement already.
+        .queue_mode(QueueMode::Lifo)
         .runtime(Runtime::Tokio1)
         .wait_timeout(Some(limits.wait))
         .create_timeout(Some(limits.wait))
