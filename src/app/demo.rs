@@ -61,6 +61,7 @@ struct Step {
 }
 
 /// The data for the banner.
+#[derive(Clone)]
 pub struct Demo {
     /// An API key of the tenant, shown only now.
     pub api_key: String,

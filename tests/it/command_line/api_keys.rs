@@ -45,7 +45,7 @@ async fn bound(app: &TestApp, key: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_can_be_bound_to_principals() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let bots = ["svc:agent:acme:invoice-bot", "svc:agent:acme:support-bot"];
     let flags = format!("--scope runtime:read --principal {} --principal {}", bots[0], bots[1]);
@@ -70,7 +70,7 @@ async fn a_key_can_be_bound_to_principals() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_demonstrations_key_reads_events() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let old = app.demo().await;
     let (status, page) = app.client(&old.api_key).get("/v1/events?limit=1").await;
     assert_eq!((status, page["oldest"].as_i64()), (200, Some(1)), "{page:#}");

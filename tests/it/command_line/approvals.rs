@@ -19,7 +19,7 @@ async fn state(app: &TestApp, id: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_says_who_wants_what_why_and_until_when() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let (code, table, told) = owner(&app, "approvals").await;
     assert_eq!((code, told.as_str()), (0, "no pending approvals\n"), "{table}");
@@ -53,7 +53,7 @@ async fn a_list_says_who_wants_what_why_and_until_when() {
 /// What a person cannot see on a terminal is not to be approved unseen.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_whole_question_is_shown_with_what_is_hidden_in_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let id = held(&app, &api_key, "DE89\u{202e}4711\u{200b}\u{1b}[2J").await;
     let (code, shown, told) = owner(&app, &format!("approvals show {id} --utc")).await;
@@ -85,7 +85,7 @@ async fn the_whole_question_is_shown_with_what_is_hidden_in_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_asks_first_and_signs_what_was_shown() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let id = held(&app, &api_key, "DE89").await;
     let typed = format!("approvals approve {id} --comment checked");
@@ -126,7 +126,7 @@ async fn an_approval_asks_first_and_signs_what_was_shown() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_question_than_the_one_seen_is_refused() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let id = held(&app, &api_key, "DE89").await;
     let other = format!("sha256:{}", "0".repeat(64));
@@ -154,7 +154,7 @@ async fn another_question_than_the_one_seen_is_refused() {
 /// Whoever approves on the command line is told what the console tells: to whom, and that it may be paid twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_that_may_be_made_twice_is_named_with_what_differs() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let ask = |iban: &str, invoice: &str| {
         let mut ask = asking(25_000.0, "DE");

@@ -28,7 +28,7 @@ fn id(made: &Value) -> &str {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenants_auditor_lists_and_exports_by_spans() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let allowed = ask(&app, &api_key, 12.0, "DE").await;
     ask(&app, &api_key, 12.0, "US").await;
@@ -109,7 +109,7 @@ impl Drop for Watching {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_is_watched_to_its_end() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let held = ask(&app, &demo.api_key, 25_000.0, "DE").await;
     let auditor = app.member_token("svc:tenant:acme", "auditor");
@@ -134,7 +134,7 @@ async fn a_decision_is_watched_to_its_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_decisions_of_a_tenant_are_watched_as_they_come() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let auditor = app.member_token("svc:tenant:acme", "auditor");
     let all = Watching::start(&app, &auditor, "decisions watch");
@@ -180,7 +180,7 @@ async fn a_stream_that_ends_is_opened_again_where_it_was() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sealed_decision_verifies_offline() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let made = ask(&app, &api_key, 12.0, "DE").await;
     let folder = tempfile::tempdir().unwrap();
@@ -219,7 +219,7 @@ async fn a_sealed_decision_verifies_offline() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_simulation_shows_what_would_be_and_what_was() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let held = ask(&app, &api_key, 25_000.0, "DE").await;
     let typed = format!("simulate {} --amount 9000", id(&held));

@@ -141,7 +141,7 @@ async fn the_demonstrations_secret_is_kept_for_its_owner_and_found_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_secret_is_said_and_answered_401() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let wrong = format!("whsec_{}", STANDARD.encode([7; 32]));
     let listening = Listening::start(&["--listen", "127.0.0.1:0", "--secret", &wrong]);

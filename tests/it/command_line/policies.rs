@@ -12,7 +12,7 @@ const LOWER: &str = "@id(\"payment-threshold\")\n@reason(\"approval_threshold_br
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_policy_is_checked_compared_tried_and_put_in_force() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let agent = app.client(&api_key);
     let (_, allowed) = agent.post("/api/v1/runtime/evaluate", asking(12.0, "DE")).await;

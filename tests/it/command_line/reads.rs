@@ -53,7 +53,7 @@ pub(super) fn ids(table: &str) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_is_a_table_to_people_and_the_services_own_body_to_scripts() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let (code, table, told) = owner(&app, "principals list --tenant acme --state active").await;
     assert_eq!((code, told.as_str()), (0, ""));
@@ -77,7 +77,7 @@ async fn a_list_is_a_table_to_people_and_the_services_own_body_to_scripts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_is_shown_whole_by_id_or_slug() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let (code, shown, told) = owner(&app, "tenants show acme").await;
     assert_eq!((code, told.as_str()), (0, ""));
@@ -125,7 +125,7 @@ async fn a_record_is_shown_whole_by_id_or_slug() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_lead_from_one_to_the_next() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let (_, all, told) = owner(&app, "principals list --tenant acme --count").await;
     let count = ids(&all).len();
@@ -182,7 +182,7 @@ async fn a_refusal_is_1_and_says_why() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_url_it_is_the_local_server_with_an_owners_token() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     // The commands below migrate first, as another user: the roles must exist by then.
     migrate(&app.database.owner_address(), LOGIN).await.unwrap();
     let app = app.beside(Wishes::default()).await;

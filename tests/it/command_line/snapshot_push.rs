@@ -53,7 +53,7 @@ fn written(folder: &Path, name: &str, text: &str) -> PathBuf {
 /// The text that the command signs is the one that the service verifies, for each kind of key.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_feeder_brings_what_the_source_signed() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let folder = tempfile::tempdir().unwrap();
     let text = r#"{"rates": {"USD": 1.1512, "a/b": [1.0, "Zoë", null]}}"#;
@@ -111,7 +111,7 @@ async fn a_feeder_brings_what_the_source_signed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_owner_brings_reference_rates_and_refusals_name_flags() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let anchor = anchor(&app, json!({})).await;
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

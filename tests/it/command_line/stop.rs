@@ -12,7 +12,7 @@ async fn decision(app: &TestApp, api_key: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_shows_what_ends_and_waits_for_the_name() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let typed = format!("stop {BOT} --reason broken");
     for answer in ["", "y\n", "support-bot\n"] {
@@ -65,7 +65,7 @@ async fn a_stop_shows_what_ends_and_waits_for_the_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agents_name_is_enough_and_an_unknown_one_is_refused_before_asking() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     for unknown in ["invoice", "nobody", "svc:agent:acme:nobody"] {
         let typed = format!("stop {unknown} --reason broken");
@@ -100,7 +100,7 @@ async fn an_agents_name_is_enough_and_an_unknown_one_is_refused_before_asking() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quarantine_is_of_what_is_named() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let admin = app.member_token("svc:tenant:acme", "admin");
     let typed = "quarantine --action payment.* --reason review";
@@ -127,7 +127,7 @@ async fn a_quarantine_is_of_what_is_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_misspelt_action_is_told_before_it_is_suspended() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let admin = app.member_token("svc:tenant:acme", "admin");
     let warning = "tenant has `paymnt.execute`. Did you mean `payment.execute`?";
@@ -147,7 +147,7 @@ async fn a_misspelt_action_is_told_before_it_is_suspended() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revocation_is_final_and_waits_for_the_holders_name() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let typed = format!("delegations revoke {} --reason over", demo.delegation_id);
     let (code, _, told) = answering(&app, &typed, "yes\n").await;

@@ -6,7 +6,7 @@ use crate::support::TestApp;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_story_of_the_rates_is_the_one_that_the_readmes_tell() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut story = Command::new("bash");

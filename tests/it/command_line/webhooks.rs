@@ -41,7 +41,7 @@ async fn wait_for(app: &TestApp, typed: &str, part: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_failed_is_shown_redriven_and_arrives() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let (api_key, address) = (app.demo().await.api_key, free());
     let (id, secret) = endpoint(&app, &address).await;
     let (_, table, _) = owner(&app, "webhooks").await;
@@ -104,7 +104,7 @@ async fn what_failed_is_shown_redriven_and_arrives() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disabled_endpoint_says_why_and_is_enabled() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let (api_key, address) = (app.demo().await.api_key, free());
     let (id, secret) = endpoint(&app, &address).await;
     let (code, _, told) = owner(&app, &format!("webhooks enable {id}")).await;
@@ -140,7 +140,7 @@ async fn a_disabled_endpoint_says_why_and_is_enabled() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_never_answered_says_what_happened() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let (api_key, address) = (app.demo().await.api_key, free());
     let (id, _) = endpoint(&app, &address).await;
     hold(&app, &api_key, 20_000.0).await;
@@ -152,7 +152,7 @@ async fn what_never_answered_says_what_happened() {
 /// The commands call the surface that the credential opens.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenants_admin_and_an_api_key_have_the_same_commands() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let (id, secret) = endpoint(&app, &free()).await;
     let body = json!({"tenant_id": "svc:tenant:acme", "url": "https://hooks.example.com/"});

@@ -47,7 +47,7 @@ struct Console {
 
 impl Console {
     async fn start() -> Self {
-        let app = TestApp::start().await;
+        let app = TestApp::seeded().await;
         let key = app.demo().await.api_key;
         let agent = app.client(&key);
         Self { app, agent }

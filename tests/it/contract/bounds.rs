@@ -55,7 +55,7 @@ fn purpose(slug: &str) -> Value {
 
 impl World {
     async fn start() -> Self {
-        let app = TestApp::start().await;
+        let app = TestApp::seeded().await;
         let delegation = app.demo().await.delegation_id;
         let (key, _) = made(&app.owner(), "/api/v1/api-keys", key()).await;
         let (purpose, _) = made(&app.owner(), "/api/v1/purposes", purpose("settling")).await;

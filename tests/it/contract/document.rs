@@ -67,7 +67,7 @@ fn fits(value: &Value, schema: &Value, whole: &Value) -> Result<(), String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documents_are_typed_as_what_they_are() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let scopes = ["runtime:write", "evidence:read", "evidence:write"];
     let key = app.client(&app.api_key("svc:tenant:acme", &scopes).await);
@@ -161,7 +161,7 @@ async fn events_are_described_as_they_are_sent() {
 /// Null is absence: the request schema allows it exactly where the service does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn null_is_absence_where_the_schema_says_so() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let key = app.client(&app.api_key("svc:tenant:acme", &["runtime:write"]).await);
     let whole = document(&app).await;
@@ -189,7 +189,7 @@ async fn null_is_absence_where_the_schema_says_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_patch_without_a_body_is_refused() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let whole = document(&app).await;
     let mut patches = 0;
@@ -212,7 +212,7 @@ async fn a_patch_without_a_body_is_refused() {
 /// The headers that an operation declares are those that it reads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn declared_headers_are_taken() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let whole = document(&app).await;
     let (mut keyed, mut versioned) = (0, 0);
@@ -252,7 +252,7 @@ async fn declared_headers_are_taken() {
 /// An unknown tenant, or an unknown revision, is an error that says so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_tenant_and_a_future_revision_are_the_callers_fault() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let key = app.client(&app.api_key("svc:tenant:acme", &["runtime:write"]).await);
     let evaluate = "/api/v1/runtime/evaluate";

@@ -18,7 +18,7 @@ fn example(page: &str, begins: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_example_authorizes_with_the_answer_that_is_shown() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let delegation = app.demo().await.delegation_id;
     let key = app.client(&app.api_key("svc:tenant:acme", &["runtime:write"]).await);
     let mut body = example("docs/access.md", "{\"actor\"");
@@ -33,7 +33,7 @@ async fn the_example_authorizes_with_the_answer_that_is_shown() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_example_delegates_on_the_demonstrations_delegation() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let parent = app.demo().await.delegation_id;
     let bot = json!({"tenant_id": "svc:tenant:acme", "label": "bot",
         "scopes": ["delegations:write"], "principal_ids": ["svc:agent:acme:invoice-bot"]});

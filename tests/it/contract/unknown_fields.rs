@@ -49,7 +49,7 @@ fn methods() -> Vec<(String, BTreeSet<&'static str>)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_that_is_not_known_is_never_dropped_from_what_is_decided() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let key = app.demo().await.api_key;
     let caller = Caller::owner(&app).with(Some(&key));
     let known = evaluate(&json!({"amount": 10.0, "currency": "EUR", "jurisdiction": "DE"}));
@@ -129,7 +129,7 @@ async fn every_method_that_writes_refuses_what_it_does_not_know() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_grpc_web_it_is_refused_as_well() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let key = app.demo().await.api_key;
     let message =
         with(evaluate(&json!({"amount": 1.0, "currency": "EUR"})).encode_to_vec(), &STRANGE);

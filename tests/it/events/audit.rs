@@ -194,7 +194,7 @@ async fn a_sink_that_comes_back_gets_all_and_a_sealed_stream_none() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_stream_cannot_do_is_refused_by_name() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     for (body, field) in [
         (json!({"sink": "nats"}), "target"),
@@ -217,7 +217,7 @@ async fn what_a_stream_cannot_do_is_refused_by_name() {
 /// stream sends nothing more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_gets_every_event_in_order_and_signed() {
-    let (app, receiver) = (TestApp::start().await, Receiver::start().await);
+    let (app, receiver) = (TestApp::seeded().await, Receiver::start().await);
     app.demo().await;
     let mut refused = 0;
     receiver.answers(move |_| {
@@ -268,7 +268,7 @@ async fn two_audit_streams_in_one_nats_stream_both_get_all() {
 /// From the answer on, the new filter judges: nothing that the old one left out is passed over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_is_changed_while_it_sends_skips_nothing() {
-    let (app, receiver) = (TestApp::start().await, Receiver::start().await);
+    let (app, receiver) = (TestApp::seeded().await, Receiver::start().await);
     app.demo().await;
     let filter = json!({"event_types": ["svc.actor.*"], "filter": "sequence <= 20"});
     for _ in 0..20 {
@@ -297,7 +297,7 @@ async fn a_stream_that_is_changed_while_it_sends_skips_nothing() {
 /// A receiver that checks every request takes checkpoints as well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_gets_checkpoints_that_receivers_can_check() {
-    let (app, receiver) = (TestApp::start().await, Receiver::start().await);
+    let (app, receiver) = (TestApp::seeded().await, Receiver::start().await);
     let demo = app.demo().await;
     let client = app.client(&demo.api_key);
     let url = format!("{}/audit", receiver.base);
@@ -316,7 +316,7 @@ async fn a_webhook_gets_checkpoints_that_receivers_can_check() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_webhook_does_not_hold_up_another_stream() {
     let (app, slow, quick) =
-        (TestApp::start().await, Receiver::start().await, Receiver::start().await);
+        (TestApp::seeded().await, Receiver::start().await, Receiver::start().await);
     app.demo().await;
     slow.always(Answer::status(204).after(Duration::from_secs(10)));
     let filter = json!({"event_types": ["svc.actor.*"]});

@@ -91,7 +91,7 @@ async fn reported(app: &TestApp, api_key: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_decides_and_follows_events() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let report = reported(&app, &demo.api_key).await;
 

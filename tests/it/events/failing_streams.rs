@@ -54,7 +54,7 @@ async fn run(app: &TestApp, sql: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_shows_why_its_sink_fails_and_admins_are_told_once() {
-    let (app, receiver) = (TestApp::start().await, Receiver::start().await);
+    let (app, receiver) = (TestApp::seeded().await, Receiver::start().await);
     app.demo().await;
     receiver.always(Answer::status(503));
     let id = stream(&app, &receiver).await;
@@ -83,7 +83,7 @@ async fn a_stream_shows_why_its_sink_fails_and_admins_are_told_once() {
 /// It is tried again on its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_checkpoint_does_not_hold_up_events() {
-    let (app, receiver) = (TestApp::start().await, Receiver::start().await);
+    let (app, receiver) = (TestApp::seeded().await, Receiver::start().await);
     let demo = app.demo().await;
     let client = app.client(&demo.api_key);
     let is_checkpoint = |event: &Value| event["kind"] == "svc.log.checkpoint.v1";
@@ -113,7 +113,7 @@ async fn a_refused_checkpoint_does_not_hold_up_events() {
 /// Without a server the setting is named.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_to_nats_needs_a_server() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let owner = app.owner();
     let nats = json!({"tenant_id": TENANT, "sink": "nats", "target": "audit.acme"});

@@ -33,7 +33,7 @@ async fn tell(world: &World, role: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_held_decision_is_told_to_whoever_may_decide_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let runtime = app.client(&demo.api_key);
     let other = json!({"name": "other", "slug": "other"});

@@ -24,7 +24,7 @@ const TENANT: &str = "svc:tenant:acme";
 
 /// The demonstration tenant, and a key that decides and seals.
 async fn sealing() -> (TestApp, Client) {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let scopes = ["runtime:read", "runtime:write", "evidence:read", "evidence:write"];
     let client = app.client(&app.api_key(TENANT, &scopes).await);

@@ -23,7 +23,7 @@ async fn until(client: &Client, wanted: u16) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_too_far_from_the_databases_clock_is_not_ready_and_decides_nothing() {
-    let right = TestApp::start().await;
+    let right = TestApp::seeded().await;
     let demo = right.demo().await;
     for off in [120, -120] {
         let clock = Clock::wrong(TimeDelta::seconds(off));

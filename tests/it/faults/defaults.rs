@@ -27,7 +27,7 @@ async fn renew(node: &TestApp) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn decisions_are_recorded_whatever_level_the_database_begins_with() {
     for level in ["repeatable read", "serializable"] {
-        let node = TestApp::start().await;
+        let node = TestApp::seeded().await;
         let demo = node.demo().await;
         let (_, name) = node.database.names();
         let set = format!("ALTER DATABASE {name} SET default_transaction_isolation = '{level}'");
@@ -54,7 +54,7 @@ async fn decisions_are_recorded_whatever_level_the_database_begins_with() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_that_raises_no_revision_fails_and_the_node_says_why() {
-    let node = TestApp::start().await;
+    let node = TestApp::seeded().await;
     let demo = node.demo().await;
     let client = node.client(&demo.api_key);
     assert_eq!(decided(&client, asking(1200.0, "DE")).await, (200, json!("allow")));
@@ -102,7 +102,7 @@ async fn a_node_whose_new_connections_are_replicas_is_not_ready() {
 /// The probe does not check tables that only some decisions write.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_whose_batches_fail_is_not_ready_although_its_probe_passes() {
-    let node = TestApp::start().await;
+    let node = TestApp::seeded().await;
     let demo = node.demo().await;
     let client = node.client(&demo.api_key);
     assert_eq!(decided(&client, asking(1200.0, "DE")).await.0, 200);
@@ -122,7 +122,7 @@ async fn a_node_whose_batches_fail_is_not_ready_although_its_probe_passes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sequence_behind_its_table_is_named_while_a_node_serves() {
-    let node = TestApp::start().await;
+    let node = TestApp::seeded().await;
     node.demo().await;
     let client = node.client("");
     until(&client, 200).await;

@@ -19,7 +19,7 @@ async fn late(app: &TestApp, delay: Duration) -> TestApp {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_key_is_good_on_another_node_at_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let late = late(&app, Duration::from_millis(60)).await;
     for round in 0..10 {
@@ -32,7 +32,7 @@ async fn a_new_key_is_good_on_another_node_at_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revoked_key_reads_nothing_on_any_node() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let (_, decided) =
         app.client(&demo.api_key).post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;

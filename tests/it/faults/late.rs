@@ -21,7 +21,7 @@ async fn sleep_until(at: DateTime<Utc>) {
 }
 
 async fn demo() -> (TestApp, Client, String) {
-    let node = TestApp::start().await;
+    let node = TestApp::seeded().await;
     let demo = node.demo().await;
     let client = node.client(&demo.api_key);
     let (status, answer) = client.post(EVALUATE, allowed()).await;

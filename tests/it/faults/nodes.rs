@@ -56,7 +56,7 @@ impl Counts {
 }
 
 async fn ask_a_late_node(fenced: bool, requests: usize) -> Arc<Counts> {
-    let prompt = TestApp::start().await;
+    let prompt = TestApp::seeded().await;
     let demo = prompt.demo().await;
     let late = graph::Settings { delay: Duration::from_millis(250), ..Default::default() };
     let late = prompt.beside(Wishes { graph: late, fenced, ..Wishes::default() }).await;

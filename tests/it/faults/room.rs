@@ -103,7 +103,7 @@ async fn packs(app: &TestApp) -> i64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_data_folder_stops_sealing_and_is_told() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let folder = match Folder::new(app.database.folder().join("logs")) {
         Ok(folder) => folder,

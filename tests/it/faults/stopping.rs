@@ -26,7 +26,7 @@ async fn evaluate(node: &TestApp, api_key: &str) -> StatusCode {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_under_way_are_recorded_before_the_last_workers_end() {
-    let node = TestApp::start().await;
+    let node = TestApp::seeded().await;
     let demo = node.demo().await;
     assert_eq!(evaluate(&node, &demo.api_key).await, StatusCode::OK);
     node.supervisor.shutdown().cancel();

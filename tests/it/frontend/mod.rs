@@ -19,7 +19,7 @@ const EVALUATE: &str = "/authority.runtime.v1.RuntimeService/Evaluate";
 
 /// The demonstration tenant with a caller who holds an API key.
 async fn demo() -> (TestApp, Client) {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let client = app.client(&demo.api_key);
     (app, client)

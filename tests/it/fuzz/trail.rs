@@ -126,7 +126,7 @@ fn still(text: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_export_is_the_list_and_goes_on_from_any_line() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let runtime = app.client(&demo.api_key);
     for amount in [1.0, 2.0, 60_000.0] {

@@ -52,7 +52,7 @@ const OUT: (u16, u16, u16, Code) = (403, 403, 403, Code::PermissionDenied);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_suspended_or_deleted_person_neither_reads_nor_approves() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let held = crate::support::asking(25_000.0, "DE");
     let client = app.client(&demo.api_key);
@@ -99,7 +99,7 @@ async fn a_suspended_or_deleted_person_neither_reads_nor_approves() {
 /// An error has its kind, and nothing of the record.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_refusal_says_no_more_than_that() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let id = principal(&app, Some(&format!("dev|{NORA}")), None).await;
     set(&app, &id, "suspended").await;

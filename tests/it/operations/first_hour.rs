@@ -27,7 +27,7 @@ async fn page(app: &TestApp, path: &str) -> (u16, String, reqwest::header::Heade
 
 #[tokio::test(flavor = "multi_thread")]
 async fn any_answer_has_lines_if_asked_to() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let agent = app.client(&api_key);
     let path = "/api/v1/runtime/evaluate?pretty";

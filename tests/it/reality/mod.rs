@@ -31,7 +31,7 @@ struct World {
 
 impl World {
     async fn start() -> Self {
-        let app = TestApp::start().await;
+        let app = TestApp::seeded().await;
         app.demo().await;
         let owner = app.owner();
         let (_, people) = owner.get("/api/v1/principals?principal_class=human").await;

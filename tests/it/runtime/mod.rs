@@ -44,7 +44,7 @@ use crate::support::{Client, TestApp, asking, redacted};
 
 /// The demonstration tenant with a caller who holds an API key.
 async fn demo() -> (TestApp, Client, String) {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let client = app.client(&demo.api_key);
     (app, client, demo.delegation_id)

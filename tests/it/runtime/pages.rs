@@ -44,7 +44,7 @@ async fn pages(client: &Client, path: &str, list: &str) -> (Vec<Value>, usize) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_of_large_records_is_one_that_clients_take() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let owner = app.owner();
     let mut made = Vec::new();
@@ -76,7 +76,7 @@ async fn a_page_of_large_records_is_one_that_clients_take() {
 /// Versions of a record, and of a policy's text, which other code lists.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_of_large_versions_is_one_that_clients_take() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let owner = app.owner();
     let id = tool(&owner, 0).await;

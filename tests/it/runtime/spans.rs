@@ -43,7 +43,7 @@ impl<S: Subscriber + for<'s> tracing_subscriber::registry::LookupSpan<'s>> Layer
 /// On one thread, so that the subscriber of this thread sees all of it.
 #[tokio::test]
 async fn each_stage_has_a_span_with_ids_and_outcome() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let spans = Spans::default();
     let client = app.client(&demo.api_key);

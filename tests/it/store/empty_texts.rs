@@ -59,7 +59,7 @@ const STORED: [(&str, &str, &str, &str); 17] = [
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stored_empty_texts_are_repaired_and_permit_no_more() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     records(&app).await;
     let (agent, ask) = (app.client(&demo.api_key), asking(1200.0, "DE"));

@@ -3,7 +3,10 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use agent_authority::{
-    app::{App, Parts},
+    app::{
+        App, Parts,
+        demo::{self, Demo},
+    },
     transport::{self, Surfaces},
 };
 use authority_api::identity::dev_provider::{AUDIENCE, Holder, ISSUER};
@@ -22,7 +25,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::database::Database;
+use super::{database::Database, seeded};
 
 /// A running service. Dropping it ends it.
 pub(crate) struct TestApp {
@@ -32,6 +35,8 @@ pub(crate) struct TestApp {
     owner: String,
     ring: String,
     pub(crate) supervisor: Supervisor,
+    /// The demonstration tenant, if the database had it from the start.
+    seeded: Option<Demo>,
 }
 
 /// Options of a test.
@@ -93,7 +98,20 @@ impl Default for Wishes {
 
 impl TestApp {
     pub(crate) async fn start() -> Self {
-        Self::wished(Wishes::default()).await
+        Self::with_ring(seeded::started().await, seeded::RING).await
+    }
+
+    /// With the demonstration tenant, which [`TestApp::demo`] returns.
+    pub(crate) async fn seeded() -> Self {
+        let (database, demo) = seeded::demonstration().await;
+        let mut app = Self::with_ring(database, seeded::RING).await;
+        app.seeded = Some(demo);
+        app
+    }
+
+    /// On a database with keys that are sealed by this ring.
+    pub(super) async fn with_ring(database: Database, ring: &str) -> Self {
+        Box::pin(Self::node(Arc::new(database), ring.to_owned(), Wishes::default())).await
     }
 
     pub(crate) async fn wished(wishes: Wishes) -> Self {
@@ -163,7 +181,7 @@ impl TestApp {
         tokio::spawn(transport::serve(listener, router, shutdown, settings));
         let holder = Holder::Owner { email: "owner@example.org".to_owned() };
         let owner = app.provider.as_ref().unwrap().issue(&holder, TimeDelta::hours(1)).unwrap();
-        Self { database, app, base_url, owner, ring, supervisor }
+        Self { database, app, base_url, owner, ring, supervisor, seeded: None }
     }
 
     /// Another address of the same service, which serves only these surfaces.
@@ -261,9 +279,12 @@ impl TestApp {
     }
 
     /// The demonstration tenant, and an API key for it.
-    pub(crate) async fn demo(&self) -> agent_authority::app::demo::Demo {
+    pub(crate) async fn demo(&self) -> Demo {
+        if let Some(demo) = &self.seeded {
+            return demo.clone();
+        }
         let token = self.app.service_token().unwrap();
-        agent_authority::app::demo::seed(&self.app.router, &token, None).await.unwrap()
+        demo::seed(&self.app.router, &token, None).await.unwrap()
     }
 }
 

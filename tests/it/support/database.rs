@@ -37,6 +37,9 @@ use tokio::sync::OnceCell;
 /// What the tests may need in memory, in bytes.
 const ROOM: u64 = 2 << 30;
 
+/// What begins the names of databases that `seeded.rs` makes.
+pub(super) const SEEDED: &str = "seeded_";
+
 /// A database of its own, gone when dropped.
 pub(crate) struct Database {
     name: String,
@@ -45,9 +48,23 @@ pub(crate) struct Database {
 impl Database {
     /// Migrated.
     pub(crate) async fn fresh() -> Self {
-        let template = template().await;
+        Self::copy(template().await).await
+    }
+
+    /// A copy of another database, which must have no connections.
+    pub(super) async fn copy(template: &str) -> Self {
         let strategy = if copies_files().await { "STRATEGY FILE_COPY" } else { "" };
         Self::make(&format!("TEMPLATE {template} {strategy}")).await
+    }
+
+    /// A copy under this name: of the migrated one if of no other.
+    pub(super) async fn named(name: &str, other: Option<&str>) -> Self {
+        let template = match other {
+            Some(other) => other,
+            None => template().await,
+        };
+        run_on(&mut server().await, &format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
+        Self { name: name.to_owned() }
     }
 
     /// With nothing in it.
@@ -115,7 +132,9 @@ impl Database {
 
     #[track_caller]
     pub(crate) fn store(&self) -> Store {
-        Store::open(&self.address(), &Limits::default()).unwrap()
+        // A test has few callers; each connection begins with plans and caches of its own.
+        let limits = Limits { tenant: 6, system: 3, recorder: 2, events: 2, ..Limits::default() };
+        Store::open(&self.address(), &limits).unwrap()
     }
 
     /// A connection as the owner, to whom no rule applies.
@@ -200,7 +219,7 @@ async fn copies_files() -> bool {
     place().starts_with("/dev/shm") && *COPIES.get_or_init(asked).await
 }
 
-async fn server() -> Db {
+pub(super) async fn server() -> Db {
     Address::parse(&cluster().owner_url_of("postgres")).unwrap().connect().await.unwrap()
 }
 
@@ -223,17 +242,29 @@ async fn make_template() -> String {
         let owner = Address::parse(&cluster().owner_url_of("building")).unwrap();
         migrate(&owner, LOGIN).await.unwrap();
         allow_removal(&owner, true).await.unwrap();
-        // Its last connection may still be closing.
-        let rename = format!("ALTER DATABASE building RENAME TO {name}");
-        for _ in 0..500 {
-            match server.batch_execute(&rename).await {
-                Ok(()) => return name,
-                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-            }
-        }
-        panic!("the migrated database stays in use");
+        rename(&mut server, "building", &name).await;
     }
     name
+}
+
+/// Also while connections to it are still closing.
+pub(super) async fn rename(server: &mut Db, from: &str, to: &str) {
+    let close =
+        format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{from}'");
+    let rename = format!("ALTER DATABASE {from} RENAME TO {to}");
+    for _ in 0..500 {
+        run_on(server, &close).await;
+        match server.batch_execute(&rename).await {
+            Ok(()) => return,
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+    panic!("the database {from} stays in use");
+}
+
+pub(super) async fn run_on(server: &mut Db, sql: &str) {
+    let done = server.batch_execute(sql).await;
+    done.unwrap_or_else(|fault| panic!("{fault}\n{sql}"));
 }
 
 /// Drops databases that earlier migrations and test runs left.
@@ -249,7 +280,7 @@ async fn sweep(server: &mut Db, there: &[String], template: &str) {
     }
 }
 
-async fn databases(server: &mut Db) -> Vec<String> {
+pub(super) async fn databases(server: &mut Db) -> Vec<String> {
     #[derive(QueryableByName)]
     struct Named {
         #[diesel(sql_type = Text)]
@@ -258,7 +289,8 @@ async fn databases(server: &mut Db) -> Vec<String> {
     let all = diesel::sql_query("SELECT datname::text FROM pg_database WHERE datallowconn");
     let all: Vec<Named> = all.load(server).await.unwrap();
     let names = all.into_iter().map(|database| database.datname);
-    names.filter(|name| name.starts_with("test_") || name.starts_with("template_")).collect()
+    let ours = ["test_", "template_", SEEDED];
+    names.filter(|name| ours.iter().any(|start| name.starts_with(start))).collect()
 }
 
 /// Changes with any migration.

@@ -7,6 +7,7 @@ mod grpc_web;
 mod line;
 pub(crate) mod provider;
 mod redacted;
+mod seeded;
 pub(crate) mod shown;
 pub(crate) mod wire;
 

@@ -93,7 +93,7 @@ async fn a_connection_beyond_its_tenants_share_is_kept_only_while_it_is_used() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_belongs_to_the_tenant_whose_credential_it_carried() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let key = app.demo().await.api_key;
     let mut settings = Settings::default();
     settings.bounds.idle = Duration::from_secs(10);
@@ -117,7 +117,7 @@ async fn a_connection_belongs_to_the_tenant_whose_credential_it_carried() {
 /// Requests of many tenants come through a proxy's connections.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trusted_proxys_connections_belong_to_no_tenant() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let key = app.demo().await.api_key;
     let mut settings = Settings::default();
     settings.bounds.idle = Duration::from_secs(10);

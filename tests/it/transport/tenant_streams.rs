@@ -76,7 +76,7 @@ async fn a_caller_has_half_of_its_tenants_streams_and_the_tenant_no_more_than_al
 /// A runtime watches each of its running permits, and goes on asking on the same channel.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hundreds_of_watches_on_a_channel_leave_room_for_decisions() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let client = app.client(&app.demo().await.api_key);
     let id = permitted(&client).await;
     let mut grpc = RuntimeServiceClient::connect(app.base_url().to_owned()).await.unwrap();

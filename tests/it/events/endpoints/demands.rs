@@ -83,7 +83,7 @@ async fn a_demand_follows_the_endpoints_changes() {
 /// From the response on, each decision has its event.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_the_response_no_decision_lacks_its_event() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let runtime = app.client(&demo.api_key);
     let admin = app.person(TENANT, "admin", super::ANN);

@@ -18,7 +18,7 @@ pub(super) const AGENT: &str = "svc:agent:acme:invoice-bot";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn demo() -> (TestApp, Client, String) {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let client = app.client(&demo.api_key);
     (app, client, demo.delegation_id)

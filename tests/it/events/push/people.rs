@@ -17,7 +17,7 @@ use crate::support::{TestApp, Wishes};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn push_is_off_until_it_is_configured() {
-    let app = TestApp::start().await;
+    let app = TestApp::seeded().await;
     app.demo().await;
     let admin = app.person(TENANT, "admin", ANN);
     let body = json!({"endpoint": "https://push.example.com/send/x"});

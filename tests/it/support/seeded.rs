@@ -1,0 +1,87 @@
+//! Databases on which a service was started, one of them with the demonstration tenant: made once for each build of the
+//! tests, since to start and to fill one for each test took longer than most tests.
+
+use std::{
+    env, fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    path::PathBuf,
+};
+
+use agent_authority::app::demo::Demo;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use super::{
+    TestApp,
+    database::{self, Database},
+};
+
+/// What seals the keys of the databases, and of their copies.
+pub(super) const RING: &str = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+/// A database while it is made.
+const BEGUN: &str = "seeding";
+
+/// A copy of one on which a service was started.
+pub(super) async fn started() -> Database {
+    Database::copy(&made().await.0).await
+}
+
+/// A copy of one that has the demonstration tenant, and the tenant's API key and delegation.
+pub(super) async fn demonstration() -> (Database, Demo) {
+    let name = &made().await.1;
+    let demo: Value = serde_json::from_slice(&fs::read(file(name)).unwrap()).unwrap();
+    let text = |member: &str| demo[member].as_str().unwrap().to_owned();
+    let demo = Demo { api_key: text("api_key"), delegation_id: text("delegation_id") };
+    (Database::copy(name).await, demo)
+}
+
+/// The names of both, which are made unless another process of this build has.
+async fn made() -> &'static (String, String) {
+    static NAMES: OnceCell<(String, String)> = OnceCell::const_new();
+    NAMES.get_or_init(make).await
+}
+
+async fn make() -> (String, String) {
+    let build = build();
+    let name = |kind: &str| format!("{}{kind}_{build:016x}", database::SEEDED);
+    let (started, demonstration) = (name("start"), name("demo"));
+    let mut server = database::server().await;
+    database::run_on(&mut server, "SELECT pg_advisory_lock(2)").await;
+    let there = database::databases(&mut server).await;
+    if there.contains(&demonstration) && file(&demonstration).is_file() {
+        return (started, demonstration);
+    }
+    let old = there.iter().map(String::as_str).filter(|name| name.starts_with(database::SEEDED));
+    for old in old.chain([BEGUN]) {
+        database::drop_database(&mut server, old).await.unwrap();
+    }
+    let app = TestApp::with_ring(Database::named(BEGUN, None).await, RING).await;
+    stop(app, &started).await;
+    let app = TestApp::with_ring(Database::named(BEGUN, Some(&started)).await, RING).await;
+    let demo = app.demo().await;
+    let demo = json!({"api_key": demo.api_key, "delegation_id": demo.delegation_id});
+    fs::create_dir_all(file(&demonstration).parent().unwrap()).unwrap();
+    fs::write(file(&demonstration), demo.to_string()).unwrap();
+    stop(app, &demonstration).await;
+    (started, demonstration)
+}
+
+/// Its database keeps this name, and is not dropped with it.
+async fn stop(app: TestApp, name: &str) {
+    app.supervisor.stop().await;
+    app.app.store.close();
+    database::rename(&mut database::server().await, BEGUN, name).await;
+}
+
+/// Where the tenant's API key is.
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("seeded").join(name)
+}
+
+/// Changes with each build: the service in it makes the tenant.
+fn build() -> u64 {
+    let about = fs::metadata(env::current_exe().unwrap()).unwrap();
+    let mut hash = DefaultHasher::new();
+    (about.modified().unwrap(), about.len()).hash(&mut hash);
+    hash.finish()
+}
