@@ -79,7 +79,7 @@ const FAMILIES: &[(&str, Kind, &str)] = &[
     ("transport_unsent_bytes", Gauge, "Bytes of responses that peers have not read."),
 ];
 
-/// Begins those that exist from the start, in the installed recorder.
+/// Begins the families that exist from the start, in the installed recorder.
 pub(super) fn begin() {
     for (name, kind, _) in FAMILIES.iter().copied() {
         match kind {
@@ -90,7 +90,7 @@ pub(super) fn begin() {
     }
 }
 
-/// What a family is for.
+/// The help of a family.
 pub(super) fn help(name: &str) -> Option<&'static str> {
     FAMILIES.iter().find(|(of, ..)| *of == name).map(|(.., help)| *help)
 }

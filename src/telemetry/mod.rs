@@ -4,6 +4,7 @@
 //! logged: it is a `config::Secret`, which prints as `***`.
 
 mod families;
+mod lines;
 mod metrics;
 mod process;
 mod recorder;
@@ -22,8 +23,13 @@ use tracing_subscriber::{
 
 use authority_core::config::{LogFormat, Logs, Traces};
 
+use lines::WithRequestId;
+pub use lines::{in_request, of_request};
 pub use metrics::Metrics;
 pub use recorder::Recorder;
+
+/// The name of a request's span.
+pub const REQUEST_SPAN: &str = "request";
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -47,13 +53,24 @@ pub fn log(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<(), 
     let format = logs.format.unwrap_or(if terminal { LogFormat::Text } else { LogFormat::Json });
     let lines = fmt::layer().with_writer(io::stderr).with_ansi(terminal);
     let lines = match format {
-        LogFormat::Text => lines.with_target(false).boxed(),
-        LogFormat::Json => lines.json().flatten_event(true).with_current_span(true).boxed(),
+        LogFormat::Text => {
+            let lines = lines.with_target(false);
+            // Its line is written to a text first, which has no colours of its own accord.
+            lines.map_event_format(|format| WithRequestId(format.with_ansi(terminal))).boxed()
+        }
+        LogFormat::Json => {
+            let lines = lines.json().flatten_event(true).with_current_span(true);
+            lines.map_event_format(WithRequestId).boxed()
+        }
     };
-    let spans = traces.map(traces::layer).transpose()?.flatten();
-    let lines = lines.with_filter(filter.and(filter_fn(names_no_values)));
+    let wanted = filter.and(filter_fn(names_no_values)).and(filter_fn(is_no_request));
+    // Not `Option<Layer>`: beside a layer without a filter, each span is made before the filters are asked.
+    let mut layers = vec![lines.with_filter(wanted).boxed()];
+    if let Some(spans) = traces.map(traces::layer).transpose()?.flatten() {
+        layers.push(spans.boxed());
+    }
     // Fails only if logging was started before.
-    let _ = tracing_subscriber::registry().with(spans).with(lines).try_init();
+    let _ = tracing_subscriber::registry().with(layers).try_init();
     Ok(())
 }
 
@@ -61,4 +78,9 @@ pub fn log(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<(), 
 /// at no level, whatever the filter says.
 fn names_no_values(about: &Metadata<'_>) -> bool {
     !about.target().starts_with("tokio_postgres")
+}
+
+/// The span of a request is for traces alone.
+fn is_no_request(about: &Metadata<'_>) -> bool {
+    !(about.is_span() && about.name() == REQUEST_SPAN)
 }

@@ -13,10 +13,11 @@ use std::{
 
 use axum::{
     body::Body,
-    http::{HeaderMap, Request, Response, header::CONTENT_LENGTH},
+    http::{HeaderMap, HeaderValue, Request, Response, header::CONTENT_LENGTH},
 };
 use futures_util::{FutureExt, future::CatchUnwind};
 use pin_project_lite::pin_project;
+use tokio::task::futures::TaskLocalFuture;
 use tower::{Layer, Service};
 use tracing::{Instrument, Span, field::Empty, instrument::Instrumented};
 
@@ -27,7 +28,7 @@ use super::{
     settings::Settings,
     surfaces::Surfaces,
 };
-use crate::telemetry::traces;
+use crate::telemetry::{REQUEST_SPAN, in_request, of_request, traces};
 use authority_api::error::{ApiError, ErrorCode};
 
 #[derive(Clone, Copy)]
@@ -114,7 +115,7 @@ impl<S: Service<Request<Body>>> ResponseService<S> {
         // Without the query: it may hold what a page token or a filter names.
         let (method, path) = (request.method().as_str(), request.uri().path());
         let span = tracing::info_span!(
-            "request",
+            REQUEST_SPAN,
             id = id.as_str(),
             method,
             path,
@@ -123,9 +124,12 @@ impl<S: Service<Request<Body>>> ResponseService<S> {
         );
         traces::follow(&span, request.headers());
         let inner = &mut self.inner;
-        match catch_unwind(AssertUnwindSafe(|| span.in_scope(|| inner.call(request)))) {
+        match catch_unwind(AssertUnwindSafe(|| {
+            span.in_scope(|| in_request(id.header(), || inner.call(request)))
+        })) {
             Ok(answer) => {
-                let guarded = AssertUnwindSafe(answer.instrument(span.clone())).catch_unwind();
+                let answer = of_request(id.header(), answer.instrument(span.clone()));
+                let guarded = AssertUnwindSafe(answer).catch_unwind();
                 Stage::Routed { answer: guarded, span }
             }
             Err(panic) => {
@@ -136,7 +140,7 @@ impl<S: Service<Request<Body>>> ResponseService<S> {
     }
 }
 
-type Guarded<F> = CatchUnwind<AssertUnwindSafe<Instrumented<F>>>;
+type Guarded<F> = CatchUnwind<AssertUnwindSafe<TaskLocalFuture<HeaderValue, Instrumented<F>>>>;
 
 pin_project! {
     #[project = StageProjection]

@@ -1,6 +1,6 @@
 //! What the log says at its usual level.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,9 @@ async fn it_has_the_start_refused_credentials_and_admin_acts() {
     let (code, token, told) = run(&["token", "owner", "--data-dir", &data], &[]);
     assert_eq!(code, 0, "{told}");
     let owner = Client::new(&base, token.trim());
-    let (status, changed) = owner.patch("/api/v1/tenants/acme", json!({"notes": SECRET})).await;
+    let (change, id) = (json!({"notes": SECRET}), "mine-\"7\"");
+    let (status, changed) =
+        owner.call("PATCH", "/api/v1/tenants/acme", Some(change), &[("x-request-id", id)]).await;
     assert_eq!(status, 200, "{changed}");
     assert_eq!(owner.get("/api/v1/tenants/acme").await.0, 200);
     assert_eq!(owner.patch("/api/v1/tenants/acme", json!({"wrong": 1})).await.0, 400);
@@ -68,6 +70,10 @@ async fn it_has_the_start_refused_credentials_and_admin_acts() {
     let [act] = &acts[..] else { panic!("lines of acts: {acts:#?}") };
     assert_eq!(act["operation"], "/authority.registry.v1.TenantService/UpdateTenant");
     assert_eq!(act["record"], "svc:tenant:acme");
+    assert_eq!((&act["request_id"], start.get("request_id")), (&json!(id), None));
+    let ids: BTreeSet<_> =
+        refused.iter().map(|line| line["request_id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), refused.len(), "each request has an id of its own: {refused:#?}");
     assert!(act["actor"].as_str().is_some_and(|actor| actor.contains("operator")), "{act}");
 }
 

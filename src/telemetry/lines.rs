@@ -1,0 +1,60 @@
+//! Log lines that a request writes have its id.
+//!
+//! Not by a span of the request: making, entering and closing one took more time than the decision itself.
+
+use std::fmt::Result;
+
+use http::HeaderValue;
+use tokio::task::futures::TaskLocalFuture;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::{
+    fmt::{FmtContext, FormatEvent, FormatFields, format::Writer},
+    registry::LookupSpan,
+};
+
+tokio::task_local! {
+    /// The id of the request that is being answered.
+    static REQUEST_ID: HeaderValue;
+}
+
+/// The response to a request: the lines that it logs have this id.
+pub fn of_request<F: Future>(id: HeaderValue, answer: F) -> TaskLocalFuture<HeaderValue, F> {
+    REQUEST_ID.scope(id, answer)
+}
+
+/// The same for a call that does not wait.
+pub fn in_request<T>(id: HeaderValue, call: impl FnOnce() -> T) -> T {
+    REQUEST_ID.sync_scope(id, call)
+}
+
+/// The lines of another format, with a member `request_id` in JSON and with `request_id=` at the end of text.
+pub(super) struct WithRequestId<F>(pub(super) F);
+
+impl<S, N, F> FormatEvent<S, N> for WithRequestId<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> Result {
+        let Ok(id) = REQUEST_ID.try_with(HeaderValue::clone) else {
+            return self.0.format_event(context, writer, event);
+        };
+        let id = id.to_str().unwrap_or_default();
+        let mut line = String::new();
+        self.0.format_event(context, Writer::new(&mut line), event)?;
+        let line = line.trim_end();
+        match line.strip_suffix('}').filter(|_| line.starts_with('{')) {
+            Some(members) => {
+                let id = serde_json::Value::from(id);
+                writeln!(writer, "{members},\"request_id\":{id}}}")
+            }
+            None => writeln!(writer, "{line} request_id={}", id),
+        }
+    }
+}
