@@ -9,12 +9,13 @@ use std::{
     pin::Pin,
     sync::{Arc, OnceLock},
     task::{Context, Poll, ready},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use axum::{body::Body, response::Response};
 use gateway_rest::Refused;
 use http::{Request, StatusCode};
+use metrics::Histogram;
 use pin_project_lite::pin_project;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
@@ -40,8 +41,41 @@ impl Operation {
 /// The layer around all routes.
 #[derive(Clone)]
 pub(super) struct MeasureLayer {
-    /// `RuntimeService/Evaluate` by the path of each method.
-    names: Arc<HashMap<&'static str, &'static str>>,
+    /// By the path of each method.
+    operations: Arc<HashMap<&'static str, Times>>,
+}
+
+/// The histograms of one operation. For a success, each is looked up once.
+struct Times {
+    /// `RuntimeService/Evaluate`.
+    name: &'static str,
+    grpc: OnceLock<Histogram>,
+    rest: OnceLock<Histogram>,
+}
+
+impl Times {
+    fn of(name: &'static str) -> Self {
+        Self { name, grpc: OnceLock::new(), rest: OnceLock::new() }
+    }
+
+    fn took(&self, time: Duration, is_grpc: bool, status: StatusCode) {
+        let histogram = || histogram(self.name, is_grpc, status);
+        let success = if is_grpc { &self.grpc } else { &self.rest };
+        if status == StatusCode::OK {
+            success.get_or_init(histogram).record(time.as_secs_f64());
+        } else {
+            histogram().record(time.as_secs_f64());
+        }
+    }
+}
+
+fn histogram(operation: &'static str, is_grpc: bool, status: StatusCode) -> Histogram {
+    metrics::histogram!(
+        "authority_request_seconds",
+        "operation" => operation,
+        "transport" => if is_grpc { "grpc" } else { "rest" },
+        "status" => status.as_str().to_owned()
+    )
 }
 
 impl MeasureLayer {
@@ -50,8 +84,10 @@ impl MeasureLayer {
         for code in ErrorCode::ALL {
             refusals(*code).increment(0);
         }
-        let name = |rpc: &'static str| (rpc, short(rpc));
-        Self { names: Arc::new(ROUTES.iter().map(|route| name(route.rpc)).collect()) }
+        let times = |rpc: &'static str| (rpc, Times::of(short(rpc)));
+        let others = [(OTHER, Times::of(OTHER))];
+        let all = ROUTES.iter().map(|route| times(route.rpc)).chain(others);
+        Self { operations: Arc::new(all.collect()) }
     }
 }
 
@@ -93,13 +129,14 @@ where
         let operation = Operation::default();
         let is_grpc = is_grpc(request.headers());
         if is_grpc {
-            if let Some((rpc, _)) = self.layer.names.get_key_value(request.uri().path()) {
+            if let Some((rpc, _)) = self.layer.operations.get_key_value(request.uri().path()) {
                 operation.set(rpc);
             }
         } else {
             request.extensions_mut().insert(operation.clone());
         }
-        let call = Measured { since, operation, is_grpc, names: Arc::clone(&self.layer.names) };
+        let operations = Arc::clone(&self.layer.operations);
+        let call = Measured { since, operation, is_grpc, operations };
         ResponseFuture { answer: self.inner.call(request), call }
     }
 }
@@ -134,26 +171,22 @@ struct Measured {
     since: Instant,
     operation: Operation,
     is_grpc: bool,
-    names: Arc<HashMap<&'static str, &'static str>>,
+    operations: Arc<HashMap<&'static str, Times>>,
 }
 
 impl Measured {
     fn note(&self, response: &Response) {
-        let rpc = self.operation.0.get();
-        let operation = rpc.and_then(|rpc| self.names.get(rpc)).copied().unwrap_or(OTHER);
+        let rpc = self.operation.0.get().copied().unwrap_or(OTHER);
+        let Some(times) = self.operations.get(rpc).or_else(|| self.operations.get(OTHER)) else {
+            return;
+        };
         let refusal = refusal(response);
         let status = refusal.map_or_else(|| response.status(), ErrorCode::http);
-        traces::ended(operation, status);
+        traces::ended(times.name, status);
         if let Some(code) = refusal {
             refusals(code).increment(1);
         }
-        metrics::histogram!(
-            "authority_request_seconds",
-            "operation" => operation,
-            "transport" => if self.is_grpc { "grpc" } else { "rest" },
-            "status" => status.as_str().to_owned()
-        )
-        .record(self.since.elapsed().as_secs_f64());
+        times.took(self.since.elapsed(), self.is_grpc, status);
     }
 }
 
