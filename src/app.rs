@@ -8,6 +8,7 @@ mod deadline;
 mod deciding;
 pub mod demo;
 mod descriptors;
+mod direct;
 mod directory;
 mod document;
 mod environment;
@@ -46,7 +47,7 @@ pub use crate::directory::{OPENAPI, contract};
 
 use crate::{
     directory::{Check, Directory},
-    transport::Peer,
+    transport::{Direct, Peer},
 };
 use authority_api::{
     idempotency,
@@ -72,6 +73,7 @@ use authority_registry::{
 };
 use authority_runtime::recorder::Recorder;
 use authority_webhook::destination::RuleError;
+use direct::Deciding;
 use directory::GraphDirectory;
 use document::{GET_OPEN_API, OpenApi};
 use host::RestHost;
@@ -170,6 +172,8 @@ impl Parts {
 pub struct App {
     /// gRPC, gRPC-Web and REST, without the response layer of a listener.
     pub router: Router,
+    /// What answers calls for decisions, before the router.
+    pub direct: Direct,
     pub graph: Arc<Graph>,
     pub keys: Keys,
     pub store: Store,
@@ -243,18 +247,30 @@ impl App {
         let grpc = Routes::new(health_service);
         let grpc = if production { grpc } else { with_reflection(grpc)? };
         let open_api = OpenApi::new(&contract(&url));
+        let deciding = Deciding::of(&ours);
         let grpc = routed(grpc, ours, (tenant_streams, supervisor.shutdown()), &open_api).prepare();
         let host = RestHost::new(&identity, open_api.rest, &clock, overload);
         let console = console(&store, &keys, &clock, &identity, provider.as_ref());
-        let (router, console) = Served { grpc, host, pages, console }.router(&config)?;
+        let served = Served { grpc, deciding, host, pages, console };
+        let (router, direct, console) = served.router(&config)?;
         let mut workers = vec![schema.worker(), feeding, programme.worker(), retention, archiver];
         workers.push(readiness::grpc_health(health.clone(), directory));
         workers.extend(housekeeping(&store, &clock, &identity).into_iter().chain(console));
         workers.extend(numbering.into_iter().chain(deliveries.workers()));
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
         workers.extend(recording.into_iter().chain(watching).chain(sealing));
-        let app =
-            Self { router, graph, keys, store, provider, identity, health, gauges, archiving };
+        let app = Self {
+            router,
+            direct,
+            graph,
+            keys,
+            store,
+            provider,
+            identity,
+            health,
+            gauges,
+            archiving,
+        };
         Ok((app, workers))
     }
 }
@@ -323,7 +339,10 @@ fn routed(
             _ => router.route_service(&path, service.clone()),
         })
     };
-    let noting = MapRequestLayer::new(connections::note_tenant);
+    let noting = MapRequestLayer::new(|request: axum::extract::Request| {
+        connections::note_tenant(request.extensions());
+        request
+    });
     let streams = StreamsLayer::new(most_streams, stopping.clone());
     services.fold(router, add).layer(streams).layer(noting).into()
 }

@@ -217,7 +217,11 @@ impl Listening {
             let mut settings = Settings::new(config, surfaces);
             settings.bounds.connections = connections;
             settings.budget = Arc::clone(&budget);
-            let router = transport::with_response_layer(app.router.clone(), &settings);
+            let router = transport::with_response_layer(
+                app.router.clone(),
+                Some(app.direct.clone()),
+                &settings,
+            );
             let closing = closing(shutdown, config.lame_duck());
             serving.spawn(transport::serve(listener, router, closing, settings));
         }

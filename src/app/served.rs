@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use authority_api::identity::AuthenticateLayer;
 use authority_core::{config::Config, worker::Worker};
-use axum::{Router, middleware::from_fn_with_state};
+use axum::{Router, body::Body, middleware::from_fn_with_state};
+use gateway_rest::Gateway;
 use tonic::service::Routes;
-use tower::Layer as _;
+use tower::{Layer as _, util::MapResponseLayer};
 
 use super::{
     Error, client_of,
     deadline::DeadlineLayer,
+    direct::{BelowRest, Deciding, direct},
     front::{FrontPage, front},
     grpc::{GrpcOnlyLayer, UnknownMethodLayer},
     host::RestHost,
@@ -19,11 +21,13 @@ use super::{
     pretty::PrettyLayer,
     stream_deadline::StreamDeadlineLayer,
 };
-use crate::routes::ROUTES;
+use crate::{routes::ROUTES, transport::Direct};
 
 pub(super) struct Served {
     /// The services.
     pub(super) grpc: Routes,
+    /// Those among them that decide.
+    pub(super) deciding: Deciding,
     pub(super) host: RestHost,
     /// Receipts, widgets and the reference.
     pub(super) pages: Router,
@@ -31,16 +35,27 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// The router, and the console's background work. The console calls the services through the same layers as
+    /// The router, what answers calls for decisions before it, and the console's background work. The console calls the services through the same layers as
     /// any other client.
-    pub(super) fn router(self, config: &Config) -> Result<(Router, Option<Worker>), Error> {
-        let Self { grpc, host, pages, console } = self;
+    pub(super) fn router(self, config: &Config) -> Result<(Router, Direct, Option<Worker>), Error> {
+        let Self { grpc, deciding, host, pages, console } = self;
         let authenticated = AuthenticateLayer::new(host.identity.clone(), client_of);
         let only_grpc = GrpcOnlyLayer(Arc::new(host.clone()));
         let deadlines = DeadlineLayer::new(host.clone());
         let overload = OverloadLayer(host.overload.clone());
         let pretty = PrettyLayer(Arc::new(host.clone()));
-        let rest = gateway_rest::router(ROUTES, authenticated.layer(grpc.clone()), host)
+        let (measured, others) = (MeasureLayer::new(), authenticated.layer(grpc.clone()));
+        let below = BelowRest { deciding: deciding.clone(), others };
+        let gateway = Gateway::new(ROUTES, below, host);
+        let of_axum = |answer: http::Response<tonic::body::Body>| answer.map(Body::new);
+        let deciding = MapResponseLayer::new(of_axum).layer(deciding);
+        let deciding = authenticated.layer(overload.layer(StreamDeadlineLayer.layer(deciding)));
+        let direct = direct(
+            measured.layer(deadlines.layer(deciding)),
+            measured.layer(deadlines.layer(pretty.layer(gateway.clone()))),
+        );
+        let rest = Router::new()
+            .fallback_service(gateway)
             .layer(UnknownMethodLayer)
             .layer(pretty)
             .layer(from_fn_with_state(FrontPage::new(config), front));
@@ -53,11 +68,11 @@ impl Served {
             .layer(tonic_web::GrpcWebLayer::new())
             .layer(authenticated)
             .layer(only_grpc);
-        let layered = |router: Router| router.layer(deadlines.clone()).layer(MeasureLayer::new());
+        let layered = |router: Router| router.layer(deadlines.clone()).layer(measured.clone());
         let api = layered(web.clone().merge(pages.clone()).fallback_service(rest.clone()));
         let console = authority_console::build(console, config, api).map_err(Error::Console)?;
         let (signed_in, worker) = console.unzip();
         let pages = pages.merge(signed_in.unwrap_or_default());
-        Ok((layered(web.merge(pages).fallback_service(rest)), worker))
+        Ok((layered(web.merge(pages).fallback_service(rest)), direct, worker))
     }
 }

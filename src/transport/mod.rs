@@ -8,6 +8,7 @@ mod body;
 mod budget;
 mod client;
 mod cors;
+mod entry;
 mod full;
 mod head;
 mod headers;
@@ -29,12 +30,13 @@ use std::{future::Future, io};
 
 use axum::Router;
 use tokio::net::TcpListener;
-use tower::ServiceBuilder;
+use tower::Layer;
 
 pub use accept::prefers_html;
 pub use body::BodyTooSlow;
 pub use budget::Budget;
 pub use client::Peer;
+pub use entry::Direct;
 pub use headers::Embeddable;
 pub use holder::Holder;
 pub use ops::ops;
@@ -54,12 +56,14 @@ pub async fn serve(
     listener::serve(listener, router, shutdown, settings).await
 }
 
-/// Adds the headers, limits and panic handling of every response. Call it last: a route that is added
-/// later does not get them.
-pub fn with_response_layer(router: Router, settings: &Settings) -> Router {
+/// Adds the headers, limits and panic handling of every response. Calls that `direct` does not answer are the
+/// router's.
+pub fn with_response_layer(router: Router, direct: Option<Direct>, settings: &Settings) -> Router {
+    let entry = entry::Entry { direct, router };
     let layer = response::ResponseLayer::new(settings);
+    let all = Router::new();
     match cors::layer(settings) {
-        Some(cors) => router.layer(ServiceBuilder::new().layer(layer).layer(cors)),
-        None => router.layer(layer),
+        Some(cors) => all.fallback_service(layer.layer(cors.layer(entry))),
+        None => all.fallback_service(layer.layer(entry)),
     }
 }

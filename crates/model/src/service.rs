@@ -50,7 +50,7 @@ const ANSWER: usize = 2 << 10;
 #[derive(Clone)]
 pub struct Service {
     name: &'static str,
-    methods: Vec<&'static str>,
+    methods: Arc<[&'static str]>,
     call: Arc<Call>,
     /// The largest request that is read, in bytes.
     limit: usize,
@@ -79,6 +79,12 @@ impl Service {
     pub fn paths(&self) -> impl Iterator<Item = String> {
         let name = self.name;
         self.methods.iter().map(move |method| format!("/{name}/{method}"))
+    }
+
+    /// Whether a path is below the name of the service.
+    pub fn has(&self, path: &str) -> bool {
+        let rest = path.strip_prefix('/').and_then(|path| path.strip_prefix(self.name));
+        rest.is_some_and(|rest| rest.starts_with('/'))
     }
 }
 

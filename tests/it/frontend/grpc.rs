@@ -17,10 +17,13 @@ async fn an_unknown_method_or_service_is_unimplemented() {
         "/authority.runtime.v1.RuntimeService/Evaluate/",
         "/authority.runtime.v1.RuntimeService//Evaluate",
         "/authority.runtime.v1.RuntimeService",
+        "/authority.runtime.v1.RuntimeService/Evaluate/x",
+        "/authority.runtime.v1.RuntimeService/%45valuate",
         "/no.such.v1.Service/Method",
         "/grpc.health.v1.Health/Nope",
         "/grpc.health.v1.Nope/Check",
         "/api/v1/tenants",
+        "/api/v1/runtime/evaluate",
     ] {
         for client in [&nobody, &app.owner()] {
             let answer = post(client, path, web).body(vec![0; 5]).send().await.unwrap();

@@ -38,6 +38,22 @@ async fn a_body_that_grows_past_the_limit_in_protobuf_is_too_large() {
     assert_eq!(client.post(EVALUATE, body).await.0, 200);
 }
 
+/// A decision has a way of its own past the router, with the same limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_past_the_limit_is_out_of_range_over_grpc() {
+    let (app, client) = demo().await;
+    let mut grpc = runtime(&app).await;
+    let padded = |bytes: usize| {
+        let mut call = asking(&client.token, &json!({"amount": 1, "currency": "EUR"}));
+        call.get_mut().purpose = "x".repeat(bytes);
+        call
+    };
+    let refused = grpc.evaluate(padded((1 << 20) + 1)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::OutOfRange, "{refused}");
+    let read = grpc.evaluate(padded(900_000)).await.unwrap_err();
+    assert_eq!(read.code(), Code::InvalidArgument, "{read}");
+}
+
 /// A context of so many levels, itself counted.
 fn nested(levels: usize, list: bool) -> Value {
     let inner = (1..levels)
