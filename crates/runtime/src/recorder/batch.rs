@@ -153,8 +153,8 @@ impl Batches {
         loop {
             let known = refused.len();
             let stored = self.store_together(db, entries, &fresh, relaxed, &mut refused).await;
-            // Either a decision expired between the fence and the insert, which the next fence finds. Or some
-            // decisions may not open a request: the others are stored without them.
+            // A decision expired between the fence and the insert, which the next fence finds; or a request that it was to
+            // wait for was decided. Or some decisions may not open a request: the others are stored without them.
             let is_undone = matches!(stored, Err(diesel::result::Error::RollbackTransaction));
             if !is_undone || tries == TRIES {
                 return stored;

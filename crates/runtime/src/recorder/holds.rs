@@ -50,7 +50,8 @@ pub(super) fn refuse(entries: &[Entry], outcomes: &mut [Option<Outcome>], refuse
 /// Opens requests for the held decisions; returns the request that each one waits for, by decision.
 ///
 /// # Errors
-/// [`diesel::result::Error::RollbackTransaction`] if some may not open a request; they are then in `refused`.
+/// [`diesel::result::Error::RollbackTransaction`] if some may not open a request; they are then in `refused`. Also
+/// if a pending request was decided meanwhile.
 pub(super) async fn open(
     db: &mut Db,
     entries: &[Entry],
@@ -78,8 +79,8 @@ pub(super) async fn open(
         .map(|(entry, hold)| {
             let found =
                 pending.get(&(String::from(&entry.tenant_id), hold.request_digest.to_vec()));
-            // It was decided between the two statements: the batch is retried and opens a new request.
-            Ok((*entry, found.ok_or(diesel::result::Error::NotFound)?))
+            // It was decided between the two statements: the batch is tried again, and finds the answer.
+            Ok((*entry, found.ok_or(diesel::result::Error::RollbackTransaction)?))
         })
         .collect();
     let held = held?;
