@@ -133,7 +133,7 @@ impl Database {
     #[track_caller]
     pub(crate) fn store(&self) -> Store {
         // A test has few callers; each connection begins with plans and caches of its own.
-        let limits = Limits { tenant: 6, system: 3, recorder: 2, events: 2, ..Limits::default() };
+        let limits = Limits { tenant: 8, system: 6, recorder: 2, events: 3, ..Limits::default() };
         Store::open(&self.address(), &limits).unwrap()
     }
 
