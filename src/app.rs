@@ -47,7 +47,7 @@ pub use crate::directory::{OPENAPI, contract};
 
 use crate::{
     directory::{Check, Directory},
-    transport::{Direct, Peer},
+    transport::{Entry, Peer},
 };
 use authority_api::{
     idempotency,
@@ -171,9 +171,7 @@ impl Parts {
 /// A built service.
 pub struct App {
     /// gRPC, gRPC-Web and REST, without the response layer of a listener.
-    pub router: Router,
-    /// What answers calls for decisions, before the router.
-    pub direct: Direct,
+    pub entry: Entry,
     pub graph: Arc<Graph>,
     pub keys: Keys,
     pub store: Store,
@@ -244,33 +242,20 @@ impl App {
             transparency.archive_service(),
             service::webhook_delivery_service(deliveries.service()),
         ]);
-        let grpc = Routes::new(health_service);
+        let (deciding, grpc) = (Deciding::of(&ours), Routes::new(health_service));
         let grpc = if production { grpc } else { with_reflection(grpc)? };
         let open_api = OpenApi::new(&contract(&url));
-        let deciding = Deciding::of(&ours);
         let grpc = routed(grpc, ours, (tenant_streams, supervisor.shutdown()), &open_api).prepare();
         let host = RestHost::new(&identity, open_api.rest, &clock, overload);
         let console = console(&store, &keys, &clock, &identity, provider.as_ref());
-        let served = Served { grpc, deciding, host, pages, console };
-        let (router, direct, console) = served.router(&config)?;
+        let (entry, console) = Served { grpc, deciding, host, pages, console }.entry(&config)?;
         let mut workers = vec![schema.worker(), feeding, programme.worker(), retention, archiver];
         workers.push(readiness::grpc_health(health.clone(), directory));
         workers.extend(housekeeping(&store, &clock, &identity).into_iter().chain(console));
         workers.extend(numbering.into_iter().chain(deliveries.workers()));
         workers.extend(keys.workers().into_iter().chain(graph.workers()));
         workers.extend(recording.into_iter().chain(watching).chain(sealing));
-        let app = Self {
-            router,
-            direct,
-            graph,
-            keys,
-            store,
-            provider,
-            identity,
-            health,
-            gauges,
-            archiving,
-        };
+        let app = Self { entry, graph, keys, store, provider, identity, health, gauges, archiving };
         Ok((app, workers))
     }
 }

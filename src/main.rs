@@ -51,7 +51,7 @@ impl cli::Actions for Service {
         app::require_installation(&config)?;
         with_app(config, async |app| {
             let token = app.service_token()?;
-            demo::api_key(&app.router, &token, key).await.map_err(|error| match error {
+            demo::api_key(&app.entry.router, &token, key).await.map_err(|error| match error {
                 demo::Error::Refused { body, .. } => Failure::refused(&body),
                 error => Failure::new(error),
             })
@@ -80,8 +80,8 @@ impl cli::Actions for Service {
         let shown = config.clone();
         with_app(config, async |app| {
             let token = app.service_token()?;
-            let made = demo::seed(&app.router, &token, None).await.map_err(Failure::new)?;
-            demo::webhook::seed(&app.router, &token, &shown).await;
+            let made = demo::seed(&app.entry.router, &token, None).await.map_err(Failure::new)?;
+            demo::webhook::seed(&app.entry.router, &token, &shown).await;
             Ok(banner::text(&shown, &made))
         })
         .await

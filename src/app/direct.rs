@@ -10,8 +10,11 @@ use std::{
 use authority_api::identity::Authenticated;
 use authority_model::service::Service as Methods;
 use axum::body::Body;
-use futures_util::{FutureExt, future::BoxFuture};
-use http::{Method, Request, Response, Version, header};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, Either},
+};
+use http::{HeaderValue, Method, Request, Response, Version, header};
 use tonic::{codegen::StdError, service::Routes};
 use tower::Service;
 
@@ -50,13 +53,11 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         connections::note_tenant(request.extensions());
         let path = request.uri().path();
-        match self.0.iter().find(|service| service.has(path)) {
-            Some(service) => service.clone().call(request),
-            None => {
-                let status = tonic::Status::unimplemented("no such method");
-                Box::pin(ready(Ok(status.into_http())))
-            }
-        }
+        let Some(service) = self.0.iter().find(|service| service.has(path)) else {
+            let status = tonic::Status::unimplemented("no such method");
+            return Box::pin(ready(Ok(status.into_http())));
+        };
+        service.clone().call(request)
     }
 }
 
@@ -101,11 +102,11 @@ where
         let path = request.uri().path();
         let is_rest = || request.method() == Method::POST && !is_grpc(request.headers());
         if is_native(&request) && decides(path) {
-            Ok(grpc.clone().call(request).boxed())
+            Either::Left(grpc.clone().call(request).boxed())
         } else if is_rest() && paths.contains(&path) {
-            Ok(rest.clone().call(request).boxed())
+            Either::Left(rest.clone().call(request).boxed())
         } else {
-            Err(request)
+            Either::Right(request)
         }
     })
 }
@@ -113,7 +114,7 @@ where
 /// Whether a request is plain gRPC: HTTP/2, not gRPC-Web, without a content coding.
 fn is_native(request: &Request<Body>) -> bool {
     let headers = request.headers();
-    let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.as_bytes());
+    let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     request.version() == Version::HTTP_2
         && request.method() == Method::POST
         && matches!(kind, Some(b"application/grpc" | b"application/grpc+proto"))

@@ -83,8 +83,8 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     if app.provider.is_some() {
         let token = app.service_token()?;
         let key_file = config.data_dir.join("demo-api-key");
-        let demo = demo::seed(&app.router, &token, Some(&key_file)).await?;
-        demo::webhook::seed(&app.router, &token, config).await;
+        let demo = demo::seed(&app.entry.router, &token, Some(&key_file)).await?;
+        demo::webhook::seed(&app.entry.router, &token, config).await;
         ready(&demo);
     }
     let served = listening.serve(config, connections, &app, metrics, supervisor.shutdown()).await;
@@ -217,11 +217,7 @@ impl Listening {
             let mut settings = Settings::new(config, surfaces);
             settings.bounds.connections = connections;
             settings.budget = Arc::clone(&budget);
-            let router = transport::with_response_layer(
-                app.router.clone(),
-                Some(app.direct.clone()),
-                &settings,
-            );
+            let router = transport::with_response_layer(app.entry.clone(), &settings);
             let closing = closing(shutdown, config.lame_duck());
             serving.spawn(transport::serve(listener, router, closing, settings));
         }

@@ -21,7 +21,7 @@ use super::{
     pretty::PrettyLayer,
     stream_deadline::StreamDeadlineLayer,
 };
-use crate::{routes::ROUTES, transport::Direct};
+use crate::{routes::ROUTES, transport::Entry};
 
 pub(super) struct Served {
     /// The services.
@@ -35,9 +35,9 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// The router, what answers calls for decisions before it, and the console's background work. The console calls the services through the same layers as
+    /// The way into the services, and the console's background work. The console calls the services through the same layers as
     /// any other client.
-    pub(super) fn router(self, config: &Config) -> Result<(Router, Direct, Option<Worker>), Error> {
+    pub(super) fn entry(self, config: &Config) -> Result<(Entry, Option<Worker>), Error> {
         let Self { grpc, deciding, host, pages, console } = self;
         let authenticated = AuthenticateLayer::new(host.identity.clone(), client_of);
         let only_grpc = GrpcOnlyLayer(Arc::new(host.clone()));
@@ -73,6 +73,7 @@ impl Served {
         let console = authority_console::build(console, config, api).map_err(Error::Console)?;
         let (signed_in, worker) = console.unzip();
         let pages = pages.merge(signed_in.unwrap_or_default());
-        Ok((layered(web.merge(pages).fallback_service(rest)), direct, worker))
+        let router = layered(web.merge(pages).fallback_service(rest));
+        Ok((Entry { direct: Some(direct), router }, worker))
     }
 }

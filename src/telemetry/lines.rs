@@ -54,7 +54,7 @@ where
                 let id = serde_json::Value::from(id);
                 writeln!(writer, "{members},\"request_id\":{id}}}")
             }
-            None => writeln!(writer, "{line} request_id={}", id),
+            None => writeln!(writer, "{line} request_id={id}"),
         }
     }
 }

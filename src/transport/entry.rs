@@ -16,12 +16,19 @@ pub(super) type Answering = BoxFuture<'static, Result<Response, Infallible>>;
 /// Answers a call, or returns it for the router.
 ///
 /// A router clones and boxes each layer for each call, which is most of the work where the call itself is small.
-pub type Direct = Arc<dyn Fn(Request<Body>) -> Result<Answering, Request<Body>> + Send + Sync>;
+pub type Direct = Arc<dyn Fn(Request<Body>) -> Either<Answering, Request<Body>> + Send + Sync>;
 
+/// What an address serves, without the response layer. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Entry {
-    pub(super) direct: Option<Direct>,
-    pub(super) router: Router,
+pub struct Entry {
+    pub direct: Option<Direct>,
+    pub router: Router,
+}
+
+impl From<Router> for Entry {
+    fn from(router: Router) -> Self {
+        Self { direct: None, router }
+    }
 }
 
 impl Service<Request<Body>> for Entry {
@@ -36,8 +43,8 @@ impl Service<Request<Body>> for Entry {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let request = match &self.direct {
             Some(direct) => match direct(request) {
-                Ok(answering) => return Either::Left(answering),
-                Err(request) => request,
+                Either::Left(answering) => return Either::Left(answering),
+                Either::Right(request) => request,
             },
             None => request,
         };

@@ -36,7 +36,7 @@ pub use accept::prefers_html;
 pub use body::BodyTooSlow;
 pub use budget::Budget;
 pub use client::Peer;
-pub use entry::Direct;
+pub use entry::{Direct, Entry};
 pub use headers::Embeddable;
 pub use holder::Holder;
 pub use ops::ops;
@@ -56,10 +56,8 @@ pub async fn serve(
     listener::serve(listener, router, shutdown, settings).await
 }
 
-/// Adds the headers, limits and panic handling of every response. Calls that `direct` does not answer are the
-/// router's.
-pub fn with_response_layer(router: Router, direct: Option<Direct>, settings: &Settings) -> Router {
-    let entry = entry::Entry { direct, router };
+/// Adds the headers, limits and panic handling of every response.
+pub fn with_response_layer(entry: Entry, settings: &Settings) -> Router {
     let layer = response::ResponseLayer::new(settings);
     let all = Router::new();
     match cors::layer(settings) {

@@ -81,7 +81,8 @@ async fn the_demonstrations_key_reads_events() {
     let narrow = ["runtime:read", "runtime:write", "evidence:read", "evidence:write"];
     fs::write(&file, app.api_key("svc:tenant:acme", &narrow).await).unwrap();
     let token = app.app.service_token().unwrap();
-    let seeded = async || demo::seed(&app.app.router, &token, Some(&file)).await.unwrap().api_key;
+    let seeded =
+        async || demo::seed(&app.app.entry.router, &token, Some(&file)).await.unwrap().api_key;
     let first = seeded().await;
     let (status, _): (u16, Value) = app.client(&first).get("/v1/events?limit=1").await;
     assert_eq!(status, 200);

@@ -32,7 +32,7 @@ async fn seed(app: &TestApp, address: &str, folder: &tempfile::TempDir) {
     let mut config = Config { data_dir: folder.path().to_owned(), ..Config::default() };
     config.listen.main = app.base_url().strip_prefix("http://").unwrap().parse().unwrap();
     let (url, token) = (format!("http://{address}/"), app.app.service_token().unwrap());
-    webhook::seed_at(&url, &app.app.router, &token, &config).await.unwrap();
+    webhook::seed_at(&url, &app.app.entry.router, &token, &config).await.unwrap();
 }
 
 async fn hold(app: &TestApp, api_key: &str) -> String {

@@ -21,7 +21,7 @@ async fn evaluate(node: &TestApp, api_key: &str) -> StatusCode {
         .header(header::CONTENT_TYPE, "application/json")
         .body(Body::from(Value::to_string(&allowed())))
         .unwrap();
-    node.app.router.clone().oneshot(request).await.unwrap().status()
+    node.app.entry.router.clone().oneshot(request).await.unwrap().status()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

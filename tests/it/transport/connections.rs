@@ -98,7 +98,7 @@ async fn a_connection_belongs_to_the_tenant_whose_credential_it_carried() {
     let mut settings = Settings::default();
     settings.bounds.idle = Duration::from_secs(10);
     settings.bounds.tenant_connections = 1;
-    let served = serve_routes(app.app.router.clone(), settings).await;
+    let served = serve_routes(app.app.entry.router.clone(), settings).await;
     let body = asking(1.0, "DE").to_string();
     let request = format!(
         "POST /api/v1/runtime/evaluate HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n\
@@ -123,7 +123,7 @@ async fn a_trusted_proxys_connections_belong_to_no_tenant() {
     settings.bounds.idle = Duration::from_secs(10);
     settings.bounds.tenant_connections = 1;
     settings.trusted_proxies = ["127.0.0.0/8".parse().unwrap()].as_slice().into();
-    let served = serve_routes(app.app.router.clone(), settings).await;
+    let served = serve_routes(app.app.entry.router.clone(), settings).await;
     let request =
         format!("GET /v1/decisions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n\r\n");
     let (mut first, mut second) = (served.connect().await, served.connect().await);
