@@ -18,7 +18,7 @@ pub(super) type Answering = BoxFuture<'static, Result<Response, Infallible>>;
 /// A router clones and boxes each layer for each call, which is most of the work where the call itself is small.
 pub type Direct = Arc<dyn Fn(Request<Body>) -> Either<Answering, Request<Body>> + Send + Sync>;
 
-/// What an address serves, without the response layer. Cheap to clone.
+/// The services and pages behind all addresses, without the response layer. Cheap to clone.
 #[derive(Clone)]
 pub struct Entry {
     pub direct: Option<Direct>,
