@@ -137,7 +137,7 @@ fn braced(labels: &str) -> String {
 }
 
 impl metrics::Recorder for Recorder {
-    // What a family is for stands in `families`.
+    // `families` has the help of each family.
     fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}

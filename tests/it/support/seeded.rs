@@ -1,5 +1,5 @@
-//! Databases on which a service was started, one of them with the demonstration tenant: made once for each build of the
-//! tests, since to start and to fill one for each test took longer than most tests.
+//! Two databases on which a service was started, the second with the demonstration tenant. They are made once for each
+//! build of the tests, since to make them for each test took longer than most tests.
 
 use std::{
     env, fs,
@@ -21,12 +21,12 @@ pub(super) const RING: &str = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 /// A database while it is made.
 const BEGUN: &str = "seeding";
 
-/// A copy of one on which a service was started.
+/// A copy of the first database.
 pub(super) async fn started() -> Database {
     Database::copy(&made().await.0).await
 }
 
-/// A copy of one that has the demonstration tenant, and the tenant's API key and delegation.
+/// A copy of the second database, with the tenant's API key and delegation.
 pub(super) async fn demonstration() -> (Database, Demo) {
     let name = &made().await.1;
     let demo: Value = serde_json::from_slice(&fs::read(file(name)).unwrap()).unwrap();

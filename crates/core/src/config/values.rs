@@ -104,7 +104,7 @@ impl de::Error for Unfit {
     }
 }
 
-/// What a value is, without the value.
+/// The kind of a value, without the value.
 fn kind(found: Unexpected<'_>) -> &'static str {
     match found {
         Unexpected::Bool(_) => "a boolean",

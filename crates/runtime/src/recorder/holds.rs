@@ -50,8 +50,8 @@ pub(super) fn refuse(entries: &[Entry], outcomes: &mut [Option<Outcome>], refuse
 /// Opens requests for the held decisions; returns the request that each one waits for, by decision.
 ///
 /// # Errors
-/// [`diesel::result::Error::RollbackTransaction`] if some may not open a request; they are then in `refused`. Also
-/// if a pending request was decided meanwhile.
+/// [`diesel::result::Error::RollbackTransaction`] if some may not open a request; they are then in `refused`. The
+/// same error if a pending request is decided at the same time.
 pub(super) async fn open(
     db: &mut Db,
     entries: &[Entry],
