@@ -117,6 +117,9 @@ pub enum Error {
     Nats(String),
     #[error("`archive.url`: {0}")]
     Archive(String),
+    /// A setting that this build is too small for.
+    #[error("`{0}` needs the feature `{1}`, which this build was made without")]
+    Feature(&'static str, &'static str),
     #[error("TLS for webhooks cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
     #[error("the reflection service cannot be built: {0}")]

@@ -74,11 +74,21 @@ pub(super) fn webhook_roots(config: &Config) -> Result<RootCertStore, Error> {
 /// The NATS server of audit streams, if there is one.
 pub(super) fn nats(config: &Config) -> Result<Option<NatsSettings>, Error> {
     let NatsConfig { url, credentials } = config.nats.clone();
+    if url.is_some() && !cfg!(feature = "nats") {
+        return Err(Error::Feature("nats.url", "nats"));
+    }
     url.map(|url| NatsSettings::new(url, credentials).map_err(Error::Nats)).transpose()
 }
 
 /// Where months of decisions are archived. A folder is made for this user alone.
 pub(super) fn bucket(config: &Config) -> Result<Option<Bucket>, Error> {
+    if !cfg!(feature = "archive") {
+        // In development the folder is a default, which may be absent.
+        return match config.archive.url {
+            Some(_) => Err(Error::Feature("archive.url", "archive")),
+            None => Ok(None),
+        };
+    }
     let unfit = |why: &dyn std::fmt::Display| Error::Archive(why.to_string());
     let Some(url) = config.archive_url().map_err(|why| unfit(&why))? else { return Ok(None) };
     let bucket = Bucket::open(&url).map_err(|why| unfit(&why))?;

@@ -8,6 +8,7 @@ mod lines;
 mod metrics;
 mod process;
 mod recorder;
+#[cfg_attr(not(feature = "otlp"), path = "no_traces.rs")]
 pub mod traces;
 
 use std::io::{self, IsTerminal};
@@ -36,7 +37,7 @@ pub enum Error {
     #[error("`{0}` is not a log filter; write it as `info` or `authority_runtime=debug,warn`")]
     Filter(String),
     #[error("`traces.endpoint` is not the URL of a gRPC server: {0}")]
-    Traces(#[from] opentelemetry_otlp::ExporterBuildError),
+    Traces(#[from] traces::Error),
 }
 
 /// Starts logging, and sending traces if there are settings for that, which needs a Tokio runtime. `RUST_LOG`

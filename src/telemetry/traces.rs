@@ -12,7 +12,8 @@ use opentelemetry::{
     trace::{Status, TraceContextExt, TracerProvider as _},
 };
 use opentelemetry_http::HeaderExtractor;
-use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig};
+pub use opentelemetry_otlp::ExporterBuildError as Error;
+use opentelemetry_otlp::{SpanExporter, WithExportConfig};
 use opentelemetry_sdk::{
     Resource,
     propagation::TraceContextPropagator,
@@ -36,9 +37,7 @@ static PROVIDER: OnceLock<SdkTracerProvider> = OnceLock::new();
 ///
 /// # Errors
 /// The endpoint is no URL of a gRPC server.
-pub(super) fn layer<S>(
-    config: &Traces,
-) -> Result<Option<impl Layer<S> + use<S>>, ExporterBuildError>
+pub(super) fn layer<S>(config: &Traces) -> Result<Option<impl Layer<S> + use<S>>, Error>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {

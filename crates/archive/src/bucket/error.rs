@@ -1,13 +1,18 @@
 //! Why the archive's store cannot be used, and what is to be done.
 
+#[cfg(feature = "storage")]
 use object_store::Error as StoreError;
 
+#[cfg(feature = "storage")]
 const NO_BUCKET: &str = "there is no such bucket: make it, or correct the URL, or `AWS_REGION` and `AWS_ENDPOINT` in \
                          this process's environment";
+#[cfg(feature = "storage")]
 const NO_CREDENTIALS: &str = "no credentials were found: set `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` in this \
                               process's environment, or give the machine a role";
+#[cfg(feature = "storage")]
 const REFUSED: &str = "the store refuses these credentials: correct `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and \
                        `AWS_SESSION_TOKEN` in this process's environment, or what they may do with the bucket";
+#[cfg(feature = "storage")]
 const UNREACHED: &str =
     "the store does not answer: see `AWS_ENDPOINT` and `AWS_REGION` in this process's environment";
 
@@ -27,13 +32,19 @@ pub enum Error {
     /// Something has the object's name, and is not read.
     #[error("`{0}` of the archive {1}")]
     Unfit(String, String),
+    #[cfg(not(feature = "storage"))]
+    #[error("this build has no archives: build it with the feature `archive`")]
+    NoFeature,
+    #[cfg(feature = "storage")]
     #[error("the archive cannot be used: {0}")]
     Store(StoreError),
     /// With what is to be done.
+    #[cfg(feature = "storage")]
     #[error("the archive cannot be used: {0}; {1}")]
     Bucket(StoreError, &'static str),
 }
 
+#[cfg(feature = "storage")]
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match (remedy(&error), error) {
@@ -45,6 +56,7 @@ impl From<StoreError> for Error {
 }
 
 /// What is to be done about a bucket. A folder's errors are those of the operating system, which name the file.
+#[cfg(feature = "storage")]
 fn remedy(error: &StoreError) -> Option<&'static str> {
     let said = error.to_string();
     match error {

@@ -26,6 +26,7 @@ pub enum Error {
     Differs(String),
 }
 
+#[cfg(feature = "storage")]
 impl From<parquet::errors::ParquetError> for Error {
     fn from(error: parquet::errors::ParquetError) -> Self {
         Self::Index(error.to_string())

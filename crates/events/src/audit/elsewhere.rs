@@ -7,7 +7,7 @@ use authority_ids::TenantId;
 use diesel::{QueryableByName, sql_types::Text};
 use serde_json::Value;
 
-use super::nats::{Nats, checkpoint_subject};
+use super::{nats::Nats, sink::checkpoint_subject};
 
 /// A sealed stream sends nothing more; what it has sent still counts.
 const SUBJECTS: &str = "SELECT DISTINCT target AS subject FROM audit_streams \

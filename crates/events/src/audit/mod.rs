@@ -9,6 +9,7 @@ mod checkpoint;
 mod cursor;
 mod elsewhere;
 mod lag;
+#[cfg_attr(not(feature = "nats"), path = "no_nats.rs")]
 mod nats;
 mod sink;
 mod worker;

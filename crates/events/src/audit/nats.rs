@@ -13,12 +13,6 @@ use async_nats::{
 use bytes::Bytes;
 use tokio::{sync::Mutex, time::timeout};
 
-/// The subject of a tenant's checkpoints, below that of its stream: streams may share a subject.
-pub(super) fn checkpoint_subject(subject: &str, tenant_id: &str) -> String {
-    let slug = tenant_id.rsplit(':').next().unwrap_or_default();
-    format!("{subject}.checkpoint.{slug}")
-}
-
 /// How long a stream may take to store a message.
 const ACKNOWLEDGED: Duration = Duration::from_secs(5);
 
@@ -72,6 +66,16 @@ pub(super) enum Error {
     NotStored(String),
     #[error("NATS cannot be read: {0}")]
     NotRead(String),
+}
+
+impl Error {
+    /// For the stream's record, without addresses and files.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::Connect { kind, .. } => format!("cannot connect to NATS: {kind}"),
+            other => other.to_string(),
+        }
+    }
 }
 
 impl Nats {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use authority_api::error::without_secrets;
 use bytes::Bytes;
 
-use super::nats::{self, Nats, checkpoint_subject};
+use super::nats::{self, Nats};
 use crate::delivery::Deliveries;
 
 /// A message: an event or a checkpoint, as bytes, with an id that repetitions share.
@@ -52,6 +52,12 @@ pub(super) enum Error {
     Stopped,
 }
 
+/// The subject of a tenant's checkpoints, below the subject of its stream: streams may share a subject.
+pub(super) fn checkpoint_subject(subject: &str, tenant_id: &str) -> String {
+    let slug = tenant_id.rsplit(':').next().unwrap_or_default();
+    format!("{subject}.checkpoint.{slug}")
+}
+
 /// The most characters of an error in a stream's record.
 const SHOWN: usize = 300;
 
@@ -60,9 +66,7 @@ impl Error {
     /// installation.
     pub(super) fn shown(&self) -> String {
         let text = match self {
-            Self::Nats(nats::Error::Connect { kind, .. }) => {
-                format!("cannot connect to NATS: {kind}")
-            }
+            Self::Nats(error) => error.shown(),
             Self::Stdout(error) => format!("cannot write to the standard output: {}", error.kind()),
             other => other.to_string(),
         };

@@ -1,0 +1,49 @@
+//! In a build without the feature `archive` there is no bucket: opening one is an error.
+
+use std::{convert::Infallible, ops::Range};
+
+use bytes::Bytes;
+
+use super::{Error, Listed};
+
+/// Cannot be made. The other build's `Bucket` says what its functions do.
+#[derive(Clone, Debug)]
+pub struct Bucket(Infallible);
+
+impl Bucket {
+    /// # Errors
+    /// Always [`Error::NoFeature`].
+    pub fn open(_: &str) -> Result<Self, Error> {
+        Err(Error::NoFeature)
+    }
+
+    /// # Errors
+    /// Always [`Error::NoFeature`].
+    pub fn with(_: &str, _: impl IntoIterator<Item = (String, String)>) -> Result<Self, Error> {
+        Err(Error::NoFeature)
+    }
+
+    pub async fn put(&self, _: &str, _: Vec<u8>) -> Result<(), Error> {
+        match self.0 {}
+    }
+
+    pub async fn get(&self, _: &str, _: u64) -> Result<Bytes, Error> {
+        match self.0 {}
+    }
+
+    pub async fn get_range(&self, _: &str, _: Range<u64>) -> Result<Bytes, Error> {
+        match self.0 {}
+    }
+
+    pub async fn delete(&self, _: &str) -> Result<(), Error> {
+        match self.0 {}
+    }
+
+    pub async fn list(&self, _: &str) -> Result<Vec<Listed>, Error> {
+        match self.0 {}
+    }
+
+    pub async fn delete_halves(&self, _: &str) -> Result<bool, Error> {
+        match self.0 {}
+    }
+}

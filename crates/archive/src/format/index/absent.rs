@@ -1,0 +1,22 @@
+//! A build without the feature `archive` neither reads nor writes an index.
+
+use bytes::Bytes;
+
+use super::Row;
+use crate::format::Error;
+
+/// # Errors
+/// Always.
+pub fn write(_: &[Row], _: &str) -> Result<Vec<u8>, Error> {
+    Err(no_feature())
+}
+
+/// # Errors
+/// Always.
+pub fn read(_: Bytes) -> Result<(Vec<Row>, String), Error> {
+    Err(no_feature())
+}
+
+fn no_feature() -> Error {
+    Error::Index("this build reads none: build it with the feature `archive`".to_owned())
+}
