@@ -1,4 +1,4 @@
-//! How long lists of many decisions and the console's pages take, and what the indexes of lists cost decisions.
+//! How long lists of many decisions and the pages of the console take.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use crate::{
     call::{Call, Protocol},
     console,
     http1::Connection,
-    meter::{Meter, to_float},
+    meter::to_float,
     owner::Owner,
     product::{self, Started},
     row::Report,
@@ -25,8 +25,6 @@ use crate::{
 
 /// The decisions; run by their owner.
 const FILL: &str = include_str!("lists.sql");
-const DROP: &str = include_str!("../../migrations/00000000000048_decision_lists/down.sql");
-const CREATE: &str = include_str!("../../migrations/00000000000048_decision_lists/up.sql");
 /// Requests for approval that wait while the console's pages are read.
 const HELD: u32 = 25;
 /// The tenant that has half of them, and its slug.
@@ -59,7 +57,8 @@ pub(crate) async fn rows(
     folder: &Folder,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let Started { server, address, key } = product::start("lists", "strict", folder).await?;
+    let Started { server: _server, address, key } =
+        product::start("lists", "strict", folder).await?;
     let owner = Owner::new(address, folder, "lists")?;
     owner.post("/api/v1/tenants", &json!({"name": SLUG, "slug": SLUG})).await?;
     // Joins the server's own database.
@@ -87,16 +86,6 @@ pub(crate) async fn rows(
     let decided = product::decided(address, &key).await?;
     let held = product::held(address, &key, HELD).await?;
     report.notes.extend(console::pages(address, TENANT, &decided, &held).await?);
-    // Alternately, since the machine's speed changes.
-    let meter: Meter = server.meter();
-    for _ in 0..2 {
-        let call = product::evaluate(address, Some(&key));
-        report.measure("Evaluate, gRPC, lists have indexes", call, &meter, arguments).await;
-        run(&database, DROP).await?;
-        let call = product::evaluate(address, Some(&key));
-        report.measure("Evaluate, gRPC, lists have none", call, &meter, arguments).await;
-        run(&database, CREATE).await?;
-    }
     database.stop().await?;
     Ok(())
 }

@@ -429,6 +429,11 @@ diesel::table! {
         facts -> Bytea,
         facts_salt -> Bytea,
         approval_id -> Nullable<Text>,
+        sort_key -> Int8,
+        subject_key -> Int4,
+        action_key -> Int4,
+        decision_key -> Int4,
+        reason_key -> Int4,
     }
 }
 

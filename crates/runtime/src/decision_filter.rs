@@ -1,7 +1,8 @@
 //! The filter of the lists of decisions, as queries that an index answers.
 //!
-//! Each query compares columns with one value. Postgres then reads an index of migration 48 in the order of ids and
-//! stops when the page is full; of several values it would read all rows first, and sort them.
+//! Each query compares columns with one value. Postgres then reads an index of migration 71 in the order of ids, or of
+//! sort keys, which is the same, and stops when the page is full; of several values it would read all rows first, and
+//! sort them.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,11 @@ use authority_ids::{DecisionId, TenantId};
 use authority_model::{
     proto::runtime::ListDecisionsRequest, schema::decisions, validate::Violation, wire::Time,
 };
-use diesel::{pg::Pg, prelude::*, sql_types::Text};
+use diesel::{
+    pg::Pg,
+    prelude::*,
+    sql_types::{Bool, Text},
+};
 
 use authority_api::error::ApiError;
 use authority_core::store::{self, Db, RunQueryDsl};
@@ -26,6 +31,17 @@ const SETTINGS: &str = "SELECT set_config('statement_timeout', $1, true), \
 pub(super) async fn limit(db: &mut Db) -> QueryResult<()> {
     let limit = LIMIT.as_millis().to_string();
     diesel::sql_query(SETTINGS).bind::<Text, _>(limit).execute(db).await.map(drop)
+}
+
+diesel::define_sql_function! {
+    /// The function of the columns `…_key`.
+    fn hashtext(text: Text) -> Integer;
+}
+diesel::define_sql_function! {
+    /// Whether a row has the value, and not another of the same hash. Postgres would take a plain comparison for a
+    /// second, independent condition, expect far fewer rows than there are, and sort all of them.
+    #[sql_name = "coalesce"]
+    fn is_so(equal: Bool, otherwise: Bool) -> Bool;
 }
 
 type FoundBy = decisions::BoxedQuery<'static, Pg>;
@@ -64,50 +80,65 @@ impl DecisionFilter {
     /// Queries whose rows have the newest `most` decisions, before an id if one is given. There is no query if there
     /// can be no decision.
     pub fn newest(&self, before: Option<&str>, most: i64) -> Vec<FoundBy> {
-        let page = |query: FoundBy| {
-            let query = query.order(decisions::id.desc()).limit(most);
-            match before {
-                Some(before) => query.filter(decisions::id.lt(before.to_owned())),
-                None => query,
+        let page = |word| {
+            let by_sort_key = self.has_sort_key(word);
+            let mut query = self.query(word).limit(most);
+            if let Some(before) = before {
+                query = query.filter(decisions::id.lt(before.to_owned()));
+                if by_sort_key {
+                    query = query.filter(decisions::sort_key.le(sort_key(before)));
+                }
+            }
+            if by_sort_key {
+                query.order((decisions::sort_key.desc(), decisions::id.desc()))
+            } else {
+                query.order(decisions::id.desc())
             }
         };
-        self.queries().into_iter().map(page).collect()
+        self.words().into_iter().map(page).collect()
     }
 
     /// The same for the oldest decisions between two ids.
     pub(super) fn oldest(&self, after: &str, end: &str, most: i64) -> Vec<FoundBy> {
-        let page = |query: FoundBy| {
+        let page = |word| {
+            let query = self.query(word).limit(most);
             let query = query.filter(decisions::id.gt(after.to_owned()));
             let query = query.filter(decisions::id.lt(end.to_owned()));
-            query.order(decisions::id.asc()).limit(most)
-        };
-        self.queries().into_iter().map(page).collect()
-    }
-
-    /// Queries that together find the decisions, in no order.
-    fn queries(&self) -> Vec<FoundBy> {
-        match self.words() {
-            None => vec![self.query()],
-            Some(words) => {
-                let of_word = |word| self.query().filter(decisions::decision.eq(word));
-                words.into_iter().map(of_word).collect()
+            if self.has_sort_key(word) {
+                let query = query.filter(decisions::sort_key.ge(sort_key(after)));
+                let query = query.filter(decisions::sort_key.le(sort_key(end)));
+                query.order((decisions::sort_key.asc(), decisions::id.asc()))
+            } else {
+                query.order(decisions::id.asc())
             }
-        }
+        };
+        self.words().into_iter().map(page).collect()
     }
 
-    /// The stored words of the decisions; `None` for any.
-    fn words(&self) -> Option<Vec<&'static str>> {
+    /// Whether the index for this query has sort keys: the indexes of subjects and of other outcomes than `allow` do.
+    fn has_sort_key(&self, word: Option<&str>) -> bool {
+        let is_not_allowed = word.is_some_and(|word| !found_by(Decision::Allow).contains(&word));
+        self.has_tenant() && (self.by.subject.is_some() || is_not_allowed)
+    }
+
+    /// The stored words of the decisions: for each a query, which together find all of them; `None` for any word.
+    fn words(&self) -> Vec<Option<&'static str>> {
         let asked = self.by.decision.as_deref().and_then(Decision::from_word).map(found_by);
-        if self.by.reason_code.as_deref() != Some(Reason::PermissionGranted.word()) {
-            return asked;
-        }
-        // The index of reasons leaves this one out.
-        let mut words = found_by(Reason::PermissionGranted.decision());
-        words.retain(|word| asked.as_ref().is_none_or(|asked| asked.contains(word)));
-        Some(words)
+        let allowed = found_by(Decision::Allow);
+        let Some(reason) = self.by.reason_code.as_deref() else {
+            return asked.map_or(vec![None], |words| words.into_iter().map(Some).collect());
+        };
+        // Only permissions have the reason `permission_granted`. Each index holds one of the two kinds.
+        let is_allowed = reason == Reason::PermissionGranted.word();
+        let all = Decision::ALL.iter().map(|word| word.word());
+        let words = all.filter(|word| allowed.contains(word) == is_allowed);
+        words
+            .filter(|word| asked.as_ref().is_none_or(|asked| asked.contains(word)))
+            .map(Some)
+            .collect()
     }
 
-    fn query(&self) -> FoundBy {
+    fn query(&self, word: Option<&'static str>) -> FoundBy {
         let by = &self.by;
         let mut query = decisions::table.into_boxed();
         let own = self.within.as_ref().map(TenantId::as_str);
@@ -115,19 +146,33 @@ impl DecisionFilter {
             query = query.filter(decisions::tenant_id.eq(tenant.to_owned()));
         }
         if let Some(subject) = by.subject.clone() {
-            query = query.filter(decisions::subject.eq(subject));
+            query = query.filter(decisions::subject_key.eq(hashtext(subject.clone())));
+            query = query.filter(is_so(decisions::subject.eq(subject), false));
         }
         if let Some(action) = by.action.clone() {
-            query = query.filter(decisions::action.eq(action));
+            query = query.filter(decisions::action_key.eq(hashtext(action.clone())));
+            query = query.filter(is_so(decisions::action.eq(action), false));
+        }
+        if let Some(word) = word {
+            query = query.filter(decisions::decision_key.eq(hashtext(word)));
+            query = query.filter(is_so(decisions::decision.eq(word), false));
         }
         if let Some(reason) = by.reason_code.clone() {
-            query = query.filter(decisions::reason_code.eq(reason));
+            query = query.filter(decisions::reason_key.eq(hashtext(reason.clone())));
+            query = query.filter(is_so(decisions::reason_code.eq(reason), false));
         }
-        if let Some(since) = by.since {
-            query = query.filter(decisions::id.ge(first_id(since)));
+        let has_sort_key = self.has_sort_key(word);
+        if let Some(first) = by.since.map(first_id) {
+            if has_sort_key {
+                query = query.filter(decisions::sort_key.ge(sort_key(&first)));
+            }
+            query = query.filter(decisions::id.ge(first));
         }
-        if let Some(until) = by.until {
-            query = query.filter(decisions::id.lt(first_id(until)));
+        if let Some(end) = by.until.map(first_id) {
+            if has_sort_key {
+                query = query.filter(decisions::sort_key.le(sort_key(&end)));
+            }
+            query = query.filter(decisions::id.lt(end));
         }
         query
     }
@@ -162,4 +207,25 @@ pub(super) fn found_by(asked: Decision) -> Vec<&'static str> {
 /// The smallest id of a time.
 pub(super) fn first_id(at: Time) -> String {
     DecisionId::first(u64::try_from(at.micros()).unwrap_or_default() / 1000)
+}
+
+/// The sort key of an id, or of where ids begin: its first 16 hex digits, as many of them as there are.
+fn sort_key(id: &str) -> i64 {
+    let digits = id.strip_prefix(DecisionId::PREFIX).unwrap_or_default().bytes();
+    let digits = digits.map(|digit| char::from(digit).to_digit(16).unwrap_or_default());
+    digits.chain(std::iter::repeat(0)).take(16).fold(0, |key, digit| key << 4 | i64::from(digit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sort_keys_have_the_order_of_ids() {
+        let id = |millis, byte| DecisionId::new(millis, &[byte; 32]).to_string();
+        assert_eq!(sort_key(&id(0x0198_7654_3210, 0xab)), 0x0198_7654_3210_abab);
+        assert_eq!(sort_key(&DecisionId::first(0x0198_7654_3210)), 0x0198_7654_3210_0000);
+        // An export begins after no id.
+        assert_eq!(sort_key(""), 0);
+    }
 }
