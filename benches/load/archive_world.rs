@@ -26,7 +26,7 @@ use crate::{
     preflight::preflight,
     product::{self, Started},
     server::Folder,
-    stored::number,
+    stored::{WRITTEN, number},
 };
 
 /// Batches of a hundred decisions, sealed before.
@@ -46,8 +46,6 @@ const SEALED: &str = "SELECT coalesce(sum(size), 0)::bigint AS n FROM log_heads"
 /// Of decisions and packs, with indexes and TOAST.
 const STORED: &str = "SELECT sum(pg_total_relation_size(oid))::bigint AS n FROM pg_class \
      WHERE relkind = 'r' AND relname ~ '^(decisions|evidence_packs)_'";
-/// Bytes of write-ahead log since the database was made.
-const WRITTEN: &str = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint AS n";
 /// The database asks its own clock whether rows may go: only its owner makes it do without. The worker that counts
 /// decisions would set its cursor back.
 const MAY_GO: &str = "CREATE OR REPLACE FUNCTION may_go(archive archives, tenant tenants) RETURNS boolean \

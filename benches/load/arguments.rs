@@ -20,6 +20,9 @@ pub(crate) struct Arguments {
     /// The Cerbos program; without one its rows are left out.
     #[arg(long)]
     pub(crate) cerbos: Option<PathBuf>,
+    /// Only compare this build with the program of another one, in turn.
+    #[arg(long)]
+    pub(crate) guard: Option<PathBuf>,
     /// Also write the table here.
     #[arg(long)]
     pub(crate) markdown: Option<PathBuf>,

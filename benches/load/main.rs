@@ -15,6 +15,7 @@ mod drive;
 mod engine;
 mod events;
 mod goal;
+mod guard;
 mod history;
 mod http1;
 mod http2;
@@ -94,6 +95,9 @@ async fn until_stopped<T>(work: impl Future<Output = T>) -> Result<T, Fault> {
 /// The page, and which goals were not reached.
 async fn everything(arguments: &Arguments) -> Result<(String, Vec<String>), Fault> {
     let folder = server::Folder::new(&arguments.folder)?;
+    if let Some(other) = &arguments.guard {
+        return guard::compare(arguments, other, &folder).await;
+    }
     let machine = machine::Machine::look(folder.path())?;
     let mut report = Report::default();
     for part in &arguments.parts {

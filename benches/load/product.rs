@@ -14,7 +14,8 @@ use crate::{
     wire::{self, Message, Value},
 };
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-authority");
+/// This build.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-authority");
 
 pub(crate) const SUBJECT: &str = "svc:agent:acme:invoice-bot";
 const ACTION: &str = "payment.execute";
@@ -63,24 +64,35 @@ pub(crate) async fn start(
     durability: &str,
     folder: &Folder,
 ) -> Result<Started, Fault> {
+    start_program(PROGRAM.as_ref(), name, durability, folder).await
+}
+
+/// The same with the program of another build.
+pub(crate) async fn start_program(
+    program: &Path,
+    name: &'static str,
+    durability: &str,
+    folder: &Folder,
+) -> Result<Started, Fault> {
     let address = free_address()?;
     let data = folder.path().join(name);
-    let mut command = program(&data);
+    let mut command = on_data(program, &data);
     command
         .args(["serve", "--listen", &address.to_string()])
         .env("AGENT_AUTHORITY__DECIDE__DURABILITY", durability)
         .env("AGENT_AUTHORITY__LISTEN__OPS", free_address()?.to_string());
     let mut server = Server::start(name, &mut command, folder)?;
     server.wait(async || ready(address).await).await?;
-    let key = key(&data)?;
+    let made = ["api-key", "create", "--tenant", "acme", "--scope", "runtime:write"];
+    let key = bearer(program, &data, &made)?;
     // Another process created it: the server learns of it a moment later.
     server.wait(async || is_answered(evaluate_rest(address, &key)).await).await?;
     Ok(Started { server, address, key })
 }
 
-/// The program on this data, without any settings from the bench's environment.
-fn program(data: &Path) -> Command {
-    let mut command = Command::new(PROGRAM);
+/// A program on this data, without any settings from the bench's environment.
+fn on_data(program: &Path, data: &Path) -> Command {
+    let mut command = Command::new(program);
     command.arg("--data-dir").arg(data);
     for setting in ["DATABASE_URL", "AGENT_AUTHORITY_CONFIG", "RUST_LOG"] {
         command.env_remove(setting);
@@ -108,23 +120,23 @@ async fn is_answered(call: Call) -> bool {
     }
 }
 
-fn key(data: &Path) -> Result<String, Fault> {
-    bearer(data, &["api-key", "create", "--tenant", "acme", "--scope", "runtime:write"])
-}
-
 /// The credential of the owner of a started server.
 pub(crate) fn owner(folder: &Folder, name: &str) -> Result<String, Fault> {
-    bearer(&folder.path().join(name), &["token", "owner"])
+    bearer(PROGRAM.as_ref(), &folder.path().join(name), &["token", "owner"])
 }
 
 /// The credential of a tenant's member.
 pub(crate) fn member(folder: &Folder, name: &str, slug: &str, role: &str) -> Result<String, Fault> {
-    bearer(&folder.path().join(name), &["token", "tenant", "--tenant", slug, "--role", role])
+    bearer(
+        PROGRAM.as_ref(),
+        &folder.path().join(name),
+        &["token", "tenant", "--tenant", slug, "--role", role],
+    )
 }
 
 /// The credential that a command prints.
-fn bearer(data: &Path, command: &[&str]) -> Result<String, Fault> {
-    let made = program(data).args(command).output()?;
+fn bearer(program: &Path, data: &Path, command: &[&str]) -> Result<String, Fault> {
+    let made = on_data(program, data).args(command).output()?;
     if !made.status.success() {
         return Err(format!("{command:?}: {}", String::from_utf8_lossy(&made.stderr)).into());
     }

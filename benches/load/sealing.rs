@@ -18,7 +18,7 @@ use crate::{
     product::{self, Started},
     row::Report,
     server::Folder,
-    stored::{number, read, sample},
+    stored::{WRITTEN, number, read, sample},
 };
 
 /// Batches of a hundred decisions, sealed by `auto_seal`.
@@ -33,8 +33,6 @@ const CALM: Duration = Duration::from_secs(3);
 const STORED: &str = "SELECT sum(pg_total_relation_size(oid))::bigint AS n FROM pg_class \
      WHERE relkind = 'r' AND relname ~ '^(evidence_packs|log_checkpoints)'";
 const LEAVES: &str = "SELECT coalesce(sum(size), 0)::bigint AS n FROM log_heads";
-/// Bytes of write-ahead log since the database was made.
-const WRITTEN: &str = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint AS n";
 
 pub(crate) async fn rows(_: &Arguments, folder: &Folder, report: &mut Report) -> Result<(), Fault> {
     let Started { server: _server, address, key } =

@@ -18,6 +18,9 @@ use crate::{
     owner::Owner,
 };
 
+/// Bytes of write-ahead log since the database was made.
+pub(crate) const WRITTEN: &str = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint AS n";
+
 #[derive(QueryableByName)]
 struct Number {
     #[diesel(sql_type = BigInt)]

@@ -6,6 +6,7 @@ mod approvers;
 mod asking;
 mod budgets;
 mod cite_ready;
+mod cost;
 mod durability;
 mod explained;
 mod exports;
