@@ -27,7 +27,11 @@ mod stream_deadline;
 mod streams;
 mod wiring;
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use authority_model::{
     DESCRIPTORS,
@@ -123,7 +127,7 @@ pub enum Error {
     #[error("TLS for webhooks cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
     #[error("the reflection service cannot be built: {0}")]
-    Reflection(#[from] tonic_reflection::server::Error),
+    Reflection(String),
 }
 
 /// The parts of a service.
@@ -245,8 +249,9 @@ impl App {
             transparency.archive_service(),
             service::webhook_delivery_service(deliveries.service()),
         ]);
-        let (deciding, grpc) = (Deciding::of(&ours), Routes::new(health_service));
-        let grpc = if production { grpc } else { with_reflection(grpc)? };
+        let reflection = (!production).then(|| REFLECTION.clone()).transpose();
+        let grpc = reflection.map_err(Error::Reflection)?.unwrap_or_default();
+        let (deciding, grpc) = (Deciding::of(&ours), grpc.add_service(health_service));
         let open_api = OpenApi::new(&contract(&url));
         let grpc = routed(grpc, ours, (tenant_streams, supervisor.shutdown()), &open_api).prepare();
         let host = RestHost::new(&identity, open_api.rest, &clock, overload);
@@ -378,11 +383,14 @@ fn directory(
     Directory::new(checks, workers, public_url, limits, graph, move || keys.jwks())
 }
 
-fn with_reflection(routes: Routes) -> Result<Routes, Error> {
+/// The services of gRPC's reflection. Made once: reading the descriptors takes longer than the rest of a test's start.
+static REFLECTION: LazyLock<Result<Routes, String>> = LazyLock::new(|| {
     let builder = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
-    Ok(routes.add_service(builder().build_v1()?).add_service(builder().build_v1alpha()?))
-}
+    let routes = builder().build_v1().map(Routes::new);
+    let routes = routes.and_then(|routes| Ok(routes.add_service(builder().build_v1alpha()?)));
+    routes.map_err(|fault| fault.to_string())
+});

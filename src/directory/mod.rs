@@ -1,6 +1,9 @@
 //! What the service publishes about itself: description, health, contract, error codes, keys.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use authority_model::proto::directory::{
     CheckHealthRequest, CheckHealthResponse, CheckReadinessRequest, CheckReadinessResponse,
@@ -55,15 +58,23 @@ const DECISIONS_PER_KEY: &str = "decisions_per_api_key";
 /// Metadata with the REST status of a response that is not a 200.
 const HTTP_STATUS: &str = "http-status";
 
-/// The OpenAPI document of the service at this address: with its server, and every error code.
-pub fn contract(public_url: &str) -> String {
-    let Ok(mut document) = serde_json::from_str::<Value>(OPENAPI) else {
-        return OPENAPI.to_owned();
-    };
-    document["servers"] = json!([{"url": public_url}]);
+/// The OpenAPI document with every error code, in two parts: its server's URL comes between them. Made once, since it is
+/// more than a megabyte.
+static AROUND_URL: LazyLock<(String, String)> = LazyLock::new(|| {
+    const URL: &str = "the-public-url";
+    let mut document: Value = serde_json::from_str(OPENAPI).unwrap_or_default();
+    document["servers"] = json!([{"url": URL}]);
     let words: Vec<_> = ErrorCode::ALL.iter().map(|code| code.word()).collect();
     document["components"]["schemas"]["ErrorWord"]["enum"] = words.into();
-    document.to_string()
+    let text = document.to_string();
+    let (before, after) = text.split_once(&json!(URL).to_string()).unwrap_or((&text, ""));
+    (before.to_owned(), after.to_owned())
+});
+
+/// The OpenAPI document of the service at this address: with its server, and every error code.
+pub fn contract(public_url: &str) -> String {
+    let (before, after) = &*AROUND_URL;
+    [before, json!(public_url).to_string().as_str(), after].concat()
 }
 
 /// A readiness check: its name, and a function that runs it.
