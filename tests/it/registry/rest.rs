@@ -1,7 +1,7 @@
 //! Only the registry, behind REST, on a database of its own.
 
 use std::sync::{
-    Arc,
+    Arc, LazyLock,
     atomic::{AtomicUsize, Ordering},
 };
 
@@ -54,13 +54,16 @@ impl Answer {
     }
 }
 
+/// No test changes them, and to generate an RSA key takes longer than most tests.
+static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys::ephemeral(Clock::default()).unwrap());
+
 impl App {
     pub(super) async fn start() -> Self {
         let database = Database::fresh().await;
         let caught_up = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&caught_up);
         let settings = graph::Settings::default();
-        let keys = Keys::ephemeral(Clock::default()).unwrap();
+        let keys = KEYS.clone();
         let loading =
             Graph::load(database.store(), settings, Clock::default(), keys.erased_names());
         let graph = loading.await.unwrap();

@@ -26,6 +26,9 @@ const LOG: u64 = 2_680;
 const SLACK: u64 = 50;
 const CALLS: usize = 60;
 
+/// Makes a request with an API key.
+type MakeRequest = fn(&str) -> Request<Body>;
+
 fn over_grpc(key: &str) -> Request<Body> {
     let context = asking(1200.0, "DE")["context"].clone();
     let message = evaluate(&context).encode_to_vec();
@@ -66,7 +69,7 @@ fn a_decision_allocates_no_more_than_before() {
     });
     let settings = Settings { surfaces: Surfaces::ALL, ..Settings::default() };
     let service = with_response_layer(app.app.entry.clone(), &settings);
-    let kinds: [(_, fn(&str) -> Request<Body>, _); 2] =
+    let kinds: [(_, MakeRequest, _); 2] =
         [("gRPC", over_grpc, OVER_GRPC), ("REST", over_rest, OVER_REST)];
     for (about, request, bound) in kinds {
         let calls = (0..CALLS).map(|_| {
