@@ -8,7 +8,7 @@
 //! Facts serialise with a stable member order; policies by reference ([`PolicyReference`]), and
 //! [`FactsDocument::rebuild`] turns a sealed document back into facts, given the policies' texts.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -160,27 +160,41 @@ words! {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spent(pub BTreeMap<CounterKey, i64>);
 
+/// In the order of RFC 8785, in which a decision's facts are written.
 #[derive(Serialize, Deserialize)]
-struct SpentRow {
-    #[serde(flatten)]
-    key: CounterKey,
+struct SpentRow<'a> {
+    counts: Counts,
+    holder_id: Cow<'a, str>,
     /// As text: ten-thousandths exceed the precision of a double.
     used: String,
+    window_seconds: u32,
+    window_start: i64,
 }
 
 impl Serialize for Spent {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(
-            self.0.iter().map(|(key, used)| SpentRow { key: key.clone(), used: used.to_string() }),
-        )
+        to.collect_seq(self.0.iter().map(|(key, used)| SpentRow {
+            counts: key.counts,
+            holder_id: Cow::Borrowed(&key.holder_id),
+            used: used.to_string(),
+            window_seconds: key.window_seconds,
+            window_start: key.window_start,
+        }))
     }
 }
 
 impl<'de> Deserialize<'de> for Spent {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let rows = Vec::<SpentRow>::deserialize(from)?;
-        let read =
-            |row: SpentRow| Ok((row.key, row.used.parse().map_err(serde::de::Error::custom)?));
+        let read = |row: SpentRow<'_>| {
+            let key = CounterKey {
+                holder_id: row.holder_id.into_owned(),
+                counts: row.counts,
+                window_seconds: row.window_seconds,
+                window_start: row.window_start,
+            };
+            Ok((key, row.used.parse().map_err(serde::de::Error::custom)?))
+        };
         Ok(Self(rows.into_iter().map(read).collect::<Result<_, D::Error>>()?))
     }
 }

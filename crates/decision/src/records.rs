@@ -95,6 +95,9 @@ pub struct Delegation {
 /// One person's approving act.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
+    /// When. An act without a time is not a review of the findings of reality.
+    #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
+    pub at: Option<DateTime<Utc>>,
     /// The person: `<iss>|<sub>`.
     pub by: String,
     /// `approver`, `legal`, `admin` or `owner`.
@@ -102,9 +105,6 @@ pub struct Signature {
     /// Whether the person asked, owns the agent or delegated to it: it counts only if one is needed.
     #[serde(default, rename = "self", skip_serializing_if = "std::ops::Not::not")]
     pub own_interest: bool,
-    /// When; one of an unknown time is no review of what reality found.
-    #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
-    pub at: Option<DateTime<Utc>>,
 }
 
 /// A `uses` row with the record it refers to.
@@ -267,19 +267,20 @@ pub struct Grant {
     pub access_level: AccessLevel,
 }
 
-/// The approval that a request cites.
+/// The approval that a request cites. It, its signatures, [`Declined`] and [`OpenRequests`] declare their members in the
+/// order of RFC 8785, in which a decision's facts are written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
+    #[serde(with = "moment")]
+    pub expires_at: DateTime<Utc>,
+    pub given: Vec<Signature>,
     pub id: String,
-    pub state: ApprovalState,
     /// Whether its digest is that of this request's question.
     pub same_question: bool,
     /// Whether it was given to this request's subject; for the trace, as a question includes its subject.
     #[serde(default = "yes", skip_serializing_if = "bool::clone")]
     pub same_subject: bool,
-    pub given: Vec<Signature>,
-    #[serde(with = "moment")]
-    pub expires_at: DateTime<Utc>,
+    pub state: ApprovalState,
 }
 
 /// The decline that denies a question instead of holding it. Looked up only for requests that would be held.
@@ -293,8 +294,8 @@ pub struct Declined {
 /// The subject's pending requests, if they have reached its tenant's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenRequests {
-    pub pending: u32,
     pub limit: u32,
+    pub pending: u32,
 }
 
 /// The default of a member that is left out if it is true.

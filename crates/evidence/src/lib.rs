@@ -24,6 +24,7 @@ mod act;
 mod again;
 pub mod archive;
 pub mod bundle;
+mod canonical;
 mod facts;
 pub mod log;
 pub mod pack;

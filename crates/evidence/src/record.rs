@@ -1,8 +1,7 @@
 //! The decision record `svc.decision.record.v1`: one canonical text, its id, its signature.
 //!
-//! The structs below declare their members in the order of RFC 8785 and have no floating-point
-//! numbers, and `serde_json` escapes as it requires; a test compares their bytes with a
-//! canonicalizer's.
+//! The structs below declare their members in the order of RFC 8785 and have no floating-point numbers, and
+//! `serde_json` escapes as it requires. Tests compare their bytes with a canonicalizer's.
 
 use authority_crypto::{Signer, random, sha256};
 use authority_ids::DecisionId;
@@ -12,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Error, PreparedFacts, RECORD_KIND, digest_text, salted_digest};
+use super::{Error, PreparedFacts, RECORD_KIND, canonical, digest_text, salted_digest};
 use authority_decision::{
     Request, SEMANTICS, Verdict,
     facts::Spent,
@@ -170,15 +169,16 @@ pub struct Written {
     pub facts: Vec<u8>,
 }
 
-/// The usual size of a record, allocated at once.
+/// The usual sizes of a record and its facts, allocated at once.
 const ROOM: usize = 4096;
+const FACTS_ROOM: usize = 256;
 
 /// The record's bytes: the same arguments and salts give the same bytes.
 ///
 /// # Errors
 /// A part does not serialise.
 pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
-    let context = serde_json_canonicalizer::to_vec(&asked.request.context)?;
+    let context = canonical::object(&asked.request.context)?;
     let seen = Seen {
         approval: asked.approval,
         declined: asked.declined,
@@ -187,7 +187,8 @@ pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
         reality: asked.facts.reality.as_ref().map(|reality| digest_text(&reality.sha256)),
         spent: asked.spent,
     };
-    let facts = serde_json_canonicalizer::to_vec(&seen)?;
+    let mut facts = Vec::with_capacity(FACTS_ROOM);
+    serde_json::to_writer(&mut facts, &seen)?;
     let mut record = Vec::with_capacity(ROOM);
     let whole = Record {
         authority_revision: asked.facts.revision(),
@@ -257,5 +258,60 @@ fn recorded_verdict(verdict: &Verdict) -> RecordedVerdict<'_> {
         reasons: verdict.reasons.iter().map(authority_decision::reason::Reason::word).collect(),
         stop_conditions: &verdict.stop_conditions,
         tool_id: verdict.tool_id.as_deref(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use authority_decision::{
+        facts::{CounterKey, Counts},
+        levels::ApprovalState,
+        records::Signature,
+    };
+
+    use super::*;
+
+    /// With every member of every type that is written, since they are declared in the canonical order.
+    #[test]
+    fn the_facts_beside_the_request_are_what_a_canonicalizer_writes() {
+        let at = DateTime::from_timestamp_millis(1_780_000_000_123).unwrap();
+        let given = |by: &str, own_interest| Signature {
+            at: Some(at),
+            by: by.to_owned(),
+            role: "approver".to_owned(),
+            own_interest,
+        };
+        let approval = Approval {
+            expires_at: at,
+            given: vec![given("https://idp|\u{1f600}\"", true), given("b", false)],
+            id: "svc:approval:acme:1".to_owned(),
+            same_question: true,
+            same_subject: false,
+            state: ApprovalState::Approved,
+        };
+        let key = |holder_id: &str, counts| CounterKey {
+            holder_id: holder_id.to_owned(),
+            counts,
+            window_seconds: 86_400,
+            window_start: -1,
+        };
+        let spent =
+            [(key("svc:del:acme:1", Counts::Uses), 3), (key("é", Counts::Amount), i64::MAX)];
+        let spent = Spent(spent.into_iter().collect());
+        let seen = Seen {
+            approval: Some(&approval),
+            declined: Some(&Declined { approval_id: "svc:approval:acme:2".to_owned(), at }),
+            gathered: digest_text(&[1; 32]),
+            open_requests: Some(OpenRequests { limit: 5, pending: 7 }),
+            reality: Some(digest_text(&[2; 32])),
+            spent: &spent,
+        };
+        let written = String::from_utf8(serde_json::to_vec(&seen).unwrap()).unwrap();
+        assert_eq!(written, serde_json_canonicalizer::to_string(&seen).unwrap());
+        for name in ["same_subject", "self", "window_start", "pending", "declined", "reality"] {
+            assert!(written.contains(&format!("\"{name}\":")), "{name}: {written}");
+        }
+        let read: Spent = serde_json::from_value(serde_json::to_value(&spent).unwrap()).unwrap();
+        assert_eq!(read, spent);
     }
 }

@@ -16,8 +16,8 @@ use crate::support::{TestApp, asking, evaluate};
 
 /// Allocations on the service's side for one call that is decided and recorded alone: its transport's framing, without
 /// sockets.
-const OVER_GRPC: u64 = 438;
-const OVER_REST: u64 = 447;
+const OVER_GRPC: u64 = 351;
+const OVER_REST: u64 = 360;
 /// Bytes of write-ahead log for a decision among a hundred that are stored together.
 const LOG: u64 = 2_680;
 
