@@ -1,4 +1,4 @@
-//! `script/bench --guard COMMIT`: this build in turn with another commit's, by what a decision costs.
+//! `script/bench --guard COMMIT`: compares the cost of a decision in this build and in another commit's, in turn.
 
 use std::{path::Path, sync::Arc};
 
@@ -23,16 +23,16 @@ use crate::{
 const ROUNDS: usize = 5;
 const SHAPE: Shape = Shape::new(16, 16);
 const WARM: Duration = Duration::from_secs(1);
-/// Batches of a hundred whose write-ahead log is counted.
+/// Batches of a hundred decisions, for counting their write-ahead log.
 const BATCHES: u64 = 50;
 const CALM: Duration = Duration::from_secs(3);
 
-/// The least rate, and the most bytes of write-ahead log, as shares of the other build's. A median of five rounds of the
-/// same build differs by up to 3 %.
+/// The least rate, and the most bytes of write-ahead log, as shares of the other build's. On a restless machine the rate
+/// of one build differs by more between rounds: the line shows the spread.
 const LEAST_RATE: f64 = 0.97;
 const MOST_LOG: f64 = 1.01;
 
-/// One of the two builds, running.
+/// A running build.
 struct Build {
     name: &'static str,
     started: Started,
@@ -58,7 +58,7 @@ impl Build {
         Ok(Self { name, started, db, _database: database, rounds: Vec::new() })
     }
 
-    /// Bytes of write-ahead log for a decision; nothing else may be decided meanwhile.
+    /// Bytes of write-ahead log for a decision. Other decisions at the same time would be counted, too.
     async fn log(&mut self) -> Result<f64, Fault> {
         let batch = product::batch_evaluate(self.started.address, &self.started.key);
         // The first decisions write whole pages.

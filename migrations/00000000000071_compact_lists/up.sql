@@ -35,8 +35,8 @@ CREATE INDEX decisions_not_allowed ON decisions
     (tenant_id, decision_key, sort_key, reason_key, subject_key, action_key)
     WHERE decision_key <> hashtext('allow') AND decision_key <> hashtext('allow_with_constraints');
 
--- Before a row is written, its generated columns are NULL. Nobody can write into them, and what they are made from is
--- compared.
+-- Generated columns are NULL until a row is written, so they are not compared. No statement can set them, and the columns
+-- that they are made from are compared.
 CREATE OR REPLACE FUNCTION refuse_all_but_erasing() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     erasable CONSTANT text[] := TG_ARGV[0]::text[];

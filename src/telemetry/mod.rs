@@ -36,7 +36,7 @@ pub const REQUEST_SPAN: &str = "request";
 pub enum Error {
     #[error("`{0}` is not a log filter; write it as `info` or `authority_runtime=debug,warn`")]
     Filter(String),
-    #[error("`traces.endpoint` is not the URL of a gRPC server: {0}")]
+    #[error("`traces.endpoint` cannot be used: {0}")]
     Traces(#[from] traces::Error),
 }
 

@@ -1,5 +1,5 @@
-//! The cost of a decision that can be counted exactly. The bounds are the present values, in a debug build; whoever
-//! lowers one of them writes the new value here, and whoever raises one says why.
+//! The exact costs of a decision. The bounds are the present values in a debug build. A change that lowers a cost lowers
+//! its bound, and a commit that raises a bound gives the reason.
 
 use agent_authority::transport::{Settings, Surfaces, with_response_layer};
 use allocation_counter::measure;

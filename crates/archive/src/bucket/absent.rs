@@ -1,4 +1,4 @@
-//! In a build without the feature `archive` there is no bucket: opening one is an error.
+//! The bucket of a build without the feature `archive`: opening it is an error.
 
 use std::{convert::Infallible, ops::Range};
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Error, Listed};
 
-/// Cannot be made. The other build's `Bucket` says what its functions do.
+/// Has no values. Its functions are those of `Bucket` in `store.rs`.
 #[derive(Clone, Debug)]
 pub struct Bucket(Infallible);
 
