@@ -89,11 +89,11 @@ use wiring::Wiring;
 
 /// The largest gRPC request message, in bytes.
 const GRPC_LIMIT: usize = 1 << 20;
-/// The interval of streams' heartbeats: proxies close connections that are silent for 30 to 60
+/// The interval of heartbeats on streams: proxies close connections that are silent for 30 to 60
 /// seconds.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// The key ring that a development server makes in its data folder.
+/// The key ring that a development server creates in its data folder.
 const RING_FILE: &str = "keys.ring";
 
 /// Errors of building the service.
@@ -113,7 +113,7 @@ pub enum Error {
     Issuers(String),
     #[error("`webhooks.allow_cidrs`: {0}")]
     Webhooks(#[from] RuleError),
-    #[error("the threads for computations cannot be started: {0}")]
+    #[error("the compute threads cannot be started: {0}")]
     Threads(#[from] std::io::Error),
     #[error("`webhooks.ca_file`: {0}")]
     Roots(String),
@@ -121,7 +121,7 @@ pub enum Error {
     Nats(String),
     #[error("`archive.url`: {0}")]
     Archive(String),
-    /// A setting that this build is too small for.
+    /// A setting that needs a feature missing in this build.
     #[error("`{0}` needs the feature `{1}`, which this build was made without")]
     Feature(&'static str, &'static str),
     #[error("TLS for webhooks cannot be set up: {0}")]
@@ -137,23 +137,23 @@ pub struct Parts {
     pub ring: KeyRing,
     pub clock: Clock,
     pub graph: graph::Settings,
-    /// Commit only decisions on present authority. Always true, except in the test that shows its
-    /// purpose.
+    /// Whether only decisions on current authority are committed. It is false only in the test that
+    /// shows why this is needed.
     pub fenced: bool,
-    /// The interval of streams' heartbeats.
+    /// The interval of heartbeats on streams.
     pub heartbeat: Duration,
     /// The most open streams of a tenant on this node.
     pub tenant_streams: usize,
-    /// Ends the streams when the service stops; readiness shows its workers.
+    /// Ends the streams when the service stops, and runs the workers that readiness shows.
     pub supervisor: Supervisor,
 }
 
 impl Parts {
-    /// The parts that the configuration describes.
+    /// Creates the parts from the configuration.
     pub fn new(config: Config, store: Store) -> Result<Self, Error> {
         let ring = match named::ring(&config)? {
             Some(ring) => ring,
-            // Only in development: production refuses to start without a ring.
+            // This happens only in development: production refuses to start without a ring.
             None => key_ring::load_or_create(&config.data_dir.join(RING_FILE))?,
         };
         let graph = graph::Settings {
@@ -187,15 +187,15 @@ pub struct App {
     pub identity: Identity,
     /// Reports readiness by gRPC health.
     pub health: tonic_health::server::HealthReporter,
-    /// What is read at each scrape of the metrics.
+    /// The gauges that are read at each scrape of the metrics.
     pub gauges: Gauges,
-    /// What archiving needs; `None` without an archive.
+    /// The parts for archiving; `None` without an archive.
     pub archiving: Option<authority_archive::Parts>,
 }
 
 impl App {
-    /// Builds the services on a migrated database, and all their background work. Nothing is
-    /// decided until a supervisor runs that.
+    /// Builds the services on a migrated database, and all their background work. Decisions start
+    /// only when a supervisor runs that work.
     pub async fn build(parts: Parts) -> Result<(Self, Vec<Worker>), Error> {
         let Parts { config, store, ring, clock, graph: freshness, fenced, heartbeat, .. } = parts;
         let Parts { supervisor, tenant_streams, .. } = parts;
@@ -268,7 +268,7 @@ impl App {
     }
 }
 
-/// What the console needs.
+/// Sets up the console.
 fn console(
     store: &Store,
     keys: &Keys,
@@ -286,7 +286,7 @@ fn console(
     }
 }
 
-/// What keeps tables small, records up to date, and counts those that wait.
+/// The workers that keep tables small, keep records up to date, and count the waiting records.
 fn housekeeping(store: &Store, clock: &Clock, identity: &Identity) -> Vec<Worker> {
     let workers = [
         store.partitions(),
@@ -300,7 +300,7 @@ fn housekeeping(store: &Store, clock: &Clock, identity: &Identity) -> Vec<Worker
     workers.into_iter().chain(readiness::identity_keys(identity)).collect()
 }
 
-/// Runs the workers' checks once, so that readiness is right from the start.
+/// Runs the workers' checks once. Readiness is then correct from the start.
 async fn first_looks(store: &Store, schema: &Schema, recorder: &Recorder) {
     if let Err(error) = store.make_partitions().await {
         tracing::error!(%error, "cannot create partitions ahead");
@@ -322,7 +322,7 @@ fn routed(
 ) -> Routes {
     let services = services.into_iter().map(|service| service.limited_to(GRPC_LIMIT));
     let router = routes.into_axum_router();
-    // One route for each method, so that an unknown method has no route.
+    // Each method has its own route. An unknown method therefore has none.
     let add = |router: Router, service: Service| {
         service.paths().fold(router, |router, path| match path.as_str() {
             GET_OPEN_API => router.route_service(&path, open_api.clone()),
@@ -383,7 +383,8 @@ fn directory(
     Directory::new(checks, workers, public_url, limits, graph, move || keys.jwks())
 }
 
-/// The services of gRPC's reflection. Made once: reading the descriptors takes longer than the rest of a test's start.
+/// The services of gRPC's reflection. Created once: reading the descriptors takes longer than the
+/// rest of a test's start.
 static REFLECTION: LazyLock<Result<Routes, String>> = LazyLock::new(|| {
     let builder = || {
         tonic_reflection::server::Builder::configure()

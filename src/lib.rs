@@ -1,7 +1,7 @@
-//! Agent Authority: decides whether an AI agent's action is permitted, says why, and proves it.
+//! Agent Authority: decides whether an AI agent's action is permitted, explains why, and proves it.
 //!
-//! The server: what it is made of stands in `crates/`, and `app.rs` builds it all. ARCHITECTURE.md
-//! shows the whole.
+//! This crate is the server: `app.rs` builds it from the crates in `crates/`. See ARCHITECTURE.md
+//! for an overview.
 
 pub mod app;
 pub mod directory;

@@ -1,4 +1,4 @@
-//! The binary: the commands of `cli/`, done by the service.
+//! The binary: implements the commands of `cli/` with the service.
 
 mod cli;
 
@@ -9,8 +9,8 @@ use authority_core::config::Config;
 use cli::{ApiKeyRequest, Failure, TokenRequest, banner, tenant_id};
 use serde_json::json;
 
-/// A decision makes some hundred small allocations on one thread and frees many of them on another;
-/// in the system's allocator these were a sixth of its CPU.
+/// A decision makes about a hundred small allocations on one thread and frees many of them on
+/// another. With the system's allocator, these took a sixth of a decision's CPU time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,5 +1,6 @@
-//! What archiving costs: how fast a month is written, read back and removed, how large it is, how long an archived
-//! decision takes to read, to replay and to verify, and what decisions notice of it meanwhile.
+//! Measures archiving: how fast a month is written, read back and removed, how large it is, how
+//! long it takes to read, replay and verify an archived decision, and the effect on the latency of
+//! decisions.
 
 use std::{
     sync::Arc,
@@ -26,11 +27,11 @@ use crate::{
     stored::{number, read, sample},
 };
 
-/// Decisions that are read, spread over all.
+/// The number of archived decisions to read, at a regular interval.
 const READ: u64 = 500;
-/// Archived decisions that are replayed.
+/// The number of archived decisions to replay.
 const REPLAYED: usize = 50;
-/// Decisions a second while a month is archived, and before.
+/// The load, in decisions a second, before and while a month is archived.
 const BESIDE: f64 = 500.0;
 const WARM: Duration = Duration::from_secs(1);
 
@@ -49,7 +50,8 @@ pub(crate) async fn rows(_: &Arguments, folder: &Folder, report: &mut Report) ->
 }
 
 impl World {
-    /// Decisions alone: rates and sizes, and what an archived one takes. The seconds that archiving took.
+    /// Measures a month of decisions only: rates, sizes, and the time for an archived decision.
+    /// Returns the seconds that archiving took.
     async fn decisions(&mut self, ids: &[String], report: &mut Report) -> Result<f64, Fault> {
         let all = all();
         let stored = self.stored / all;
@@ -85,7 +87,7 @@ impl World {
         Ok(took.archived + took.removed)
     }
 
-    /// Microseconds of `POST /v1/replay/proof`.
+    /// Returns how long `POST /v1/replay/proof` takes, in microseconds.
     async fn replay(&self, ids: &[String]) -> Result<Histogram<u64>, Fault> {
         let mut took = Histogram::new(3)?;
         for decision_id in ids.iter().take(REPLAYED) {
@@ -96,7 +98,7 @@ impl World {
         Ok(took)
     }
 
-    /// As `agent-authority archive verify` does without the issuer's keys at hand.
+    /// Verifies the archive as `agent-authority archive verify` does without the issuer's keys.
     async fn verify(&self) -> Result<(), Fault> {
         let trust = Trust::default();
         for found in offline::list(&self.bucket, &trust).await? {
@@ -109,7 +111,7 @@ impl World {
         Ok(())
     }
 
-    /// Versions and changes alone. The seconds that archiving took.
+    /// Measures a month of versions and changes only. Returns the seconds that archiving took.
     async fn history(&mut self, report: &mut Report) -> Result<f64, Fault> {
         let before = history::Tables::look(&mut self.db).await?;
         let took = self.archive(HISTORY).await?;
@@ -131,7 +133,8 @@ impl World {
         Ok(took.archived + took.removed)
     }
 
-    /// The latency of decisions while a month of another tenant is archived and removed, and before.
+    /// Measures the latency of decisions before and while a month of another tenant is archived and
+    /// removed.
     async fn beside(&mut self, lasting: Duration, report: &mut Report) -> Result<(), Fault> {
         let call = Arc::new(product::evaluate(self.started.address, Some(&self.started.key)));
         let meter = self.started.server.meter();
@@ -139,7 +142,7 @@ impl World {
         let (meanwhile, took) = tokio::join!(load(&call, &meter, lasting), self.archive(BOTH));
         let (meanwhile, took) = (meanwhile?, took?);
         if took.archived + took.removed < lasting.as_secs_f64() {
-            report.notes.push("archive: the month was over before its load was".to_owned());
+            report.notes.push("archive: archiving ended before the load did".to_owned());
         }
         report.notes.push(format!(
             "archive: decisions at {BESIDE:.0} a second: {}, {} calls without one; while a month of {} decisions and as \
@@ -156,7 +159,8 @@ impl World {
     }
 }
 
-/// Latencies in microseconds, on a thread of its own: the load does not wait for the archiver.
+/// Runs the load and returns its results. The load runs on a separate thread: it does not wait for
+/// the archiver.
 async fn load(call: &Arc<Call>, meter: &Meter, lasting: Duration) -> Result<Tally, Fault> {
     let (call, meter) = (Arc::clone(call), meter.clone());
     let driven = spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! A served installation with decisions and history of three tenants, and what archives them.
+//! A running installation with decisions and history of three tenants, and the archiver.
 
 use std::time::{Duration, Instant};
 
@@ -29,25 +29,26 @@ use crate::{
     stored::{WRITTEN, number},
 };
 
-/// Batches of a hundred decisions, sealed before.
+/// The number of batches of a hundred decisions that are sealed before the measurement.
 pub(crate) const BATCHES: u64 = 400;
 const LOOK: Duration = Duration::from_millis(100);
-/// Until the background work of making decisions has ended.
+/// A time after which the background work for the decisions has ended.
 const CALM: Duration = Duration::from_secs(3);
-/// For the archiver it is so much later: this month is long over.
+/// The archiver's clock is this far ahead: the current month is then old enough to archive.
 const LATER: TimeDelta = TimeDelta::days(70);
 
-/// Whose months are archived: of decisions alone, of history alone, and of both beside decisions.
+/// The tenants with a month to archive: decisions only, history only, and both during a load of
+/// decisions.
 pub(crate) const DECISIONS: &str = "acme";
 pub(crate) const HISTORY: &str = "history";
 pub(crate) const BOTH: &str = "both";
 
 const SEALED: &str = "SELECT coalesce(sum(size), 0)::bigint AS n FROM log_heads";
-/// Of decisions and packs, with indexes and TOAST.
+/// Bytes of decisions and packs, with indexes and TOAST.
 const STORED: &str = "SELECT sum(pg_total_relation_size(oid))::bigint AS n FROM pg_class \
      WHERE relkind = 'r' AND relname ~ '^(decisions|evidence_packs)_'";
-/// The database asks its own clock whether rows may go: only its owner makes it do without. The worker that counts
-/// decisions would set its cursor back.
+/// Replaces the check of the database's own clock before rows are removed. Only the database owner
+/// can do this. The trigger keeps the worker that counts decisions from setting its cursor back.
 const MAY_GO: &str = "CREATE OR REPLACE FUNCTION may_go(archive archives, tenant tenants) RETURNS boolean \
      LANGUAGE sql STABLE AS 'SELECT archive.removed_at IS NULL'; \
      CREATE FUNCTION stay() RETURNS trigger LANGUAGE plpgsql AS \
@@ -55,7 +56,7 @@ const MAY_GO: &str = "CREATE OR REPLACE FUNCTION may_go(archive archives, tenant
      CREATE TRIGGER stay BEFORE UPDATE ON usage_cursor FOR EACH ROW EXECUTE FUNCTION stay(); \
      UPDATE usage_cursor SET counted_until = time_bound('svc:decision:', now() + interval '70 days')";
 
-/// A served installation with decisions and history, and what archives them.
+/// A running installation with decisions and history, and the archiver.
 pub(crate) struct World {
     pub(crate) started: Started,
     pub(crate) owner: Owner,
@@ -67,22 +68,22 @@ pub(crate) struct World {
     pub(crate) stored: f64,
 }
 
-/// How many decisions a tenant has.
+/// Returns the number of a tenant's decisions.
 pub(crate) fn all() -> f64 {
     to_float(BATCHES * u64::from(product::BATCH))
 }
 
-/// What archiving a month took.
+/// The cost of archiving a month.
 pub(crate) struct Took {
-    /// Seconds until it was written, read back and committed.
+    /// Seconds until the month was written, read back and committed.
     pub(crate) archived: f64,
-    /// Bytes of write-ahead log until then.
+    /// Bytes of write-ahead log written in this time.
     pub(crate) archived_wal: f64,
-    /// Seconds until its rows were gone.
+    /// Seconds until its rows were removed.
     pub(crate) removed: f64,
-    /// Bytes of write-ahead log in this time.
+    /// Bytes of write-ahead log written during the removal.
     pub(crate) removed_wal: f64,
-    /// Rows of decisions.
+    /// The number of decisions that were removed.
     pub(crate) decisions: i32,
 }
 
@@ -94,7 +95,7 @@ impl World {
         for _ in 0..BATCHES {
             preflight(&batch).await?;
         }
-        // Joins the server's own database.
+        // Connects to the database that the server started.
         let data_dir = folder.path().join("archive");
         let options = Options { data_dir: data_dir.clone(), ..Options::default() };
         let database = Embedded::start(options).await?;
@@ -106,7 +107,8 @@ impl World {
             history::make(slug, &owner, &mut db).await?;
         }
         let key = history::key(BOTH, &owner).await?;
-        // They are denied, and decided, signed and recorded like any other.
+        // The decisions are denials, which are decided, signed and recorded like any other
+        // decision.
         let batch = Call { allowed: |_| true, ..product::batch_evaluate(started.address, &key) };
         for _ in 0..BATCHES {
             preflight(&batch).await?;
@@ -129,7 +131,7 @@ impl World {
         let due = format!(
             "UPDATE tenants SET retention = '{{\"decisions_days\": 30}}' WHERE slug = '{slug}'"
         );
-        // The first change of each page after this writes the page ahead.
+        // After the checkpoint, the first change of each page writes the whole page to the log.
         self.db.batch_execute(&format!("{due}; CHECKPOINT")).await?;
         let (wal, begun) = (number(&mut self.db, WRITTEN).await?, Instant::now());
         loop {
@@ -156,7 +158,7 @@ impl World {
     }
 }
 
-/// Has all tenants' decisions sealed; waits until so many are.
+/// Turns on sealing for all tenants, and waits until `count` decisions are sealed.
 async fn sealed(db: &mut Db, count: f64) -> Result<(), Fault> {
     db.batch_execute("UPDATE tenants SET auto_seal = true").await?;
     while number(db, SEALED).await? < count {

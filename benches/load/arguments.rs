@@ -11,22 +11,24 @@ pub(crate) struct Arguments {
     /// Measured seconds for each row, at full and again at half load.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seconds: u64,
-    /// What to measure: these, or `lists`, which takes a quarter of an hour and 12 GB.
+    /// The parts to measure. `lists` is not a default: it takes a quarter of an hour and 12 GB.
     #[arg(long = "only", value_delimiter = ',', default_values = ["engine", "ceiling", "product", "events", "sealing", "archive", "reality", "overload", "cerbos"])]
     pub(crate) parts: Vec<Part>,
-    /// How many decisions `--only lists` makes.
+    /// The number of decisions that `--only lists` creates.
     #[arg(long, default_value_t = 8_000_000)]
     pub(crate) decisions: u64,
-    /// The Cerbos program; without one its rows are left out.
+    /// The Cerbos program. Without it, the rows for Cerbos are left out.
     #[arg(long)]
     pub(crate) cerbos: Option<PathBuf>,
-    /// Only compare this build with the program of another one, in turn.
+    /// The program of another build. The bench only compares this build with it, in alternating
+    /// rounds.
     #[arg(long)]
     pub(crate) guard: Option<PathBuf>,
-    /// Also write the table here.
+    /// A file to which the table is also written.
     #[arg(long)]
     pub(crate) markdown: Option<PathBuf>,
-    /// The folder of the servers' data: on a disk, so that fsync is measured.
+    /// The folder of the servers' data. It should be on a disk, to include fsync in the
+    /// measurement.
     #[arg(long, default_value = "/var/tmp")]
     pub(crate) folder: PathBuf,
     /// Passed by `cargo bench`.
@@ -44,7 +46,7 @@ impl Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Serves the ceiling; the bench starts this itself.
+    /// Serves the ceiling. The bench itself starts this command.
     #[command(hide = true)]
     Ceiling { port: u16 },
 }

@@ -1,4 +1,4 @@
-//! The repeated request to a server, encoded ahead, and the check of its responses.
+//! The request that a load repeats, encoded in advance, and the check of its responses.
 
 use std::{borrow::Cow, net::SocketAddr};
 
@@ -9,11 +9,11 @@ pub(crate) struct Call {
     pub(crate) path: Cow<'static, str>,
     /// `authorization`, if the server needs one.
     pub(crate) credential: Option<String>,
-    /// The message, or the JSON.
+    /// The protobuf message, or the JSON text.
     pub(crate) body: Vec<u8>,
-    /// Whether a response's message or JSON allows everything requested.
+    /// Returns whether a response, a message or JSON, allows all requested actions.
     pub(crate) allowed: fn(&[u8]) -> bool,
-    /// Decisions in each call.
+    /// The number of decisions in each call.
     pub(crate) decisions: u32,
 }
 

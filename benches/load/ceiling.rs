@@ -1,5 +1,6 @@
-//! The ceiling: a tonic service that decodes the same request and answers a constant of the same
-//! shape, on the product's own listener. Nothing with this listener and codec answers faster.
+//! The ceiling: a tonic service that decodes the same request and returns a constant of the same
+//! shape, on the product's own listener. It is the fastest possible service with this listener and
+//! codec.
 
 use std::{
     convert::Infallible,
@@ -81,7 +82,7 @@ impl UnaryService<EvaluateRequest> for Constant {
     }
 }
 
-/// A response of the product's size and shape.
+/// Returns a response of the product's size and shape.
 fn answer() -> Vec<u8> {
     let id = format!("svc:decision:{}", "0123456789abcdef".repeat(4));
     let address = format!("http://127.0.0.1:8080/receipts/{id}");

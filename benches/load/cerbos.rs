@@ -1,5 +1,5 @@
-//! Cerbos, asked the same question: one CEL policy with what the demo tenant's records say, its
-//! decision log on disk in the default settings of its `local` backend.
+//! Measures Cerbos with the same question. Its only policy, in CEL, has the content of the demo
+//! tenant's records. Its decision log is on disk, with the default settings of its `local` backend.
 
 use std::{fs, net::SocketAddr, path::Path, process::Command};
 
@@ -84,7 +84,7 @@ audit:
     Ok(path)
 }
 
-/// `cerbos.request.v1.CheckResourcesRequest`.
+/// Returns a call with `cerbos.request.v1.CheckResourcesRequest`.
 fn check(address: SocketAddr) -> Call {
     let principal = Message::default().text(1, "svc:agent:acme:invoice-bot").text(3, "agent");
     let resource = Message::default()

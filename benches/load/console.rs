@@ -1,4 +1,4 @@
-//! How soon the console's pages begin to come, with many decisions stored.
+//! Measures the time until the console's pages begin to arrive, with many decisions stored.
 
 use std::{net::SocketAddr, time::Instant};
 
@@ -12,9 +12,9 @@ use reqwest::{
 use crate::{Fault, meter::to_float, product::SUBJECT};
 
 const DEMO: &str = "svc:tenant:acme";
-/// Calls of each page.
+/// The number of calls of each page.
 const CALLS: usize = 200;
-/// The lists, and those filters of decisions that are slow for Postgres.
+/// The lists, and the filters of decisions that are slow in Postgres.
 const PAGES: [&str; 9] = [
     "/console/approvals",
     "/console/decisions",
@@ -34,9 +34,11 @@ struct Browser {
     cookies: Vec<String>,
 }
 
-/// The milliseconds to the first byte of each list, as an auditor of the tenant with most decisions; and of pages of
-/// the demonstration, since the other decisions of the bench have no record: its decision `decision_id` and its agent
-/// as an auditor, its inbox, its request `approval_id` and the second step of that as an approver.
+/// Returns the milliseconds to the first byte of each page. An auditor of the tenant with the most
+/// decisions reads the lists. The decisions that the bench inserted have no record. Pages of single
+/// records are therefore read in the demonstration tenant. There an auditor reads the decision
+/// `decision_id` and its agent. An approver reads the inbox, the request `approval_id` and the
+/// confirmation page of that request.
 pub(crate) async fn pages(
     address: SocketAddr,
     tenant_id: &str,
@@ -67,7 +69,7 @@ impl Browser {
         let answer = browser.get("/console/sign-in?to=/console").await?;
         browser.keep(&answer);
         let to = location(&answer)?;
-        let (provider, asked) = to.split_once('?').ok_or("the sign-in asks for nothing")?;
+        let (provider, asked) = to.split_once('?').ok_or("the sign-in has no query")?;
         let person = [
             ("asked", asked),
             ("email", &format!("{role}@acme.example")),
@@ -85,7 +87,7 @@ impl Browser {
         if to.starts_with('/') { format!("{}{to}", self.base) } else { to.to_owned() }
     }
 
-    /// Notes the cookies that an answer sets.
+    /// Stores the cookies that a response sets.
     fn keep(&mut self, answer: &Response) {
         let set = answer.headers().get_all(SET_COOKIE).iter();
         let pairs = set.filter_map(|line| line.to_str().ok()?.split(';').next());
@@ -97,7 +99,7 @@ impl Browser {
         Ok(call.header(COOKIE, self.cookies.join("; ")).send().await?)
     }
 
-    /// How long the head of a page's answer took, in words.
+    /// Returns the time to the head of a page's response, as text.
     async fn times(&self, path: &str) -> Result<String, Fault> {
         let mut took = Histogram::<u64>::new(3)?;
         for _ in 0..CALLS {
@@ -116,6 +118,6 @@ impl Browser {
 }
 
 fn location(answer: &Response) -> Result<String, Fault> {
-    let to = answer.headers().get(LOCATION).ok_or("an answer leads nowhere")?;
+    let to = answer.headers().get(LOCATION).ok_or("a response has no Location")?;
     Ok(to.to_str()?.to_owned())
 }

@@ -1,5 +1,5 @@
-//! Loads one server for a while: at full speed (closed loop: a new call for each response) or at a
-//! given rate (open loop: calls are due whether or not earlier ones have been answered).
+//! Loads one server for a period: at full speed (closed loop: a new call for each response) or at a
+//! given rate (open loop: calls are due even if earlier ones have no response yet).
 
 use std::{
     sync::Arc,
@@ -35,7 +35,8 @@ pub(crate) enum Load {
     Rate(f64),
 }
 
-/// The due times of calls in an open loop, shared: a free connection takes the next one.
+/// The due times of calls in an open loop. Connections share them: a free connection takes the next
+/// due time.
 pub(crate) type Due = Arc<Mutex<UnboundedReceiver<Instant>>>;
 
 /// The arguments of one connection.
@@ -67,12 +68,12 @@ impl Window {
 
 /// The results of the calls.
 pub(crate) struct Tally {
-    /// Latencies in microseconds of calls that started in the window; in an open loop they start
-    /// when due.
+    /// Latencies in microseconds of calls that started in the window. In an open loop, they start
+    /// at the due time.
     pub(crate) latency: Histogram<u64>,
-    /// Answered in the window.
+    /// The number of calls with a response in the window.
     pub(crate) answered: u64,
-    /// Answered with anything but an allow, or not at all.
+    /// The number of calls without a response, or with a response other than an allow.
     pub(crate) failed: u64,
 }
 
@@ -103,7 +104,8 @@ pub(crate) struct Outcome {
     pub(crate) spent: Spent,
 }
 
-/// Loads the server that `meter` watches: `warm` unmeasured, then `measured`.
+/// Loads the server that `meter` watches: for the time `warm` without measuring, then for the time
+/// `measured`.
 pub(crate) async fn drive(
     call: &Arc<Call>,
     shape: Shape,
@@ -113,7 +115,8 @@ pub(crate) async fn drive(
 ) -> Result<Outcome, Fault> {
     let begin = Instant::now();
     let window = Window { from: begin + warm, to: begin + warm + measured };
-    // One queue for all of HTTP/1.1, where a connection is busy with one call; one each in HTTP/2.
+    // With HTTP/1.1, all connections share one queue, since a connection handles one call at a
+    // time. With HTTP/2, each connection has its own queue.
     let queues = match call.protocol {
         Protocol::Grpc => shape.connections,
         Protocol::Rest => 1,

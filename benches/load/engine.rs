@@ -1,5 +1,5 @@
-//! What deciding itself costs, on one thread of this process: of an action that nothing grounds, and of one that
-//! five anchors ground.
+//! Measures the decision itself, on one thread of this process: for an action without anchors, and
+//! for an action with five anchors.
 
 use std::{hint::black_box, sync::Arc, time::Instant};
 
@@ -12,10 +12,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{Fault, meter::to_float, row::Report};
 
-/// A permitted payment, with all that it was decided on.
+/// A permitted payment, with all facts of its decision.
 const SEALED: &[u8] = include_bytes!("../../tests/golden/permission_granted-1.json");
 const ANCHORS: usize = 5;
-/// The two are measured in turn, so that what else the machine does concerns both.
+/// The two kinds of action are measured in alternating rounds. Other load on the machine then
+/// affects both.
 const ROUNDS: u32 = 40;
 const CALLS: u32 = 5_000;
 
@@ -46,7 +47,7 @@ fn is_reality(condition: &String) -> bool {
     condition == "reality.decoupled"
 }
 
-/// Microseconds a decision.
+/// Returns how long a decision takes, in microseconds.
 fn micros(request: &Request, facts: &Facts, at: DateTime<Utc>) -> f64 {
     let begun = Instant::now();
     for _ in 0..CALLS {
@@ -55,7 +56,7 @@ fn micros(request: &Request, facts: &Facts, at: DateTime<Utc>) -> f64 {
     begun.elapsed().as_secs_f64() * 1e6 / to_float(CALLS.into())
 }
 
-/// The same facts with fresh anchors that ground every action.
+/// Returns the same facts with fresh anchors that ground every action.
 fn grounded(facts: &Facts, at: DateTime<Utc>) -> Facts {
     let anchor = |number: usize| Anchor {
         id: format!("svc:ent:acme:reality_anchor:{number:032}"),

@@ -1,4 +1,4 @@
-//! What events cost decisions, and how fast they are delivered.
+//! Measures the cost of events for decisions, and the rate of their delivery.
 
 use std::time::{Duration, Instant};
 
@@ -19,13 +19,13 @@ use crate::{
     server::Folder,
 };
 
-/// Endpoints that each take every event.
+/// The number of endpoints that receive every event.
 const ENDPOINTS: u64 = 4;
-/// Batches of a hundred decisions, told to each endpoint.
+/// The number of batches of a hundred decisions. Each decision is delivered to each endpoint.
 const BATCHES: u64 = 150;
-/// Single decisions, whose deliveries are timed.
+/// The number of single decisions for which the time to their delivery is measured.
 const SINGLE: u64 = 200;
-/// Between these.
+/// The time between single decisions.
 const IDLE: Duration = Duration::from_millis(20);
 
 pub(crate) async fn rows(
@@ -38,12 +38,12 @@ pub(crate) async fn rows(
     let owner = Owner::new(address, folder, "events")?;
     let call = product::evaluate(address, Some(&key));
     report.measure("Evaluate, gRPC, without events", call, &meter, arguments).await;
-    // Nobody is there: what is measured is making the events.
+    // The URL has no listener: only the creation of events is measured.
     endpoint(&owner, "http://127.0.0.1:9/").await?;
     let call = product::evaluate(address, Some(&key));
     report.measure("Evaluate, gRPC, each an event", call, &meter, arguments).await;
     drop(server);
-    // A server of its own: nothing is left to be numbered.
+    // A new server, because the first server still has events to number.
     let Started { server: _server, address, key } =
         product::start("deliveries", "strict", folder).await?;
     let owner = Owner::new(address, folder, "deliveries")?;
@@ -58,7 +58,8 @@ pub(crate) async fn rows(
     Ok(())
 }
 
-/// Deliveries a second of a backlog, and then microseconds from a decision's answer to its delivery.
+/// Returns the deliveries a second while there is a backlog, and the microseconds from a decision's
+/// response to its delivery.
 async fn deliveries(key: &str, owner: &Owner) -> Result<(f64, Histogram<u64>), Fault> {
     let receiver = Receiver::start().await?;
     let url = |number: u64| format!("http://{}/{number}", receiver.address);
@@ -87,7 +88,7 @@ async fn deliveries(key: &str, owner: &Owner) -> Result<(f64, Histogram<u64>), F
     Ok((rate, took))
 }
 
-/// Creates an endpoint of the demonstration tenant that takes each decision.
+/// Creates an endpoint of the demonstration tenant that receives an event for each decision.
 async fn endpoint(owner: &Owner, url: &str) -> Result<(), Fault> {
     let body = json!({"tenant_id": "svc:tenant:acme", "url": url,
                       "event_types": ["svc.decision.*"], "rate_limit_per_second": 1000});

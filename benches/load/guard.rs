@@ -1,4 +1,5 @@
-//! `script/bench --guard COMMIT`: compares the cost of a decision in this build and in another commit's, in turn.
+//! `script/bench --guard COMMIT`: compares the cost of a decision in this build and in the build of
+//! another commit, in turn.
 
 use std::{path::Path, sync::Arc};
 
@@ -23,12 +24,13 @@ use crate::{
 const ROUNDS: usize = 5;
 const SHAPE: Shape = Shape::new(16, 16);
 const WARM: Duration = Duration::from_secs(1);
-/// Batches of a hundred decisions, for counting their write-ahead log.
+/// The number of batches of a hundred decisions for which the write-ahead log is measured.
 const BATCHES: u64 = 50;
 const CALM: Duration = Duration::from_secs(3);
 
-/// The least rate, and the most bytes of write-ahead log, as shares of the other build's. On a restless machine the rate
-/// of one build differs by more between rounds: the line shows the spread.
+/// The minimum rate and the maximum bytes of write-ahead log, as shares of the other build's
+/// values. On a busy machine, the rate of one build can vary by more than this between rounds: the
+/// reported line shows the spread.
 const LEAST_RATE: f64 = 0.97;
 const MOST_LOG: f64 = 1.01;
 
@@ -37,7 +39,8 @@ struct Build {
     name: &'static str,
     started: Started,
     db: Db,
-    /// Joined so that the log can be read; it ends with the server.
+    /// The server's database, joined to read the size of its write-ahead log. It stops with the
+    /// server.
     _database: Embedded,
     rounds: Vec<Round>,
 }
@@ -58,10 +61,11 @@ impl Build {
         Ok(Self { name, started, db, _database: database, rounds: Vec::new() })
     }
 
-    /// Bytes of write-ahead log for a decision. Other decisions at the same time would be counted, too.
+    /// Returns the bytes of write-ahead log for a decision. They include what other calls write at
+    /// the same time.
     async fn log(&mut self) -> Result<f64, Fault> {
         let batch = product::batch_evaluate(self.started.address, &self.started.key);
-        // The first decisions write whole pages.
+        // The first decisions write whole pages to the log, and are not measured.
         preflight(&batch).await?;
         sleep(CALM).await;
         let before = number(&mut self.db, WRITTEN).await?;
@@ -102,7 +106,7 @@ impl Build {
     }
 }
 
-/// The line for a commit's body, and the reasons against the change.
+/// Returns the line for a commit's body, and the reasons against the change.
 pub(crate) async fn compare(
     arguments: &Arguments,
     other: &Path,
@@ -112,7 +116,7 @@ pub(crate) async fn compare(
     let mut now = Build::start("now", PROGRAM.as_ref(), folder).await?;
     let logs = (before.log().await?, now.log().await?);
     for round in 0..ROUNDS {
-        // Neither is always the first.
+        // The two builds take turns in being measured first.
         let pair = if round % 2 == 0 { [&mut before, &mut now] } else { [&mut now, &mut before] };
         for build in pair {
             build.round(arguments.measured()).await?;

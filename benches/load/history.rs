@@ -6,14 +6,15 @@ use serde_json::json;
 
 use crate::{Fault, owner::Owner, stored::number};
 
-/// Records that are changed, and how often: each change is a version and a change to authority.
+/// The number of records to change, and the number of changes to each record. Each change creates a
+/// version and a change to authority.
 const RECORDS: usize = 100;
 const TIMES: usize = 200;
 
 const BYTES: &str = "SELECT sum(pg_total_relation_size(name))::bigint AS n \
      FROM unnest('{record_versions,authority_changes}'::regclass[]) AS name";
 
-/// Makes a tenant's history.
+/// Creates a tenant's history.
 pub(crate) async fn make(slug: &str, owner: &Owner, db: &mut Db) -> Result<(), Fault> {
     for number in 0..RECORDS {
         let purpose = json!({
@@ -31,7 +32,7 @@ pub(crate) async fn make(slug: &str, owner: &Owner, db: &mut Db) -> Result<(), F
     Ok(())
 }
 
-/// The credential of a new key of the tenant.
+/// Returns the credential of a new key of the tenant.
 pub(crate) async fn key(slug: &str, owner: &Owner) -> Result<String, Fault> {
     let key = json!({
         "tenant_id": format!("svc:tenant:{slug}"), "label": "bench", "scopes": ["runtime:write"],
@@ -40,7 +41,7 @@ pub(crate) async fn key(slug: &str, owner: &Owner) -> Result<String, Fault> {
     Ok(format!("Bearer {}", key["secret"].as_str().unwrap_or_default()))
 }
 
-/// The tenant's archived versions and changes.
+/// Returns the number of the tenant's archived versions and changes.
 pub(crate) async fn archived(slug: &str, db: &mut Db) -> Result<f64, Fault> {
     let rows = format!(
         "SELECT sum(versions + changes)::bigint AS n FROM archives WHERE tenant_id = 'svc:tenant:{slug}'"
@@ -48,9 +49,9 @@ pub(crate) async fn archived(slug: &str, db: &mut Db) -> Result<f64, Fault> {
     number(db, &rows).await
 }
 
-/// The tables of history.
+/// The size of the tables that store history.
 pub(crate) struct Tables {
-    /// With indexes and TOAST.
+    /// Bytes with indexes and TOAST.
     pub(crate) bytes: f64,
 }
 
@@ -59,8 +60,8 @@ impl Tables {
         Ok(Self { bytes: number(db, BYTES).await? })
     }
 
-    /// The bytes that vacuum, which autovacuum runs by itself, frees for new rows: what rows that are copied without
-    /// them do not take.
+    /// Returns the bytes that vacuum frees for new rows: the size of the tables minus the size of a
+    /// copy of their rows. Autovacuum also runs vacuum on its own.
     pub(crate) async fn free(&self, db: &mut Db) -> Result<f64, Fault> {
         let copy = "CREATE TEMP TABLE versions_left (LIKE record_versions INCLUDING ALL); \
              INSERT INTO versions_left OVERRIDING SYSTEM VALUE SELECT * FROM record_versions; \

@@ -14,7 +14,7 @@ use crate::{
     drive::{Tally, Work},
 };
 
-/// Calls until the window is over.
+/// Makes calls until the window is over.
 pub(crate) async fn run(call: Arc<Call>, work: Work) -> Result<Tally, Fault> {
     let mut tally = Tally::new()?;
     let mut connection = Connection::open(&call).await?;
@@ -68,7 +68,7 @@ impl Connection {
         Ok(Self { socket, request, answer: Vec::with_capacity(64 * 1024) })
     }
 
-    /// The status and the body.
+    /// Returns the status and the body.
     pub(crate) async fn ask(&mut self) -> Result<(u16, &[u8]), Fault> {
         self.socket.write_all(&self.request).await?;
         self.answer.clear();
@@ -100,7 +100,7 @@ struct Head {
 }
 
 impl Head {
-    /// `None` if it is incomplete.
+    /// Parses the head of a response; `None` if it is incomplete.
     fn of(answer: &[u8]) -> Result<Option<Self>, Fault> {
         let Some(end) = answer.windows(4).position(|window| window == b"\r\n\r\n") else {
             return Ok(None);

@@ -1,11 +1,11 @@
-//! A minimal HTTP/2 connection with many concurrent gRPC calls (RFC 9113): after the first request
-//! the header block is a few indexes (RFC 7541), and the headers of responses are not decoded. A
-//! failed unary call has no message, so the message is enough to distinguish it.
+//! A minimal HTTP/2 connection with many concurrent gRPC calls (RFC 9113). After the first request,
+//! a header block consists of a few indexes (RFC 7541). The headers of responses are not decoded: a
+//! failed unary call has no message and can be distinguished by that.
 
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
-    reason = "frames and streams in flight are far below what their numbers can count"
+    reason = "frames and streams in flight are far below the range of their numbers"
 )]
 
 use std::{collections::VecDeque, sync::Arc, time::Instant};
@@ -39,14 +39,14 @@ const MAX_CONCURRENT_STREAMS: u16 = 3;
 const INITIAL_WINDOW_SIZE: u16 = 4;
 
 const HEAD: usize = 9;
-/// The largest DATA frame that every server takes.
+/// The largest DATA frame that every server accepts.
 const LARGEST_FRAME: usize = 16_384;
-/// The flow-control window for the server; it is updated at half.
+/// The flow-control window that the server gets. It is extended when half of it is used.
 const RECEIVE_WINDOW: u32 = 1 << 30;
-/// The initial flow-control window of the server.
+/// The flow-control window that the server grants at first.
 const SEND_WINDOW: i64 = 65_535;
 
-/// Calls until the window is over, then waits for the calls in progress.
+/// Makes calls until the window is over, then waits for the calls in progress.
 pub(crate) async fn run(call: Arc<Call>, streams: usize, work: Work) -> Result<Tally, Fault> {
     let mut socket = TcpStream::connect(call.address).await?;
     socket.set_nodelay(true)?;
@@ -108,10 +108,11 @@ struct Stream {
 struct Peer<'call> {
     call: &'call Call,
     window: Window,
-    /// The first request's header block, which names the indexes; then the one that uses them.
+    /// The header block of the first request, which adds entries to the dynamic table, and the
+    /// block of later requests, which uses the indexes of these entries.
     headers: [Vec<u8>; 2],
     message: Vec<u8>,
-    /// By stream, from `oldest` on; `None` once answered.
+    /// The streams from `oldest` on; `None` after the response.
     streams: VecDeque<Option<Stream>>,
     oldest: u32,
     waiting: usize,
@@ -173,7 +174,7 @@ impl<'call> Peer<'call> {
         self.waiting += 1;
     }
 
-    /// Handles the complete frames; returns their length in bytes.
+    /// Handles the complete frames. Returns their length in bytes.
     fn take(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
         let now = Instant::now();
         let mut taken = 0;
@@ -249,7 +250,7 @@ impl<'call> Peer<'call> {
     }
 
     fn reset(&mut self, id: u32) {
-        // After a response this only means that the server does not need the rest of the request.
+        // After a response this means only that the server does not need the rest of the request.
         if self.stream(id).and_then(Option::take).is_some() {
             self.waiting -= 1;
             self.tally.failed += 1;
@@ -261,7 +262,7 @@ impl<'call> Peer<'call> {
     }
 }
 
-/// Whether a gRPC message (a flag byte, four of length) is complete.
+/// Returns whether a gRPC message (a flag byte, four bytes of length) is complete.
 fn whole(bytes: &[u8]) -> bool {
     bytes.split_first_chunk::<5>().is_some_and(|(&[_, length @ ..], message)| {
         message.len() == u32::from_be_bytes(length) as usize
@@ -278,21 +279,21 @@ fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, length: usize) {
     out.extend(stream.to_be_bytes());
 }
 
-/// The static table's indexes (RFC 7541, appendix A).
+/// Indexes of the static table (RFC 7541, appendix A).
 const METHOD_POST: u8 = 0x80 | 3;
 const SCHEME_HTTP: u8 = 0x80 | 6;
 const AUTHORITY: u8 = 1;
 const PATH: u8 = 4;
 const AUTHORIZATION: u8 = 23;
 const CONTENT_TYPE: u8 = 31;
-/// The dynamic table's newest entry.
+/// The index of the dynamic table's newest entry.
 const NEWEST: u8 = 62;
 
 fn header_blocks(call: &Call) -> [Vec<u8>; 2] {
     let mut first = vec![METHOD_POST, SCHEME_HTTP];
     let mut named = 0;
     let mut index = |name: u8, value: &str| {
-        // Literal with incremental indexing, the name from the table.
+        // A literal with incremental indexing, with the name from the table.
         first.push(0x40 | name);
         if name == 0 {
             text(&mut first, "te");
@@ -312,7 +313,7 @@ fn header_blocks(call: &Call) -> [Vec<u8>; 2] {
     [first, later]
 }
 
-/// A string literal, not Huffman-coded.
+/// Writes a string literal without Huffman coding.
 fn text(out: &mut Vec<u8>, text: &str) {
     let mut length = text.len();
     if length < 127 {

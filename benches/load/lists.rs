@@ -1,4 +1,4 @@
-//! How long lists of many decisions and the pages of the console take.
+//! Measures lists of many decisions and the pages of the console.
 
 use std::time::Instant;
 
@@ -23,17 +23,17 @@ use crate::{
     server::Folder,
 };
 
-/// The decisions; run by their owner.
+/// The SQL that inserts the decisions. The database owner runs it.
 const FILL: &str = include_str!("lists.sql");
-/// Requests for approval that wait while the console's pages are read.
+/// Approval requests that are pending while the console's pages are read.
 const HELD: u32 = 25;
-/// The tenant that has half of them, and its slug.
+/// The tenant with half of the decisions, and its slug.
 const TENANT: &str = "svc:tenant:load-00";
 const SLUG: &str = "load-00";
-/// Calls of each list; the first may read the disk.
+/// The number of calls of each list. The first call may read the disk and is not measured.
 const CALLS: usize = 3;
 
-/// For each filter: frequent values, a rare one, and one that no decision has.
+/// For each filter: frequent values, a rare value, and a value without decisions.
 const FILTERS: [(&str, &[&str]); 4] = [
     (
         "subject",
@@ -61,7 +61,7 @@ pub(crate) async fn rows(
         product::start("lists", "strict", folder).await?;
     let owner = Owner::new(address, folder, "lists")?;
     owner.post("/api/v1/tenants", &json!({"name": SLUG, "slug": SLUG})).await?;
-    // Joins the server's own database.
+    // Connects to the database that the server started.
     let data_dir = folder.path().join("lists");
     let database = Embedded::start(Options { data_dir, ..Options::default() }).await?;
     fill(&database, arguments.decisions).await?;
@@ -91,7 +91,7 @@ pub(crate) async fn rows(
 }
 
 async fn fill(database: &Embedded, decisions: u64) -> Result<(), Fault> {
-    eprintln!("{decisions} decisions are made: half a minute for each million, and 1.3 GB");
+    eprintln!("creating {decisions} decisions: half a minute and 1.3 GB for each million");
     let (rows, vacuum) = FILL.split_once("VACUUM").ok_or("lists.sql has no VACUUM")?;
     run(database, &rows.replace(":rows", &decisions.to_string())).await?;
     run(database, &format!("VACUUM {vacuum}")).await
@@ -102,7 +102,7 @@ async fn run(database: &Embedded, sql: &str) -> Result<(), Fault> {
     Ok(db.batch_execute(sql).await?)
 }
 
-/// Each set of filters with each of their values, as the end of a query.
+/// Returns every combination of filters and values, as the end of a query string.
 fn combinations() -> Vec<String> {
     let mut all = vec![String::new()];
     for (name, values) in FILTERS {
@@ -115,7 +115,7 @@ fn combinations() -> Vec<String> {
     all
 }
 
-/// Microseconds of each list.
+/// Returns how long each list takes, in microseconds.
 async fn lists(
     address: std::net::SocketAddr,
     path: &str,

@@ -1,14 +1,16 @@
--- Decisions of the last twelve months and this one, for `script/bench --only lists`; run by their owner, with psql as
--- follows, or by the bench:
+-- Decisions of the last twelve months and this month, for `script/bench --only lists`. The bench
+-- runs this file as the database owner. To run it with psql, also as the database owner:
 --
 --   psql -v rows=8000000 -f benches/load/lists.sql DATABASE
 --
--- Fifty tenants, `load-00` with half of the decisions; in each 200 agents and 40 actions, a few of which have most;
--- 85 % permitted, 10 % denied, 5 % held. In `load-00` the agent `rare`, the action `rare.act` and the reason `x_rare`
--- are one in 400,000 of all decisions. Agents with even numbers never do the second most frequent action, `act.01`,
--- and are never denied for the second most frequent reason. Rows have about a third of the usual length.
+-- There are fifty tenants; `load-00` has half of the decisions. Each tenant has 200 agents and 40
+-- actions. A few of these have most of the decisions. 85 % of the decisions are permitted, 10 %
+-- denied and 5 % held. The agent `rare`, the action `rare.act` and the reason `x_rare` of `load-00`
+-- each occur once in 400,000 decisions. Agents with even numbers never perform the second most
+-- frequent action, `act.01`, and are never denied for the second most frequent reason. Rows have
+-- about a third of the usual length.
 
--- Partitions as a service has that ran for so long.
+-- Creates the partitions that a service has after it has run for this time.
 DO $$
 DECLARE
     made timestamptz := date_trunc('month', now(), 'UTC') - interval '12 months';

@@ -1,4 +1,4 @@
-//! The machine that was measured.
+//! The machine of the measurement.
 
 use std::{
     fmt::{self, Display},
@@ -48,7 +48,7 @@ impl Display for Machine {
     }
 }
 
-/// The median time of writing a page of 8 KiB through to the disk.
+/// Returns the median time to write a page of 8 KiB and sync it to the disk.
 fn fsync(folder: &Path) -> io::Result<Duration> {
     let path = folder.join("fsync");
     let mut file = File::create(&path)?;

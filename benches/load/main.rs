@@ -1,8 +1,9 @@
 //! `script/bench`: decisions per second, their latency and cost, compared with a bare tonic service
 //! (the ceiling) and Cerbos, on one machine in one run.
 //!
-//! The generator shares the cores with the servers, so it is a single thread that writes frames
-//! encoded ahead and reads only the verdict of a response. `cargo bench --bench load` runs it.
+//! The generator shares the cores with the servers. It is therefore a single thread that writes
+//! pre-encoded frames and reads only the decision of a response. `cargo bench --bench load` runs
+//! the generator.
 
 mod archive;
 mod archive_world;
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
             runtime.block_on(ceiling::serve(port))?;
             Ok(())
         }),
-        // `cargo test --benches` runs this binary too, and must not measure.
+        // `cargo test --benches` also runs this binary and must not measure.
         None if !arguments.bench => Ok(()),
         None => measure(&arguments),
     };
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The ceiling gets the same as the product's server: a thread for each core.
+/// The ceiling gets the same threads as the product's server: one for each core.
 fn threads() -> Result<tokio::runtime::Runtime, Fault> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }
@@ -80,7 +81,7 @@ fn measure(arguments: &Arguments) -> Result<(), Fault> {
     if short.is_empty() { Ok(()) } else { Err(short.join("; ").into()) }
 }
 
-/// Stopping ends by dropping, so that no server is left running.
+/// Runs the work until it ends or is interrupted. Dropping the work stops all servers.
 async fn until_stopped<T>(work: impl Future<Output = T>) -> Result<T, Fault> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) =
@@ -92,7 +93,7 @@ async fn until_stopped<T>(work: impl Future<Output = T>) -> Result<T, Fault> {
     }
 }
 
-/// The page, and which goals were not reached.
+/// Returns the Markdown page, and the goals that were missed.
 async fn everything(arguments: &Arguments) -> Result<(String, Vec<String>), Fault> {
     let folder = server::Folder::new(&arguments.folder)?;
     if let Some(other) = &arguments.guard {
@@ -115,14 +116,14 @@ async fn everything(arguments: &Arguments) -> Result<(String, Vec<String>), Faul
         };
         if let Err(fault) = measured {
             report.left_out(part.name(), &fault);
-            // Cerbos is not ours, and not on every machine.
+            // Cerbos is third-party, and may be missing on a machine.
             if !matches!(part, Part::Cerbos) {
                 report.short.push(format!("{}: it could not be measured", part.name()));
             }
         }
     }
     if report.rows.is_empty() && report.notes.is_empty() {
-        return Err("nothing could be measured".into());
+        return Err("no part could be measured".into());
     }
     Ok((table::page(&machine, arguments.seconds, &report), report.short))
 }

@@ -6,10 +6,10 @@ use tokio::task::spawn_blocking;
 
 use crate::Fault;
 
-/// Linux counts a process's CPU time for users in these, whatever the kernel's own tick.
+/// The ticks a second in which /proc reports a process's CPU time, for any kernel tick rate.
 const TICKS_A_SECOND: f64 = 100.0;
 
-/// Watches one server: its process and the children, and its Postgres separately.
+/// Watches one server: its process and child processes, with its Postgres counted separately.
 #[derive(Clone)]
 pub(crate) struct Meter {
     pub(crate) process: u32,
@@ -18,7 +18,7 @@ pub(crate) struct Meter {
 impl Meter {
     pub(crate) async fn read(&self) -> Result<Reading, Fault> {
         let process = self.process;
-        // Reading /proc takes a millisecond, which the generator must not wait for.
+        // Reading /proc takes a millisecond, and the generator must not wait for it.
         Ok(spawn_blocking(move || Reading::take(process)).await??)
     }
 }
@@ -35,16 +35,16 @@ pub(crate) struct Reading {
 
 /// CPU time between two readings, and the memory at the end.
 pub(crate) struct Spent {
-    /// Seconds of CPU.
+    /// Seconds of CPU that the service used, without its Postgres.
     pub(crate) service: f64,
-    /// Seconds of CPU.
+    /// Seconds of CPU that the service's Postgres used.
     pub(crate) postgres: f64,
-    /// Seconds of CPU.
+    /// Seconds of CPU that the load generator used.
     pub(crate) generator: f64,
     /// Seconds of CPU that other processes on the machine used in that time.
     pub(crate) others: f64,
     pub(crate) elapsed: f64,
-    /// Bytes, of the service without its Postgres.
+    /// The resident memory of the service without its Postgres, in bytes.
     pub(crate) resident: u64,
 }
 
@@ -86,11 +86,11 @@ impl Reading {
 struct Process {
     parent: u32,
     name: String,
-    /// Its own CPU time and that of its ended children.
+    /// The CPU time of the process and of its ended children.
     ticks: u64,
 }
 
-/// The processes that `root` selects, and all their descendants.
+/// Returns the processes that `root` selects, and all their descendants.
 fn tree(processes: &HashMap<u32, Process>, root: impl Fn(u32, &Process) -> bool) -> Vec<u32> {
     let mut found: Vec<u32> =
         processes.iter().filter(|&(&id, process)| root(id, process)).map(|(&id, _)| id).collect();
@@ -104,14 +104,15 @@ fn tree(processes: &HashMap<u32, Process>, root: impl Fn(u32, &Process) -> bool)
     found
 }
 
-/// The processes with working directory `folder`, such as a Postgres that its service left behind.
+/// Returns the processes with working directory `folder`, such as a Postgres that its service left
+/// behind.
 pub(crate) fn inside(folder: &Path) -> Vec<u32> {
     let processes = all().unwrap_or_default();
     let home = |id: &u32| fs::read_link(format!("/proc/{id}/cwd"));
     processes.into_keys().filter(|id| home(id).is_ok_and(|home| home.starts_with(folder))).collect()
 }
 
-/// Bytes.
+/// Returns the resident memory in bytes.
 fn resident(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -124,7 +125,7 @@ fn all() -> io::Result<HashMap<u32, Process>> {
     for entry in fs::read_dir("/proc")? {
         let path = entry?.path();
         let id = path.file_name().and_then(|name| name.to_str()).and_then(|id| id.parse().ok());
-        // It may have ended meanwhile.
+        // The process may have ended in the meantime.
         if let Some(id) = id
             && let Some(process) = one(&path)
         {
@@ -136,7 +137,7 @@ fn all() -> io::Result<HashMap<u32, Process>> {
 
 fn one(path: &Path) -> Option<Process> {
     let stat = fs::read_to_string(path.join("stat")).ok()?;
-    // proc_pid_stat(5): `id (name) state parent …`, and the name may hold anything.
+    // proc_pid_stat(5): `id (name) state parent …`, and the name may contain anything.
     let (head, tail) = stat.rsplit_once(") ")?;
     let name = head.split_once(" (")?.1.to_owned();
     let fields: Vec<&str> = tail.split(' ').collect();
@@ -145,7 +146,8 @@ fn one(path: &Path) -> Option<Process> {
     Some(Process { parent: number(4)?.try_into().ok()?, name, ticks })
 }
 
-/// The whole machine's busy ticks: neither idle, waiting for a disk, nor another guest's.
+/// Returns the whole machine's busy ticks: not idle, not waiting for a disk, not used by another
+/// guest.
 fn machine() -> io::Result<u64> {
     let stat = fs::read_to_string("/proc/stat")?;
     let first = stat.lines().next().unwrap_or_default();
@@ -154,7 +156,7 @@ fn machine() -> io::Result<u64> {
     Ok(counted.map(|(_, ticks): (usize, u64)| ticks).sum())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "what is measured here is far below 2^53")]
+#[expect(clippy::cast_precision_loss, reason = "the measured values are far below 2^53")]
 pub(crate) fn to_float(count: u64) -> f64 {
     count as f64
 }

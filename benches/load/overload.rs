@@ -1,4 +1,5 @@
-//! More calls than the service can answer, from a client that never waits, and a polite tenant beside them.
+//! Measures the service with more calls than it can answer, from a client that never waits. At the
+//! same time, another tenant makes few calls: the polite tenant.
 
 use std::{
     fmt::{self, Display, Formatter},
@@ -23,8 +24,9 @@ use crate::{
     server::Folder,
 };
 
-/// The calls in flight: what reaches the service's capacity, 3, 10 and 40 times as many, and the first again, since fewer
-/// decisions are made a second the more are stored.
+/// The numbers of calls in flight: as many as reach the service's capacity, then 3, 10 and 40 times
+/// as many, then the first number again. It is repeated because the rate of decisions falls as more
+/// decisions are stored.
 const FLOODS: [Shape; 5] = [
     Shape::new(16, 16),
     Shape::new(16, 48),
@@ -32,7 +34,7 @@ const FLOODS: [Shape; 5] = [
     Shape::new(64, 160),
     Shape::new(16, 16),
 ];
-/// The polite tenant's calls a second, by gRPC and as many by REST.
+/// The number of calls a second that the polite tenant makes over gRPC, and as many over REST.
 const POLITE: f64 = 10.0;
 const WARM: Duration = Duration::from_secs(3);
 
@@ -48,7 +50,7 @@ pub(crate) async fn rows(
     let flood = Arc::new(product::evaluate(address, Some(&key)));
     let timing = (WARM, arguments.measured());
     let alone = Polite::start(&polite, timing, &meter).ended().await?;
-    report.notes.push(format!("overload: nobody else: {alone}"));
+    report.notes.push(format!("overload: the polite tenant alone: {alone}"));
     let mut floods = Vec::new();
     for shape in FLOODS {
         let in_flight = shape.connections * shape.streams;
@@ -78,7 +80,7 @@ pub(crate) async fn rows(
     Ok(())
 }
 
-/// A service with so many calls in flight, and what the polite tenant saw.
+/// The results with a number of calls in flight, for the service and for the polite tenant.
 struct Flooded {
     in_flight: usize,
     flooded: Outcome,
@@ -92,8 +94,8 @@ impl Flooded {
     }
 }
 
-/// The calls of a tenant of its own, over both protocols: denials, which are decided, signed and recorded like
-/// any other decision.
+/// Returns the calls of a separate tenant, over both protocols. They are denials, which are
+/// decided, signed and recorded like any other decision.
 async fn polite(owner: &Owner) -> Result<[Arc<Call>; 2], Fault> {
     owner.post("/api/v1/tenants", &json!({"name": "Polite", "slug": "polite"})).await?;
     let key =
@@ -113,7 +115,7 @@ async fn polite(owner: &Owner) -> Result<[Arc<Call>; 2], Fault> {
     Ok([Arc::new(grpc), Arc::new(rest)])
 }
 
-/// The polite tenant at work, on threads of its own: it does not wait for the flood's generator.
+/// The polite tenant's calls, on separate threads: they do not wait for the flood's generator.
 struct Polite([JoinHandle<Result<Outcome, Fault>>; 2]);
 
 impl Polite {
@@ -143,7 +145,7 @@ impl Polite {
     }
 }
 
-/// What the polite tenant saw.
+/// The results of the polite tenant.
 struct Seen {
     words: String,
     /// Calls without a decision.

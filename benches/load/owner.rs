@@ -1,4 +1,4 @@
-//! What the bench asks of a server as its owner.
+//! The bench's calls to a server as its owner.
 
 use std::net::SocketAddr;
 
@@ -20,7 +20,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Of the server with this folder.
+    /// Creates the owner of the server with this folder.
     pub(crate) fn new(address: SocketAddr, folder: &Folder, name: &str) -> Result<Self, Fault> {
         Ok(Self { address, credential: product::owner(folder, name)? })
     }
@@ -29,7 +29,7 @@ impl Owner {
         &self.credential
     }
 
-    /// The body of a success.
+    /// Makes a POST request, and returns the body of a successful response.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value, Fault> {
         let call = Call {
             address: self.address,

@@ -8,11 +8,12 @@ use std::{
 
 use tokio::sync::mpsc::UnboundedSender;
 
-/// The shortest sleep: shorter ones cost more than they gain, so calls due in it are sent together.
+/// The shortest sleep. Shorter sleeps cost more than they gain: calls that are due within this time
+/// are sent together.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 
-/// Releases `rate` calls per second, in turn, until `end`. It blocks, on its own thread, since
-/// tokio's timers are too coarse (1 ms).
+/// Sends `rate` due times per second to the queues, in turn, until `end`. It blocks and runs on a
+/// separate thread, since tokio's timers are too coarse (1 ms).
 pub(crate) fn pace(rate: f64, begin: Instant, end: Instant, queues: &[UnboundedSender<Instant>]) {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let mut due = begin;
@@ -31,11 +32,11 @@ pub(crate) fn pace(rate: f64, begin: Instant, end: Instant, queues: &[UnboundedS
     }
 }
 
-/// Marsaglia's xorshift64: the same calls at the same times in every run.
+/// Marsaglia's xorshift64. Every run thus makes the same calls at the same times.
 struct Random(u64);
 
 impl Random {
-    /// Above 0, at most 1.
+    /// Returns a number above 0, at most 1.
     fn fraction(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -1,5 +1,5 @@
-//! Makes one call before a million, with a client that decodes errors, so that a wrong path or
-//! credential is reported as such instead of being counted.
+//! Makes one call before the load begins, with a client that decodes errors. A wrong path or
+//! credential is then reported; during the load, it would only be counted as failed calls.
 
 use bytes::{Buf, BufMut};
 use tonic::{
@@ -50,7 +50,7 @@ async fn grpc(call: &Call) -> Result<Vec<u8>, Fault> {
     })
 }
 
-/// Messages as they are.
+/// A codec that passes the bytes of messages unchanged.
 struct Bytes;
 
 impl Codec for Bytes {

@@ -14,19 +14,19 @@ use crate::{
     wire::{self, Message, Value},
 };
 
-/// This build.
+/// The program of this build.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-authority");
 
 pub(crate) const SUBJECT: &str = "svc:agent:acme:invoice-bot";
 const ACTION: &str = "payment.execute";
 const PURPOSE: &str = "invoice-settlement";
 const CONTEXT: &str = r#"{"amount":1200,"currency":"EUR","jurisdiction":"DE"}"#;
-/// The largest batch that the service takes.
+/// The largest batch that the service accepts.
 pub(crate) const BATCH: u32 = 100;
-/// `decision: DECISION_ALLOW`, the first field of every answer.
+/// `decision: DECISION_ALLOW`, the first field of every response.
 const ALLOW: &[u8] = &[0x08, 1];
-/// `decision: DECISION_ALLOW_WITH_CONSTRAINTS`: what the normal form calls an allow that comes with
-/// obligations, as every one does.
+/// `decision: DECISION_ALLOW_WITH_CONSTRAINTS`: the normal form of an allow with obligations. Every
+/// allow here has obligations.
 const ALLOW_WITH_CONSTRAINTS: &[u8] = &[0x08, 2];
 
 pub(crate) async fn rows(
@@ -58,7 +58,7 @@ pub(crate) struct Started {
     pub(crate) key: String,
 }
 
-/// `name` becomes the name of its folder.
+/// Starts a server on new data. `name` becomes the name of its folder.
 pub(crate) async fn start(
     name: &'static str,
     durability: &str,
@@ -67,7 +67,7 @@ pub(crate) async fn start(
     start_program(PROGRAM.as_ref(), name, durability, folder).await
 }
 
-/// The same with the program of another build.
+/// Starts a server with the program of another build.
 pub(crate) async fn start_program(
     program: &Path,
     name: &'static str,
@@ -85,12 +85,12 @@ pub(crate) async fn start_program(
     server.wait(async || ready(address).await).await?;
     let made = ["api-key", "create", "--tenant", "acme", "--scope", "runtime:write"];
     let key = bearer(program, &data, &made)?;
-    // Another process created it: the server learns of it a moment later.
+    // Another process created the key. The server accepts it a moment later.
     server.wait(async || is_answered(evaluate_rest(address, &key)).await).await?;
     Ok(Started { server, address, key })
 }
 
-/// A program on this data, without any settings from the bench's environment.
+/// Returns a command of a program on this data, without settings from the bench's environment.
 fn on_data(program: &Path, data: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("--data-dir").arg(data);
@@ -120,12 +120,12 @@ async fn is_answered(call: Call) -> bool {
     }
 }
 
-/// The credential of the owner of a started server.
+/// Returns the credential of the owner of a started server.
 pub(crate) fn owner(folder: &Folder, name: &str) -> Result<String, Fault> {
     bearer(PROGRAM.as_ref(), &folder.path().join(name), &["token", "owner"])
 }
 
-/// The credential of a tenant's member.
+/// Returns the credential of a tenant's member.
 pub(crate) fn member(folder: &Folder, name: &str, slug: &str, role: &str) -> Result<String, Fault> {
     bearer(
         PROGRAM.as_ref(),
@@ -134,7 +134,7 @@ pub(crate) fn member(folder: &Folder, name: &str, slug: &str, role: &str) -> Res
     )
 }
 
-/// The credential that a command prints.
+/// Returns the credential that a command prints.
 fn bearer(program: &Path, data: &Path, command: &[&str]) -> Result<String, Fault> {
     let made = on_data(program, data).args(command).output()?;
     if !made.status.success() {
@@ -143,7 +143,7 @@ fn bearer(program: &Path, data: &Path, command: &[&str]) -> Result<String, Fault
     Ok(format!("Bearer {}", String::from_utf8(made.stdout)?.trim()))
 }
 
-/// One decision over gRPC.
+/// Returns a call that makes one decision over gRPC.
 pub(crate) fn evaluate(address: SocketAddr, key: Option<&str>) -> Call {
     let request =
         Message::default().text(1, SUBJECT).text(2, ACTION).text(3, PURPOSE).message(4, &context());
@@ -173,12 +173,13 @@ pub(crate) fn evaluate_rest(address: SocketAddr, key: &str) -> Call {
     }
 }
 
-/// Decides once; the decision's id.
+/// Makes one decision and returns its id.
 pub(crate) async fn decided(address: SocketAddr, key: &str) -> Result<String, Fault> {
     answered(&evaluate_rest(address, key), "decision_id").await
 }
 
-/// Opens `count` requests for approval, each of another amount to another payee; the last one's id.
+/// Opens `count` approval requests, each with a different amount and payee. Returns the id of the
+/// last one.
 pub(crate) async fn held(address: SocketAddr, key: &str, count: u32) -> Result<String, Fault> {
     let mut last = String::new();
     for number in 1..=count {
@@ -192,7 +193,7 @@ pub(crate) async fn held(address: SocketAddr, key: &str, count: u32) -> Result<S
     Ok(last)
 }
 
-/// Asks once; a text of the answer.
+/// Makes one call and returns the text of one member of the response.
 async fn answered(call: &Call, member: &str) -> Result<String, Fault> {
     let mut connection = Connection::open(call).await?;
     let (status, answer) = connection.ask().await?;
@@ -217,7 +218,7 @@ pub(crate) fn batch_evaluate(address: SocketAddr, key: &str) -> Call {
     }
 }
 
-/// Whether each of the batch's results holds an answer (field 1), and that an allow.
+/// Returns whether each of the batch's results has a response (field 1) that is an allow.
 fn all_allowed(mut results: &[u8]) -> bool {
     let mut allowed = 0;
     while let Some((_, result, rest)) = wire::first(results) {
@@ -231,7 +232,7 @@ fn all_allowed(mut results: &[u8]) -> bool {
     allowed == BATCH
 }
 
-/// What the demo tenant's policies allow: a `google.protobuf.Struct`.
+/// Returns a context that the demo tenant's policies allow: a `google.protobuf.Struct`.
 fn context() -> Message {
     Message::default()
         .entry(1, "amount", Value::Number(1200.0))

@@ -1,4 +1,5 @@
-//! What observations of the world cost decisions: a thousand tenants, each with an anchor that is fed once a second.
+//! Measures the cost of observations for decisions: a thousand tenants, each with an anchor that
+//! gets a snapshot every second.
 
 use std::time::{Duration, Instant};
 
@@ -20,9 +21,9 @@ use crate::{
 };
 
 const TENANTS: usize = 1000;
-/// The most snapshots in one call.
+/// The maximum number of snapshots in one call.
 const BATCH: usize = 100;
-/// Times that an agent is stopped while snapshots come in.
+/// The number of times that an agent is stopped while snapshots arrive.
 const STOPS: usize = 20;
 
 pub(crate) async fn rows(
@@ -55,7 +56,7 @@ pub(crate) async fn rows(
     Ok(())
 }
 
-/// Feeds each anchor once a second, until aborted.
+/// Sends a snapshot for each anchor every second, until aborted.
 async fn feed(owner: Owner, anchors: Vec<Anchor>) -> Result<(), Fault> {
     let batches = anchors.chunks(BATCH);
     let mut ticks = interval(Duration::from_secs(1) / u32::try_from(batches.len())?);
@@ -90,7 +91,7 @@ struct Anchor {
     id: String,
 }
 
-/// A tenant of its own for each.
+/// Creates the anchors, each in a separate tenant.
 async fn anchors(owner: &Owner) -> Result<Vec<Anchor>, Fault> {
     let mut anchors = Vec::with_capacity(TENANTS);
     for number in 0..TENANTS {
@@ -112,7 +113,8 @@ async fn anchors(owner: &Owner) -> Result<Vec<Anchor>, Fault> {
     Ok(anchors)
 }
 
-/// Microseconds from a stop's request to the first decision under it.
+/// Returns the microseconds from the request that creates a stop signal to the first decision that
+/// is not an allow.
 async fn stops(owner: &Owner, key: &str) -> Result<Histogram<u64>, Fault> {
     let mut decisions = Connection::open(&product::evaluate_rest(owner.address, key)).await?;
     let mut took = Histogram::new(3)?;

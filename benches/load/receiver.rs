@@ -1,4 +1,4 @@
-//! A receiver of webhooks: HTTP/1.1 with keep-alive, answers 204 at once.
+//! A webhook receiver over HTTP/1.1 with keep-alive. It responds with 204 at once.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -18,11 +18,11 @@ use tokio::{
 
 use crate::Fault;
 
-/// Without any delivery.
+/// The maximum time without a delivery.
 const PATIENCE: Duration = Duration::from_secs(60);
 const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
 
-/// Counts what it receives.
+/// Counts the received deliveries.
 #[derive(Clone)]
 pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
@@ -48,7 +48,7 @@ impl Receiver {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Waits until it has received so many.
+    /// Waits until it has received this number of deliveries.
     pub(crate) async fn reach(&self, expected: u64) -> Result<(), Fault> {
         while self.count() < expected {
             if timeout(PATIENCE, self.came.notified()).await.is_err() {
@@ -60,7 +60,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Until the sender closes the connection.
+    /// Serves the connection until the sender closes it.
     async fn serve(self, mut socket: TcpStream) {
         let mut read = Vec::with_capacity(16 * 1024);
         loop {
@@ -80,7 +80,7 @@ impl Receiver {
     }
 }
 
-/// The length of the first request, if it is whole.
+/// Returns the length of the first request, if it is complete.
 fn request(read: &[u8]) -> Option<usize> {
     let head = read.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(&read[..head]).ok()?;

@@ -1,4 +1,4 @@
-//! One row: the best shape found, then full speed, then half of it.
+//! Measures one row: finds the best shape, then measures at full speed and at half of that rate.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ const SHAPES: &[Shape] =
 const BATCH_SHAPES: &[Shape] = &[Shape::new(2, 1), Shape::new(4, 2), Shape::new(4, 8)];
 const REST_SHAPE: Shape = Shape::new(32, 1);
 
-/// More concurrent calls must gain at least this much, since they delay each other.
+/// The factor by which more concurrent calls must raise the rate, since they delay each other.
 const WORTH: f64 = 1.05;
 /// The most concurrent calls of a connection in an open loop, where the rate limits them.
 const OPEN_STREAMS: usize = 100;
@@ -29,9 +29,9 @@ const WARM: Duration = Duration::from_secs(2);
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
-    /// Decisions.
+    /// Decisions per second.
     pub(crate) per_second: f64,
-    /// Microseconds for each call.
+    /// The median latency of a call, in microseconds.
     pub(crate) p50: u64,
     pub(crate) p99: u64,
     pub(crate) p99_at_half: u64,
@@ -39,19 +39,19 @@ pub(crate) struct Row {
     pub(crate) service: f64,
     pub(crate) postgres: f64,
     pub(crate) generator: f64,
-    /// Bytes.
+    /// The resident memory of the service, in bytes.
     pub(crate) resident: u64,
     pub(crate) failed: u64,
     /// The share of the machine's CPU that other processes used.
     pub(crate) others: f64,
 }
 
-/// The measured rows, and those that could not be measured.
+/// The measured rows, and the parts that could not be measured.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
     pub(crate) notes: Vec<String>,
-    /// Goals that were not reached: the run fails.
+    /// The missed goals. If there are any, the run fails.
     pub(crate) short: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ async fn measure(
     })
 }
 
-/// The fewest concurrent calls that come close to the highest rate.
+/// Returns the shape with the fewest concurrent calls that comes close to the highest rate.
 async fn best(call: &Arc<Call>, meter: &Meter) -> Result<Shape, Fault> {
     let shapes = match (call.protocol, call.decisions) {
         (Protocol::Rest, _) => return Ok(REST_SHAPE),
@@ -136,7 +136,7 @@ async fn best(call: &Arc<Call>, meter: &Meter) -> Result<Shape, Fault> {
     best.ok_or_else(|| "calls failed in every shape".into())
 }
 
-/// Calls per second.
+/// Returns the calls per second.
 fn rate(outcome: &Outcome) -> f64 {
     to_float(outcome.tally.answered) / outcome.spent.elapsed
 }

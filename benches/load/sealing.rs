@@ -1,4 +1,5 @@
-//! What sealing costs: its rate, what it stores and writes ahead, and how long evidence takes to read.
+//! Measures sealing: its rate, the bytes that it stores and writes to the write-ahead log, and the
+//! time to read evidence.
 
 use std::time::{Duration, Instant};
 
@@ -21,15 +22,15 @@ use crate::{
     stored::{WRITTEN, number, read, sample},
 };
 
-/// Batches of a hundred decisions, sealed by `auto_seal`.
+/// The number of batches of a hundred decisions, which `auto_seal` seals.
 const BATCHES: u64 = 200;
-/// Packs that are read, spread over all.
+/// The number of packs to read, at a regular interval.
 const READ: u64 = 500;
 const LOOK: Duration = Duration::from_millis(10);
-/// Until the background work of making decisions has ended.
+/// A time after which the background work for the decisions has ended.
 const CALM: Duration = Duration::from_secs(3);
 
-/// Of packs: what is stored for them alone, with indexes and TOAST.
+/// Bytes stored for packs only, with indexes and TOAST.
 const STORED: &str = "SELECT sum(pg_total_relation_size(oid))::bigint AS n FROM pg_class \
      WHERE relkind = 'r' AND relname ~ '^(evidence_packs|log_checkpoints)'";
 const LEAVES: &str = "SELECT coalesce(sum(size), 0)::bigint AS n FROM log_heads";
@@ -41,12 +42,13 @@ pub(crate) async fn rows(_: &Arguments, folder: &Folder, report: &mut Report) ->
     for _ in 0..BATCHES {
         preflight(&batch).await?;
     }
-    // Joins the server's own database.
+    // Connects to the database that the server started.
     let data_dir = folder.path().join("sealing");
     let database = Embedded::start(Options { data_dir, ..Options::default() }).await?;
     let mut db = Address::parse(&database.owner_url())?.connect().await?;
     sleep(CALM).await;
-    // The first change of each page after this writes the page ahead, before and after alike.
+    // After the checkpoint, the first change of each page writes the whole page to the log, in both
+    // measurements.
     db.batch_execute("CHECKPOINT").await?;
     let (before, stored, begun) =
         (number(&mut db, WRITTEN).await?, number(&mut db, STORED).await?, Instant::now());

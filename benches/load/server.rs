@@ -31,10 +31,12 @@ pub(crate) struct Folder(TempDir);
 
 impl Folder {
     pub(crate) fn new(parent: &Path) -> Result<Self, Fault> {
-        // A process's working directory is reported without links.
+        // The kernel reports a process's working directory with symbolic links resolved. They are
+        // resolved here too, for comparison.
         let parent = parent.canonicalize()?;
         let folder = tempfile::Builder::new().prefix("authority-bench-").tempdir_in(parent)?;
-        // As root, Postgres runs as another user, who needs access to its data in here.
+        // If the benchmark runs as root, Postgres runs as another user, which needs access to its
+        // data in this folder.
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
         Ok(Self(folder))
     }
@@ -53,7 +55,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts `command`, its output going to a file in `folder`.
+    /// Starts `command`. Its output goes to a file in `folder`.
     pub(crate) fn start(
         name: &'static str,
         command: &mut Command,
@@ -89,7 +91,7 @@ impl Server {
         Ok(())
     }
 
-    /// The end of its output.
+    /// Returns the end of the server's output.
     fn output_end(&self) -> String {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let mut lines: Vec<&str> = log.lines().rev().take(5).collect();
@@ -128,12 +130,12 @@ impl Drop for Server {
 
 fn signal(process: u32, signal: Signal) {
     if let Ok(process) = i32::try_from(process) {
-        // It may already be gone.
+        // The process may already have ended.
         let _ = kill(Pid::from_raw(process), signal);
     }
 }
 
-/// An address without a listener.
+/// Returns an address without a listener.
 pub(crate) fn free_address() -> Result<SocketAddr, Fault> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }

@@ -1,4 +1,4 @@
-//! What the database of a measured server says, and evidence that is read from the server.
+//! Values from the database of a measured server, and evidence that is read from the server.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ use crate::{
     owner::Owner,
 };
 
-/// Bytes of write-ahead log since the database was made.
+/// Bytes of write-ahead log since the database was created.
 pub(crate) const WRITTEN: &str = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint AS n";
 
 #[derive(QueryableByName)]
@@ -33,13 +33,13 @@ struct Id {
     decision_id: String,
 }
 
-/// The number that a query has as `n`.
+/// Returns the number in column `n` of a query.
 pub(crate) async fn number(db: &mut Db, sql: &str) -> Result<f64, Fault> {
     let Number { n } = diesel::sql_query(sql).get_result(db).await?;
     Ok(to_float(u64::try_from(n)?))
 }
 
-/// Sealed decisions, every so many of the log.
+/// Returns the ids of sealed decisions, at a regular interval in the log.
 pub(crate) async fn sample(db: &mut Db, each: u64) -> Result<Vec<String>, Fault> {
     let sample =
         format!("SELECT decision_id FROM evidence_packs WHERE log_index % {each} = 0 ORDER BY 1");
@@ -47,7 +47,7 @@ pub(crate) async fn sample(db: &mut Db, each: u64) -> Result<Vec<String>, Fault>
     Ok(ids.into_iter().map(|row| row.decision_id).collect())
 }
 
-/// Microseconds of `GET /v1/evidence/{id}`.
+/// Returns how long `GET /v1/evidence/{id}` takes, in microseconds.
 pub(crate) async fn read(ids: &[String], owner: &Owner) -> Result<Histogram<u64>, Fault> {
     let mut took = Histogram::new(3)?;
     for decision_id in ids {

@@ -85,7 +85,7 @@ fn remarks(row: &Row) -> impl Iterator<Item = String> {
     let Row { name, failed, others, .. } = row;
     let refused = (*failed > 0).then(|| format!("{name}: {failed} calls failed, not counted"));
     let noise = (*others > NOTEWORTHY)
-        .then(|| format!("{name}: others used {:.0} % of the machine meanwhile", others * 100.0));
+        .then(|| format!("{name}: other processes used {:.0} % of the machine", others * 100.0));
     refused.into_iter().chain(noise)
 }
 

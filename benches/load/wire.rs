@@ -1,5 +1,5 @@
-//! Protobuf by hand: requests are encoded once, for services whose messages are not compiled here,
-//! and only the verdict of a response is read.
+//! Encodes and reads protobuf by hand: the messages of some measured services are not compiled
+//! here. A request is encoded once, and only the decision of a response is read.
 
 use prost::{decode_length_delimiter, encode_length_delimiter};
 
@@ -16,7 +16,8 @@ impl Message {
         self.bytes(field, &message.0)
     }
 
-    /// An entry of `map<string, google.protobuf.Value>`: of a `google.protobuf.Struct`, field 1.
+    /// Adds an entry of a field of type `map<string, google.protobuf.Value>`. In a
+    /// `google.protobuf.Struct` this is field 1.
     pub(crate) fn entry(self, field: u8, key: &str, value: Value) -> Self {
         let value = match value {
             Value::Number(number) => {
@@ -35,7 +36,7 @@ impl Message {
 
     fn bytes(mut self, field: u8, bytes: &[u8]) -> Self {
         self.0.push(field << 3 | 2);
-        // A vector has room for any length.
+        // Writing to a vector cannot fail.
         let _ = encode_length_delimiter(bytes.len(), &mut self.0);
         self.0.extend(bytes);
         self
@@ -48,7 +49,8 @@ pub(crate) enum Value {
     Text(&'static str),
 }
 
-/// Splits off the first field, if it is length-delimited: its number, its bytes, the rest.
+/// Splits off the first field if it is length-delimited. Returns its number, its bytes and the
+/// rest.
 pub(crate) fn first(message: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, mut rest) = message.split_first()?;
     if tag & 7 != 2 {

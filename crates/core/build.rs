@@ -1,4 +1,4 @@
-//! Builds anew when a migration comes or changes: they are part of the binary.
+//! Rebuilds when a migration is added or changed. Migrations are part of the binary.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,4 +1,4 @@
-//! A codec for messages that are encoded already: bytes in, bytes out.
+//! A codec for messages that are already encoded: bytes in, bytes out.
 
 use bytes::{Buf, BufMut, Bytes};
 use tonic::{
@@ -13,7 +13,7 @@ pub struct Raw {
     pub length: usize,
 }
 
-/// tonic's own default, above which a stream's buffer is sent.
+/// The size in bytes above which a stream's buffer is sent. This is tonic's own default.
 const YIELD: usize = 32 << 10;
 
 /// The length of a frame's header, in bytes.

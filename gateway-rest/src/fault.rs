@@ -1,4 +1,5 @@
-//! A call that failed, here or in the service, independent of its form on the wire.
+//! A failed call, independent of its form on the wire. The failure comes from the gateway or the
+//! service.
 
 use std::borrow::Cow;
 
@@ -6,34 +7,34 @@ use http::{HeaderMap, StatusCode};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-/// The reasons that the gateway itself gives.
+/// The reasons of the gateway's own errors.
 pub mod reason {
-    /// Members of the body, parameters of the query or variables of the path are wrong.
+    /// Members of the body, parameters of the query or variables of the path are invalid.
     pub const INVALID_REQUEST: &str = "invalid_request";
     /// The body is not one JSON value.
     pub const MALFORMED_JSON: &str = "malformed_json";
     /// No route has this path.
     pub const NOT_FOUND: &str = "not_found";
-    /// The path supports other methods; they are in the metadata `allow` and the header Allow.
+    /// The path supports only other methods. The metadata `allow` and the header Allow list them.
     pub const METHOD_NOT_ALLOWED: &str = "method_not_allowed";
     /// The body is over the host's limit.
     pub const TOO_LARGE: &str = "too_large";
     /// The Content-Type is not JSON.
     pub const UNSUPPORTED_MEDIA_TYPE: &str = "unsupported_media_type";
-    /// The service's answer could not be read.
+    /// The service's response could not be read.
     pub const INTERNAL: &str = "internal";
-    /// The service accepts no calls.
+    /// The service does not accept calls.
     pub const UNAVAILABLE: &str = "unavailable";
 }
 
-/// Problems that the message quotes; the details list them all.
+/// The number of problems in the message; the details list them all.
 const SHOWN: usize = 3;
 
-/// A call that failed, here or in the service.
+/// A call that failed in the gateway or in the service.
 #[derive(Clone, Debug)]
 pub struct Fault {
     pub code: Code,
-    /// `ErrorInfo`'s reason, or one of [`reason`]; empty when the service gave none.
+    /// `ErrorInfo`'s reason, or a constant of [`reason`]; empty if the service gave no reason.
     pub reason: Cow<'static, str>,
     /// For people.
     pub message: Cow<'static, str>,
@@ -41,25 +42,26 @@ pub struct Fault {
     pub problems: Vec<Problem>,
     /// `ErrorInfo`'s metadata.
     pub metadata: Vec<(String, String)>,
-    /// The HTTP status, if the gateway knows a better one than the code's; else the host chooses.
+    /// The HTTP status, if the gateway has a better one than the code's. Otherwise the host
+    /// chooses.
     pub status: Option<StatusCode>,
     /// Response headers: Allow, Retry-After, ….
     pub headers: Option<Box<HeaderMap>>,
 }
 
-/// In the extensions of the response to a failed call, for the host's layers.
+/// An extension of the response to a failed call, for the host's layers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// As in [`Fault`].
     pub reason: Cow<'static, str>,
 }
 
-/// One thing wrong with a request.
+/// One problem of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// As the client wrote it: `tool.tags[1]`; empty for the body as a whole.
+    /// The path as the client wrote it: `tool.tags[1]`; empty for the body as a whole.
     pub field: String,
-    /// What is wrong, to be read after the field's name: `must be a string, not a number`.
+    /// The problem, to be read after the field's name: `must be a string, not a number`.
     pub problem: String,
 }
 
@@ -76,8 +78,8 @@ impl Fault {
         }
     }
 
-    /// A 400 with every problem in its details; the message quotes a few and counts the others. `more` is
-    /// the number of problems that are not in the list.
+    /// Returns a 400 with every problem in its details. The message quotes a few and counts the
+    /// others. `more` is the number of problems that are not in the list.
     pub fn invalid(mut problems: Vec<Problem>, more: usize) -> Self {
         let mut message = String::from("the request is invalid: ");
         for (place, Problem { field, problem }) in problems.iter().take(SHOWN).enumerate() {
@@ -105,7 +107,7 @@ impl Fault {
         Self { problems, status: Some(StatusCode::BAD_REQUEST), ..fault }
     }
 
-    /// The status that google.rpc.Code documents for the code.
+    /// Returns the status that google.rpc.Code documents for the code.
     pub fn default_status(&self) -> StatusCode {
         self.status.unwrap_or(match self.code {
             Code::Ok => StatusCode::OK,
@@ -125,12 +127,12 @@ impl Fault {
         })
     }
 
-    /// One value of `ErrorInfo`'s metadata.
+    /// Returns one value of `ErrorInfo`'s metadata.
     pub fn about(&self, key: &str) -> Option<&str> {
         self.metadata.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// Names the members as the client wrote them: `tool.name` is `name` if the body is `tool`.
+    /// Renames the members as the client wrote them: `tool.name` is `name` if the body is `tool`.
     pub(crate) fn below(mut self, body: &str) -> Self {
         let quoted = format!("`{body}.");
         let mut changed = false;

@@ -1,4 +1,4 @@
-//! What the embedding service decides: who may call, and the form of errors.
+//! The decisions of the embedding service: who may call, and the form of errors.
 
 use std::time::SystemTime;
 
@@ -11,54 +11,56 @@ use crate::{fault::Fault, route::Route};
 
 /// The service that embeds the gateway. Every method but [`Host::admit`] has a default.
 pub trait Host: Send + Sync + 'static {
-    /// Authenticates and authorises a call, before its body is read. What it puts into the
-    /// extensions reaches the gRPC handler. Also called, with any route of the path, before a 405 and
-    /// before a 404 that names an unknown verb; not before other 404s.
+    /// Authenticates and authorises a call, before its body is read. Values that it puts into the
+    /// extensions reach the gRPC handler. The method is also called, with any route of the path,
+    /// before a 405 and before a 404 for an unknown verb. It is not called before other 404s.
     fn admit(
         &self,
         route: &'static Route,
         parts: &mut Parts,
     ) -> impl Future<Output = Result<(), Status>> + Send;
 
-    /// HTTP status of an error.
+    /// Returns the HTTP status of an error.
     fn status(&self, fault: &Fault) -> StatusCode {
         fault.default_status()
     }
 
-    /// JSON body of an error.
+    /// Returns the JSON body of an error.
     fn render(&self, fault: &Fault, request_id: Option<&str>) -> Vec<u8> {
         google_rpc_status(fault, request_id)
     }
 
-    /// The id that an error body may quote.
+    /// Returns the id that an error body may quote.
     fn request_id(&self, parts: &Parts) -> Option<HeaderValue> {
         parts.headers.get("x-request-id").cloned()
     }
 
-    /// The largest request body, in bytes.
+    /// Returns the largest request body, in bytes.
     fn body_limit(&self) -> usize {
         256 << 10
     }
 
-    /// The largest request message, in bytes of protobuf: the service's limit over gRPC. A number of two
-    /// bytes in JSON can take eleven there.
+    /// Returns the largest request message, in bytes of protobuf: the service's limit over gRPC. A
+    /// number of two bytes in JSON can take eleven bytes in protobuf.
     fn message_limit(&self) -> usize {
         usize::MAX
     }
 
-    /// The present time. With it, a time in a query may also be a span before it: `-90s`, `-15m`, `-1h`, `-7d`.
+    /// Returns the current time. If the host returns one, a time in a query may also be a span
+    /// before it: `-90s`, `-15m`, `-1h`, `-7d`.
     fn now(&self) -> Option<SystemTime> {
         None
     }
 
-    /// Whether a path segment with a colon is an id as it stands. The end of another one that no route takes for
-    /// a verb is reported as an unknown verb (404) instead of a wrong method (405).
+    /// Returns whether a path segment with a colon is an id. For any other segment, an end that is
+    /// not a verb of any route is reported as an unknown verb (404) instead of a wrong method
+    /// (405).
     fn is_id(&self, _segment: &str) -> bool {
         false
     }
 
-    /// The success body of a route whose response is the same for every caller: the method is then not
-    /// called, and all responses share these bytes.
+    /// Returns the success body of a route that has the same response for every caller. The method
+    /// is then not called, and all responses share these bytes.
     fn document(&self, _route: &'static Route) -> Option<Document> {
         None
     }
@@ -68,11 +70,11 @@ pub trait Host: Send + Sync + 'static {
 #[derive(Clone, Debug)]
 pub struct Document {
     pub bytes: Bytes,
-    /// RFC 9110 section 8.8.3: a client that has these bytes gets a 304.
+    /// RFC 9110 section 8.8.3. A client that already has these bytes gets a 304.
     pub etag: HeaderValue,
 }
 
-/// `google.rpc.Status` as JSON, with `ErrorInfo`, `BadRequest` and `RequestInfo`
+/// Returns `google.rpc.Status` as JSON, with `ErrorInfo`, `BadRequest` and `RequestInfo`
 /// (<https://google.aip.dev/193>).
 pub fn google_rpc_status(fault: &Fault, request_id: Option<&str>) -> Vec<u8> {
     let mut details = Vec::new();

@@ -1,6 +1,6 @@
-//! Finds the route of a path: a tree of segments, literals before wildcards.
+//! Finds the route of a path in a tree of segments, with literals before wildcards.
 //!
-//! matchit supports neither `{id}:verb` nor a 404 and 405 in the service's own form.
+//! matchit supports neither `{id}:verb` nor a 404 and 405 in the form of the service.
 
 use std::borrow::Cow;
 
@@ -59,14 +59,14 @@ impl Tree {
         &mut self.literals[place].1
     }
 
-    /// The route for a method and a path that is not decoded yet.
+    /// Returns the route for a method and a path that is not decoded yet.
     pub(crate) fn find(&self, method: &str, path: &str) -> Option<&'static Route> {
         let method = if method == "HEAD" { "GET" } else { method };
         let mut wanted = |route: &'static Route| (route.method == method).then_some(route);
         self.walk("", segments(path), &mut wanted)
     }
 
-    /// All routes of a path, whatever their method.
+    /// Returns all routes of a path, for any method.
     pub(crate) fn all(&self, path: &str) -> Vec<&'static Route> {
         let mut all = Vec::new();
         let mut each = |route| {
@@ -77,7 +77,8 @@ impl Tree {
         all
     }
 
-    /// A route of the path without its verb, and that verb, if the path ends in one that none of its routes has.
+    /// Returns a route of the path without its verb, and the verb, if no route of the path has this
+    /// verb.
     pub(crate) fn unknown_verb<'p>(&self, path: &'p str) -> Option<(&'static Route, &'p str)> {
         let last = path.rsplit('/').next().unwrap_or_default();
         let (_, verb) = last.rsplit_once(':').filter(|(before, _)| !before.is_empty())?;
@@ -92,7 +93,7 @@ impl Tree {
         Some((route, verb))
     }
 
-    /// A route of the path, with whatever verb.
+    /// Returns a route of the path, with any verb.
     fn at(&self, rest: Option<&str>) -> Option<&'static Route> {
         let Some(rest) = rest else {
             return self.here.first().map(|leaf| leaf.route);
@@ -104,7 +105,7 @@ impl Tree {
         self.children(head).into_iter().find_map(|tree| tree.at(tail))
     }
 
-    /// Visits each route of the path, the most literal first, until one is accepted.
+    /// Visits each route of the path, the most literal first, until a route is accepted.
     fn walk(
         &self,
         last: &str,
@@ -129,7 +130,7 @@ impl Tree {
 }
 
 impl Tree {
-    /// The trees below a segment, that of the literal first.
+    /// Returns the trees below a segment, starting with the tree of the literal.
     fn children(&self, head: &str) -> impl IntoIterator<Item = &Self> {
         let text = decode(head).unwrap_or(Cow::Borrowed(head));
         let literal = self.literals.binary_search_by(|(literal, _)| (**literal).cmp(&*text));
@@ -148,12 +149,13 @@ fn has_verb(segment: &str, verb: &str) -> bool {
     segment.rsplit_once(':').is_some_and(|(id, end)| !id.is_empty() && end == verb)
 }
 
-/// Percent-decodes once; `None` if the bytes are not UTF-8.
+/// Percent-decodes a text once; `None` if the bytes are not UTF-8.
 pub(crate) fn decode(raw: &str) -> Option<Cow<'_, str>> {
     percent_decode_str(raw).decode_utf8().ok()
 }
 
-/// The text of a variable that covers the segments from..to of a path; `None` if it is not UTF-8.
+/// Returns the text of a variable that covers the segments from..to of a path; `None` if it is not
+/// UTF-8.
 pub(crate) fn variable<'a>(
     route: &Route,
     (from, to): (u16, u16),
@@ -181,8 +183,8 @@ pub(crate) fn variable<'a>(
     if !open && to - from == 1 {
         return decode(raw);
     }
-    // In a variable of several segments an encoded slash stays encoded, to distinguish it from one between
-    // segments (google.api.http).
+    // In a variable of several segments an encoded slash stays encoded, to distinguish it from a
+    // slash between segments (google.api.http).
     let kept = raw.replace("%2F", "%252F").replace("%2f", "%252f");
     decode(&kept).map(|text| Cow::Owned(text.into_owned()))
 }

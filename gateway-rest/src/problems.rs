@@ -1,4 +1,4 @@
-//! Collects everything wrong with a request, each with the path to it.
+//! Collects all problems of a request, each with its path.
 
 use std::fmt::{self, Display};
 
@@ -7,13 +7,14 @@ use crate::{
     shorten::{json_len, shortened},
 };
 
-/// The most problems to list; more would not help.
+/// The maximum number of listed problems; a longer list would not help.
 const MOST: usize = 50;
-/// Their share of an error's 16 KiB, in bytes.
+/// The size limit of the list, in bytes, within an error's 16 KiB.
 const BYTES: usize = 12 << 10;
 /// Member names and punctuation of one problem, in bytes.
 const FRAME: usize = 32;
-/// The most characters of a path, and of a problem, which may quote the client.
+/// The maximum length of a path and of a problem, in characters. A problem may quote text of the
+/// client.
 const FIELD: usize = 100;
 const PROBLEM: usize = 300;
 
@@ -36,7 +37,7 @@ impl Display for Path<'_> {
     }
 }
 
-/// The list, bounded in number and size; the rest is only counted.
+/// The list of problems, bounded in number and size. Further problems are only counted.
 #[derive(Default)]
 pub(crate) struct Problems {
     list: Vec<Problem>,

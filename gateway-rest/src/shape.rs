@@ -1,13 +1,13 @@
-//! The shape of a message as tables: all that transcoding needs to know of a type.
+//! The shape of a message as tables: the data that transcoding needs about a type.
 //!
-//! `gateway-rest-build` writes them as statics; nothing here is per message.
+//! `gateway-rest-build` writes the tables as statics. This module has no code per message.
 
 /// One message type.
 #[derive(Debug)]
 pub struct Shape {
     /// Full protobuf name: `package.v1.Message`.
     pub name: &'static str,
-    /// In the order of the proto, which is the order of the JSON members.
+    /// In the order of the proto, which is also the order of the JSON members.
     pub fields: &'static [Field],
     /// Positions in `fields`, sorted by field name.
     pub by_name: &'static [u16],
@@ -23,7 +23,8 @@ pub struct Field {
     pub number: u32,
     pub kind: Kind,
     pub cardinality: Cardinality,
-    /// Fields of one message with the same number exclude one another; 0 if it is in no oneof.
+    /// Fields of one message with the same number exclude one another; 0 for a field outside a
+    /// oneof.
     pub oneof: u8,
 }
 
@@ -36,8 +37,8 @@ pub enum Cardinality {
     Optional,
     /// A list; empty when absent.
     Repeated,
-    /// A bounding list: null when absent, which means no bound. An empty list is refused, since its author may mean
-    /// to forbid everything.
+    /// A bounding list: null when absent, which means no bound. An empty list is refused, since its
+    /// author may mean to forbid everything.
     Bound,
     /// A map: the field's kind is its entry message, with fields `key` and `value`.
     Map,
@@ -52,22 +53,24 @@ pub enum Kind {
     Sfixed32,
     Uint32,
     Fixed32,
-    /// A JSON string, as in the protobuf JSON mapping; so are the other 64-bit integers.
+    /// A JSON string, as in the protobuf JSON mapping. The same applies to the other 64-bit
+    /// integers.
     Int64,
     Sint64,
     Sfixed64,
     Uint64,
     Fixed64,
-    /// An int64 whose rules keep it within 53 bits: a JSON number, which every reader has exactly.
+    /// An int64 with rules that keep it within 53 bits: a JSON number, which every reader
+    /// represents exactly.
     Int53,
     Float,
     Double,
     String,
     /// Base64.
     Bytes,
-    /// Bytes that are a JSON text, which is the member's value as it stands. Only in responses.
+    /// Bytes that are a JSON text, which is the member's value. Only in responses.
     Json,
-    /// Numbers and their words, sorted by number. Without a word 0 is null.
+    /// Numbers and their words, sorted by number. 0 is null if it has no word.
     Enum(&'static [(i32, &'static str)]),
     Message(&'static Shape),
     /// `google.protobuf.Timestamp`: RFC 3339, written in UTC with `Z`.
@@ -93,7 +96,7 @@ impl Cardinality {
 }
 
 impl Shape {
-    /// Position in `fields` of the field with this name.
+    /// Returns the position in `fields` of the field with this name.
     pub fn position(&self, name: &str) -> Option<usize> {
         let found = self.by_name.binary_search_by(|at| {
             self.fields.get(usize::from(*at)).map_or("", |field| field.name).cmp(name)
@@ -101,12 +104,12 @@ impl Shape {
         self.by_name.get(found.ok()?).map(|at| usize::from(*at))
     }
 
-    /// The field with this name.
+    /// Returns the field with this name.
     pub fn field(&self, name: &str) -> Option<&'static Field> {
         self.fields.get(self.position(name)?)
     }
 
-    /// Position in `fields` of the field with this number.
+    /// Returns the position in `fields` of the field with this number.
     pub(crate) fn numbered(&self, number: u32) -> Option<usize> {
         // Most messages number their fields 1, 2, 3, … in order.
         let guess = (number as usize).wrapping_sub(1);

@@ -1,9 +1,9 @@
-//! Shortens client texts that an error quotes: long enough to find the place, and no longer.
+//! Shortens client texts in errors. The result is long enough to find the text in the request.
 
 use std::borrow::Cow;
 
-/// At most `most` characters of a text: its beginning and its end, which together tell more than the
-/// beginning alone, and a mark for the rest.
+/// Shortens a text to at most `most` characters: its beginning, a mark, and its end. Both ends
+/// together identify a text better than the beginning alone.
 pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     // A text has at least as many bytes as characters.
     if text.len() <= most || text.chars().nth(most).is_none() {
@@ -17,7 +17,7 @@ pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…{}", part(0..end), part(start..text.len())))
 }
 
-/// The length of a text in JSON, in bytes.
+/// Returns the length of a text in JSON, in bytes.
 pub fn json_len(text: &str) -> usize {
     let escaped = |byte: &u8| match byte {
         b'"' | b'\\' => 2,

@@ -1,6 +1,7 @@
 //! Server streams as newline-delimited JSON, or as server-sent events on request.
 //!
-//! A failure in mid-stream is the last line, in the form of any error; the status was sent before.
+//! A failure in mid-stream is sent as the last line, in the same form as any error, because the
+//! status was already sent.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -64,8 +65,8 @@ fn line(json: &[u8]) -> Bytes {
     [json, b"\n"].concat().into()
 }
 
-/// An event with its id (WHATWG HTML, 9.2.6). Without data a client dispatches nothing, and resumes after
-/// the id.
+/// Encodes an event with its id (WHATWG HTML, 9.2.6). For an event without data, a client
+/// dispatches no event and resumes after the id.
 fn event(route: &Route, fields: Events, message: &[u8]) -> Result<Bytes, wire::Malformed> {
     let mut out = b"id: ".to_vec();
     write::field(&mut out, route.output, fields.id.into(), message)?;

@@ -14,7 +14,7 @@ pub(crate) struct Instant {
 /// Years 1 to 9999, the range of `google.protobuf.Timestamp`.
 const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
-/// A time of RFC 3339 with an offset; `T` and `Z` in either case; no leap second.
+/// Parses a time of RFC 3339 with an offset; `T` and `Z` in either case; no leap seconds.
 pub(crate) fn parse(text: &str) -> Option<Instant> {
     let bytes = text.as_bytes();
     let punctuated = *bytes.get(4)? == b'-'
@@ -40,11 +40,11 @@ pub(crate) fn parse(text: &str) -> Option<Instant> {
     SECONDS.contains(&seconds).then_some(Instant { seconds, nanos })
 }
 
-/// What is wrong with a text that is neither a time nor a span before now.
+/// The problem of a text that is neither a time nor a span before now.
 pub const SPAN: &str = "must be a time of RFC 3339, or a span before now in seconds, minutes, hours or days, such as \
                         `-90s`, `-15m`, `-1h` or `-7d`";
 
-/// The time of RFC 3339 that is a span before now: `-90s`, `-15m`, `-1h`, `-7d`.
+/// Returns the time of RFC 3339 that is a span before now: `-90s`, `-15m`, `-1h`, `-7d`.
 pub fn before(span: &str, now: SystemTime) -> Option<String> {
     let (count, unit) = span.strip_prefix('-')?.split_at_checked(span.len().checked_sub(2)?)?;
     let seconds = match unit {
@@ -72,14 +72,14 @@ fn part(text: &str, from: usize) -> Option<u32> {
     digits(text, from, 2)?.try_into().ok()
 }
 
-/// One to nine digits after the point.
+/// Parses one to nine digits after the point.
 fn nanoseconds(fraction: &str) -> Option<i32> {
     let length = u32::try_from(fraction.len()).ok().filter(|length| (1..=9).contains(length))?;
     let digits: i32 = fraction.parse().ok()?;
     digits.checked_mul(10_i32.pow(9 - length))
 }
 
-/// Seconds east of UTC.
+/// Parses an offset in seconds east of UTC.
 fn offset(text: &str) -> Option<i64> {
     if matches!(text, "Z" | "z") {
         return Some(0);
@@ -96,7 +96,8 @@ fn offset(text: &str) -> Option<i64> {
     (hours < 24 && minutes < 60).then(|| sign * i64::from(hours * 3600 + minutes * 60))
 }
 
-/// In UTC with `Z`, with the fewest of 0, 6 or 9 decimals that lose nothing; `None` if out of range.
+/// Writes a time in UTC with `Z`, with the smallest lossless number of decimals: 0, 6 or 9. `None`
+/// if it is out of range.
 pub(crate) fn format(out: &mut Vec<u8>, instant: Instant) -> Option<()> {
     let nanos = u32::try_from(instant.nanos).ok()?;
     if !SECONDS.contains(&instant.seconds) {
@@ -146,7 +147,7 @@ fn pad(out: &mut Vec<u8>, value: u32, width: u32) {
 /// Ten thousand years, the range of `google.protobuf.Duration`.
 const LONGEST: i64 = 315_576_000_000;
 
-/// `3.5s`, `-0.25s`.
+/// Parses a duration: `3.5s`, `-0.25s`.
 pub(crate) fn parse_duration(text: &str) -> Option<Instant> {
     let number = text.strip_suffix('s')?;
     let (sign, number) = match number.strip_prefix('-') {

@@ -63,7 +63,8 @@ pub(crate) fn open(out: &mut Vec<u8>) -> usize {
     out.len()
 }
 
-/// Ends what [`open`] began. One byte is reserved for the length; a longer length moves the value.
+/// Ends a value that [`open`] began. One byte is reserved for the length; a longer length moves the
+/// value.
 pub(crate) fn close(out: &mut Vec<u8>, start: usize) {
     let length = out.len().saturating_sub(start);
     let mut prefix = [0; 10];
@@ -106,10 +107,10 @@ pub(crate) fn put_integer(out: &mut Vec<u8>, kind: &Kind, value: i128) {
     }
 }
 
-/// Every integer up to this one, and no greater one, is exactly a double (RFC 8259, section 6).
+/// The largest integer up to which all integers are exactly doubles (RFC 8259, section 6).
 const MOST_OF_53_BITS: i128 = (1 << 53) - 1;
 
-/// The minimum and maximum of an integer kind; `None` for other kinds.
+/// Returns the minimum and maximum of an integer kind; `None` for other kinds.
 pub(crate) fn range(kind: &Kind) -> Option<(i128, i128)> {
     Some(match kind {
         Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => (i32::MIN.into(), i32::MAX.into()),
@@ -130,7 +131,7 @@ pub(crate) enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The unread rest of a message.
+/// The unread remainder of a message.
 #[derive(Clone, Copy)]
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 
@@ -173,7 +174,7 @@ impl<'a> Input<'a> {
         Ok(*bytes)
     }
 
-    /// A field's number and wire type. Groups, which proto3 lacks, are malformed.
+    /// Reads a field's number and wire type. Groups, which proto3 lacks, are malformed.
     pub(crate) fn tag(&mut self) -> Result<(u32, Wire), Malformed> {
         let tag = u32::try_from(self.varint()?).map_err(|_| Malformed)?;
         let wire = match tag & 7 {

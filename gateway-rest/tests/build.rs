@@ -1,4 +1,5 @@
-//! Messages, services, pbjson's JSON (the oracle) and the gateway's tables from the test protos.
+//! Builds messages, services, pbjson's JSON (the oracle) and the gateway's tables from the test
+//! protos.
 
 use std::{env, error::Error, fs, path::PathBuf};
 
@@ -51,7 +52,7 @@ fn openapi(pool: &DescriptorPool, options: &Options) -> serde_json::Value {
     };
     let access = |method: &prost_reflect::MethodDescriptor, place: usize| match method.name() {
         "GetCover" => Access::default(),
-        // Another rule at each binding.
+        // Each binding has a different rule.
         "GetBook" if place > 0 => Access { alternatives: vec![open("librarian", &[])] },
         _ => Access {
             alternatives: vec![open("reader", &["books"]), open("reader", &["all", "most"])],

@@ -1,31 +1,33 @@
--- What tables share, defined once: rights, row-level security, history, the log of changes to authority,
--- append-only rules. A later migration creates a table and then uses one of these:
+-- Definitions that later migrations use for their tables: rights, row-level security, history, the
+-- log of changes to authority, append-only rules. A later migration creates a table and then calls:
 --
 --   CALL govern('tools');                        -- records: rights, row-level security, history
 --   CALL govern('principals', authority => true) -- and each change goes to authority_changes
 --   CALL govern('tenants', true, 'id');          -- the column that names a row's tenant
 --   CALL govern('api_keys', true,
 --       secret => '{secret_code}',               -- columns kept out of the history
---       quiet => '{last_used_at}');              -- columns whose change alone is not recorded
---   CALL append_only('decisions');               -- rights to read and insert, and nothing else
+--       quiet => '{last_used_at}');              -- a change of these columns alone is not recorded
+--   CALL append_only('decisions');               -- rights to read and insert only
 --   CALL partition_by_time('decisions', 'svc:decision:');  -- ranges of a time-ordered id
 --   CALL guard('record_versions');               -- only row-level security; grant rights separately
 --   CALL grant_to('{tenant,system}', 'SELECT ON counters');  -- rights by kind of role
 --
--- Roles belong to the whole cluster, so each database has its own three. crates/core/src/store/roles.sql
--- creates them, and authority_role(kind), which returns the name of this database's role:
---   tenant    sees the rows of one tenant, the setting `authority.tenant`
+-- Roles belong to the whole PostgreSQL cluster. Each database therefore has three roles of its own.
+-- crates/core/src/store/roles.sql creates them, and authority_role(kind), which returns the name of
+-- this database's role:
+--   tenant    sees the rows of one tenant, which the setting `authority.tenant` names
 --   system    sees all tenants: the graph's tail, workers, the owner's lists
---   recorder  writes decisions and what belongs to them for many tenants at once
--- The tables' owner is a different role, and unless it is a superuser it sees no record: a migration that
--- changes rows first runs SELECT set_config('role', authority_role('system'), true).
+--   recorder  writes decisions and related rows for many tenants at once
+-- The tables' owner is a different role. Unless it is a superuser, it sees no rows: a migration
+-- that changes rows first runs SELECT set_config('role', authority_role('system'), true).
 
--- Functions below run as their owner with this schema first in the path, so nobody else may create in it.
+-- Some functions below run with their owner's rights and find objects in this schema first. Other
+-- roles must therefore not be able to create objects in it.
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 
 -- ## Rights
 
--- Quoted for GRANT.
+-- The names of the roles, quoted for GRANT.
 CREATE FUNCTION role_list(VARIADIC kinds text[]) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT string_agg(quote_ident(authority_role(kind)), ', ') FROM unnest(kinds) AS kind
 $$;
@@ -44,7 +46,8 @@ CALL grant_to('{tenant,system,recorder}', 'USAGE ON SCHEMA public');
 
 -- ## Row-level security
 
--- Unset, the setting is NULL; after a transaction that set it, ''. Neither is a tenant.
+-- The setting `authority.tenant` is NULL if no transaction of the session has set it yet, and ''
+-- after a transaction that set it. Neither value is a tenant.
 CREATE FUNCTION may_see(tenant text) RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT tenant = nullif(current_setting('authority.tenant', true), '')
@@ -69,9 +72,9 @@ CREATE TABLE record_versions (
     tenant_id text COLLATE "C",
     actor text NOT NULL,
     valid_from timestamptz NOT NULL,
-    -- Exclusive; NULL while this is the present version.
+    -- The end, exclusive; NULL for the current version.
     valid_to timestamptz,
-    -- NULL if the record was deleted; that version starts and ends at the same time.
+    -- NULL in the version that marks a deletion, which starts and ends at the same time.
     body jsonb
 );
 CREATE INDEX record_versions_as_of ON record_versions (entity_id, valid_from DESC, version DESC);
@@ -79,8 +82,9 @@ CREATE UNIQUE INDEX record_versions_present ON record_versions (table_name, enti
     WHERE valid_to IS NULL;
 CREATE INDEX record_versions_tenant ON record_versions (tenant_id, version DESC);
 
--- Runs as its owner, since the service may not write the history.
--- Arguments: the tenant's column, the columns to leave out, those whose change is not recorded.
+-- Runs as its owner, because the service may not write the history. Arguments: the tenant's column,
+-- the columns to leave out of the history, and the columns to ignore: changing only these creates
+-- no version.
 CREATE FUNCTION keep_version() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -129,11 +133,12 @@ CREATE TABLE authority_changes (
 );
 CREATE UNIQUE INDEX authority_changes_tenant ON authority_changes (tenant_id, tenant_revision);
 
--- Deferred to just before the commit, where it takes one lock for all tenants and only then draws the
--- number. The lock is released after the commit is visible, so numbers become visible in order: a reader
--- up to a number has missed nothing before it. Each change raises the revision, not each transaction, so
--- that a reader that stops between two changes of one transaction is known to be behind.
--- Arguments: the tenant's column, the columns whose change is not recorded.
+-- Runs just before the commit, as a deferred trigger. It takes one lock for all tenants and then
+-- assigns the number. The lock is released after the commit is visible. Numbers therefore become
+-- visible in order: if a reader has read up to a number, it has missed no earlier change. The
+-- revision is raised for each change, not once for each transaction. A reader that has read only
+-- some changes of a transaction therefore has a lower revision and is known to be behind.
+-- Arguments: the tenant's column, and the columns to ignore: changing only these is not logged.
 CREATE FUNCTION log_change() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -158,8 +163,8 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Deferred once more, after all the above: only the last change of a tenant writes its revision, since
--- writing the same row for each change would leave as many dead row versions.
+-- Runs after all deferred triggers above. Only the last change of a tenant in a transaction writes
+-- the tenant's revision: writing it for each change would leave many dead row versions.
 CREATE FUNCTION raise_revision() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
@@ -174,8 +179,9 @@ END $$;
 CREATE CONSTRAINT TRIGGER raise_revision AFTER INSERT ON authority_changes
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION raise_revision();
 
--- The present revision of each tenant; none of them changes before this transaction has ended. The lock
--- is taken first and the revisions are read in a separate statement, whose snapshot is younger.
+-- Returns the current revision of each tenant. The revisions can't change until this transaction
+-- ends. The lock is taken first, and the revisions are then read in a separate statement, with a
+-- snapshot that is newer than the lock.
 CREATE FUNCTION fence(tenants text[]) RETURNS TABLE (tenant_id text, revision bigint)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -245,7 +251,7 @@ CREATE TABLE time_partitions (
     table_name text COLLATE "C" PRIMARY KEY,
     prefix text COLLATE "C" NOT NULL,
     span text NOT NULL CHECK (span IN ('month', 'week')),
-    -- The start of the time without partitions.
+    -- The time up to which partitions exist.
     made_until timestamptz NOT NULL
 );
 
@@ -254,7 +260,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT prefix || lpad(to_hex(floor(extract(epoch FROM at) * 1000)::bigint), 12, '0')
 $$;
 
--- Created beside the table and then attached, so that inserts continue meanwhile.
+-- The partition is created as a separate table and then attached. Inserts into the parent continue
+-- in the meantime.
 CREATE PROCEDURE add_time_partition(name text, part text, lower text, upper text)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -269,8 +276,9 @@ BEGIN
     END IF;
 END $$;
 
--- Creates the partitions for ids before `until`; returns their number. Runs as the tables' owner, since
--- the service may not create tables; so it uses only names that the migrations registered.
+-- Creates the partitions for ids before `until`, and returns their number. Runs as the tables'
+-- owner, because the service may not create tables. For safety it uses only the names in
+-- time_partitions, which migrations wrote.
 CREATE FUNCTION extend_partitions(until timestamptz DEFAULT now() + interval '3 months')
 RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET timezone = 'UTC' AS $$
@@ -300,8 +308,8 @@ BEGIN
     RETURN made;
 END $$;
 
--- Registers a table with PARTITION BY RANGE (id), and creates its first partitions: one for everything
--- before the present month or week, and those ahead.
+-- Registers a table with PARTITION BY RANGE (id), and creates its first partitions: one for all ids
+-- before the current month or week, and the partitions ahead.
 CREATE PROCEDURE partition_by_time(name text, prefix text, span text DEFAULT 'month')
 LANGUAGE plpgsql SET timezone = 'UTC' AS $$
 DECLARE
@@ -314,8 +322,8 @@ END $$;
 
 -- ## Erasure
 
--- Removes members from every version of a record, to erase personal data that was removed from it. A
--- tenant reaches only its own records.
+-- Removes fields from every version of a record, to erase personal data that was removed from it.
+-- Called with a tenant's role, it changes only that tenant's records.
 CREATE FUNCTION forget(entity text, members text[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -333,7 +341,8 @@ END $$;
 CALL guard('record_versions');
 CALL guard('authority_changes');
 CALL guard('tenant_revisions');
--- The triggers write these three as their owner, whom FORCE would exclude.
+-- The triggers write these three tables as the owner. FORCE ROW LEVEL SECURITY applies to the owner
+-- as well, which therefore needs a policy.
 CREATE POLICY bookkeeping ON record_versions TO CURRENT_USER USING (true);
 CREATE POLICY bookkeeping ON authority_changes TO CURRENT_USER USING (true);
 CREATE POLICY bookkeeping ON tenant_revisions TO CURRENT_USER USING (true);

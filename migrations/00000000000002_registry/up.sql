@@ -1,9 +1,10 @@
 -- The registry: tenants and the records around them, delegations, relationships.
 --
--- Every reference is a pair (tenant_id, id), so that no row can refer to one of another tenant. Foreign
--- keys are named `<table>_<column>_fkey`: the service finds the invalid member by that name.
+-- Every reference is a pair (tenant_id, id): a row cannot refer to a row of another tenant. Foreign
+-- keys are named `<table>_<column>_fkey`: the service finds the invalid field by that name.
 
--- A tenant's row is its own tenant's, so that the same rules apply to it.
+-- A tenant's own row belongs to that tenant. The generated column `tenant_id` lets the same rules
+-- apply to it as to other rows.
 CREATE TABLE tenants (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL GENERATED ALWAYS AS (id) STORED,
@@ -105,7 +106,8 @@ CREATE INDEX domains_page ON domains (tenant_id, created_at, id);
 CREATE INDEX domains_page_all ON domains (created_at, id);
 CALL govern('domains', secret => '{verification_token}');
 
--- `cedar` is the text in force while the policy is active; a newer one waits in `draft_cedar`.
+-- `cedar` is the text that applies while the policy is active. A newer text that is not active yet
+-- is in `draft_cedar`.
 CREATE TABLE policies (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
@@ -139,7 +141,7 @@ CREATE TABLE policy_versions (
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
     PRIMARY KEY (policy_id, version),
-    -- A text is kept before its policy is written, in one transaction.
+    -- In one transaction, a text is written here before its policy is written.
     CONSTRAINT policy_versions_policy_id_fkey FOREIGN KEY (tenant_id, policy_id)
         REFERENCES policies (tenant_id, id) DEFERRABLE INITIALLY DEFERRED
 );
@@ -164,7 +166,8 @@ CREATE INDEX workspaces_page ON workspaces (tenant_id, created_at, id);
 CREATE INDEX workspaces_page_all ON workspaces (created_at, id);
 CALL govern('workspaces', true);
 
--- The slugs of workspaces, which are erased when deleted, so that no slug is ever reused.
+-- The slugs of workspaces. The row of a deleted workspace is removed, but its slug stays here and
+-- is never reused.
 CREATE TABLE workspace_slugs (
     tenant_id text COLLATE "C" NOT NULL,
     slug text COLLATE "C" NOT NULL,
@@ -410,7 +413,7 @@ CREATE INDEX purposes_page ON purposes (tenant_id, created_at, id);
 CREATE INDEX purposes_page_all ON purposes (created_at, id);
 CALL govern('purposes', true);
 
--- A root is its own `root_id`.
+-- A root delegation has its own id as `root_id`.
 CREATE TABLE delegations (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
@@ -509,7 +512,8 @@ CREATE INDEX acts_in_page_all ON acts_in (created_at, id);
 CREATE INDEX acts_in_workspace_id ON acts_in (workspace_id);
 CALL govern('acts_in', true);
 
--- From a resource or a project to a principal or a team: neither side can be one foreign key.
+-- Access of a principal or a team to a resource or a project. A foreign key can't refer to two
+-- tables.
 CREATE TABLE granted_access_to (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
@@ -528,7 +532,7 @@ CREATE INDEX granted_access_to_page_all ON granted_access_to (created_at, id);
 CREATE INDEX granted_access_to_grantee_id ON granted_access_to (grantee_id);
 CALL govern('granted_access_to', true);
 
--- `used_id` is of the kind `used_kind`, or an action pattern.
+-- `used_id` is the id of a record of the kind `used_kind`, or an action pattern.
 CREATE TABLE uses (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,

@@ -1,7 +1,8 @@
 -- Keys: the inventory of signing keys, the installation's own secrets, and API keys.
 
--- Without a tenant, so only the system role reaches it. Private keys are sealed under the key ring
--- (crates/crypto/src/envelope.rs), bound to `-|kid|alg|purpose`.
+-- Signing keys have no tenant, and only the system role can access them. Private keys are encrypted
+-- under the key ring (crates/crypto/src/envelope.rs). The ciphertext is bound to
+-- `-|kid|alg|purpose`.
 CREATE TABLE signing_keys (
     kid text COLLATE "C" PRIMARY KEY,
     alg text NOT NULL CHECK (alg IN ('EdDSA', 'ES256', 'ES384', 'RS256')),
@@ -9,7 +10,7 @@ CREATE TABLE signing_keys (
     custody_provider text NOT NULL DEFAULT 'in-process',
     custody_ref text,
     status text NOT NULL CHECK (status IN ('active', 'rotating', 'retired', 'revoked')),
-    -- Created by the service for its own signatures, never on request.
+    -- Whether the service created the key for its own signatures, and not on request.
     managed boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL,
     created_by text NOT NULL,
@@ -22,7 +23,8 @@ CREATE TABLE signing_keys (
     public_jwk jsonb NOT NULL,
     private_key bytea
 );
--- Even with concurrent nodes, there is at most one active and one rotating key for each purpose.
+-- Ensures that there is at most one active and one rotating key for each purpose, even if several
+-- nodes create keys.
 CREATE UNIQUE INDEX signing_keys_signer ON signing_keys (purpose)
     WHERE managed AND status = 'active';
 CREATE UNIQUE INDEX signing_keys_next ON signing_keys (purpose)
@@ -46,7 +48,7 @@ END $$;
 CREATE TRIGGER keep_signing_key BEFORE UPDATE ON signing_keys
     FOR EACH ROW EXECUTE FUNCTION keep_signing_key();
 
--- The queue of rotations.
+-- The rotations that are requested, in progress and done.
 CREATE TABLE key_rotations (
     id text COLLATE "C" PRIMARY KEY,
     kid text COLLATE "C" NOT NULL REFERENCES signing_keys,
@@ -61,8 +63,9 @@ CREATE TABLE key_rotations (
 CREATE UNIQUE INDEX key_rotations_open ON key_rotations (kid)
     WHERE state IN ('pending', 'in_progress');
 
--- Secrets that all nodes share, sealed under the key ring: `mac` is the root key of all message
--- authentication codes (API keys, page tokens), so it outlives any key-encryption key.
+-- Secrets that all nodes share, sealed under the key ring. `mac` is the root key of all message
+-- authentication codes (API keys, page tokens). It stays the same when key-encryption keys are
+-- replaced.
 CREATE TABLE service_secrets (
     name text COLLATE "C" PRIMARY KEY,
     sealed bytea NOT NULL,
@@ -72,7 +75,8 @@ CREATE TABLE service_secrets (
 REVOKE ALL ON signing_keys, key_rotations, service_secrets FROM PUBLIC;
 CALL grant_to('{system}', 'SELECT, INSERT, UPDATE ON signing_keys, key_rotations, service_secrets');
 
--- A key's secret is never stored, only its authentication code, which is not in the history.
+-- An API key's secret is never stored. Only its authentication code is, and the history leaves that
+-- out.
 CREATE TABLE api_keys (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants (id),
@@ -91,7 +95,7 @@ CREATE TABLE api_keys (
     created_by text NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now(),
     secret_code bytea NOT NULL CHECK (length(secret_code) = 32),
-    -- The secret before a rotation, while it is still valid.
+    -- The code of the secret before a rotation, while that secret is still valid.
     previous_code bytea CHECK (length(previous_code) = 32),
     previous_until timestamptz,
     CHECK ((previous_code IS NULL) = (previous_until IS NULL)),
@@ -100,8 +104,8 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_page ON api_keys (tenant_id, created_at, id);
 CALL govern('api_keys', true, secret => '{secret_code,previous_code}');
 
--- The time of last use does not affect authority: it is written often, without a version in the history or
--- an entry in the change log.
+-- The time of last use does not affect authority: it is written often, without a version in the
+-- history or an entry in the change log.
 DO $$
 DECLARE
     columns text := (SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum)

@@ -1,8 +1,8 @@
--- Decisions and related tables. Nothing here changes except an approval's state and the response stored
--- with an idempotency key.
+-- Decisions and related tables. Rows don't change, except an approval's state and the response
+-- stored for an idempotency key.
 
--- Gathered facts, each stored once by SHA-256. They refer to policies by the digest of the text, which is
--- in policy_versions.
+-- Gathered facts, each stored once by SHA-256. They refer to policies by the digest of the policy's
+-- text. The text is in policy_versions.
 CREATE TABLE fact_blobs (
     tenant_id text COLLATE "C" NOT NULL,
     sha256 bytea NOT NULL CHECK (length(sha256) = 32),
@@ -11,8 +11,8 @@ CREATE TABLE fact_blobs (
 );
 CALL append_only('fact_blobs');
 
--- `record` is the signed text, byte for byte; the other columns are for queries. Context and facts are
--- separate, with their salts, so that they can be withheld and the record can still be verified.
+-- `record` has the signed bytes; the columns before it are for queries. The context and the facts
+-- are separate, with their salts. The record can be verified without them.
 CREATE TABLE decisions (
     id text COLLATE "C" NOT NULL PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL,
@@ -26,18 +26,19 @@ CREATE TABLE decisions (
     signature bytea NOT NULL,
     context bytea NOT NULL,
     context_salt bytea NOT NULL,
-    -- The facts besides the request; the gathered ones by their SHA-256.
+    -- The facts besides the request. The gathered facts are included by their SHA-256.
     facts bytea NOT NULL,
     facts_salt bytea NOT NULL,
-    -- The approval request that a held decision waits for; equal requests share one.
+    -- The approval request that a held decision waits for. Decisions on equal requests share one.
     approval_id text COLLATE "C"
 ) PARTITION BY RANGE (id);
--- The id starts with the time, so that one index serves a tenant's newest and a span of time.
+-- The id starts with the time. One index therefore serves queries for a tenant's newest decisions
+-- and for a range of time.
 CREATE INDEX decisions_by_tenant ON decisions (tenant_id, id);
 CALL append_only('decisions');
 CALL partition_by_time('decisions', 'svc:decision:');
 
--- A held decision waits for its approval request.
+-- Approval requests, which held decisions wait for.
 CREATE TABLE approvals (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL,
@@ -45,7 +46,7 @@ CREATE TABLE approvals (
     subject text COLLATE "C" NOT NULL,
     action text COLLATE "C" NOT NULL,
     reason_code text COLLATE "C" NOT NULL,
-    -- SHA-256 of the request's normal form: the approval is for exactly this request.
+    -- SHA-256 of the normal form of the decision request. The approval is for exactly this request.
     request_digest bytea NOT NULL,
     needed integer NOT NULL CHECK (needed > 0),
     roles text[] NOT NULL DEFAULT '{}',
@@ -54,12 +55,13 @@ CREATE TABLE approvals (
     created_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL
 );
--- One pending approval request for each digest: repeated requests do not add another.
+-- At most one pending approval request for each digest: repeating a decision request does not add
+-- another.
 CREATE UNIQUE INDEX approvals_pending ON approvals (tenant_id, request_digest)
     WHERE state = 'pending';
 CALL guard('approvals');
 
--- The first response under an idempotency key, repeated byte for byte for 24 hours.
+-- The first response to each idempotency key. For 24 hours it is returned again, byte for byte.
 CREATE TABLE decision_keys (
     tenant_id text COLLATE "C" NOT NULL,
     scope text COLLATE "C" NOT NULL,
@@ -77,8 +79,9 @@ CALL grant_to('{tenant}', 'SELECT ON approvals');
 CALL grant_to('{system}', 'SELECT, UPDATE ON approvals');
 CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON decision_keys');
 
--- The recorder writes for many tenants at once, and may read only what its statements need: the columns
--- for ON CONFLICT, pending requests, the keys. No record, no context, no facts.
+-- The recorder writes for many tenants at once. It may read only the data that its statements need:
+-- the columns for ON CONFLICT, pending requests and the keys. It may not read records, contexts or
+-- facts.
 CALL revoke_from('{recorder}', 'SELECT ON fact_blobs, decisions');
 CALL grant_to('{recorder}', 'SELECT (tenant_id, sha256) ON fact_blobs');
 CALL grant_to('{recorder}', 'INSERT ON approvals');

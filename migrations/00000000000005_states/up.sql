@@ -1,5 +1,5 @@
--- State machines and their events. Neither ever changes; a record's present state is stored in a separate
--- row, so that moves have one row to lock.
+-- State machines and their events. Their rows never change. A record's current state is stored in
+-- state_heads, and each state change locks that row.
 
 CREATE TABLE state_library (
     id text COLLATE "C" NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE state_machines (
     metadata jsonb NOT NULL DEFAULT '{}',
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
-    -- Adopted versions stay in the library.
+    -- The library's versions that machines were created from can't be deleted.
     FOREIGN KEY (library_id, library_version) REFERENCES state_library (id, version)
 );
 CREATE INDEX state_machines_page ON state_machines (tenant_id, created_at, id);
@@ -66,7 +66,7 @@ CREATE INDEX state_events_of_entity ON state_events (entity_id, created_at DESC,
 CALL append_only('state_events');
 CALL revoke_from('{recorder}', 'ALL ON state_machines, state_events');
 
--- The present state of each record, by its last event.
+-- The current state of each record, according to its last event.
 CREATE TABLE state_heads (
     machine_id text COLLATE "C" NOT NULL REFERENCES state_machines,
     entity_id text COLLATE "C" NOT NULL,
@@ -79,12 +79,12 @@ CREATE TABLE state_heads (
 CALL guard('state_heads');
 CALL grant_to('{tenant,system}', 'SELECT, INSERT, UPDATE ON state_heads');
 
--- Moves that wait for a second person.
+-- State changes that wait for a second person.
 CREATE TABLE state_proposals (
     machine_id text COLLATE "C" NOT NULL,
     entity_id text COLLATE "C" NOT NULL,
     tenant_id text COLLATE "C",
-    -- The head at the time of the request; a later head makes it void.
+    -- The head's sequence at the time of the request. If the head changes, the proposal is void.
     sequence integer NOT NULL,
     trigger text NOT NULL,
     actor text NOT NULL,

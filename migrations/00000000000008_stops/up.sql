@@ -1,5 +1,5 @@
--- Stop signals and quarantines, which suspend an agent or a part of a tenant's authority until a person
--- lifts them.
+-- Stop signals and quarantines. They suspend an agent, or a part of a tenant's authority, until a
+-- person lifts them.
 
 CREATE TABLE stop_signals (
     id text COLLATE "C" PRIMARY KEY,

@@ -1,10 +1,10 @@
--- People's acts on held decisions and delegations, and the use of counted bounds.
+-- People's approvals and declines of held decisions and delegations, and the use of counted bounds.
 
 ALTER TABLE approvals
     -- How many people have approved so far.
     ADD COLUMN given integer NOT NULL DEFAULT 0,
     ADD COLUMN acts jsonb[] NOT NULL DEFAULT '{}',
-    -- The decision that spent it.
+    -- The decision that used the approval.
     ADD COLUMN used_by text COLLATE "C",
     ADD COLUMN updated_at timestamptz NOT NULL DEFAULT now(),
     ADD CHECK ((state = 'used') = (used_by IS NOT NULL));
@@ -15,10 +15,12 @@ CALL grant_to('{tenant}', 'UPDATE (needed, roles, given, acts, state, updated_at
 CALL grant_to('{recorder}', 'UPDATE (used_by, updated_at) ON approvals');
 
 ALTER TABLE delegations
-    -- The signers of its standing approval; the bytes of each signature are in approval_acts.
+    -- The people who signed the delegation's standing approval. Their signatures are in
+    -- approval_acts.
     ADD COLUMN standing jsonb[] NOT NULL DEFAULT '{}';
 
--- One act of one person: the signed text, byte for byte. `about` is an approval or a delegation.
+-- One act of one person, with the exact signed text in `record`. `about` is the id of an approval
+-- or a delegation.
 CREATE TABLE approval_acts (
     about text COLLATE "C" NOT NULL,
     -- Issuer and subject, which identify a person independently of names.
@@ -33,10 +35,10 @@ CREATE TABLE approval_acts (
 CALL append_only('approval_acts');
 CALL revoke_from('{recorder}', 'ALL ON approval_acts');
 
--- The use of each counted bound, in each fixed window.
+-- How much of each counted bound is used in each fixed time window.
 CREATE TABLE counters (
     tenant_id text COLLATE "C" NOT NULL,
-    -- The bounded delegation or uses row.
+    -- The id of the bounded delegation, or of the bounded row of `uses`.
     holder_id text COLLATE "C" NOT NULL,
     counts text COLLATE "C" NOT NULL CHECK (counts IN ('uses', 'amount')),
     window_seconds integer NOT NULL CHECK (window_seconds > 0),

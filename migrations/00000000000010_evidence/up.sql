@@ -1,12 +1,12 @@
--- Evidence: each tenant's transparency log, the packs sealed in it, and later replays and reports of
+-- Evidence: each tenant's transparency log, the packs sealed in it, and replays and reports of
 -- decisions.
 
 ALTER TABLE tenants
-    -- Seal each decision soon after it was made.
+    -- Whether each decision is sealed automatically soon after it was made.
     ADD COLUMN auto_seal boolean NOT NULL DEFAULT false;
 
--- The head of each log. A log that is behind its last signed checkpoint (after a restore of the database)
--- is left unchanged, and the next epoch starts, with a different origin.
+-- The heads of the logs. If a log is behind its last signed checkpoint (after a restore of the
+-- database), it is left unchanged, and a new epoch starts with a different origin.
 CREATE TABLE log_heads (
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
     epoch integer NOT NULL CHECK (epoch > 0),
@@ -15,7 +15,7 @@ CREATE TABLE log_heads (
     root bytea NOT NULL CHECK (length(root) = 32),
     -- The last signed C2SP checkpoint.
     checkpoint text NOT NULL,
-    -- The last known checkpoint of the previous epoch; the first leaf contains it.
+    -- The last known checkpoint of the previous epoch. The epoch's first leaf contains it.
     follows text,
     signed_at timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, epoch)
@@ -24,16 +24,17 @@ CALL guard('log_heads');
 CALL grant_to('{tenant}', 'SELECT ON log_heads');
 CALL grant_to('{system}', 'SELECT, INSERT, UPDATE (size, root, checkpoint, signed_at) ON log_heads');
 
--- The Merkle tree's complete subtrees (RFC 6962); level 0 has the hashes of the leaves. Adjacent ones that
--- were completed together are one row: the hash of subtree `first + i` is 32 bytes from `32 * i` on.
+-- The Merkle tree's complete subtrees (RFC 6962); level 0 has the hashes of the leaves. Adjacent
+-- subtrees that were completed together are one row: the hash of subtree `first + i` is 32 bytes
+-- from `32 * i` on.
 CREATE TABLE log_nodes (
     tenant_id text COLLATE "C" NOT NULL,
     epoch integer NOT NULL,
     level smallint NOT NULL CHECK (level BETWEEN 0 AND 62),
     first bigint NOT NULL CHECK (first >= 0),
     hashes bytea NOT NULL CHECK (hashes <> '' AND length(hashes) % 32 = 0),
-    -- No foreign key to the head: nodes are written with it, and checking each would cost more than the
-    -- row.
+    -- A foreign key to the head is left out on purpose. Nodes and head are written in one
+    -- transaction, and checking the key for each row would cost more than writing the row.
     PRIMARY KEY (tenant_id, epoch, level, first)
 );
 -- Hashes do not compress, and parts of an uncompressed value can be read separately.
@@ -48,7 +49,7 @@ CREATE TABLE evidence_packs (
     log_index bigint NOT NULL,
     -- The leaf: the pack without its `log`, in RFC 8785 form.
     body bytea NOT NULL,
-    -- C2SP tlog-proof, as of sealing.
+    -- The C2SP tlog-proof, as it was when the pack was sealed.
     proof text NOT NULL,
     sealed_at timestamptz NOT NULL,
     UNIQUE (tenant_id, epoch, log_index)
@@ -63,29 +64,29 @@ CREATE TABLE replay_proofs (
     decision_id text COLLATE "C" NOT NULL REFERENCES evidence_packs,
     mode text NOT NULL,
     result text NOT NULL CHECK (result IN ('match', 'mismatch', 'indeterminate')),
-    -- RFC 8785, with its signature.
+    -- The signed document in RFC 8785 form.
     body bytea NOT NULL,
     created_at timestamptz NOT NULL
 );
 CREATE INDEX replay_proofs_of_decision ON replay_proofs (decision_id, created_at);
 CALL append_only('replay_proofs');
 
--- Agents' reports of the outcome of permitted decisions, one for each.
+-- Agents' reports of the outcome of permitted decisions, at most one for each decision.
 CREATE TABLE decision_reports (
     decision_id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL,
     outcome text NOT NULL CHECK (outcome IN ('executed', 'failed', 'abandoned')),
-    -- When it happened.
+    -- When the outcome occurred, according to the report.
     at timestamptz NOT NULL,
     detail text,
     reported_by text NOT NULL,
-    -- The signed text (RFC 8785), with the digest of the decision's record in it.
+    -- The signed text (RFC 8785). It contains the digest of the decision's record.
     record text NOT NULL,
     kid text COLLATE "C" NOT NULL,
     signature bytea NOT NULL,
     created_at timestamptz NOT NULL
 );
 CALL append_only('decision_reports');
--- Only the service itself seals.
+-- Only the service itself seals, with the system role.
 CALL revoke_from('{tenant}', 'INSERT ON log_nodes, evidence_packs');
 CALL revoke_from('{recorder}', 'ALL ON log_nodes, evidence_packs, replay_proofs, decision_reports');

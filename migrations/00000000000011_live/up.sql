@@ -1,5 +1,5 @@
--- Notifications about held decisions, for streams: an approval changed its state, or an outcome was
--- reported. The payload is the approval's or the decision's id; the details are read by the streams.
+-- Notifies the streams that watch held decisions when an approval changes its state or an outcome
+-- is reported. The payload is the approval's or the decision's id; streams then read the details.
 
 CREATE FUNCTION tell_decision_news() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,2 +1,3 @@
--- Which dates were missing is not known any more.
+-- It is unknown which dates were missing before. Removes all dates of keys that were created on
+-- request.
 UPDATE signing_keys SET rotation_due_at = NULL WHERE NOT managed;

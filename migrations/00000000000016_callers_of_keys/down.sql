@@ -1,4 +1,4 @@
--- Of one key only one answer can be kept again: all are forgotten.
+-- Without the caller, each key can have only one response. All responses are deleted.
 DELETE FROM decision_keys;
 ALTER TABLE decision_keys DROP CONSTRAINT decision_keys_pkey;
 ALTER TABLE decision_keys DROP COLUMN caller;

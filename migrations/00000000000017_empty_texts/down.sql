@@ -1,2 +1,3 @@
--- The mends stand: an empty text is refused by every version that may read these rows.
+-- The repairs are kept. Every version of the service that may read these rows refuses an empty
+-- text.
 SELECT 1;

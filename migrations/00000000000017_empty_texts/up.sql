@@ -1,18 +1,19 @@
--- An empty text is a value like any other: if a member has a rule (a closed set, a pattern, an e-mail
--- address, an identifier) it is refused. Before, it counted as absent and was stored. This repairs such
--- rows. It permits nothing that was not permitted before; if no value ensures that, the record is
--- suspended. Each repair is in the history and in the change log.
+-- An empty text is now a value like any other: if a field has a rule (a closed set, a pattern, an
+-- e-mail address, an identifier), the empty text is refused. Until now it counted as absent and was
+-- stored. This migration repairs such rows. A repair never permits more than before; if no value
+-- ensures that, the record is suspended. Each repair is in the history and in the change log.
 SELECT set_config('role', authority_role('system'), true);
 SELECT set_config('authority.actor', 'agent-authority: migration 22', true);
 
 -- ## Tenants
 
--- An empty organisation matched every token with an empty one.
+-- An empty organisation matched every token with an empty organisation.
 UPDATE tenants SET idp_org_id = NULL, updated_at = clock_timestamp() WHERE idp_org_id = '';
 UPDATE tenants SET owner_email = NULL, updated_at = clock_timestamp() WHERE owner_email = '';
 UPDATE tenants SET state = 'suspended', updated_at = clock_timestamp() WHERE state = '';
--- A tightening with an empty member let nothing pass. Without the member it applies to everything, but may
--- let approved requests pass, so its tenant is suspended until the owner has checked it.
+-- A tightening with an empty field let no request pass. Without the field it applies to all
+-- requests, but may let approved ones pass. The tenant is therefore suspended until the owner has
+-- checked the tightening.
 UPDATE tenants SET
     state = CASE state WHEN 'deleted' THEN state ELSE 'suspended' END,
     gate = jsonb_set(gate, '{tightenings}', (
@@ -31,7 +32,7 @@ WHERE EXISTS (
 UPDATE principals SET email = NULL, updated_at = clock_timestamp() WHERE email = '';
 UPDATE principals SET external_subject = NULL, updated_at = clock_timestamp()
 WHERE external_subject = '';
--- An agent without a name has an id that no request can name as its subject.
+-- Without a name, no request can refer to the agent as its subject. The agent is suspended.
 UPDATE principals SET
     name = NULL,
     state = CASE state WHEN 'revoked' THEN state ELSE 'suspended' END,
@@ -41,7 +42,8 @@ UPDATE principals SET state = 'suspended', updated_at = clock_timestamp() WHERE 
 
 -- ## Delegations
 
--- Nothing was within an empty bound, and null would be no bound: the delegation stays unchanged, not in force.
+-- No request was within an empty bound, but NULL would mean an unlimited delegation. The delegation
+-- stays unchanged but is suspended.
 UPDATE delegations SET state = 'suspended', updated_at = clock_timestamp()
 WHERE state = 'active' AND '' IN (max_amount, currency, max_risk_tier);
 
@@ -50,7 +52,7 @@ WHERE state = 'active' AND '' IN (max_amount, currency, max_risk_tier);
 UPDATE models SET risk_tier = 'unacceptable', updated_at = clock_timestamp() WHERE risk_tier = '';
 UPDATE models SET endpoint = NULL, updated_at = clock_timestamp() WHERE endpoint = '';
 UPDATE tools SET access_level = 'owner', updated_at = clock_timestamp() WHERE access_level = '';
--- An unreadable tool was not live: nothing was permitted with it.
+-- A tool with an empty field could not be read, and every request with it was denied.
 UPDATE tools SET
     action_declaration = action_declaration
         || CASE action_declaration ->> 'effect_class'
@@ -72,7 +74,7 @@ WHERE '' IN (action_declaration ->> 'effect_class', action_declaration ->> 'reve
 UPDATE resources SET sensitivity = 'restricted', updated_at = clock_timestamp()
 WHERE sensitivity = '';
 
--- ## Members that no decision reads
+-- ## Fields that decisions do not read
 
 UPDATE billing_accounts SET state = 'active', updated_at = clock_timestamp() WHERE state = '';
 UPDATE billing_accounts SET currency = NULL, updated_at = clock_timestamp() WHERE currency = '';

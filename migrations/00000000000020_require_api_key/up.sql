@@ -1,5 +1,5 @@
--- The first statement of a read by an API key, in the read's own snapshot: from the commit of a revocation
--- on, the key reads nothing, on any node.
+-- Called first in each transaction in which an API key reads, in the same snapshot. Once a
+-- revocation is committed, the key can't read on any node.
 CREATE FUNCTION require_api_key(key text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = public, pg_temp AS $$
 BEGIN

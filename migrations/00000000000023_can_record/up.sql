@@ -1,6 +1,6 @@
--- Whether a decision could be stored now, without storing one: the database is writable and the present
--- partition exists. The row finds its partition and then fails because its tenant is missing, before it
--- is written, so that not even a dead row remains.
+-- Whether a decision could be stored now: the database is writable and the current partition
+-- exists. The function inserts a row without a tenant. If the partition exists, the insert fails
+-- because of the missing tenant, before anything is written. Not even a dead row remains.
 CREATE FUNCTION can_record() RETURNS boolean
 LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN

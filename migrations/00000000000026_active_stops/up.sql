@@ -1,4 +1,5 @@
--- A stop signal or quarantine in force is `active`, like every other record in force.
+-- The state of a stop signal or quarantine that applies is now called `active`, as for all other
+-- records.
 ALTER TABLE stop_signals DROP CONSTRAINT stop_signals_state_check;
 ALTER TABLE quarantines DROP CONSTRAINT quarantines_state_check;
 -- The tables' owner sees no rows: row-level security also applies to it.

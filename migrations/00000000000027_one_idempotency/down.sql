@@ -16,7 +16,7 @@ CALL guard('decision_keys');
 CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON decision_keys');
 CALL grant_to('{recorder}', 'SELECT, INSERT, UPDATE (answer) ON decision_keys');
 
--- The keys of reports are forgotten: a repeated one is refused, since there is a report.
+-- The keys of reports are deleted. A repeated report is refused, because the first one is stored.
 SELECT set_config('role', authority_role('system'), true);
 INSERT INTO decision_keys
     (tenant_id, scope, key, request_sha256, decision_id, answer, created_at, caller)

@@ -1,12 +1,12 @@
--- One table for the responses under idempotency keys. Those of decisions were in a separate table. The
--- roles reach the same rows as before, and no more: the recorder the keys of decisions, a tenant its own
--- others.
+-- One table for all responses to idempotency keys. The responses of decisions were in a separate
+-- table. The roles can access the same rows as with two tables: the recorder the keys of decisions,
+-- and a tenant its own other keys.
 
--- A node of the previous version must not claim a key in the dropped table.
+-- Locked so that a node of the previous version can't claim a key in the table that is dropped.
 LOCK TABLE decision_keys, idempotency_keys IN ACCESS EXCLUSIVE MODE;
 
 ALTER TABLE idempotency_keys
-    -- The decision, if the recorder stored the response.
+    -- The decision's id, if the recorder stored the response.
     ADD COLUMN decision_id text COLLATE "C";
 
 SELECT set_config('role', authority_role('system'), true);
@@ -19,7 +19,8 @@ RESET ROLE;
 
 DROP TABLE decision_keys;
 
--- The caller comes last, so that one look-up finds a caller's key and the rows without a caller.
+-- The caller is the last column. One look-up therefore finds a caller's key and the rows without a
+-- caller.
 ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_keys_pkey;
 ALTER TABLE idempotency_keys ADD PRIMARY KEY (tenant_id, scope, key, caller);
 

@@ -1,55 +1,59 @@
--- Events: what changed, in an order that each tenant's receivers can rely on.
+-- Events: changes, in an order that each tenant's receivers can rely on.
 --
--- A change writes a row into event_outbox, in its own transaction: whatever commits is told, and nothing
--- else is. The sequencer takes those rows in order, raises the tenant's sequence and writes the event's
--- bytes (RFC 8785) into events. Everything that leaves the service is a cursor on that table.
+-- A change writes a row into event_outbox in its own transaction. Therefore exactly the committed
+-- changes become events. The sequencer takes those rows in order, raises the tenant's sequence and
+-- writes the event's bytes (RFC 8785) into events. All outgoing data is read by cursors on that
+-- table.
 
--- ## Who takes what costs too much to write for nobody
+-- ## Events on demand
 
--- Events that exist only while somebody takes them: each permitted and each denied decision, and each
--- pack that is sealed without being asked for. One row for each endpoint, stream or audit stream that does; it
--- is part of a tenant's authority, so that after the answer that made it no decision lacks its event.
+-- Some events are too costly to write without a receiver: each permitted and each denied decision,
+-- and each pack that is sealed without a request. They are written only while an endpoint, a stream
+-- or an audit stream selects them, which then has a row here. The row is part of the tenant's
+-- authority: after the call that created it has returned, every decision has its event.
 CREATE TABLE event_demands (
-    -- The endpoint or the audit stream.
+    -- The id of the endpoint or of the audit stream; a new id for a stream.
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
     event_types text[] NOT NULL CHECK (event_types <> '{}'),
-    -- When it ends unless it is renewed: of a stream.
+    -- When the row expires unless it is renewed. Set only for streams.
     until timestamptz
 );
 CREATE INDEX event_demands_tenant ON event_demands (tenant_id);
 CALL govern('event_demands', true, quiet => '{until}');
--- The endpoint's own record has the history.
+-- These rows have no history. The endpoint's own record has it.
 DROP TRIGGER keep_version ON event_demands;
 
--- ## From the change
+-- ## The outbox
 
 CREATE TABLE event_outbox (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL,
     event_type text COLLATE "C" NOT NULL,
-    -- What it is about. Of a decision everything else is NULL: its record has it.
+    -- The id of the event's subject. For a decision, all later columns are NULL, because the
+    -- decision's record has the values.
     subject_ref text COLLATE "C" NOT NULL,
     correlation_id text COLLATE "C",
-    -- Who did it: a principal or an API key. A person who is no principal is not named.
+    -- The principal or the API key that made the change. NULL for a person who is not a principal.
     actor_entity_id text COLLATE "C",
     principal_entity_id text COLLATE "C",
     reason_code text COLLATE "C",
     occurred_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- Ids, codes, states, counts and times: nothing that a caller wrote.
+    -- Ids, codes, states, counts and times, but never text that a caller wrote.
     data jsonb NOT NULL DEFAULT '{}'
 );
 CREATE INDEX event_outbox_tenant ON event_outbox (tenant_id, number);
 CALL guard('event_outbox');
 CALL grant_to('{tenant,recorder}', 'INSERT ON event_outbox');
--- For the events of the decisions that it has stored.
+-- The recorder reads these columns to write the events of the decisions that it has stored.
 CALL grant_to('{recorder}', 'SELECT (id, tenant_id) ON decisions');
 CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON event_outbox');
 
--- For migrations that change records.
+-- Lets migrations that change records write events, with the owner's role.
 CREATE POLICY bookkeeping ON event_outbox TO CURRENT_USER USING (true);
 
--- The principal or key behind the present transaction; a person by their subject or address.
+-- Returns the principal or key behind the current transaction. A person is found by subject or
+-- address.
 CREATE FUNCTION event_actor(tenant text) RETURNS text LANGUAGE sql STABLE AS $$
     WITH present AS (SELECT nullif(current_setting('authority.actor', true), '') AS actor)
     SELECT CASE WHEN starts_with(actor, 'svc:') THEN actor ELSE (
@@ -59,12 +63,13 @@ CREATE FUNCTION event_actor(tenant text) RETURNS text LANGUAGE sql STABLE AS $$
     FROM present
 $$;
 
--- RFC 3339, as everywhere.
+-- Formats a time as RFC 3339.
 CREATE FUNCTION event_time(at timestamptz) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 $$;
 
--- Row-level security lets a tenant announce its own events only.
+-- Writes an event into the outbox. Row-level security ensures that a tenant's role can write only
+-- the tenant's own events.
 CREATE FUNCTION announce(
     event_type text, tenant text, subject text, correlation text, actor text, principal text,
     reason text, data jsonb, at timestamptz DEFAULT clock_timestamp()
@@ -81,9 +86,9 @@ BEGIN
     END IF;
 END $$;
 
--- ## What each change tells
+-- ## The event of each change
 
--- How many delegations below it are affected with one.
+-- Returns how many delegations are below a delegation, and are therefore affected if it changes.
 CREATE FUNCTION delegations_below(tenant text, delegation text) RETURNS integer LANGUAGE sql STABLE AS $$
     WITH RECURSIVE below (id) AS (
         SELECT d.id FROM delegations d WHERE d.tenant_id = tenant AND d.parent_id = delegation
@@ -140,8 +145,9 @@ END $$;
 CREATE TRIGGER announce AFTER INSERT OR UPDATE ON delegations
     FOR EACH ROW EXECUTE FUNCTION announce_delegation();
 
--- `uses`, acts-in and granted-access-to rows. Arguments: the columns of who has it and of what. The second
--- is an id of one of the tenant's records, or an action pattern, which is a caller's text and left out.
+-- Rows of `uses`, acts_in and granted_access_to. Arguments: the columns of the holder and of the
+-- target. The target is the id of a record of the tenant, or an action pattern. A pattern is left
+-- out of the event, because a caller wrote it.
 CREATE FUNCTION announce_capability() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     changed jsonb := to_jsonb(CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END);
@@ -177,7 +183,8 @@ CREATE TRIGGER announce AFTER INSERT OR DELETE ON acts_in
 CREATE TRIGGER announce AFTER INSERT OR DELETE ON granted_access_to
     FOR EACH ROW EXECUTE FUNCTION announce_capability('grantee_id', 'resource_id');
 
--- The recorder opens and lapses requests; it sees no principals, and acts for nobody.
+-- The recorder opens approval requests and lets them expire. Its role can't read principals, and
+-- these events have no actor.
 CREATE FUNCTION announce_approval() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     kind text;
@@ -260,10 +267,10 @@ CREATE TRIGGER announce_quarantined AFTER INSERT ON quarantines
 CREATE TRIGGER announce_released AFTER UPDATE OF state ON quarantines
     FOR EACH ROW WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION announce_quarantine();
 
--- By `auto_seal`, not by a request.
+-- Whether the pack was sealed by `auto_seal` and not on request.
 ALTER TABLE evidence_packs ADD COLUMN automatic boolean NOT NULL DEFAULT false;
 
--- Thousands are sealed together: once for all of them.
+-- Thousands of packs can be sealed in one statement. The trigger runs once for all of them.
 CREATE FUNCTION announce_packs() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     kind CONSTANT text := 'svc.evidence_pack.generated';
@@ -300,9 +307,10 @@ END $$;
 CREATE TRIGGER announce AFTER INSERT ON replay_proofs
     FOR EACH ROW EXECUTE FUNCTION announce_replay();
 
--- ## What expires
+-- ## Expiries
 
--- An expiry changes no row: a sweep finds what has expired, and marks it in the transaction of its event.
+-- An expiry changes no row. A sweep therefore looks for expired rows, and writes the event and the
+-- mark in one transaction.
 CREATE TABLE announced_expiries (
     id text COLLATE "C" NOT NULL,
     expired_at timestamptz NOT NULL,
@@ -313,7 +321,7 @@ CREATE INDEX announced_expiries_by_age ON announced_expiries (expired_at);
 CALL guard('announced_expiries');
 CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON announced_expiries');
 
--- Up to when everything has been announced.
+-- The time up to which all expiries were announced.
 CREATE TABLE expiry_sweep (
     sole boolean PRIMARY KEY DEFAULT true CHECK (sole),
     until timestamptz NOT NULL
@@ -325,8 +333,8 @@ CREATE INDEX delegations_expiring ON delegations (expires_at) WHERE state <> 're
 CREATE INDEX uses_expiring ON uses (until);
 CREATE INDEX acts_in_expiring ON acts_in (until);
 
--- Announces at most `most` expiries; returns their number. An hour before the last sweep is looked at
--- again, for rows that were written with a time of then and committed later.
+-- Announces at most `most` expiries and returns their number. The hour before the last sweep is
+-- checked again, because a row that expired in that hour may have been committed after the sweep.
 CREATE FUNCTION announce_expiries(most integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     looked_from timestamptz;
@@ -376,9 +384,9 @@ CALL grant_to('{system}', 'EXECUTE ON FUNCTION announce_expiries');
 
 CREATE TABLE event_heads (
     tenant_id text COLLATE "C" PRIMARY KEY REFERENCES tenants,
-    -- Of the last event; they count from 1 without a gap.
+    -- The sequence of the last event. Sequences count from 1 without gaps.
     sequence bigint NOT NULL CHECK (sequence >= 0),
-    -- Of the oldest event that is kept.
+    -- The sequence of the oldest event that is kept.
     oldest bigint NOT NULL DEFAULT 1
 );
 CALL guard('event_heads');
@@ -386,15 +394,16 @@ CALL grant_to('{tenant}', 'SELECT ON event_heads');
 CALL grant_to('{system}', 'SELECT, INSERT, UPDATE (sequence, oldest) ON event_heads');
 
 CREATE TABLE events (
-    -- `svc:event:<UUIDv7>`: the time at which it was numbered comes first.
+    -- `svc:event:<UUIDv7>`, which starts with the time at which the event was numbered.
     id text COLLATE "C" NOT NULL PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL,
     sequence bigint NOT NULL,
     event_type text COLLATE "C" NOT NULL,
-    -- Of whom it speaks: what a key that is bound to principals may see.
+    -- The principal that the event is about. An API key that is bound to principals may see only
+    -- events about them.
     principal_entity_id text COLLATE "C",
     occurred_at timestamptz NOT NULL,
-    -- The envelope (RFC 8785), byte for byte.
+    -- The exact bytes of the event's envelope (RFC 8785).
     body bytea NOT NULL
 ) PARTITION BY RANGE (id);
 CREATE INDEX events_by_sequence ON events (tenant_id, sequence);

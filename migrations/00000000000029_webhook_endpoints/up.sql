@@ -1,34 +1,36 @@
--- Webhook endpoints: where a tenant has its events sent.
+-- Webhook endpoints: the URLs to which a tenant's events are sent.
 
 CREATE TABLE webhook_endpoints (
     -- `svc:endpoint:<UUIDv7>`
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
     state text NOT NULL CHECK (state IN ('active', 'paused', 'disabled', 'deleted')),
-    -- Why it is paused or disabled.
+    -- Why the endpoint is paused or disabled.
     state_reason text,
     url text NOT NULL,
-    -- Patterns; none for the default.
+    -- Patterns of event types; empty for the default selection.
     event_types text[] NOT NULL,
     filter text,
     retry_policy jsonb NOT NULL,
     signing_suites text[] NOT NULL CHECK (signing_suites <> '{}'),
     rate_limit_per_second integer NOT NULL CHECK (rate_limit_per_second BETWEEN 1 AND 1000),
-    -- Their names, each with a mask instead of its value.
+    -- The names of the headers, each with a mask instead of its value.
     headers jsonb NOT NULL,
     description text,
-    -- Who made or adopted it, and with whom it pauses: an API key, or a person of the tenant. Neither for
-    -- the installation's owner.
+    -- The API key or the person of the tenant that created or adopted the endpoint. The endpoint is
+    -- paused if the key or person loses access. Both are NULL if the installation's owner created
+    -- it.
     key_id text COLLATE "C",
     person_subject text,
-    -- Lower case.
+    -- The person's address in lower case.
     person_email text,
     adopted_by text,
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now(),
     deleted_at timestamptz,
-    -- Sealed under the key ring (crates/core/src/keys/endpoint.rs), and erased when the endpoint is deleted.
+    -- Encrypted under the key ring (crates/core/src/keys/endpoint.rs), and removed when the
+    -- endpoint is deleted.
     secret bytea,
     previous_secret bytea,
     previous_until timestamptz,
@@ -42,11 +44,11 @@ CREATE TABLE webhook_endpoints (
 );
 CREATE INDEX webhook_endpoints_page ON webhook_endpoints (tenant_id, created_at, id);
 CREATE INDEX webhook_endpoints_page_all ON webhook_endpoints (created_at, id);
--- Rewrapping secrets under another key of the ring is no version of the record.
+-- Re-encrypting secrets under another key of the key ring does not create a version of the record.
 CALL govern('webhook_endpoints', secret => '{secret,previous_secret,sealed_headers}',
             quiet => '{secret,previous_secret,sealed_headers}');
 
--- ## What follows from a change, in its transaction, whoever makes it
+-- ## Consequences of a change, in the same transaction
 
 CREATE FUNCTION erase_webhook_endpoint() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -63,7 +65,8 @@ CREATE TRIGGER erase BEFORE UPDATE OF state ON webhook_endpoints
     FOR EACH ROW WHEN (NEW.state = 'deleted' AND OLD.state <> 'deleted')
     EXECUTE FUNCTION erase_webhook_endpoint();
 
--- A paused endpoint still takes events; they wait.
+-- Ends the on-demand events of a disabled or deleted endpoint, and cancels the open deliveries of a
+-- deleted one. A paused endpoint still collects events, which wait.
 CREATE FUNCTION stop_webhook_endpoint() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM event_demands WHERE id = NEW.id;
@@ -89,8 +92,9 @@ CREATE TRIGGER delete_webhook_endpoints AFTER UPDATE OF state ON tenants
     FOR EACH ROW WHEN (NEW.state = 'deleted' AND OLD.state <> 'deleted')
     EXECUTE FUNCTION delete_webhook_endpoints();
 
--- Nobody who lost their access goes on receiving: neither by a key that was revoked, nor by one that lost its
--- scope or was bound to principals, which may see only their events. A key that expired was not taken away.
+-- An endpoint is paused when its key loses access: the key was revoked, lost the scope, or was
+-- bound to principals. It may then see only events about these principals. The expiry of a key does
+-- not pause its endpoints, because the access was not withdrawn.
 CREATE FUNCTION pause_endpoints_of_key() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE webhook_endpoints
@@ -106,9 +110,10 @@ CREATE TRIGGER pause_webhook_endpoints AFTER UPDATE OF status, scopes, principal
         OR OLD.principal_ids = '{}' AND NEW.principal_ids <> '{}')
     EXECUTE FUNCTION pause_endpoints_of_key();
 
--- Whether a tenant's principals exclude a person, as the graph judges their tokens
--- (crates/core/src/graph/people.rs): by the live principals of their subject, and only without such ones
--- by deleted ones and by the people of their address.
+-- Whether a tenant's principals exclude a person, by the same rule as for their tokens in the graph
+-- (crates/core/src/graph/people.rs). The result depends on the live principals with the person's
+-- subject. If there are none, it depends on the deleted ones, and on the people with the person's
+-- address.
 CREATE FUNCTION person_excluded(tenant text, subject text, address text) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT coalesce(

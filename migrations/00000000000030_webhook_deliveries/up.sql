@@ -1,29 +1,33 @@
--- Deliveries of events to webhook endpoints: where each endpoint stands in the log of events, its open and
--- ended deliveries with their attempts, and replays.
+-- Deliveries of events to webhook endpoints: each endpoint's position in the event log, its open
+-- and ended deliveries with their attempts, and replays.
 
--- What deliveries change of an endpoint. Not its record: that would have a version for each.
+-- The state of an endpoint that changes with its deliveries. It is separate from the endpoint's
+-- record, which would otherwise get a version in the history for each change.
 CREATE TABLE webhook_cursors (
     endpoint_id text COLLATE "C" PRIMARY KEY REFERENCES webhook_endpoints,
     tenant_id text COLLATE "C" NOT NULL,
-    -- The last event that was judged: a delivery of it exists, or it does not match.
+    -- The sequence of the last event that was judged: either a delivery was created for it, or the
+    -- endpoint does not accept it.
     sequence bigint NOT NULL,
-    -- Events that retention took before they were judged.
+    -- The first and the last sequence of events that retention deleted before they were judged.
     lost_from bigint,
     lost_to bigint,
-    -- Since its last success; NULL after one.
+    -- When the failures since the last success began; NULL after a success.
     failing_since timestamptz,
     last_success_at timestamptz,
-    -- The circuit breaker: closed after that many failures in a row; open, with that many failed probes,
-    -- until a time; or with a probe out, until a time.
+    -- The circuit breaker. `closed`: `breaker_count` is the number of consecutive failures. `open`:
+    -- it is the number of failed probes, and the breaker is open until `breaker_until`. `probing`:
+    -- a probe is in progress until `breaker_until`.
     breaker text NOT NULL DEFAULT 'closed' CHECK (breaker IN ('closed', 'open', 'probing')),
     breaker_count integer NOT NULL DEFAULT 0,
     breaker_until timestamptz,
-    -- By its own Retry-After.
+    -- The end of the wait that the receiver requested with Retry-After.
     waits_until timestamptz,
-    -- By its rate limit: when it would be idle if attempts took their share of a second each.
+    -- The state of the rate limit: when the endpoint would be idle if each attempt took an equal
+    -- share of a second.
     paced_until timestamptz,
     filter_errors bigint NOT NULL DEFAULT 0,
-    -- Test deliveries in the minute that began then.
+    -- `tests` is the number of test deliveries in the minute that began at `tested_from`.
     tested_from timestamptz,
     tests integer NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
@@ -37,7 +41,7 @@ CREATE TABLE webhook_replays (
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
     endpoint_id text COLLATE "C" NOT NULL REFERENCES webhook_endpoints,
     state text NOT NULL CHECK (state IN ('running', 'done', 'cancelled')),
-    -- Of events: exclusive, and the last one.
+    -- The range of event sequences: the start is exclusive, the end inclusive.
     after_sequence bigint NOT NULL,
     until_sequence bigint NOT NULL,
     event_types text[] NOT NULL DEFAULT '{}',
@@ -48,7 +52,7 @@ CREATE TABLE webhook_replays (
     created_by text NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now()
 );
--- One at a time.
+-- An endpoint has at most one running replay.
 CREATE UNIQUE INDEX webhook_replays_running ON webhook_replays (endpoint_id) WHERE state = 'running';
 CALL guard('webhook_replays');
 CALL grant_to('{tenant,system}', 'SELECT, INSERT, UPDATE ON webhook_replays');
@@ -63,13 +67,13 @@ CREATE TABLE webhook_deliveries (
     sequence bigint NOT NULL,
     replay_id text COLLATE "C",
     state text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'delivered', 'dead', 'cancelled')),
-    -- 0: the first attempt, 1: another, 2: a replay.
+    -- 0: first attempts, 1: retries, 2: replays.
     lane smallint NOT NULL DEFAULT 0 CHECK (lane BETWEEN 0 AND 2),
-    -- All of them, and those before its present schedule began.
+    -- The number of all attempts, and of the attempts before the current retry schedule started.
     attempts integer NOT NULL DEFAULT 0,
     attempts_before integer NOT NULL DEFAULT 0,
     due_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- An attempt under way; whoever records it must still hold it.
+    -- The lease of the node that has claimed the delivery. Only that node may record the result.
     lease uuid,
     leased_until timestamptz,
     last_status integer,
@@ -92,7 +96,7 @@ CALL grant_to('{system}', 'SELECT, INSERT, UPDATE, DELETE ON webhook_deliveries'
 CALL partition_by_time('webhook_deliveries', 'svc:delivery:', 'week');
 
 CREATE TABLE webhook_attempts (
-    -- The delivery's: time comes first.
+    -- The delivery's id, which starts with the time.
     id text COLLATE "C" NOT NULL,
     tenant_id text COLLATE "C" NOT NULL,
     attempt integer NOT NULL,
@@ -100,7 +104,7 @@ CREATE TABLE webhook_attempts (
     status integer,
     error_class text CHECK (error_class IN ('address', 'connect', 'tls', 'timeout', 'http')),
     latency_ms integer,
-    -- At most 1 KiB of an answer that was no success, secrets masked.
+    -- The start of the body of an unsuccessful response, at most 1 KiB, with secrets masked.
     body_start text,
     PRIMARY KEY (id, attempt)
 ) PARTITION BY RANGE (id);

@@ -1,5 +1,5 @@
--- What a tenant's people should know of, shown in the application. Written where it happens, by triggers; kept
--- for 90 days.
+-- Notifications for a tenant's people, shown in the application. Triggers write a notification at
+-- the time of its event. Notifications are kept for 90 days.
 
 CREATE TABLE notifications (
     -- `svc:notification:<UUIDv7>`
@@ -9,10 +9,10 @@ CREATE TABLE notifications (
         'approval.opened', 'webhook_endpoint.created', 'webhook_endpoint.paused',
         'webhook_endpoint.disabled', 'webhook_endpoint.lost', 'audit_stream.stopped',
         'api_key.expiring', 'delegation.expiring', 'reality.drift_detected')),
-    -- Whom it concerns: the people of the tenant with one of these roles.
+    -- The recipients: the people of the tenant with any of these roles.
     roles text[] NOT NULL CHECK (roles <> '{}'),
     subject_ref text COLLATE "C" NOT NULL,
-    -- Ids, codes and times: nothing that a caller wrote.
+    -- Ids, codes and times, but never text that a caller wrote.
     data jsonb NOT NULL DEFAULT '{}',
     created_at timestamptz NOT NULL
 ) PARTITION BY RANGE (id);
@@ -23,12 +23,12 @@ CALL grant_to('{system}', 'SELECT, INSERT ON notifications');
 CALL grant_to('{recorder}', 'INSERT ON notifications');
 CALL partition_by_time('notifications', 'svc:notification:', 'week');
 
--- What each person has read.
+-- The notifications that each person has read.
 CREATE TABLE notification_reads (
-    -- The notification's: it is gone with it.
+    -- The notification's id. This row is deleted together with the notification.
     id text COLLATE "C" NOT NULL,
     tenant_id text COLLATE "C" NOT NULL,
-    -- Issuer and subject.
+    -- The person: issuer and subject.
     person text COLLATE "C" NOT NULL,
     read_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (id, person)
@@ -37,7 +37,8 @@ CALL guard('notification_reads');
 CALL grant_to('{tenant}', 'SELECT, INSERT ON notification_reads');
 CALL partition_by_time('notification_reads', 'svc:notification:', 'week');
 
--- Ids are drawn here, as the service draws its own: the time comes first (UUIDv7, RFC 9562).
+-- Writes a notification. Its id is generated here in the same form as the service's ids: UUIDv7
+-- (RFC 9562), which starts with the time.
 CREATE FUNCTION notify_people(
     kind text, tenant text, roles text[], subject text, data jsonb DEFAULT '{}'
 ) RETURNS void LANGUAGE sql VOLATILE AS $$
@@ -48,7 +49,7 @@ CREATE FUNCTION notify_people(
     FROM clock_timestamp() AS at
 $$;
 
--- ## Held decisions, for whoever may decide them
+-- ## Held decisions, for the people who may decide them
 
 CREATE FUNCTION notify_of_approval() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -73,7 +74,7 @@ BEGIN
                            'state_reason', NEW.state_reason));
     RETURN NULL;
 END $$;
--- By the installation's owner: by nobody of the tenant.
+-- Admins are notified only of endpoints that the installation's owner created.
 CREATE TRIGGER notify_people_created AFTER INSERT ON webhook_endpoints
     FOR EACH ROW WHEN (num_nonnulls(NEW.key_id, NEW.person_subject) = 0)
     EXECUTE FUNCTION notify_of_endpoint();
@@ -104,9 +105,9 @@ CREATE TRIGGER notify_people AFTER UPDATE OF state ON audit_streams
     FOR EACH ROW WHEN (OLD.state = 'active' AND NEW.state <> 'active')
     EXECUTE FUNCTION notify_of_stream();
 
--- ## What expires soon, for admins
+-- ## Upcoming expiries, for admins
 
--- Of which expiries was told, so that each is told once.
+-- The upcoming expiries that were announced already. Each is announced once.
 CREATE TABLE expiry_notices (
     -- The API key or the delegation.
     id text COLLATE "C" NOT NULL,
@@ -121,7 +122,8 @@ CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON expiry_notices');
 CREATE INDEX api_keys_expiring ON api_keys (expires_at)
     WHERE status = 'active' AND expires_at IS NOT NULL;
 
--- What expires within 7 days, or within one, and was there before: of what lasts shorter, its maker knows.
+-- Announces keys and delegations seven days and one day before they expire. If a key or delegation
+-- was created later than that time, it is not announced: its creator knows that it is short-lived.
 CREATE FUNCTION notify_of_expiries() RETURNS bigint LANGUAGE sql VOLATILE AS $$
     WITH due AS (
         SELECT k.id, k.tenant_id, k.expires_at, d.days, 'api_key' AS kind
@@ -152,10 +154,10 @@ CREATE FUNCTION notify_of_expiries() RETURNS bigint LANGUAGE sql VOLATILE AS $$
     SELECT count(*) FROM told
 $$;
 
--- ## 90 days
+-- ## Deletion after 90 days
 
--- Drops the partitions that only have older ones. Runs as the tables' owner, since the service may not drop
--- tables.
+-- Drops the partitions with only notifications from before the given time. Runs as the tables'
+-- owner, because the service may not drop tables.
 CREATE FUNCTION drop_old_notifications(before timestamptz DEFAULT now() - interval '90 days')
 RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$

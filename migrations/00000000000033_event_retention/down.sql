@@ -9,7 +9,7 @@ CREATE TRIGGER notify_people AFTER UPDATE OF lost_to ON webhook_cursors
     EXECUTE FUNCTION notify_of_lost_events();
 DROP FUNCTION notify_of_events_lost_to_stream, notify_of_events_lost_to_replay;
 
--- The owner sees no row of its own.
+-- Row-level security hides all rows from the tables' owner.
 CALL grant_to('{system}', 'DELETE ON notifications');
 SELECT set_config('role', authority_role('system'), true);
 DELETE FROM notifications WHERE kind = 'audit_stream.lost';

@@ -1,21 +1,22 @@
--- How long a tenant's events, deliveries and attempts are kept, and what is told of events that a cursor had not
--- reached when they were deleted.
+-- How long a tenant's events, deliveries and attempts are kept, and reports of events that were
+-- deleted before a cursor reached them.
 
 ALTER TABLE tenants
     ADD COLUMN event_retention_days integer NOT NULL DEFAULT 30
         CHECK (event_retention_days BETWEEN 14 AND 400),
-    -- {reason}. While it is there, nothing of the tenant's is deleted by age.
+    -- The legal hold, {reason}. While it is set, the tenant's data is not deleted by age.
     ADD COLUMN legal_hold jsonb CHECK (jsonb_typeof(legal_hold) = 'object');
 
--- What was numbered before is deleted. Days are whole ones, of UTC, so that a tenant's rows are deleted once a
--- day: each is kept for that many days at least, and at most for one more.
+-- Returns the time before which events are deleted, for a retention of this many days. It is the
+-- start of a day in UTC. A tenant's rows are therefore deleted once a day. Each row is kept for at
+-- least that many days, and for at most one more.
 CREATE FUNCTION events_kept_from(days integer) RETURNS timestamptz LANGUAGE sql STABLE AS $$
     SELECT date_trunc('day', now(), 'UTC') - make_interval(hours => 24 * days)
 $$;
 
--- ## What was lost
+-- ## Lost events
 
--- Events that retention took before the replay came to them.
+-- The first and the last sequence of events that retention deleted before the replay reached them.
 ALTER TABLE webhook_replays ADD COLUMN lost_from bigint, ADD COLUMN lost_to bigint;
 
 ALTER TABLE notifications DROP CONSTRAINT notifications_kind_check;
@@ -24,7 +25,8 @@ ALTER TABLE notifications ADD CONSTRAINT notifications_kind_check CHECK (kind IN
     'webhook_endpoint.disabled', 'webhook_endpoint.lost', 'audit_stream.stopped', 'audit_stream.lost',
     'api_key.expiring', 'delegation.expiring', 'reality.drift_detected'));
 
--- Also where deliveries were cancelled whose events are gone: they are before the cursor.
+-- The new trigger also notifies when deliveries of deleted events are cancelled. Those events are
+-- before the cursor's position.
 DROP TRIGGER notify_people ON webhook_cursors;
 CREATE TRIGGER notify_people AFTER UPDATE OF lost_from, lost_to ON webhook_cursors
     FOR EACH ROW
@@ -58,8 +60,8 @@ CREATE TRIGGER notify_people AFTER UPDATE OF lost_to ON audit_cursors
 
 -- ## Partitions without rows
 
--- Partitions of events, deliveries and attempts that have only ids from before the shortest retention, with
--- their bounds; `lower` is NULL in the first one.
+-- Returns the partitions of events, deliveries and attempts that have only ids from before the
+-- shortest retention, with their bounds. `lower` is NULL for the first partition of a table.
 CREATE FUNCTION old_event_partitions()
 RETURNS TABLE (parent text, part regclass, lower text, upper text) LANGUAGE sql STABLE AS $$
     SELECT p.table_name, i.inhrelid::regclass, bound.texts[1], bound.texts[2]
@@ -73,9 +75,10 @@ RETURNS TABLE (parent text, part regclass, lower text, upper text) LANGUAGE sql 
       AND bound.texts[2] COLLATE "C" <= time_bound(p.prefix, now() - interval '14 days') COLLATE "C"
 $$;
 
--- Drops one of them if it has no row. Runs as the tables' owner, since the service may not drop tables. The
--- tables' policies show their owner nothing; with row_security off such a policy is an error, so that hidden
--- rows never pass for none.
+-- Drops an old partition if it has no rows. Runs as the tables' owner, because the service may not
+-- drop tables. The policies of a table hide all its rows from the owner. With row_security off,
+-- reading such a table is an error. Hidden rows can therefore not be mistaken for an empty
+-- partition.
 CREATE FUNCTION drop_event_partition(part regclass) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp SET row_security = off SET lock_timeout = '200ms' AS $$
@@ -102,8 +105,8 @@ EXCEPTION WHEN lock_not_available THEN
     RETURN false;
 END $$;
 
--- Drops all of them that have no row; returns their number. Its caller sees every tenant's rows, and looks
--- before anything is locked.
+-- Drops all old partitions without rows, and returns their number. The caller sees every tenant's
+-- rows, and checks for rows before locking.
 CREATE FUNCTION drop_empty_event_partitions() RETURNS integer LANGUAGE plpgsql
 SET search_path = public, pg_temp AS $$
 DECLARE

@@ -1,37 +1,39 @@
--- Web Push for notifications: where a person's browsers can be reached, and how far pushes have come.
+-- Web Push for notifications: the push subscriptions of a person's browsers, and the push cursor.
 
 CREATE TABLE push_subscriptions (
     -- `svc:push_subscription:<UUIDv7>`
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
-    -- Issuer and subject.
+    -- The person: issuer and subject.
     person text COLLATE "C" NOT NULL,
-    -- As their principals name them.
+    -- The person's subject, as principals have it.
     subject text NOT NULL,
-    -- Lower case.
+    -- The person's address in lower case.
     email text,
-    -- Of the token with which they last subscribed: what is pushed to them is for this role.
+    -- The role in the token with which the person last subscribed. Only notifications for this role
+    -- are pushed.
     role text NOT NULL,
-    -- A keyed digest of the URL, and the URL sealed under the key ring (crates/core/src/keys/push_subscription.rs):
-    -- whoever knows the URL may be able to push to the browser.
+    -- A keyed digest of the URL, and the URL sealed under the key ring
+    -- (crates/core/src/keys/push_subscription.rs). Knowing the URL may be enough to push to the
+    -- browser.
     endpoint_code bytea NOT NULL,
     sealed_endpoint bytea NOT NULL,
-    -- The push service, without what follows its host.
+    -- The origin of the push service.
     origin text NOT NULL,
     label text,
     expires_at timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     renewed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- In a row.
+    -- The number of consecutive failures.
     failures integer NOT NULL DEFAULT 0,
     UNIQUE (tenant_id, person, endpoint_code)
 );
 CREATE INDEX push_subscriptions_role ON push_subscriptions (tenant_id, role);
--- No history: nothing is left of a subscription that was deleted.
+-- Subscriptions have no history. A deleted subscription leaves no trace.
 CALL guard('push_subscriptions');
 CALL grant_to('{tenant,system}', 'SELECT, INSERT, UPDATE, DELETE ON push_subscriptions');
 
--- ## Who loses them
+-- ## Deletion
 
 CREATE FUNCTION delete_push_subscriptions() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -42,7 +44,8 @@ CREATE TRIGGER delete_push_subscriptions AFTER UPDATE OF state ON tenants
     FOR EACH ROW WHEN (NEW.state = 'deleted' AND OLD.state <> 'deleted')
     EXECUTE FUNCTION delete_push_subscriptions();
 
--- A deleted person's; those of a suspended one wait (person_excluded).
+-- Deletes the subscriptions of a deleted person. Subscriptions of a suspended person are kept but
+-- not used (person_excluded).
 CREATE FUNCTION delete_push_subscriptions_of_person() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM push_subscriptions s
@@ -55,14 +58,15 @@ CREATE TRIGGER delete_push_subscriptions AFTER UPDATE OF deleted_at ON principal
     FOR EACH ROW WHEN (NEW.deleted_at IS NOT NULL AND OLD.deleted_at IS NULL)
     EXECUTE FUNCTION delete_push_subscriptions_of_person();
 
--- ## What was pushed
+-- ## Progress
 
--- The transaction that wrote a notification. A notification's id is drawn before its transaction commits, so that
--- ids do not tell which ones were there when the cursor moved; the transaction does. Older rows have none.
+-- The transaction that wrote the notification. Ids are generated before the transaction commits,
+-- and do not show which notifications were visible when the cursor moved. The transaction shows it.
+-- NULL in older rows.
 ALTER TABLE notifications ADD COLUMN xact bigint;
 ALTER TABLE notifications ALTER COLUMN xact SET DEFAULT pg_current_xact_id()::text::bigint;
 
--- One row: everything that this snapshot shows was taken up.
+-- The cursor, in one row. All notifications that are visible in this snapshot were taken up.
 CREATE TABLE push_cursor (
     id integer PRIMARY KEY DEFAULT 1 CHECK (id = 1),
     snapshot text NOT NULL,

@@ -1,7 +1,7 @@
 DROP TRIGGER notify_people_failing ON audit_cursors;
 DROP FUNCTION notify_of_failing_stream, may_try_checkpoint;
 
--- The owner sees no row of its own.
+-- Row-level security hides all rows from the tables' owner.
 CALL grant_to('{system}', 'DELETE ON notifications');
 SELECT set_config('role', authority_role('system'), true);
 DELETE FROM notifications WHERE kind = 'audit_stream.failing';

@@ -1,6 +1,7 @@
 -- Endpoints that are paused on request, lists of replays, and why audit streams fail.
 
--- In the words of whoever paused it; until it is enabled or deleted.
+-- The reason that the caller stated when pausing the endpoint. It is cleared when the endpoint is
+-- enabled or deleted.
 ALTER TABLE webhook_endpoints ADD COLUMN pause_reason text;
 
 CREATE FUNCTION clear_pause_reason() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -11,21 +12,22 @@ END $$;
 CREATE TRIGGER clear_pause_reason BEFORE UPDATE OF state ON webhook_endpoints
     FOR EACH ROW WHEN (NEW.state <> 'paused') EXECUTE FUNCTION clear_pause_reason();
 
--- Newest first.
+-- For lists of an endpoint's replays, newest first.
 CREATE INDEX webhook_replays_page ON webhook_replays (endpoint_id, id);
 
--- ## Why a sink takes nothing
+-- ## Why a sink refuses messages
 
 ALTER TABLE audit_cursors
-    -- Of `failures`: when and why the last one was.
+    -- The time and the error of the last failure.
     ADD COLUMN failed_at timestamptz,
     ADD COLUMN last_error text,
-    -- The same of checkpoints, which are tried on their own.
+    -- The failures of checkpoints, which are retried separately.
     ADD COLUMN checkpoint_failures integer NOT NULL DEFAULT 0,
     ADD COLUMN checkpoint_failed_at timestamptz,
     ADD COLUMN checkpoint_error text;
 
--- A checkpoint that a sink refused is tried again after 1, 2, 4 seconds and so on, to a minute; events go on.
+-- Whether a checkpoint that the sink refused may be retried now: after 1, 2, 4 seconds and so on,
+-- up to a minute. Events are sent independently of it.
 CREATE FUNCTION may_try_checkpoint(failures integer, failed_at timestamptz) RETURNS boolean
 LANGUAGE sql VOLATILE AS $$
     SELECT failures = 0
@@ -47,7 +49,7 @@ BEGIN
             'failures', greatest(NEW.failures, NEW.checkpoint_failures)));
     RETURN NULL;
 END $$;
--- Once for each outage: with the fifth failure in a row, after about 15 seconds.
+-- Notifies once for each outage: at the fifth failure in a row, after about 15 seconds.
 CREATE TRIGGER notify_people_failing AFTER UPDATE OF failures, checkpoint_failures ON audit_cursors
     FOR EACH ROW
     WHEN (greatest(OLD.failures, OLD.checkpoint_failures) < 5

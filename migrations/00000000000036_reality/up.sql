@@ -1,8 +1,9 @@
--- Reality coupling: sources of truth that ground actions, dated observations of them, checks, and drift.
+-- Reality coupling: sources of truth that actions depend on (anchors), dated observations of them
+-- (snapshots), checks, and drift.
 --
 -- Decisions depend on four of these tables: anchors, the newest snapshot of each (reality_heads),
--- overrides, and drift events. Snapshots and checks themselves are not part of authority, so that a late or
--- unimportant one changes no tenant's revision.
+-- overrides, and drift events. Snapshots and checks themselves are not part of authority. A
+-- snapshot that does not become the newest therefore does not change the tenant's revision.
 
 CREATE TABLE reality_anchors (
     id text COLLATE "C" PRIMARY KEY,
@@ -17,9 +18,10 @@ CREATE TABLE reality_anchors (
     grounds_profiles text[] NOT NULL,
     source jsonb,
     tags text[] NOT NULL,
-    -- RFC 7638, of the keys in `source`: only what one of them signed counts.
+    -- The RFC 7638 thumbprints of the keys in `source`. If there are any, only snapshots signed
+    -- with these keys count.
     jwk_thumbprints text[] NOT NULL DEFAULT '{}',
-    -- What `:verify` found last.
+    -- The result of the last `:verify`.
     verification jsonb,
     deprecate_reason text,
     version integer NOT NULL DEFAULT 1,
@@ -49,13 +51,14 @@ CREATE TABLE reality_snapshots (
     content_ref text,
     freshness jsonb,
     observations jsonb[] NOT NULL,
-    -- `sha256:` and hex of their RFC 8785 form; it stays when they are erased.
+    -- The digest of the observations: `sha256:` and hex of their RFC 8785 form. The digest is kept
+    -- when the observations are erased.
     observations_hash text,
     tags text[] NOT NULL,
     signature jsonb,
-    -- The thumbprint of the anchor's key that signed it.
+    -- The thumbprint of the anchor's key that signed the snapshot.
     signed_by text COLLATE "C",
-    -- The API key that brought it; NULL for the owner.
+    -- The API key that delivered the snapshot; NULL if the owner did.
     feeder_key_id text COLLATE "C",
     verification jsonb,
     created_at timestamptz NOT NULL DEFAULT now(),
@@ -72,22 +75,22 @@ CREATE UNIQUE INDEX reality_snapshots_once ON reality_snapshots (anchor_id, samp
 CREATE INDEX reality_snapshots_page ON reality_snapshots (tenant_id, created_at, id);
 CREATE INDEX reality_snapshots_page_all ON reality_snapshots (created_at, id);
 CREATE INDEX reality_snapshots_sampled ON reality_snapshots (tenant_id, sampled_at);
--- They are observations, not records that people change: no history.
+-- Snapshots have no history, because they are observations and not records that people change.
 CALL guard('reality_snapshots');
 CALL grant_to('{tenant,system}', 'SELECT, INSERT, UPDATE ON reality_snapshots');
 
--- The newest snapshot of each anchor that counts: what decisions are judged by. Written by the triggers below
--- and by nothing else.
+-- The newest valid snapshot of each anchor, on which decisions depend. Only the triggers below
+-- write this table.
 CREATE TABLE reality_heads (
-    -- The anchor's.
+    -- The anchor's id.
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL,
-    -- NULL if none counts.
+    -- NULL if no snapshot is valid.
     snapshot_id text COLLATE "C",
     sampled_at timestamptz,
     valid_until timestamptz,
     content_hash text,
-    -- Whether another snapshot that counts has the same time and another hash.
+    -- Whether another valid snapshot has the same time and a different hash.
     contested boolean NOT NULL DEFAULT false,
     changed_at timestamptz NOT NULL,
     CHECK ((snapshot_id IS NULL) = (sampled_at IS NULL AND content_hash IS NULL)),
@@ -98,8 +101,8 @@ CALL grant_to('{tenant,system}', 'SELECT, INSERT, UPDATE ON reality_heads');
 CREATE CONSTRAINT TRIGGER log_change AFTER INSERT OR UPDATE OR DELETE ON reality_heads
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION log_change('tenant_id', '{}');
 
--- Whether a snapshot counts: its key still signs for the anchor, or no key does; the API key that brought it
--- still feeds it.
+-- Whether a snapshot is valid. The key that signed it must still be a key of the anchor, unless the
+-- anchor has no keys. The API key that delivered it must still be permitted to feed the anchor.
 CREATE FUNCTION reality_counts(
     tenant text, signed_by text, feeder_key_id text, thumbprints text[], source jsonb
 ) RETURNS boolean LANGUAGE sql STABLE AS $$
@@ -112,8 +115,9 @@ CREATE FUNCTION reality_counts(
                              AND k.status = 'active'))
 $$;
 
--- Finds each anchor's newest live snapshot that counts. The anchors are locked first, in one order, and the
--- snapshots are read in a later statement, which sees what others committed before they released the lock.
+-- Updates each anchor's head to its newest valid snapshot. The anchors are locked first, always in
+-- the same order. The snapshots are read in a later statement, which sees the changes that other
+-- transactions committed before they released the lock.
 CREATE FUNCTION settle_reality(anchors text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM FROM reality_anchors WHERE id = ANY (anchors) ORDER BY id FOR NO KEY UPDATE;
@@ -176,7 +180,8 @@ CREATE TABLE reality_coupling_checks (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
     action_id text COLLATE "C" NOT NULL,
-    -- The action that it stands for, and whose: of the decision, if it names one.
+    -- The action in question and its subject. If the row refers to a decision, they are the
+    -- decision's.
     action text COLLATE "C" NOT NULL,
     subject_id text COLLATE "C",
     actor_entity_id text COLLATE "C",
@@ -195,12 +200,14 @@ CREATE TABLE reality_coupling_checks (
     snapshot_refs text[] NOT NULL,
     evidence_refs text[] NOT NULL,
     notes text,
-    -- What the last run found, the last runs, what a person decided.
+    -- The findings of the last run, a list of the last runs, and the decision of a person who
+    -- reviewed the check.
     findings jsonb[] NOT NULL,
     history jsonb[] NOT NULL,
     decision jsonb,
     override jsonb,
-    -- [{anchor_id, drift_type, content_hash}]: what a person tolerates, which later runs only warn of.
+    -- [{anchor_id, drift_type, content_hash}]: drift that a person has tolerated. Later runs only
+    -- warn about it.
     tolerated jsonb NOT NULL DEFAULT '[]',
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
@@ -212,27 +219,28 @@ CREATE INDEX reality_coupling_checks_page ON reality_coupling_checks (tenant_id,
 CREATE INDEX reality_coupling_checks_page_all ON reality_coupling_checks (created_at, id);
 CALL govern('reality_coupling_checks', quiet => '{history}');
 
--- Overrides in force, one a check.
+-- Active overrides, one for each check.
 CREATE TABLE reality_overrides (
-    -- The check's.
+    -- The check's id.
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL,
     action text COLLATE "C" NOT NULL,
-    -- NULL for every actor.
+    -- NULL if the override applies to every actor.
     actor_id text COLLATE "C",
     until timestamptz NOT NULL,
-    -- [{source_id, drift_type, found: [{anchor_id, snapshot_id, contested}]}]: exactly what the check found.
+    -- [{source_id, drift_type, found: [{anchor_id, snapshot_id, contested}]}]: the exact findings
+    -- of the check.
     lifts jsonb NOT NULL,
     CONSTRAINT reality_overrides_id_fkey FOREIGN KEY (tenant_id, id)
         REFERENCES reality_coupling_checks (tenant_id, id)
 );
 CREATE INDEX reality_overrides_tenant ON reality_overrides (tenant_id);
 CALL govern('reality_overrides', true);
--- The check's own record has the history.
+-- Overrides have no history. The check's own record has it.
 DROP TRIGGER keep_version ON reality_overrides;
 
--- An override is of what was reviewed. Another snapshot ends it for good: one that is deleted again does not
--- bring it back.
+-- An override applies only to the snapshot that was reviewed. If another snapshot takes its place,
+-- the override ends permanently, even if that snapshot is deleted again.
 CREATE FUNCTION end_overrides() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM reality_overrides
@@ -248,7 +256,8 @@ CREATE TABLE stable_drift_events (
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
     check_id text COLLATE "C" NOT NULL,
     action_id text COLLATE "C" NOT NULL,
-    -- The action that it stands for, and whose: of the decision, if it names one.
+    -- The action in question and its subject. If the row refers to a decision, they are the
+    -- decision's.
     action text COLLATE "C" NOT NULL,
     subject_id text COLLATE "C",
     drift_type text COLLATE "C" NOT NULL,
@@ -259,22 +268,24 @@ CREATE TABLE stable_drift_events (
     actor_entity_id text COLLATE "C",
     principal_entity_id text COLLATE "C",
     detected_at timestamptz NOT NULL,
-    -- Since when what applies is as it is: only later acts of people review it. Set by a trigger.
+    -- When the event's current effect started to apply, set by a trigger. Only later acts of people
+    -- count as a review of it.
     applies_since timestamptz NOT NULL DEFAULT clock_timestamp(),
     anchors_implicated text[] NOT NULL,
     expected_state jsonb,
     observed_state jsonb,
     description text,
     reason_codes text[] NOT NULL,
-    -- What applies until it is resolved.
+    -- The effect that applies until the event is resolved.
     recommended_runtime_effect text COLLATE "C" NOT NULL,
     recommended_obligations text[] NOT NULL,
     evidence_refs text[] NOT NULL,
-    -- [{anchor_id, sampled_at, max_age_seconds}] of the engine's events about age: it ends when each has a newer, fresh snapshot.
+    -- [{anchor_id, sampled_at, max_age_seconds}], only in events about outdated snapshots that the
+    -- engine created. Such an event ends when each of the anchors has a newer, fresh snapshot.
     until_fresh jsonb,
     quarantine_id text COLLATE "C",
     resolution text COLLATE "C" CHECK (resolution IN ('recoupled', 'tolerated', 'escalated', 'revoked')),
-    -- Who acknowledged, quarantined and resolved it, when and why.
+    -- Who acknowledged, quarantined and resolved the event, when and why.
     acts jsonb[] NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,

@@ -1,9 +1,10 @@
--- What writing reality's records brings with it: versions of anchors, the pace of feeders, events and
--- notifications of drift.
+-- Triggers and limits for reality records: versions of anchors, the rate limit of feeders, events
+-- and notifications of drift.
 
 -- ## Anchors
 
--- A judgement is no change of the anchor: `:verify` alone leaves `updated_at` as it is.
+-- Each change of an anchor raises its version. `:verify` does not change `updated_at`, and
+-- therefore does not raise it.
 CREATE FUNCTION raise_anchor_version() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.version := OLD.version + 1;
@@ -14,8 +15,9 @@ CREATE TRIGGER raise_version BEFORE UPDATE ON reality_anchors
 
 -- ## Feeders
 
--- One snapshot in a second for an anchor and feeder, ten at once: the generic cell rate algorithm, with the
--- time at which the next one would be due. Shared by all nodes.
+-- The rate limit of an anchor and feeder: one snapshot per second, ten at once. This is the generic
+-- cell rate algorithm. Its state is the time at which the next snapshot would be due. All nodes
+-- share the state.
 CREATE TABLE reality_feeding (
     anchor_id text COLLATE "C" NOT NULL,
     feeder_key_id text COLLATE "C" NOT NULL,
@@ -78,7 +80,7 @@ BEGIN
 END $$;
 CREATE TRIGGER announce_detected AFTER INSERT ON stable_drift_events
     FOR EACH ROW EXECUTE FUNCTION announce_drift();
--- Putting it into another quarantine is a step of its own.
+-- Also runs if only the quarantine changes.
 CREATE TRIGGER announce_moved AFTER UPDATE OF status, quarantine_id ON stable_drift_events
     FOR EACH ROW WHEN ((OLD.status, OLD.quarantine_id) IS DISTINCT FROM (NEW.status, NEW.quarantine_id))
     EXECUTE FUNCTION announce_drift();

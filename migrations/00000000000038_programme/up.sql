@@ -1,9 +1,9 @@
--- The consultant programme: consultants and their certifications, leads, which belong to the installation;
--- links to tenants and brands, which belong to a tenant. Rows are never removed.
+-- The consultant programme. Consultants, their certifications and leads belong to the installation;
+-- links to tenants and brands belong to a tenant. Rows are never removed.
 
 -- ## The installation's records
 
--- A record without a tenant has the empty one, which no tenant is.
+-- These records belong to no tenant. Their tenant id is empty, which is never the id of a tenant.
 CREATE TABLE consultants (
     -- `svc:consultant:<UUIDv7>`
     id text COLLATE "C" PRIMARY KEY,
@@ -20,7 +20,7 @@ CREATE TABLE consultants (
     bio text,
     website text,
     linkedin text,
-    -- A label; live certifications count.
+    -- Only a label. Which levels the consultant has is determined by the live certifications.
     certification_level text CHECK (certification_level IN ('associate', 'professional', 'master')),
     attribution_kid text,
     -- Whether the public directory may show it.
@@ -47,12 +47,12 @@ CREATE TABLE certifications (
     level text NOT NULL CHECK (level IN ('associate', 'professional', 'master')),
     program text,
     not_before timestamptz,
-    -- Exclusive.
+    -- The end of validity, exclusive.
     not_after timestamptz,
     evidence_pack_id text COLLATE "C",
     -- The signed text (RFC 8785).
     signed text NOT NULL,
-    -- The key is this service's, or one of a trusted issuer.
+    -- Whether this service's key or a trusted issuer's key signed it.
     signed_by text NOT NULL CHECK (signed_by IN ('service', 'issuer')),
     signature_kid text NOT NULL,
     signature_value_b64 text NOT NULL,
@@ -67,7 +67,7 @@ CREATE INDEX certifications_consultant_id ON certifications (consultant_id);
 CREATE INDEX certifications_page ON certifications (created_at, id);
 CALL govern('certifications');
 
--- Whether a certification holds at a time; the consultant's status counts besides.
+-- Whether a certification is valid at a time. Callers must also check the consultant's status.
 CREATE FUNCTION certification_holds(
     revoked_at timestamptz, deleted_at timestamptz, not_before timestamptz, not_after timestamptz,
     moment timestamptz
@@ -84,7 +84,7 @@ CREATE TABLE consultant_links (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
     consultant_id text COLLATE "C" NOT NULL REFERENCES consultants,
-    -- What was agreed. It grants nothing.
+    -- The agreed scope. It grants no rights.
     scope text NOT NULL CHECK (scope IN ('view_only', 'operate', 'attest')),
     status text NOT NULL CHECK (status IN ('invited', 'active', 'revoked')),
     accepted_at timestamptz,
@@ -146,7 +146,7 @@ CREATE TABLE leads (
     message text,
     consent_marketing boolean NOT NULL DEFAULT false,
     consent_at timestamptz,
-    -- Where it was given.
+    -- Where the consent was given.
     consent_source text,
     consent_withdrawn_at timestamptz,
     source text,
@@ -162,9 +162,10 @@ CREATE INDEX leads_page ON leads (created_at, id);
 CREATE INDEX leads_assigned_consultant_id ON leads (assigned_consultant_id);
 CALL govern('leads');
 
--- ## What a tenant sees
+-- ## Data that a tenant sees
 
--- No rights to write, and to read only the members that a tenant's people are shown.
+-- A tenant's role can't write these tables, and can read only the columns that the tenant's people
+-- are shown.
 CALL revoke_from('{tenant}',
     'ALL ON consultants, certifications, consultant_links, white_label_configs, leads');
 CALL grant_to('{tenant}', 'SELECT (id, status, display_name, email, country, sectors, languages, bio,
@@ -177,7 +178,8 @@ CALL grant_to('{tenant}', 'SELECT (id, tenant_id, consultant_id, status, brand_n
     secondary_colour_hex, logo_url, domain, support_email, legal_footer, deleted_at)
     ON white_label_configs');
 
--- The consultants with an active link, which a tenant sees by its own policy: only its own.
+-- A tenant sees the consultants with an active link to it. The policy of consultant_links lets it
+-- see only its own links.
 DO $$
 BEGIN
     EXECUTE format('CREATE POLICY linked ON consultants FOR SELECT TO %s USING (
@@ -194,15 +196,16 @@ END $$;
 
 -- ## Anonymous callers
 
--- A key for each day, sealed under the key ring: the addresses of callers are stored only as codes under
--- it, and are unreadable once it is deleted.
+-- A key for each day, encrypted under the key ring. Callers' IP addresses are stored only as codes
+-- made with the day's key. After the key is deleted, the codes can't be linked to addresses.
 CREATE TABLE address_keys (
     day date PRIMARY KEY,
     sealed bytea NOT NULL
 );
 CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON address_keys');
 
--- Calls in the present window, by what is counted and the code of an address; an empty code counts all.
+-- The number of calls in the current time window, by kind and by the code of an address. The row
+-- with an empty code counts the calls of all addresses.
 CREATE TABLE anonymous_calls (
     kind text COLLATE "C" NOT NULL,
     address bytea NOT NULL,
@@ -213,7 +216,7 @@ CREATE TABLE anonymous_calls (
 CREATE INDEX anonymous_calls_since ON anonymous_calls (since);
 CALL grant_to('{system}', 'SELECT, INSERT, UPDATE, DELETE ON anonymous_calls');
 
--- Enquiries of the last day, so that a repeated one is stored once.
+-- Digests of the enquiries of the last day, to store a repeated enquiry only once.
 CREATE TABLE lead_repeats (
     digest bytea PRIMARY KEY,
     at timestamptz NOT NULL

@@ -1,4 +1,5 @@
--- All rows anew, since those that the decisions become are numbered between the others.
+-- Rewrites all rows of the outbox: a row with several decisions becomes several rows, and the
+-- numbers of all rows must stay in order.
 CREATE TEMPORARY TABLE waiting ON COMMIT DROP AS
 SELECT number, tenant_id, coalesce(event_type, CASE d.decision ->> 'decision' WHEN 'deny'
            THEN 'svc.decision.denied' ELSE 'svc.decision.allowed' END) AS event_type,

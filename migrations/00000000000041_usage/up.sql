@@ -1,8 +1,8 @@
--- How many decisions each tenant had on each day, and delegations that agents give.
+-- Counts the decisions of each tenant on each day, and the delegations below a delegation.
 
--- ## Decisions a day
+-- ## Decisions per day
 
--- Days are of UTC.
+-- Days are in UTC.
 CREATE TABLE usage_days (
     tenant_id text COLLATE "C" NOT NULL,
     day date NOT NULL,
@@ -16,12 +16,12 @@ CALL guard('usage_days');
 CALL grant_to('{tenant}', 'SELECT ON usage_days');
 CALL grant_to('{system}', 'SELECT, INSERT, UPDATE, DELETE ON usage_days');
 
--- Up to where decisions are counted (crates/runtime/src/usage/roll_up.rs). One row.
+-- Up to which decision the counts are complete (crates/runtime/src/usage/roll_up.rs), in one row.
 CREATE TABLE usage_cursor (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
-    -- All decisions with lower ids are counted, and no others.
+    -- All decisions with lower ids are counted, and all others are not.
     counted_until text COLLATE "C" NOT NULL,
-    -- When somebody looked, and the id of their transaction.
+    -- The time of the last count, and the id of its transaction.
     seen_at timestamptz NOT NULL,
     seen_xid bigint NOT NULL
 );
@@ -31,7 +31,7 @@ INSERT INTO usage_cursor (counted_until, seen_at, seen_xid)
 VALUES (time_bound('svc:decision:', now() - interval '400 days'), transaction_timestamp(),
         pg_current_xact_id()::text::bigint);
 
--- ## How many delegations are below one
+-- ## The number of delegations below a delegation
 
 CREATE INDEX delegations_live_children ON delegations (parent_id, coalesce(expires_at, 'infinity'))
     WHERE state <> 'revoked';

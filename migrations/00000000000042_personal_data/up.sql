@@ -1,22 +1,24 @@
--- Personal data: what erasing a person needs, and how long contexts and observations are kept.
+-- Personal data: functions that erase a person, and how long contexts and observations are kept.
 --
--- Functions here take a person as JSON, which crates/registry/src/personal_data/person.rs makes:
+-- The functions here take a person as JSON, as crates/registry/src/personal_data/person.rs writes
+-- it:
 --   {"within": the only tenant meant, or null, "held": [tenants under legal hold],
 --    "emails": {address in lower case: code}, "subjects": {sub: code}, "principals": [ids],
 --    "email_patterns": [regular expressions], "subject_patterns": [the same]}
--- A code stands for a name that was erased: the person is still known by it when they act again, and it tells
--- nobody who they were.
+-- A code replaces an erased name. If the person acts again, the code still matches them, but it
+-- does not reveal who they are.
 
 -- ## Tenants
 
 ALTER TABLE tenants
-    -- {contexts_days, snapshots_days}; what has no days is kept.
+    -- {contexts_days, snapshots_days}: after how many days contexts and snapshots are erased. If a
+    -- number is missing, that data is kept.
     ADD COLUMN retention jsonb CHECK (jsonb_typeof(retention) = 'object');
 
--- Up to where each tenant's contexts were erased by age.
+-- How far each tenant's contexts were erased by age.
 CREATE TABLE context_retention (
     tenant_id text COLLATE "C" PRIMARY KEY REFERENCES tenants,
-    -- The last such decision.
+    -- The id of the last decision with a context that was erased by age.
     erased_until text COLLATE "C" NOT NULL
 );
 CALL guard('context_retention');
@@ -25,16 +27,18 @@ CALL grant_to('{system}', 'SELECT, INSERT, UPDATE ON context_retention');
 CREATE INDEX reality_snapshots_observed ON reality_snapshots (tenant_id, sampled_at)
     WHERE observations <> '{}' OR content_summary IS NOT NULL OR content_ref IS NOT NULL;
 
--- ## Who is meant
+-- ## The person
 
--- Whether a row of this tenant may be touched; the installation's own have the empty one or none.
+-- Whether the erasure of the person may change a row of this tenant. Rows of the installation have
+-- an empty or NULL tenant.
 CREATE FUNCTION person_in_scope(person jsonb, tenant text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT coalesce(person ->> 'within' IS NULL OR tenant = person ->> 'within', false)
        AND NOT coalesce(person -> 'held' ? tenant, false)
 $$;
 
--- The code for a name of theirs: an address, a `sub`, or an identity `<iss>|<sub>`. NULL for any other.
+-- Returns the code for a name of the person: an address, a `sub`, or an identity `<iss>|<sub>`.
+-- Returns NULL if the name is not the person's.
 CREATE FUNCTION person_code(person jsonb, name text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT coalesce(
@@ -43,7 +47,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         'erased|' || (person -> 'subjects' ->> substr(name, strpos(name, '|') + 1)))
 $$;
 
--- Whether a text has a name of theirs anywhere in it.
+-- Whether a text contains a name of the person.
 CREATE FUNCTION person_mentioned(person jsonb, content text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT coalesce(
@@ -54,7 +58,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
          FROM jsonb_array_elements_text(person -> 'subject_patterns') AS pattern), false)
 $$;
 
--- The text with `erased` in the place of each of their names.
+-- Returns the text with each name of the person replaced by `erased`.
 CREATE FUNCTION without_person(person jsonb, value text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
@@ -69,9 +73,9 @@ BEGIN
     RETURN value;
 END $$;
 
--- An act without them: neither who acted nor what they wrote. The signed text stays if it has only digests of
--- both (EVIDENCE.md); one that was signed before there were such digests goes. Of another's act that mentions
--- them, the comment goes.
+-- Returns an act without the person's name and comment. The signed text is kept if it contains only
+-- digests of both (EVIDENCE.md); an older text that contains them is removed. If another person's
+-- act mentions the person, the comment of that act is removed.
 CREATE FUNCTION erased_act(person jsonb, act jsonb) RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE
@@ -88,7 +92,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     ) AS without_comment) AS made
 $$;
 
--- Whether they did one of these acts.
+-- Whether the person did any of these acts.
 CREATE FUNCTION person_acted(person jsonb, acts jsonb[]) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT coalesce(bool_or(
@@ -96,14 +100,14 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     FROM unnest(acts) AS act
 $$;
 
--- ## Append-only tables of which a part can be erased
+-- ## Append-only tables with columns that can be erased
 
--- What erasing leaves in a column.
+-- Whether a column has this value after erasing.
 CREATE FUNCTION is_erased(value text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT value IS NULL OR value IN ('', '\x') OR value ~ '^erased($|[:|])' OR value LIKE '%@erased.invalid'
 $$;
 
--- Argument: the columns. Everything else is refused as before.
+-- Refuses all changes except erasing. Argument: the columns that can be erased.
 CREATE FUNCTION refuse_all_but_erasing() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     erasable CONSTANT text[] := TG_ARGV[0]::text[];
@@ -128,8 +132,9 @@ BEGIN
     CALL grant_to('{system}', format('UPDATE (%s) ON %s', array_to_string(columns, ', '), name));
 END $$;
 
--- What people sign names them by a salted digest, and what they wrote by another: `record` has the digests, and
--- these columns what they are made from. NULL in older rows, whose text has both in clear.
+-- The signed text contains the person and their comment as salted digests. These columns have the
+-- salts and the comment that the digests in `record` are made from. They are NULL in older rows:
+-- there, `record` contains the person and the comment in clear text.
 ALTER TABLE approval_acts
     ADD COLUMN by_salt text,
     ADD COLUMN comment text,
@@ -142,7 +147,8 @@ CALL may_erase('policy_versions', '{created_by}');
 CALL may_erase('state_machines', '{created_by}');
 CALL may_erase('state_events', '{actor,first_actor}');
 
--- Facts are shared by decisions, and named by their digest: they can only go as a whole.
+-- Decisions share facts and refer to them by digest. The facts can therefore not be changed, only
+-- deleted as a whole.
 DROP TRIGGER append_only ON fact_blobs;
 CREATE TRIGGER append_only BEFORE UPDATE ON fact_blobs
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
@@ -151,7 +157,7 @@ CALL grant_to('{system}', 'DELETE ON fact_blobs');
 CALL grant_to('{system}', 'UPDATE (caller) ON idempotency_keys');
 CALL grant_to('{system}', 'SELECT, DELETE ON notification_reads');
 
--- That its creator was erased does not narrow a delegation.
+-- Erasing the creator of a delegation is not announced as narrowing the delegation.
 DO $$
 DECLARE
     was CONSTANT text := pg_get_functiondef('announce_delegation'::regproc);
@@ -165,7 +171,8 @@ END $$;
 
 -- ## History
 
--- Takes their names out of a page of versions. Runs as its owner, since the service may not write the history.
+-- Removes the person's names from a page of versions. Runs as its owner, because the service may
+-- not write the history.
 CREATE FUNCTION erase_versions(person jsonb, after bigint, most integer)
 RETURNS TABLE (last bigint, changed bigint)
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -184,13 +191,13 @@ $$;
 REVOKE EXECUTE ON FUNCTION erase_versions FROM PUBLIC;
 CALL grant_to('{system}', 'EXECUTE ON FUNCTION erase_versions');
 
--- ## What was erased
+-- ## Erasures
 
--- Without the person.
+-- Erasures are recorded without the erased person.
 CREATE TABLE erasures (
     -- `svc:erasure:<UUIDv7>`
     id text COLLATE "C" PRIMARY KEY,
-    -- The only tenant that it concerned, if it was one.
+    -- The tenant of the erasure; NULL if it was not limited to one tenant.
     tenant_id text COLLATE "C" REFERENCES tenants,
     at timestamptz NOT NULL,
     by text NOT NULL,
@@ -200,5 +207,5 @@ CREATE TABLE erasures (
 );
 CALL append_only('erasures');
 CALL revoke_from('{tenant,recorder}', 'ALL ON erasures');
--- Whoever erased somebody can be erased.
+-- The person who requested an erasure can be erased as well.
 CALL may_erase('erasures', '{by}');

@@ -1,4 +1,5 @@
--- An endpoint that somebody paused says so when it loses its key or person meanwhile: whoever enables it should know.
+-- If an endpoint is paused on request and its key or person then loses access, its `state_reason`
+-- changes. The person who enables the endpoint should see this.
 
 CREATE OR REPLACE FUNCTION pause_endpoints_of_key() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,5 +1,6 @@
--- Who made an override, so that each decision can tell whether they still may: whoever becomes the agent's owner or
--- delegator later has not lifted anything for it. An override of before is of nobody, and lifts nothing.
+-- The people who made an override. Each decision checks that they may still do so: if a maker has
+-- become the agent's owner or delegator since, the override does not count. Overrides from before
+-- this migration have no makers and do not count.
 
 ALTER TABLE reality_overrides ADD COLUMN makers jsonb NOT NULL DEFAULT '[]';
 ALTER TABLE reality_overrides ALTER COLUMN makers DROP DEFAULT;

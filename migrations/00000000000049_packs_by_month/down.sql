@@ -1,4 +1,5 @@
--- Packs that were sealed since have no other form: with one of them this fails.
+-- Packs that were sealed since this migration can't be converted to the old form. If there are any,
+-- the downgrade fails.
 DO $$
 BEGIN
     PERFORM set_config('role', authority_role('system'), true);

@@ -1,17 +1,20 @@
--- Evidence packs by month, without what can be written again from the decision and the log.
+-- Evidence packs by month, without the data that can be derived from the decision and the log.
 --
--- A pack used to be stored as it is returned: its leaf repeats the decision's record and signature, and its proof
--- the hashes of log_nodes and the checkpoint that all packs of one sealing share. Now its row says where in the log
--- it is, and log_checkpoints has what a sealing's packs share. Rows from before stay as they are.
+-- Until now a pack was stored in the form in which it is returned: its leaf repeated the decision's
+-- record and signature, and its proof repeated hashes of log_nodes and the checkpoint that all
+-- packs of one sealing share. Now a pack's row has only its place in the log, and log_checkpoints
+-- has the checkpoint once for each sealing. Existing rows are not changed.
 --
--- Three transactions: rows are looked at while packs are sealed and read, and then the table takes its new place in
--- a moment. If one fails, the next attempt begins again. So that the release before this one can seal and read its
--- own packs meanwhile, the table keeps its name and columns; the new rows are errors to that release, which never
--- returns a pack that differs.
+-- The migration uses several transactions. The existing rows are validated while packs can still be
+-- sealed and read. The last transaction then attaches the existing table as a partition, which is
+-- quick. If a transaction fails, the migration can be run again from the start. The table keeps its
+-- name and columns. The previous release can therefore still seal packs and read the packs that it
+-- sealed. Reading a new row is an error in that release: it never returns an incorrect pack.
 --
--- One index in the log has one pack, because it has one leaf: the primary key of log_nodes lets one sealing begin at
--- an index, and it is made under the lock of the log's head. A replay's proof has its pack, because it is only made
--- from one, and packs are not deleted before the proofs.
+-- Two constraints can't be kept in a partitioned table. That an index in the log has only one pack
+-- follows from the primary key of log_nodes, by which only one sealing can start at an index, and
+-- from the lock of the log's head. That a replay's proof has its pack follows from the code: proofs
+-- are made from packs, and packs are not deleted before their proofs.
 DO $$
 DECLARE
     since timestamptz := date_trunc('month', now(), 'UTC');

@@ -1,8 +1,10 @@
--- Months of decisions that are archived outside the database, and the removal of their rows (crates/archive).
+-- Months of decisions that are archived outside the database, and the removal of their rows
+-- (crates/archive).
 --
--- A row goes only when its month is archived, its tenant has `decisions_days` that have passed and no legal hold, and
--- there are exactly as many rows as were archived. The functions that remove check this themselves; nobody else may
--- delete. The service may call them where `migrate` was told of an archive.
+-- A row is removed only if its month is archived, the tenant's `decisions_days` have passed, the
+-- tenant has no legal hold, and there are exactly as many rows as were archived. The functions that
+-- remove rows check this themselves; all other deletions are refused. The service may call the
+-- functions only if `migrate` ran with an archive configured.
 
 -- ## Months
 
@@ -15,13 +17,13 @@ CREATE FUNCTION month_end(month text) RETURNS timestamptz LANGUAGE sql IMMUTABLE
                             right(month, 2)::integer % 12 + 1, 1, 0, 0, 0, 'UTC')
 $$;
 
--- ## What is archived
+-- ## Archives
 
 CREATE TABLE archives (
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
-    -- `2026-07`, of UTC.
+    -- The month in UTC, for example `2026-07`.
     month text COLLATE "C" NOT NULL CHECK (month ~ '^\d{4}-(0[1-9]|1[0-2])$'),
-    -- The ids of its decisions, from the one and before the other.
+    -- The range of the ids of the month's decisions: `lower` is inclusive, `upper` exclusive.
     lower text COLLATE "C" NOT NULL
         GENERATED ALWAYS AS (time_bound('svc:decision:', month_start(month))) STORED,
     upper text COLLATE "C" NOT NULL
@@ -29,23 +31,25 @@ CREATE TABLE archives (
     decisions bigint NOT NULL CHECK (decisions >= 0),
     versions bigint NOT NULL CHECK (versions >= 0),
     changes bigint NOT NULL CHECK (changes >= 0),
-    -- Of all its objects.
+    -- The total size of the archive's objects.
     bytes bigint NOT NULL CHECK (bytes >= 0),
-    -- The name of its manifest, and its digest: whoever changes the archive does not change this.
+    -- The name and the digest of the archive's manifest. If somebody changes the files, they no
+    -- longer match the digest.
     manifest text COLLATE "C" NOT NULL,
     manifest_sha256 bytea NOT NULL CHECK (length(manifest_sha256) = 32),
-    -- Manifests that this one took the place of: they and what only they name are to be deleted.
+    -- Manifests that this one replaced. They will be deleted, with the objects that only they name.
     replaced text[] NOT NULL DEFAULT '{}',
-    -- Manifests that an erasure is about to put in its place.
+    -- Manifests that erasures have written, or are about to write, to replace this one.
     intended text[] NOT NULL DEFAULT '{}',
-    -- Reports and replays that were stored before are in it; what came later stays a row.
+    -- Reports and replays stored before this time are in the archive. Later ones are kept in the
+    -- tables.
     settled_before timestamptz NOT NULL,
     archived_at timestamptz NOT NULL,
-    -- When it was last read back whole.
+    -- When the whole archive was last read back.
     checked_at timestamptz,
-    -- Whether objects that it does not name are deleted.
+    -- Whether all objects in the folder that the manifest does not name are deleted.
     is_tidy boolean NOT NULL DEFAULT false,
-    -- When the first of its rows went, and the last.
+    -- When the first and the last row of the month were removed.
     removal_begun timestamptz,
     removed_at timestamptz,
     PRIMARY KEY (tenant_id, month)
@@ -56,7 +60,8 @@ CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON archives');
 CALL grant_to('{system}', 'UPDATE (bytes, manifest, manifest_sha256, replaced, intended, checked_at, is_tidy)
                            ON archives');
 
--- From its first removed row on, an archive is all that there is of its month.
+-- Prevents the deletion of an archive after its first row was removed: it is then the only copy of
+-- that data.
 CREATE FUNCTION keep_archive() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF OLD.removal_begun IS NOT NULL THEN
@@ -67,12 +72,13 @@ BEGIN
 END $$;
 CREATE TRIGGER keep_archive BEFORE DELETE ON archives FOR EACH ROW EXECUTE FUNCTION keep_archive();
 
--- When the decisions of an archive were made, by hour: so that a decision that is named by its id alone is looked for
--- where it can be, and one that never was, nowhere. Four bytes a decision: milliseconds of its hour.
+-- The times of an archive's decisions, by hour: for each decision four bytes, the milliseconds
+-- within the hour. A decision's id contains its time. A look-up by id therefore reads only archives
+-- with a decision at that time, and none for an id that never existed.
 CREATE TABLE archived_times (
     tenant_id text COLLATE "C" NOT NULL,
     month text COLLATE "C" NOT NULL,
-    -- Since 1970.
+    -- The hour, as the number of hours since 1970.
     hour integer NOT NULL,
     times bytea NOT NULL,
     PRIMARY KEY (hour, tenant_id),
@@ -83,19 +89,21 @@ CALL guard('archived_times');
 CALL grant_to('{tenant}', 'SELECT ON archived_times');
 CALL grant_to('{system}', 'SELECT, INSERT ON archived_times');
 
--- The months that are being archived, and what is written of them so far. Whoever has the lease goes on; without one,
--- `''`, the run was ended and begins anew: no archive names what it wrote.
+-- The months that are being archived, and the manifests written for them so far. The node with the
+-- lease continues the run. A run with the lease `''` was ended and starts again. No archive names
+-- the objects that it wrote.
 CREATE TABLE archive_runs (
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
     month text COLLATE "C" NOT NULL,
     begun_at timestamptz NOT NULL,
     lease text NOT NULL,
     leased_until timestamptz NOT NULL,
-    -- The manifests that were written of it: of this run, of those before it, and of an archive that was discarded.
+    -- The manifests written for the month by this run and earlier runs, and the manifests of a
+    -- discarded archive.
     written text[] NOT NULL DEFAULT '{}',
     PRIMARY KEY (tenant_id, month)
 );
--- Decisions that are written, each part with its index.
+-- The parts that a run has written, each with its index.
 CREATE TABLE archive_parts (
     tenant_id text COLLATE "C" NOT NULL,
     month text COLLATE "C" NOT NULL,
@@ -112,7 +120,7 @@ CREATE TABLE archive_parts (
     PRIMARY KEY (tenant_id, month, part),
     FOREIGN KEY (tenant_id, month) REFERENCES archive_runs ON DELETE CASCADE
 );
--- The archived decisions whose rows are still there, in parts as they were written. The rows of a part go in one
+-- The archived parts with decisions that still have rows. The rows of a part are removed in one
 -- transaction.
 CREATE TABLE archived_parts (
     tenant_id text COLLATE "C" NOT NULL,
@@ -121,7 +129,8 @@ CREATE TABLE archived_parts (
     decisions bigint NOT NULL CHECK (decisions > 0),
     first_id text COLLATE "C" NOT NULL,
     last_id text COLLATE "C" NOT NULL,
-    -- Whether rows came among them that are not archived: then all of them stay.
+    -- Whether rows that are not archived were added within the part's range. All rows of the part
+    -- are then kept.
     has_others boolean NOT NULL DEFAULT false,
     PRIMARY KEY (tenant_id, month, part),
     FOREIGN KEY (tenant_id, month) REFERENCES archives ON DELETE CASCADE
@@ -135,13 +144,13 @@ CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON archive_parts');
 
 -- ## When rows were stored
 
--- By the database's clock: `created_at` is by a node's, which may be behind.
+-- `stored_at` is by the database's clock. `created_at` is by a node's clock, which may be slow.
 ALTER TABLE decision_reports ADD COLUMN stored_at timestamptz NOT NULL DEFAULT now();
 ALTER TABLE replay_proofs ADD COLUMN stored_at timestamptz NOT NULL DEFAULT now();
 
--- ## Append-only tables whose rows can be archived
+-- ## Append-only tables with rows that can be archived
 
--- Whose rows the functions below remove; nobody else's can be deleted.
+-- Whether the functions below are removing this tenant's rows. Other rows cannot be deleted.
 CREATE FUNCTION is_removing(tenant text) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT coalesce(tenant = nullif(current_setting('authority.removing', true), ''), false)
 $$;
@@ -155,7 +164,8 @@ BEGIN
         USING ERRCODE = 'restrict_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'append_only';
 END $$;
 
--- Updates are refused as before. The policy lets the tables' owner see what it removes.
+-- Permits deletions by the functions below; updates are still refused. The policy lets the tables'
+-- owner see the rows that it removes.
 CREATE PROCEDURE may_remove(name regclass) LANGUAGE plpgsql AS $$
 DECLARE
     was CONSTANT text := pg_get_triggerdef(oid) FROM pg_trigger
@@ -183,7 +193,8 @@ CREATE POLICY bookkeeping ON archive_runs FOR SELECT TO CURRENT_USER USING (true
 
 -- ## Removal
 
--- Whether what is left of an archived month may go. Nothing is younger than 30 days, whatever the tenant's row says.
+-- Whether the remaining rows of an archived month may be removed. The month must be at least 30
+-- days past, even if the tenant's retention is shorter.
 CREATE FUNCTION may_go(archive archives, tenant tenants) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT coalesce(archive.removed_at IS NULL AND tenant.legal_hold IS NULL
                     AND month_end(archive.month) + make_interval(hours => 24 * kept.days) <= now(), false)
@@ -191,13 +202,13 @@ CREATE FUNCTION may_go(archive archives, tenant tenants) RETURNS boolean LANGUAG
                       THEN greatest(30, (tenant.retention ->> 'decisions_days')::integer) END AS days) AS kept
 $$;
 
--- Whether the archive was read back a short time ago.
+-- Whether the archive was read back within the last day.
 CREATE FUNCTION is_checked(archive archives) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT coalesce(archive.checked_at > now() - interval '1 day', false)
 $$;
 
--- The archive of a month whose rows may go now. Whoever sets a hold or another retention waits for this
--- transaction, and none after it removes more.
+-- Returns the archive of a month with rows that may be removed now. Locks the tenant: its legal
+-- hold and retention can't change until this transaction ends.
 CREATE FUNCTION removable(of_tenant text, of_month text) RETURNS SETOF archives LANGUAGE sql VOLATILE AS $$
     SELECT a.* FROM archives a JOIN tenants t ON t.id = a.tenant_id
     WHERE a.tenant_id = of_tenant AND a.month = of_month AND may_go(a, t) AND is_checked(a)
@@ -214,8 +225,9 @@ CREATE FUNCTION removable(of_tenant text, of_month text) RETURNS SETOF archives 
     FOR UPDATE OF a FOR SHARE OF t
 $$;
 
--- The versions and changes of a month that are archived: never what holds now, the trace of a deletion, or a
--- tenant's newest change, from which its next revision follows.
+-- The versions and changes that are archived with a month. They never include current versions,
+-- versions that mark a deletion, or a tenant's newest change, because its next revision is derived
+-- from that.
 CREATE FUNCTION archived_versions(of_tenant text, of_month text) RETURNS SETOF record_versions
 LANGUAGE sql STABLE AS $$
     SELECT * FROM record_versions
@@ -229,7 +241,7 @@ LANGUAGE sql STABLE AS $$
       AND tenant_revision < (SELECT max(tenant_revision) FROM authority_changes WHERE tenant_id = of_tenant)
 $$;
 
--- Whether there are exactly the rows that were archived.
+-- Whether the month's rows in the tables are exactly the archived ones.
 CREATE FUNCTION is_as_archived(archive archives) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT archive.decisions = (SELECT count(*) FROM decisions
                                 WHERE tenant_id = archive.tenant_id AND id >= archive.lower AND id < archive.upper)
@@ -237,8 +249,9 @@ CREATE FUNCTION is_as_archived(archive archives) RETURNS boolean LANGUAGE sql ST
        AND archive.changes = (SELECT count(*) FROM archived_changes(archive.tenant_id, archive.month))
 $$;
 
--- Removes what is beside the decisions of a month, before the first of them: its history, and the proofs of replays,
--- since a proof's pack is there. Nothing, and false, if there are other rows than were archived.
+-- Removes the rows of a month that must go before its decisions: the history, and the proofs of
+-- replays, because a proof needs its pack. Returns false and removes no rows if the rows differ
+-- from the archived ones.
 CREATE FUNCTION begin_removal(archive archives) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     versions bigint;
@@ -263,9 +276,10 @@ BEGIN
     RETURN true;
 END $$;
 
--- Removes the rows of one part of an archived month. Returns how many decisions went: 0 at the end; NULL if nothing may
--- go now, and -1 if there are other rows than were archived. What comes among the rows later, stays with the rows of
--- its part. Runs as the tables' owner.
+-- Removes the rows of one part of an archived month. Returns the number of removed decisions: 0 at
+-- the end, NULL if no rows may be removed now, and -1 if the rows differ from the archived ones. If
+-- other rows were added within a part's range, all rows of the part are kept. Runs as the tables'
+-- owner.
 CREATE FUNCTION remove_archived(of_tenant text, of_month text) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -277,7 +291,7 @@ BEGIN
     RETURN removed;
 END $$;
 
--- For the function above alone.
+-- Called only by remove_archived.
 CREATE FUNCTION remove_archived_rows(of_tenant text, of_month text) RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -306,7 +320,8 @@ BEGIN
     RETURN 0;
 END $$;
 
--- Removes the decisions of a part with their packs and reports. False, and nothing, if there are others among them.
+-- Removes the decisions of a part with their packs and reports. Returns false and removes no rows
+-- if the part's range has other decisions.
 CREATE FUNCTION remove_archived_part(archive archives, rest archived_parts) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -336,8 +351,9 @@ END $$;
 
 -- ## Whole partitions
 
--- The partitions of decisions in which every id is older than any retention, with their bounds; `lower` is NULL in
--- the first one. `packs` is the partition of the evidence packs of these decisions, if they have one.
+-- Returns the partitions of decisions that have only ids older than any retention, with their
+-- bounds. `lower` is NULL for the first partition. `packs` is the partition with the evidence packs
+-- of the same decisions, if there is one.
 CREATE FUNCTION old_decision_partitions()
 RETURNS TABLE (part regclass, packs regclass, lower text, upper text) LANGUAGE sql STABLE AS $$
     WITH bounds AS (
@@ -356,8 +372,9 @@ RETURNS TABLE (part regclass, packs regclass, lower text, upper text) LANGUAGE s
       AND d.upper COLLATE "C" <= time_bound('svc:decision:', now() - interval '30 days') COLLATE "C"
 $$;
 
--- Drops one of them if every row of it is archived and may go. Runs as the tables' owner, since the service may not
--- drop tables; a partition has no policies of its own, so that no row is hidden here.
+-- Drops an old partition if every row is archived and may be removed. Runs as the tables' owner,
+-- because the service may not drop tables. A partition has no policies of its own. The owner
+-- therefore sees all of its rows.
 CREATE FUNCTION drop_archived_partition(old_part regclass) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '200ms' AS $$
 DECLARE
@@ -399,7 +416,7 @@ EXCEPTION WHEN lock_not_available OR no_data_found THEN
     RETURN false;
 END $$;
 
--- The archives that have every row of a partition between them; NULL if it has others.
+-- Returns the archives that together contain every row of a partition; NULL if it has other rows.
 CREATE FUNCTION wholly_archived(part regclass, from_id text, before_id text) RETURNS archives[]
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -427,7 +444,7 @@ BEGIN
     RETURN CASE WHEN left_over = 0 THEN whole END;
 END $$;
 
--- Drops those of them that have archives and no other rows; returns their number.
+-- Drops the old partitions with only archived rows. Returns their number.
 CREATE FUNCTION drop_archived_partitions() RETURNS integer LANGUAGE plpgsql
 SET search_path = public, pg_temp AS $$
 DECLARE
@@ -449,8 +466,10 @@ END $$;
 REVOKE EXECUTE ON FUNCTION remove_archived, remove_archived_rows, remove_archived_part, begin_removal,
     drop_archived_partition, drop_archived_partitions FROM PUBLIC;
 
--- Whoever may remove could also enter an archive that nobody has written. So nobody may until `migrate` is told of an
--- archive, and calls this as the tables' owner.
+-- Grants or revokes the right to remove rows. With this right, a stolen login of the service could
+-- insert a row for an archive that was never written, and then remove the decisions. The right is
+-- therefore granted only when `migrate` runs with an archive configured and calls this procedure as
+-- the tables' owner.
 CREATE PROCEDURE allow_removal(is_allowed boolean) LANGUAGE plpgsql AS $$
 DECLARE
     right_to_remove CONSTANT text :=

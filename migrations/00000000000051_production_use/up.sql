@@ -1,5 +1,5 @@
--- Whether production has used this database. Development then refuses it: it would add people and keys that
--- anybody knows.
+-- Whether production has used this database. The development mode then refuses the database,
+-- because it would add publicly known people and keys.
 
 CREATE TABLE production_use (
     -- One row at most.
@@ -8,7 +8,7 @@ CREATE TABLE production_use (
 );
 CALL grant_to('{system}', 'SELECT, INSERT ON production_use');
 
--- Asked before anything else, without a role.
+-- Called at startup before a role is set.
 CREATE FUNCTION is_production() RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
 AS 'SELECT EXISTS (SELECT FROM production_use)';

@@ -1,5 +1,5 @@
--- A decision waits for the fence before it is stored. So does the probe: while something holds the fence, nothing is
--- decided, and the node is not ready.
+-- A decision waits for the fence before it is stored. The readiness probe now waits for it as well:
+-- while another transaction locks the fence, decisions wait and the node is not ready.
 CREATE OR REPLACE FUNCTION can_record() RETURNS boolean
 LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
@@ -13,8 +13,8 @@ EXCEPTION WHEN not_null_violation THEN
     RETURN true;
 END $$;
 
--- Partitions are made three months ahead. Many years of them would take more locks than a transaction that looks into
--- all of them may have.
+-- Partitions are made three months ahead. Partitions for many years would need more locks than a
+-- transaction that reads all of them may have.
 CREATE OR REPLACE FUNCTION extend_partitions(until timestamptz DEFAULT now() + interval '3 months')
 RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET timezone = 'UTC' AS $$

@@ -1,5 +1,5 @@
--- Who put a policy's text in force, when and why. `policies` has it of the text in force, and so has the history;
--- `policy_activations` has it of every text, and is not archived.
+-- Who activated a policy's text, when and why. `policies` has this for the active text.
+-- `policy_activations` has it for every activation and is not archived.
 
 CREATE TABLE policy_activations (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -9,7 +9,8 @@ CREATE TABLE policy_activations (
     at timestamptz NOT NULL,
     by text NOT NULL,
     reason text,
-    -- A new policy that is active at once is noted before it is written, in one transaction.
+    -- If a new policy is active at once, its activation is written here before the policy itself,
+    -- in one transaction.
     CONSTRAINT policy_activations_policy_id_fkey FOREIGN KEY (tenant_id, policy_id)
         REFERENCES policies (tenant_id, id) DEFERRABLE INITIALLY DEFERRED
 );
@@ -22,9 +23,10 @@ ALTER TABLE policies
     ADD COLUMN activated_by text,
     ADD COLUMN activation_reason text;
 
--- Whatever puts a text in force is noted. Writing `activated_at` says that a text is activated, even if it is in
--- force already; a new state or version says so too, since the release before this one writes nothing else, and
--- then the reason that is there is that of an earlier activation.
+-- Records every activation of a text. Writing `activated_at` means that a text is activated, even
+-- if it is active already. If only the state or the version changes, that also means an activation,
+-- because the previous release writes only these. The existing reason then belongs to an earlier
+-- activation and is not copied.
 CREATE FUNCTION note_activation() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.state <> 'active' THEN

@@ -1,2 +1,2 @@
--- They go with their table.
+-- The rows are deleted with their table.
 SELECT 1;

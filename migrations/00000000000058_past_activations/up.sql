@@ -1,6 +1,6 @@
--- The activations from before they were noted, as far as the history has them: a version that is active, after one
--- that was not, or that had another text. Nobody gave a reason then. What was written since the last migration has
--- the member `activated_at`, and is noted already.
+-- Adds earlier activations, as far as the history has them: an active version of the record after a
+-- version that was inactive or had another text. They have no reason. Versions written since
+-- migration 57 have the field `activated_at`, and their activations are recorded already.
 
 SELECT set_config('role', authority_role('system'), true);
 INSERT INTO policy_activations (tenant_id, policy_id, version, at, by)

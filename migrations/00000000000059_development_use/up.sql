@@ -1,5 +1,6 @@
--- Whether a development server has started on this database. Production then refuses it, also where nothing else in it
--- shows that: with an external identity provider development makes no key, and seeds nothing.
+-- Whether a development server has started on this database. Production then refuses the database.
+-- Other data may not reveal it: with an external identity provider, development creates no keys and
+-- adds no seed data.
 
 CREATE TABLE development_use (
     -- One row at most.

@@ -1,6 +1,7 @@
--- A change of authority takes effect because triggers write it to the change log. Triggers do not run if the server is
--- set to be a replica or a trigger is disabled. The change would then be answered but never take effect. Therefore each
--- transaction that changed such a table checks for a revision just before its commit.
+-- A change of authority takes effect through triggers, which write it to the change log and raise
+-- the tenant's revision. If a trigger is disabled, or `session_replication_role` is `replica`, the
+-- change is stored but never takes effect. Each transaction that changed a table of authority
+-- therefore checks just before its commit that a revision was raised.
 
 -- The tables that `govern` has made part of authority, even if their triggers have changed since.
 CREATE TABLE authority_tables (
@@ -32,7 +33,7 @@ END $$;
 
 -- ## A change without its revision
 
--- As in the first migration; a row that a rule or another trigger swallows is now also an error.
+-- As in migration 1, but if a rule or another trigger suppresses the row, that is now an error.
 CREATE OR REPLACE FUNCTION log_change() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -77,11 +78,11 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Draws the revisions of this transaction now instead of at its commit. It is an error if a table that authority
--- depends on was changed and its trigger was not there to raise one.
--- Postgres counts the changes of a transaction before it adds them to its statistics, at most a second later. Changes of
--- an earlier transaction of the session may therefore count here. They are checked once more, which does no harm.
--- Without statistics every table counts as changed.
+-- Raises the revisions of this transaction now instead of at its commit. Fails if a table of
+-- authority was changed but its triggers can't raise a revision. The counters of changed rows may
+-- still include an earlier transaction of the session, because Postgres resets them up to a second
+-- after the commit. Such a table is checked again, which does no harm. If `track_counts` is off,
+-- every table counts as changed.
 CREATE FUNCTION require_revisions() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -122,7 +123,8 @@ CALL grant_to('{tenant,system}', 'EXECUTE ON FUNCTION require_revisions');
 
 -- ## Faults of the schema
 
--- The next number of a sequence that belongs to a column. Only its owner may read it.
+-- Returns the next number of a column's sequence. Runs as the owner, because only the owner may
+-- read sequences.
 CREATE FUNCTION next_number(sequence regclass) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -138,9 +140,10 @@ END $$;
 REVOKE EXECUTE ON FUNCTION next_number FROM PUBLIC;
 CALL grant_to('{system}', 'EXECUTE ON FUNCTION next_number');
 
--- Returns a sentence for each disabled trigger, each table without row-level security, and each sequence behind its
--- table. A logical replication leaves sequences behind, because it does not copy them. The table's largest number is
--- read before the sequence's number; transactions in between then do no harm.
+-- Returns a sentence for each disabled trigger, each table without row-level security, and each
+-- sequence whose next number is already in use. Logical replication causes the last fault, because
+-- it copies tables but not sequences. The largest number in the table is read before the number of
+-- the sequence, so a concurrent insert is not reported as a fault.
 CREATE FUNCTION schema_faults() RETURNS SETOF text LANGUAGE plpgsql STABLE AS $$
 DECLARE
     each record;

@@ -1,2 +1,3 @@
--- Terms that the last change of a model made milder for the agents that run on it.
+-- Warnings about the last change of a model: the terms that became milder for the agents that use
+-- it.
 ALTER TABLE models ADD COLUMN warnings text[] NOT NULL DEFAULT '{}';

@@ -1,6 +1,6 @@
 DROP FUNCTION notify_of_open_requests;
 CALL revoke_from('{recorder}', 'SELECT (id, tenant_id, kind, subject_ref) ON notifications');
--- The owner sees no row of its own.
+-- Row-level security hides all rows from the tables' owner.
 CALL grant_to('{system}', 'DELETE ON notifications');
 SELECT set_config('role', authority_role('system'), true);
 DELETE FROM notifications WHERE kind = 'approval.limit_reached';

@@ -1,29 +1,32 @@
--- Asking again: how long a decline counts, how many requests an agent may have open, why a request is void, and which
--- requests an API key asked.
+-- Repeated approval requests: how long a decline applies, how many requests an agent may have open,
+-- why a request is void, and which requests an API key made.
 
 ALTER TABLE tenants
-    -- How long a declined question is denied, in seconds; NULL: as long as the request could have waited, at most a
-    -- day.
+    -- For how many seconds after a decline the same request is denied. NULL: as long as the
+    -- declined request could have waited, at most a day.
     ADD COLUMN declined_for_seconds integer CHECK (declined_for_seconds BETWEEN 0 AND 86400),
-    -- How many requests of one agent may be pending.
+    -- How many approval requests of one agent may be pending.
     ADD COLUMN open_requests_per_agent integer NOT NULL DEFAULT 500
         CHECK (open_requests_per_agent BETWEEN 1 AND 100000);
 
 ALTER TABLE approvals
-    -- NULL if the previous release declined it; `updated_at` then has the time.
+    -- When the request was declined. NULL if the previous release declined it; `updated_at` then
+    -- has the time.
     ADD COLUMN declined_at timestamptz,
-    -- The longest time that the person who declined it set.
+    -- The person who declined the request can shorten the time to this many seconds; NULL if they
+    -- did not.
     ADD COLUMN declined_for_seconds integer CHECK (declined_for_seconds BETWEEN 0 AND 86400),
-    -- When a person took the decline back, for later questions.
+    -- When a person withdrew the decline. It then no longer applies to later requests.
     ADD COLUMN reopened_at timestamptz,
-    -- Why it is void, if no person voided it.
+    -- Why the request is void, if no person made it void.
     ADD COLUMN void_reason text;
 CALL grant_to('{tenant}', 'UPDATE (declined_at, declined_for_seconds, reopened_at, void_reason) ON approvals');
 CALL grant_to('{recorder}', 'SELECT (subject, created_at, updated_at, declined_at, declined_for_seconds, reopened_at) ON approvals');
 CALL grant_to('{recorder}', 'UPDATE (void_reason) ON approvals');
 
--- Until when a declined question is denied: by the tenant's setting, or else as long as the request could have waited, at
--- most a day. The time set by the person who declined it applies if it is shorter.
+-- Returns until when the same request is denied after a decline: for the tenant's setting or, if
+-- there is none, as long as the request could have waited, at most a day. The time set by the
+-- person who declined it applies if it is shorter.
 CREATE FUNCTION declined_until(
     declined timestamptz, opened timestamptz, expires timestamptz, shorter integer, setting integer
 ) RETURNS timestamptz LANGUAGE sql STABLE AS $$
@@ -31,11 +34,11 @@ CREATE FUNCTION declined_until(
         86400, shorter, coalesce(setting, extract(epoch FROM expires - opened)))::double precision)
 $$;
 
--- ## Which requests an API key asked
+-- ## Requests made by an API key
 
 CREATE TABLE approval_askers (
     key_id text COLLATE "C" NOT NULL,
-    -- The request's time, because lists are ordered by time.
+    -- The approval request's time, because lists are ordered by time.
     created_at timestamptz NOT NULL,
     approval_id text COLLATE "C" NOT NULL,
     tenant_id text COLLATE "C" NOT NULL,
@@ -45,7 +48,8 @@ CALL guard('approval_askers');
 CALL grant_to('{tenant}', 'SELECT ON approval_askers');
 CALL grant_to('{recorder,system}', 'INSERT ON approval_askers');
 
--- A trigger, because the previous release also opens requests.
+-- This is a trigger and not code of the service, because nodes of the previous release also open
+-- requests.
 CREATE FUNCTION note_askers() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO approval_askers (key_id, created_at, approval_id, tenant_id)
@@ -59,7 +63,7 @@ CREATE TRIGGER note_askers AFTER INSERT OR UPDATE OF requested_by ON approvals
 
 -- ## Events
 
--- As before, but a request that the service made void was not withdrawn by a person.
+-- As in migration 28, except for requests that the service made void: no person has withdrawn them.
 CREATE OR REPLACE FUNCTION announce_approval() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     kind text;
@@ -103,7 +107,8 @@ ALTER TABLE notifications ADD CONSTRAINT notifications_kind_check CHECK (kind IN
     'audit_stream.failing', 'api_key.expiring', 'delegation.expiring', 'reality.drift_detected')) NOT VALID;
 
 CALL grant_to('{recorder}', 'SELECT (id, tenant_id, kind, subject_ref) ON notifications');
--- Once an hour for each agent. The caller has the agent's lock; two of its decisions can't notify at once.
+-- Notifies at most once an hour for each agent. The caller has locked the agent. Two of its
+-- decisions can therefore not notify at the same time.
 CREATE FUNCTION notify_of_open_requests(tenant text, agent text, pending integer) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,2 +1,2 @@
--- They go with their table, and a constraint that was checked stays checked.
+-- The rows are deleted with their table, and a validated constraint can stay validated.
 SELECT 1;

@@ -1,6 +1,6 @@
--- The rows from before migration 67: their askers, and validation of the kinds of notifications.
+-- Rows from before migration 67: adds their askers, and validates the kinds of notifications.
 
--- Row-level security hides all rows from the owner.
+-- Row-level security hides all rows from the tables' owner.
 SELECT set_config('role', authority_role('system'), true);
 INSERT INTO approval_askers (key_id, created_at, approval_id, tenant_id)
 SELECT asker ->> 'id', a.created_at, a.id, a.tenant_id

@@ -1,6 +1,8 @@
--- Removing a bound from an API key or a purpose is an event, because it permits more from then on.
+-- Removing a bound from an API key or a purpose is an event, because the key or purpose then
+-- permits more.
 
--- Arguments: the kind of record, and its bounding lists. An empty list does not bind.
+-- Arguments: the kind of record, and the columns with its bounding lists. An empty list is no
+-- bound.
 CREATE FUNCTION announce_unbound() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     was jsonb := to_jsonb(OLD);

@@ -1,6 +1,6 @@
-//! The log of admin acts: who changed which record by which operation.
+//! The log of admin acts: each line has the user, the operation and the changed record.
 //!
-//! Decisions, evidence and observations are records of their own, and far too many for a log.
+//! Decisions, evidence and observations are stored as records, and are far too many for a log.
 
 use axum::{extract::Request, middleware::Next, response::Response};
 use gateway_rest::Route;
@@ -10,7 +10,7 @@ use crate::{routes::ROUTES, transport::Peer};
 use authority_api::identity::{Caller, CallerKind};
 use authority_model::service::WrittenRecord;
 
-/// Services whose writes are records of their own.
+/// Services that already store every write as a record.
 const RECORDED: [&str; 3] = [
     "/authority.runtime.v1.",
     "/authority.evidence.v1.",
@@ -28,7 +28,7 @@ pub(super) fn is_act(rpc: &str) -> bool {
 pub(super) async fn log(request: Request, next: Next) -> Response {
     let caller = request.extensions().get::<Caller>().cloned();
     let caller = caller.filter(|caller| !matches!(caller.kind, CallerKind::Anonymous));
-    // The service's own calls come from nowhere.
+    // Calls of the service itself are not logged: they have no peer.
     let (Some(caller), Some(_)) = (caller, request.extensions().get::<Peer>()) else {
         return next.run(request).await;
     };
@@ -49,16 +49,18 @@ mod tests {
 
     use super::*;
 
-    /// Those whose line names no record, and why. A stream, such as an export, writes nothing.
+    /// Operations without a record in their log line, and the reason. A stream, such as an export,
+    /// writes no data.
     const NAMELESS: [(&str, &str); 5] = [
         ("/authority.events.v1.NotificationService/ReadAllNotifications", "the caller's own, all"),
         ("/authority.programme.v1.PersonalDataService/WithdrawConsent", "would name the person"),
-        ("/authority.programme.v1.PublicLeadService/CaptureLead", "answers everybody the same"),
+        ("/authority.programme.v1.PublicLeadService/CaptureLead", "one response for all"),
         ("/authority.registry.v1.PolicyService/ValidatePolicy", "writes nothing"),
         ("/authority.states.v1.StateLibraryService/SeedStateLibrary", "the whole library"),
     ];
 
-    /// From the descriptors: an operation that is added names its record, or says here why not.
+    /// Checks that each operation that changes data reports the id of its record or is listed
+    /// above.
     #[test]
     fn every_act_names_its_record() {
         let without: Vec<_> = WITHOUT_RECORD.iter().filter(|rpc| is_act(rpc)).collect();

@@ -7,18 +7,20 @@ use tokio::net::{TcpListener, TcpSocket};
 use crate::transport::{self, Surfaces};
 use authority_core::config::{Config, Listen};
 
-/// An address that cannot be listened on.
+/// An address that the service cannot listen on.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {error}; set another address with {setting}")]
 pub struct ListenError {
     address: SocketAddr,
     error: io::Error,
-    /// How the address is set.
+    /// The setting of the address.
     setting: &'static str,
 }
 
-/// Every address of the service, bound: one on which another process listens is found before anything is
-/// started. Clients are refused until [`Addresses::listen`].
+/// All addresses of the service, bound.
+///
+/// An address in use by another process is found before the service starts. Connections are refused
+/// until [`Addresses::listen`].
 pub(super) struct Addresses {
     surfaces: Vec<(Address, Surfaces)>,
     ops: Address,
@@ -48,7 +50,7 @@ impl Addresses {
     }
 }
 
-/// An address that is bound, and how another one is set.
+/// A bound address, and its setting.
 struct Address {
     address: SocketAddr,
     setting: &'static str,
@@ -59,7 +61,7 @@ impl Address {
     fn take(address: SocketAddr, setting: &'static str) -> Result<Self, ListenError> {
         let failed = |error| ListenError { address, error, setting };
         let socket = bound(address).map_err(failed)?;
-        // Port 0 is another one for each.
+        // For port 0, the system chose a port for this socket.
         let address = socket.local_addr().map_err(failed)?;
         Ok(Self { address, setting, socket })
     }
@@ -70,10 +72,10 @@ impl Address {
     }
 }
 
-/// How the address of metrics is set.
+/// The setting of the metrics address.
 const OPS_SETTING: &str = "`listen.ops` (AGENT_AUTHORITY__LISTEN__OPS), for metrics";
 
-/// How the address of a surface is set.
+/// Returns the setting of a surface's address.
 fn setting(listen: &Listen, address: SocketAddr) -> &'static str {
     let own = [
         (listen.admin, "`listen.admin` (AGENT_AUTHORITY__LISTEN__ADMIN)"),
@@ -111,7 +113,8 @@ mod tests {
 
     use super::*;
 
-    /// More than the 128 connections of `TcpListener::bind` can wait without a second packet.
+    /// Checks that more than 128 connections, the backlog of `TcpListener::bind`, can wait without
+    /// a repeated packet.
     #[tokio::test]
     async fn many_may_wait_to_be_accepted() {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -13,7 +13,7 @@ use authority_core::{
 
 use super::environment;
 
-/// Why the database is unavailable.
+/// The reason the database is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -37,24 +37,24 @@ pub struct Database {
     pub store: Store,
     /// The versions of the migrations that this start has run.
     pub migrated: Vec<String>,
-    /// Where it is and who logs in, without a password.
+    /// The address and the login, without a password.
     pub shown: String,
-    /// The embedded server, if it is used; it stops when its last user leaves.
+    /// The embedded server, if it is used. It stops when the last process that uses it closes it.
     pub embedded: Option<Embedded>,
 }
 
-/// Who may log in.
+/// The logins of the database.
 struct Logins {
-    /// Who migrates; the same as `serving` unless there are two.
+    /// The login that runs migrations; the same as `serving` if only one login is configured.
     owner: Address,
-    /// None where only the owner is named.
+    /// `None` if only the owner is configured.
     serving: Option<Address>,
     embedded: Option<Embedded>,
 }
 
 impl Database {
-    /// Starts or finds the database, and checks that it can be served. In production only [`Self::migrate`]
-    /// migrates it; in development every command does.
+    /// Starts or finds the database, and checks that the service can use it. In production only
+    /// [`Self::migrate`] migrates it; in development every command does.
     pub async fn open(config: &Config) -> Result<Self, Error> {
         let logins = Logins::of(config).await?;
         let Some(serving) = logins.serving.clone() else { return Err(Error::NoLogin) };
@@ -67,7 +67,8 @@ impl Database {
         let migrated = if config.production() {
             Vec::new()
         } else {
-            // Who may not, finds out below whether they need to.
+            // A login without the right to migrate is checked below for whether a migration is
+            // needed.
             let owner = logins.owner(config).await?;
             environment::refuse_productions(owner).await?;
             if may_migrate(owner).await? {
@@ -88,7 +89,8 @@ impl Database {
         Ok(database)
     }
 
-    /// Migrates the database to this binary's schema, as its owner, and lets the login that serves in.
+    /// Migrates the database to this binary's schema, as its owner, and grants access to the
+    /// serving login.
     pub async fn migrate(config: &Config) -> Result<Self, Error> {
         let logins = Logins::of(config).await?;
         let owner = logins.owner(config).await?;
@@ -114,7 +116,7 @@ impl Database {
         Ok(Self { store, migrated, shown: login.shown(), embedded })
     }
 
-    /// Leaves the database; an embedded one stops if nobody else uses it.
+    /// Closes the database. An embedded database stops if no other process uses it.
     pub async fn close(self) {
         self.store.close();
         if let Some(server) = self.embedded
@@ -137,7 +139,7 @@ impl Logins {
             return Err(Error::TwoDatabases(owner, serving));
         }
         if let Some(owner) = owner.or_else(|| serving.clone()) {
-            // Without the database's data; keys and the logs' last checkpoints are in it.
+            // The data folder is still needed: it contains keys and the logs' last checkpoints.
             if let Err(error) = data_folder(&config.data_dir, None) {
                 tracing::warn!(%error, "the data folder cannot be created");
             }
@@ -151,7 +153,7 @@ impl Logins {
         Ok(Self { owner, serving, embedded: Some(server) })
     }
 
-    /// The owner's address, once the server takes connections.
+    /// Returns the owner's address, once the server accepts connections.
     async fn owner(&self, config: &Config) -> Result<&Address, Error> {
         if self.embedded.is_none() {
             wait(&self.owner, config).await?;
@@ -176,43 +178,45 @@ fn warn_if_newer(migrations: Option<&str>) {
     if let Some(migrations) = migrations {
         tracing::warn!(
             migrations,
-            "the database's schema is newer than this binary, which does not know these migrations; it serves \
-             beside the newer release during a rollout or rollback: run that one as soon as possible, since \
-             a database cannot be migrated down"
+            "the database's schema is newer than this binary, which does not know these migrations; \
+             it can serve next to the newer release during a rollout or rollback: run the newer \
+             release as soon as possible, since a database cannot be migrated down"
         );
     }
 }
 
-/// Says where the database is, if that is not the data folder, and what nothing leads to any more.
+/// Logs the database's location if it is not the data folder, and lists databases of removed data
+/// folders.
 fn show_place(server: &Embedded) {
     if server.is_elsewhere() {
         tracing::warn!(
             home = %server.home().display(),
-            "the database's user may not enter the data folder: the database is elsewhere, and `postgres` in \
-             the folder is a link to it"
+            "the database's user may not enter the data folder: the database is in another folder, \
+             and `postgres` in the data folder is a link to it"
         );
     }
     for left in server.left_behind() {
         tracing::warn!(
             folder = %left.display(),
-            "a database of a data folder that was removed from here; if nobody needs it, remove it too"
+            "found the database of a removed data folder; remove it if it is not needed"
         );
     }
 }
 
-/// One line: an installation with one login for everything works.
+/// Warns about rights that serving does not need. This is only a warning, because an installation
+/// with one login for everything works.
 fn warn_of_excess(config: &Config, login: &Address, excess: &[String]) {
     let login = login.user().unwrap_or_default();
     if !excess.is_empty() {
         tracing::warn!(
             login,
             may = excess.join("; it "),
-            "the login may do more than serving needs: give `serve` one that owns nothing (docs/production.md)"
+            "the login may do more than serving needs: for `serve`, use a login that owns no tables (docs/production.md)"
         );
     }
     if config.database.owner_url.is_some() {
         tracing::warn!(
-            "`database.owner_url` is set where only `migrate` needs it: whoever takes over this node owns the tables"
+            "`database.owner_url` is set where only `migrate` needs it: an attacker on this node owns the tables"
         );
     }
 }

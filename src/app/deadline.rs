@@ -1,6 +1,7 @@
-//! A deadline for every call: after it the response permits nothing, and the work stops.
+//! A deadline for every call. After it the call fails, its action is not permitted, and the work
+//! stops.
 //!
-//! This layer is the outermost, so that everything that a call waits for counts: its body, its
+//! This layer is the outermost. The deadline therefore includes every wait of a call: its body, its
 //! credential, the database. A stream that has started has only its caller's deadline.
 
 use std::{
@@ -117,7 +118,7 @@ where
 }
 
 pin_project! {
-    /// The response in time, or the error that the deadline has passed.
+    /// The response in time, or the error of a passed deadline.
     pub(super) struct ResponseFuture<F> {
         #[pin]
         answer: F,
@@ -138,7 +139,7 @@ where
         if let Poll::Ready(answer) = this.answer.poll(context) {
             return Poll::Ready(answer);
         }
-        // The caller drops the inner future, and with it the work.
+        // After this response, the caller drops this future, and with it the work.
         this.end.poll(context).map(|()| Ok(this.late.answer()))
     }
 }
@@ -159,8 +160,8 @@ impl Late {
             exceeded()
         } else {
             let text = format!(
-                "there is no answer within {} s, and nothing is permitted; retry, with the same \
-                 Idempotency-Key if there was one",
+                "no response within {} s: treat the action as not permitted, and retry with the \
+                 same Idempotency-Key if there was one",
                 self.limit.as_secs()
             );
             ApiError::new(ErrorCode::Unavailable, text).into()
@@ -176,7 +177,7 @@ impl Late {
 pub(super) fn exceeded() -> Status {
     let word = ErrorCode::Unavailable.word();
     let details = ErrorDetails::with_error_info(word, DOMAIN, []);
-    let text = "there is no answer within `grpc-timeout`, and nothing is permitted";
+    let text = "no response within `grpc-timeout`: treat the action as not permitted";
     Status::with_error_details(Code::DeadlineExceeded, text, details)
 }
 
@@ -189,7 +190,7 @@ fn framed(status: Status, kind: Option<&HeaderValue>) -> Response {
     response
 }
 
-/// `grpc-timeout` (gRPC over HTTP/2): up to 8 digits and a unit.
+/// Reads `grpc-timeout` (gRPC over HTTP/2): up to 8 digits and a unit.
 fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ApiError> {
     let Some(value) = headers.get(TIMEOUT) else { return Ok(None) };
     let read = || {

@@ -1,13 +1,13 @@
 //! The methods that decide and record.
 
-/// Those that decide one question.
+/// The methods that make a single decision.
 pub(super) const ONE_QUESTION: [&str; 3] = [
     "/authority.runtime.v1.RuntimeService/Evaluate",
     "/authority.runtime.v1.RuntimeService/Authorize",
     "/authority.runtime.v1.DecisionService/EvaluateDecision",
 ];
 
-/// The one that decides many.
+/// The method that makes many decisions.
 const BATCH: &str = "/authority.runtime.v1.RuntimeService/BatchEvaluate";
 
 /// Whether a method decides and records.

@@ -1,5 +1,7 @@
-//! The demonstration tenant `acme`, created through the service's own REST API, with requests that
-//! any client may make (`demo.json`).
+//! The demonstration tenant `acme`.
+//!
+//! It is created through the service's own REST API, with requests that any client may make
+//! (`demo.json`).
 
 pub mod webhook;
 
@@ -26,16 +28,16 @@ const STEPS: &str = include_str!("demo.json");
 /// The tenant's slug.
 pub const SLUG: &str = "acme";
 
-/// What its API key may do.
+/// The scopes of its API key.
 const SCOPES: [&str; 5] =
     ["runtime:read", "runtime:write", "evidence:read", "evidence:write", "events:read"];
 
-/// A service that has just started may not yet know whether its copy of the records is current, and answers 503
-/// until it does: so long are its requests made again.
+/// How long requests are repeated. A service that has just started may not know yet whether its
+/// copy of the records is current. Until then, it answers 503.
 const PATIENCE: Duration = Duration::from_secs(30);
 const BETWEEN: Duration = Duration::from_millis(200);
 
-/// Why the demonstration could not be created.
+/// The reason the demonstration could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the demonstration's records cannot be read: {0}")]
@@ -63,13 +65,13 @@ struct Step {
 /// The data for the banner.
 #[derive(Clone)]
 pub struct Demo {
-    /// An API key of the tenant, shown only now.
+    /// An API key of the tenant. It cannot be read again.
     pub api_key: String,
     pub delegation_id: String,
 }
 
 /// Creates the tenant, unless it exists, and an API key for it. A key that an earlier run left in
-/// `key_file` is used again if it is still valid, so that not every start creates one.
+/// `key_file` is used again if it is still valid, to avoid a new key at every start.
 pub async fn seed(
     router: &Router,
     owner_token: &str,
@@ -89,7 +91,7 @@ pub async fn seed(
     if let Some(file) = key_file
         && let Err(error) = keep(file, &api_key)
     {
-        tracing::warn!(%error, "the demonstration's API key is not kept for the next start");
+        tracing::warn!(%error, "failed to store the demonstration's API key for the next start");
     }
     let path = format!("/api/v1/delegations?tenant_id={tenant}&limit=1");
     let delegations = client.call("GET", &path, None).await?;
@@ -97,7 +99,7 @@ pub async fn seed(
     Ok(Demo { api_key, delegation_id })
 }
 
-/// The key of an earlier run, if it is still valid, and has the scope that came last.
+/// The key of an earlier run, if it is still valid and has the most recently added scope.
 async fn kept(router: &Router, file: Option<&Path>) -> Option<String> {
     let key = fs::read_to_string(file?).ok()?;
     let client = Client { router, token: &key };
@@ -105,7 +107,7 @@ async fn kept(router: &Router, file: Option<&Path>) -> Option<String> {
     open.then_some(key)
 }
 
-/// Keeps a secret for its owner alone.
+/// Stores a secret in a file that only its owner may read.
 fn keep(file: &Path, secret: &str) -> io::Result<()> {
     let mut open = OpenOptions::new();
     open.write(true)
@@ -116,7 +118,7 @@ fn keep(file: &Path, secret: &str) -> io::Result<()> {
         .write_all(secret.as_bytes())
 }
 
-/// A new API key with this record; its text is shown only now.
+/// Creates an API key with this record. Only this response contains the key's text.
 pub async fn api_key(router: &Router, owner_token: &str, key: Value) -> Result<String, Error> {
     let client = Client { router, token: owner_token };
     let made = client.call("POST", "/api/v1/api-keys", Some(key)).await?;
@@ -154,8 +156,8 @@ impl Client<'_> {
         }
     }
 
-    /// The answer's body. A request that is answered 503 is made again, under one idempotency key, so that no
-    /// record is created twice.
+    /// Returns the response body. On a 503 the request is repeated under the same idempotency key,
+    /// to avoid creating a record twice.
     async fn call(
         &self,
         method: &'static str,

@@ -1,20 +1,22 @@
-//! File descriptors: each connection needs one, and without a free one a process can neither accept
-//! nor refuse a connection.
+//! File descriptors: each connection needs one. Without a free descriptor a process can neither
+//! accept nor refuse a connection.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use authority_core::config::Config;
 
-/// Reserved for the log, the key ring, sealing, the async runtime, and peers that are being
-/// refused.
+/// The number of descriptors that are reserved for the log, the key ring, sealing, the async
+/// runtime, and peers that are being refused.
 const RESERVE: usize = 192;
-/// Reserved for the operators' own address.
+/// The number of connections that are reserved for the operators' own address.
 pub(super) const OPS_CONNECTIONS: usize = 64;
-/// The minimum for each listener, even if there is hardly room for it.
+/// The minimum number of connections for each listener, even if descriptors are scarce.
 const LEAST: usize = 16;
 
-/// Raises the limit as far as this process may, and returns how many connections each of the
-/// listeners may hold: the setting, or less if descriptors would run out before.
+/// Raises the limit of file descriptors as far as this process may.
+///
+/// Returns the number of connections for each listener: `limits.connections`, or fewer if
+/// descriptors would run out first.
 pub(super) fn connections(config: &Config, listeners: usize) -> usize {
     let wanted = config.limits.connections;
     let Some(limit) = raise_limit() else { return wanted };
@@ -46,7 +48,7 @@ fn reserved(config: &Config) -> usize {
         + RESERVE
 }
 
-/// Raises the soft limit to the hard one; `None` if it is unknown.
+/// Raises the soft limit to the hard limit, and returns the limit; `None` if it is unknown.
 fn raise_limit() -> Option<usize> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
     let raised = soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();

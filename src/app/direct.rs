@@ -1,4 +1,5 @@
-//! The way of a call for a decision: the layers of [`Served`](super::served) as one service, without a router.
+//! The path of a call for a decision: the layers of [`Served`](super::served) as one service,
+//! without a router.
 
 use std::{
     convert::Infallible,
@@ -29,7 +30,7 @@ use crate::{
 pub(super) struct Deciding(Arc<[Methods]>);
 
 impl Deciding {
-    /// Takes them from all services.
+    /// Selects the services with methods that decide from all services.
     pub(super) fn of(services: &[Methods]) -> Self {
         let of = |service: &&Methods| service.paths().any(|path| decides(&path));
         let limited = |service: &Methods| service.clone().limited_to(GRPC_LIMIT);
@@ -61,7 +62,8 @@ where
     }
 }
 
-/// The services under REST, which has admitted the call: decisions without the router.
+/// The services that the REST gateway calls after it has admitted a call. Decisions bypass the
+/// router.
 #[derive(Clone)]
 pub(super) struct BelowRest {
     pub(super) deciding: Deciding,
@@ -86,7 +88,7 @@ impl Service<Request<tonic::body::Body>> for BelowRest {
     }
 }
 
-/// A call for a decision goes to the one for its transport; every other call is returned.
+/// Sends a call for a decision to the service for its transport, and returns every other call.
 pub(super) fn direct<G, R>(grpc: G, rest: R) -> Direct
 where
     G: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,

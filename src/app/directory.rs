@@ -1,4 +1,4 @@
-//! The directory that identity needs, from the graph in memory.
+//! The directory for identity, from the graph in memory.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ impl Directory for GraphDirectory {
     }
 
     fn api_key(&self, public_id: &str) -> Result<Option<Arc<ApiKey>>, Error> {
-        // A stale graph may miss a revocation, so it admits nobody.
+        // A stale graph may miss a revocation. All credentials are then refused.
         self.0.fresh().map_err(|_| Error::Unavailable)?;
         Ok(self.0.api_key(public_id))
     }

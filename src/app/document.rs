@@ -1,5 +1,7 @@
-//! The OpenAPI document, which is public. All responses share its bytes, over REST and gRPC: a copy
-//! for each would take half a megabyte for as long as a caller does not read it.
+//! The public OpenAPI document.
+//!
+//! All responses share the document's bytes, over REST and gRPC: a copy for each response would
+//! take more than a megabyte until the caller has read it.
 
 use authority_crypto::sha256;
 use std::{
@@ -19,13 +21,14 @@ use http_body_util::StreamBody;
 use prost::Message;
 use tower::Service;
 
-/// The method that returns it.
+/// The method that returns the document.
 pub(super) const GET_OPEN_API: &str = "/authority.directory.v1.DirectoryService/GetOpenApi";
 
 /// The chunk size of the gRPC response; gRPC-Web's text form, base64, needs a multiple of three.
 const CHUNK: usize = 15 << 10;
 
-/// The document, prepared for both; as a service it is [`GET_OPEN_API`] over gRPC.
+/// The document, prepared for both transports. Its `Service` implementation answers
+/// [`GET_OPEN_API`] over gRPC.
 #[derive(Clone)]
 pub(super) struct OpenApi {
     pub(super) rest: Document,
@@ -43,7 +46,7 @@ impl OpenApi {
         framed.put_u32(u32::try_from(message.encoded_len()).unwrap_or(u32::MAX));
         framed.put(message.encode_to_vec().as_slice());
         let framed = framed.freeze();
-        // The document is the only field, so it ends the message.
+        // The document is the only field and therefore ends the message.
         let bytes = framed.slice(framed.len() - document.len()..);
         Self { rest: Document { bytes, etag }, framed }
     }

@@ -1,8 +1,8 @@
 //! A database serves one environment.
 //!
-//! Development signs tokens with a key of its own, and the demonstration's people and API keys are known to
-//! whoever ran it. Neither belongs in production: it refuses a database that has them, and development refuses
-//! one that production has used, before it would add them or migrate it.
+//! Development signs tokens with its own key, and the demonstration's people and API keys are not
+//! secret. Neither belongs in production. Production refuses a database with traces of development.
+//! Development refuses a database that production has used, before any change or migration.
 
 use authority_core::store::{self, Address, Db, RunQueryDsl, Scope, Store, locks};
 use diesel::{
@@ -10,7 +10,7 @@ use diesel::{
     sql_types::{BigInt, Bool, Text},
 };
 
-/// Why the database is refused.
+/// The reason for refusing the database.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -22,15 +22,17 @@ pub enum Error {
     Development(String),
     #[error(
         "development refuses this database, since production has used it: set `environment = \"production\"` or \
-         pass --production; of a copy that is to serve development, its owner first runs: \
+         pass --production; to use a copy for development, its owner must first run: \
          DELETE FROM production_use"
     )]
     Production,
 }
 
-/// A start leaves a row, with an external provider of identities too. Keys are made once and kept, so that the key of
-/// development's tokens is there after any use, also of a release that left no row. The others are told so that an
-/// operator recognises the database.
+/// Finds traces of development.
+///
+/// Every start in development leaves a row, also with an external identity provider. Keys are kept
+/// forever: the key of development's tokens is a trace even of a release that left no row. The
+/// other traces help an operator to recognise the database.
 const TRACES: &str = "\
      SELECT 'the row in `development_use` of a start in development at ' \
             || to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI UTC') AS what \
@@ -48,19 +50,20 @@ struct Trace {
     what: String,
 }
 
-/// One row for good; a node that is not the first only looks.
+/// Inserts the permanent row of `production_use`, if it is absent.
 const USE: &str =
     "INSERT INTO production_use SELECT WHERE NOT is_production() ON CONFLICT DO NOTHING";
 
-/// Waits until no other start takes the database: of two in the same moment the second sees the row of the first.
+/// Serializes starts on the database: of two starts at the same time, the second sees the row of
+/// the first.
 async fn turn(db: &mut Db) -> Result<(), store::Error> {
     let turn = diesel::sql_query("SELECT pg_advisory_xact_lock($1)");
     turn.bind::<BigInt, _>(locks::ENVIRONMENT).execute(db).await?;
     Ok(())
 }
 
-/// Takes the database for production, unless it has traces of development, and names all of them. Development could
-/// add none to one that was taken before.
+/// Claims the database for production, unless it has traces of development. The error lists all
+/// traces. Development cannot add traces to a database that was claimed before.
 ///
 /// # Errors
 /// [`Error::Development`], or the database is unavailable.
@@ -81,11 +84,11 @@ pub(super) async fn take_for_production(store: &Store) -> Result<(), Error> {
     if traces.is_empty() { Ok(()) } else { Err(Error::Development(traces.join(", "))) }
 }
 
-/// One row for good, too.
+/// Inserts the permanent row of `development_use`, if it is absent.
 const START: &str = "INSERT INTO development_use SELECT WHERE NOT EXISTS (SELECT FROM development_use) \
      ON CONFLICT DO NOTHING";
 
-/// Leaves a sign that development uses the database, unless production does.
+/// Marks the database as used by development, unless production uses it.
 ///
 /// # Errors
 /// [`Error::Production`], or the database is unavailable.
@@ -101,7 +104,7 @@ pub(super) async fn take_for_development(store: &Store) -> Result<(), Error> {
     if marked.await? { Err(Error::Production) } else { Ok(()) }
 }
 
-/// Whether the function is there, which schemas before migration 51 lack.
+/// Whether the function `is_production` exists. Schemas older than migration 51 lack it.
 const IS_KNOWN: &str = "SELECT to_regprocedure('public.is_production()') IS NOT NULL AS yes";
 const IS_PRODUCTION: &str = "SELECT public.is_production() AS yes";
 
@@ -111,7 +114,7 @@ struct Answer {
     yes: bool,
 }
 
-/// Refuses a database that production has used, of whatever version its schema is.
+/// Refuses a database that production has used. This works with any version of the schema.
 ///
 /// # Errors
 /// [`Error::Production`], or the database is unavailable.

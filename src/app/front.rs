@@ -1,4 +1,4 @@
-//! `GET /` for browsers: a page that leads on. Every other client gets the service's description as JSON.
+//! `GET /` for browsers: a page with links. Other clients get the service's description as JSON.
 
 use askama::Template;
 use authority_core::config::Config;
@@ -28,12 +28,12 @@ const HEADERS: [(HeaderName, HeaderValue); 2] = [
 struct Front<'a> {
     version: &'static str,
     description: &'static str,
-    /// Without a trailing `/`.
+    /// The service's public URL, without a trailing `/`.
     public_url: &'a str,
     has_console: bool,
 }
 
-/// The page, or else the reason why it cannot be written, for the log.
+/// The page; `None` if it could not be rendered.
 #[derive(Clone)]
 pub(super) struct FrontPage(Option<Bytes>);
 
@@ -47,12 +47,13 @@ impl FrontPage {
             has_console: config.console(),
         };
         let page = front.render();
-        let page = page.inspect_err(|error| tracing::error!(%error, "the page at / is not there"));
+        let page = page.inspect_err(|error| tracing::error!(%error, "cannot render the page at /"));
         Self(page.ok().map(Into::into))
     }
 }
 
-/// The page, if a browser asks for `/`; with a query, as `?pretty`, it gets JSON.
+/// Returns the page if a browser requests `/`. With a query, such as `?pretty`, a browser also gets
+/// JSON.
 pub(super) async fn front(
     State(FrontPage(page)): State<FrontPage>,
     request: Request,

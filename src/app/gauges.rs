@@ -1,4 +1,5 @@
-//! Gauges that are read from memory at each scrape: pools, decisions in hand, the age of workers.
+//! Gauges that are read from memory at each scrape: pools, decisions in progress, the age of
+//! workers.
 
 use authority_core::{
     store::Store,
@@ -6,7 +7,7 @@ use authority_core::{
 };
 use authority_runtime::{queue::DecisionQueue, recorder::Recorder};
 
-/// What is read.
+/// The sources of the gauges.
 #[derive(Clone)]
 pub struct Gauges {
     store: Store,
@@ -26,7 +27,7 @@ impl Gauges {
         Self { store, queue, recorder, workers: supervisor.statuses() }
     }
 
-    /// Sets all gauges to their values of now.
+    /// Sets all gauges to their current values.
     pub fn read(&self) {
         for pool in self.store.usage() {
             let gauge = |name: &'static str, value: usize| {

@@ -1,5 +1,5 @@
-//! Layers before the gRPC services: a call that is not gRPC is refused as in REST, and a gRPC call
-//! to an unknown method as in gRPC.
+//! Layers in front of the gRPC services. A call that is not gRPC is refused as in REST; a gRPC call
+//! to an unknown method is refused as in gRPC.
 
 use std::{
     convert::Infallible,
@@ -22,8 +22,9 @@ use authority_api::{
     identity::Via,
 };
 
-/// The layer around the gRPC methods, which passes gRPC. Otherwise it answers as REST would: after
-/// the check of the credential, 405 to another HTTP method and 415 to a body that is not gRPC.
+/// The layer around the gRPC methods, which lets only gRPC calls through. Other calls are answered
+/// as in REST: the credential is checked, then the response is 405 for another HTTP method and 415
+/// for a body that is not gRPC.
 #[derive(Clone)]
 pub(super) struct GrpcOnlyLayer(pub(super) Arc<RestHost>);
 
@@ -67,7 +68,7 @@ where
 }
 
 async fn refused(host: &RestHost, request: Request<Body>) -> Response {
-    // Dropped before the await, since a body need not be `Sync`.
+    // Dropped before the await, because a body need not be `Sync`.
     let (parts, _) = request.into_parts();
     let peer = parts.extensions.get::<Peer>().and_then(|peer| peer.client);
     let surfaces = parts.extensions.get().copied().unwrap_or(Surfaces::NONE);

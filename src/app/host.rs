@@ -1,4 +1,5 @@
-//! The REST gateway's host: authenticates callers, refuses what would be refused for load, and formats errors.
+//! The REST gateway's host: authenticates callers, refuses calls under overload, and formats
+//! errors.
 
 use std::time::SystemTime;
 
@@ -93,7 +94,7 @@ impl Host for RestHost {
     }
 }
 
-/// Whether a text has as many parts as ids of its kind: what follows these is a verb.
+/// Whether a text has as many parts as an id of its kind. If it has more, the last part is a verb.
 fn is_id(text: &str) -> bool {
     let mut parts = text.split(':');
     let most = match (parts.next(), parts.next()) {
@@ -105,10 +106,10 @@ fn is_id(text: &str) -> bool {
     text.split(':').count() == most
 }
 
-/// Values of `ErrorInfo` that a REST response has as headers; or that are for operators.
+/// Values of `ErrorInfo` that a REST response has as headers, or that are for operators.
 const IN_HEADERS: [&str; 4] = ["allow", "constraint", "retry_after", "www_authenticate"];
 
-/// A value of `ErrorInfo`'s metadata; a number is one in JSON, too.
+/// Converts a value of `ErrorInfo`'s metadata. A number becomes a JSON number.
 fn detail((key, value): &(String, String)) -> Value {
     let value = without_secrets(value.clone());
     let problem = format!("is {value}");
@@ -116,7 +117,8 @@ fn detail((key, value): &(String, String)) -> Value {
     json!({"field": key, "problem": problem, "value": value})
 }
 
-/// The error code by the status's reason or, for a library's status without one, by its gRPC code.
+/// Returns the error code for the status's reason. A library's status without a reason is mapped by
+/// its gRPC code.
 fn code(fault: &Fault) -> ErrorCode {
     let known = ErrorCode::ALL.iter().find(|code| code.word() == fault.reason);
     known.copied().unwrap_or_else(|| ErrorCode::of(fault.code))

@@ -1,7 +1,8 @@
-//! The layer that measures every call: `authority_request_seconds{operation, transport, status}` and
-//! `authority_refusals_total{reason}`.
+//! The layer that measures every call: `authority_request_seconds{operation, transport, status}`
+//! and `authority_refusals_total{reason}`.
 //!
-//! It is outside of the layer that answers late calls, so that these count too. No label names a tenant.
+//! This layer wraps the layer that enforces deadlines, so it also counts calls that time out. No
+//! label contains a tenant.
 
 use std::{
     collections::HashMap,
@@ -24,16 +25,17 @@ use tower::{Layer, Service};
 use crate::{routes::ROUTES, telemetry::traces, transport::is_grpc};
 use authority_api::error::ErrorCode;
 
-/// The operation of a call to no known method: a page, or an unknown path.
+/// The operation of a call without a known method: a page, or an unknown path.
 const OTHER: &str = "other";
 
-/// In the extensions of a REST call: its method, which is known once it is routed.
+/// The operation of a REST call, stored in the call's extensions. It is known once the call is
+/// routed.
 #[derive(Clone, Default)]
 pub(super) struct Operation(Arc<OnceLock<&'static str>>);
 
 impl Operation {
     pub(super) fn set(&self, rpc: &'static str) {
-        // A call has one operation.
+        // This fails only if the operation is already set: a call has one operation.
         let _ = self.0.set(rpc);
     }
 }
@@ -41,13 +43,14 @@ impl Operation {
 /// The layer around all routes.
 #[derive(Clone)]
 pub(super) struct MeasureLayer {
-    /// By the path of each method.
+    /// The histograms by the path of each method.
     operations: Arc<HashMap<&'static str, Times>>,
 }
 
-/// The histograms of one operation. For a success, each is looked up once.
+/// The histograms of one operation. The histogram of successes is looked up only once for each
+/// transport.
 struct Times {
-    /// `RuntimeService/Evaluate`.
+    /// The name in the label, such as `RuntimeService/Evaluate`.
     name: &'static str,
     grpc: OnceLock<Histogram>,
     rest: OnceLock<Histogram>,
@@ -79,7 +82,7 @@ fn histogram(operation: &'static str, is_grpc: bool, status: StatusCode) -> Hist
 }
 
 impl MeasureLayer {
-    /// Every reason exists as a metric from the start, so that its first increase is one.
+    /// Creates the counter of every reason at the start, to make its first increase visible.
     pub(super) fn new() -> Self {
         for code in ErrorCode::ALL {
             refusals(*code).increment(0);
@@ -166,7 +169,7 @@ where
     }
 }
 
-/// A call under way.
+/// A call in progress.
 struct Measured {
     since: Instant,
     operation: Operation,
@@ -194,7 +197,7 @@ fn refusals(code: ErrorCode) -> metrics::Counter {
     metrics::counter!("authority_refusals_total", "reason" => code.word())
 }
 
-/// The error that a response is, in either transport; `None` for a success.
+/// Returns the error in a response, for either transport; `None` for a success.
 fn refusal(response: &Response) -> Option<ErrorCode> {
     let by_word = |word: &str| ErrorCode::ALL.iter().copied().find(|code| code.word() == word);
     if let Some(refused) = response.extensions().get::<Refused>() {
@@ -211,7 +214,7 @@ fn refusal(response: &Response) -> Option<ErrorCode> {
     }
 }
 
-/// Of a page, or of a library's error.
+/// Returns the error for the HTTP status of a page's or a library's response.
 fn of_http(status: StatusCode) -> Option<ErrorCode> {
     let fails = status.is_client_error() || status.is_server_error();
     let known = ErrorCode::ALL.iter().copied().find(|code| code.http() == status);

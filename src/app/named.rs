@@ -1,5 +1,5 @@
-//! What the settings refer to: the key ring, the database's address, the rules of webhooks, the credentials for
-//! NATS and the key of Web Push. Parsed, and checked before the start.
+//! Objects that the settings refer to: the key ring, the database's address, the rules of webhooks,
+//! the credentials for NATS and the key of Web Push. They are parsed and checked before the start.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub(super) fn ring(config: &Config) -> Result<Option<KeyRing>, keys::Error> {
     })
 }
 
-/// The identity provider whose tokens are accepted, if there is one.
+/// The identity provider with accepted tokens, if configured.
 pub(super) fn issuer(config: &Config, clock: &Clock) -> Result<Option<Issuer>, String> {
     let Identity { issuer: Some(issuer), audience, jwks_url, .. } = &config.identity else {
         return Ok(None);
@@ -46,19 +46,19 @@ pub(super) fn issuer(config: &Config, clock: &Clock) -> Result<Option<Issuer>, S
     }))
 }
 
-/// Who may sign certifications besides this service.
+/// The issuers that may sign certifications in addition to this service.
 pub(super) fn issuers(config: &Config, clock: &Clock) -> Result<Issuers, String> {
     Issuers::new(&config.programme.issuers, clock)
 }
 
-/// Where webhooks may go.
+/// The permitted destinations of webhooks.
 pub(super) fn url_rules(config: &Config) -> Result<UrlRules, RuleError> {
     let development = !config.production();
     let addresses = AddressRules::new(&config.webhooks.allow_cidrs, development)?;
     Ok(UrlRules { ports: config.webhooks.ports.clone(), development, addresses })
 }
 
-/// Whom receivers' certificates may lead to, besides the authorities of the public web.
+/// Additional root certificates for receivers, besides the public web's certificate authorities.
 pub(super) fn webhook_roots(config: &Config) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
     let Some(path) = &config.webhooks.ca_file else { return Ok(roots) };
@@ -71,7 +71,7 @@ pub(super) fn webhook_roots(config: &Config) -> Result<RootCertStore, Error> {
     if roots.is_empty() { Err(unread(&"it holds no certificate")) } else { Ok(roots) }
 }
 
-/// The NATS server of audit streams, if there is one.
+/// The NATS server of audit streams, if configured.
 pub(super) fn nats(config: &Config) -> Result<Option<NatsSettings>, Error> {
     let NatsConfig { url, credentials } = config.nats.clone();
     if url.is_some() && !cfg!(feature = "nats") {
@@ -80,7 +80,7 @@ pub(super) fn nats(config: &Config) -> Result<Option<NatsSettings>, Error> {
     url.map(|url| NatsSettings::new(url, credentials).map_err(Error::Nats)).transpose()
 }
 
-/// Where months of decisions are archived. A folder is made for this user alone.
+/// The storage for archived months of decisions. A folder is created for this user alone.
 pub(super) fn bucket(config: &Config) -> Result<Option<Bucket>, Error> {
     if !cfg!(feature = "archive") {
         // In development the folder is a default, which may be absent.
@@ -98,8 +98,8 @@ pub(super) fn bucket(config: &Config) -> Result<Option<Bucket>, Error> {
     Ok(Some(bucket))
 }
 
-/// How the installation names itself to push services; `None` if push is off. A key that is not named is made in
-/// the data folder, which only development does.
+/// The installation's identity for push services; `None` if push is off. A key that is not
+/// configured is created in the data folder, in development only.
 pub(super) fn push(config: &Config) -> Result<Option<PushSettings>, keys::Error> {
     let Some(subject) = config.push.subject.clone() else { return Ok(None) };
     let signer = match &config.push.key_file {
@@ -109,10 +109,10 @@ pub(super) fn push(config: &Config) -> Result<Option<PushSettings>, keys::Error>
     Ok(Some(PushSettings { subject, signer }))
 }
 
-/// Checks whether the configured ones can be used, without creating or connecting to anything.
+/// Checks that the configured objects can be used, without creating or connecting to anything.
 ///
 /// # Errors
-/// All reasons, one on each line.
+/// All problems, one on each line.
 pub fn check(config: &Config) -> Result<(), String> {
     let setting = if config.keys.ring.is_some() { "keys.ring" } else { "keys.ring_file" };
     let ring = ring(config).err().map(|fault| format!("`{setting}`: {fault}"));

@@ -1,7 +1,8 @@
-//! Refuses calls for decisions while the queue is full, or above a limit, before their bodies are read.
+//! Refuses calls for decisions while the queue is full, or above a limit, before their bodies are
+//! read.
 //!
-//! Here a refusal costs a request's head and the check of its credential. What passes waits for a place in
-//! `DecisionQueue::enter`, where its size is known.
+//! A refusal here costs only the reading of the request's head and the check of its credential.
+//! Other calls wait for a place in `DecisionQueue::enter`, where their size is known.
 
 use std::{
     convert::Infallible,
@@ -24,7 +25,7 @@ use authority_runtime::{
     rates::DecisionRates,
 };
 
-/// What a node knows of its load. Cheap to clone.
+/// A node's information about its load. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Overload {
     pub(super) queue: DecisionQueue,
@@ -37,16 +38,17 @@ impl Overload {
         Self { queue: DecisionQueue::default(), rates }
     }
 
-    /// Checks a call whose caller and deadline are in its extensions.
+    /// Checks a call. `extensions` has the call's caller and deadline.
     ///
     /// # Errors
-    /// `rate_limited`: it is for decisions and would be refused.
+    /// `rate_limited`: the call is for decisions and would be refused.
     pub(super) async fn look(&self, rpc: &str, extensions: &Extensions) -> Result<(), ApiError> {
         let Some(refusal) = self.refusal(rpc, extensions) else { return Ok(()) };
         Err(refusal.paced(&self.queue, Deadline::of(extensions)).await)
     }
 
-    /// `None` for the owner, too: the tenant is in the body.
+    /// Returns the refusal of a call; `None` if the call is admitted. Calls of the owner are always
+    /// admitted here, because their tenant is in the body.
     fn refusal(&self, rpc: &str, extensions: &Extensions) -> Option<Refusal> {
         let caller = extensions.get::<Caller>().filter(|_| decides(rpc))?;
         let tenant_id = caller.tenant()?.clone();
@@ -65,7 +67,7 @@ struct Refusal {
 }
 
 impl Refusal {
-    /// The error, when it may be sent.
+    /// Returns the error once it may be sent.
     async fn paced(self, queue: &DecisionQueue, deadline: Deadline) -> ApiError {
         queue.pace(&self.tenant_id, self.cause, deadline).await;
         self.error

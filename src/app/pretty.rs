@@ -1,4 +1,4 @@
-//! `?pretty` on REST: the answer with line breaks and indentation, for people.
+//! `?pretty` on REST: the response with line breaks and indentation, for people.
 
 use std::{
     convert::Infallible,
@@ -23,11 +23,12 @@ use tower::{Layer, Service};
 use super::host::RestHost;
 use authority_api::error::{ApiError, ErrorCode};
 
-/// The query parameter, which no operation has.
+/// The query parameter; operations do not use it.
 const PRETTY: [&str; 2] = ["pretty", "pretty=true"];
-/// Bytes; a larger answer is for programs, and stays as it is.
+/// The maximum size of an indented response, in bytes. A larger response is meant for programs.
 const LARGEST: u64 = 1024 * 1024;
-/// Deeper levels are not indented further: an answer grows by a factor that callers cannot choose.
+/// The maximum number of indented levels. Deeper levels are not indented further: without this
+/// limit, a deeply nested response could grow by any factor.
 const DEEPEST: usize = 16;
 
 /// The layer around the REST routes.
@@ -79,7 +80,7 @@ where
     }
 }
 
-/// The address without the parameter, if it has it.
+/// Returns the address without the parameter, if it has the parameter.
 fn without_parameter(uri: &Uri) -> Option<Uri> {
     let query = uri.query()?;
     if !query.split('&').any(|pair| PRETTY.contains(&pair)) {
@@ -94,24 +95,25 @@ fn without_parameter(uri: &Uri) -> Option<Uri> {
 }
 
 /// # Errors
-/// The answer broke off: what came of it is no answer.
+/// The response ended early: its incomplete content must not be sent as a response.
 async fn indented_answer(answer: Response) -> Result<Response, Fault> {
     let is_json = answer.headers().get(header::CONTENT_TYPE)
         == Some(&HeaderValue::from_static("application/json"));
-    // A stream has no length that is known.
+    // A stream has no known length.
     let fits = answer.body().size_hint().exact().filter(|length| *length <= LARGEST);
     let Some(length) = fits.filter(|_| is_json) else { return Ok(answer) };
     let (mut parts, body) = answer.into_parts();
     let read = to_bytes(body, usize::try_from(length).unwrap_or(usize::MAX)).await;
     let read = read.map_err(|error| {
-        tracing::error!(%error, "an answer broke off before it could be indented");
+        tracing::error!(%error, "response stream ended before it could be formatted");
         Fault::from(Status::from(ApiError::plain(ErrorCode::Internal)))
     })?;
     parts.headers.remove(header::CONTENT_LENGTH);
     Ok(Response::from_parts(parts, Body::from(indented(&read))))
 }
 
-/// JSON with a line for each member and item. Every other byte stays: numbers keep their digits.
+/// Returns the JSON with a line for each member and item. Other bytes are unchanged: numbers keep
+/// their digits.
 fn indented(json: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(json.len() * 2);
     let (mut depth, mut in_text, mut escaped) = (0, false, false);
@@ -167,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// A body of a known length that breaks off.
+    /// A body with a known length that ends early.
     struct Broken;
 
     impl http_body::Body for Broken {

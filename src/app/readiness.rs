@@ -1,5 +1,5 @@
-//! Whether this node can decide. Workers check it in the background, so that readiness is answered
-//! from memory, however long the database is silent.
+//! Whether this node can decide. Workers check it in the background. Readiness is therefore
+//! reported from memory, even if the database does not respond for long.
 
 use std::{
     convert::Infallible,
@@ -21,7 +21,7 @@ use authority_core::{
 use authority_runtime::recorder::Recorder;
 
 const EVERY: Duration = Duration::from_secs(1);
-/// Older results do not count.
+/// The maximum age of the result of a schema check. Older results are ignored.
 const LATEST: Duration = Duration::from_secs(5);
 /// The interval at which gRPC health is updated.
 const FOLLOW: Duration = Duration::from_millis(250);
@@ -69,7 +69,8 @@ impl Schema {
             let schema = schema.clone();
             async move { schema.look().await }
         });
-        // While the service stops, the database is not what is wrong.
+        // The checks continue while the service stops: otherwise readiness would report a fault of
+        // the database.
         worker.outlasting_calls()
     }
 
@@ -81,7 +82,7 @@ impl Schema {
     }
 }
 
-/// Everything that must be true before this node decides.
+/// The conditions that must hold before this node decides.
 pub(super) fn checks(
     schema: &Schema,
     graph: &Arc<Graph>,
@@ -103,7 +104,7 @@ pub(super) fn checks(
                 Ok(State { is_current: false, .. }) => {
                     Err("some are pending; run `agent-authority migrate`".to_owned())
                 }
-                // If it is unknown, the check `database` says so.
+                // If the state is unknown, the check `database` reports it.
                 _ => Ok(()),
             }),
         },
@@ -128,7 +129,8 @@ pub(super) fn checks(
 
 /// The checks of identity providers with keys read over the network.
 ///
-/// They are only shown: decisions by API keys don't need the providers, and a node without them is still ready.
+/// They are only shown: decisions by API keys don't need the providers, and a node without them is
+/// still ready.
 pub(super) fn providers(identity: &Identity) -> Vec<Check> {
     let check = |keys: JwksClient| Check { name: "identity", ask: Box::new(move || keys.state()) };
     identity.remote_keys().into_iter().map(check).collect()
@@ -147,8 +149,8 @@ pub(super) fn identity_keys(identity: &Identity) -> Option<Worker> {
     has_some.then(|| Worker::periodic("identity_keys", EVERY, look))
 }
 
-/// Names the faulty workers that decisions or their records depend on; the response lists the
-/// others.
+/// Lists the faulty workers that decisions or their records depend on. Other faulty workers are
+/// listed only in the response.
 fn critical(workers: &Statuses) -> Result<(), String> {
     let reports = workers.reports().into_iter().filter(|report| report.is_critical);
     let faults = reports.filter_map(|report| Some(format!("{}: {}", report.name, report.fault?)));
@@ -156,8 +158,8 @@ fn critical(workers: &Statuses) -> Result<(), String> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) }
 }
 
-/// The worker that reports readiness by gRPC health and as a metric, also during the drain: a service that stops is
-/// not ready.
+/// The worker that reports readiness by gRPC health and as a metric. It also runs during the drain:
+/// a stopping service is not ready.
 pub(super) fn grpc_health(health: HealthReporter, directory: Directory) -> Worker {
     let last = Arc::new(Mutex::new(None));
     let worker = Worker::periodic("grpc_health", FOLLOW, move || {

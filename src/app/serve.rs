@@ -21,12 +21,12 @@ use authority_api::identity::dev_provider::{Holder, ISSUER};
 use authority_core::{config::Config, shutdown, store::embedded, worker::Supervisor};
 use authority_ids::IdParts;
 
-/// How long a token of the development identity provider lasts.
+/// The lifetime of a token of the development identity provider.
 const TOKEN_LIFETIME: TimeDelta = TimeDelta::hours(12);
 /// The owner's default name.
 const OPERATOR: &str = "operator@localhost";
 
-/// Why the service cannot run.
+/// The reason the service cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error(transparent)]
@@ -46,8 +46,8 @@ pub enum Failure {
     )]
     NoInstallation(PathBuf),
     #[error(
-        "reset removes what a development server made in its data folder; the database that DATABASE_URL or \
-         `database.url` names, and anything of production, is yours to remove"
+        "reset removes the files of a development server from its data folder; a database in \
+         DATABASE_URL or `database.url`, and any production data, is yours to remove"
     )]
     NotOurs,
     #[error(transparent)]
@@ -58,17 +58,18 @@ pub enum Failure {
     Listener(#[from] tokio::task::JoinError),
 }
 
-/// Runs until SIGTERM or SIGINT; then it is not ready, accepts for a span, and drains. `ready` receives the
-/// demonstration tenant, which only development has.
+/// Runs until SIGTERM or SIGINT. The service then reports that it is not ready, accepts connections
+/// for a while, and drains. `ready` receives the demonstration tenant, which only development has.
 pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Failure> {
-    // Before anything that would have to be stopped again.
+    // Runs before any step that would have to be undone.
     let addresses = Addresses::take(config)?;
     let supervisor = Supervisor::new(shutdown::on_signal()?);
     let metrics = Metrics::install();
     let told = supervisor.shutdown();
     let database = tokio::select! {
         database = Database::open(config) => database?,
-        // The service's own server would be left behind half started; another one may be absent for a while.
+        // Only waiting for an external database can be interrupted: it may be unavailable for a
+        // while. An embedded server must not be left partly started.
         () = told.cancelled(), if config.database.url.is_some() => return Ok(()),
     };
     if let Some(server) = &database.embedded {
@@ -94,12 +95,12 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
     served
 }
 
-/// Refuses a data folder in which no service was started: a command that is to act on an installation would
-/// create another one there.
+/// Refuses a data folder in which no service was started: otherwise, a command for an existing
+/// installation would create another installation there.
 pub fn require_installation(config: &Config) -> Result<(), Failure> {
     let ring = config.keys.ring.is_some() || config.keys.ring_file.is_some();
     let folder = &config.data_dir;
-    // The first start of a development server makes the ring, wherever its database is.
+    // The first start of a development server creates the ring, for any database.
     let exists = match (ring, config.database.url.is_some()) {
         (false, _) => folder.join(RING_FILE).is_file(),
         (true, false) => folder.is_dir(),
@@ -108,12 +109,12 @@ pub fn require_installation(config: &Config) -> Result<(), Failure> {
     if exists { Ok(()) } else { Err(Failure::NoInstallation(folder.clone())) }
 }
 
-/// What a development server makes in its data folder, besides its database.
+/// The files of a development server in its data folder, besides its database.
 const MADE: [&str; 6] =
     [RING_FILE, "push.pem", "demo-api-key", demo::webhook::FILE, "logs", "archive"];
 
-/// Removes what a development server made in its data folder: the database, the keys, the logs and the
-/// archive. Returns what was removed; other files stay.
+/// Removes the files of a development server from its data folder: the database, the keys, the logs
+/// and the archive. Returns the removed paths; other files stay.
 pub async fn reset(config: &Config) -> Result<Vec<PathBuf>, Failure> {
     if config.production() || config.database.url.is_some() {
         return Err(Failure::NotOurs);
@@ -131,12 +132,12 @@ pub async fn reset(config: &Config) -> Result<Vec<PathBuf>, Failure> {
             Err(error) => return Err(error.into()),
         }
     }
-    // Only if nothing else is in it.
+    // Fails if the folder contains other files.
     let _ = fs::remove_dir(folder);
     Ok(removed)
 }
 
-/// What an operator asks of a node first. No password is in it.
+/// Logs the information that operators need most. It contains no password.
 fn log_start(config: &Config, database: &Database) {
     let issuer = config.identity.issuer.as_deref();
     let listen =
@@ -154,7 +155,7 @@ fn log_start(config: &Config, database: &Database) {
     );
 }
 
-/// Runs one command on the service without listening, alone or beside a running service.
+/// Runs one command on the service without listening, alone or next to a running service.
 pub async fn with_app<T, E: From<Failure>>(
     config: Config,
     act: impl AsyncFnOnce(&App) -> Result<T, E>,
@@ -239,8 +240,8 @@ impl Listening {
     }
 }
 
-/// Completes when no more connections are to be accepted: balancers have then seen that the service is not
-/// ready.
+/// Completes when the service stops accepting connections: by then load balancers have seen that it
+/// is not ready.
 fn closing(
     shutdown: &CancellationToken,
     lame_duck: Duration,

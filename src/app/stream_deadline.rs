@@ -17,7 +17,8 @@ use tower::{Layer, Service};
 
 use super::deadline::{CallerDeadline, exceeded};
 
-/// The layer around the gRPC methods; inside gRPC-Web, which encodes trailers in its own way.
+/// The layer around the gRPC methods. It is inside the gRPC-Web layer, which encodes trailers in
+/// its own way.
 #[derive(Clone)]
 pub(super) struct StreamDeadlineLayer;
 
@@ -61,7 +62,7 @@ where
 }
 
 pin_project! {
-    /// The response whose stream will be ended.
+    /// The response with a deadline on its stream.
     pub(super) struct ResponseFuture<F> {
         #[pin]
         answer: F,
@@ -88,7 +89,7 @@ where
 pin_project! {
     /// A body that ends at its caller's deadline.
     struct DeadlineBody {
-        // `None` once it has ended, which also drops its source.
+        // `None` once the body has ended; its source is then dropped.
         body: Option<Body>,
         #[pin]
         end: Sleep,
@@ -105,13 +106,13 @@ impl HttpBody for DeadlineBody {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = self.project();
         let Some(body) = this.body.as_mut() else { return Poll::Ready(None) };
-        // Polled first, since a stream that always has data must end, too.
+        // The deadline is polled first: a stream that always has data must also end.
         if this.end.poll(context).is_pending() {
             return Pin::new(body).poll_frame(context);
         }
         *this.body = None;
         let mut trailers = HeaderMap::new();
-        // It is a valid header value, since the text is ours.
+        // The header value is valid because the text is ours.
         let _ = exceeded().add_header(&mut trailers);
         Poll::Ready(Some(Ok(Frame::trailers(trailers))))
     }

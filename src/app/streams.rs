@@ -1,7 +1,7 @@
 //! Limits the open streams of each tenant and of each caller on a node, across methods.
 //!
-//! A stream has no deadline, and takes memory for as long as its caller likes. A node that is stopping opens no
-//! streams: they would end at once.
+//! A stream has no deadline, and takes memory for as long as its caller wants. A node that is
+//! stopping opens no streams: they would end at once.
 
 use std::{
     collections::HashSet,
@@ -27,12 +27,13 @@ use authority_api::{
     stream::{Place, Places},
 };
 
-/// Streams of one tenant on a node; each takes some tens of KiB.
+/// The maximum number of streams of one tenant on a node. Each stream takes some tens of KiB of
+/// memory.
 pub(super) const MOST: usize = 2000;
-/// The divisor of a tenant's places that gives one caller's share.
+/// The number of places of one caller is the tenant's number of places, divided by this.
 const CALLERS: usize = 2;
 
-/// The places of the open streams, and the layer that takes them, inside authentication. Cheap to clone.
+/// The layer that takes a place for each open stream. It is inside authentication. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct StreamsLayer {
     places: Places,
@@ -40,12 +41,12 @@ pub(super) struct StreamsLayer {
 }
 
 impl StreamsLayer {
-    /// At most so many streams of a tenant.
+    /// Limits the streams of a tenant to `most`.
     pub(super) fn new(most: usize, stopping: CancellationToken) -> Self {
         Self { places: Places::new("streams", most, most.div_ceil(CALLERS)), stopping }
     }
 
-    /// Takes the place of a stream; `None` if its caller has no tenant.
+    /// Takes a place for a stream; `None` if its caller has no tenant.
     fn admit(&self, caller: Option<&Caller>) -> Result<Option<Place>, ApiError> {
         if self.stopping.is_cancelled() {
             let text =
@@ -98,12 +99,12 @@ where
     }
 }
 
-/// The methods that answer with a stream.
+/// The methods that return a stream.
 static STREAMS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| ROUTES.iter().filter(|route| route.streams).map(|route| route.rpc).collect());
 
 pin_project! {
-    /// The response, whose body holds the place of its stream.
+    /// The response. Its body keeps the place of its stream.
     pub(super) struct ResponseFuture<F> {
         #[pin]
         answer: F,
@@ -127,7 +128,7 @@ where
     }
 }
 
-/// The same body, which has the stream's place until it is dropped.
+/// Returns the same body, which keeps the stream's place until it is dropped.
 fn held(body: Body, open: Place) -> Body {
     Body::new(body.map_frame(move |frame| {
         let _ = &open;
@@ -157,7 +158,7 @@ mod tests {
         Caller { kind, ..Caller::anonymous() }
     }
 
-    /// A runtime watches hundreds of permits with one key.
+    /// One agent runtime may watch hundreds of permitted actions with one API key.
     #[test]
     fn a_caller_has_half_of_its_tenants_streams() {
         let streams = layer();

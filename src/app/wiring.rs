@@ -1,4 +1,4 @@
-//! Makes the services of the crates from what they share.
+//! Creates the services of the crates from their shared parts.
 
 use std::{sync::Arc, time::Duration};
 
@@ -43,7 +43,7 @@ use crate::{
 /// How long a held request waits for approvals.
 const APPROVAL_TTL: Duration = Duration::from_secs(24 * 3600);
 
-/// What the services share.
+/// The parts that the services share.
 pub(super) struct Wiring {
     pub config: Config,
     pub store: Store,
@@ -56,10 +56,10 @@ pub(super) struct Wiring {
     pub nats: Arc<Nats>,
     /// Web Push; off if absent.
     pub push: Option<PushSettings>,
-    /// Where webhooks may go.
+    /// The permitted destinations of webhooks.
     pub urls: Arc<UrlRules>,
     pub shutdown: CancellationToken,
-    /// Where months of decisions are archived; `None` only in production.
+    /// The storage for archived months of decisions; `None` only in production.
     pub bucket: Option<Bucket>,
 }
 
@@ -103,7 +103,7 @@ impl Wiring {
         Ok((all, writer))
     }
 
-    /// Erases people's data by its age.
+    /// Erases personal data by its age.
     pub(super) fn retention(&self) -> Worker {
         let PersonalDataConfig { lead_retention_days, legal_hold } = &self.config.personal_data;
         let (store, clock) = (self.store.clone(), self.clock.clone());
@@ -156,7 +156,7 @@ impl Wiring {
         }
     }
 
-    /// Reads decisions that are no longer in the tables.
+    /// Reads decisions that were moved from the tables to the archive.
     fn archives(&self) -> Archives {
         Archives::new(self.store.clone(), self.keys.clone(), self.bucket.clone())
     }
@@ -189,7 +189,8 @@ impl Wiring {
         })
     }
 
-    /// What archiving needs, and its worker; `None` without an archive, or under the installation's legal hold.
+    /// Returns the parts for archiving, and the worker. The parts are `None` without an archive, or
+    /// under the installation's legal hold.
     pub(super) fn archiving(&self, transparency: &Transparency) -> (Option<Archiving>, Worker) {
         let is_held = self.config.personal_data.legal_hold.is_some();
         let bucket = self.bucket.clone().filter(|_| !is_held);

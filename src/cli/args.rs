@@ -15,7 +15,7 @@ use super::{
     view::View,
 };
 
-/// Decides whether an AI agent's action is permitted, says why, and proves it.
+/// Decides whether an AI agent's action is permitted, explains why, and proves it.
 #[derive(Debug, Parser)]
 #[command(name = "agent-authority", version, propagate_version = true)]
 pub(super) struct Args {
@@ -58,11 +58,11 @@ pub(super) enum Command {
     /// Seed the database with records
     #[command(subcommand)]
     Seed(Seed),
-    /// Log in to a service, or to the development server as one of the demonstration's people
+    /// Log in to a service, or to the development server as a demonstration user
     Login(LoginArgs),
     /// Forget a login
     Logout(LogoutArgs),
-    /// Say as whom commands call which service
+    /// Show the service that commands call, and the current login
     Whoami(ServerArgs),
     #[command(flatten)]
     Remote(Box<Remote>),
@@ -80,14 +80,14 @@ pub(super) enum Command {
     Archive(Archive),
     /// Print the `OpenAPI` 3.1 document
     Openapi,
-    /// Ask a running service whether it is ready
+    /// Check whether a running service is ready
     Healthcheck,
     /// Check the settings
     Config {
         /// Print the effective settings, secrets masked
         #[arg(long)]
         print: bool,
-        /// Print those without a value, too
+        /// Also print settings without a value
         #[arg(long, requires = "print")]
         all: bool,
     },
@@ -95,7 +95,7 @@ pub(super) enum Command {
     Completions { shell: Shell },
 }
 
-/// Who the token is for.
+/// The holder of the token.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenRequest {
     /// The owner of the service
@@ -108,10 +108,10 @@ pub(crate) enum TokenRequest {
         /// The tenant's slug
         #[arg(long)]
         tenant: String,
-        /// What they may do
+        /// Their role
         #[arg(long, value_parser = ["admin", "approver", "legal", "member", "viewer", "auditor"])]
         role: String,
-        /// `<role>@<tenant>.example` when left out
+        /// Defaults to `<role>@<tenant>.example`
         #[arg(long)]
         email: Option<String>,
     },
@@ -128,13 +128,13 @@ pub(crate) struct ApiKeyRequest {
     /// The tenant's slug or id
     #[arg(long)]
     pub(crate) tenant: String,
-    /// What the key may do (`runtime:write`); repeat it, or separate by commas
+    /// A scope of the key (`runtime:write`); repeat it, or separate scopes by commas
     #[arg(long = "scope", required = true, value_delimiter = ',')]
     pub(crate) scopes: Vec<String>,
     /// An agent that the key may act for, by its id; repeat it [default: all of the tenant's]
     #[arg(long = "principal", value_name = "ID")]
     pub(crate) principal_ids: Vec<String>,
-    /// What people call it
+    /// A name for the key
     #[arg(long, default_value = "made on the command line")]
     pub(crate) label: String,
 }
@@ -153,13 +153,13 @@ pub(super) enum Keys {
     Rewrap,
 }
 
-/// A tenant's id, by its id or its slug.
+/// Returns a tenant's id for its id or its slug.
 pub(crate) fn tenant_id(named: &str) -> String {
     authority_ids::TenantId::complete(named)
 }
 
 impl Args {
-    /// How to show what is found.
+    /// The format of the output.
     pub(super) fn view(&self) -> View {
         View { json: self.json, utc: self.utc }
     }
@@ -167,7 +167,7 @@ impl Args {
     /// The sources of settings: flags override the environment, which overrides the file.
     pub(super) fn sources(&self) -> Sources {
         let mut flags = Vec::new();
-        // `listen` has this flag for where it receives.
+        // The command `listen` uses `--listen` for its own address.
         let receives = matches!(self.command, Some(Command::Listen(_)));
         if let Some(listen) = self.listen.filter(|_| !receives) {
             flags.push(("listen.main", listen.to_string()));
@@ -202,7 +202,7 @@ mod tests {
         }
         let args = Args::try_parse_from(["x", "keys", "list"]).unwrap();
         assert!(matches!(args.command, Some(Command::Keys(Keys::Remote(_)))));
-        // It works on the database, not through a service.
+        // `keys rewrap` works on the database, not through a service.
         assert!(
             Args::try_parse_from(["x", "keys", "rewrap", "--url", "https://a.example"]).is_err()
         );

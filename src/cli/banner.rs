@@ -1,19 +1,20 @@
-//! The banner of a development server: what to paste, and what else to try.
+//! The banner of a development server: commands to paste, and further commands to try.
 
 use agent_authority::app::demo::Demo;
 use authority_core::config::Config;
 
-/// A key and `ask`, ready to paste; an allowed, a held and a denied request with them.
+/// Returns the banner: a key and the shell function `ask` to paste, then calls of `ask` that are
+/// allowed, held and denied, and further commands.
 pub(crate) fn text(config: &Config, demo: &Demo) -> String {
     let url = config.public_url();
     let key = &demo.api_key;
-    // The path it was started by: it need not be on the PATH.
+    // The path by which the program was started; it might not be on the PATH.
     let mut program = std::env::args().next().unwrap_or_else(|| "agent-authority".to_owned());
     let usual = Config::default();
     if config.data_dir != usual.data_dir {
         program = format!("{program} --data-dir {}", config.data_dir.display());
     }
-    // `listen` has this flag for where it receives.
+    // The command `listen` uses `--listen` for its own address.
     let client = if config.listen.main == usual.listen.main {
         program.clone()
     } else {
@@ -27,7 +28,7 @@ pub(crate) fn text(config: &Config, demo: &Demo) -> String {
     let console = if config.console() {
         format!(
             "In a browser:        {url}/console, where \"First approver\" (approver@acme.example)\n\
-             {:21}decides what is held.\n",
+             {:21}decides held requests.\n",
             ""
         )
     } else {
@@ -69,7 +70,7 @@ Under a delegation, with obligations: {url}/v1/runtime/authorize, {delegation}
 mod tests {
     use super::*;
 
-    /// Without indents, and a gap of any width as one space.
+    /// Joins lines, and replaces each gap by one space.
     fn words(text: &str) -> String {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }

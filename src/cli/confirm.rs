@@ -1,4 +1,4 @@
-//! Asks a person before something is done that cannot be taken back.
+//! Requires a confirmation before an action that cannot be undone.
 
 use std::io::{self, BufRead, Write};
 
@@ -6,28 +6,28 @@ use clap::Args;
 
 use super::Failure;
 
-/// The flag of commands that ask.
+/// The flag of commands that require a confirmation.
 #[derive(Clone, Copy, Debug, Args)]
 pub(in crate::cli) struct Confirm {
-    /// Do it without asking, for scripts
+    /// Skip the confirmation, for scripts
     #[arg(long, short = 'y')]
     pub(in crate::cli) yes: bool,
 }
 
 impl Confirm {
-    /// Shows what is to be done, then waits for `y` or `yes`.
+    /// Shows the planned action, then waits for `y` or `yes`.
     ///
     /// # Errors
-    /// Another answer, or none: nothing is done.
+    /// The action was not confirmed.
     pub(in crate::cli) fn agree(self, shown: &str, question: &str) -> Result<(), Failure> {
         let is_yes = |answer: &str| ["y", "yes"].iter().any(|yes| answer.eq_ignore_ascii_case(yes));
         self.ask(shown, &format!("{question} [y/N] "), is_yes)
     }
 
-    /// Shows what is to be done, then waits for this name.
+    /// Shows the planned action, then waits for this name.
     ///
     /// # Errors
-    /// Another answer, or none: nothing is done.
+    /// The action was not confirmed.
     pub(in crate::cli) fn type_name(
         self,
         shown: &str,
@@ -57,8 +57,8 @@ impl Confirm {
         }
         if read == 0 {
             writeln!(to).map_err(Failure::new)?;
-            return Err(Failure::new("not confirmed, nothing was done: scripts pass --yes"));
+            return Err(Failure::new("not confirmed, no change was made: scripts pass --yes"));
         }
-        Err(Failure::new("not confirmed, nothing was done"))
+        Err(Failure::new("not confirmed, no change was made"))
     }
 }

@@ -15,10 +15,10 @@ use tokio::{
 use super::Failure;
 
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes to read: the status line and more.
+/// The number of bytes to read: the status line and more.
 const ENOUGH: u64 = 256;
 
-/// `ready`, or why not.
+/// Returns `ready`, or the reason as an error.
 pub(super) async fn check(listen: SocketAddr) -> Result<&'static str, Failure> {
     let address = reachable(listen);
     let told = match timeout(PATIENCE, ask(address)).await {
@@ -30,7 +30,7 @@ pub(super) async fn check(listen: SocketAddr) -> Result<&'static str, Failure> {
     Err(Failure::new(told))
 }
 
-/// A wildcard address is reached on the loopback.
+/// Replaces a wildcard address by the loopback address.
 pub(super) fn reachable(mut listen: SocketAddr) -> SocketAddr {
     if listen.ip().is_unspecified() {
         let loopback: IpAddr =

@@ -1,10 +1,11 @@
-//! What commands need of HTTP: which addresses a secret may go to, and errors in a few words.
+//! HTTP helpers of commands: the addresses to which a secret may be sent, and short error texts.
 
 use reqwest::Url;
 
 use super::text::plain;
 
-/// The cause of an error, below all that only say that there was one; without the address.
+/// Returns the innermost cause of an error, without the address. The outer errors only report that
+/// an error occurred.
 pub(in crate::cli) fn deepest(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut cause: &dyn std::error::Error = &error;
@@ -14,14 +15,14 @@ pub(in crate::cli) fn deepest(error: reqwest::Error) -> String {
     plain(&cause.to_string())
 }
 
-/// Whether it is on this machine.
+/// Whether the URL is on this machine.
 pub(in crate::cli) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     let address = host.parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Parses `--url`: a token must not cross a network in the clear.
+/// Parses `--url`. A token must not be sent over a network unencrypted.
 pub(in crate::cli) fn address(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     let safe = url.scheme() == "https" || url.scheme() == "http" && is_loopback(&url);

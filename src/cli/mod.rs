@@ -1,6 +1,6 @@
-//! The command line: its arguments, and what they do.
+//! The command line: its arguments and commands.
 //!
-//! Commands act through [`Actions`], so that this module depends only on what it needs of the service.
+//! Commands act through [`Actions`]. This module depends only on that part of the service.
 
 mod archive;
 mod args;
@@ -32,25 +32,26 @@ pub(crate) use outcome::Failure;
 use outcome::{CommandOutput, print};
 use remote::Connector;
 
-/// What the commands need of the service. The configuration is loaded and valid.
+/// The operations of the service that commands use. The configuration is loaded and valid.
 pub(crate) trait Actions {
-    /// Checks what the settings refer to: the key ring, the database's address.
+    /// Checks the objects that the settings refer to: the key ring, the database's address.
     fn check(&self, config: &Config) -> Result<(), Failure>;
     /// Runs until SIGTERM.
     async fn serve(&self, config: Config) -> Result<(), Failure>;
-    /// A JWT of the development identity provider.
+    /// Returns a JWT of the development identity provider.
     async fn token(&self, config: Config, request: TokenRequest) -> Result<String, Failure>;
-    /// A new API key; shown this once.
+    /// Returns a new API key, which is not shown again.
     async fn api_key(&self, config: Config, request: ApiKeyRequest) -> Result<String, Failure>;
-    /// Encrypts the stored secrets again under the key ring's first key; returns how many.
+    /// Encrypts the stored secrets again under the key ring's first key, and returns their number.
     async fn rewrap(&self, config: Config) -> Result<usize, Failure>;
-    /// The names of the migrations that were run.
+    /// Runs the pending migrations, and returns their names.
     async fn migrate(&self, config: Config) -> Result<Vec<String>, Failure>;
-    /// Removes a development server's database, keys, logs and archive; returns what was removed.
+    /// Removes a development server's database, keys, logs and archive, and returns the removed
+    /// paths.
     async fn reset(&self, config: Config) -> Result<Vec<String>, Failure>;
-    /// The demo tenant; for people, how to try it.
+    /// Creates the demo tenant, and returns instructions for people.
     async fn seed_demo(&self, config: Config) -> Result<String, Failure>;
-    /// The `OpenAPI` 3.1 document.
+    /// Returns the `OpenAPI` 3.1 document.
     fn openapi(&self) -> String;
 }
 
@@ -59,7 +60,7 @@ pub(crate) fn run(actions: &impl Actions) -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
-            // Nothing can be done if the terminal is gone.
+            // Printing fails if the terminal is gone. The error is then lost.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -120,7 +121,8 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
 
 fn runtime() -> Result<Runtime, Failure> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    // Address space, not memory: so decisions never need to allocate a stack.
+    // A large stack takes address space, not memory. Decisions then never need to allocate a
+    // further stack.
     runtime.thread_stack_size(16 * 1024 * 1024);
     runtime.enable_all().build().map_err(Failure::new)
 }
@@ -165,9 +167,9 @@ async fn act(
 
 fn migrated(names: &[String]) -> CommandOutput {
     let text = match names {
-        [] => "the database has every migration already".to_owned(),
+        [] => "the database is up to date".to_owned(),
         [one] => format!("1 migration was run: {one}"),
-        [.., last] => format!("{} migrations were run, the last of them {last}", names.len()),
+        [.., last] => format!("{} migrations were run, the last is {last}", names.len()),
     };
     CommandOutput { text, ..CommandOutput::list("migrations", names) }
 }
@@ -175,7 +177,7 @@ fn migrated(names: &[String]) -> CommandOutput {
 fn rewrapped(count: usize) -> CommandOutput {
     let text = match count {
         0 => {
-            "every secret can be decrypted, and is encrypted under the key ring's first key already"
+            "every secret is already encrypted under the key ring's first key, and can be decrypted"
                 .to_owned()
         }
         1 => "1 secret was encrypted again under the key ring's first key".to_owned(),
@@ -184,7 +186,7 @@ fn rewrapped(count: usize) -> CommandOutput {
     CommandOutput { text, ..CommandOutput::named("rewrapped", count.to_string()) }
 }
 
-/// Starts afresh, after asking.
+/// Removes the development server's data, after a confirmation.
 async fn reset(
     actions: &impl Actions,
     config: Config,
@@ -199,12 +201,12 @@ async fn reset(
     let removed = actions.reset(config).await?;
     let mut output = CommandOutput::list("removed", &removed);
     if removed.is_empty() {
-        output.aside = format!("nothing of a development server is in `{folder}`");
+        output.aside = format!("no development server data in `{folder}`");
     }
     Ok(output)
 }
 
-/// The effective configuration; printed even if it is not fit to run, which is then the failure.
+/// Prints the effective configuration, even if it is invalid; the command then fails.
 fn shown(
     actions: &impl Actions,
     config: &Config,

@@ -1,10 +1,10 @@
-//! Colours, on a terminal only and never alone: the word is always there.
+//! Colours, used only on a terminal and only in addition to the word.
 
 use std::io::{self, IsTerminal};
 
 use clap::builder::styling::{AnsiColor, Style};
 
-/// A state or a decision in the colour of its sense, on a terminal.
+/// Returns a state or a decision, coloured by its meaning on a terminal.
 pub(in crate::cli) fn state(word: &str) -> String {
     if io::stdout().is_terminal() && allowed() { coloured(word) } else { word.to_owned() }
 }
@@ -20,7 +20,7 @@ fn coloured(word: &str) -> String {
     format!("{style}{word}{style:#}")
 }
 
-/// By <https://no-color.org> and what a terminal says of itself.
+/// Whether colours are allowed, by <https://no-color.org> and the terminal's `TERM`.
 #[expect(clippy::disallowed_methods, reason = "the terminal's, not a setting of the service")]
 fn allowed() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -35,7 +35,7 @@ mod tests {
     fn a_coloured_word_is_still_the_word() {
         assert_eq!(coloured("deny"), "\u{1b}[31mdeny\u{1b}[0m");
         assert_eq!(coloured("used"), "used");
-        // Tests have no terminal, or none that may be coloured: no escape leaves through a pipe.
+        // Tests have no terminal, or a terminal without colours: no escapes are written to a pipe.
         assert!(io::stdout().is_terminal() || state("deny") == "deny");
     }
 }

@@ -1,4 +1,5 @@
-//! Every setting as TOML; one without a value is a comment, so that the output is a configuration file.
+//! Prints every setting as TOML. A setting without a value is a comment, to keep the output a valid
+//! configuration file.
 
 use std::{fmt::Write, fs, os::unix::fs::MetadataExt};
 
@@ -7,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::Failure;
 
-/// All settings in their order, secrets masked.
+/// Returns all settings in order, with secrets masked.
 pub(super) fn all(config: &Config) -> Result<String, Failure> {
     let settings = serde_json::to_value(config).map_err(Failure::new)?;
     let mut text = String::new();
@@ -28,13 +29,14 @@ fn lines(text: &mut String, settings: &Map<String, Value>) {
         let _ = if value.is_null() {
             writeln!(text, "# {name} has no value")
         } else {
-            // JSON's texts, numbers, booleans and lists of them are TOML's as well.
+            // JSON strings, numbers, booleans and lists of them are valid TOML.
             writeln!(text, "{name} = {value}")
         };
     }
 }
 
-/// A warning, if the settings file has secrets and anybody on this machine may read it.
+/// Returns a warning if the settings file contains secrets and every user of this machine may read
+/// it.
 pub(super) fn readable_secrets(sources: &Sources) -> Result<Option<String>, Failure> {
     let Some(file) = &sources.file else { return Ok(None) };
     let alone = Config::load(&Sources { file: Some(file.clone()), ..Sources::default() })?;
@@ -52,7 +54,7 @@ pub(super) fn readable_secrets(sources: &Sources) -> Result<Option<String>, Fail
     let is_open = mode & 0o007 != 0 && !named.is_empty();
     Ok(is_open.then(|| {
         format!(
-            "warning: everybody on this machine may read `{0}`, which has {1}: chmod o= {0}",
+            "warning: `{0}` contains {1}, and all users of this machine may read it: chmod o= {0}",
             file.display(),
             named.join(", ")
         )

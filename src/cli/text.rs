@@ -1,4 +1,4 @@
-//! Untrusted text on a terminal: escaped.
+//! Escapes untrusted text for a terminal.
 
 use std::fmt::Write;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 /// Shown for a missing value.
 pub(in crate::cli) const NOTHING: &str = "-";
 
-/// `text` without characters that a terminal interprets or a person cannot see: control characters and those that
-/// are hidden become escapes.
+/// Returns `text` with escapes for control characters and hidden characters. A terminal could
+/// interpret them, or a person could miss them.
 pub(in crate::cli) fn plain(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut plain, letter| {
         match letter {
@@ -22,11 +22,12 @@ pub(in crate::cli) fn plain(text: &str) -> String {
     })
 }
 
-/// A value as indented JSON of the same meaning: what is hidden in a text has JSON's own escapes, so that
-/// nothing is left out and a program reads what a person sees.
+/// Returns a value as indented JSON with the same meaning. Hidden characters in strings are shown
+/// as JSON escapes. A person and a program therefore see the same value.
 pub(in crate::cli) fn json(value: &impl Serialize) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    // serde_json escapes control characters up to U+001F itself; line feeds are the indentation's.
+    // serde_json itself escapes control characters up to U+001F; line feeds belong to the
+    // indentation.
     text.chars().fold(String::with_capacity(text.len()), |mut shown, letter| {
         if letter != '\n' && (letter.is_control() || is_hidden(letter)) {
             for unit in letter.encode_utf16(&mut [0; 2]) {
@@ -40,7 +41,7 @@ pub(in crate::cli) fn json(value: &impl Serialize) -> String {
     })
 }
 
-/// The text of a member, empty if it has none.
+/// The text of a member; empty if the member is missing.
 pub(in crate::cli) fn of<'a>(record: &'a Value, member: &str) -> &'a str {
     record[member].as_str().unwrap_or_default()
 }

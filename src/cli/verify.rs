@@ -31,16 +31,17 @@ pub(super) struct Verify {
     /// A checkpoint of the log that was seen elsewhere: a signed note, or a message of an audit stream
     #[arg(long, value_name = "FILE")]
     seen: Option<PathBuf>,
-    /// The log's proof that one checkpoint continues the other; without it, it is said how to fetch it
+    /// The log's proof that one checkpoint continues the other; if missing, the command shows how
+    /// to fetch it
     #[arg(long, value_name = "FILE", requires = "seen")]
     consistency: Option<PathBuf>,
-    /// Fail unless every signature is by a key that was given
+    /// Fail unless every signature is by a given key
     #[arg(long)]
     require_trust: bool,
 }
 
 impl Verify {
-    /// 0 valid, 1 invalid, 2 unreadable.
+    /// Exits with 0 if valid, 1 if invalid, 2 if unreadable.
     pub(super) fn run(&self) -> Result<CommandOutput, Failure> {
         let keys = self.jwks.as_deref().map(|file| key_set(&read(file)?)).transpose();
         let log_key = self.checkpoint_key.as_deref().map(LogKey::parse).transpose();
@@ -65,7 +66,7 @@ impl Verify {
         let (text, about) = (valid.to_string(), about(&file));
         let trusted = valid == Valid::Trusted;
         let json = json!({"ok": true, "trusted": trusted, "found": text, "about": about});
-        // Standard output has the line of EVIDENCE.md alone.
+        // Standard output has only the line defined in EVIDENCE.md.
         let aside = [said(&about), unchecked(&valid).to_owned()];
         let aside = aside.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>();
         let (json, aside) = (Some(json.to_string()), aside.join("\n"));
@@ -73,11 +74,11 @@ impl Verify {
     }
 }
 
-/// What to do with an export.
-const EXPORT: &str = "an export has a decision on each line, which is no evidence pack: save that of one with \
-                      `agent-authority seal ID --bundle FILE`, and verify that";
+/// The advice for an export.
+const EXPORT: &str = "an export has a decision on each line and is not an evidence pack: save a \
+                      decision's bundle with `agent-authority seal ID --bundle FILE`, and verify it";
 
-/// Whether a file has several documents, or one that a list has.
+/// Whether a file has several documents, or a document from a list.
 fn is_export(file: &[u8]) -> bool {
     let mut documents = serde_json::Deserializer::from_slice(file).into_iter::<Value>();
     let first = documents.next().and_then(Result::ok).unwrap_or_default();
@@ -85,7 +86,7 @@ fn is_export(file: &[u8]) -> bool {
     documents.next().is_some_and(|next| next.is_ok()) || first["decisions"].is_array() || is_line
 }
 
-/// What the file is of, which passed: the decision, and of a proof what replaying it gave.
+/// Describes the verified file: the decision and, for a proof, the result of replaying it.
 fn about(file: &[u8]) -> Value {
     let document: Value = serde_json::from_slice(file).unwrap_or_default();
     let pack = if document["pack"].is_object() { &document["pack"] } else { &document };
@@ -101,7 +102,7 @@ fn about(file: &[u8]) -> Value {
     })
 }
 
-/// The same for people, a line each.
+/// Returns the description for people, one line for each item.
 fn said(about: &Value) -> String {
     let lines = [
         ("decision", "decision_id"),
@@ -118,20 +119,20 @@ fn said(about: &Value) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What was not checked, for want of a key that the verifier trusts.
+/// Describes checks that were skipped because no trusted key was given.
 fn unchecked(valid: &Valid) -> &'static str {
     match valid {
         Valid::Trusted => "",
         Valid::IssuerNotPinned(_) => {
-            "Who issued it was not checked: it was verified with the key that is in the file, and anybody can make such \
-             a file. Give the service's published keys with --jwks."
+            "The issuer was not verified: the signature was checked with the key in the file, and \
+             anyone can create such a file. Pass the service's published keys with --jwks."
         }
         Valid::LogNotPinned => {
-            "Whose log it is in was not checked: give the log's key with --checkpoint-key, or a JWKS that has it."
+            "The log's identity was not verified: pass --checkpoint-key, or a JWKS with the log's key."
         }
         Valid::CheckpointUnchecked => {
-            "The signature of the log's checkpoint was not checked: give the log's key with --checkpoint-key, or a JWKS \
-             that has it."
+            "The signature of the log's checkpoint was not verified: pass --checkpoint-key, or a \
+             JWKS with the log's key."
         }
     }
 }
@@ -144,7 +145,7 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    /// Decides again on the bundle's own facts; exit code 1 if the record differs.
+    /// Repeats the decision on the bundle's own facts; exits with 1 if the record differs.
     pub(super) fn run(&self) -> Result<CommandOutput, Failure> {
         let sealed = read(&self.file).and_then(|file| sealed_in(&file)).map_err(failure)?;
         let again = sealed.decide_again().map_err(Failure::new)?;
@@ -212,7 +213,7 @@ reason     no_authority
 who        svc:agent:acme:bot
 what       pay\\u{1b}
 when       2026-11-23T08:09:36Z";
-        // A bundle has its pack in it.
+        // A bundle contains its pack.
         for file in [pack.clone(), json!({"pack": pack})] {
             assert_eq!(said(&about(file.to_string().as_bytes())), expected);
         }

@@ -1,4 +1,4 @@
-//! How a command shows what it has: to a person or to a script, and times in which zone.
+//! The form of a command's output: for a person or for a script, and the time zone.
 
 use authority_core::clock::Clock;
 use chrono::{DateTime, FixedOffset, Local, SecondsFormat, TimeDelta, Utc};
@@ -6,24 +6,25 @@ use chrono::{DateTime, FixedOffset, Local, SecondsFormat, TimeDelta, Utc};
 /// The choices of `--json` and `--utc`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cli) struct View {
-    /// For a script: nothing is looked up that only a person needs.
+    /// For a script: information that only people need is not looked up.
     pub(in crate::cli) json: bool,
     /// Times in UTC instead of the local zone.
     pub(in crate::cli) utc: bool,
 }
 
 impl View {
-    /// A time to the second in the zone of the reader, with its offset; `None` for another text.
+    /// Returns a time to the second in the reader's time zone, with its offset; `None` for other
+    /// text.
     pub(in crate::cli) fn time(self, text: &str) -> Option<String> {
         Some(self.written(parsed(text)?, SecondsFormat::Secs))
     }
 
-    /// The same with the fraction that it has.
+    /// Like [`time`](Self::time), with the original fraction of a second.
     pub(in crate::cli) fn exact_time(self, text: &str) -> Option<String> {
         Some(self.written(parsed(text)?, SecondsFormat::AutoSi))
     }
 
-    /// A time, and how far it is from now: `2026-11-24T20:10:33Z (in 23 h)`.
+    /// Returns a time and its distance from now: `2026-11-24T20:10:33Z (in 23 h)`.
     pub(in crate::cli) fn until(self, text: &str) -> String {
         let now = Clock::default().now();
         match (self.time(text), parsed(text)) {
@@ -34,8 +35,8 @@ impl View {
         }
     }
 
-    /// A time in few letters, in the zone of the reader: within a day of now `15:58:38`, within half a year
-    /// `21 Nov 00:48`, otherwise the date; `None` for another text.
+    /// Returns a time in short form, in the reader's time zone: within a day of now `15:58:38`,
+    /// within half a year `21 Nov 00:48`, otherwise the date. `None` for other text.
     pub(in crate::cli) fn near(self, text: &str, now: DateTime<Utc>) -> Option<String> {
         let time = parsed(text)?;
         let form = match (time.with_timezone(&Utc) - now).num_days().abs() {
@@ -63,7 +64,8 @@ fn parsed(text: &str) -> Option<DateTime<FixedOffset>> {
     DateTime::parse_from_rfc3339(text).ok()
 }
 
-/// In the largest unit of which it has two or more, so that nothing is rounded up.
+/// Formats a span in the largest unit that it contains at least twice, such as `in 23 h`. The
+/// number is rounded down.
 fn distance(span: TimeDelta) -> String {
     let seconds = span.num_seconds();
     let count = seconds.unsigned_abs();

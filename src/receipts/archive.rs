@@ -1,4 +1,4 @@
-//! The data of a receipt whose decision is archived.
+//! The data of a receipt for an archived decision.
 
 use authority_archive::Archived;
 use authority_core::store::{Error, Store};
@@ -6,7 +6,8 @@ use authority_core::store::{Error, Store};
 use super::read::{Decision, Pack, Read, Report, scope};
 use authority_api::error::ApiError;
 
-/// What is beside the decision is still in the tables, and what was added to it before it was archived is with it.
+/// Reads a receipt's data. Related data of the decision is still in the tables. Data that was added
+/// to the decision before it was archived is in the archive.
 pub(super) async fn read(store: &Store, archived: Archived) -> Result<Read, ApiError> {
     let (entry, summary, stored) = (archived.entry()?, archived.summary()?, archived.stored()?);
     let decision = Decision {

@@ -1,5 +1,5 @@
-//! The files that a receipt's reader needs to verify it: record, signature, pack, proof. Never a bundle or
-//! a context.
+//! The files for verifying a receipt: record, signature, pack, proof. A bundle or a context is
+//! never included.
 
 use axum::{
     extract::{Path, State},
@@ -16,7 +16,8 @@ use serde_json::Value;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// The parameters of a file's address, by name, as of a receipt's.
+/// The parameters of a file's address. They are read by name, like the parameter of a receipt's
+/// address.
 #[derive(Deserialize)]
 pub(super) struct At {
     decision_id: String,
@@ -52,7 +53,7 @@ pub(super) async fn file(
         "pack.json" | "proof" => match read::sealed(&this.0.store, &this.0.keys, &decision).await {
             Err(error) => refused(error),
             Ok(None) => {
-                let text = "the decision is not sealed: there is no pack and no proof yet";
+                let text = "the decision is not sealed: its pack and proof do not exist yet";
                 refused(ApiError::new(ErrorCode::NotFound, text))
             }
             Ok(Some(Err(altered))) => refused(altered),
@@ -66,7 +67,7 @@ pub(super) async fn file(
     }
 }
 
-/// The proof in a pack; `None` if it has none, or is no pack.
+/// Returns the proof in a pack. `None` if the text is not a pack or has no proof.
 fn proof(pack: &str) -> Option<String> {
     let pack: Value = serde_json::from_str(pack).ok()?;
     pack["log"]["proof"].as_str().map(str::to_owned)

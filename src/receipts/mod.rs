@@ -1,10 +1,12 @@
-//! The receipt page at `/receipts/{decision_id}`: a decision in a form that people can read and check.
+//! The receipt page at `/receipts/{decision_id}`: a decision in a form that people can read and
+//! check.
 //!
-//! Anyone with its unguessable id may open it. It shows the record itself, in which the request's context
-//! is a digest; beside its ids are names, of people only for
-//! the tenant's own readers. It is readable without a script; a script verifies the signature in
-//! the browser. The files for verification are below it (`files.rs`), as public as the page. A tenant may
-//! restrict both to its own credentials.
+//! Anyone with the decision's id, which cannot be guessed, may open the page. The page shows the
+//! record itself, which contains only a digest of the request's context. Names are shown next to
+//! the ids; names of people are shown only to the tenant's own readers. The page is readable
+//! without a script. A script verifies the signature in the browser. The files for verification are
+//! below the page (`files.rs`) and are as public as the page. A tenant may restrict both to its own
+//! credentials.
 
 mod archive;
 mod files;
@@ -58,11 +60,11 @@ pub struct Receipts(Arc<Inner>);
 struct Inner {
     store: Store,
     keys: Keys,
-    /// Decisions that are no longer in the tables.
+    /// Reads decisions that were moved from the tables to the archive.
     archives: Archives,
     /// The service's public URL, without a trailing `/`.
     issuer: String,
-    /// Whether there is a console, to which approvers are led.
+    /// Whether there is a console. If so, the page links approvers to it.
     console: bool,
     turns: Semaphore,
     identity: Identity,
@@ -70,8 +72,8 @@ struct Inner {
     clock: Clock,
 }
 
-/// The parameter of a receipt's address, by name: a request that the console makes for a page of its own has that page's
-/// parameters too.
+/// The parameter of a receipt's address. It is read by its name, because a request from the console
+/// also has the parameters of the console's page.
 #[derive(Deserialize)]
 struct At {
     decision_id: String,
@@ -127,11 +129,13 @@ fn asset(text: &'static str, kind: &'static str) -> Response {
     (headers, text).into_response()
 }
 
-/// Reads at one time: anyone may ask, and they must not exhaust the database.
+/// The most reads at one time: anyone may request a receipt, and requests must not exhaust the
+/// database.
 const MOST_READS: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether a credential of the tenant reads decisions: a person's does, and an API key's that is for reading.
+/// Whether a credential of the tenant may read decisions: any person's credential, or an API key
+/// with a scope for reading.
 fn may_read(kind: &CallerKind) -> bool {
     match kind {
         CallerKind::Member { .. } => true,
@@ -150,7 +154,7 @@ fn missing() -> Response {
 }
 
 impl Receipts {
-    /// The decision, if the caller may see it, and the permit to show it.
+    /// Returns the decision if the caller may see it, and a permit that limits the number of reads.
     async fn read(
         &self,
         decision_id: String,
@@ -170,7 +174,7 @@ impl Receipts {
         if caller.kind == CallerKind::Anonymous {
             return Err(self.without_credential(&id, parts).into());
         }
-        // To anyone else it does not exist.
+        // Other callers get the same response as for an unknown receipt.
         let own = caller.tenant().map(TenantId::as_str) == Some(&read.decision.tenant_id);
         let reads = own && caller.acts_for(&read.decision.subject) && may_read(&caller.kind);
         if !(caller.is_owner() || reads) {
@@ -181,7 +185,8 @@ impl Receipts {
         Ok((read, turn))
     }
 
-    /// A browser without a credential is led to the console, where a person reads it.
+    /// A browser without a credential gets a link to the console, where a person can read the
+    /// receipt.
     fn without_credential(&self, id: &DecisionId, parts: &Parts) -> Response {
         let mut response = refused(IdentityError::NoCredential);
         if self.0.console
@@ -196,7 +201,7 @@ impl Receipts {
         response
     }
 
-    /// From the tables, or else from the archive.
+    /// Finds the decision in the tables or in the archive.
     async fn find(&self, id: &DecisionId) -> Result<Option<Read>, ApiError> {
         if let Some(read) = read::decision(&self.0.store, id.to_string()).await? {
             return Ok(Some(read));
@@ -237,13 +242,13 @@ async fn receipt(
     };
     let now = this.0.clock.now();
     let Some(receipt) = Receipt::of(read, &this.0.issuer, this.0.console, now) else {
-        tracing::error!("a receipt's record cannot be read");
+        tracing::error!("failed to read a receipt's record");
         return ErrorCode::Internal.http().into_response();
     };
     match receipt.render() {
         Ok(page) => (StatusCode::OK, [POLICY], Html(page)).into_response(),
         Err(error) => {
-            tracing::error!(%error, "a receipt cannot be written");
+            tracing::error!(%error, "failed to render a receipt");
             ErrorCode::Internal.http().into_response()
         }
     }

@@ -1,5 +1,7 @@
-//! Names beside the ids of a record. They are today's, and the record has the ids alone: what it proves does not
-//! depend on them. A person's name is for the tenant's own readers; to anybody else they are "a person".
+//! Names shown next to the ids of a record.
+//!
+//! The names are current, and the record contains only the ids: its proof does not depend on the
+//! names. A person's name is shown only to the tenant's own readers. Other readers see "a person".
 
 use std::collections::HashMap;
 
@@ -8,7 +10,7 @@ use authority_model::schema::{delegations, principals, resources, tenants, tools
 use diesel::prelude::*;
 use serde_json::Value;
 
-/// The name of whoever is not named here.
+/// Shown instead of a person's name to readers who may not see people's names.
 const PERSON: &str = "a person";
 
 /// The names that a receipt shows.
@@ -21,7 +23,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The names of what the record of this tenant refers to.
+    /// Reads the names of the objects in this tenant's record.
     pub(super) async fn read(db: &mut Db, tenant_id: &str, record: &Value) -> Result<Self, Error> {
         let mut found = Self::default();
         let texts = |value: &Value| {
@@ -66,7 +68,7 @@ impl Names {
         Ok(found)
     }
 
-    /// The name of an id, for a reader who may know people or may not.
+    /// The name of an id. People's names are returned only if `knows_people`.
     pub(super) fn name(&self, id: &str, knows_people: bool) -> Option<&str> {
         if let Some(name) = self.people.get(id) {
             return Some(if knows_people { name } else { PERSON });
@@ -74,13 +76,14 @@ impl Names {
         self.names.get(id).map(String::as_str)
     }
 
-    /// Who gave a delegation, and to whom.
+    /// The delegator and the delegate of a delegation.
     pub(super) fn link(&self, id: &str) -> Option<(&str, &str)> {
         self.links.get(id).map(|(from, to)| (from.as_str(), to.as_str()))
     }
 }
 
-/// An agent by the name in its id, with what it is described as; anything else by its display name.
+/// Returns the name to show: for an agent, the name in its id and its display name; for other
+/// objects, the display name.
 fn called(id: &str, display_name: String) -> String {
     match id.strip_prefix("svc:agent:").and_then(|rest| rest.rsplit(':').next()) {
         Some(name) if name != display_name => format!("{name}, “{display_name}”"),

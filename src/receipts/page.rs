@@ -1,4 +1,4 @@
-//! A decision in plain words.
+//! The text of a receipt: a decision in plain words.
 
 use askama::Template;
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -18,7 +18,7 @@ use authority_evidence::{digest_text, pack::evidence_id};
 #[derive(Template)]
 #[template(path = "receipts/page.html")]
 pub(super) struct Receipt {
-    /// `allow`, `hold` or `deny`: colour and shape.
+    /// `allow`, `hold` or `deny`; selects colour and shape.
     tone: &'static str,
     headline: &'static str,
     reason: Reason,
@@ -39,9 +39,10 @@ pub(super) struct Receipt {
     kid: String,
     signature: String,
     seal: Option<Seal>,
-    /// The record's text in pieces that a line may break after; hidden characters are shown as JSON escapes.
+    /// The record's text in pieces that allow a line break after each; hidden characters are shown
+    /// as JSON escapes.
     record_pieces: Vec<String>,
-    /// The record's exact text, if it differs from the shown one.
+    /// The record's exact text, if it differs from the displayed text.
     exact_record: Option<String>,
     issuer: String,
 }
@@ -65,7 +66,7 @@ struct Authority {
     actor_name: Option<String>,
 }
 
-/// A delegation of the chain: by whom, and to whom.
+/// A delegation of the chain, with its delegator and delegate.
 struct Link {
     id: String,
     parties: Option<(String, String)>,
@@ -78,7 +79,7 @@ struct Conditions {
 
 struct Term {
     code: String,
-    /// What it means; a tenant's own has none.
+    /// The meaning of the code; `None` for a tenant's own code.
     sentence: Option<&'static str>,
 }
 
@@ -94,14 +95,14 @@ struct Seal {
     sealed_at: Moment,
 }
 
-/// The page for who has no credential: where a person reads it.
+/// The page for readers without a credential, with a link for the tenant's people.
 #[derive(Template)]
 #[template(path = "receipts/members.html")]
 pub(super) struct ForMembers {
     pub(super) decision_id: String,
 }
 
-/// It does not echo the URL.
+/// The page for an unknown receipt. It does not echo the URL.
 #[derive(Template)]
 #[template(path = "receipts/not_found.html")]
 pub(super) struct NotFound;

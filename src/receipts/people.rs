@@ -1,4 +1,5 @@
-//! What people did about a held decision, and what became of its request: only one that still waits is open for anybody.
+//! The approvals of a held decision, and the state of its request. Only a pending request can be
+//! approved or declined.
 
 use authority_core::spending::APPROVE;
 use authority_model::{
@@ -15,26 +16,26 @@ use super::{
 pub(super) struct People {
     pub(super) id: String,
     pub(super) needed: String,
-    /// `1 of 2`.
+    /// The number of given and of required approvals: `1 of 2`.
     pub(super) progress: String,
     pub(super) given: Vec<GivenApproval>,
-    /// The approvals that are still missing, while the request waits.
+    /// The approvals that are still missing while the request is pending.
     pub(super) missing: Vec<&'static str>,
-    /// The policies that held it.
+    /// The policies that held the decision.
     pub(super) policies: Vec<Policy>,
     pub(super) state: State,
-    /// Its end, in a word beside the headline; `None` while it waits.
+    /// The final state, shown next to the headline; `None` while the request is pending.
     pub(super) became: Option<&'static str>,
-    /// The decision that was held.
+    /// The held decision.
     pub(super) held: String,
-    /// The decision that the approval was used for.
+    /// The decision that used the approval.
     pub(super) used_by: Option<String>,
-    /// Where people decide it, while it waits.
+    /// The address at which people decide the request, while it is pending.
     pub(super) decide: Option<String>,
 }
 
 pub(super) struct Policy {
-    /// Its present name.
+    /// The policy's current name.
     pub(super) name: Option<String>,
     pub(super) statement: String,
     pub(super) advice: Option<String>,
@@ -45,7 +46,7 @@ pub(super) struct GivenApproval {
     pub(super) at: Moment,
 }
 
-/// The state of the request, and the time that its words end with.
+/// The state of the request as text, and the time at the end of the text.
 pub(super) struct State {
     pub(super) words: String,
     pub(super) at: Moment,
@@ -81,7 +82,7 @@ impl People {
     }
 }
 
-/// The role that may be required among those who approve.
+/// A role that may be required among the approvers.
 const LEGAL: &str = "legal";
 
 fn missing(approving: &[&ApprovalAct], needed: usize, legal: bool) -> Vec<&'static str> {
@@ -103,7 +104,8 @@ fn policy(policy: &ApprovalPolicy) -> Policy {
     }
 }
 
-/// The request's state: one whose time is over is expired, also before that is written. `None` if it is unknown.
+/// The request's state. A request after its expiry time is expired, even if that is not stored yet.
+/// `None` if the state is unknown.
 fn state(approval: &Approval, now: DateTime<Utc>) -> Option<ApprovalState> {
     match approval.state.parse().ok()? {
         ApprovalState::Pending | ApprovalState::Approved if approval.expires_at <= now => {
@@ -132,7 +134,7 @@ impl State {
             }
             None => ("Ended on", approval.updated_at),
         };
-        // It may have been reopened later.
+        // A declined request may have been reopened later.
         let mut acts = approval.acts.iter().rev();
         let role = acts.find(|act| act.verdict == DECLINE).map(|act| &act.role);
         let words = match role {
@@ -144,7 +146,7 @@ impl State {
     }
 }
 
-/// Its end in a word.
+/// The final state in a few words.
 fn became(state: Option<ApprovalState>) -> Option<&'static str> {
     Some(match state? {
         ApprovalState::Pending => return None,
@@ -156,9 +158,9 @@ fn became(state: Option<ApprovalState>) -> Option<&'static str> {
     })
 }
 
-/// The word of an act that declines.
+/// The verdict of an act that declines.
 const DECLINE: &str = "decline";
-/// The word of an act that withdraws an approval.
+/// The verdict of an act that withdraws an approval.
 const WITHDRAW: &str = "withdraw";
 
 #[cfg(test)]

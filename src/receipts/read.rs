@@ -1,4 +1,4 @@
-//! The data of a receipt: a decision's row, and what was added later.
+//! The data of a receipt: a decision's row, and rows that were added later.
 
 use authority_model::{
     proto::approval::{ApprovalAct, ApprovalPolicy},
@@ -23,12 +23,13 @@ pub(super) struct Read {
     pub(super) approval: Option<Approval>,
     pub(super) report: Option<Report>,
     pub(super) pack: Option<Pack>,
-    /// The pack itself, if the decision is archived.
+    /// The archived pack, if the decision is archived.
     pub(super) archived_pack: Option<String>,
     pub(super) names: Names,
-    /// Whether only the tenant's own credentials may see it.
+    /// Whether only the tenant's own credentials may see the receipt.
     pub(super) members_only: bool,
-    /// Whether whoever asks is a person of the tenant, or the installation's owner: people's names are for them.
+    /// Whether the reader may see people's names: a person of the tenant, or the installation's
+    /// owner.
     pub(super) knows_people: bool,
 }
 
@@ -53,9 +54,9 @@ pub(super) struct Approval {
     pub(super) roles: Vec<String>,
     pub(super) acts: Vec<ApprovalAct>,
     pub(super) state: String,
-    /// The statements of policies that held it.
+    /// The policy statements that held the decision.
     pub(super) policies: Vec<ApprovalPolicy>,
-    /// The decision that was held, and the one that used the approval.
+    /// The held decision; `used_by` is the decision that used the approval.
     pub(super) decision_id: String,
     pub(super) used_by: Option<String>,
     pub(super) expires_at: DateTime<Utc>,
@@ -79,17 +80,18 @@ pub(super) struct Pack {
     pub(super) sealed_at: DateTime<Utc>,
 }
 
-/// Where the pack is, and when it was made. The log's origin is its head's.
+/// Finds a pack's log, its index in the log, and the time of its sealing. The log's origin is
+/// stored in the log's head.
 const PACK: &str = "SELECT h.origin, p.log_index, p.sealed_at FROM evidence_packs p \
      JOIN log_heads h ON h.tenant_id = p.tenant_id AND h.epoch = p.epoch \
      WHERE p.decision_id = $1 AND p.tenant_id = $2";
 
-/// Any tenant's decision.
+/// The scope to read any tenant's decision.
 pub(super) fn scope() -> Scope {
     Scope { actor: "receipt".to_owned(), ..Scope::service() }
 }
 
-/// `None` if there is no such decision.
+/// Reads a decision; `None` if it does not exist.
 pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, Error> {
     let read = store.read_tx(&scope(), async move |db| {
         let decision: Option<Decision> =
@@ -107,11 +109,11 @@ pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, 
 }
 
 impl Read {
-    /// The decision with what is beside it, also when it is archived; without its pack.
+    /// Reads the related rows of a decision, except its pack. The decision may be archived.
     pub(super) async fn beside(db: &mut Db, decision: Decision) -> Result<Self, Error> {
         let tenant = tenants::table.find(&decision.tenant_id).select(tenants::receipts);
         let shown_to: Option<String> = tenant.first(db).await.optional()?;
-        // The approval that a held decision opened, or the one that an allow used.
+        // The approval that a held decision opened, or the approval that an allow used.
         let about = approvals::table.filter(
             approvals::used_by
                 .eq(&decision.id)
@@ -123,7 +125,7 @@ impl Read {
         }
         let report = decision_reports::table.find(&decision.id).select(Report::as_select());
         let report = report.first(db).await.optional()?;
-        // If it cannot be determined it is not public.
+        // If the setting is unknown, the receipt is not public.
         let members_only = shown_to.as_deref() != Some("public");
         let record = serde_json::from_slice(&decision.record).map_err(|error| {
             Error::Internal(format!("the record of a decision cannot be read: {error}"))
@@ -142,7 +144,7 @@ impl Read {
     }
 }
 
-/// The names that policies have today.
+/// Sets the current names of policies.
 async fn name_policies(db: &mut Db, policies: &mut [ApprovalPolicy]) -> Result<(), Error> {
     let ids: Vec<String> = policies.iter().map(|policy| policy.id.clone()).collect();
     let named = policies::table.filter(policies::id.eq_any(ids));
@@ -155,7 +157,7 @@ async fn name_policies(db: &mut Db, policies: &mut [ApprovalPolicy]) -> Result<(
     Ok(())
 }
 
-/// The decision's pack; `None` if it is not sealed.
+/// Reads the decision's pack; `None` if the decision is not sealed.
 pub(super) async fn sealed(
     store: &Store,
     keys: &Keys,

@@ -1,4 +1,4 @@
-//! How a receipt shows times and texts.
+//! Formats times and texts for receipts.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use authority_decision::{hidden::is_hidden, moment};
 pub(super) struct Moment {
     /// RFC 3339.
     pub(super) exact: String,
-    /// For people.
+    /// The time for people.
     pub(super) shown: String,
 }
 
@@ -24,7 +24,7 @@ impl Moment {
     }
 }
 
-/// The text with hidden characters as JSON escapes.
+/// Returns the text with hidden characters as JSON escapes.
 pub(super) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -7,12 +7,12 @@ const SHAPES = {
   unchecked: "M12 2l10 10-10 10L2 12zM12 7v6M12 16.5h.01",
 };
 
-// The check could not be made: neither verified nor refuted.
+// The check could not be made: the record is neither verified nor refuted.
 class Unchecked extends Error {}
 
 const element = document.getElementById("record");
-// textContent decodes the HTML escapes and ignores <wbr>, so the result is the signed text.
-// Hidden characters are shown escaped; `data-exact` then has the exact text.
+// textContent decodes the HTML escapes and ignores <wbr>. The result is the signed text. If hidden
+// characters are shown escaped, `data-exact` has the exact text.
 const record = element.dataset.exact ?? element.textContent;
 
 function check(holds, otherwise) {
@@ -31,7 +31,7 @@ async function verify({ decisionId, digest, signature, kid }) {
   const hex = Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
   check(digest === `sha256:${hex}`, "the record’s SHA-256 is not the record digest shown.");
 
-  // Only milliseconds are portable in Date.parse, and only they are in the id.
+  // Date.parse portably supports only milliseconds, and the id contains only milliseconds.
   const decided = JSON.parse(record).evaluated_at.replace(/(\.\d{3})\d+/, "$1");
   const time = Date.parse(decided).toString(16).padStart(12, "0");
   const id = decisionId.replace("svc:decision:", "");
@@ -41,7 +41,7 @@ async function verify({ decisionId, digest, signature, kid }) {
   const jwk = (await publishedKeys()).find((key) => key.kid === kid);
   check(jwk, `the service publishes no key ${kid}.`);
   // A key with another purpose must not be accepted for records.
-  check(kid.startsWith("svc-evidence-"), `the key ${kid} is not one for evidence.`);
+  check(kid.startsWith("svc-evidence-"), `the key ${kid} is not an evidence key.`);
   check(jwk.kty === "OKP" && jwk.crv === "Ed25519", `the key ${kid} is not an Ed25519 key.`);
 
   const { kty, crv, x } = jwk;
@@ -94,7 +94,7 @@ const print = document.getElementById("print");
 print.hidden = false;
 print.addEventListener("click", () => window.print());
 
-// Opens the details, since paper cannot.
+// Opens the details for printing.
 window.addEventListener("beforeprint", () => {
   document.querySelector("details").open = true;
 });

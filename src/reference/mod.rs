@@ -1,8 +1,10 @@
-//! The API for people, at `/docs`: the service's own OpenAPI document as pages, which need nothing from elsewhere
-//! and, but for the list's filter, no script.
+//! The API reference for people, at `/docs`: the service's own OpenAPI document as pages.
 //!
-//! `/docs` lists every operation, `/docs/{operation}` shows one, `/docs/schemas/{name}` what bodies have in
-//! common. The pages are made when somebody opens the first.
+//! The pages load no external resources. Only the list's filter needs a script.
+//!
+//! `/docs` lists every operation, `/docs/{operation}` shows one operation, and
+//! `/docs/schemas/{name}` shows a schema shared by bodies. The pages are rendered when the first of
+//! them is requested.
 
 mod page;
 mod prose;
@@ -48,7 +50,8 @@ pub struct Reference(Arc<Inner>);
 struct Inner {
     /// The OpenAPI document.
     contract: String,
-    /// All responses share a page's bytes: otherwise each would hold a copy until its caller has read it.
+    /// The pages by path. All responses share a page's bytes: otherwise, each response would hold a
+    /// copy until its caller has read it.
     pages: OnceLock<HashMap<String, Bytes>>,
 }
 
@@ -94,7 +97,7 @@ fn asset(text: &'static str, kind: &'static str) -> Response {
     (HEADERS, [(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
 }
 
-/// Every page by its path below `/docs/`. One that cannot be rendered is not there.
+/// Renders every page, by its path below `/docs/`. A page that cannot be rendered is omitted.
 fn pages(contract: &str) -> HashMap<String, String> {
     let contract: Value = serde_json::from_str(contract).unwrap_or_default();
     let operations = page::operations(&contract);
@@ -103,7 +106,7 @@ fn pages(contract: &str) -> HashMap<String, String> {
         Ok(page) => {
             pages.insert(path, page);
         }
-        Err(error) => tracing::error!(%error, path, "a page of the API cannot be written"),
+        Err(error) => tracing::error!(%error, path, "failed to render a page of the API reference"),
     };
     add(String::new(), Index::of(&contract, &operations).render());
     for (name, schema) in contract["components"]["schemas"].as_object().into_iter().flatten() {
@@ -136,7 +139,7 @@ mod tests {
                 let link = link.split('"').next().unwrap();
                 assert!(link == "style.css" || pages.contains_key(link), "{path} links to {link}");
             }
-            // The policy runs no other script, and no style of an element.
+            // The content security policy permits no other script and no style attribute.
             let scripts = page.matches("<script").count();
             let filters = page.matches("<script src=\"/docs/filter.js\" defer></script>").count();
             assert_eq!((scripts, filters), if path.is_empty() { (1, 1) } else { (0, 0) }, "{path}");
@@ -154,13 +157,14 @@ mod tests {
         };
         let contract: Value = serde_json::from_str(OPENAPI).unwrap();
         for path in ["", page::operations(&contract)[0].id] {
-            // Both are kept: otherwise a copy could reuse the memory of the other.
+            // Both are kept: otherwise, the second could be a copy at the freed address of the
+            // first.
             let (one, other) = (bytes(path).await, bytes(path).await);
             assert_eq!(one.as_ptr(), other.as_ptr(), "{path}");
         }
     }
 
-    /// A link to a service, an operation or a part of one leads there.
+    /// Checks that every link to a service, an operation or a part of an operation has a target.
     #[test]
     fn every_anchor_is_on_its_page_once() {
         let pages = pages(OPENAPI);

@@ -1,4 +1,4 @@
-//! Sentences in which names are between backticks.
+//! Splits sentences at names in backticks.
 
 /// A part of a sentence, or a name in it.
 pub(super) struct Piece {

@@ -1,10 +1,11 @@
-//! A JSON Schema as rows of a table: a row for each member, those within it below.
+//! A JSON Schema as rows of a table: a row for each member, with nested members below it.
 
 use serde_json::Value;
 
 use super::prose::{Piece, pieces};
 
-/// Levels of members within members; what is deeper has a page of its own, or is free.
+/// The most levels of nested members. Members of deeper levels are not shown: they have their own
+/// page, or can have any form.
 const DEEPEST: usize = 6;
 const SCHEMAS: &str = "#/components/schemas/";
 
@@ -12,7 +13,7 @@ pub(super) struct Row {
     pub(super) level: usize,
     pub(super) name: String,
     pub(super) kind: String,
-    /// The schema with its own page that the value has.
+    /// The schema of the value, if it has its own page.
     pub(super) link: Option<String>,
     pub(super) required: bool,
     pub(super) about: Vec<Piece>,
@@ -33,7 +34,7 @@ impl Row {
     }
 }
 
-/// The members of an object; of another value one row.
+/// Returns a row for each member of an object, or one row for another value.
 pub(super) fn rows(schema: &Value) -> Vec<Row> {
     let mut rows = Vec::new();
     let (inner, link) = inner(schema);
@@ -69,7 +70,8 @@ fn members(rows: &mut Vec<Row>, schema: &Value, level: usize) {
     }
 }
 
-/// The schema of a value that may be null or in a list, and the name of the one that it refers to.
+/// Returns the schema of a value that may be null or in a list, and the name of a referenced
+/// schema.
 fn inner(schema: &Value) -> (&Value, Option<&str>) {
     if let Some(name) = schema["$ref"].as_str().and_then(|to| to.strip_prefix(SCHEMAS)) {
         return (&Value::Null, Some(name));

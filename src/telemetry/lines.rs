@@ -1,6 +1,7 @@
-//! Log lines that a request writes have its id.
+//! Adds the request id to the log lines of a request.
 //!
-//! Not by a span of the request: making, entering and closing one took more time than the decision itself.
+//! The id is not taken from a span of the request: creating, entering and closing a span took more
+//! time than the decision itself.
 
 use std::fmt::Result;
 
@@ -17,17 +18,18 @@ tokio::task_local! {
     static REQUEST_ID: HeaderValue;
 }
 
-/// The response to a request: the lines that it logs have this id.
+/// Runs a request's future; its log lines have this id.
 pub fn of_request<F: Future>(id: HeaderValue, answer: F) -> TaskLocalFuture<HeaderValue, F> {
     REQUEST_ID.scope(id, answer)
 }
 
-/// The same for a call that does not wait.
+/// Like [`of_request`], for a synchronous call.
 pub fn in_request<T>(id: HeaderValue, call: impl FnOnce() -> T) -> T {
     REQUEST_ID.sync_scope(id, call)
 }
 
-/// The lines of another format, with a member `request_id` in JSON and with `request_id=` at the end of text.
+/// Adds the request id to the lines of another format: as the member `request_id` of JSON, or as
+/// `request_id=` at the end of a text line.
 pub(super) struct WithRequestId<F>(pub(super) F);
 
 impl<S, N, F> FormatEvent<S, N> for WithRequestId<F>

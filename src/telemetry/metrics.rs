@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 use super::{families, process, recorder::Recorder};
 use authority_core::clock::Clock;
 
-/// What `metrics::counter!` and the like have reported. Names end in their unit: `_seconds`, `_total`, `_size`.
+/// The values reported to the macros of `metrics`, such as `metrics::counter!`. Names end in their
+/// unit: `_seconds`, `_total`, `_size`.
 #[derive(Clone)]
 pub struct Metrics {
     recorder: Recorder,
@@ -19,7 +20,7 @@ impl Metrics {
         static INSTALLED: OnceLock<Metrics> = OnceLock::new();
         let installed = INSTALLED.get_or_init(|| {
             let recorder = Recorder::default();
-            // Fails only if another recorder is installed: ours then stays empty.
+            // Fails only if another recorder is installed. Ours then stays empty.
             let _ = ::metrics::set_global_recorder(recorder.clone());
             families::begin();
             let started = Clock::default().now().timestamp_micros();
@@ -28,7 +29,7 @@ impl Metrics {
         installed.clone()
     }
 
-    /// Prometheus' text format.
+    /// Renders the metrics in Prometheus' text format.
     pub fn render(&self) -> String {
         format!("{}{}", self.recorder.render(), process::render(self.started))
     }

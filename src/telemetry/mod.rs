@@ -1,6 +1,6 @@
 //! Logs, traces and metrics: set up once, used everywhere through `tracing` and `metrics`.
 //!
-//! Logs go to standard error, so that standard output has only a command's output. A secret is never
+//! Logs go to standard error; standard output has only a command's output. A secret is never
 //! logged: it is a `config::Secret`, which prints as `***`.
 
 mod families;
@@ -40,9 +40,10 @@ pub enum Error {
     Traces(#[from] traces::Error),
 }
 
-/// Starts logging, and sending traces if there are settings for that, which needs a Tokio runtime. `RUST_LOG`
-/// overrides the setting, which overrides `otherwise`. A second call changes nothing, since tests start many
-/// services in one process.
+/// Starts logging and, if configured, the export of traces.
+///
+/// Needs a Tokio runtime. `RUST_LOG` overrides the setting. If neither is set, the filter is
+/// `otherwise`. A second call has no effect: tests start many services in one process.
 pub fn log(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<(), Error> {
     let filter = if let Ok(filter) = EnvFilter::try_from_default_env() {
         filter
@@ -56,7 +57,7 @@ pub fn log(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<(), 
     let lines = match format {
         LogFormat::Text => {
             let lines = lines.with_target(false);
-            // Its line is written to a text first, which has no colours of its own accord.
+            // The line is first written to a string. For a string, colours are off by default.
             lines.map_event_format(|format| WithRequestId(format.with_ansi(terminal))).boxed()
         }
         LogFormat::Json => {
@@ -65,7 +66,8 @@ pub fn log(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<(), 
         }
     };
     let wanted = filter.and(filter_fn(names_no_values)).and(filter_fn(is_no_request));
-    // Not `Option<Layer>`: beside a layer without a filter, each span is made before the filters are asked.
+    // Not `Option<Layer>`: a `None` is a layer without a filter. If any layer has no filter, every
+    // span is created, even if the other layers' filters exclude it.
     let mut layers = vec![lines.with_filter(wanted).boxed()];
     if let Some(spans) = traces.map(traces::layer).transpose()?.flatten() {
         layers.push(spans.boxed());
@@ -75,13 +77,13 @@ pub fn log(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<(), 
     Ok(())
 }
 
-/// `tokio_postgres` logs each statement with its parameters, which are contexts, addresses and records:
-/// at no level, whatever the filter says.
+/// Excludes `tokio_postgres`, at every level and with any filter: it logs each statement with its
+/// parameters, which are contexts, addresses and records.
 fn names_no_values(about: &Metadata<'_>) -> bool {
     !about.target().starts_with("tokio_postgres")
 }
 
-/// The span of a request is for traces alone.
+/// Excludes a request's span, which is used for traces only.
 fn is_no_request(about: &Metadata<'_>) -> bool {
     !(about.is_span() && about.name() == REQUEST_SPAN)
 }

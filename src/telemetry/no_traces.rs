@@ -1,4 +1,4 @@
-//! In place of `traces.rs` in a build without the feature `otlp`.
+//! Replaces `traces.rs` in a build without the feature `otlp`.
 
 use http::HeaderMap;
 use tracing::{Span, Subscriber};
@@ -7,13 +7,13 @@ use tracing_subscriber::{Layer, layer::Identity, registry::LookupSpan};
 use authority_core::config::Traces;
 
 #[derive(Debug, thiserror::Error)]
-#[error("this build sends none: build it with the feature `otlp`")]
+#[error("this build cannot send traces: build it with the feature `otlp`")]
 pub struct Error;
 
-/// No layer: no span is sent.
+/// Returns no layer: no spans are sent.
 ///
 /// # Errors
-/// There is an endpoint.
+/// An endpoint is configured.
 pub(super) fn layer<S>(config: &Traces) -> Result<Option<impl Layer<S> + use<S>>, Error>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,

@@ -7,7 +7,8 @@ use nix::sys::{
     time::TimeValLike,
 };
 
-/// The families in Prometheus' text format. What this system does not tell is left out.
+/// Renders the families in Prometheus' text format. Values that this system does not provide are
+/// left out.
 pub(super) fn render(started: f64) -> String {
     let mut text = String::new();
     family(
@@ -25,7 +26,7 @@ pub(super) fn render(started: f64) -> String {
         &mut text,
         "process_cpu_seconds_total",
         "counter",
-        "CPU time, of the system too, in seconds.",
+        "User and system CPU time, in seconds.",
         cpu,
     );
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -70,7 +71,7 @@ fn family(text: &mut String, name: &str, kind: &str, help: &str, value: Option<f
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
 }
 
-/// `VmRSS:   12345 kB`.
+/// Parses a line such as `VmRSS:   12345 kB`.
 fn kibibytes(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()

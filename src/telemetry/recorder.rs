@@ -1,4 +1,5 @@
-//! Keeps what `metrics::counter!` and the like report, and writes it in Prometheus' text format.
+//! Stores the values reported to macros such as `metrics::counter!`, and renders them in
+//! Prometheus' text format.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -14,22 +15,24 @@ use parking_lot::RwLock;
 
 use super::families;
 
-/// Bounds in seconds: from a decision in memory to the longest timeout.
+/// Bucket bounds of durations in seconds, from the time of a decision in memory to the longest
+/// timeout.
 const SECONDS: &[f64] = &[
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
     1.0, 2.5, 5.0, 10.0,
 ];
-/// The same for calls, of which there are several hundred combinations of labels.
+/// Bucket bounds of the durations of calls, in seconds. There are fewer buckets, because there are
+/// several hundred combinations of labels.
 const REQUEST: &[f64] =
     &[0.001, 0.002_5, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
-/// Bounds of counts: of a batch, of a queue.
+/// Bucket bounds of counts, such as the size of a batch or of a queue.
 const COUNTS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
 
 /// All metrics of a process, or of a test's thread. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Recorder(Arc<RwLock<HashMap<Key, Series>>>);
 
-/// One combination of a name and labels. A gauge holds the bits of an `f64`.
+/// One combination of a name and labels. A gauge is stored as the bits of an `f64`.
 #[derive(Clone)]
 enum Series {
     Counter(Arc<AtomicU64>),
@@ -37,7 +40,8 @@ enum Series {
     Histogram(Arc<Buckets>),
 }
 
-/// How many values were at most each bound, and above all others; and their sum, as the bits of an `f64`.
+/// The number of values up to each bound and above all bounds, and their sum as the bits of an
+/// `f64`.
 struct Buckets {
     bounds: &'static [f64],
     counts: Box<[AtomicU64]>,
@@ -65,7 +69,7 @@ impl HistogramFn for Buckets {
 }
 
 impl Recorder {
-    /// The series of a key, which the first report makes.
+    /// Returns the series of a key; the first report creates it.
     fn series(&self, key: &Key, first: impl FnOnce() -> Series) -> Series {
         if let Some(series) = self.0.read().get(key) {
             return series.clone();
@@ -73,7 +77,7 @@ impl Recorder {
         self.0.write().entry(key.clone()).or_insert_with(first).clone()
     }
 
-    /// Prometheus' text format, by name and labels.
+    /// Renders Prometheus' text format, ordered by name and labels.
     pub fn render(&self) -> String {
         let all: BTreeMap<Key, Series> =
             self.0.read().iter().map(|(key, series)| (key.clone(), series.clone())).collect();
@@ -124,7 +128,7 @@ impl Series {
     }
 }
 
-/// `name="value",…`
+/// Formats labels as `name="value",…`.
 fn labels(key: &Key) -> String {
     let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let labels =
@@ -137,7 +141,7 @@ fn braced(labels: &str) -> String {
 }
 
 impl metrics::Recorder for Recorder {
-    // `families` has the help of each family.
+    // Descriptions are ignored: `families` has the help text of each family.
     fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}

@@ -1,7 +1,7 @@
-//! Traces by OTLP over gRPC, where `traces.endpoint` is set: a span for each request, and within it those of a
-//! decision's stages.
+//! Traces by OTLP over gRPC, if `traces.endpoint` is set: a span for each request, with spans for
+//! the stages of a decision.
 //!
-//! A span has a name, times, ids and the path, as the log's lines have: no value of a request.
+//! A span has a name, times, ids and the path, like the log lines, but no value of a request.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -27,16 +27,16 @@ use authority_core::config::Traces;
 
 /// The name of the service in traces.
 const SERVICE: &str = "agent-authority";
-/// How long the end of the process waits for the collector.
+/// How long the process waits for the collector when it ends.
 const LAST_SPANS: Duration = Duration::from_secs(2);
 
-/// Set once, since a process has one subscriber.
+/// Set once, because a process has one subscriber.
 static PROVIDER: OnceLock<SdkTracerProvider> = OnceLock::new();
 
-/// The layer that sends spans, if there is an endpoint. Needs a Tokio runtime.
+/// Returns the layer that sends spans, if there is an endpoint. Needs a Tokio runtime.
 ///
 /// # Errors
-/// The endpoint is no URL of a gRPC server.
+/// The endpoint is not the URL of a gRPC server.
 pub(super) fn layer<S>(config: &Traces) -> Result<Option<impl Layer<S> + use<S>>, Error>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -61,13 +61,13 @@ where
     Ok(Some(layer.with_filter(filter_fn(is_ours))))
 }
 
-/// Spans of this service at each level; libraries' and the log's lines are left out.
+/// Accepts spans of this service at every level. Spans of libraries and log lines are left out.
 fn is_ours(about: &Metadata<'_>) -> bool {
     let target = about.target();
     about.is_span() && (target.starts_with("authority_") || target.starts_with("agent_authority"))
 }
 
-/// Makes a request's span part of its caller's trace, which `traceparent` names (W3C Trace Context).
+/// Makes a request's span part of the caller's trace, given in `traceparent` (W3C Trace Context).
 pub fn follow(span: &Span, headers: &HeaderMap) {
     if PROVIDER.get().is_none() {
         return;
@@ -75,11 +75,12 @@ pub fn follow(span: &Span, headers: &HeaderMap) {
     span.record("otel.kind", "server");
     let caller = TraceContextPropagator::new()
         .extract_with_context(&Context::new(), &HeaderExtractor(headers));
-    // It was made a moment ago, so it has not started; a span that is not sampled has no parent to set.
+    // Errors can be ignored: the span has not started yet, and an unsampled span does not need a
+    // parent.
     let _ = span.set_parent(caller);
 }
 
-/// Names the present request's span by its operation, and says how it ended: `status` is that of HTTP.
+/// Names the current request's span by its operation and sets its HTTP `status`.
 pub fn ended(operation: &'static str, status: http::StatusCode) {
     if PROVIDER.get().is_none() {
         return;
@@ -92,7 +93,7 @@ pub fn ended(operation: &'static str, status: http::StatusCode) {
     }
 }
 
-/// Sends what is left, at the end of the process.
+/// Sends the remaining spans at the end of the process.
 pub fn flush() {
     if let Some(Err(error)) = PROVIDER.get().map(|all| all.shutdown_with_timeout(LAST_SPANS)) {
         tracing::warn!(%error, "the last traces were not sent");

@@ -1,8 +1,8 @@
-//! What a client wants an answer as.
+//! The media type that a client prefers for a response.
 
 use http::{HeaderMap, header};
 
-/// Whether a client prefers a page to JSON: browsers name `text/html`, and API clients do not.
+/// Whether a client prefers a page to JSON. Browsers list `text/html`; API clients do not.
 #[must_use]
 pub fn prefers_html(headers: &HeaderMap) -> bool {
     let accept: Vec<_> = headers
@@ -14,7 +14,7 @@ pub fn prefers_html(headers: &HeaderMap) -> bool {
     quality(&accept, "text/html") > quality(&accept, "application/json")
 }
 
-/// The weight of a media type that is named, from 0 to 1; 0 if it is not.
+/// The weight of a media type, from 0 to 1; 0 if the client does not list it.
 fn quality(accept: &[&str], wanted: &str) -> f32 {
     let of = |range: &&str| {
         let mut parts = range.split(';').map(str::trim);

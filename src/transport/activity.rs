@@ -1,4 +1,5 @@
-//! The activity of a connection, which tells an idle or stalled peer from a slow response of the service.
+//! The activity of a connection. It distinguishes an idle or stalled peer from a slow response of
+//! the service.
 
 use std::{
     sync::{
@@ -15,7 +16,7 @@ use super::budget::Share;
 /// How long a connection beyond its tenant's share may be idle.
 const CURBED_IDLE: Duration = Duration::from_secs(1);
 
-/// Independent counters of one connection, for which relaxed ordering is enough.
+/// Counters of one connection. They are independent: relaxed ordering is enough.
 pub(super) struct Activity {
     since: Instant,
     /// Milliseconds from `since` to the last progress of a request or response.
@@ -24,19 +25,20 @@ pub(super) struct Activity {
     running: AtomicUsize,
     /// Responses with data that the peer has not read yet.
     unread: AtomicUsize,
-    /// The bytes that those responses hold.
+    /// The number of bytes in those responses.
     unsent: Arc<Share>,
-    /// The number of `unsent` bytes at which new requests wait; twice as many are never held.
+    /// The number of `unsent` bytes at which new requests wait. Except for a single large response,
+    /// the connection never holds more than twice as many.
     room: u64,
     /// Notified when `unsent` falls below the limit.
     freed: Notify,
-    /// It is beyond its tenant's share.
+    /// Whether the connection exceeds its tenant's share.
     is_curbed: AtomicBool,
     curbed: Notify,
 }
 
 pub(super) enum Verdict {
-    /// Check again after this time.
+    /// The connection may continue. Check it again after this time.
     Fine(Duration),
     Idle,
     Stalled,
@@ -92,19 +94,20 @@ impl Activity {
         }
     }
 
-    /// From now on it is kept only while it is used.
+    /// Marks the connection as excess: it is closed when idle.
     pub(super) fn curb(&self) {
         self.is_curbed.store(true, Relaxed);
         self.curbed.notify_one();
     }
 
-    /// Completes once, when the connection is curbed: with the time after which to check it.
+    /// Completes once the connection is curbed, with the time until the next check.
     pub(super) async fn curbed(&self) -> Duration {
         self.curbed.notified().await;
         CURBED_IDLE
     }
 
-    /// `stalled` is the bound on a connection whose peer reads nothing, if there is one.
+    /// Returns whether the connection is idle or stalled. `stalled` is the time limit for a peer
+    /// that does not read, if any.
     pub(super) fn verdict(&self, idle: Duration, stalled: Option<Duration>) -> Verdict {
         let still =
             self.since.elapsed().saturating_sub(Duration::from_millis(self.moved.load(Relaxed)));
@@ -135,7 +138,7 @@ impl Activity {
 pub(super) struct Running(Arc<Activity>);
 
 impl Running {
-    /// The response's head is ready: from now on the peer has to read it.
+    /// Marks the response's head as ready: from now on the peer has to read it.
     pub(super) fn begin_answer(&self) {
         self.0.unread.fetch_add(1, Relaxed);
     }
@@ -152,13 +155,14 @@ impl Running {
         self.0.moved()
     }
 
-    /// Whether `bytes` more, already counted, fit; the first response always does.
+    /// Whether a response of `bytes`, which are already counted, fits. It always fits if there is
+    /// no other unread response.
     pub(super) fn has_room_for(&self, bytes: u64) -> bool {
         let unsent = self.0.unsent.unsent();
         unsent <= bytes || unsent <= 2 * self.0.room
     }
 
-    /// A response held `before` bytes and now holds `now`.
+    /// Updates the count of a response that held `before` bytes and now holds `now`.
     pub(super) fn recount(&self, before: u64, now: u64) {
         let Activity { unsent, room, freed, .. } = &*self.0;
         if now > before {

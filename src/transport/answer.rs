@@ -1,4 +1,4 @@
-//! A response body on its way out: in pieces, which are counted until the peer has read them.
+//! The body of an outgoing response, in pieces that are counted until the peer has read them.
 
 use std::{
     collections::VecDeque,
@@ -15,16 +15,18 @@ use super::{
     stall::{self, Progress},
 };
 
-/// Bytes handed over at a time.
+/// The maximum number of bytes handed to hyper at a time.
 const CHUNK: usize = 16 << 10;
-/// The most bytes handed to HTTP/2 together with the end of the stream, or right before it. After the end the stream
-/// cannot be watched, and its unread bytes stay until the connection ends.
+/// The most bytes handed to HTTP/2 together with the end of the stream, or right before it. After
+/// its end, a stream cannot be watched: its unread bytes stay in memory until the connection ends.
 const LAST: usize = 1 << 10;
-/// The cost of an unread response besides its bytes: its head, its stream, and the stream's task.
+/// The memory of an unread response besides its body, in bytes: its head, its stream, and the
+/// stream's task.
 const OVERHEAD: u64 = 4 << 10;
 
-/// A response body. Hyper polls for a part only when the peer has capacity: the time from a part to the
-/// next poll is the peer's, the time until a part is ready is the service's.
+/// A response body. Hyper polls for a part only when the peer has capacity. The peer is therefore
+/// responsible for the time from a part to the next poll, and the service for the time until a part
+/// is ready.
 pub(super) struct Answer {
     body: Body,
     /// Frames of the body that hyper has not polled for yet.
@@ -32,25 +34,25 @@ pub(super) struct Answer {
     /// Whether the body has ended and must not be polled again.
     ended: bool,
     running: Running,
-    /// The progress of its stream; `None` over HTTP/1.1.
+    /// The progress of the response's stream; `None` over HTTP/1.1.
     progress: Option<Arc<Progress>>,
     unread: bool,
     /// The lengths of the last two pieces handed over.
     ///
     /// Hyper takes one while the previous one still waits for the peer to make room.
     handed: [u64; 2],
-    /// Its bytes that are counted as unread.
+    /// The number of the response's bytes that are counted as unread.
     counted: u64,
 }
 
-/// The connection holds the most unread bytes that it may.
+/// The error for a response that is dropped because its connection holds too many unread bytes.
 #[derive(Debug, thiserror::Error)]
-#[error("the connection's answers are not read")]
+#[error("the connection's responses are not read")]
 struct Unread;
 
 impl Answer {
-    /// Polls the body once, so that its size is known. If the connection then holds too much, the response is
-    /// dropped and its stream reset.
+    /// Creates the response and polls the body once to learn its size. If the connection then holds
+    /// too many bytes, the response is dropped and its stream reset.
     pub(super) fn new(body: Body, running: Running, context: &mut Context<'_>) -> Self {
         running.begin_answer();
         let next = VecDeque::new();

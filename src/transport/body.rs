@@ -1,4 +1,4 @@
-//! A request body that is bounded in bytes and in time.
+//! A request body with limits in bytes and in time.
 
 use std::{
     pin::Pin,
@@ -24,7 +24,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 #[error("the request's body did not arrive in time")]
 pub struct BodyTooSlow;
 
-/// Whether a body was read to its end, which is known here to whoever sends the response.
+/// Whether a body was read to its end. The sender of the response checks it.
 #[derive(Clone, Default)]
 pub(super) struct End(Arc<AtomicBool>);
 
@@ -34,13 +34,15 @@ impl End {
     }
 }
 
-/// Fails with `http_body_util::LengthLimitError` over its size, with [`BodyTooSlow`] over its time.
+/// A request body with a maximum size and a time limit. Reading it fails with
+/// `http_body_util::LengthLimitError` if it is too large, and with [`BodyTooSlow`] if it arrives
+/// too late.
 pub(super) struct BoundedBody {
     body: Limited<Incoming>,
     ends: Instant,
     /// Created at the first wait for the peer: most bodies are complete at once.
     timer: Option<Pin<Box<Sleep>>>,
-    /// `None` if nobody asks.
+    /// Set when the body was read to its end; `None` if this is not needed.
     end: Option<End>,
 }
 

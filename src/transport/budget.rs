@@ -1,7 +1,8 @@
-//! The unread response bytes of all the node's connections together.
+//! Limits the unread response bytes of all the node's connections together.
 //!
-//! Beyond the budget, the connections that hold the most for the longest are cut first. Refusing new responses
-//! instead would let a few peers that never read block every response, health checks included.
+//! Beyond the budget, connections that hold the most bytes for the longest time are cut first. If
+//! new responses were refused instead, a few peers that never read could block every response,
+//! health checks included.
 
 use std::{
     cmp::Reverse,
@@ -15,10 +16,11 @@ use std::{
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-/// Set in a connection's bytes when it is cut, and its bytes no longer count for the node.
+/// The bit in a connection's byte count that marks the connection as cut. Its bytes then no longer
+/// count for the node.
 const CUT: u64 = 1 << 63;
 
-/// The part of the budget to free when cutting connections: an eighth.
+/// When connections are cut, the budget divided by this is freed: an eighth.
 ///
 /// With this reserve, few overruns need a scan of all connections.
 const FREED: u64 = 8;
@@ -55,7 +57,8 @@ impl Budget {
         }
     }
 
-    /// Adds a connection without unread bytes, which may be cut until the returned guard is dropped.
+    /// Adds a connection without unread bytes, which may be cut until the returned guard is
+    /// dropped.
     pub(super) fn enter(self: &Arc<Self>) -> (Arc<Share>, Member) {
         let share = Arc::new(Share {
             budget: Arc::clone(self),
@@ -69,11 +72,11 @@ impl Budget {
         (share, Member { budget: Arc::clone(self), key })
     }
 
-    /// Cuts connections until the budget holds again.
+    /// Cuts connections until an eighth of the budget is free, if the budget is exceeded.
     fn relieve(&self) {
         let connections = self.connections.lock();
         if self.held() <= self.most {
-            return; // another thread has already done it
+            return; // another thread has already cut connections
         }
         let mut holders: Vec<_> = connections.values().map(|one| (one.weight(), one)).collect();
         holders.sort_unstable_by_key(|(weight, _)| Reverse(*weight));
@@ -93,9 +96,9 @@ impl Budget {
 pub(super) struct Share {
     budget: Arc<Budget>,
     began: Instant,
-    /// The bytes, and [`CUT`].
+    /// The number of unread bytes, with the bit [`CUT`] once the connection is cut.
     unsent: AtomicU64,
-    /// Milliseconds from `began` to when it last started to hold bytes.
+    /// Milliseconds from `began` to the time when the connection last started to hold bytes.
     held_since: AtomicU64,
     cut: Notify,
 }
@@ -115,7 +118,7 @@ impl Share {
         }
     }
 
-    /// Gives bytes back; returns the number of bytes before.
+    /// Subtracts bytes that the peer has read. Returns the number of unread bytes before that.
     pub(super) fn give_back(&self, bytes: u64) -> u64 {
         let before = self.unsent.fetch_sub(bytes, Relaxed);
         if before & CUT == 0 {
@@ -128,7 +131,7 @@ impl Share {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The bytes times how long they are held: bytes that are soon read weigh little.
+    /// The bytes times the duration for which they are held. Bytes that are soon read weigh little.
     fn weight(&self) -> u128 {
         let unsent = self.unsent.load(Relaxed);
         if unsent & CUT != 0 {
@@ -138,7 +141,8 @@ impl Share {
         u128::from(unsent) * u128::from(held.max(1))
     }
 
-    /// Ends the connection, and stops counting its bytes for the node. Returns whether it was still open.
+    /// Ends the connection and stops counting its bytes for the node. Returns whether it was still
+    /// open.
     fn cut(&self) -> bool {
         let before = self.unsent.fetch_or(CUT, Relaxed);
         if before & CUT != 0 {
@@ -196,7 +200,7 @@ mod tests {
         assert!(is_cut(&large));
         assert!(![&small, &other, &last].iter().any(|one| is_cut(one)));
         assert_eq!(budget.held(), 410);
-        // The bytes it frees don't count twice.
+        // The freed bytes are not counted twice.
         large.give_back(600);
         large.take(50);
         large.give_back(50);

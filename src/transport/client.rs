@@ -1,17 +1,18 @@
-//! The client's address: the socket's, or the one that a trusted proxy reports.
+//! The client's address: from the socket, or from a trusted proxy's report.
 
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::HeaderMap;
 use ipnet::IpNet;
 
-/// In the extensions of every request that came through a listener.
+/// The peer of a request, in the extensions of every request that came through a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// The peer of the socket.
     pub address: SocketAddr,
-    /// The client; it differs from `address` only behind a trusted proxy. `None` if a trusted proxy reports an
-    /// invalid address: the client may then be anyone, and is never taken for the proxy.
+    /// The client; it differs from `address` only behind a trusted proxy. `None` if a trusted proxy
+    /// reports an invalid address: the client is then unknown, and is never assumed to be the
+    /// proxy.
     pub client: Option<IpAddr>,
 }
 
@@ -26,8 +27,9 @@ impl Peer {
 
 /// Finds the last address in `X-Forwarded-For` that isn't a trusted proxy.
 ///
-/// It walks back from the end, which the nearest proxy wrote; earlier entries are unverified. The hops are bytes: a
-/// proxy may have appended the client's address to a line that the client began with any bytes.
+/// It walks back from the end, which the nearest proxy wrote; earlier entries are unverified. Hops
+/// are parsed as bytes: a proxy may append the client's address to a header line that the client
+/// sent, and that line can contain arbitrary bytes.
 fn forwarded(direct: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAddr> {
     let is_trusted = |address: &IpAddr| trusted.iter().any(|network| network.contains(address));
     let mut client = direct;
@@ -43,7 +45,7 @@ fn forwarded(direct: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Option<I
 
 /// Parses an address, with or without a port (`192.0.2.1:80`, `[2001:db8::1]:80`).
 ///
-/// An address with a zone is refused: it has no meaning beyond its own link. own link.
+/// An address with a zone is refused: a zone has no meaning beyond its own link.
 fn parsed(hop: &[u8]) -> Option<IpAddr> {
     let hop = std::str::from_utf8(hop.trim_ascii()).ok().filter(|hop| !hop.contains('%'))?;
     let address = hop.parse().or_else(|_| hop.parse().map(|with: SocketAddr| with.ip()));

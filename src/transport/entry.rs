@@ -1,4 +1,4 @@
-//! The way into the service: past the router for calls that have a shorter one.
+//! The entry point of the service. Some calls bypass the router.
 
 use std::{
     convert::Infallible,
@@ -15,7 +15,7 @@ pub(super) type Answering = BoxFuture<'static, Result<Response, Infallible>>;
 
 /// Answers a call, or returns it for the router.
 ///
-/// A router clones and boxes each layer for each call, which is most of the work where the call itself is small.
+/// For each call, a router clones and boxes every layer. For a small call that is most of the work.
 pub type Direct = Arc<dyn Fn(Request<Body>) -> Either<Answering, Request<Body>> + Send + Sync>;
 
 /// The services and pages behind all addresses, without the response layer. Cheap to clone.
@@ -37,7 +37,7 @@ impl Service<Request<Body>> for Entry {
     type Future = Either<Answering, RouteFuture<Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(())) // as the router is
+        Poll::Ready(Ok(())) // the router is always ready
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {

@@ -1,4 +1,4 @@
-//! The response to a peer when the connection limit is reached: try again later, in its own protocol.
+//! The response when the connection limit is reached: "try again later", in the peer's protocol.
 //!
 //! These responses have a small limit of their own; beyond it the connection just closes.
 
@@ -39,7 +39,7 @@ impl Full {
     pub(super) fn refuse(&self, mut stream: TcpStream) {
         metrics::counter!("transport_connections_refused_total").increment(1);
         let Ok(place) = Arc::clone(&self.0).try_acquire_owned() else { return };
-        // The task of one connection, which ends with it.
+        // Each connection has its own task, which ends with the connection.
         tokio::spawn(async move {
             let _place = place;
             let response = async {
@@ -57,7 +57,7 @@ impl Full {
                 // connection, and the peer might lose the response.
                 tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map(drop)
             };
-            // Too late or gone: it is closed in any case.
+            // If the peer is too slow or gone, the connection is closed as well.
             let _ = timeout(2 * PATIENCE, response).await;
         });
     }

@@ -1,5 +1,5 @@
-//! Refuses request heads that two readers could interpret differently: in the target, the length of the body, or the
-//! body's type. A proxy might decide by one reading, and the service by the other.
+//! Refuses request heads that two readers could interpret differently: in the target, the length of
+//! the body, or the body's type. A proxy might decide by one reading, and the service by the other.
 
 use authority_api::error::{ApiError, ErrorCode};
 use axum::http::{
@@ -40,7 +40,8 @@ fn is_path<B>(request: &Request<B>) -> bool {
 
 /// Whether the body's length is stated once and unambiguously.
 ///
-/// Hyper reads every list that ends in `chunked` as if `chunked` were alone (RFC 9112, 6.1 and 6.3).
+/// Hyper reads every list that ends in `chunked` as if `chunked` were alone (RFC 9112, 6.1 and
+/// 6.3).
 fn is_framed_once(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     codings.next().is_none_or(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"))

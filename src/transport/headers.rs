@@ -1,12 +1,13 @@
-//! Security headers of every response, errors included: responses are data for one caller, never a page to
-//! frame, sniff or cache.
+//! Security headers of every response, errors included. A response is data for one caller and must
+//! not be framed, sniffed or cached.
 
 use axum::{
     body::Body,
     http::{HeaderName, HeaderValue, Response, header},
 };
 
-/// A page that needs more (a receipt's style, a console's form) sets its own policies, which are kept.
+/// Headers that are added only if the response does not have them yet. A page that needs more (a
+/// receipt's style, a console's form) sets its own policies.
 const UNLESS_SET: [(HeaderName, HeaderValue); 3] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -34,7 +35,8 @@ const ALWAYS: [(HeaderName, HeaderValue); 3] = [
 
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// In the extensions of a response that other sites may frame: its content security policy says which.
+/// Marks a response that other sites may frame; stored in the response's extensions. Its content
+/// security policy lists the sites.
 #[derive(Clone, Copy)]
 pub struct Embeddable;
 

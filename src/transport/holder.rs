@@ -1,5 +1,7 @@
-//! The tenant that a connection is used by. A tenant with more than its share of an address's connections keeps the
-//! further ones only while it uses them.
+//! The tenant that uses a connection.
+//!
+//! If a tenant has more than its share of an address's connections, the excess connections are
+//! closed when they are idle.
 
 use std::{
     collections::HashMap,
@@ -14,7 +16,7 @@ use super::activity::Activity;
 /// The connections of an address, by tenant.
 pub(super) struct Held {
     counts: Mutex<HashMap<TenantId, usize>>,
-    /// A tenant's share.
+    /// The number of connections in a tenant's share.
     share: usize,
 }
 
@@ -24,8 +26,8 @@ impl Held {
     }
 }
 
-/// In the extensions of every request, unless its peer is a trusted proxy, whose connections many tenants use: the
-/// holder of its connection. Cheap to clone.
+/// The holder of a connection, in the extensions of every request. It is absent if the peer is a
+/// trusted proxy: many tenants use its connections. Cheap to clone.
 #[derive(Clone)]
 pub struct Holder(Arc<Holding>);
 
@@ -40,7 +42,7 @@ impl Holder {
         Self(Arc::new(Holding { held, activity, tenant: OnceLock::new() }))
     }
 
-    /// The connection was used by this tenant; the first one counts.
+    /// Records that this tenant uses the connection. Only the first tenant counts.
     pub fn note(&self, tenant_id: &TenantId) {
         self.0.tenant.get_or_init(|| {
             let mut counts = self.0.held.counts.lock();

@@ -1,7 +1,7 @@
 //! The host of a request: named exactly once, and required in HTTP/1.1.
 //!
-//! The service does not depend on the name. But of two names a proxy may route by one while a server behind
-//! it reads the other.
+//! The service does not depend on the name. With two names, however, a proxy could route by one
+//! while a server behind it reads the other.
 
 use axum::http::{HeaderValue, Request, Version, header::HOST};
 

@@ -1,5 +1,7 @@
-//! Accepts connections, and bounds each of them: those that send nothing, too little or too slowly, those
-//! that read nothing, and all of them when the service stops.
+//! Accepts connections and limits each of them.
+//!
+//! A connection ends if its peer is silent, sends too little or too slowly, or stops reading. All
+//! connections end when the service stops.
 
 use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
@@ -25,9 +27,9 @@ use super::{
     stall::Streams,
 };
 
-/// Time after the drain for tasks to notice that they are cut off.
+/// The time after the drain for tasks to notice that they are cut off.
 const CUT_OFF: Duration = Duration::from_secs(1);
-/// Time to wait when the machine is out of a resource (file descriptors).
+/// The wait when the machine is out of a resource (file descriptors).
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +63,7 @@ pub(super) async fn serve(
             Ok((stream, address)) => match Arc::clone(&places).try_acquire_owned() {
                 Ok(place) => {
                     let server = Arc::clone(&server);
-                    // The task of one connection, which ends with it.
+                    // Each connection has its own task, which ends with the connection.
                     tokio::spawn(server.connection(stream, address, phases.clone(), place));
                 }
                 Err(_) => full.refuse(stream),
@@ -79,7 +81,7 @@ pub(super) async fn serve(
         let left = all as usize - places.available_permits();
         tracing::warn!(connections = left, "cutting off connections that did not drain");
         phase.send_replace(Phase::Closed);
-        // After this every connection is gone, or stuck in a handler that never yields.
+        // After this every connection has ended, or is stuck in a handler that never yields.
         let _ = timeout(CUT_OFF, places.acquire_many(all)).await;
     }
     Ok(())
@@ -90,7 +92,7 @@ fn left_before_accept(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// What all connections of one address share.
+/// The state shared by all connections of one address.
 struct Server {
     router: Router,
     settings: Arc<Settings>,
@@ -106,7 +108,7 @@ impl Server {
         Self { router, settings: Arc::new(settings), http1, http2, held }
     }
 
-    /// `None` for a trusted proxy.
+    /// Returns the holder of a new connection; `None` for a trusted proxy.
     fn holder(&self, address: SocketAddr, activity: &Arc<Activity>) -> Option<Holder> {
         let direct = address.ip().to_canonical();
         let is_proxy =
@@ -136,7 +138,8 @@ impl Server {
         let activity = Activity::new(bounds.unsent_bytes, Arc::clone(&unsent));
         let is_http1 = protocol == Protocol::Http1;
         let header = is_http1.then_some(bounds.header);
-        // HTTP/2 bounds each stream by itself, and a silent peer by the socket and by pings.
+        // HTTP/2 limits each stream separately, and detects a silent peer at the socket and by
+        // pings.
         let stalled = is_http1.then_some(bounds.stalled);
         let socket = Socket::new(stream, Arc::clone(&activity), header, bounds.stalled);
         let service = ConnectionService::new(
@@ -159,7 +162,8 @@ impl Server {
         loop {
             tokio::select! {
                 biased;
-                // An error is the peer's (reset, malformed, too late); there is nobody to report it to.
+                // An error is caused by the peer (reset, malformed, too late). It cannot be
+                // reported to the peer.
                 _ = connection.as_mut() => return,
                 changed = phases.changed() => {
                     if changed.is_err() || *phases.borrow_and_update() == Phase::Closed {
@@ -192,7 +196,8 @@ fn http1(bounds: &Bounds) -> Builder<Streams> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        // Hyper also counts the wait between two requests; `Socket` bounds the head itself.
+        // Hyper's timeout includes the wait between two requests. `Socket` limits the time of the
+        // head itself.
         .header_read_timeout(bounds.idle)
         .max_headers(100)
         .max_buf_size(bounds.header_bytes.max(8192) as usize);
@@ -205,8 +210,8 @@ fn http2(bounds: &Bounds) -> Builder<Streams> {
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(bounds.streams)
-        // The limit of calls that their client cancels before the server handles them. By default h2 closes the
-        // connection at 20 of them, along with the streams of everyone else on it.
+        // The limit of calls that their client cancels before the server handles them. By default
+        // h2 closes the connection at 20 of them, along with all other streams on it.
         .max_pending_accept_reset_streams(bounds.streams as usize)
         .max_header_list_size(bounds.header_bytes)
         .initial_stream_window_size(128 * 1024)

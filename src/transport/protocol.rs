@@ -1,5 +1,5 @@
-//! Detects HTTP/1 or HTTP/2 from the first bytes, without consuming them, and within a bound; hyper's own
-//! detection waits for ever on half a preface.
+//! Detects HTTP/1 or HTTP/2 from the first bytes within a time limit, without consuming them.
+//! Hyper's own detection waits forever on half a preface.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::{
 /// Connection preface of RFC 9113 section 3.4.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The time after which half a preface is checked again.
+/// The time after which an incomplete preface is checked again.
 const AGAIN: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum Protocol {
     Http2,
 }
 
-/// `None` if the peer left or sent too little in time.
+/// Detects the protocol; `None` if the peer closed the connection or sent too little in time.
 pub(super) async fn detect(stream: &TcpStream, within: Duration) -> Option<Protocol> {
     timeout(within, look(stream)).await.ok().flatten()
 }

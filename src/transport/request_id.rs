@@ -1,4 +1,4 @@
-//! `X-Request-Id`: identifies a request in the client's log and in the service's.
+//! `X-Request-Id`: identifies a request in the client's log and in the service's log.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -15,22 +15,23 @@ pub(super) const NAME: HeaderName = HeaderName::from_static("x-request-id");
 /// The longest accepted id of a client, in bytes.
 const LONGEST: usize = 128;
 
-/// In the extensions of every request; the client's own id if it is valid.
+/// The id of a request, in its extensions: the client's own id if it is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestId(HeaderValue);
 
 impl RequestId {
-    /// Visible ASCII, as checked on the way in.
+    /// The id as text; it was checked to be visible ASCII.
     pub fn as_str(&self) -> &str {
         self.0.to_str().unwrap_or_default()
     }
 
-    /// As a header's value.
+    /// The id as a header value.
     pub fn header(&self) -> HeaderValue {
         self.0.clone()
     }
 
-    /// The client's id, or a new one that replaces it in the headers, so that gRPC metadata has it too.
+    /// Returns the client's id if it is valid, otherwise a new id. A new id is also set in the
+    /// headers, which become the metadata of gRPC.
     pub(super) fn settle(headers: &mut HeaderMap) -> Self {
         if let Some(sent) = headers.get(NAME).filter(|sent| sane(sent)) {
             return Self(sent.clone());
@@ -46,7 +47,8 @@ fn sane(id: &HeaderValue) -> bool {
     (1..=LONGEST).contains(&id.len()) && id.iter().all(u8::is_ascii_graphic)
 }
 
-/// Sixteen hex digits of this process and sixteen of a counter: unique, not secret.
+/// Generates an id: sixteen hex digits of this process and sixteen of a counter. It is unique, not
+/// secret.
 fn made() -> HeaderValue {
     static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
     static NEXT: AtomicU64 = AtomicU64::new(1);

@@ -1,7 +1,8 @@
-//! The layer around every route: request id, log span, surface, panic handling, error shape, security
-//! headers.
+//! The layer around every route: request id, log span, surface, panic handling, error shape,
+//! security headers.
 //!
-//! One service and one future instead of a stack of middlewares, since every decision passes through.
+//! It is one service and one future instead of a stack of middlewares, because every decision
+//! passes through it.
 
 use std::{
     any::Any,
@@ -63,7 +64,7 @@ impl ResponseLayer {
     }
 }
 
-/// The declared length of the body; hyper has refused a malformed one.
+/// The declared length of the body; hyper has already refused a malformed length.
 fn declared(headers: &HeaderMap) -> u64 {
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     length.and_then(|length| length.parse().ok()).unwrap_or_default()
@@ -98,7 +99,7 @@ where
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let id = RequestId::settle(request.headers_mut());
         request.extensions_mut().insert(id.clone());
-        // Who may call a gRPC method depends on the address of the call.
+        // Which callers may call a gRPC method depends on the address that received the call.
         request.extensions_mut().insert(self.layer.surfaces);
         let asker = Asker::of(request.headers());
         let answer = match self.layer.refusal(&request) {
@@ -112,7 +113,7 @@ where
 impl<S: Service<Request<Body>>> ResponseService<S> {
     /// Calls the router; a panic, now or later, ends this request only.
     fn route(&mut self, request: Request<Body>, id: &RequestId) -> Stage<S::Future> {
-        // Without the query: it may hold what a page token or a filter names.
+        // The query is not logged: it may contain the values of a page token or a filter.
         let (method, path) = (request.method().as_str(), request.uri().path());
         let span = tracing::info_span!(
             REQUEST_SPAN,

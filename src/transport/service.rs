@@ -1,4 +1,5 @@
-//! Turns hyper's request into the router's: with the client's address, a bounded body and accounting.
+//! Converts hyper's request for the router: adds the client's address, bounds the body and counts
+//! the request.
 
 use std::{
     convert::Infallible,
@@ -35,7 +36,7 @@ use super::{
     settings::Settings,
 };
 
-/// The bytes of a body that comes with its head.
+/// The largest body, in bytes, that arrives together with its head.
 const SMALL: u64 = 4 << 10;
 
 /// The router for one connection.
@@ -93,8 +94,8 @@ impl Service<Request<Incoming>> for ConnectionService {
     }
 }
 
-/// Whether a response that does not wait for the body would leave some of it on an HTTP/1 connection. Hyper reads
-/// past a small one that came with its head.
+/// Whether an early response would leave part of the request body on an HTTP/1 connection. Hyper
+/// discards a small body that arrived with its head.
 fn ends_late(head: &Parts, body: &Incoming) -> bool {
     let is_small = || {
         let is_here = !head.headers.contains_key(EXPECT);
@@ -103,7 +104,7 @@ fn ends_late(head: &Parts, body: &Incoming) -> bool {
     head.version <= Version::HTTP_11 && !body.is_end_stream() && !is_small()
 }
 
-/// The response to a request that waits until its connection may start another.
+/// The response to a request that waits because its connection has too many unread bytes.
 type Late = BoxFuture<'static, Result<axum::response::Response, Infallible>>;
 
 pin_project! {
@@ -112,7 +113,7 @@ pin_project! {
         #[pin]
         answer: Either<RouteFuture<Infallible>, Late>,
         running: Option<Running>,
-        // Of a body that might stay unread.
+        // Set for a body that might stay unread.
         end: Option<End>,
     }
 }
@@ -127,7 +128,7 @@ impl Future for ResponseFuture {
             Err(never) => match never {},
         };
         if this.end.take().is_some_and(|end| !end.is_reached()) {
-            // The rest of the body would be taken for the next request.
+            // Otherwise, the rest of the body would be read as the next request.
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         match this.running.take() {

@@ -1,4 +1,4 @@
-//! The settings of a listener; made from the configuration, or by hand in a test.
+//! The settings of a listener, from the configuration or from a test.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,22 +8,22 @@ use ipnet::IpNet;
 use super::{budget::Budget, surfaces::Surfaces};
 use authority_core::config::Config;
 
-/// A tenant's share of the connections is this part.
+/// A tenant's share is the number of connections divided by this.
 const SHARES: usize = 4;
 
-/// What an address serves, and its limits.
+/// The surfaces of an address, and its limits.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The surfaces served here; the paths of others are a 404.
+    /// The surfaces served here; paths of other surfaces return 404.
     pub surfaces: Surfaces,
     pub bounds: Bounds,
     /// The budget for the unread bytes of all connections; the node's addresses share it.
     pub budget: Arc<Budget>,
-    /// Origins whose pages may call; if empty, there are no CORS headers.
+    /// Origins with pages that may call the service. If empty, responses have no CORS headers.
     pub origins: Arc<[HeaderValue]>,
-    /// Peers whose `X-Forwarded-For` is trusted.
+    /// Networks of trusted peers; their `X-Forwarded-For` is used.
     pub trusted_proxies: Arc<[IpNet]>,
-    /// Whether clients use https: then Strict-Transport-Security is sent.
+    /// Whether clients use https. If so, Strict-Transport-Security is sent.
     pub https: bool,
 }
 
@@ -31,23 +31,23 @@ pub struct Settings {
 #[derive(Clone, Debug)]
 pub struct Bounds {
     pub connections: usize,
-    /// Connections of one tenant; further ones are closed when they are idle.
+    /// Connections of one tenant; further connections are closed when they are idle.
     pub tenant_connections: usize,
     pub streams: u32,
     pub header_bytes: u32,
     pub body_bytes: u64,
-    /// The unread response bytes at which an HTTP/2 peer's next requests wait; twice as many are never
-    /// held.
+    /// The unread response bytes at which an HTTP/2 peer's next requests wait. Except for a single
+    /// large response, a connection never holds more than twice as many.
     pub unsent_bytes: u64,
-    /// From accept to the detection of the protocol.
+    /// The longest time from accept to the detection of the protocol.
     pub first_byte: Duration,
-    /// From the first byte of a request's head to its last.
+    /// The longest time from the first byte of a request's head to its last byte.
     pub header: Duration,
-    /// From a request's head to the end of its body.
+    /// The longest time from a request's head to the end of its body.
     pub body: Duration,
-    /// A connection without a request.
+    /// The longest time of a connection without a request.
     pub idle: Duration,
-    /// A peer that reads nothing of a response.
+    /// The longest time without progress in reading a response.
     pub stalled: Duration,
     pub ping: Duration,
     pub pong: Duration,

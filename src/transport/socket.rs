@@ -1,4 +1,4 @@
-//! A TCP stream with timeouts: for a request's head that does not end, and for a peer that reads nothing.
+//! A TCP stream with timeouts for an incomplete request head and for a peer that does not read.
 
 use std::{
     io,
@@ -19,7 +19,8 @@ use super::activity::Activity;
 pub(super) struct Socket {
     stream: TcpStream,
     activity: Arc<Activity>,
-    /// HTTP/1 only (an HTTP/2 peer is pinged): longest time from a head's first byte to its last.
+    /// HTTP/1 only (an HTTP/2 peer is pinged): the longest time from a head's first byte to its
+    /// last.
     header: Option<Duration>,
     stalled: Duration,
     head: Option<Head>,
@@ -28,7 +29,8 @@ pub(super) struct Socket {
 
 /// A partial head of a request.
 struct Head {
-    /// The number of requests before it; with one more, the head is complete.
+    /// The number of requests that had started before this head. When it has increased, the head is
+    /// complete.
     before: u64,
     ends: Instant,
     timer: Option<Pin<Box<Sleep>>>,
@@ -44,7 +46,7 @@ impl Socket {
         Self { stream, activity, header, stalled, head: None, write_timer: None }
     }
 
-    /// Notes bytes that came while no request was in progress: they begin a head.
+    /// Records bytes that arrived while no request was in progress: they begin a head.
     fn begin_head(&mut self) {
         let Some(header) = self.header.filter(|_| !self.activity.running()) else { return };
         let before = self.activity.started();

@@ -1,7 +1,9 @@
-//! Ends each HTTP/2 stream whose response is not read, even on a connection that is otherwise busy.
+//! Ends each HTTP/2 stream with a response that the peer does not read, even if the connection is
+//! otherwise busy.
 //!
-//! Hyper runs each stream as a future of its own, which waits until the peer opens its window. The executor
-//! given to hyper wraps that future in one with a timeout; dropping it resets the stream.
+//! Hyper runs each stream as a separate future, which waits until the peer opens its window. The
+//! executor given to hyper wraps that future in a future with a timeout. When that future ends,
+//! hyper's future is dropped, which resets the stream.
 
 use std::{
     pin::Pin,
@@ -22,14 +24,14 @@ tokio::task_local! {
     static STREAM: Arc<Progress>;
 }
 
-/// Since when a stream's peer has read nothing although data is ready.
+/// When data became ready that the stream's peer has not read yet.
 pub(super) struct Progress {
     began: Instant,
-    /// Milliseconds after `began`, plus one; 0 if no data is ready.
+    /// The time as milliseconds after `began`, plus one; 0 if no data is ready.
     since: AtomicU64,
 }
 
-/// The progress of the stream whose future is being polled; `None` outside of one.
+/// The progress of the stream that is being polled; `None` outside of a stream.
 pub(super) fn current() -> Option<Arc<Progress>> {
     STREAM.try_with(Arc::clone).ok()
 }
@@ -39,7 +41,7 @@ impl Progress {
         Self { began: Instant::now(), since: AtomicU64::new(0) }
     }
 
-    /// Sets since when data is ready for the peer; `None` if there is none.
+    /// Sets the time since when data is ready for the peer; `None` if no data is ready.
     pub(super) fn mark(&self, since: Option<Instant>) {
         let millis = since.map_or(0, |at| {
             let after = at.saturating_duration_since(self.began).as_millis();
@@ -54,7 +56,7 @@ impl Progress {
     }
 }
 
-/// Runs hyper's streams, each for as long as its peer reads within the bound.
+/// Runs hyper's streams. A stream ends if its peer does not read within the limit.
 #[derive(Clone, Copy)]
 pub(super) struct Streams {
     pub(super) stalled: Duration,
@@ -66,7 +68,7 @@ where
 {
     fn execute(&self, stream: F) {
         let progress = Arc::new(Progress::new());
-        // The task of one stream, which ends with it.
+        // Each stream has its own task, which ends with the stream.
         tokio::spawn(Bounded { stream, progress, stalled: self.stalled, timer: None });
     }
 }

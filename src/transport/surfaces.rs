@@ -1,7 +1,7 @@
 //! Assigns surfaces to addresses.
 //!
-//! One address serves all by default. A surface with an address of its own is served only there: its paths
-//! are a 404 elsewhere, so that a firewall can separate the admin API.
+//! One address serves all surfaces by default. A surface with its own address is served only there.
+//! On other addresses its paths return 404, which lets a firewall separate the admin API.
 
 use std::net::SocketAddr;
 
@@ -9,8 +9,8 @@ pub use authority_model::access::Surfaces;
 
 use authority_core::config::Listen;
 
-/// The addresses to listen on, each with its surfaces. `main` comes first and always exists, if only for
-/// health.
+/// The addresses to listen on, each with its surfaces. `main` comes first and always exists, if
+/// only for health checks.
 pub fn plan(listen: &Listen) -> Vec<(SocketAddr, Surfaces)> {
     let own = [
         (listen.admin, Surfaces::ADMIN),

@@ -10,18 +10,18 @@ use axum::{
 
 /// The largest body in bytes.
 const LARGEST: usize = 16 * 1024;
-/// Where its enquiries come from.
+/// The source of the form's enquiries.
 const SOURCE: &str = "widget";
 
-/// Where an enquiry under a brand comes from.
+/// The source of an enquiry under a brand.
 pub(super) fn source(brand_id: &str) -> String {
     format!("{BRAND_SOURCE}{brand_id}")
 }
 
-/// The enquiry in a form's body; an empty field is absent.
+/// Reads the enquiry in a form's body. An empty field is absent.
 ///
 /// # Errors
-/// The body is too large, no form, or has a field that the form does not have.
+/// The body is too large, is not a form, or has an unknown field.
 pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<CaptureLeadRequest, ApiError> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
@@ -41,7 +41,7 @@ pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<CaptureLeadR
             "country" => lead.country = value,
             "message" => lead.message = value,
             "consent_marketing" => lead.consent_marketing = value.is_some(),
-            _ => return Err(ApiError::field("form", "has a field that is unknown")),
+            _ => return Err(ApiError::field("form", "has an unknown field")),
         }
     }
     Ok(lead)

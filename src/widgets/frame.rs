@@ -1,22 +1,22 @@
-//! What a widget's brand decides: colours, logo, and whose pages may frame it.
+//! The parts of a widget that its brand determines: colours, logo, and the sites that may frame it.
 
 use authority_api::error::{ApiError, ErrorCode};
 use authority_crypto::random;
 use authority_model::colour::{Colour, LEAST_CONTRAST};
 use authority_programme::Brand;
 
-/// The frame of a page. Everything in it is fit for a header, a style and an attribute.
+/// The frame of a page. All values are safe in a header, a style and an attribute.
 pub(super) struct Frame {
-    /// Of this response's style.
+    /// The nonce of this response's style.
     pub(super) nonce: String,
     pub(super) ground: Colour,
     pub(super) text: Colour,
     pub(super) brand_name: Option<String>,
     pub(super) logo_url: Option<String>,
     pub(super) legal_footer: Option<String>,
-    /// Whose pages may frame it.
+    /// The domain with pages that may frame this page; `None` for this service's own pages.
     domain: Option<String>,
-    /// Of an enquiry that is sent from it.
+    /// The referrer of an enquiry that is sent from the page.
     pub(super) referrer: Option<Referrer>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Referrer {
 }
 
 impl Frame {
-    /// Without a brand: only for this service's own pages.
+    /// A frame without a brand; only this service's own pages may embed it.
     pub(super) fn plain() -> Result<Self, ApiError> {
         let nonce: [u8; 16] = random()?;
         let ground = Colour::WHITE;
@@ -44,11 +44,12 @@ impl Frame {
         })
     }
 
-    /// A brand's. Its members are checked again: they end up in a header and a style.
+    /// The frame of a brand. Its fields are checked again, because they are written to a header and
+    /// a style.
     pub(super) fn of(brand: Brand) -> Result<Self, ApiError> {
         let plain = Self::plain()?;
         if brand.domain.as_deref().is_some_and(|domain| !is_name(domain)) {
-            tracing::error!(brand = brand.id, "the domain of a brand is no name");
+            tracing::error!(brand = brand.id, "the domain of a brand is invalid");
             return Err(ApiError::plain(ErrorCode::Internal));
         }
         let colour = |text: Option<String>| text.as_deref().and_then(Colour::parse);

@@ -1,7 +1,9 @@
-//! Pages to embed in frames: a consultant's card and the enquiry form. They have no script and no cookie.
+//! Pages to embed in frames: a consultant's card and the enquiry form. They have no script and no
+//! cookie.
 //!
-//! A page may be framed by this service's own pages or, with an active brand, by those of the brand's verified
-//! domain. The form's enquiry goes through the public service, with its limits and its constant answer.
+//! A page may be framed by this service's own pages only. If the page has an active brand with a
+//! verified domain, it may be framed by pages of that domain only. An enquiry from the form goes
+//! through the public service, with the same limits and the same constant response.
 
 mod form;
 mod frame;
@@ -51,7 +53,7 @@ impl Widgets {
             .with_state(self)
     }
 
-    /// The page's frame, for the brand that the query names; counts the call.
+    /// Returns the page's frame for the brand in the query, and counts the call.
     async fn frame(&self, parts: &Parts, query: &Query) -> Result<Frame, ApiError> {
         self.0.programme.admit((self.0.client)(&parts.extensions)).await?;
         let Some(id) = query.of("brand") else { return Frame::plain() };
@@ -60,17 +62,17 @@ impl Widgets {
     }
 }
 
-/// The parameters of a page; of one that is given twice the first counts.
+/// The parameters of a page. If a parameter is given twice, the first counts.
 struct Query(Vec<(String, String)>);
 
 impl Query {
     /// # Errors
-    /// A parameter has U+0000, which no record has.
+    /// A parameter contains U+0000, which records never contain.
     fn read(text: Option<&str>) -> Result<Self, ApiError> {
         let all = form_urlencoded::parse(text.unwrap_or_default().as_bytes()).into_owned();
         let all = Self(all.collect());
         if all.0.iter().any(|(_, value)| value.contains('\0')) {
-            return Err(ApiError::new(ErrorCode::InvalidRequest, "a parameter has U+0000"));
+            return Err(ApiError::new(ErrorCode::InvalidRequest, "a parameter contains U+0000"));
         }
         Ok(all)
     }
@@ -92,15 +94,15 @@ struct Card {
 #[template(path = "widgets/form.html")]
 struct Form {
     frame: Frame,
-    /// Where it is sent: this page, with its brand.
+    /// The form's target: this page, with its brand.
     action: String,
-    /// What was sent already.
+    /// The enquiry as submitted.
     given: CaptureLeadRequest,
-    /// Why that was refused.
+    /// The problem with the submitted enquiry.
     problem: Option<String>,
 }
 
-/// One sentence instead of a widget.
+/// A page with one sentence instead of a widget.
 #[derive(Template)]
 #[template(path = "widgets/message.html")]
 struct Message {
@@ -108,7 +110,7 @@ struct Message {
     text: String,
 }
 
-/// The day of a time in UTC, as RFC 3339 has it.
+/// The day of a time in UTC, in the form of RFC 3339.
 fn day(time: &Time) -> String {
     time.to_string().chars().take_while(|letter| *letter != 'T').collect()
 }
@@ -173,7 +175,7 @@ async fn send(
             page(StatusCode::OK, &policy, &Message { frame, text: text.to_owned() })
         }
         Err(error) => {
-            // What was typed is not lost.
+            // The form keeps the entered values.
             let problem = Some(problem(&error));
             let policy = frame.policy();
             let form = Form { frame, action, given, problem };
@@ -182,12 +184,12 @@ async fn send(
     }
 }
 
-/// What a person can do about it.
+/// A message about the error for a person, with advice.
 fn problem(error: &ApiError) -> String {
     let text = match error.code {
         ErrorCode::RateLimited => "Too many requests. Please try again later.",
-        ErrorCode::NotFound => "There is nothing to show here.",
-        ErrorCode::InvalidRequest => "Please check what you entered, and send it again.",
+        ErrorCode::NotFound => "This page is not available.",
+        ErrorCode::InvalidRequest => "Please check your entries and send them again.",
         _ => "This does not work at the moment. Please try again later.",
     };
     let fields = error.violations.iter();
@@ -208,7 +210,7 @@ fn action(query: &Query) -> String {
 
 fn page(status: StatusCode, policy: &str, template: &impl Template) -> Response {
     let (Ok(policy), Ok(text)) = (HeaderValue::from_str(policy), template.render()) else {
-        tracing::error!("a widget cannot be written");
+        tracing::error!("failed to render a widget");
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let headers = [(header::CONTENT_SECURITY_POLICY, policy)];
@@ -224,7 +226,7 @@ fn refused(frame: Option<Frame>, error: &ApiError) -> Response {
     with_wait(page(status, &policy, &Message { frame, text: problem(error) }), error)
 }
 
-/// With the time to wait, if the error has one.
+/// Adds the time to wait, if the error has one.
 fn with_wait(mut response: Response, error: &ApiError) -> Response {
     let wait = error.about.iter().find(|(name, _)| *name == "retry_after");
     if let Some(wait) = wait.and_then(|(_, seconds)| HeaderValue::from_str(seconds).ok()) {

@@ -1,4 +1,4 @@
-"""Runs both verifiers over a corpus, and reports where one of them is wrong or the two differ.
+"""Runs both verifiers over a corpus, and reports wrong results and differences between the two.
 
 Usage: python check.py [FOLDER] [--sweep] [--flips N]
 FOLDER has a manifest.json as make_corpus.py writes it. --sweep adds every tampered version of three good
@@ -20,7 +20,7 @@ VERIFIERS = ([sys.executable, HERE / "verify.py"], ["node", HERE / "verify.mjs"]
 
 
 def ask(folder: Path, file: Path, case: dict) -> list[tuple[int, str]]:
-    """Both verifiers' exit codes and output."""
+    """Returns the exit code and output of both verifiers."""
     how = []
     if "jwks" in case:
         how += ["--jwks", folder / case["jwks"]]
@@ -34,7 +34,7 @@ def ask(folder: Path, file: Path, case: dict) -> list[tuple[int, str]]:
 
 
 def differences(answers: list[tuple[int, str]]) -> list[str]:
-    """The member at fault; the wording after it is each verifier's own. An unreadable file has no member."""
+    """Compares which member is invalid, not the text after it, which differs. An unreadable file has no member."""
     said = [(code, output.split(": ")[:1 if code == 2 else 2] if code else output) for code, output in answers]
     return [] if said[0] == said[1] else ["the two differ"]
 
@@ -62,7 +62,7 @@ def check_refused(folder: Path, data: bytes, how: dict) -> list[str]:
 
 
 def flipped(document: dict, text: str, count: int):
-    """Changes of one byte that change the file's meaning; the number of the others is printed."""
+    """Yields changes of one byte that change the file's meaning. Prints how many others do not."""
     data, chance, equal = text.encode(), random.Random(6962), 0
     for number in range(count):
         place, byte = chance.randrange(len(data)), chance.randrange(256)
@@ -92,7 +92,7 @@ def main():
             for what, data in tampered(json.loads(text), text):
                 jobs.append((f"{name}: {what}", check_refused, (asked.folder, data, by_file[name])))
     if asked.flips:
-        # Once with every key pinned and once with none, where only a bundle can be checked.
+        # Once with every key pinned, and once with none, where only a bundle can be checked.
         text = (asked.folder / by_file["good-bundle-indented"]["file"]).read_bytes().decode()
         for what, data in flipped(json.loads(text), text, asked.flips):
             for pins in (by_file["good-bundle-indented"], {}):

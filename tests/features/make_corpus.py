@@ -1,8 +1,8 @@
 """Creates the corpus for testing the verifiers: 40 good and 40 tampered files.
 
 Usage: python make_corpus.py [FOLDER]      (`cases` by default)
-Writes FOLDER/NN-name.json, the JWK sets, and FOLDER/manifest.json, which says of each file how to
-verify it and what must come of that. Keys, salts and files are the same in every run.
+Writes FOLDER/NN-name.json, the JWK sets, and FOLDER/manifest.json, which contains each file's verifier
+options and expected result. Keys, salts and files are the same in every run.
 """
 import json
 import sys
@@ -24,7 +24,7 @@ POLICIES = {
 
 
 class Log:
-    """A tenant's log: leaves' hashes, the tree over them (RFC 6962, 2.1), checkpoints that it signs."""
+    """A tenant's log: hashes of leaves, the tree over them (RFC 6962, 2.1), and signed checkpoints."""
 
     def __init__(self, tenant: str):
         self.origin = f"authority.example/log/{tenant}"
@@ -59,7 +59,7 @@ class Log:
 
 
 def split(leaves: list[bytes]) -> int:
-    """The largest power of two below their number."""
+    """Returns the largest power of two below the number of leaves."""
     return 1 << (len(leaves) - 1).bit_length() - 1
 
 
@@ -87,7 +87,7 @@ DENY = verdict("deny", "jurisdiction_unsupported")
 def sealed(context=None, answer=ALLOW, at="2026-01-05T10:30:00.123456Z", valid_until="2026-01-05T10:31:00Z",
            policies=("threshold", "sanctions"), approval=None, spent=(), reality=None, more=None, asked=None,
            **sealing):
-    """A bundle of everything; its member `pack` is the response of sealing."""
+    """Returns a complete bundle. Its field `pack` is what sealing returns."""
     references = [{"applies_to": [], "effective": {}, "id": f"svc:policy:{place}{name}", "version": 1,
                    "sha256": sha256(POLICIES[name].encode()).hex()} for place, name in enumerate(policies)]
     gathered = {"tenant": {"id": "svc:tenant:acme", "slug": "acme"}, "delegations": [], "policies": references}
@@ -192,14 +192,14 @@ def plain(document: dict) -> str:
 
 
 def turned(value):
-    """The same with the members of every object in the opposite order."""
+    """The same document with the members of every object in reverse order."""
     if isinstance(value, dict):
         return {name: turned(value[name]) for name in sorted(value, reverse=True)}
     return [turned(item) for item in value] if isinstance(value, list) else value
 
 
 def good():
-    """Name, text, options of the verifier, and its output."""
+    """Yields good files: name, text, the verifier's options, and its expected output."""
     unchecked, unpinned = "valid; checkpoint signature not checked", "valid; log key not pinned"
     jwks = {"jwks": "jwks.json"}
     of_key = UNPINNED + thumbprint(EVIDENCE[1])
@@ -257,7 +257,7 @@ def thumbprint(jwk: dict) -> str:
 
 
 def escaped(document: dict) -> str:
-    """With every letter of every text as a \\u escape."""
+    """Returns the document with every letter of every text as a \\u escape."""
     def units(text: str) -> str:
         return "".join(f"\\u{unit:04X}" for unit in memoryview(text.encode("utf-16-le")).cast("H"))
 
@@ -297,7 +297,7 @@ PICKED = (
 
 
 def bad():
-    """Name, bytes, exit code, the member at fault, and options of the verifier."""
+    """Yields bad files: name, bytes, exit code, the member at fault, and the verifier's options."""
     files = {"pack": pack(answer=HOLD), "bundle": bundle(answer=HOLD), "proof": proof(result="mismatch", diff=DIFF)}
     found = {of: dict(tampered(document, plain(document))) for of, document in files.items()}
     for of, name, code, where in PICKED:
@@ -320,7 +320,7 @@ def faulty():
         yield f"pack another {member}", pack(change={member: pack()[member][:-64] + 64 * "0"}), member, {}
     yield "pack in another tenant's log", pack(log=OTHER), "log.origin", {}
     yield "pack index not within the size", beyond(pack(index=0, size=1)), "log.proof", {}
-    # A checkpoint that the log did sign, but before the leaf was in it.
+    # The log did sign this checkpoint, but before it contained the leaf.
     truncated = pack(index=6, size=7)
     earlier = ACME.checkpoint(6, ACME.root([sha256(b"\0neighbour %d" % place) for place in range(6)]))
     log = truncated["log"] | {"proof": truncated["log"]["proof"].split("\n\n")[0] + "\n\n" + earlier}

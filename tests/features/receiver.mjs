@@ -1,5 +1,5 @@
-// Judges webhook deliveries with released libraries alone: standardwebhooks and jose. Reads a list of
-// {suite, body, headers, url, secret, jwks} and prints, for each, whether it is genuine.
+// Verifies webhook deliveries using only released libraries: standardwebhooks and jose. Reads a
+// list of {suite, body, headers, url, secret, jwks} and prints whether each is genuine.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 

@@ -1,6 +1,6 @@
-"""Judges webhook deliveries with released libraries alone: standardwebhooks, http-message-signatures, PyJWT.
+"""Verifies webhook deliveries using only released libraries: standardwebhooks, http-message-signatures, PyJWT.
 
-Reads a list of {suite, body, headers, url, secret, jwks} and prints, for each, whether it is genuine.
+Reads a list of {suite, body, headers, url, secret, jwks} and prints whether each is genuine.
 """
 
 import base64

@@ -1,11 +1,11 @@
 """Tampered versions of a good evidence pack, bundle or replay proof.
 
-`tampered(document, text)` takes a good file, parsed and as text, and gives (name, bytes) pairs. Whoever
-verifies with the keys that the good file was signed with must refuse every one of them.
+`tampered(document, text)` takes a good file, parsed and as text, and returns (name, bytes) pairs. A verifier
+with the signing keys of the good file must refuse every version.
 
-A name says what was done and where: `changed pack.record.operation`. With `, digests made anew` at its end, every
-digest and id that needs no key to compute was computed again, as somebody would who hopes to pass; with
-`, bundle digest made anew`, that one alone.
+A name states the change and its place: `changed pack.record.operation`. The suffix `, digests made anew` means
+that every digest and id that needs no key was recomputed, as an attacker would. The suffix
+`, bundle digest made anew` means that only that digest was recomputed.
 """
 import base64
 import copy
@@ -47,7 +47,7 @@ def tampered(document: dict, text: str) -> list[tuple[str, bytes]]:
     made += wrong_keys(document)
     named = {}
     for name, data in made:
-        # A repair can restore the good file; such a version proves nothing.
+        # Making the digests match can restore the good file. Such a version is not tampered with.
         if not same(data, document):
             named.setdefault(name, data)
     return list(named.items())
@@ -69,7 +69,7 @@ def dumped(document: dict) -> bytes:
 
 
 def bytes_changed(text: str):
-    """One byte at places spread over the file, and changes of the file as a whole."""
+    """Changes of single bytes spread over the file, and changes of the file as a whole."""
     data = text.encode()
     places = [place for place, byte in enumerate(data) if chr(byte).isalnum() and byte < 128]
     for number, place in enumerate(places[:: len(places) // 24 + 1]):
@@ -87,7 +87,7 @@ def bytes_changed(text: str):
 
 
 def places(value, path=()):
-    """Every value below, with the path to it; outer ones first."""
+    """Yields every value within the document, with its path. Outer values come first."""
     if path:
         yield path, value
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -100,7 +100,7 @@ def shown(path) -> str:
 
 
 def edited(document: dict, path, edit) -> dict:
-    """A copy after `edit(parent, name)` at the path."""
+    """Returns a copy of the document after `edit(parent, name)` at the path."""
     document = copy.deepcopy(document)
     parent = document
     for part in path[:-1]:
@@ -144,7 +144,7 @@ def members(document: dict):
 
 
 def attempts(name: str, document: dict, order: bool = True):
-    """Unchanged, and with matching digests."""
+    """Yields the document as it is, and with digests that match it."""
     yield name, dumped(document)
     yield f"{name}, digests made anew", dumped(made_anew(document, order))
     if document.get("bundle_digest"):
@@ -153,7 +153,7 @@ def attempts(name: str, document: dict, order: bool = True):
 
 
 def digest_without(document: dict, name: str):
-    """None if it has no canonical form."""
+    """Returns the canonical form, or None if there is none."""
     try:
         return digest(without(document, name))
     except ValueError:
@@ -170,7 +170,7 @@ def arrays(value: list):
 
 
 def made_anew(document: dict, order: bool = True) -> dict:
-    """With every digest that needs no key recomputed. A document that is too broken for that stays unchanged."""
+    """Recomputes every digest that needs no key. A document that is too broken for this stays unchanged."""
     document = copy.deepcopy(document)
     try:
         if document["kind"] == "svc.evidence.bundle.v1":
@@ -199,7 +199,7 @@ def remake_bundle(bundle: dict, order: bool):
 
 
 def rename_texts(blobs: list, naming: list):
-    """Digests of texts, in their own place and in what names them."""
+    """Recomputes digests of texts, in their own place and in references to them."""
     for blob in blobs:
         renamed = digest(blob["text"].encode())
         for one in naming:
@@ -214,7 +214,7 @@ def salted(part: dict) -> str:
 
 def remake_pack(pack: dict):
     pack["record_digest"] = digest(rfc8785.dumps(pack["record"]))
-    # The time's twelve digits stay; changing only them is tested separately.
+    # The twelve digits of the time stay as they are. Another test changes only these digits.
     time = pack["id"].removeprefix("svc:evidence:")[:12]
     name = time + pack["record_digest"].removeprefix("sha256:")[:52]
     pack["id"], pack["decision_id"] = f"svc:evidence:{name}", f"svc:decision:{name}"

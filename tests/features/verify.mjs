@@ -10,7 +10,7 @@ import canonicalize from 'canonicalize';
 
 globalThis.crypto ??= webcrypto; // Node 18 does not have it as a global, which jose needs
 
-// Base64 of this many bytes. The last letter's spare bits are zero, so that there is one text for any bytes.
+// Base64 of this many bytes. The last letter's spare bits are zero: any bytes have exactly one text.
 const [B16, B64] = [21, 85].map((n) => `[A-Za-z0-9+/]{${n}}[AQgw]==`);
 const [B32, B68] = [42, 90].map((n) => `[A-Za-z0-9+/]{${n}}[AEIMQUYcgkosw048]=`);
 const [TEXT, HEX, ORIGIN, NUMBER] = ['[^]*', '[0-9a-f]{64}', '[!-*,-~]+', '0|[1-9][0-9]{0,15}'];

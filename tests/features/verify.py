@@ -10,7 +10,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from rfc8785 import dumps
 
-# Base64 of this many bytes. The last letter's spare bits are zero, so that there is one text for any bytes.
+# Base64 of this many bytes. The last letter's spare bits are zero: any bytes have exactly one text.
 B16, B64 = (f"[A-Za-z0-9+/]{{{n}}}[AQgw]==" for n in (21, 85))
 B32, B68 = (f"[A-Za-z0-9+/]{{{n}}}[AEIMQUYcgkosw048]=" for n in (42, 90))
 TEXT, HEX, ORIGIN, NUMBER = r"[\s\S]*", "[0-9a-f]{64}", "[!-*,-~]+", "0|[1-9][0-9]{0,15}"

@@ -1,4 +1,4 @@
-//! The binary as a script uses it: what it prints, where, and with which exit code.
+//! Runs the binary as a script would, and checks its output, its streams and its exit codes.
 
 mod api_keys;
 mod approvals;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &[&str], environment: &[(&str, &str)]) -> (i32, String, 
     run_with_input(args, environment, "")
 }
 
-/// The same, with this on its standard input.
+/// Runs the binary with `input` on its standard input.
 #[track_caller]
 pub(crate) fn run_with_input(
     args: &[&str],
@@ -36,7 +36,7 @@ pub(crate) fn run_with_input(
         .args(args)
         .env_remove("DATABASE_URL")
         .env_remove("AGENT_AUTHORITY_TOKEN")
-        // Where nobody has logged in.
+        // This folder has no stored login.
         .env("XDG_CONFIG_HOME", "/nonexistent")
         .envs(environment.iter().copied())
         .stdin(Stdio::piped())
@@ -44,7 +44,7 @@ pub(crate) fn run_with_input(
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // One that does not read it may have ended.
+    // A command that does not read its input may have exited already.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -65,14 +65,14 @@ fn a_wrong_use_or_setting_is_2_and_a_failure_1() {
     assert_eq!(code, 2);
     assert!(told.contains("production needs `identity.issuer`"), "{told}");
 
-    // Nothing listens on the discard port.
+    // No server listens at the discard port.
     let (code, _, told) = run(&["healthcheck", "--listen", "127.0.0.1:9", "--json"], &[]);
     assert_eq!(code, 1);
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!(told["ok"], false);
 }
 
-/// Settings that would prevent a start are reported before the start.
+/// Settings that would prevent the start are found by `config`, without a start.
 #[test]
 fn a_key_ring_or_a_database_url_that_cannot_be_read_is_not_sound() {
     let folder = tempfile::tempdir().unwrap();

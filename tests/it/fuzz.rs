@@ -1,8 +1,8 @@
-//! Bad input and unauthorised callers, at every operation of the descriptors.
+//! Sends bad input and unauthorized calls to every operation in the descriptors.
 //!
-//! Nothing here names an operation: a new RPC is tested without further test code. Each member of each request
-//! is left out, mistyped, malformed, overlong and so on; the response must be an error that names the member,
-//! and nothing may have changed.
+//! The tests name no operation: a new RPC is tested without further code. Each field of each
+//! request is left out, mistyped, malformed, overlong and so on. The response must be an error that
+//! names the field, and the records must not change.
 
 mod access;
 mod acts;
@@ -31,7 +31,7 @@ use pages::{is_paged, try_pages};
 use rest::{foreign_cases, rest_cases, try_rest};
 use routes::{Route, methods, pool, routes, rpc};
 
-/// Concurrent calls.
+/// The number of concurrent calls.
 const AT_ONCE: usize = 16;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -48,7 +48,7 @@ async fn bad_input_is_refused_by_name_and_changes_nothing() {
     let cases: Vec<_> = routes.iter().flat_map(|route| rest_cases(route, &ground)).collect();
     assert!(cases.len() > 1000, "only {} cases", cases.len());
     let mut failures = try_all(cases, |case| try_rest(&owner, case)).await;
-    // An operation on the caller's own tenant admits no owner.
+    // An operation that acts on the caller's own tenant refuses an owner, who has no tenant.
     let admin = owner.with(Some(&app.member_token(&ground.tenants[0], "admin")));
     let mut calls = Vec::new();
     for method in methods(&pool) {
@@ -59,7 +59,8 @@ async fn bad_input_is_refused_by_name_and_changes_nothing() {
         } else if rules.any(|rule| rule.member || !rule.roles.is_empty()) {
             &admin
         } else {
-            // Only keys may call it, and the use of one changes its record.
+            // Only API keys may call it. Each call updates the key's record, so the comparison of
+            // the records before and after would fail.
             continue;
         };
         calls.extend(grpc_cases(&pool, &method).into_iter().map(|call| (caller, call)));
@@ -117,7 +118,8 @@ async fn strangers_are_refused_everywhere() {
             };
             strangers.into_iter().map(call).collect()
         };
-        // Over gRPC any binding admits; over REST only the called one.
+        // Over gRPC, a caller may call the RPC if the rule of any binding permits it. Over REST,
+        // only the rule of the called binding counts.
         calls.extend(strange(bindings.iter().map(|binding| &binding.access).collect(), None));
         for route in routes.iter().filter(|route| route.rpc == rpc) {
             calls.extend(strange(vec![access(route)], Some(route.clone())));
@@ -138,7 +140,7 @@ async fn a_tenant_does_not_see_or_name_what_is_anothers() {
     assert!(cases.len() > 20, "only {} cases", cases.len());
     let mut failures = try_all(cases, |case| try_rest(&owner, case)).await;
     if snapshot(&owner, &routes).await != before {
-        failures.push("a record that names another tenant's was stored".to_owned());
+        failures.push("a record that refers to another tenant's record was stored".to_owned());
     }
     let mut readers = Vec::new();
     for scope in ["runtime:read", "evidence:read", "events:read"] {
@@ -170,7 +172,7 @@ async fn lists_page_completely_while_records_are_made() {
     let (ground, _) = Ground::lay(&owner, &routes).await;
     let lists: Vec<_> = routes.iter().filter(|route| is_paged(route)).collect();
     assert!(lists.len() > 20, "only {} lists", lists.len());
-    // One after the other, since the records of one could conflict with another's.
+    // Lists are read one after another, because records created for two lists could conflict.
     let mut failures = Vec::new();
     for list in lists {
         failures.extend(try_pages(&owner, &ground, &routes, list).await);
@@ -194,25 +196,25 @@ async fn try_all<C, F: Future<Output = Option<String>>>(
     attempts.buffer_unordered(AT_ONCE).filter_map(async |found| found).collect().await
 }
 
-/// The bindings of an RPC, each with its rule.
+/// Returns the bindings of an RPC, each with its access rule.
 fn bindings(rpc: &str) -> &'static [Binding] {
     let found = RULES.iter().find(|(name, _)| *name == rpc);
-    found.unwrap_or_else(|| panic!("{rpc} does not say who may call it")).1
+    found.unwrap_or_else(|| panic!("{rpc} has no access rule")).1
 }
 
-/// Who may call the RPC through this binding.
+/// Returns the access rule of the RPC for this binding.
 fn access(route: &Route) -> &'static Access {
     let own = |binding: &&Binding| binding.verb == route.verb && binding.path == route.path;
     let found = bindings(&route.rpc).iter().find(own);
     &found.unwrap_or_else(|| panic!("{} {} has no rule", route.verb, route.path)).access
 }
 
-/// The bindings of the tenant application act on the caller's own tenant, which an owner lacks.
+/// Returns whether the binding acts on the caller's own tenant. An owner has no tenant.
 fn is_app(route: &Route) -> bool {
     route.path.starts_with("/api/v1/app/")
 }
 
-/// Whether an owner may call it.
+/// Returns whether an owner may call the RPC through this binding.
 fn admits_owner(route: &Route) -> bool {
     let rule = access(route);
     !is_app(route) && (rule.owner || rule.public)
@@ -225,7 +227,7 @@ async fn make_key(owner: &Caller, tenant: &str, scope: &str) -> String {
     answer["secret"].as_str().expect("a secret").to_owned()
 }
 
-/// A call by an unauthorised caller.
+/// A call by a caller who is not permitted to make it.
 #[derive(Clone)]
 struct Strange {
     who: &'static str,
@@ -233,7 +235,7 @@ struct Strange {
     status: u16,
     code: &'static str,
     rpc: String,
-    /// `None` for gRPC.
+    /// The REST route of the call; `None` for gRPC.
     route: Option<Route>,
 }
 
@@ -241,7 +243,7 @@ async fn refuses(call: Strange, ground: &Ground) -> Option<String> {
     let Strange { who, caller, status: wanted, code: word, rpc, route } = call;
     let Some(route) = route else {
         let Err(status) = caller.grpc(&rpc, Vec::new()).await else {
-            return Some(format!("{rpc} answers {who}"));
+            return Some(format!("{rpc} accepts a call by {who}"));
         };
         let code = if wanted == 401 { Code::Unauthenticated } else { Code::PermissionDenied };
         let right = status.code() == code && reason(&status) == word;

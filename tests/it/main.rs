@@ -1,4 +1,4 @@
-//! The integration tests: one binary, with a module for each part of the service.
+//! The integration tests in one binary, with a module for each part of the service.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod architecture;

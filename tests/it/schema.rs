@@ -1,4 +1,4 @@
-//! `crates/model/src/schema.rs` matches the migrations. To regenerate it:
+//! Checks that `crates/model/src/schema.rs` matches the migrations. To generate it again:
 //! `AUTHORITY_UPDATE=1 cargo test --test it schema`.
 
 use std::{env, fmt::Write, fs, path::Path};
@@ -34,7 +34,7 @@ struct Column {
     is_nullable: bool,
 }
 
-/// Tables with a primary key; partitions are their parent's.
+/// Selects the columns of tables that have a primary key. Partitions are omitted.
 const TABLES: &str = "
     SELECT t.relname::text AS name, array_agg(a.attname::text ORDER BY k.place) AS keys
     FROM pg_class t
@@ -78,7 +78,7 @@ fn schema(tables: &[Table], columns: &[Column]) -> String {
         write!(text, "\n{begin}\n    {} ({keys}) {{\n", table.name).unwrap();
         for column in columns.iter().filter(|column| column.table_name == table.name) {
             let name = &column.name;
-            // A Rust keyword, or a name that the table has already.
+            // The column has the name of a Rust keyword or of its own table.
             let is_taken = RESERVED.contains(&name.as_str()) || *name == table.name;
             if is_taken {
                 writeln!(text, "        #[sql_name = \"{name}\"]").unwrap();
@@ -115,7 +115,7 @@ fn sql_type(column: &Column) -> String {
         "uuid" => "Uuid",
         other => panic!("no diesel type is known here for `{other}`: add it"),
     };
-    // Postgres cannot express it, but no array here contains a NULL.
+    // No array here contains a NULL, although PostgreSQL has no way to forbid it.
     let kind = if is_array { format!("Array<{kind}>") } else { kind.to_owned() };
     if column.is_nullable { format!("Nullable<{kind}>") } else { kind }
 }

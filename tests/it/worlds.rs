@@ -1,8 +1,10 @@
-//! Worlds: hand-written records and requests, and the one verdict that every operation must give.
+//! Worlds: hand-written records and requests, with the one verdict that every operation must
+//! return.
 //!
-//! `tests/worlds/*.yaml` are examples of each rule of a decision; the head of `authority.yaml` explains their
-//! format. Each world is a tenant of its own in one server, created through the admin API; each request goes
-//! through evaluate, authorize and decisions/evaluate, over REST and over gRPC, at once.
+//! `tests/worlds/*.yaml` has examples of each rule of a decision. The comment at the top of
+//! `authority.yaml` explains the format. Each world is a tenant of its own on one server, created
+//! through the admin API. Each request is sent to evaluate, authorize and decisions/evaluate at
+//! once, over REST and over gRPC.
 
 mod operations;
 mod records;
@@ -31,7 +33,8 @@ const FILES: [(&str, &str); 11] = [
     ("combined", include_str!("../worlds/combined.yaml")),
 ];
 
-/// Worlds at a time: enough to keep the server busy, few enough to stay within its limits.
+/// The number of worlds that run at a time: enough to keep the server busy, few enough for its
+/// limits.
 const AT_ONCE: usize = 12;
 
 #[derive(Deserialize)]
@@ -43,7 +46,7 @@ struct World {
     asks: Vec<Map<String, Value>>,
 }
 
-/// One line of a world: a record or a change, or an `ask`; and the expected result.
+/// One step of a world: it creates or changes a record, or makes a request with `ask`.
 struct Step {
     act: String,
     body: Value,
@@ -54,19 +57,19 @@ struct Step {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
-    /// The decision and its reason code: `deny permission_missing`.
+    /// The decision and its reason code, such as `deny permission_missing`.
     then: Option<String>,
-    /// The status and code of an error: `400 invalid_request`; `any`: 400 or 409.
+    /// The status and code of an error, such as `400 invalid_request`. `any` means 400 or 409.
     refused: Option<String>,
-    /// The member in the error.
+    /// The field that the error must name.
     names: Option<String>,
-    /// The API key to ask with.
+    /// The name of the API key that makes the request. If absent, the owner makes it.
     #[serde(rename = "as")]
     asker: Option<String>,
     reasons: Option<Vec<String>>,
     obligations: Option<Vec<String>>,
     stop_conditions: Option<Vec<String>>,
-    /// A name for the pending approval: the same name means the same approval.
+    /// A name for the pending approval. Requests with the same name must have the same approval.
     approval: Option<String>,
 }
 
@@ -121,7 +124,7 @@ fn worlds_have_names_of_their_own_and_say_enough() {
     }
 }
 
-/// Every world with its title: the file and its name.
+/// Returns every world with its title, which consists of its file and its name.
 fn worlds() -> Vec<(String, World)> {
     let mut all = Vec::new();
     for (file, text) in FILES {
@@ -143,7 +146,7 @@ fn read(mut line: Map<String, Value>) -> Step {
     Step { act, body, expected }
 }
 
-/// Runs one world; returns the differences from its expectations.
+/// Runs one world and returns where it differs from its expectations.
 async fn live(
     place: usize,
     world: World,
@@ -173,14 +176,14 @@ async fn live(
         if let Some(problem) = problem {
             found.push(format!("{what}: {problem}: {answer}"));
             if wanted.is_none() {
-                break; // The rest would only fail by this.
+                break; // later steps would fail because of it
             }
         }
     }
     found
 }
 
-/// The problem with an error, if any.
+/// Returns the fault in an error, or `None`.
 fn refusal(wanted: &str, member: Option<&str>, status: u16, answer: &Value) -> Option<String> {
     let (number, code) = wanted.split_once(' ').unwrap_or((wanted, ""));
     let fits = match number {
@@ -198,7 +201,7 @@ fn refusal(wanted: &str, member: Option<&str>, status: u16, answer: &Value) -> O
     }
 }
 
-/// Whether a violation's field is this member, or within it.
+/// Returns whether the violation's field is this field or is within it.
 fn names_member(field: &Value, member: &str) -> bool {
     let field = field.as_str().unwrap_or_default();
     field == member || field.strip_prefix(member).is_some_and(|rest| rest.starts_with(['.', '[']))
@@ -214,7 +217,8 @@ async fn ask(
     let body = normal_form(names, step.body.clone());
     let asker = step.expected.asker.as_deref().map(|name| names.secret(name));
     let answers = operations.ask(&body, asker).await;
-    // Operations with the same difference are one line: the decision is wrong, not the operation.
+    // Operations with the same difference are listed together, because then the decision itself is
+    // wrong.
     let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for answer in &answers {
         for problem in faults(&step.expected, answer) {
@@ -237,7 +241,7 @@ async fn ask(
     }
 }
 
-/// The whole request: with subject and purpose if the world leaves them out; null is left out.
+/// Completes the request: adds the subject and purpose if they are absent, and removes null values.
 #[track_caller]
 fn normal_form(names: &Names, request: Value) -> Map<String, Value> {
     let Value::Object(given) = names.fill(request) else { panic!("a request is an object") };
@@ -248,7 +252,7 @@ fn normal_form(names: &Names, request: Value) -> Map<String, Value> {
     whole
 }
 
-/// The differences of one operation's response.
+/// Returns how one operation's response differs from the expectation.
 fn faults(expected: &Expected, answer: &Answer) -> Vec<String> {
     match (&answer.outcome, &expected.refused) {
         (Outcome::Refused { status, body }, Some(wanted)) => {
@@ -320,7 +324,7 @@ fn sorted(list: &[String]) -> Vec<&String> {
     list
 }
 
-/// Differences among the operations in what should be the same.
+/// Returns differences between the operations' responses in values that must be equal.
 fn disagreements(answers: &[Answer]) -> Vec<String> {
     let verdicts: Vec<_> = answers.iter().filter_map(Answer::verdict).collect();
     let mut problems = Vec::new();
@@ -344,7 +348,7 @@ fn disagreements(answers: &[Answer]) -> Vec<String> {
     problems
 }
 
-/// Whether the pending approvals are the same, or different, as the world expects.
+/// Returns whether the pending approvals are the same or different ones, as the world expects.
 fn waiting(
     expected: &Expected,
     answers: &[Answer],

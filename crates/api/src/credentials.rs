@@ -1,7 +1,7 @@
-//! Whether a credential is still valid during a call.
+//! Checks whether a credential is still valid during a call.
 //!
-//! A body may arrive slowly and a stream may run for hours, while keys are revoked, tokens expire,
-//! and people and tenants are suspended. The checks use memory only.
+//! A body may arrive slowly and a stream may run for hours. During that time keys can be revoked,
+//! tokens can expire, and people and tenants can be suspended. The checks use memory only.
 
 use std::sync::Arc;
 
@@ -20,16 +20,17 @@ use authority_core::{
     graph::{Graph, TenantHandle},
 };
 
-/// The present state of credentials, from memory. Cheap to clone.
+/// The current state of credentials, from memory. Cheap to clone.
 #[derive(Clone)]
 pub struct Credentials {
     pub graph: Arc<Graph>,
 }
 
 impl Credentials {
-    /// Whether the caller's credential is as valid as when the call began. A decision checks this
-    /// after its facts were gathered, so that a decision at a revision has seen that revision's
-    /// keys and people.
+    /// Checks that the caller's credential is still valid for the call.
+    ///
+    /// A decision runs this check after it has gathered its facts. The check therefore never uses
+    /// older keys or people than the revision of the facts.
     ///
     /// # Errors
     /// The token has expired; the key was revoked, has expired, has a different secret, lacks a
@@ -68,11 +69,15 @@ impl Credentials {
         }
     }
 
-    /// The same for a stream, which shows what the caller was confined to when it was opened: a key that was
-    /// bound to other principals since must open it again.
+    /// Like [`check`](Self::check), for a stream.
+    ///
+    /// A stream shows only the principals to which the API key was bound when the stream was
+    /// opened. If the key is bound to other principals later, this check fails, and the caller must
+    /// open the stream again.
     ///
     /// # Errors
-    /// As `check`; or the key is bound to other principals, or the tenant is not active.
+    /// The errors of `check`; or the key is now bound to other principals, or the tenant is not
+    /// active.
     pub fn check_stream(
         &self,
         caller: &Caller,
@@ -89,15 +94,15 @@ impl Credentials {
         if is_same { Ok(()) } else { Err(ApiError::plain(ErrorCode::Unauthenticated)) }
     }
 
-    /// When the credential expires, if nothing changes before.
+    /// Returns the time at which the credential expires, unless the credential changes before then.
     pub fn until(&self, caller: &Caller) -> Option<DateTime<Utc>> {
         let CallerKind::Key { key_id, secret, .. } = &caller.kind else { return caller.until };
         self.graph.api_key(key_id.public_id())?.secret_until(&secret.0)
     }
 }
 
-/// The running exports. Each checks before each line that its person's credential is still valid;
-/// API keys cannot export.
+/// Returns the register of running exports. Before each line, an export checks that its caller's
+/// token is still valid. API keys cannot export.
 pub fn exports(graph: &Arc<Graph>, clock: &Clock, shutdown: &CancellationToken) -> Exports {
     let (graph, clock, shutdown) = (Arc::clone(graph), clock.clone(), shutdown.clone());
     Exports::new(Arc::new(move |caller| {

@@ -1,15 +1,16 @@
-//! The deadline of a call. The outermost layer sets it; code that waits for a call reads it.
+//! The deadline of a call. The outermost layer sets it. Code that waits while it handles the call
+//! reads it.
 
 use std::time::{Duration, Instant};
 
 use http::Extensions;
 
-/// The limit of a decision, from the request's head to the response.
+/// The time limit of a decision, from the request's head to the response.
 pub const DECISION: Duration = Duration::from_secs(2);
-/// The limit of any other call, including a batch of decisions.
+/// The time limit of any other call, including a batch of decisions.
 pub const CALL: Duration = Duration::from_secs(10);
 
-/// In the extensions of a call.
+/// The deadline of a call, stored in the call's extensions.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline(Instant);
 

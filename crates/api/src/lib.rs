@@ -1,4 +1,4 @@
-//! What every service shares: client errors, authentication, idempotency keys, page tokens,
+//! Code shared by all services: client errors, authentication, idempotency keys, page tokens,
 //! deadlines.
 
 pub mod credentials;

@@ -2,18 +2,19 @@
 
 use prost::Message;
 
-/// The most bytes of items on a page, as gRPC encodes them: its clients accept messages of 4 MiB.
+/// The maximum size of the items on a page in bytes, as gRPC encodes them. gRPC clients accept
+/// messages of at most 4 MiB.
 pub const LARGEST: usize = 2 << 20;
 
 /// Cuts a list down to a page of at most `size` items and [`LARGEST`] bytes.
 ///
-/// The first item stays whatever its size. Returns whether the list goes on; the next page begins after the last item
-/// kept.
+/// The first item stays regardless of its size. Returns whether more items follow; the next page
+/// begins after the last item kept.
 pub fn cut<M: Message>(items: &mut Vec<M>, size: usize) -> bool {
     cut_by(items, size, M::encoded_len)
 }
 
-/// Cuts items to a page by a given function for their encoded size.
+/// Like [`cut`], with a function that returns the encoded size of an item.
 pub fn cut_by<T>(items: &mut Vec<T>, size: usize, encoded: impl Fn(&T) -> usize) -> bool {
     let mut room = LARGEST;
     let fits = |item: &&T| {
@@ -61,6 +62,6 @@ mod tests {
         let text = "x".repeat(LARGEST / 2);
         let mut items = vec![text.clone(), text.clone(), text];
         assert!(cut(&mut items, 3));
-        assert_eq!(items.len(), 1, "their lengths are encoded, too");
+        assert_eq!(items.len(), 1, "the page size includes the encoded lengths");
     }
 }

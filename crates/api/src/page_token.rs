@@ -1,7 +1,7 @@
-//! Page tokens: where a page of a list ended, with an authentication code of this installation.
+//! Page tokens: the place where a page of a list ended, with an authentication code.
 //!
-//! `base64url(code, place)`; the code covers list and place, so that a client can neither forge a
-//! token nor use it with another list.
+//! The format is `base64url(code, place)`. The code is specific to this installation and covers
+//! list and place: a client can neither forge a token nor use it with another list.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
@@ -13,15 +13,15 @@ use super::error::ApiError;
 /// The length of the truncated authentication code, in bytes.
 const CODE: usize = 16;
 
-/// The token for `place` in the list that `list` names.
+/// Returns the token for `place` in the list with the name `list`.
 pub fn write(keys: &Keys, list: &str, place: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode([&code(keys, list, place), place].concat())
 }
 
-/// The place in a token; `None` for the first page, which has no token.
+/// Returns the place in a token; `None` for the first page, which has no token.
 ///
 /// # Errors
-/// The token is not one that this list returned.
+/// The token was not returned by this list.
 pub fn read(keys: &Keys, list: &str, token: &str) -> Result<Option<Vec<u8>>, ApiError> {
     if token.is_empty() {
         return Ok(None);
@@ -29,7 +29,7 @@ pub fn read(keys: &Keys, list: &str, token: &str) -> Result<Option<Vec<u8>>, Api
     let bytes = URL_SAFE_NO_PAD.decode(token).unwrap_or_default();
     let parts = bytes.split_at_checked(CODE);
     let genuine = parts.filter(|(given, place)| equal(given, &code(keys, list, place)));
-    let refused = || ApiError::field("page_token", "is not one that this list returned");
+    let refused = || ApiError::field("page_token", "was not returned by this list");
     genuine.map(|(_, place)| Some(place.to_vec())).ok_or_else(refused)
 }
 

@@ -1,12 +1,12 @@
-//! Limits on how often something may be called. Each is a constant where it is enforced; `GET /rate-limits` lists
-//! them.
+//! Limits on how often an operation may be called. Each limit is a constant in the code that
+//! enforces it; `GET /rate-limits` lists them.
 
 use chrono::TimeDelta;
 
-/// So many calls in a window.
+/// The number of calls permitted in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// What is limited, and for whom.
+    /// The limited operation, and the party to which the limit applies.
     pub name: &'static str,
     pub limit: u32,
     pub window_seconds: u32,

@@ -1,6 +1,8 @@
-//! Server streams: the source is polled for each message. A stream needs no task and no queue, and ends with its
-//! connection. On each node a tenant has a number of places for streams, and each of its callers a smaller number:
-//! one credential can't take all of the tenant's places.
+//! Server streams: the source is polled for each message.
+//!
+//! A stream needs no task and no queue, and ends with its connection. On each node, a tenant has a
+//! limited number of places for streams, and each caller of the tenant has a smaller number. One
+//! credential therefore can't take all of the tenant's places.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -31,12 +33,12 @@ pub fn stream_of<T: MessageSource>(source: T) -> Messages<T::Message> {
     Box::pin(stream::unfold(Some(source), next))
 }
 
-/// The places for one sort of streams on this node. Cheap to clone.
+/// The places for a category of streams on this node. Cheap to clone.
 #[derive(Clone)]
 pub struct Places(Arc<Inner>);
 
 struct Inner {
-    /// What takes the places, in the plural, for messages: `streams of events`.
+    /// The category in the plural, for messages: `streams of events`.
     sort: &'static str,
     tenant: usize,
     caller: usize,
@@ -50,7 +52,7 @@ struct Taken {
     by_caller: HashMap<String, usize>,
 }
 
-/// The place of one stream, until it is dropped.
+/// One stream's place, released when dropped.
 pub struct Place {
     places: Places,
     tenant_id: TenantId,
@@ -58,12 +60,13 @@ pub struct Place {
 }
 
 impl Places {
-    /// At most `tenant` places for each tenant, and at most `caller` of these for each caller.
+    /// Creates places: at most `tenant` for each tenant, and at most `caller` of these for each
+    /// caller.
     pub fn new(sort: &'static str, tenant: usize, caller: usize) -> Self {
         Self(Arc::new(Inner { sort, tenant, caller, taken: Mutex::default() }))
     }
 
-    /// A place for a caller, by its identity.
+    /// Takes a place for a caller; `caller` is the caller's identity.
     ///
     /// # Errors
     /// The tenant or the caller has no place left.
@@ -128,7 +131,7 @@ mod tests {
         let beside = enter("another").unwrap();
         let message = "the tenant has 4 streams open on this node; close one";
         assert_eq!(refused(enter("another")), message);
-        // The same name in another tenant is another caller.
+        // The same name in another tenant is a different caller.
         assert!(places.enter(&other, "greedy".to_owned()).is_ok());
         drop(beside);
         greedy.pop();

@@ -1,4 +1,4 @@
-//! Why a month cannot be archived, or an archive not be read.
+//! Why a month cannot be archived, or an archive cannot be read.
 
 use authority_core::{store, worker};
 use tokio::task::JoinError;
@@ -17,31 +17,33 @@ pub enum Error {
     Evidence(#[from] authority_evidence::Error),
     #[error("decisions cannot be read with their evidence: {0}")]
     Source(worker::Error),
-    /// An object is not what was written.
+    /// An object differs from the written one.
     #[error("`{0}` of the archive is damaged: {1}")]
     Damaged(String, String),
-    /// The setting leads elsewhere than when this month was archived, or its objects were lost.
+    /// `archive.url` was changed after this month was archived, or its objects were lost.
     #[error(
         "`{0}` is not in the archive that `archive.url` names: if it was changed, copy the old archive there or set it back"
     )]
     Elsewhere(String),
-    /// A decision of this month is asked for.
+    /// An archived decision of this month was requested.
     #[error(
         "the decisions of {0} are archived, and this installation has no archive: set `archive.url`"
     )]
     NoArchive(String),
-    /// Another database wrote it, or a state of this one from before a backup was restored: an erasure cannot vouch for it.
+    /// Another database wrote the manifest, or this one did before a restore of a backup.
+    ///
+    /// An erasure can't ensure that its archive has no data of the person.
     #[error(
         "`{0}` is in the archive, and this database did not write it: move it elsewhere, or delete it, and try again"
     )]
     Foreign(String),
-    /// Something is still being written, or was a moment ago.
+    /// An object is being written, or was written a moment ago.
     #[error("something is still being written to `{0}` of the archive: try again in a few minutes")]
     Busy(String),
-    /// Another node has gone on with this month, or an erasure made what was written of it void.
+    /// Another node has taken over this month, or an erasure has ended the run.
     #[error("another node archives this month")]
     Lost,
-    /// The service stops.
+    /// The service is stopping.
     #[error("stopped")]
     Stopped,
     #[error("{0}")]
@@ -49,7 +51,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether it concerns one month alone, so that others can be archived.
+    /// Whether the error concerns only one month. Other months can then still be archived.
     pub(crate) fn is_of_one(&self) -> bool {
         match self {
             Self::Format(_)

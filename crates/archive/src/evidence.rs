@@ -1,19 +1,19 @@
-//! What is archived of a decision, and where it comes from.
+//! The archived documents of a decision, and their source.
 
 use std::sync::Arc;
 
 use authority_ids::TenantId;
 use futures_util::future::BoxFuture;
 
-/// A decision's evidence.
+/// The evidence of one decision.
 pub struct Evidence {
     pub decision_id: String,
-    /// The approval request that a held decision waited for.
+    /// The approval request, if the decision was held.
     pub approval_id: Option<String>,
     pub pack: String,
-    /// `None` if a part was erased.
+    /// `None` if a part of the bundle was erased.
     pub bundle: Option<String>,
-    /// What is left of context and facts where there is no bundle.
+    /// The remaining context and facts, if the bundle is missing.
     pub remains: Option<String>,
 }
 
@@ -21,14 +21,16 @@ pub struct Evidence {
 #[derive(Clone, Debug)]
 pub struct Page {
     pub tenant_id: TenantId,
-    /// Exclusive.
+    /// The lower bound, exclusive.
     pub after: String,
-    /// Exclusive.
+    /// The upper bound, exclusive.
     pub before: String,
     pub most: usize,
 }
 
-/// Reads the evidence of a page, and seals what is not sealed yet. Whoever keeps the log does that.
+/// Reads the evidence of a page, and seals decisions that are not sealed yet.
+///
+/// The crate `authority-transparency` provides this function.
 pub type ReadEvidence = Arc<
     dyn Fn(Page) -> BoxFuture<'static, Result<Vec<Evidence>, authority_core::worker::Error>>
         + Send

@@ -14,13 +14,14 @@ use crate::{
     format::{self, frames::lines, index::Row, month::Month, names, part},
 };
 
-/// The most bytes of an object. A part is full at 32 MiB, and has one decision more.
+/// The most bytes of an object that is read. A part is full at 32 MiB of compressed frames, and its
+/// last frame can exceed that.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// What is done with each entry: its row in the index, and its line.
+/// A function that is called for each entry, with its row in the index and its line.
 pub type Each = Arc<dyn Fn(&Row, &[u8]) -> Result<(), format::Error> + Send + Sync>;
 
-/// Reads one archive.
+/// Reads and checks the objects of one archive.
 pub struct Inspector<'a> {
     pub bucket: &'a Bucket,
     /// The folder of the archive: `<slug>/<month>`.
@@ -28,7 +29,7 @@ pub struct Inspector<'a> {
     pub manifest: &'a Manifest,
 }
 
-/// An object to be inspected, with the index of a part.
+/// An object to inspect, or a part with its index.
 pub enum Target<'a> {
     Part { decisions: &'a Object, index: &'a Object },
     History(&'a Object),
@@ -44,10 +45,11 @@ impl Target<'_> {
 }
 
 impl<'a> Inspector<'a> {
-    /// What there is to inspect: parts in their order, and then history.
+    /// Returns the objects to inspect: the parts in their order, then history.
     ///
     /// # Errors
-    /// A part has no index, or two, or its ids do not follow those of the part before.
+    /// A part does not have exactly one index with the same number of entries, or its ids do not
+    /// come after the ids of the part before it.
     pub fn targets(&self) -> Result<Vec<Target<'a>>, Error> {
         let mut targets = Vec::new();
         let mut before: Option<&str> = None;
@@ -55,7 +57,7 @@ impl<'a> Inspector<'a> {
             let mut indexes = self.manifest.objects_of(Content::Index);
             let fits = |index: &&Object| index.part == decisions.part;
             let index = indexes.find(fits).filter(|_| indexes.all(|other| !fits(&other)));
-            let index = index.ok_or_else(|| damaged(decisions, &"it has not one index"))?;
+            let index = index.ok_or_else(|| damaged(decisions, &"it needs exactly one index"))?;
             let first = decisions.first_id.as_deref();
             if first <= before || index.entries != decisions.entries {
                 return Err(damaged(decisions, &"it does not follow the part before it"));
@@ -69,11 +71,11 @@ impl<'a> Inspector<'a> {
         Ok(targets)
     }
 
-    /// Reads a target and compares it; the rows of a part's index.
+    /// Reads a target and compares it with the manifest. Returns the rows of a part's index.
     ///
     /// # Errors
-    /// [`Error::Damaged`] names what differs, or the first error of `each`; [`Error::Elsewhere`] what is missing; the
-    /// bucket is away.
+    /// [`Error::Damaged`] if an object differs or `each` fails, [`Error::Elsewhere`] if an object
+    /// is missing, or the bucket is unavailable.
     pub async fn inspect(&self, target: &Target<'_>, each: Each) -> Result<Vec<Row>, Error> {
         match target {
             Target::Part { decisions, index } => {
@@ -85,7 +87,7 @@ impl<'a> Inspector<'a> {
                 let found = tokio::task::spawn_blocking(move || lines(&bytes)).await?;
                 let found = found.map_err(|why| damaged(object, &why))?;
                 if u64::try_from(found.len()) != Ok(object.entries) {
-                    return Err(damaged(object, &"it has not as many lines"));
+                    return Err(damaged(object, &"it has another number of lines"));
                 }
                 Ok(Vec::new())
             }
@@ -123,13 +125,14 @@ impl<'a> Inspector<'a> {
     }
 }
 
-/// Reads an object whole.
+/// Reads a whole object.
 ///
 /// # Errors
-/// [`Error::Damaged`]: it is not the one that the manifest names; [`Error::Elsewhere`]: it is missing; the bucket is away.
+/// [`Error::Damaged`] if it differs from the manifest, [`Error::Elsewhere`] if it is missing, or
+/// the bucket is unavailable.
 pub(crate) async fn read(bucket: &Bucket, folder: &str, object: &Object) -> Result<Bytes, Error> {
     if object.bytes > MOST_BYTES {
-        return Err(damaged(object, &"it is larger than any that is written"));
+        return Err(damaged(object, &"it is larger than any object of the service"));
     }
     let path = names::path(folder, &object.name);
     let bytes = match bucket.get(&path, object.bytes).await {
@@ -142,7 +145,7 @@ pub(crate) async fn read(bucket: &Bucket, folder: &str, object: &Object) -> Resu
         return Err(damaged(object, &what));
     }
     if digest_text(&sha256(&bytes)) != object.sha256 {
-        return Err(damaged(object, &"its SHA-256 is not the manifest's"));
+        return Err(damaged(object, &"its SHA-256 differs from the manifest's"));
     }
     Ok(bytes)
 }

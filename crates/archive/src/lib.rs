@@ -1,7 +1,7 @@
 //! Months of decisions as files outside the database.
 //!
-//! `format/` says what the files are, and is pure; `bucket.rs` is where they lie. `writer/` archives months, reads
-//! back what it wrote, and removes the rows; `reader.rs` finds a decision in an archive.
+//! `format/` defines the files, without I/O; `bucket/` stores them. `writer/` archives months,
+//! reads back the written objects and removes the rows. `reader/` finds a decision in an archive.
 
 pub mod bucket;
 mod erasure;

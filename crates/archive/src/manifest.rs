@@ -1,4 +1,4 @@
-//! The manifest of an archive: as the database names it, read, and signed.
+//! The manifest of an archive: its row in the database, reading and signing.
 
 use authority_core::{
     keys::{Keys, Purpose},
@@ -17,10 +17,11 @@ use diesel::{
 
 use crate::{Bucket, Error, bucket, format::names};
 
-/// The most bytes of a manifest: some hundred for each object of a month.
+/// The most bytes of a manifest that is read. It has a few hundred bytes for each object of the
+/// month.
 pub(crate) const MOST_BYTES: u64 = 16 << 20;
 
-/// An archived month, by its row.
+/// An archived month: a row of the table `archives`.
 #[derive(Clone, QueryableByName)]
 pub(crate) struct Archive {
     #[diesel(sql_type = Text)]
@@ -43,16 +44,18 @@ impl Archive {
         Ok(names::folder(&self.tenant_id()?, &self.month))
     }
 
-    /// What is kept of it in memory is found by this.
+    /// The key of this archive in the memory cache.
     pub(crate) fn key(&self) -> Vec<u8> {
         [self.tenant_id.as_bytes(), self.month.as_bytes(), &self.manifest_sha256].join(&0)
     }
 
-    /// The manifest, which one of this service's evidence keys signed for this tenant and month: whoever can change the
-    /// row alone cannot have another one read.
+    /// Reads the manifest, which an evidence key of this service must have signed.
+    ///
+    /// The manifest must also belong to this tenant and month. Changing the row in the database is
+    /// therefore not enough to make the service accept another manifest.
     ///
     /// # Errors
-    /// It is not there, or is not the one that was committed; the bucket is away.
+    /// The manifest is missing or differs from the committed one, or the bucket is unavailable.
     pub(crate) async fn manifest(&self, place: &Bucket, keys: &Keys) -> Result<Manifest, Error> {
         let damaged = |why: &str| Error::Damaged(self.manifest.clone(), why.to_owned());
         let path = names::path(&self.folder()?, &self.manifest);
@@ -61,7 +64,7 @@ impl Archive {
             text => text?,
         };
         if sha256(&text)[..] != self.manifest_sha256 {
-            return Err(damaged("its SHA-256 is not the one that was committed"));
+            return Err(damaged("its SHA-256 differs from the committed one"));
         }
         let published = key_set(keys.jwks().as_bytes());
         let published = published.map_err(|why| Error::Internal(why.to_string()))?;
@@ -69,13 +72,13 @@ impl Archive {
         let (manifest, _) =
             verify_manifest(&text, &trust).map_err(|why| damaged(&why.to_string()))?;
         if (&manifest.tenant_id, &manifest.month) != (&self.tenant_id, &self.month) {
-            return Err(damaged("it is of another tenant or month"));
+            return Err(damaged("it belongs to another tenant or month"));
         }
         Ok(manifest)
     }
 }
 
-/// A manifest that is signed.
+/// A signed manifest.
 pub(crate) struct Signed {
     pub(crate) name: String,
     pub(crate) text: String,
@@ -85,7 +88,7 @@ pub(crate) struct Signed {
 /// Signs a manifest with the service's evidence key.
 ///
 /// # Errors
-/// A bug: the signing key has no public one.
+/// Only a bug causes an error: the signing key has no public key.
 pub(crate) fn sign(manifest: &Manifest, keys: &Keys) -> Result<Signed, Error> {
     let signer = keys.signer(Purpose::Evidence);
     let key = keys.public(signer.kid()).map(|key| key.published());

@@ -1,4 +1,6 @@
-//! Archives without the service and its database: found by their manifests, verified by what is in them.
+//! Lists and verifies archives without the service and its database.
+//!
+//! Every manifest in the bucket is an archive. Verifying needs only the files and trusted keys.
 
 use std::sync::Arc;
 
@@ -18,32 +20,33 @@ use crate::{
 
 /// An archived month in a bucket.
 pub struct Found {
-    /// `<slug>/<month>`, or shorter where the bucket's URL names a folder below the archive.
+    /// `<slug>/<month>`, or shorter if the bucket's URL names a folder below the archive.
     pub folder: String,
     /// The manifest's name.
     pub name: String,
     pub manifest: Result<(Manifest, Valid), Fault>,
 }
 
-/// A part of an archive that is not what its manifest says, or a decision that does not verify.
+/// An object that differs from its manifest, or a decision that cannot be verified.
 pub struct Damage {
     pub object: String,
     pub what: String,
 }
 
 impl Found {
-    /// The manifest's name, from the URL.
+    /// Returns the manifest's name, relative to the URL.
     pub fn path(&self) -> String {
         names::path(&self.folder, &self.name)
     }
 
-    /// An object's name, from the URL.
+    /// Returns an object's name, relative to the URL.
     pub fn beside(&self, object: &str) -> String {
         names::path(&self.folder, object)
     }
 
-    /// Whether the manifest is of another tenant or month than its folder, as far as the folder names them below the
-    /// URL.
+    /// Whether the manifest belongs to another tenant or month than its folder.
+    ///
+    /// If the bucket's URL names a folder below the archive, only the rest of the path is compared.
     pub fn is_misplaced(&self) -> bool {
         let Ok((manifest, _)) = &self.manifest else { return false };
         let mut folders = self.folder.rsplit('/').filter(|folder| !folder.is_empty());
@@ -54,7 +57,7 @@ impl Found {
     }
 }
 
-/// All archives below a bucket's URL, in the order of their names.
+/// Lists all archives below a bucket's URL, in the order of their names.
 ///
 /// # Errors
 /// The bucket cannot be read.
@@ -66,7 +69,7 @@ pub async fn list(bucket: &Bucket, trust: &Trust) -> Result<Vec<Found>, Error> {
             continue;
         }
         let manifest = match bucket.get(&object.name, MOST_BYTES).await {
-            // It was deleted since, as by an erasure.
+            // It was deleted in the meantime, for example by an erasure.
             Err(bucket::Error::NotFound(_)) => continue,
             Err(bucket::Error::Unfit(_, why)) => Err(Fault::Unreadable(format!("it {why}"))),
             text => verify_manifest(&text?, trust),
@@ -76,13 +79,15 @@ pub async fn list(bucket: &Bucket, trust: &Trust) -> Result<Vec<Found>, Error> {
     Ok(found)
 }
 
-/// Two manifests of one folder. Only one of them is the one that the service reads: the other was put there, or is of a
-/// node that died.
+/// Returns pairs of manifests in one folder.
+///
+/// The service reads only one manifest of a folder. The second manifest was copied there, or was
+/// written by a node that died.
 pub fn doubled(found: &[Found]) -> impl Iterator<Item = (&Found, &Found)> {
     found.iter().zip(found.iter().skip(1)).filter(|(one, other)| one.folder == other.folder)
 }
 
-/// Reads everything that a manifest names, and verifies each decision; everything that is wrong.
+/// Reads all objects of a manifest and verifies each decision. Returns all faults.
 ///
 /// # Errors
 /// The bucket cannot be read.
@@ -113,8 +118,10 @@ pub async fn inspect(
     Ok(damages)
 }
 
-/// Verifies what is in an entry. A pack alone, and a replay's proof, have no keys of their own: without trusted ones
-/// they are only compared.
+/// Verifies the files in an entry.
+///
+/// A pack without a bundle and the proof of a replay contain no keys. Without trusted keys their
+/// signatures are not verified.
 fn entry(line: &[u8], trust: &Trust) -> Result<(), format::Error> {
     let entry = Entry::read(line)?;
     let mut files = Vec::from_iter(entry.bundle);
@@ -130,7 +137,9 @@ fn entry(line: &[u8], trust: &Trust) -> Result<(), format::Error> {
     Ok(())
 }
 
-/// The bundle of an archived decision, or its pack if a part was erased; `None` if no archive has it.
+/// Returns the bundle of an archived decision, or its pack if a part was erased.
+///
+/// Returns `None` if it is not in any archive.
 ///
 /// # Errors
 /// The bucket cannot be read, or an object is damaged.
@@ -144,7 +153,7 @@ pub async fn get(bucket: &Bucket, id: &DecisionId) -> Result<Option<String>, Err
         }
         let line = find_line(bucket, &Recent::default(), &found.folder, manifest, id).await;
         let line = match line {
-            // Another manifest may have it whole.
+            // Another manifest may have the complete decision.
             Err(Error::Elsewhere(object)) => {
                 unfit = Some(Error::Damaged(object, "it is missing".to_owned()));
                 continue;

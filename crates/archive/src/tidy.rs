@@ -1,7 +1,8 @@
-//! Deletes objects that no archive needs, and nothing else.
+//! Deletes only objects that no archive needs.
 //!
-//! Another database may write to the same place, or an older state of this one that was restored: a manifest that this
-//! database does not know stays, with all that it names. So do files that are none of an archive's.
+//! Another database may write to the same bucket, or this database may have been restored from an
+//! older backup. A manifest that this database does not know is therefore kept, with all objects it
+//! names. Files that are not part of an archive are kept as well.
 
 use std::collections::HashSet;
 
@@ -18,21 +19,21 @@ use crate::{
     manifest::MOST_BYTES,
 };
 
-/// The names of manifests that this database has written of a month.
+/// The names of the manifests of a month that this database has written.
 #[derive(Clone, Debug, Default, QueryableByName)]
 pub(crate) struct Known {
-    /// They and what only they name are to go.
+    /// Manifests to delete, with the objects that no other manifest names.
     #[diesel(sql_type = Array<Text>)]
     pub(crate) replaced: Vec<String>,
-    /// What they name is being written.
+    /// Manifests that an erasure is writing.
     #[diesel(sql_type = Array<Text>)]
     pub(crate) intended: Vec<String>,
 }
 
-/// Deletes what a run wrote that has no archive. Returns whether nothing of it is left.
+/// Deletes the objects of a run that wrote no archive. Returns `false` if objects remain.
 ///
 /// # Errors
-/// The bucket is away.
+/// The bucket is unavailable.
 pub(crate) async fn delete_run(
     bucket: &Bucket,
     folder: &str,
@@ -41,12 +42,14 @@ pub(crate) async fn delete_run(
     Folder::read(bucket, folder, known, None).await?.delete(|_| true).await
 }
 
-/// Deletes what the archive with this manifest does not need: what it took the place of, and what was written before it
-/// and never named. Returns whether nothing of it is left: an object that is newer than the manifest may be of an
-/// erasure that is still writing.
+/// Deletes the objects that the archive with the manifest `own` does not need.
+///
+/// These are the objects of replaced archives, and older objects that no manifest names. Returns
+/// `false` if objects remain: an object newer than the manifest is kept, because it may belong to
+/// an erasure that is still writing.
 ///
 /// # Errors
-/// The bucket is away.
+/// The bucket is unavailable.
 pub(crate) async fn delete_unnamed(
     bucket: &Bucket,
     folder: &str,
@@ -63,16 +66,16 @@ pub(crate) async fn delete_unnamed(
     folder.delete(|object| object.modified <= written || replaced.contains(&object.name)).await
 }
 
-/// A folder of an archive: its objects, and which of them stay.
+/// The objects in an archive's folder, and which of them to keep.
 struct Folder<'a> {
     bucket: &'a Bucket,
     path: &'a str,
     listed: Vec<Listed>,
-    /// Paths that an archive, a stranger or an erasure needs.
+    /// Paths that an archive, another database or an erasure needs.
     needed: HashSet<String>,
-    /// Paths that a manifest names which is to go, and its own, which goes last.
+    /// The paths that replaced manifests name, each followed by the path of the manifest itself.
     replaced: Vec<String>,
-    /// Whether each manifest could be read: otherwise nothing is deleted.
+    /// Whether every manifest could be read. Otherwise no object is deleted.
     is_known: bool,
 }
 
@@ -115,7 +118,7 @@ impl<'a> Folder<'a> {
                 tracing::error!(
                     folder = path,
                     manifest = name,
-                    "a manifest cannot be read: nothing is deleted there"
+                    "a manifest cannot be read: its folder keeps all objects"
                 );
                 folder.is_known = false;
                 break;
@@ -129,7 +132,7 @@ impl<'a> Folder<'a> {
                 tracing::warn!(
                     folder = path,
                     manifest = name,
-                    "this database did not write this manifest: it stays with all that it names"
+                    "this database did not write this manifest: it is kept with its objects"
                 );
             }
             folder.needed.extend(paths);
@@ -140,13 +143,13 @@ impl<'a> Folder<'a> {
     async fn manifest(&self, name: &str) -> Result<Option<Manifest>, Error> {
         match self.bucket.get(&self.path_of(name), MOST_BYTES).await {
             Ok(text) => Ok(serde_json::from_slice(&text).ok()),
-            // It was deleted meanwhile, or is no manifest.
+            // It was deleted in the meantime or is not a manifest.
             Err(bucket::Error::NotFound(_) | bucket::Error::Unfit(..)) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The objects of a manifest, and at the end itself.
+    /// Returns the paths of the manifest's objects, and the path of the manifest at the end.
     fn paths(&self, name: &str, manifest: &Manifest) -> Vec<String> {
         let objects = manifest.objects.iter().map(|object| object.name.as_str());
         objects.chain([name]).map(|name| self.path_of(name)).collect()
@@ -156,7 +159,8 @@ impl<'a> Folder<'a> {
         format!("{}/{name}", self.path)
     }
 
-    /// Manifests go after what they name: whoever is cut off finds the rest by them.
+    /// Deletes the objects that are not needed and that `may_go` accepts, manifests last: if the
+    /// call is interrupted, the next one needs the manifests to find the remaining objects.
     async fn delete(mut self, may_go: impl Fn(&Listed) -> bool) -> Result<bool, Error> {
         if !self.is_known {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Parts of real decisions: written, read back, damaged.
+//! Tests with parts of real decisions: writing, reading back, and detecting damage.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeMap, fs};
@@ -11,7 +11,7 @@ use authority_archive::format::{
 use authority_ids::DecisionId;
 use serde_json::{Value, value::RawValue};
 
-/// The sealed decisions of the past, by id; of one tenant and month.
+/// Returns bundles from `tests/golden` by id, of the tenant and month with the most bundles.
 fn golden() -> (String, Month, BTreeMap<String, String>) {
     let mut found: BTreeMap<(String, Month), BTreeMap<String, String>> = BTreeMap::new();
     for file in fs::read_dir("../../tests/golden").unwrap() {
@@ -67,7 +67,7 @@ fn a_part_is_read_back_bundle_by_bundle() {
     let mut found = BTreeMap::new();
     let rows = read(&tenant, month, &part).check(|row, line| {
         let entry = Entry::read(line)?;
-        // The very bytes that the service returned.
+        // The entry contains the exact bytes of the golden bundle.
         found.insert(entry.decision_id.clone(), entry.bundle.unwrap().get().to_owned());
         let record: Value = serde_json::from_str(entry.summary()?.record).unwrap();
         assert_eq!(row.about.subject, record["request"]["subject"]);

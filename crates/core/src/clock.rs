@@ -1,4 +1,4 @@
-//! The one place that reads the time; all other code gets a [`Clock`].
+//! The only place that reads the time. All other code gets a [`Clock`].
 
 use std::sync::{
     Arc,
@@ -7,7 +7,7 @@ use std::sync::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Tells the time: the machine's, or one that a test sets.
+/// Returns the time: the machine's time, or a time that a test sets.
 #[derive(Clone, Default)]
 pub struct Clock(Source);
 
@@ -15,25 +15,27 @@ pub struct Clock(Source);
 enum Source {
     #[default]
     Machine,
-    /// Stopped at this time, in microseconds since 1970, also for the database.
+    /// Stands still at this time, in microseconds since 1970. Times for the database are converted
+    /// ([`Clock::by_database`]).
     Fixed(Arc<AtomicI64>),
-    /// This many microseconds ahead of the machine's, which is the database's.
+    /// Runs this many microseconds ahead of the machine's clock. The database uses the machine's
+    /// clock.
     Wrong(Arc<AtomicI64>),
 }
 
 impl Clock {
-    /// A clock that stops until it is advanced.
+    /// Returns a clock that stands still until it is advanced.
     pub fn fixed(at: DateTime<Utc>) -> Self {
         Self(Source::Fixed(Arc::new(AtomicI64::new(at.timestamp_micros()))))
     }
 
-    /// A running clock that is ahead of all others, or behind.
+    /// Returns a running clock that is ahead of all others, or behind.
     pub fn wrong(by: TimeDelta) -> Self {
         let micros = by.num_microseconds().unwrap_or_default();
         Self(Source::Wrong(Arc::new(AtomicI64::new(micros))))
     }
 
-    /// Now, to the microsecond (what Postgres keeps).
+    /// Returns the current time in microseconds, the precision of Postgres.
     pub fn now(&self) -> DateTime<Utc> {
         let micros = match &self.0 {
             Source::Machine => machine(),
@@ -43,8 +45,10 @@ impl Clock {
         DateTime::from_timestamp_micros(micros).unwrap_or_default()
     }
 
-    /// The database's time for a time of this clock: the same, except for a fixed clock, which applies to the
-    /// database too.
+    /// Converts a time of this clock to the database's time.
+    ///
+    /// The two are equal, except for a fixed clock. The database's clock keeps running, and a time
+    /// of a fixed clock is moved by the difference between the fixed time and the machine's clock.
     pub fn by_database(&self, at: DateTime<Utc>) -> DateTime<Utc> {
         match &self.0 {
             Source::Machine | Source::Wrong(_) => at,
@@ -55,7 +59,7 @@ impl Clock {
         }
     }
 
-    /// Advances a fixed or wrong clock; no effect on the machine's.
+    /// Advances a fixed or wrong clock. Has no effect on the machine's clock.
     pub fn advance(&self, by: TimeDelta) {
         if let Source::Fixed(set) | Source::Wrong(set) = &self.0 {
             set.fetch_add(by.num_microseconds().unwrap_or_default(), Ordering::AcqRel);

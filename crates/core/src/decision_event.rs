@@ -1,5 +1,7 @@
-//! What the event of a decision says, on its way through the outbox: the recorder has it in memory, and the
-//! sequencer need not read it from the decision's record.
+//! The data of a decision's event, stored in the outbox.
+//!
+//! The recorder has this data in memory, which saves the sequencer from reading the decision's
+//! record.
 
 use std::borrow::Cow;
 
@@ -7,7 +9,7 @@ use authority_decision::moment;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-/// A decision that is told, as JSON in `event_outbox.decisions`. Members are only added.
+/// A decision, as JSON in `event_outbox.decisions`. Fields are only ever added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionEvent<'a> {
     #[serde(borrow)]
@@ -18,7 +20,8 @@ pub struct DecisionEvent<'a> {
     pub reason_code: Cow<'a, str>,
     #[serde(with = "moment")]
     pub evaluated_at: DateTime<Utc>,
-    /// The subject, if that was a principal of the tenant: any other is a text that the caller chose.
+    /// The subject, if it is a principal of the tenant. Any other subject is a text of the caller
+    /// and is left out.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub principal_id: Option<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -27,10 +30,10 @@ pub struct DecisionEvent<'a> {
     pub authority_kind: Option<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub delegation_id: Option<Cow<'a, str>>,
-    /// The approval that it used.
+    /// The approval that the decision used.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<Cow<'a, str>>,
-    /// As the record has it.
+    /// The same text as in the record.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub valid_until: Option<Cow<'a, str>>,
 }

@@ -1,6 +1,6 @@
-//! What every service builds on: the store, keys, the authority graph, stored decisions and packs, counters,
-//! settings, background work. The services are separate crates, so that a change of a handler
-//! recompiles only its crate.
+//! The base of all services: the store, keys, the authority graph, stored decisions and packs,
+//! counters, settings, background work. The services are separate crates: a change of a handler
+//! recompiles only its own crate.
 
 pub mod clock;
 pub mod compute;

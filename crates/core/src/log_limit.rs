@@ -1,4 +1,4 @@
-//! Limits how often the same thing is logged: what clients or a fault repeat must not fill the disk.
+//! Limits how often an event is logged, to keep repeated requests or faults from filling the disk.
 
 use std::{
     collections::HashMap,
@@ -7,7 +7,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// At most one line of each kind in a period; the next line has the number of those that were left out.
+/// Passes at most one line of each kind in a period. The next line has the number of omitted lines.
 pub struct LogLimit {
     every: Duration,
     kinds: Mutex<HashMap<&'static str, Kind>>,
@@ -23,8 +23,9 @@ impl LogLimit {
         Self { every, kinds: Mutex::default() }
     }
 
-    /// Whether to log an event of this kind now: how many there were since the last line, this one
-    /// included. `None` leaves it out.
+    /// Returns whether to log an event of this kind now.
+    ///
+    /// Returns the number of events since the last line, including this one, or `None` to omit it.
     pub fn pass(&self, kind: &'static str) -> Option<u64> {
         let now = Instant::now();
         let mut kinds = self.kinds.lock();

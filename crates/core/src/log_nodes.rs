@@ -1,7 +1,7 @@
 //! The stored hashes of the logs' trees.
 //!
-//! Adjacent subtrees that were completed together are one row: the hash of subtree `first + i` is 32 bytes from
-//! `32 * i` on.
+//! Adjacent subtrees that were completed together are stored in one row: the hash of subtree
+//! `first + i` is the 32 bytes from `32 * i` on.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ use diesel::{
 
 use crate::store::{Db, RunQueryDsl, prepared};
 
-/// A subtree of one of several logs: the log's number among them.
+/// A subtree of a log, with the index of the log among several logs.
 pub type Place = (usize, NodeId);
 
-/// The stored hashes of these subtrees of one log.
+/// Reads the stored hashes of these subtrees of one log.
 pub async fn of_log(
     db: &mut Db,
     tenant_id: &TenantId,
@@ -30,7 +30,8 @@ pub async fn of_log(
     Ok(found.into_iter().map(|((_, node), hash)| (node, hash)).collect())
 }
 
-/// The stored hashes of subtrees of several logs, each the log of a tenant in an epoch.
+/// Reads the stored hashes of subtrees in several logs. A log is identified by its tenant and
+/// epoch.
 pub async fn of_logs(
     db: &mut Db,
     logs: &[(&str, i32)],
@@ -43,7 +44,7 @@ pub async fn of_logs(
     let log = wanted.iter().map(|(log, _)| i32::try_from(*log).unwrap_or(i32::MAX));
     let level = wanted.iter().map(|(_, node)| i16::from(node.level));
     let index = wanted.iter().map(|(_, node)| i64::try_from(node.index).unwrap_or(i64::MAX));
-    // Arrays begin at 1.
+    // SQL arrays are indexed from 1.
     let rows: Vec<Row> = prepared(
         "SELECT w.log, w.level, w.index, \
            substring(n.hashes FROM (32 * (w.index - n.first))::int + 1 FOR 32) AS hash \

@@ -1,14 +1,16 @@
-//! Networks that settings and allow-lists name.
+//! Parses the networks in settings and allow-lists.
 
 use std::net::IpAddr;
 
 use ipnet::{IpNet, Ipv4Net};
 
-/// Bits of an IPv6 address before the IPv4 address that it holds (RFC 4291, 2.5.5.2).
+/// The number of bits before the IPv4 address in an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2).
 const MAPPED: u8 = 96;
 
-/// An address alone or a network (CIDR). `::ffff:10.0.0.0/104` is `10.0.0.0/8`, since addresses of peers are compared
-/// as IPv4 addresses.
+/// Parses a single address or a network (CIDR).
+///
+/// `::ffff:10.0.0.0/104` becomes `10.0.0.0/8`, since addresses of peers are compared as IPv4
+/// addresses.
 pub(crate) fn network(text: &str) -> Option<IpNet> {
     let alone = || text.parse::<IpAddr>().map(IpNet::from);
     let network = text.parse::<IpNet>().or_else(|_| alone()).ok()?;

@@ -1,7 +1,8 @@
 //! Stored decisions, with their facts and policies.
 //!
-//! A decision's row names its gathered facts by SHA-256, and these name their policies' texts. Both
-//! are looked up here, for one decision or for a page of them; authority-evidence reads them back.
+//! A decision's row refers to its gathered facts by SHA-256, and the facts refer to their policies'
+//! texts. Both are looked up here, for one decision or for a page of decisions. authority-evidence
+//! parses them.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,7 +20,7 @@ use authority_evidence::{Salts, Sealed, sealed};
 /// Policies' texts by the lower-case hex of their SHA-256.
 type Texts = HashMap<String, String>;
 
-/// A decision as it is stored.
+/// A decision as stored.
 pub struct Stored {
     pub id: String,
     pub tenant_id: TenantId,
@@ -28,7 +29,7 @@ pub struct Stored {
     pub sealed: Sealed,
 }
 
-/// A decision's own row.
+/// The row of a decision.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decisions, check_for_backend(diesel::pg::Pg))]
 pub struct Row {
@@ -43,7 +44,7 @@ pub struct Row {
     facts_salt: Vec<u8>,
 }
 
-/// A decision; only of this tenant if one is given.
+/// Reads a decision. If a tenant is given, only its decisions are found.
 pub async fn one(db: &mut Db, within: Option<&TenantId>, id: &str) -> QueryResult<Option<Stored>> {
     let mut query = decisions::table.find(id).select(Row::as_select()).into_boxed();
     if let Some(tenant) = within {
@@ -53,7 +54,7 @@ pub async fn one(db: &mut Db, within: Option<&TenantId>, id: &str) -> QueryResul
     Ok(complete(db, row.into_iter().collect()).await?.pop())
 }
 
-/// The rows with their facts and texts, in their order; shared ones are read once.
+/// Adds facts and texts to the rows, in the same order. Shared facts and texts are read once.
 pub async fn complete(db: &mut Db, rows: Vec<Row>) -> QueryResult<Vec<Stored>> {
     let blobs = blobs(db, &rows).await?;
     let mut texts = texts(db, &blobs).await?;
@@ -64,7 +65,7 @@ pub async fn complete(db: &mut Db, rows: Vec<Row>) -> QueryResult<Vec<Stored>> {
         let blob = |digest: [u8; 32]| blobs.get(&(row.tenant_id.clone(), digest.to_vec())).cloned();
         let gathered = digests.as_ref().and_then(|digests| blob(digests.gathered));
         let reality = digests.as_ref().and_then(|digests| blob(digests.reality?));
-        // A salt of another length cannot match: the digests will differ from the record's.
+        // A salt of another length cannot match: the digests will differ from the record's digests.
         let salt = |salt: Vec<u8>| salt.try_into().unwrap_or_default();
         Ok(Stored {
             id: row.id,
@@ -104,7 +105,7 @@ async fn blobs(db: &mut Db, rows: &[Row]) -> QueryResult<Blobs> {
     Ok(found.into_iter().map(|(tenant, sha, body)| ((tenant, sha), Arc::new(body))).collect())
 }
 
-/// The texts of the input schemas that the facts name.
+/// Reads the texts of the input schemas in the facts.
 async fn schemas(db: &mut Db, blobs: &Blobs) -> QueryResult<Texts> {
     let named = blobs.iter().flat_map(|((tenant, _), body)| {
         let digests = sealed::schemas(body).unwrap_or_default();
@@ -126,12 +127,13 @@ async fn schemas(db: &mut Db, blobs: &Blobs) -> QueryResult<Texts> {
     Ok(found.into_iter().filter_map(read).collect())
 }
 
-/// The texts of the policies in the facts, each by its own digest: a text is found by its content, not by its
-/// version.
+/// Reads the texts of the policies in the facts, each under its own digest.
+///
+/// A text is found by its content, not by its version.
 async fn texts(db: &mut Db, blobs: &Blobs) -> QueryResult<Texts> {
     let mut wanted: HashSet<(String, String, i32)> = HashSet::new();
     for ((tenant, _), body) in blobs {
-        // Reality names no policies.
+        // Facts about reality are stored separately and do not refer to policies.
         for policy in sealed::policies(body).unwrap_or_default() {
             let version = i32::try_from(policy.version).unwrap_or_default();
             wanted.insert((tenant.clone(), policy.id, version));

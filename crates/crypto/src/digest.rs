@@ -1,4 +1,4 @@
-//! SHA-256, message authentication codes, randomness.
+//! SHA-256, message authentication codes and random bytes.
 
 use ring::{
     digest::{SHA256, digest},
@@ -15,20 +15,21 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     out
 }
 
-/// `N` bytes from the operating system.
+/// Returns `N` random bytes from the operating system.
 pub fn random<const N: usize>() -> Result<[u8; N], Error> {
     let mut out = [0; N];
     SystemRandom::new().fill(&mut out).map_err(|_| Error::Random)?;
     Ok(out)
 }
 
-/// Compares in constant time, so that the duration does not reveal where two texts differ.
+/// Compares in constant time, to avoid revealing where two texts differ.
 pub fn equal(left: &[u8], right: &[u8]) -> bool {
     aws_lc_rs::constant_time::verify_slices_are_equal(left, right).is_ok()
 }
 
-/// HMAC-SHA-256 (RFC 2104) under a key shared with another party. For codes that only the service
-/// checks, see [`Mac`].
+/// Computes HMAC-SHA-256 (RFC 2104) under a key shared with another party.
+///
+/// For codes that only the service checks, see [`Mac`].
 pub fn hmac_sha256(key: &[u8], bytes: &[u8]) -> [u8; 32] {
     code(&hmac::Key::new(hmac::HMAC_SHA256, key), bytes)
 }
@@ -39,8 +40,9 @@ fn code(key: &hmac::Key, bytes: &[u8]) -> [u8; 32] {
     out
 }
 
-/// HMAC-SHA-256 (RFC 2104) under one root secret, with a separate key for each domain, so that a
-/// code for one use is worthless for another.
+/// HMAC-SHA-256 (RFC 2104) under one root secret.
+///
+/// Each domain has a separate key: a code for one use is not valid for another.
 pub struct Mac(hmac::Key);
 
 impl Mac {

@@ -1,12 +1,13 @@
-//! Envelope encryption: each secret under its own data key, and the data key under the ring's.
+//! Envelope encryption: each secret has a data key, which is encrypted under a key of the key ring.
 //!
-//! AES-256-GCM (NIST SP 800-38D) twice. The associated data of the outer layer is the ring key's
-//! id, that of the inner one the secret's place, so that a row copied elsewhere cannot be
-//! decrypted. For a new ring key only the 32 bytes of the data key are wrapped again; the secret's
-//! ciphertext stays.
+//! Both layers use AES-256-GCM (NIST SP 800-38D). The outer layer wraps the data key; its
+//! associated data is the header with the ring key's id. The inner layer encrypts the secret; its
+//! associated data is the secret's location. A row that is copied to another location therefore
+//! cannot be decrypted. When the ring gets a new key, only the 32 bytes of the data key are wrapped
+//! again; the secret's ciphertext does not change.
 //!
-//! Layout: version (1), id length (1), id, nonce (12), wrapped data key (32 + 16), nonce (12),
-//! ciphertext and tag.
+//! Layout, with lengths in bytes: version (1), length of the key's id (1), id, nonce (12), wrapped
+//! data key (32 + 16), nonce (12), ciphertext and tag.
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
@@ -34,7 +35,7 @@ impl KeyRing {
         decrypt(&aead(&data_key)?, associated, parts.body)
     }
 
-    /// Rewraps the data key under the ring's current key; `None` if it already is.
+    /// Wraps the data key under the ring's current key; `None` if that key already wraps it.
     pub fn rewrap(&self, sealed: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let parts = Parts::of(sealed)?;
         let (id, ring_key) = self.current()?;

@@ -6,20 +6,20 @@ pub enum Error {
     #[error("the key ring is unusable: {0}")]
     Ring(String),
     #[error(
-        "sealed bytes name the key-encryption key `{0}`, which the key ring lacks; add it to the \
+        "the secret is encrypted under the key `{0}`, which is not in the key ring; add it to the \
          ring (after the current one)"
     )]
     UnknownRingKey(String),
     #[error(
-        "the sealed bytes cannot be decrypted: they were altered, moved, or sealed under another key ring"
+        "the secret cannot be decrypted: it was altered, moved, or encrypted under another key ring"
     )]
     Sealed,
     #[error("a key could not be generated")]
     Generation,
     #[error("a key cannot be read: {0}")]
     BadKey(&'static str),
-    #[error("the signature does not fit the key and the bytes")]
+    #[error("the signature is not valid for this key and these bytes")]
     BadSignature,
-    #[error("the operating system provides no randomness")]
+    #[error("the operating system did not provide random bytes")]
     Random,
 }

@@ -1,8 +1,8 @@
-//! The key-encryption keys: the only secret that is not in the database.
+//! Key-encryption keys, the only secret outside the database.
 //!
-//! A ring is text: one `id:base64` on each line (or separated by commas, in an environment
-//! variable); `#` starts a comment. The first key encrypts and all of them decrypt. So a rotation
-//! puts a new key in front, rewraps the stored secrets, and only then drops the old key.
+//! A ring is a text with one `id:base64` on each line, or separated by commas in an environment
+//! variable. `#` starts a comment. The first key encrypts; all keys decrypt. To rotate, put a new
+//! key in front, rewrap the stored secrets, then remove the old key.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ impl fmt::Debug for KeyRing {
 }
 
 impl KeyRing {
-    /// The text of a new ring with one key.
+    /// Generates the text of a new ring with one key.
     pub fn generate() -> Result<String, Error> {
         let id = hex::encode(random::<4>()?);
         Ok(format!("{id}:{}\n", STANDARD.encode(random::<32>()?)))
@@ -42,15 +42,15 @@ impl KeyRing {
             }
             let (id, secret) = entry
                 .split_once(':')
-                .ok_or_else(|| Error::Ring("an entry is not `id:base64`".to_owned()))?;
+                .ok_or_else(|| Error::Ring("an entry must be `id:base64`".to_owned()))?;
             if id.is_empty()
                 || id.len() > LONGEST_ID
                 || !id.bytes().all(|b| b.is_ascii_alphanumeric())
             {
-                return Err(Error::Ring("an id is not 1 to 32 letters and digits".to_owned()));
+                return Err(Error::Ring("an id must be 1 to 32 letters and digits".to_owned()));
             }
             if keys.iter().any(|(known, _)| known == id) {
-                return Err(Error::Ring(format!("the id `{id}` comes twice")));
+                return Err(Error::Ring(format!("the id `{id}` is not unique")));
             }
             let wrong = || Error::Ring(format!("the key `{id}` is not base64 of 32 bytes"));
             let secret = STANDARD.decode(secret).map_err(|_| wrong())?;
@@ -58,14 +58,14 @@ impl KeyRing {
             keys.push((id.to_owned(), LessSafeKey::new(key)));
         }
         if keys.is_empty() {
-            return Err(Error::Ring("it holds no key".to_owned()));
+            return Err(Error::Ring("it has no keys".to_owned()));
         }
         Ok(Self { keys })
     }
 
-    /// The current key, which encrypts, and its id.
+    /// Returns the current key, which encrypts, and its id.
     pub(super) fn current(&self) -> Result<(&str, &LessSafeKey), Error> {
-        let first = self.keys.first().ok_or_else(|| Error::Ring("it holds no key".to_owned()))?;
+        let first = self.keys.first().ok_or_else(|| Error::Ring("it has no keys".to_owned()))?;
         Ok((&first.0, &first.1))
     }
 

@@ -28,10 +28,10 @@ enum AnyPair {
 }
 
 impl KeySigner {
-    /// Reads a private key in PKCS #8 (RFC 5208): Ed25519, P-256, P-384, or RSA of 2048 to 8192 bits.
+    /// Reads a PKCS #8 private key (RFC 5208): Ed25519, P-256, P-384, or RSA of 2048 to 8192 bits.
     ///
     /// # Errors
-    /// It is none of these.
+    /// Returns an error for any other key.
     pub fn read(pkcs8: &[u8]) -> Result<Self, Error> {
         if let Ok(pair) = Ed25519KeyPair::from_pkcs8(pkcs8) {
             let public_jwk = jwk::ed25519(pair.public_key().as_ref());
@@ -67,15 +67,15 @@ impl KeySigner {
         self.algorithm
     }
 
-    /// The public key (RFC 7517), without kid and `alg`.
+    /// The public key (RFC 7517), without `kid` and `alg`.
     pub fn public_jwk(&self) -> &Value {
         &self.public_jwk
     }
 
-    /// ECDSA: r and s, as JOSE has them. RSA: PKCS #1 v1.5.
+    /// Signs `bytes`. An ECDSA signature is r followed by s, as in JOSE. RSA uses PKCS #1 v1.5.
     ///
     /// # Errors
-    /// The operating system has no randomness.
+    /// The operating system did not provide random bytes.
     pub fn sign(&self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         let random = SystemRandom::new();
         match &self.pair {

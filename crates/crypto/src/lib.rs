@@ -1,8 +1,8 @@
-//! Cryptography: SHA-256, authentication codes, randomness, envelope encryption, key pairs,
+//! Cryptography: SHA-256, authentication codes, random bytes, envelope encryption, key pairs and
 //! signatures.
 //!
-//! The only crate of the service that uses a cryptography library. It has no access to the
-//! database or to files: its callers manage and store the keys.
+//! This is the only crate of the service that uses a cryptography library. It does not access the
+//! database or files; its callers manage and store the keys.
 
 mod digest;
 mod envelope;

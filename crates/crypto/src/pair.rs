@@ -25,7 +25,7 @@ pub enum Algorithm {
 impl Algorithm {
     pub const ALL: [Self; 4] = [Self::EdDsa, Self::Es256, Self::Es384, Self::Rs256];
 
-    /// Its name in JOSE.
+    /// The algorithm's name in JOSE.
     pub fn name(self) -> &'static str {
         match self {
             Self::EdDsa => "EdDSA",
@@ -40,7 +40,7 @@ impl Algorithm {
     }
 }
 
-/// A new private key in PKCS #8 (RFC 5958) and its public half as a JWK (no kid, no `alg`).
+/// A new private key in PKCS #8 (RFC 5958) and its public half as a JWK (without `kid` and `alg`).
 pub struct Pair {
     pub private: Vec<u8>,
     pub public_jwk: Value,
@@ -54,7 +54,7 @@ impl Pair {
         Ok(Self { private, public_jwk: jwk::ed25519(pair.public_key().as_ref()) })
     }
 
-    /// RSA of 2048 bits. It takes about 30 ms, so do not call it on an async thread.
+    /// Generates a 2048-bit RSA pair. This takes about 30 ms: do not call it on an async thread.
     pub fn rsa() -> Result<Self, Error> {
         let pair = RsaPair::generate(KeySize::Rsa2048).map_err(|_| Error::Generation)?;
         let der = AsDer::<Pkcs8V1Der<'_>>::as_der(&pair).map_err(|_| Error::Generation)?;
@@ -66,8 +66,10 @@ impl Pair {
         Ok(Self { private: der.as_ref().to_vec(), public_jwk })
     }
 
-    /// A pair for the inventory's API: by the specification P-256 for `EdDSA` and `ES256`, P-384
-    /// for `ES384`, RSA of 2048 bits for `RS256`. The service itself signs with none of these.
+    /// Generates a pair for a key that a client creates in the inventory of signing keys.
+    ///
+    /// The specification of that API requires P-256 for `EdDSA` and `ES256`, P-384 for `ES384`, and
+    /// 2048-bit RSA for `RS256`. The service itself does not sign with these keys.
     pub fn inventory(algorithm: Algorithm) -> Result<Self, Error> {
         let (curve, kind) = match algorithm {
             Algorithm::Rs256 => return Self::rsa(),
@@ -79,7 +81,7 @@ impl Pair {
         Ok(Self { private, public_jwk: jwk::elliptic(curve, pair.public_key().as_ref())? })
     }
 
-    /// The private key as text (RFC 7468).
+    /// Returns the private key as PEM (RFC 7468).
     pub fn private_pem(&self) -> String {
         let lines = STANDARD.encode(&self.private).into_bytes();
         let lines = lines.chunks(64).map(String::from_utf8_lossy).collect::<Vec<_>>().join("\n");

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Algorithm, Error, jwk};
 
-/// Verifies with a key of a JWKS; a key without `alg` verifies nothing.
+/// Verifies with a key of a JWKS. A key without `alg` is refused.
 pub fn verify_with_jwk(jwk: &Value, bytes: &[u8], signature: &[u8]) -> Result<(), Error> {
     let algorithm = jwk.get("alg").and_then(Value::as_str).and_then(Algorithm::named);
     let algorithm = algorithm.ok_or(Error::BadKey("its `alg` is absent or unknown"))?;
@@ -24,7 +24,7 @@ pub fn verify_ed25519(public_key: &[u8; 32], bytes: &[u8], signature: &[u8; 64])
 /// Verifies with a JWK (RFC 7517) for `algorithm`.
 ///
 /// # Errors
-/// The key is not for that algorithm, or the signature is not this key's over `bytes`.
+/// The key is not for that algorithm, or the signature is not valid for this key and `bytes`.
 pub fn verify(
     jwk: &Value,
     algorithm: Algorithm,
@@ -32,7 +32,7 @@ pub fn verify(
     signature: &[u8],
 ) -> Result<(), Error> {
     let word = |member: &str| jwk.get(member).and_then(Value::as_str).unwrap_or_default();
-    let unreadable = Error::BadKey("its members make no public key");
+    let unreadable = Error::BadKey("its fields are not a public key");
     let key = match (algorithm, word("kty"), word("crv")) {
         (Algorithm::EdDsa, "OKP", "Ed25519") => {
             ParsedPublicKey::new(&ED25519, jwk::bytes(jwk, "x")?).map_err(|_| unreadable)?
@@ -50,7 +50,7 @@ pub fn verify(
                 .verify(&RSA_PKCS1_2048_8192_SHA256, bytes, signature)
                 .map_err(|_| Error::BadSignature);
         }
-        _ => return Err(Error::BadKey("its kind does not fit its `alg`")),
+        _ => return Err(Error::BadKey("its `kty` and `crv` do not match its `alg`")),
     };
     key.verify_sig(bytes, signature).map_err(|_| Error::BadSignature)
 }

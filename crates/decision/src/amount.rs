@@ -1,8 +1,8 @@
-//! Amounts of money and the like: exact, to four decimals, never rounded.
+//! Exact amounts, such as money, with up to four decimals. They are never rounded.
 //!
-//! A request's amount is a JSON number, thus a double; what counts is the shortest decimal text
-//! that reads back as that double. It is kept in ten-thousandths, as in Cedar's decimal, so that a policy
-//! and a bound can never compare differently.
+//! A request's amount is a JSON number, and therefore a double. The amount is the shortest decimal
+//! text that parses to that double. It is stored in ten-thousandths, as in Cedar's decimal: a
+//! policy and a bound can never compare it differently.
 
 use std::{fmt, str::FromStr};
 
@@ -12,7 +12,7 @@ use serde_json::Number;
 const SCALE: i64 = 10_000;
 const DECIMALS: usize = 4;
 
-/// Why a text or number is not an amount.
+/// The reason why a text or number is not an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
     #[error("must be a decimal number such as `2500` or `0.5`")]
@@ -23,14 +23,14 @@ pub enum AmountError {
     Range,
 }
 
-/// Ten-thousandths of a unit.
+/// An amount in ten-thousandths of a unit.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(try_from = "Written", into = "String")]
 pub struct Amount(i64);
 
-/// An amount as JSON may write it: decimal text, or a number.
+/// An amount in JSON: decimal text or a number.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -49,19 +49,20 @@ impl Amount {
         self.0
     }
 
-    /// The amount of a JSON number, by its shortest decimal text.
+    /// Converts a JSON number, using its shortest decimal text.
     pub fn from_number(number: &Number) -> Result<Self, AmountError> {
         if let Some(whole) = number.as_i64() {
             return whole.checked_mul(SCALE).map(Self).ok_or(AmountError::Range);
         }
         match number.as_f64() {
-            // `Display` for f64 is the shortest text that reads back, without an exponent.
+            // `Display` for f64 writes the shortest text that parses to the same value, without an
+            // exponent.
             Some(double) if double.is_finite() => double.to_string().parse(),
             _ => Err(AmountError::Malformed),
         }
     }
 
-    /// The same as a JSON number: an integer if it is whole.
+    /// Converts the amount to a JSON number: an integer if it is whole.
     pub fn to_number(self) -> Number {
         if self.0 % SCALE == 0 {
             return Number::from(self.0 / SCALE);
@@ -74,7 +75,7 @@ impl Amount {
 impl FromStr for Amount {
     type Err = AmountError;
 
-    /// Reads plain decimals: an optional `-`, digits, optionally a point and one to four digits.
+    /// Parses plain decimals: an optional `-`, digits, optionally a point and one to four digits.
     fn from_str(text: &str) -> Result<Self, AmountError> {
         let (negative, digits) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -97,7 +98,7 @@ impl FromStr for Amount {
 }
 
 impl fmt::Display for Amount {
-    /// The shortest decimal text.
+    /// Formats the shortest decimal text.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };
         let scale = SCALE.unsigned_abs();

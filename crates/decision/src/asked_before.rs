@@ -1,7 +1,8 @@
-//! Denials that replace a hold: the question was declined, or its subject reached the limit of open requests.
+//! Denials that replace a hold: the question was declined, or its subject has too many open
+//! requests.
 //!
-//! They apply only if the request would be held and its approvals don't suffice. They never replace an allow or
-//! another denial.
+//! Such a denial applies only if the request would be held and its approval doesn't suffice. It
+//! never replaces an allow or another denial.
 
 use super::{
     case::Case,
@@ -12,7 +13,7 @@ use super::{
     trace_step::{Outcome, Step},
 };
 
-/// Why a hold is a denial instead.
+/// The reason why a hold becomes a denial.
 pub(super) enum Refusal<'a> {
     Declined(&'a Declined),
     LimitReached(OpenRequests),
@@ -21,8 +22,8 @@ pub(super) enum Refusal<'a> {
 impl<'a> Refusal<'a> {
     /// Checks a request that would be held.
     ///
-    /// `None` if it isn't held, if it is denied for another reason, or if an approval suffices: the approval comes
-    /// first.
+    /// Returns `None` if it isn't held, if it is denied for another reason, or if an approval
+    /// suffices: the approval comes first.
     pub(super) fn of(case: &Case<'a>, rules: &Rules<'_>) -> Option<Self> {
         let held = rules.denials.is_empty() && !rules.holds.is_empty();
         if !held || rules.approval.is_some() {
@@ -31,7 +32,7 @@ impl<'a> Refusal<'a> {
         if let Some(declined) = &case.facts.declined {
             return Some(Self::Declined(declined));
         }
-        // A hold that people can't resolve opens no request.
+        // A hold that people can't resolve does not open a request.
         let open = case.facts.open_requests.filter(|_| !rules.needed.is_nobody());
         open.filter(|open| open.pending >= open.limit).map(Self::LimitReached)
     }
@@ -43,7 +44,7 @@ impl<'a> Refusal<'a> {
         }
     }
 
-    /// The step to show with `explain`.
+    /// Returns the step to show with `explain`.
     pub(super) fn step(&self) -> Step {
         let (kind, id, detail) = match self {
             Self::Declined(declined) => (

@@ -1,7 +1,9 @@
-//! Stage 1: may this actor do this at all? The rows of docs/decision.md's table, in its order.
+//! Stage 1: is this actor allowed to do this? The rows of docs/decision.md's table, in the same
+//! order.
 //!
-//! Every candidate authority goes through the same rows. The first that passes all of them, including its
-//! purposes, is used; if none does, the refusal is that of the one that got furthest.
+//! Every candidate authority goes through the same rows. The first candidate that passes all of
+//! them, including its purposes, is used. If none passes, the refusal of the candidate that got
+//! furthest is returned.
 
 use chrono::{DateTime, Utc};
 
@@ -22,7 +24,7 @@ use super::{
 
 type Check = fn(&Case<'_>, &Candidate<'_>) -> Result<(), Reason>;
 
-/// The table. Purposes are its last rows, since they apply to a candidate too.
+/// The table. Purposes are its last rows, because they also depend on the candidate.
 const CHECKS: [Check; 19] = [
     tenant_is_active,
     subject_is_active,
@@ -45,10 +47,11 @@ const CHECKS: [Check; 19] = [
     purpose::is_in_scope,
 ];
 
-/// The input's place in the order of checks.
+/// The index of the input check.
 const INPUT: usize = 15;
 
-/// The checks that can end a permission. The other rows concern the request, which is already decided.
+/// The checks that can end a permission. The other rows concern the request, which is already
+/// decided.
 const STANDING: [Check; 10] = [
     tenant_is_active,
     subject_is_active,
@@ -56,7 +59,8 @@ const STANDING: [Check; 10] = [
     nothing_is_quarantined,
     delegation_is_the_subjects,
     chain_is_in_force,
-    // Before the cover: a row that now denies gives no authority either, and the denial is the reason.
+    // This check precedes `action_is_covered`. If a permission was changed to a denial, both checks
+    // fail, and the reason must be the denial.
     nothing_denies_it,
     action_is_covered,
     workspace_is_open,
@@ -70,11 +74,11 @@ pub(super) struct FailedCheck {
     pub reason: Reason,
 }
 
-/// The chosen candidate, and why it does not pass, if it does not.
+/// The chosen candidate, with the check that it failed, if any.
 pub(super) struct Choice<'a> {
     pub candidate: Candidate<'a>,
     pub refusal: Option<FailedCheck>,
-    /// All candidates that were tried, in order.
+    /// All tried candidates, in order, each with the check that it failed, if any.
     pub tried: Vec<(Candidate<'a>, Option<FailedCheck>)>,
 }
 
@@ -107,8 +111,10 @@ pub(super) fn choose<'a>(case: &Case<'a>) -> Choice<'a> {
     Choice { candidate, refusal: Some(refusal), tried }
 }
 
-/// The authority that was used, and why it is no longer in force, whatever it would permit now. One that
-/// was deleted or changed to something else counts as none.
+/// Returns the authority that was used, and the reason if it has ended.
+///
+/// The authority's current bounds do not matter. An authority that was deleted or changed to
+/// something else counts as absent.
 pub(super) fn standing<'a>(
     case: &Case<'a>,
     used: &AuthorityUsed,
@@ -119,7 +125,8 @@ pub(super) fn standing<'a>(
 
 /// Judges the used authority as the only candidate.
 ///
-/// Other authorities that would permit the request now didn't count for it, and its decision doesn't mention them.
+/// Other authorities that would permit the request now are ignored: the permission's decision
+/// doesn't refer to them.
 pub(super) fn choose_again<'a>(case: &Case<'a>, used: &AuthorityUsed) -> Choice<'a> {
     let candidate = named(case, used);
     let refusal = judge(case, &candidate, &CHECKS);
@@ -132,24 +139,26 @@ fn named<'a>(case: &Case<'a>, used: &AuthorityUsed) -> Candidate<'a> {
     found.unwrap_or_else(|| Candidate::absent(case, used.kind))
 }
 
-/// When the subject's membership that the request needs expires: of the named workspace or, if only a
-/// project is named, of any workspace through which it is reached.
+/// Returns when the subject's access to the request's workspace or project expires.
+///
+/// This is the end of the membership of the named workspace. If only a project is named, it is the
+/// latest end of the memberships of the workspaces that give access to the project.
 pub(super) fn membership_until(case: &Case<'_>) -> Option<DateTime<Utc>> {
     let named = case.request.workspace_id.as_deref();
     let reaching = project_named(case).filter(|_| named.is_none());
     let reaching = reaching.into_iter().flat_map(reach).map(String::as_str);
     let rows = named.into_iter().chain(reaching).flat_map(|id| memberships(case, id));
-    // One without an end outlasts the others.
+    // A membership without an end outlasts all other memberships.
     rows.map(|row| row.window.until).max_by_key(|end| (end.is_none(), *end)).flatten()
 }
 
-/// When the next denial of the action takes effect.
+/// Returns when the next denial of the action takes effect.
 pub(super) fn denied_from(case: &Case<'_>, candidate: &Candidate<'_>) -> Option<DateTime<Utc>> {
     let starts = denials(case, candidate).filter_map(|uses| uses.row.window.from);
     starts.filter(|from| case.at < *from).min()
 }
 
-/// The rows with allowed = 0 of the subject and of everyone in the chain.
+/// Returns the rows with allowed = 0 of the subject and of all participants in the chain.
 fn denials<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> impl Iterator<Item = &'a Uses> {
     let (case, candidate) = (*case, *candidate);
     let of_chain = case.gathered.chain_denials.iter();
@@ -186,7 +195,8 @@ fn nobody_is_stopped(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), R
     unless(!stopped, Reason::ActorStopped)
 }
 
-/// Whether it is the subject, or anywhere in the chain: a delegate, a delegator, the root.
+/// Whether the principal is the subject or a participant in the chain: a delegate, a delegator, the
+/// root.
 pub(super) fn takes_part(case: &Case<'_>, candidate: &Candidate<'_>, id: &str) -> bool {
     let mut links = candidate.links().iter();
     id == case.request.subject || links.any(|l| l.delegate_id == id || l.delegator_id == id)
@@ -235,7 +245,7 @@ fn chain_is_in_force(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), R
 fn action_is_covered(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
     let links = candidate.links();
     let covers = links.iter().all(|link| covered(&link.actions, &case.request.action));
-    // An ancestor that may no longer delegate on ends its children at once.
+    // If a delegation no longer allows delegating, its child delegations end immediately.
     let passed_on = links.iter().skip(1).all(|parent| parent.can_delegate);
     let some = !matches!(candidate.source, Source::Nothing | Source::Unresolved);
     unless(some && covers && passed_on, Reason::PermissionMissing)
@@ -255,19 +265,20 @@ fn jurisdiction_is_supported(case: &Case<'_>, candidate: &Candidate<'_>) -> Resu
     unless(is_place && by_authority && by_purpose, Reason::JurisdictionUnsupported)
 }
 
-/// Whether the request's jurisdiction is within one of these; an empty list supports all.
+/// Whether the request's jurisdiction is within the list. An empty list supports all jurisdictions.
 pub(super) fn supports(case: &Case<'_>, list: &[String]) -> bool {
     let here = case.request.jurisdiction();
     let within = |here: &str| list.iter().any(|code| jurisdiction::covers(code, here));
     list.is_empty() || here.is_some_and(within)
 }
 
-/// Whether the subject acts in the workspace now, and with this action.
+/// Whether the subject may perform the action in the workspace at the decision's time.
 fn acts_in(case: &Case<'_>, workspace_id: &str) -> bool {
     memberships(case, workspace_id).next().is_some()
 }
 
-/// The rows by which the subject acts in the workspace now, and with this action.
+/// Returns the memberships by which the subject may perform the action in the workspace at the
+/// decision's time.
 fn memberships<'a>(case: &Case<'a>, workspace_id: &str) -> impl Iterator<Item = &'a ActsIn> {
     let (at, action) = (case.at, &case.request.action);
     case.gathered.acts_in.iter().map(std::sync::Arc::as_ref).filter(move |row| {
@@ -283,14 +294,15 @@ fn workspace_is_open(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
     unless(live && acts_in(case, id), Reason::WorkspaceAccessMissing)
 }
 
-/// Whether a grant of sufficient level on the thing applies to the subject, a team that it is in, or a
-/// delegator that it acts for.
+/// Whether a grant of sufficient level on the object applies to the subject.
+///
+/// The grantee can be the subject, a team of the subject, or a delegator that it acts for.
 fn is_granted(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &str) -> bool {
     let needed = candidate.terms.access_needed(case.request);
     access_granted(case, candidate, thing_id).is_some_and(|level| level >= needed)
 }
 
-/// The highest level that such a grant gives.
+/// Returns the highest level of the grants on the object that apply to the subject.
 pub(super) fn access_granted(
     case: &Case<'_>,
     candidate: &Candidate<'_>,
@@ -307,7 +319,7 @@ pub(super) fn access_granted(
     grants.filter(reaches).map(|grant| grant.access_level).max()
 }
 
-/// Whether something of this workspace, or of none, may be used in the named workspace.
+/// Whether an object of this workspace, or without a workspace, may be used in the named workspace.
 fn serves(case: &Case<'_>, workspace_id: Option<&String>) -> bool {
     let named = case.request.workspace_id.as_ref();
     workspace_id.is_none_or(|own| named.is_none_or(|named| named == own))
@@ -326,8 +338,10 @@ fn project_is_open(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Rea
     unless(is_granted(case, candidate, id), Reason::ProjectAccessMissing)
 }
 
-/// The subject acts in a workspace (the one named, if any) that the named project belongs to or is visible
-/// in.
+/// Checks that the subject acts in a workspace of the named project.
+///
+/// The project must belong to that workspace or be visible in it. If the request names a workspace,
+/// only that workspace counts.
 fn project_is_reached(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
     if case.request.project_id.is_none() {
         return Ok(());
@@ -344,12 +358,12 @@ fn project_named<'a>(case: &Case<'a>) -> Option<&'a Project> {
     case.gathered.project.as_deref().filter(|project| project.id == *id && project.live)
 }
 
-/// The workspaces through which a project is reached.
+/// Returns the workspaces that give access to a project.
 fn reach(project: &Project) -> impl Iterator<Item = &String> {
     project.workspace_id.iter().chain(&project.visible_in_workspaces)
 }
 
-/// The tool that is named, or that the authority is for, performs the action.
+/// Checks that the named tool, or the authority's tool, performs the action.
 fn tool_performs_it(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
     let Some(tool) = candidate.terms.tool() else {
         return unless(case.request.tool_id.is_none(), Reason::ToolMismatch);

@@ -1,13 +1,13 @@
-//! The bounds of an authority: amounts, counts, places, things, hours, purposes, risk.
+//! The bounds of an authority: amounts, counts, places, resources, hours, purposes, risk.
 //!
-//! Delegations have these as fields; a `uses` row has some of them as `constraints_json`.
+//! A delegation has the bounds as fields. A `uses` row has some of them in `constraints_json`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{amount::Amount, hours::Hours, levels::RiskTier};
 
-/// At most `count` uses in each fixed window.
+/// A limit of `count` uses in each fixed window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MaxUses {
@@ -15,7 +15,7 @@ pub struct MaxUses {
     pub window_seconds: u32,
 }
 
-/// At most `amount` in all in each fixed window.
+/// A limit on the total `amount` in each fixed window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MaxTotalAmount {
@@ -23,7 +23,7 @@ pub struct MaxTotalAmount {
     pub window_seconds: u32,
 }
 
-/// The bounds of one authority; absent or empty is unbounded.
+/// The bounds of one authority. An absent or empty field sets no bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bounds {
@@ -50,12 +50,13 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Reads `constraints_json`, and refuses empty lists.
+    /// Parses `constraints_json`. Refuses empty lists.
     ///
-    /// The author of an empty list may have meant to forbid everything; here it would remove the bound.
+    /// The author of an empty list may have meant to forbid everything. Here it would remove the
+    /// bound.
     ///
     /// # Errors
-    /// The fault in the JSON.
+    /// The error in the JSON.
     pub fn read(json: &str) -> Result<Self, String> {
         let why = |why: serde_json::Error| why.to_string();
         let bounds: Self = serde_json::from_str(json).map_err(why)?;

@@ -1,4 +1,4 @@
-//! The authorities that may cover the action, and the order in which they are tried.
+//! The authorities that may cover the action, in the order in which they are tried.
 
 use chrono::{DateTime, Utc};
 
@@ -17,20 +17,21 @@ pub(super) enum Source<'a> {
     Delegation(&'a Chain),
     Uses(&'a Uses),
     ActsIn(&'a ActsIn),
-    /// A delegation was named and does not resolve.
+    /// A delegation was named and cannot be resolved.
     Unresolved,
-    /// Nothing covers the action.
+    /// No authority covers the action.
     Nothing,
 }
 
-/// One possible authority, checked against all its own bounds.
+/// A possible authority, checked against all its own bounds.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate<'a> {
     pub(super) source: Source<'a>,
-    /// The terms that apply: of the named tool; if none is named, of the tool that the authority is for; or
-    /// else of all tools that perform the action. So leaving the tool out does not avoid its terms.
+    /// The terms that apply. They are the terms of the named tool; without one, of the authority's
+    /// tool; otherwise of all tools that perform the action. Leaving the tool out does not avoid
+    /// its terms.
     pub(super) terms: Terms<'a>,
-    /// The joint declaration of request, tools and model.
+    /// The joint declaration of the request, tools and model.
     pub(super) declared: Declared,
 }
 
@@ -48,12 +49,12 @@ impl<'a> Candidate<'a> {
         Self { source, terms, declared }
     }
 
-    /// No authority at all.
+    /// Returns the candidate for a missing authority.
     pub(super) fn nothing(case: &Case<'a>) -> Self {
         Self::new(case, Source::Nothing)
     }
 
-    /// An authority of this kind that does not exist.
+    /// Returns the candidate for an authority of this kind that no longer exists.
     pub(super) fn absent(case: &Case<'a>, kind: AuthorityKind) -> Self {
         match kind {
             AuthorityKind::Delegation => Self::new(case, Source::Unresolved),
@@ -61,7 +62,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// The delegation's links, itself first; empty for other authorities.
+    /// Returns the delegation's links, itself first. Empty for other authorities.
     pub(super) fn links(&self) -> &'a [std::sync::Arc<Delegation>] {
         match self.source {
             Source::Delegation(chain) => &chain.0,
@@ -73,8 +74,9 @@ impl<'a> Candidate<'a> {
         self.links().first().map(|link| link.id.as_str())
     }
 
-    /// The bounds that must all hold, with the id of each one's holder; `None` if a holder's cannot be
-    /// read.
+    /// Returns the bounds that must all hold, each with the id of its holder.
+    ///
+    /// Returns `None` if a holder's bounds cannot be read.
     pub(super) fn bounds(&self) -> Option<Vec<(&'a str, &'a Bounds)>> {
         match self.source {
             Source::Delegation(chain) => {
@@ -88,7 +90,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// The earliest end of its windows.
+    /// Returns the earliest end of the authority's windows.
     pub(super) fn until(&self) -> Option<DateTime<Utc>> {
         match self.source {
             Source::Delegation(chain) => chain.0.iter().filter_map(|l| l.window.until).min(),
@@ -98,7 +100,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// The tool that a permit under this authority is limited to, if any.
+    /// Returns the tool that a permit under this authority is limited to, if any.
     pub(super) fn tool_id(&self) -> Option<String> {
         self.terms.tool().map(|tool| tool.id.clone())
     }
@@ -119,8 +121,10 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// The candidates in the order in which they are tried; never empty. A named delegation is the only
-/// candidate. Otherwise the most specific pattern comes first, then by id.
+/// Returns the candidates in the order in which they are tried. Never empty.
+///
+/// A named delegation is the only candidate. Otherwise, the most specific pattern comes first, then
+/// the lowest id.
 pub(super) fn candidates<'a>(case: &Case<'a>) -> Vec<Candidate<'a>> {
     if let Some(id) = &case.request.delegation_id {
         let named = |chain: &&Chain| chain.0.first().is_some_and(|link| link.id == *id);
@@ -155,7 +159,9 @@ pub(super) fn candidates<'a>(case: &Case<'a>) -> Vec<Candidate<'a>> {
     found.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// A row on a tool covers that tool only: a request that names another is not covered.
+/// Returns how specifically a row covers the action.
+///
+/// A row on a tool covers that tool only: it does not cover a request that names another tool.
 fn uses_cover(case: &Case<'_>, uses: &Uses) -> Option<Specificity> {
     let action = &case.request.action;
     let over = |live: bool, actions: &[Pattern]| best_cover(actions, action).filter(|_| live);
@@ -187,7 +193,7 @@ pub(super) fn is_denied_by(case: &Case<'_>, uses: &Uses) -> bool {
         Used::Model(model) => covers(&model.actions),
         Used::ExternalApp(app) => covers(&app.actions),
         Used::Resource(id) => request.resource_id.as_ref() == Some(id),
-        // It is unknown what is denied: so everything is.
+        // The denied target is unknown. The row therefore denies every request.
         Used::Missing(_) => true,
     }
 }

@@ -1,4 +1,4 @@
-//! One case to decide: the request, the facts and the time, with look-ups among them.
+//! The request, the facts and the time of a decision, with look-ups.
 
 use chrono::{DateTime, Utc};
 
@@ -15,13 +15,12 @@ pub(super) struct Case<'a> {
     pub(super) facts: &'a Facts,
     pub(super) gathered: &'a Gathered,
     pub(super) at: DateTime<Utc>,
-    /// The time of the request, by which hours, `now` and the expiry of a cited approval are judged.
-    ///
-    /// It equals `at`, unless a permission is judged again.
+    /// The time of the request. It applies to permitted hours, a policy's `now` and the expiry of a
+    /// cited approval. It differs from `at` only if a permission is judged again.
     pub(super) asked_at: DateTime<Utc>,
 }
 
-/// Facts are matched by id once more, so that a fact about something else counts as absent.
+/// Facts are matched by id again: a fact about another object counts as absent.
 impl<'a> Case<'a> {
     pub(super) fn new(request: &'a Request, facts: &'a Facts, at: DateTime<Utc>) -> Self {
         Self { request, facts, gathered: &facts.gathered, at, asked_at: at }
@@ -37,7 +36,7 @@ impl<'a> Case<'a> {
         known.any(|principal| principal.id == id && principal.active)
     }
 
-    /// The teams that the subject is in now.
+    /// Returns the current teams of the subject.
     pub(super) fn teams(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let at = self.at;
         let rows = self.gathered.memberships.iter();
@@ -59,7 +58,8 @@ impl<'a> Case<'a> {
         self.gathered.purpose.as_deref().filter(|purpose| purpose.slug == *slug)
     }
 
-    /// The terms that apply, whatever the authority: of the named tool, or of all that perform the action.
+    /// Returns the terms of the named tool, or the strictest terms of all tools that perform the
+    /// action, regardless of the subject's authority.
     pub(super) fn terms(&self) -> Terms<'a> {
         if self.request.tool_id.is_some() {
             return self.tool().map_or(Terms::Nobody, Terms::Of);
@@ -67,7 +67,7 @@ impl<'a> Case<'a> {
         self.gathered.joined_terms.as_deref().map_or(Terms::Nobody, Terms::Joined)
     }
 
-    /// The risk tier of the subject's model.
+    /// Returns the risk tier of the subject's model.
     pub(super) fn model_tier(&self) -> Option<RiskTier> {
         self.gathered.model.as_ref().and_then(|model| model.risk_tier)
     }

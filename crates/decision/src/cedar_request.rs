@@ -1,8 +1,8 @@
-//! The Cedar request and entities of one decision: what policies can refer to.
+//! The Cedar request and entities of one decision, which policies can refer to.
 //!
-//! Built from the values of `cedar-policy-core`, which `cedar-policy` wraps: the wrapper makes each value an
-//! expression, parses the name of each extension function and evaluates it, and checks a hierarchy of one
-//! level for cycles. That cost a quarter of a decision's CPU.
+//! They are built from the values of `cedar-policy-core`, which `cedar-policy` wraps. The wrapper
+//! converts each value to an expression, parses and evaluates the name of each extension function,
+//! and checks a hierarchy of one level for cycles. That took a quarter of a decision's CPU time.
 
 use std::{
     collections::HashSet,
@@ -31,11 +31,11 @@ pub(super) struct CedarRequest {
     /// Principal, action and resource.
     scope: [EntityUIDEntry; 3],
     entities: Entities,
-    /// The context's members that do not depend on what is declared.
+    /// The fields of the context that do not depend on declarations.
     members: Attributes,
 }
 
-/// A type name that Cedar has parsed, once.
+/// A type name, parsed once by Cedar.
 struct Kind(LazyLock<Option<EntityType>>);
 
 impl Kind {
@@ -71,8 +71,9 @@ fn function(name: &str) -> Option<&'static ExtensionFunction> {
 }
 
 impl CedarRequest {
-    /// Builds it with the members of the context for which `reads` is true. `None` if Cedar refuses a part of
-    /// it: then no policy can be evaluated.
+    /// Builds the request with the context fields for which `reads` returns true.
+    ///
+    /// Returns `None` if Cedar refuses a part of it. Policies can then not be evaluated.
     pub(super) fn of(
         case: &Case<'_>,
         candidate: &Candidate<'_>,
@@ -84,7 +85,7 @@ impl CedarRequest {
         let entities = Entities::from_entities(
             entities,
             None::<&NoEntitiesSchema>,
-            // No entity has an indirect ancestor.
+            // Entities do not have indirect ancestors.
             TCComputation::AssumeAlreadyComputed,
             Extensions::all_available(),
         );
@@ -92,7 +93,7 @@ impl CedarRequest {
         Some(Self { scope, entities: entities.ok()?, members })
     }
 
-    /// An evaluator of statements under this declaration.
+    /// Returns an evaluator of statements for this declaration.
     pub(super) fn evaluator(&self, declared: Effective) -> Evaluator<'_> {
         let declared = declared_members(declared).into_iter();
         let declared = declared.filter_map(|(name, value)| Some((name, value?)));
@@ -105,7 +106,7 @@ impl CedarRequest {
     }
 }
 
-/// The declaration, by the names of the context's members.
+/// Returns the fields of a declaration, each with the name that it has in the context.
 fn declared_members(declared: Effective) -> [(&'static str, Option<Value>); 5] {
     [
         ("effect_class", declared.effect_class.map(|class| class.word().into())),
@@ -116,7 +117,7 @@ fn declared_members(declared: Effective) -> [(&'static str, Option<Value>); 5] {
     ]
 }
 
-/// The part of a declaration that is read.
+/// Keeps only the fields of a declaration that policies read.
 pub(super) fn as_read(declared: Effective, reads: impl Fn(&str) -> bool) -> Effective {
     Effective {
         effect_class: declared.effect_class.filter(|_| reads("effect_class")),
@@ -127,7 +128,7 @@ pub(super) fn as_read(declared: Effective, reads: impl Fn(&str) -> bool) -> Effe
     }
 }
 
-/// Whether any of it is read.
+/// Whether policies read any field of a declaration.
 pub(super) fn reads_declared(reads: impl Fn(&str) -> bool) -> bool {
     declared_members(Effective::default()).iter().any(|(name, _)| reads(name))
 }
@@ -206,7 +207,7 @@ fn decimal(amount: Amount) -> Option<Value> {
     DECIMAL.of(&if written.contains('.') { written } else { written + ".0" })
 }
 
-/// Builds a record; `kind` holds the types of its declared fields.
+/// Builds a record. `kind` returns the types of its declared fields.
 fn record<'t>(
     members: &Map<String, Json>,
     kind: &dyn Fn(&str) -> Option<&'t InputType>,
@@ -216,7 +217,9 @@ fn record<'t>(
     Some(Value::record(pairs.collect::<Option<Vec<_>>>()?, None))
 }
 
-/// A JSON value in Cedar; nulls are absent. `None` if Cedar refuses a value.
+/// Converts a JSON value to Cedar.
+///
+/// Leaves out nulls in lists and objects. Returns `None` for a null, or if Cedar refuses a value.
 fn value(json: &Json, declared: Option<&InputType>) -> Option<Value> {
     Some(match json {
         Json::Null => return None,
@@ -248,7 +251,7 @@ fn value(json: &Json, declared: Option<&InputType>) -> Option<Value> {
     })
 }
 
-/// Reads a number without a fraction, in any notation.
+/// Parses a number without a fraction, in any notation.
 fn whole(number: &Number) -> Option<i64> {
     number.as_i64().or_else(|| {
         let whole = number.as_f64().filter(|double| double.fract() == 0.0)?;
@@ -257,7 +260,9 @@ fn whole(number: &Number) -> Option<i64> {
     })
 }
 
-/// A number that Cedar cannot represent becomes a string, so that comparing it is an error, and denies.
+/// Converts a number. Returns a string if Cedar cannot represent the number.
+///
+/// A policy that compares the string with a number then fails, which denies the request.
 fn number(number: &Number) -> Option<Value> {
     match (number.as_i64(), Amount::from_number(number)) {
         (Some(whole), _) => Some(Value::from(whole)),

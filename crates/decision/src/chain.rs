@@ -1,4 +1,4 @@
-//! Checks whether a chain of delegations is in force, and which part is not.
+//! Checks whether a chain of delegations is active and complete, and finds the link at fault.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -10,16 +10,16 @@ use super::{
     reason::Reason,
 };
 
-/// The longest chain of delegations.
+/// The maximum length of a chain of delegations.
 pub const LONGEST_CHAIN: usize = 16;
 
-/// The subject and everyone in these chains, in order.
+/// Returns the subject and all delegates and delegators in these chains, in order.
 pub fn participants<'a>(subject: &'a String, chains: &'a [Chain]) -> BTreeSet<&'a String> {
     let links = chains.iter().flat_map(|chain| &chain.0);
     links.flat_map(|link| [&link.delegate_id, &link.delegator_id]).chain([subject]).collect()
 }
 
-/// The first thing that keeps a chain from being in force.
+/// The first problem because of which a chain gives no authority.
 #[derive(Clone, Copy, Debug)]
 pub struct Broken<'a> {
     pub reason: Reason,
@@ -30,11 +30,12 @@ pub struct Broken<'a> {
     at: DateTime<Utc>,
 }
 
-/// Every link is within its window, in state active, between active principals; and the chain reaches a
-/// root. An empty chain passes.
+/// Checks that every link is within its window, in state active and between active principals.
+///
+/// The chain must also reach a root. An empty chain passes.
 ///
 /// # Errors
-/// The first problem, in this order, from the delegation itself upwards.
+/// The first problem in this order, from the delegation itself upwards.
 pub fn in_force(
     links: &[Arc<Delegation>],
     is_active: impl Fn(&str) -> bool,
@@ -67,7 +68,7 @@ pub fn in_force(
     }
 }
 
-/// A chain with a gap, or over the length limit, gives no authority.
+/// Whether the chain is complete. A chain with a gap, or over the length limit, gives no authority.
 fn reaches_a_root(links: &[Arc<Delegation>]) -> bool {
     let joined = links.windows(2).all(|pair| match pair {
         [child, parent] => {
@@ -79,7 +80,7 @@ fn reaches_a_root(links: &[Arc<Delegation>]) -> bool {
     joined && rooted && links.len() <= LONGEST_CHAIN
 }
 
-/// For people: the link and its problem.
+/// Describes the link and its problem.
 impl fmt::Display for Broken<'_> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Delegation { id, window, state, .. } = self.link;

@@ -1,37 +1,37 @@
-//! The cost of evaluating a statement, bounded before it is evaluated.
+//! Bounds the cost of a statement before it is evaluated.
 //!
-//! Almost everything in Cedar takes time in proportion to the length of a policy's text, which is bounded.
-//! Three things also depend on the request's values: `like` compares each character of a text with as many
-//! of its pattern as are between two `*`; a comparison of two members walks both; and building a set of
-//! members compares them with one another.
+//! Almost everything in Cedar takes time proportional to the length of a policy's text, which is
+//! bounded. Three operations also depend on the request's values. `like` may compare each character
+//! of a text with all characters between two `*` of its pattern. A comparison of two fields walks
+//! both. Building a set of fields compares the fields with each other.
 
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Pattern, PatternElem};
 use serde_json::{Map, Value};
 
-/// The longest run of characters after a `*` in a pattern, up to the next.
+/// The maximum number of characters after a `*` of a pattern, up to the next `*` or the end.
 pub(super) const LONGEST_RUN: u64 = 512;
-/// The limit on the sum over a record's patterns.
+/// The maximum sum of [`Cost::matching`] over the statements of a policy record.
 pub(super) const MOST_MATCHING: u64 = 4096;
-/// The limit on the steps of a decision's policies: about 20 ms. What could take more is not evaluated, and
-/// denies.
+/// The maximum number of steps of a decision's policies: about 20 ms. Policies that could take more
+/// are not evaluated, and the request is denied.
 pub(super) const MOST_STEPS: u64 = 16_000_000;
-/// The greatest length of names and other texts of records.
+/// The maximum length of names and other texts in records.
 const RECORDS_TEXT: u64 = 1024;
-/// Steps to compare one value.
+/// The number of steps to compare one value.
 const VALUE: u64 = 8;
-/// Bytes of text compared in the time of one value.
+/// The bytes of text that are compared in the time of one value.
 const BYTES: u64 = 64;
 
 /// The cost of one statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cost {
-    /// Steps for each character of the longest text.
+    /// The steps for each character of the longest text.
     pub(super) matching: u64,
-    /// The longest run in its patterns.
+    /// The maximum number of characters after a `*` of a pattern, up to the next `*` or the end.
     pub(super) run: u64,
     /// How often all values of the request may be walked.
     walking: u64,
-    /// The longest text literal of the statement.
+    /// The length of the longest text literal in the statement.
     literal: u64,
 }
 
@@ -67,7 +67,7 @@ impl Cost {
         cost
     }
 
-    /// The steps to evaluate the policy once on the smallest request.
+    /// Returns the steps to evaluate the policy once on the smallest request.
     pub(super) fn least_steps(self) -> u64 {
         self.steps(&Sizes::LEAST)
     }
@@ -77,7 +77,7 @@ impl Cost {
         matching.saturating_add(self.walking.saturating_mul(VALUE).saturating_mul(sizes.values))
     }
 
-    /// The cost of evaluating it this many times.
+    /// Returns the cost of this many evaluations.
     pub(super) fn times(self, times: usize) -> Self {
         let times = times as u64;
         let matching = self.matching.saturating_mul(times);
@@ -86,8 +86,9 @@ impl Cost {
     }
 }
 
-/// The most characters between two `*`, or after the last: a match may be tried with them again at each
-/// character of the text.
+/// Returns the maximum number of characters after a `*`, up to the next one or the end.
+///
+/// A match may compare them again at each character of the text.
 fn run(pattern: &Pattern) -> u64 {
     let wildcard = |element: &PatternElem| matches!(element, PatternElem::Wildcard);
     let after_first = pattern.get_elems().split(wildcard).skip(1);
@@ -99,7 +100,8 @@ fn compares(op: BinaryOp) -> bool {
     matches!(op, Eq | In | Contains | ContainsAll | ContainsAny)
 }
 
-/// A literal, or a set of literals: its size does not depend on the request.
+/// Whether the size of the expression does not depend on the request, as for literals and sets of
+/// literals.
 fn is_constant(expression: &Expr) -> bool {
     match expression.expr_kind() {
         ExprKind::Lit(_) | ExprKind::Var(_) => true,
@@ -109,8 +111,9 @@ fn is_constant(expression: &Expr) -> bool {
     }
 }
 
-/// Whether evaluating these might exceed a decision's limit. The request is examined only if the cost of one
-/// of them depends on it.
+/// Whether evaluating statements with these costs might exceed a decision's limit.
+///
+/// The request is examined only if a cost depends on it.
 pub(super) fn is_too_much(
     costs: impl Iterator<Item = Cost> + Clone,
     context: &Map<String, Value>,
@@ -124,9 +127,9 @@ pub(super) fn is_too_much(
 }
 
 struct Sizes {
-    /// The longest text, in bytes.
+    /// The length of the longest text, in bytes.
     longest: u64,
-    /// The number of values; a long text counts as several.
+    /// The number of values. A long text counts as several values.
     values: u64,
 }
 

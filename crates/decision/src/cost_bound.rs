@@ -1,7 +1,8 @@
-//! Checks that the policies in force leave decisions enough steps.
+//! Checks that evaluating the active policies does not take more steps than a decision may take.
 //!
-//! A decision is denied if its policies take too many steps. If this is true even of the smallest request, the
-//! policies deny every request they apply to. A write with that effect is refused.
+//! A decision is denied if its policies take too many steps. If even the smallest request takes too
+//! many, the policies deny every request that they apply to. A change of policies with that effect
+//! is refused.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -15,7 +16,7 @@ use super::{
     target::Target,
 };
 
-/// The most actions and times to examine, to bound the check.
+/// The maximum number of actions and times to examine, which bounds the check.
 const MOST_ACTIONS: usize = 1024;
 const MOST_TIMES: usize = 32;
 /// Represents every action that policies don't name.
@@ -23,7 +24,7 @@ const ANY: &str = "any";
 
 type Policies = [Arc<CompiledPolicy>];
 
-/// Where every decision would be denied, and by how many steps it exceeds the limit.
+/// The requests that would all be denied, and the number of steps that they would take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exceeded {
     steps: u64,
@@ -48,16 +49,17 @@ impl fmt::Display for Exceeded {
         from.iter().try_for_each(|from| write!(to, ", from {}", super::moment::text(*from)))?;
         write!(
             to,
-            "; a decision has {MOST_STEPS}, so each would be denied as rule_error: shorten the texts behind `*` \
-             in patterns of `like`, compare fewer members with one another, give policies `applies_to` targets, \
+            "; the limit is {MOST_STEPS}, so each such request would be denied as rule_error: shorten the texts behind \
+             `*` in patterns of `like`, compare fewer members with one another, give policies `applies_to` targets, \
              or retire one first"
         )
     }
 }
 
-/// Finds where the policies after a change exceed a decision's steps, and cost more than before.
+/// Finds requests that a change of policies makes too expensive to decide.
 ///
-/// A change that only lowers the cost is accepted.
+/// Even the smallest of these requests takes more than [`MOST_STEPS`] steps, and more steps than
+/// before the change. A change that only lowers the cost is therefore accepted.
 pub fn exceeded(before: &Policies, after: &Policies, at: DateTime<Utc>) -> Option<Exceeded> {
     let after: Vec<_> = after.iter().filter(|policy| policy.least_steps().is_some()).collect();
     let least = |policies: &[&Arc<CompiledPolicy>]| -> u64 {
@@ -87,7 +89,7 @@ pub fn exceeded(before: &Policies, after: &Policies, at: DateTime<Utc>) -> Optio
     None
 }
 
-/// Finds one action for each group that statements or targets treat differently.
+/// Returns one action for each group of actions that statements or targets treat differently.
 fn actions(policies: &[&Arc<CompiledPolicy>]) -> Vec<String> {
     let mut found = vec![ANY.to_owned()];
     for policy in policies {
@@ -120,7 +122,9 @@ fn below(prefix: &str) -> String {
     format!("{prefix}.{ANY}")
 }
 
-/// The steps of the smallest request for the action, with each target that names something besides actions.
+/// Returns the steps of the smallest request for the action, for each target other than an action.
+///
+/// The key `None` is for requests to which none of these targets applies.
 fn steps(
     policies: &[&Arc<CompiledPolicy>],
     action: &str,
@@ -192,7 +196,7 @@ mod tests {
         assert!(found.contains("whatever its action") && found.contains("16000000"), "{found}");
         let five = several(5, &[], "action");
         assert_eq!(exceeded(&five, &four, at), None, "it is cheaper than before");
-        assert_eq!(exceeded(&four, &four, at), None, "it is no dearer than before");
+        assert_eq!(exceeded(&four, &four, at), None, "the cost is unchanged");
         assert!(exceeded(&four, &five, at).is_some());
     }
 

@@ -1,6 +1,6 @@
 //! The countries of ISO 3166-1, and other codes in use for them.
 
-/// The officially assigned codes: alpha-2 and alpha-3 of each.
+/// The officially assigned codes: alpha-2 and alpha-3 of each country.
 ///
 /// `XK` for Kosovo isn't in the standard, but banks and the European Union use it.
 const CODES: &str = "\
@@ -23,9 +23,9 @@ const CODES: &str = "\
     TRTUR TTTTO TVTUV TWTWN TZTZA UAUKR UGUGA UMUMI USUSA UYURY UZUZB VAVAT VCVCT VEVEN \
     VGVGB VIVIR VNVNM VUVUT WFWLF WSWSM YEYEM YTMYT ZAZAF ZMZMB ZWZWE XKXKX";
 
-/// Codes from other lists and from the past, with the country that is most likely meant.
+/// Codes from other lists and obsolete codes, each with the country that is most likely meant.
 ///
-/// Empty if no country is likely.
+/// The country is empty if none is likely.
 const OTHERS: [(&str, &str); 36] = [
     ("UK", "GB"),
     ("EL", "GR"),
@@ -67,7 +67,7 @@ const OTHERS: [(&str, &str); 36] = [
 
 const LETTERS: usize = 26;
 
-/// The second letters of each first letter, one bit for each.
+/// The valid second letters for each first letter, one bit per letter.
 const KNOWN: [u32; LETTERS] = known();
 
 const fn known() -> [u32; LETTERS] {
@@ -86,7 +86,7 @@ pub(super) fn is_country(code: &str) -> bool {
     upper && KNOWN.get(usize::from(first - b'A')).is_some_and(|row| row >> (second - b'A') & 1 == 1)
 }
 
-/// The country most likely meant by a text that isn't a country code.
+/// Returns the country most likely meant by a text that isn't a country code.
 pub(super) fn likely(text: &str) -> Option<&'static str> {
     let text = text.trim().to_ascii_uppercase();
     let other = OTHERS.iter().find(|(other, _)| *other == text).map(|(_, code)| *code);
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(each.len(), 249 + 1);
         assert!(each.is_sorted() || each.last() == Some(&"XKXKX"));
         let counted: u32 = KNOWN.iter().map(|row| row.count_ones()).sum();
-        assert_eq!(counted, 249 + 1, "a code is there twice");
+        assert_eq!(counted, 249 + 1, "a code is listed twice");
         for code in ["GB", "GR", "DE", "XK", "AQ", "SS", "CW"] {
             assert!(is_country(code), "{code}");
         }

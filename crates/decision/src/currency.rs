@@ -1,6 +1,6 @@
-//! Currencies: the form of a code, and the codes of ISO 4217. Agents also pay in other currencies.
+//! Currencies: the form of a code, and the ISO 4217 codes. Agents may pay in other currencies too.
 
-/// The codes of money, funds and metals in use, in order.
+/// The current ISO 4217 codes of currencies, funds and metals, in alphabetical order.
 const CODES: &str = "\
     AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BOV BRL BSD BTN BWP \
     BYN BZD CAD CDF CHE CHF CHW CLF CLP CNY COP COU CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN \
@@ -12,7 +12,8 @@ const CODES: &str = "\
     WST XAD XAF XAG XAU XBA XBB XBC XBD XCD XCG XDR XOF XPD XPF XPT XSU XTS XUA XXX YER ZAR \
     ZMW ZWG";
 
-/// Whether the text has the form of a currency's code: 3 to 8 capital letters or digits, a letter first.
+/// Whether the text has the form of a currency code: 3 to 8 capital letters or digits, of which the
+/// first is a letter.
 pub fn is_code(text: &str) -> bool {
     let plain = |c: u8| c.is_ascii_uppercase() || c.is_ascii_digit();
     (3..=8).contains(&text.len())
@@ -25,7 +26,7 @@ pub fn is_standard(code: &str) -> bool {
     CODES.split_whitespace().any(|own| own == code)
 }
 
-/// The ISO 4217 codes, to suggest a similar one.
+/// Returns the ISO 4217 codes, to suggest a similar one.
 pub(super) fn standard() -> impl Iterator<Item = &'static str> {
     CODES.split_whitespace()
 }
@@ -33,7 +34,7 @@ pub(super) fn standard() -> impl Iterator<Item = &'static str> {
 /// Returns a warning about a currency outside ISO 4217.
 pub fn doubt(code: &str) -> Option<String> {
     (!is_standard(code)).then(|| {
-        format!("`{code}` is not a currency of ISO 4217; requests must give it in the same letters")
+        format!("`{code}` is not a currency of ISO 4217; requests must contain exactly this code")
     })
 }
 

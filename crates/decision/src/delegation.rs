@@ -1,14 +1,14 @@
 //! Attenuation: a child delegation may only narrow what its parent grants.
 //!
-//! The registry checks it before it creates a child or narrows a delegation; `decide` does not need this
-//! comparison, since it checks every link of the chain by itself.
+//! The registry makes this comparison before it creates a child or narrows a delegation. `decide`
+//! does not need the comparison, because it checks the request against every link of the chain.
 
 use super::{bounds::Bounds, facts::Delegation, jurisdiction};
 
-/// A member in which the child is wider than the parent, and why.
+/// A field in which the child exceeds the parent, with the reason.
 pub type Excess = (&'static str, String);
 
-/// Everything in which `child` exceeds `parent`; empty if it is an attenuation.
+/// Returns everything in which `child` exceeds `parent`. Empty if the child is an attenuation.
 pub fn exceeds(parent: &Delegation, child: &Delegation) -> Vec<Excess> {
     let mut found = Vec::new();
     if !parent.can_delegate {
@@ -24,12 +24,13 @@ pub fn exceeds(parent: &Delegation, child: &Delegation) -> Vec<Excess> {
 /// Whether the parent's value covers the child's.
 type Covers = fn(&str, &str) -> bool;
 
-/// Everything in which `new` grants more than `old`, which `/narrow` refuses.
+/// Returns everything in which `new` grants more than `old`. `/narrow` refuses such changes.
 pub fn widens(old: &Delegation, new: &Delegation) -> Vec<Excess> {
     wider(old, new, "the present one")
 }
 
-/// The same; `measure` is what the problems call a value of `old`.
+/// Returns everything in which `new` grants more than `old`. The problem texts call a value of
+/// `old` by the words in `measure`.
 fn wider(old: &Delegation, new: &Delegation, measure: &str) -> Vec<Excess> {
     let mut found = Vec::new();
     for action in &new.actions {

@@ -1,9 +1,9 @@
-//! The policies that apply to one case, evaluated.
+//! Evaluates the policies that apply to one case.
 //!
-//! A request that names no tool could be carried out with any tool that performs the action, and the tools
-//! may declare different things. A policy may test for a milder value, or for a member's absence, so the
-//! strictest declaration alone is not enough: each statement is evaluated on the strictest and on each
-//! tool's own declaration, and the strictest outcome counts.
+//! A request without a tool could be carried out with any tool that performs the action, and the
+//! tools may have different declarations. A policy may test for a milder value, or for the absence
+//! of a field. The strictest declaration alone is therefore not enough: each statement is evaluated
+//! on the strictest declaration and on each tool's own, and the strictest outcome counts.
 
 use chrono::{DateTime, Utc};
 
@@ -21,7 +21,8 @@ use super::{
     trace_step::{Outcome, Step},
 };
 
-/// The most declarations that policies are evaluated on. With more, naming a tool is the remedy.
+/// The maximum number of declarations to evaluate policies on. If there are more, the request must
+/// name a tool.
 const MOST_DECLARATIONS: usize = 64;
 
 const UNSEEN: &str = "the request cannot be shown to policies";
@@ -36,7 +37,7 @@ pub(super) struct Policies<'a> {
     pub(super) denials: Vec<Reason>,
     pub(super) holds: Vec<Reason>,
     pub(super) needed: Needed,
-    /// The statements that matched, in order.
+    /// The matching statements, in order.
     pub(super) matched: Vec<&'a Statement>,
     pub(super) steps: Vec<Step>,
 }
@@ -69,7 +70,7 @@ impl<'a> Policies<'a> {
         policies
     }
 
-    /// The earliest end of those that matched.
+    /// Returns the earliest end of the matching policies.
     pub(super) fn until(&self, case: &Case<'_>) -> Option<DateTime<Utc>> {
         let ending = case.gathered.policies.iter().map(|policy| &policy.reference);
         let ending = ending.filter_map(|policy| Some((&policy.id, policy.effective.until?)));
@@ -77,7 +78,7 @@ impl<'a> Policies<'a> {
         ending.filter(|(id, _)| bind(id)).map(|(_, until)| until).min()
     }
 
-    /// The advice of the strongest matching statements.
+    /// Returns the advice of the strongest matching statements.
     pub(super) fn advice(&self) -> Vec<&'a str> {
         let strength = |statement: &Statement| match statement.effect {
             Effect::Permit => 0,
@@ -126,7 +127,7 @@ fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Vec<(&'a Statemen
     if declared.len() > MOST_DECLARATIONS {
         return failed(TOO_MANY);
     }
-    // A statement that reads no declaration is evaluated once.
+    // A statement that does not read the declaration is evaluated once.
     let times = |statement: &Statement| {
         let reads_declared = cedar_request::reads_declared(|member| statement.reads(member));
         if reads_declared { declared.len() } else { 1 }
@@ -149,7 +150,8 @@ fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Vec<(&'a Statemen
     })
 }
 
-/// The distinct values that a declared member may have; `None` if it may be missing, which counts as any.
+/// Returns the distinct values of a declared field. Empty if it may be missing, which counts as any
+/// value.
 fn each<T: Copy + PartialEq>(
     declared: &[Effective],
     member: impl Fn(&Effective) -> Option<T>,
@@ -159,7 +161,7 @@ fn each<T: Copy + PartialEq>(
     values
 }
 
-/// The distinct declarations, reduced to what is read.
+/// Returns the distinct declarations, reduced to the fields that policies read.
 fn read_of(declared: Vec<Effective>, reads: impl Fn(&str) -> bool) -> Vec<Effective> {
     let mut read: Vec<_> =
         declared.into_iter().map(|one| cedar_request::as_read(one, &reads)).collect();
@@ -168,7 +170,7 @@ fn read_of(declared: Vec<Effective>, reads: impl Fn(&str) -> bool) -> Vec<Effect
     read
 }
 
-/// Removes duplicates; the first of each stays.
+/// Removes duplicates, keeping the first of each.
 pub(super) fn distinct<T: PartialEq>(list: &mut Vec<T>) {
     let mut kept: Vec<T> = Vec::with_capacity(list.len());
     for item in list.drain(..) {

@@ -1,6 +1,7 @@
-//! The bounds of an authority that a request exceeds, with both values, for people.
+//! Describes the bounds of an authority that a request exceeds, with the bound and the requested
+//! value.
 //!
-//! Nothing is decided here: each bound is checked by itself, by the deciding rule.
+//! This module does not decide. Each bound is checked separately by the deciding rule.
 
 use super::{
     amount::Amount,
@@ -12,16 +13,16 @@ use super::{
     reason::Reason,
 };
 
-/// The most items of a long list to name.
+/// The maximum number of items of a long list to show.
 const NAMED: usize = 8;
 
-/// A bound that is checked by itself.
+/// A bound that is checked separately.
 struct Bound {
     name: &'static str,
     alone: fn(&Bounds) -> Bounds,
-    /// The bound, as set.
+    /// Formats the bound as set.
     limit: fn(&Bounds) -> String,
-    /// The request's value.
+    /// Formats the request's value.
     asked: fn(&Case<'_>, &str, &Bounds) -> String,
 }
 
@@ -88,7 +89,8 @@ const BOUNDS: [Bound; 7] = [
     },
 ];
 
-/// The details of a candidate's refusal, one for each exceeded bound; `None` if the reason code says it all.
+/// Describes each exceeded bound of a refused candidate; `None` if the reason code needs no
+/// details.
 pub(super) fn details(
     case: &Case<'_>,
     candidate: &Candidate<'_>,
@@ -167,7 +169,7 @@ fn purposes(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<String> {
     out.map(|(holder, slugs)| of("purposes", &list(slugs), holder, &asked)).collect()
 }
 
-/// The link or the row that is not in force.
+/// Describes the link or row that is not active.
 fn not_in_force(case: &Case<'_>, candidate: &Candidate<'_>) -> Option<String> {
     let (id, window) = match candidate.source {
         Source::Delegation(chain) => {
@@ -185,7 +187,7 @@ fn asked_amount(case: &Case<'_>) -> String {
     case.request.amount().map_or_else(|| "none".to_owned(), plain)
 }
 
-/// An amount with its currency, if the bound has one.
+/// Formats an amount with its currency, if the bound has one.
 fn money(amount: Option<Amount>, bounds: &Bounds) -> String {
     let amount = amount.map(plain).unwrap_or_default();
     match &bounds.currency {
@@ -194,7 +196,7 @@ fn money(amount: Option<Amount>, bounds: &Bounds) -> String {
     }
 }
 
-/// With two decimals at least, as money is written.
+/// Formats an amount with at least two decimals, as is usual for money.
 fn plain(amount: Amount) -> String {
     let text = amount.to_string();
     match text.split_once('.') {

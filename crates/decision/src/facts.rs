@@ -1,12 +1,13 @@
-//! Facts: everything that a decision may depend on besides its request and the time.
+//! Facts: all inputs of a decision besides its request and the time.
 //!
-//! [`Gathered`] depends on the tenant's graph at one revision and on the request's look-up keys
-//! (subject, delegation, action, tool, purpose, resource, workspace, project) and on nothing else,
-//! so it may be cached and shared. What changes from call to call is beside it in [`Facts`].
+//! [`Gathered`] depends only on the tenant's graph at one revision and on the request's look-up
+//! keys (subject, delegation, action, tool, purpose, resource, workspace, project). It may
+//! therefore be cached and shared. Facts that change from call to call are in [`Facts`].
 //!
-//! A look-up that found nothing leaves its member absent; the request shows that it was made.
-//! Facts serialise with a stable member order; policies by reference ([`PolicyReference`]), and
-//! [`FactsDocument::rebuild`] turns a sealed document back into facts, given the policies' texts.
+//! If a look-up finds no record, its field is absent; the request shows that the look-up was made.
+//! Facts serialise with a stable order of fields and with policies by reference
+//! ([`PolicyReference`]). [`FactsDocument::rebuild`] turns a sealed document back into facts, given
+//! the policies' texts.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
@@ -37,23 +38,23 @@ pub struct Facts<P = Arc<CompiledPolicy>> {
     /// The approval that the request cites, if it resolves.
     #[serde(default)]
     pub approval: Option<Approval>,
-    /// The decline that still applies to the question, if it would be held.
+    /// The decline that still applies to the question, if the request would be held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declined: Option<Declined>,
-    /// Set if the hold would open more requests than its subject may have.
+    /// Set if the hold would exceed the subject's limit of open requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_requests: Option<OpenRequests>,
 }
 
-/// Facts as they are sealed: policies by reference.
+/// Facts in their sealed form: policies by reference.
 pub type FactsDocument = Facts<PolicyReference>;
 
-/// What a tenant's graph has for a request's look-up keys.
+/// The facts from a tenant's graph for a request's look-up keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound(deserialize = "P: Deserialize<'de>"))]
 pub struct Gathered<P = Arc<CompiledPolicy>> {
-    /// The tenant's revision that these facts are from.
-    /// It is in the record; the facts are the same at every revision that does not change them.
+    /// The tenant's revision that these facts are from. The revision is in the record; the facts
+    /// are the same at every revision that does not change them.
     #[serde(skip)]
     pub revision: i64,
     pub tenant: Option<Arc<Tenant>>,
@@ -62,42 +63,43 @@ pub struct Gathered<P = Arc<CompiledPolicy>> {
     pub model: Option<Arc<Model>>,
     /// The subject's team memberships, past and present.
     pub memberships: Vec<Arc<Membership>>,
-    /// Active signals, at least those on the subject and on the delegates of the chains.
+    /// Active signals: at least the signals on the subject and on the delegates of the chains.
     pub stop_signals: Vec<Arc<StopSignal>>,
-    /// Active quarantines, at least those that may apply to this request.
+    /// Active quarantines: at least the quarantines that may apply to this request.
     pub quarantines: Vec<Arc<Quarantine>>,
-    /// If a delegation is named: its chain, if it resolves. Otherwise the chain of every delegation to the
-    /// subject whose own actions cover the action, whatever its state.
+    /// If the request names a delegation: its chain, if it resolves. Otherwise: the chain of every
+    /// delegation to the subject that itself covers the action, in any state.
     pub delegations: Vec<Chain>,
     /// Every delegator and delegate of the chains that resolves.
     pub principals: Vec<Arc<Principal>>,
-    /// The subject's rows, at least those that cover the action or its tool.
+    /// The subject's `uses` rows: at least the rows that cover the action or its tool.
     pub uses: Vec<Uses>,
-    /// The rows with allowed = 0 of everyone else in the chains, at least those that may deny the request.
+    /// Rows with allowed = 0 of the other participants: at least the rows that may deny the
+    /// request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain_denials: Vec<ChainDenial>,
     pub purpose: Option<Arc<Purpose>>,
     pub tool: Option<Arc<Tool>>,
-    /// If no tool is named: the strictest terms of all live tools that perform the action.
+    /// If the request names no tool: the strictest terms of all live tools that perform the action.
     #[serde(default)]
     pub joined_terms: Option<Arc<JoinedTerms>>,
     pub resource: Option<Arc<Resource>>,
     pub workspace: Option<Arc<Workspace>>,
     pub project: Option<Arc<Project>>,
-    /// The subject's rows in the named workspace and in those that the named project reaches.
+    /// The subject's rows in the named workspace and in the workspaces of the named project.
     pub acts_in: Vec<Arc<ActsIn>>,
-    /// Rows on the named resource and on the named project.
+    /// Grants on the named resource and on the named project.
     pub grants: Vec<Arc<Grant>>,
-    /// Policies in force that can apply (see `PolicyIndex::candidates`).
+    /// The active policies that can apply (see `PolicyIndex::candidates`).
     pub policies: Vec<P>,
     /// The schemas that the tools' `input` refers to, in order of digest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schemas: Vec<Arc<InputSchema>>,
-    /// The input types on which all tools that perform the action agree. They apply to every tool.
+    /// The input types on which all tools for the action agree. They apply to every tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_types: Option<Arc<Members>>,
-    /// The state of the world, as far as it may concern the request. It is sealed separately, since it
-    /// changes with each observation and the rest does not.
+    /// The state of the world that may concern the request. It is sealed separately: it changes
+    /// with each observation, unlike the other facts.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reality: Arc<Reality>,
 }
@@ -136,36 +138,38 @@ fn is_empty(reality: &Arc<Reality>) -> bool {
     reality.is_empty()
 }
 
-/// The key of a counter: its holder, what it counts, and its fixed window.
+/// The key of a counter: its holder, the counted quantity and its fixed window.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CounterKey {
-    /// The delegation's or the uses row's id.
+    /// The id of the delegation or of the `uses` row.
     pub holder_id: String,
     pub counts: Counts,
     pub window_seconds: u32,
-    /// Epoch seconds: the floor of the decision's time by the window.
+    /// The start of the window in epoch seconds: the decision's time, rounded down.
     pub window_start: i64,
 }
 
 words! {
-    /// What a counter counts: allows, or the ten-thousandths of their amounts.
+    /// The quantity of a counter: the number of allows, or the ten-thousandths of their amounts.
     Counts {
         Uses "uses",
         Amount "amount",
     }
 }
 
-/// Counters' values before the decision. A missing counter is unknown, and its bound does not hold: set
-/// every key of [`super::counters_needed`], to 0 if nothing is stored.
+/// The counters' values before the decision.
+///
+/// A missing counter is unknown, and its bound does not hold. Set every key of
+/// [`super::counters_needed`]; use 0 without a stored value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spent(pub BTreeMap<CounterKey, i64>);
 
-/// In the order of RFC 8785, in which a decision's facts are written.
+/// The fields are in the order of RFC 8785, like a decision's facts.
 #[derive(Serialize, Deserialize)]
 struct SpentRow<'a> {
     counts: Counts,
     holder_id: Cow<'a, str>,
-    /// As text: ten-thousandths exceed the precision of a double.
+    /// Stored as text, because ten-thousandths exceed the precision of a double.
     used: String,
     window_seconds: u32,
     window_start: i64,
@@ -211,7 +215,7 @@ impl Facts {
     }
 }
 
-/// Why a sealed document cannot be turned back into facts.
+/// The reason why a sealed document cannot be turned back into facts.
 #[derive(Debug, thiserror::Error)]
 pub enum RebuildError {
     #[error("the text of policy `{0}` is missing")]
@@ -223,8 +227,10 @@ pub enum RebuildError {
 }
 
 impl FactsDocument {
-    /// Turns the document back into facts: `text` returns the text of a policy or of a schema for its
-    /// SHA-256. The caller has checked that the text has that digest.
+    /// Turns the document back into facts.
+    ///
+    /// `text` returns the text of a policy or schema for its SHA-256. The caller must have checked
+    /// the digest of the text.
     pub fn rebuild<T: AsRef<str>>(
         self,
         text: impl Fn(&str) -> Option<T>,
@@ -244,7 +250,8 @@ impl FactsDocument {
         self.rebuild_with(policy, schema)
     }
 
-    /// Does the same with compiled policies and schemas, which many documents can share.
+    /// Does the same as [`Self::rebuild`] with compiled policies and schemas, which many documents
+    /// can share.
     pub fn rebuild_with<E>(
         self,
         policy: impl FnMut(&PolicyReference) -> Result<Arc<CompiledPolicy>, E>,
@@ -265,7 +272,7 @@ impl FactsDocument {
 }
 
 impl<P> Gathered<P> {
-    /// The same facts with other policies.
+    /// Returns the same facts with other policies.
     pub fn with_policies<Q>(self, policies: Vec<Q>) -> Gathered<Q> {
         Gathered {
             revision: self.revision,

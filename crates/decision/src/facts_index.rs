@@ -1,4 +1,4 @@
-//! The sources of a decision's facts: ids and versions, and look-ups that found nothing.
+//! Lists the sources of a decision's facts: ids, versions and failed look-ups.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,12 +16,12 @@ pub struct Read {
     pub version: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// It was looked up and does not exist.
+    /// Whether the record was looked up and does not exist.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub absent: bool,
 }
 
-/// Everything in the facts, and every look-up that found nothing; sorted.
+/// Returns all records in the facts and all failed look-ups, sorted.
 pub fn reads(request: &Request, facts: &Facts) -> Vec<Read> {
     let mut reads = named(request, facts);
     let gathered = &facts.gathered;
@@ -83,7 +83,7 @@ pub fn reads(request: &Request, facts: &Facts) -> Vec<Read> {
     reads
 }
 
-/// The look-ups that the request itself names.
+/// Returns the look-ups for the records that the request names.
 fn named(request: &Request, facts: &Facts) -> Vec<Read> {
     let gathered = &facts.gathered;
     let chain = |id: &String| {

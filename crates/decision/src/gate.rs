@@ -1,7 +1,7 @@
-//! The dynamic authority gate: how much oversight an action's effect and risk require.
+//! The dynamic authority gate: the oversight that an action's effect and risk require.
 //!
-//! The table is data. It is total (every cell has a value) and monotone (a riskier member never lowers the
-//! oversight); the tests prove both, for every tightening that a tenant can write.
+//! The table is data. It is total (every cell has a value) and monotone (a riskier field never
+//! lowers the oversight). The tests prove both for every tightening that a tenant can write.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +10,19 @@ use super::{
     request::{ActionDeclaration, ActionRiskClassification},
 };
 
-/// How far an action can be undone: the columns of the table, rising.
+/// The extent to which an action can be undone: the columns of the table, rising.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Undoing {
     /// Reversible, or a rollback is available.
     Undone,
     Compensated,
-    /// Irreversible, and no rollback.
+    /// Irreversible, without a rollback.
     Final,
 }
 
 impl Undoing {
-    /// The variant of a word, if any.
+    /// Parses a word.
     pub fn from_word(word: &str) -> Option<Self> {
         match word {
             "undone" => Some(Self::Undone),
@@ -33,8 +33,9 @@ impl Undoing {
     }
 }
 
-/// A tenant's rule on top of the table: from these members up, at least this oversight. It also applies to
-/// everything riskier, so that no tightening can lower the gate.
+/// A tenant's rule in addition to the table: the minimum oversight from these values up.
+///
+/// It also applies to all riskier values. A tightening can therefore never lower the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tightening {
@@ -70,7 +71,7 @@ const SINGLE_IF_FINANCIAL: Cell = &[(FINANCIAL, Oversight::SingleApprover)];
 const SINGLE: Cell = &[(ANY, Oversight::SingleApprover)];
 const PROHIBITED: Cell = &[(ANY, Oversight::Prohibited)];
 
-/// Rows: risk tiers, rising; columns: [`Undoing`], rising.
+/// The rows are risk tiers, rising. The columns are [`Undoing`], rising.
 const TABLE: [[Cell; 3]; 5] = [
     // minimal
     [NONE, NONE, SINGLE_IF_FINANCIAL],
@@ -91,8 +92,9 @@ const TABLE: [[Cell; 3]; 5] = [
     [PROHIBITED; 3],
 ];
 
-/// The joint declaration of request, tool and model: each member is the riskiest that any of them declares.
-/// The order is only for sorting.
+/// The joint declaration of the request, tool and model.
+///
+/// Each field has the riskiest value that any of them declares. The order is only for sorting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Effective {
@@ -104,13 +106,13 @@ pub struct Effective {
     pub rollback_available: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub risk_tier: Option<RiskTier>,
-    /// The minimum oversight requested; `auto` requests none.
+    /// The minimum oversight requested; `auto` does not request any.
     #[serde(rename = "required_oversight_mode", skip_serializing_if = "Option::is_none")]
     pub required: Option<OversightMode>,
 }
 
 impl Effective {
-    /// Adds another party's declaration. It can only raise.
+    /// Adds another party's declaration, which can only make the result riskier.
     pub fn take(
         &mut self,
         declaration: Option<ActionDeclaration>,
@@ -127,7 +129,7 @@ impl Effective {
         });
     }
 
-    /// Each member becomes the riskier of both.
+    /// Sets each field to the riskier of both values.
     pub fn join(&mut self, other: Self) {
         self.effect_class = self.effect_class.max(other.effect_class);
         self.reversibility = self.reversibility.max(other.reversibility);
@@ -139,12 +141,12 @@ impl Effective {
         self.required = self.required.max(other.required);
     }
 
-    /// Whether anyone declared anything.
+    /// Whether any field is declared.
     pub fn is_declared(&self) -> bool {
         *self != Self::default()
     }
 
-    /// How far it can be undone; what is missing counts as the worst.
+    /// Returns the extent to which the action can be undone. A missing value counts as the worst.
     pub fn undoing(&self) -> Undoing {
         if self.rollback_available == Some(true) {
             return Undoing::Undone;
@@ -156,7 +158,7 @@ impl Effective {
         }
     }
 
-    /// The minimum oversight by the table, the tenant's tightening and the requested mode.
+    /// Returns the minimum oversight by the table, the tenant's tightening and the requested mode.
     pub fn oversight(&self, tightening: &[Tightening]) -> Oversight {
         if !self.is_declared() {
             return Oversight::None;
@@ -173,17 +175,20 @@ impl Effective {
     }
 }
 
-/// The default table's oversight.
+/// Returns the oversight in the default table.
 pub fn table(tier: RiskTier, undoing: Undoing, class: EffectClass) -> Oversight {
     let cell = TABLE.get(tier as usize).and_then(|row| row.get(undoing as usize));
     let held = |cell: &&Cell| {
         cell.iter().filter(|(from, _)| *from <= class).map(|(_, oversight)| *oversight).max()
     };
-    // A missing cell would be a gap in the table: refuse (a test proves that there is none).
+    // A missing cell would be a gap in the table and prohibits. A test proves that there are none.
     cell.map_or(Oversight::Prohibited, |cell| held(&cell).unwrap_or(Oversight::None))
 }
 
-/// `delegated` requires a standing approval, signed by at least one person; `auto` leaves it to the gate.
+/// Converts a mode.
+///
+/// `delegated` requires a standing approval, signed by at least one person. `auto` requires no more
+/// than the gate.
 const fn oversight_of(mode: OversightMode) -> Oversight {
     match mode {
         OversightMode::Auto | OversightMode::None => Oversight::None,

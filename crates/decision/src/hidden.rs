@@ -1,12 +1,14 @@
-//! Characters of a text that a reader cannot see, or that change how the text around them is shown: with them one name
-//! or amount could be made to read as another. Console, command line and receipts show each of these as an escape, so
-//! that whoever answers for an action reads the same everywhere.
+//! Characters that a reader cannot see, or that change the display of the text around them. They
+//! could make a name or amount look like another. The console, command line and receipts show each
+//! of them as an escape, to show a responsible person the same text everywhere.
 
-/// Whether a reader cannot see the character, would take it for an ordinary space, or it changes how those around it
-/// are shown. Line breaks and tabs are seen: texts keep them.
+/// Whether a reader cannot see the character or would mistake it for an ordinary space, or whether
+/// it changes the display of the characters around it. Line breaks and tabs are visible: texts keep
+/// them.
 ///
-/// It has the control and format characters of Unicode, its variation selectors, tags and fillers, and every space but
-/// U+0020. An ideographic or a narrow space within a text is an escape too: nothing tells it from two spaces, or none.
+/// These are the control and format characters of Unicode, its variation selectors, tags and
+/// fillers, and every space except U+0020. An ideographic or a narrow space within a text is also
+/// escaped: readers cannot distinguish it from two spaces or from a missing space.
 #[must_use]
 pub fn is_hidden(letter: char) -> bool {
     (letter.is_control() && !matches!(letter, '\n' | '\t'))
@@ -14,7 +16,8 @@ pub fn is_hidden(letter: char) -> bool {
         || is_without_width(letter)
 }
 
-/// A blank that is not the space of a keyboard, and U+2800, a pattern of Braille without dots.
+/// Whether the character is a blank other than the keyboard's space. Includes U+2800, a Braille
+/// pattern without dots.
 fn is_other_space(letter: char) -> bool {
     matches!(
         letter,
@@ -23,7 +26,8 @@ fn is_other_space(letter: char) -> bool {
     )
 }
 
-/// Joiners, directions, separators, fillers, variation selectors, shorthand and notation controls, tags.
+/// Whether the character is a joiner, direction, separator, filler, variation selector, shorthand
+/// or notation control, or tag.
 fn is_without_width(letter: char) -> bool {
     matches!(letter,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'

@@ -1,4 +1,4 @@
-//! Hours of the week in which an authority may be used.
+//! The hours of the week in which an authority may be used.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ const DAYS: [(&str, Weekday); 7] = [
     ("sun", Weekday::Sun),
 ];
 
-/// Why a text is not a set of hours.
+/// The reason why a text is not a set of hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HoursError {
     #[error("hours.utc_offset must be `Z` or such as `+02:00`")]
@@ -27,7 +27,7 @@ pub enum HoursError {
     Time,
 }
 
-/// As written: `{utc_offset, days, from, to}`.
+/// The JSON form: `{utc_offset, days, from, to}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -47,8 +47,10 @@ fn every_day() -> Vec<String> {
     DAYS.map(|(word, _)| word.to_owned()).to_vec()
 }
 
-/// From `from` until before `to` on each of the days, at a fixed offset from UTC. If `to` is not after
-/// `from`, the span runs past midnight and belongs to the day on which it begins.
+/// The span from `from` until before `to` on each of the days, at a fixed offset from UTC.
+///
+/// If `to` is not after `from`, the span runs past midnight and belongs to the day on which it
+/// begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Hours {
@@ -74,12 +76,12 @@ impl Hours {
         (on(day) && minute >= self.from) || (on(day + 6) && minute < self.to)
     }
 
-    /// Whether every minute of the week in these hours is in `outer` too.
+    /// Whether every minute of the week in these hours is also in `outer`.
     pub fn is_within(&self, outer: &Self) -> bool {
         (0..7 * MINUTES_A_DAY).all(|utc| !self.holds_utc(utc) || outer.holds_utc(utc))
     }
 
-    /// `minute` of the week in UTC, from Monday 00:00.
+    /// Whether these hours include this minute of the week in UTC, counted from Monday 00:00.
     fn holds_utc(&self, minute: u32) -> bool {
         let week = 7 * i64::from(MINUTES_A_DAY);
         let shift = i64::from(self.offset.local_minus_utc() / 60);

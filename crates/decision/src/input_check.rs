@@ -1,7 +1,7 @@
 //! Checks a request's context against its declarations.
 //!
-//! They come from the tenant, from the schemas of the tools that could perform the action, and from the types that
-//! policies rely on, whichever tool is named.
+//! The declarations come from the tenant, from the schemas of the tools that could perform the
+//! action, and from the types that policies rely on. These types apply to every tool.
 
 use serde_json::{Map, Value};
 
@@ -20,9 +20,10 @@ use super::{
     trace_step::{Outcome, Step},
 };
 
-/// The size of a context, in bytes, that may use up the largest step budget of a schema.
+/// The size of a context, in bytes, with which one schema of the maximum cost uses up the whole
+/// step budget of a request.
 const LARGEST: u64 = 256 * 1024;
-/// The most violations to explain.
+/// The maximum number of violations to explain.
 const MOST_TOLD: usize = 8;
 
 const NAME_THE_TOOL: &str = "; no tool is named, so the schemas of all that perform the action must hold: name \
@@ -93,7 +94,7 @@ fn known<'a>(case: &Case<'a>, named: &InputReference) -> Option<&'a InputSchema>
     schemas.find(|schema| schema.sha256() == named.sha256).map(|schema| &**schema)
 }
 
-/// The context's approximate size as JSON, in bytes.
+/// Returns the approximate size of the context as JSON, in bytes.
 fn size_of(context: &Map<String, Value>) -> u64 {
     fn value(one: &Value) -> u64 {
         match one {
@@ -106,7 +107,7 @@ fn size_of(context: &Map<String, Value>) -> u64 {
     context.iter().map(|(name, one)| 4 + name.len() as u64 + value(one)).sum()
 }
 
-/// The violations as steps of the trace: the pointer and the rule, never the value.
+/// Returns the violations as steps of the trace, with the pointer and the rule but never the value.
 pub(super) fn steps(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<Step> {
     let at = At::context(true);
     let (types, context) = (InputTypes::of(case), &case.request.context);

@@ -1,8 +1,8 @@
-//! The joined terms of all tools that perform an action: the strictest of each.
+//! Joins the terms of all tools that perform an action: the strictest value of each term.
 //!
-//! A request that names no tool could be carried out with any of them, so all of them bind it. Joining is
-//! associative, commutative and idempotent: the graph joins once for each action
-//! pattern, and a decision joins the few patterns that cover its action.
+//! A request without a tool could be carried out with any of these tools, and is therefore bound by
+//! all of them. Joining is associative, commutative and idempotent. The graph joins once for each
+//! action pattern, and a decision joins the few patterns that cover its action.
 
 use std::{cmp::Ordering, collections::BTreeMap, fmt::Display};
 
@@ -16,14 +16,14 @@ use super::{
     records::Tool,
 };
 
-/// One member of the tools' declarations.
+/// One field of the tools' declarations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Term<T> {
     /// The strictest value that any tool declares.
     pub strictest: Option<T>,
-    /// The first by id of the tools that declare it.
+    /// The first tool, by id, that declares this value.
     pub tool_id: Option<String>,
-    /// The first by id of the tools that declare another member and not this one.
+    /// The first tool, by id, that declares another field but not this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted_by: Option<String>,
 }
@@ -35,13 +35,14 @@ impl<T> Default for Term<T> {
 }
 
 impl<T: Copy> Term<T> {
-    /// Whether a tool that declares another member leaves this one out.
+    /// Whether a tool that declares another field leaves this one out.
     pub fn is_omitted(&self) -> bool {
         self.omitted_by.is_some()
     }
 
-    /// For people: the strictest value with its tool, and a tool that leaves it out, with what that counts
-    /// as.
+    /// Describes the strictest value with its tool, and a tool that leaves the field out.
+    ///
+    /// `counted` is the value that a missing field counts as.
     fn describe(&self, name: &str, counted: &str) -> Vec<(&str, String)>
     where
         T: Display,
@@ -66,7 +67,7 @@ impl<T: Copy> Term<T> {
     }
 }
 
-/// Keeps the first by id.
+/// Keeps the lower of the two ids.
 fn first(kept: &mut Option<String>, other: Option<&str>) {
     if let Some(other) = other
         && kept.as_deref().is_none_or(|kept| other < kept)
@@ -75,7 +76,7 @@ fn first(kept: &mut Option<String>, other: Option<&str>) {
     }
 }
 
-/// The joined terms of all tools that perform an action; there is at least one.
+/// The joined terms of all tools that perform an action. There is at least one tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinedTerms {
     pub effect_class: Term<EffectClass>,
@@ -84,16 +85,16 @@ pub struct JoinedTerms {
     pub rollback_available: Term<bool>,
     pub risk_tier: Term<RiskTier>,
     pub required_oversight_mode: Term<OversightMode>,
-    /// The access that each tool needs by itself; every tool has one.
+    /// The access level that a tool needs on its own. Every tool has one.
     pub access_level: Term<AccessLevel>,
-    /// Members that any of them requires of a request, each with the first tool by id that does.
+    /// The fields that tools require of a request, each with the first such tool by id.
     pub requires: BTreeMap<String, String>,
-    /// The distinct declarations of the tools, in order: policies are evaluated on all of them.
+    /// The distinct declarations of the tools, in order. Policies are evaluated on all of them.
     pub declarations: Vec<Effective>,
-    /// The first by id of the tools that declare nothing.
+    /// The first tool, by id, without any declaration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undeclared_by: Option<String>,
-    /// The schemas of the tools' input, in order. Each names the first tool by id that has it.
+    /// The schemas for the tools' input, in order, each with the first tool, by id, that has it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<JoinedInput>,
 }
@@ -107,7 +108,7 @@ pub struct JoinedInput {
 }
 
 impl JoinedTerms {
-    /// The terms of one tool.
+    /// Returns the terms of one tool.
     pub fn of(tool: &Tool) -> Self {
         let declaration = tool.action_declaration.unwrap_or_default();
         let classification = tool.action_risk_classification.unwrap_or_default();
@@ -120,7 +121,7 @@ impl JoinedTerms {
             reversibility: term(declaration.reversibility, id, declared),
             rollback_available: term(declaration.rollback_available, id, declared),
             risk_tier: term(classification.risk_tier, id, declared),
-            // No requested mode is not an omission: it does not count as the worst.
+            // A missing mode is not an omission and does not count as the worst.
             required_oversight_mode: term(classification.required_oversight_mode, id, false),
             access_level: term(Some(own_access_level(tool)), id, declared),
             requires: tool.requires.iter().map(|m| (m.clone(), tool.id.clone())).collect(),
@@ -130,7 +131,7 @@ impl JoinedTerms {
         }
     }
 
-    /// Joins the terms of other tools, or of the same again.
+    /// Joins the terms of other tools, or of the same tools again.
     pub fn join(&mut self, other: &Self) {
         self.effect_class.join(&other.effect_class, |own| own);
         self.reversibility.join(&other.reversibility, |own| own);
@@ -163,7 +164,7 @@ impl JoinedTerms {
         }
     }
 
-    /// The joined terms of some tools; `None` if there is no tool.
+    /// Returns the joined terms of some tools; `None` if there are none.
     pub fn all<'t>(tools: impl IntoIterator<Item = &'t Tool>) -> Option<Self> {
         tools.into_iter().map(Self::of).reduce(|mut joined, own| {
             joined.join(&own);
@@ -171,7 +172,7 @@ impl JoinedTerms {
         })
     }
 
-    /// For people: the tools that set a term, each with what it sets, in order of id.
+    /// Describes the terms that each tool sets, in order of id.
     pub fn set_by(&self) -> BTreeMap<&str, Vec<String>> {
         let mut by: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         let members = [
@@ -194,7 +195,7 @@ impl JoinedTerms {
         by
     }
 
-    /// The ids of the tools that set a term.
+    /// Returns the ids of the tools that set a term.
     pub fn tool_ids(&self) -> impl Iterator<Item = &str> {
         self.set_by().into_keys()
     }

@@ -1,11 +1,12 @@
-//! Places: a country (`DE`) or one of its subdivisions (`DE-BY`), by the codes of ISO 3166.
+//! Places: countries (`DE`) and their subdivisions (`DE-BY`), by their ISO 3166 codes.
 //!
-//! A country covers its subdivisions, never the reverse. A code with a country outside the standard, such as `UK`,
-//! covers no place: it can't have the meaning its author intended.
+//! A country covers its subdivisions, but not the reverse. A code with an unknown country, such as
+//! `UK` instead of `GB`, covers no place, not even itself: it is a mistake of its author.
 
 use super::countries;
 
-/// Whether the text has the form of a country's code (ISO 3166-1 alpha-2) or of a subdivision's (ISO 3166-2).
+/// Whether the text has the form of a country code (ISO 3166-1 alpha-2) or a subdivision code (ISO
+/// 3166-2).
 pub fn is_code(text: &str) -> bool {
     let (country, subdivision) = parts(text);
     let upper = |c: u8| c.is_ascii_uppercase();
@@ -21,7 +22,8 @@ pub fn is_known(text: &str) -> bool {
     is_code(text) && countries::is_country(country(text))
 }
 
-/// Whether `place` is `bound` or part of it. An invalid place never covers another place, nor is it covered.
+/// Whether `place` is `bound` or a part of it. An invalid place never covers a place and is never
+/// covered.
 pub fn covers(bound: &str, place: &str) -> bool {
     is_known(place) && (bound == place || country(place) == bound)
 }
@@ -34,20 +36,20 @@ pub fn fault(text: &str) -> Option<String> {
     let (code, own) = parts(text);
     let likely = likely(text);
     Some(match likely {
-        Some(likely) => format!("`{text}` is not a place of ISO 3166: write `{likely}`"),
+        Some(likely) => format!("`{text}` is not an ISO 3166 code: write `{likely}`"),
         None if code == "EU" => {
-            "`EU` is not a country of ISO 3166: list each country that is meant".to_owned()
+            "`EU` is not an ISO 3166 country: list each country instead".to_owned()
         }
         None if own.is_some() && is_code(text) => {
-            format!("`{text}` is not a place of ISO 3166: it has no country `{code}`")
+            format!("`{text}` is not an ISO 3166 code: there is no country `{code}`")
         }
         None => format!(
-            "`{text}` is not a place of ISO 3166: write a country, `DE`, or a subdivision, `DE-BY`"
+            "`{text}` is not an ISO 3166 code: write a country such as `DE` or a subdivision such as `DE-BY`"
         ),
     })
 }
 
-/// The place most likely meant by an invalid text.
+/// Returns the place most likely meant by an invalid text.
 pub fn likely(text: &str) -> Option<String> {
     let upper = text.trim().to_ascii_uppercase().replace('_', "-");
     if is_known(&upper) {
@@ -59,12 +61,12 @@ pub fn likely(text: &str) -> Option<String> {
     is_known(&meant).then_some(meant)
 }
 
-/// The country of a code.
+/// Returns the country of a code.
 pub fn country(code: &str) -> &str {
     parts(code).0
 }
 
-/// The code, if it is a subdivision's.
+/// Returns the code if it is a subdivision code.
 pub fn subdivision(code: &str) -> Option<&str> {
     parts(code).1.map(|_| code)
 }

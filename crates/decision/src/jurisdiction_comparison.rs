@@ -1,15 +1,16 @@
-//! Finds comparisons of `context.jurisdiction` with a text with a hyphen, which a policy must not have.
+//! Finds comparisons of `context.jurisdiction` with a hyphenated text, which policies must not
+//! have.
 //!
-//! Policies see the country as `jurisdiction` and a subdivision as `subdivision`, so that such a
-//! comparison can never be true: a forbid for `DE-BY` would forbid nothing. It searches the policy's JSON
+//! Policies see the country as `jurisdiction` and a subdivision as `subdivision`. Such a comparison
+//! can never be true: a forbid for `DE-BY` would never match. The search works on the policy's JSON
 //! form (Cedar's documented policy format).
 
 use serde_json::Value;
 
-/// The comparing operators of the JSON form.
+/// The comparison operators in the JSON form.
 const COMPARISONS: [&str; 6] = ["==", "!=", "contains", "containsAll", "containsAny", "like"];
 
-/// The problem of a policy, in its JSON form, with such a comparison, if any.
+/// Returns the problem if the policy, in its JSON form, has such a comparison.
 pub fn fault(policy: &Value) -> Option<String> {
     match policy {
         Value::Object(members) => members.iter().find_map(|(operator, operands)| {
@@ -22,7 +23,8 @@ pub fn fault(policy: &Value) -> Option<String> {
     }
 }
 
-/// The problem of one comparison: one side reads the jurisdiction, the other contains such a text.
+/// Returns the problem of a comparison if one side reads the jurisdiction and the other has such a
+/// text.
 fn compared(operands: &Value) -> Option<String> {
     let side = |name| operands.get(name).unwrap_or(&Value::Null);
     let (left, right) = (side("left"), side("right"));
@@ -41,7 +43,8 @@ fn compared(operands: &Value) -> Option<String> {
     ))
 }
 
-/// Whether it is `context.jurisdiction`, or contains it: a set, a branch of an `if`.
+/// Whether the expression is `context.jurisdiction` or contains it, as in a set or a branch of an
+/// `if`.
 fn reads_jurisdiction(json: &Value) -> bool {
     let is_read = |members: &Value| {
         members.get("attr").and_then(Value::as_str) == Some("jurisdiction")
@@ -56,7 +59,7 @@ fn reads_jurisdiction(json: &Value) -> bool {
     }
 }
 
-/// A text literal with a hyphen.
+/// Returns a hyphenated text literal.
 fn hyphenated(json: &Value) -> Option<&str> {
     match json {
         Value::Object(members) => {

@@ -1,6 +1,6 @@
-//! The ordered words: risk tiers, effect classes, reversibility, oversight, access, states.
+//! Ordered enums with words: risk tiers, effect classes, reversibility, oversight, access, states.
 //!
-//! Each enum is declared in rising order, so that `max` is "the riskier" and comparisons read as in
+//! Each enum is declared in rising order: `max` is the riskier value, and comparisons read as in
 //! docs/decision.md.
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ macro_rules! words {
                 match self { $(Self::$variant => $word),* }
             }
 
-            /// The variant of a word, if any.
+            /// Parses a word.
             pub fn from_word(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|known| known.word() == word)
             }
@@ -36,7 +36,7 @@ macro_rules! words {
 pub(super) use words;
 
 words! {
-    /// How risky an action is.
+    /// The risk of an action.
     RiskTier {
         Minimal "minimal",
         Limited "limited",
@@ -47,7 +47,7 @@ words! {
 }
 
 words! {
-    /// What an action touches.
+    /// The kind of effect of an action.
     EffectClass {
         Informational "informational",
         DigitalStateChange "digital_state_change",
@@ -144,7 +144,7 @@ words! {
 }
 
 words! {
-    /// The decision; the strongest last.
+    /// The decision. The strongest comes last.
     Decision {
         Allow "allow",
         AllowWithConstraints "allow_with_constraints",
@@ -154,7 +154,8 @@ words! {
 }
 
 impl Decision {
-    /// As the evaluate endpoint returns it: a plain `allow`, with its constraints beside it.
+    /// Converts the decision for the evaluate endpoint, which returns a plain `allow` and its
+    /// constraints separately.
     #[must_use]
     pub const fn folded(self) -> Self {
         match self {

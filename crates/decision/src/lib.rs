@@ -1,7 +1,7 @@
-//! The decision core: [`decide`], pure.
+//! The decision core. [`decide`] is a pure function.
 //!
-//! No clock, no I/O, no randomness, no unordered iteration: the same arguments give the same verdict
-//! anywhere. Stages, in order: authority, purpose, rules, decision.
+//! It has no clock, I/O, randomness or unordered iteration: the same arguments always give the same
+//! verdict. The stages, in order, are authority, purpose, rules and decision.
 
 mod access;
 mod asked_before;
@@ -98,21 +98,23 @@ use self::{
     verdict::{ApprovalsNeeded, AuthorityUsed, Claims},
 };
 
-/// The version of the rules in this crate; every record has it.
+/// The version of the rules in this crate. Every record contains it.
 pub const SEMANTICS: &str = "authority/1";
 
-/// Decides whether the action is permitted at `at`, given the facts. The same arguments give the
-/// same verdict, always.
+/// Decides whether the action is permitted at `at`, given the facts.
+///
+/// The same arguments always give the same verdict.
 pub fn decide(request: &Request, facts: &Facts, at: DateTime<Utc>) -> Verdict {
     let case = Case::new(request, facts, at);
     verdict(&case, &authority::choose(&case))
 }
 
-/// Judges a permission again on present facts.
+/// Judges a permission again on current facts.
 ///
-/// It decides whether the same question, put at the same time under the authority used then, is permitted now. Hours
-/// and `now` are taken from `evaluated_at`, everything else from `at`. Counters include only this permission, and
-/// ignore what others have spent since. The approval in `facts` is the approval that it spent.
+/// Decides whether the request that was permitted at `evaluated_at` would be permitted at `at`,
+/// under the same authority. Hours and `now` are judged at `evaluated_at`, everything else at `at`.
+/// Counters include only this permission's spending, and ignore later spending by others. The
+/// approval in `facts` is the approval that the permission spent.
 pub fn judge_again(
     request: &Request,
     used: &AuthorityUsed,
@@ -128,7 +130,7 @@ pub fn judge_again(
 
 fn verdict<'a>(case: &Case<'a>, choice: &Choice<'a>) -> Verdict {
     let request = case.request;
-    // A refusal is final; the rules are evaluated all the same if the whole trace was requested.
+    // A refusal is final. The rules are still evaluated if the whole trace was requested.
     let rules = match choice.refusal {
         Some(_) if !request.explain => Rules::default(),
         _ => rules::evaluate(case, &choice.candidate),
@@ -198,7 +200,7 @@ fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict
         counters: limits::claims(case, candidate),
     };
     Verdict {
-        // Nothing is permitted without these constraints, so it is never a plain allow.
+        // Every permission has these constraints, and is therefore never a plain allow.
         decision: Decision::AllowWithConstraints,
         obligations: owned(&obligations),
         stop_conditions: owned(&stop_conditions),
@@ -212,8 +214,12 @@ fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict
     }
 }
 
-/// The tenant's validity from now, or less if something that the decision depends on ends earlier: the
-/// authority, the membership of a workspace, the time until a denial, the purpose, a policy that matched, an anchor that goes stale.
+/// Returns the end of the verdict's validity.
+///
+/// This is the end of the tenant's validity, counted from the decision's time. It is earlier if
+/// something that the decision depends on ends earlier: the authority, the membership of a
+/// workspace, the time until a denial, the purpose, a matching policy, or the freshness of an
+/// anchor.
 fn valid_until(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> DateTime<Utc> {
     let tenant = case.gathered.tenant.as_deref();
     let seconds = tenant.map_or(facts::default_validity(), |tenant| tenant.valid_for_seconds);

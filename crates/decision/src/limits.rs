@@ -1,6 +1,6 @@
-//! The bounds of an authority: amounts, places, hours, counters, risk.
+//! Checks the bounds of an authority: amounts, places, hours, counters, risk.
 //!
-//! A bound does not hold if the request lacks its member, or if its counter is unknown.
+//! A bound does not hold if the request lacks its field, or if its counter is unknown.
 
 use chrono::{DateTime, Utc};
 
@@ -15,8 +15,9 @@ use super::{
     verdict::CounterClaim,
 };
 
-/// One row of the table: every bound of every link and of the `uses` row holds, and no amount is
-/// below zero, whatever the bounds.
+/// Checks one row of the table: every bound of every link and of the `uses` row must hold.
+///
+/// An amount below zero is refused regardless of the bounds.
 pub(super) fn hold(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
     let bounds = candidate.bounds().ok_or(Reason::ConstraintExceeded)?;
     if case.request.amount().is_some_and(|amount| amount < Amount::ZERO) {
@@ -35,7 +36,7 @@ pub(super) fn risk_holds(candidate: &Candidate<'_>, bounds: &Bounds) -> bool {
     bounds.max_risk_tier.is_none_or(|ceiling| tier.is_some_and(|tier| tier <= ceiling))
 }
 
-/// Whether each of these bounds holds, except those of risk and place.
+/// Whether each of these bounds holds, except the bounds on risk and place.
 pub(super) fn within(case: &Case<'_>, holder: &str, bounds: &Bounds) -> bool {
     let request = case.request;
     let listed = |list: &[String], own: Option<&String>| {
@@ -50,13 +51,13 @@ pub(super) fn within(case: &Case<'_>, holder: &str, bounds: &Bounds) -> bool {
         && counters(case, holder, bounds).all(|claim| claim.is_some_and(|c| has_room(case, &c)))
 }
 
-/// Whether what the request names (a resource, a project, or both) is on the list.
+/// Whether the named resource, project or both are on the list.
 fn reaches(list: &[String], request: &Request) -> bool {
     let mut named = request.resource_id.iter().chain(&request.project_id).peekable();
     list.is_empty() || (named.peek().is_some() && named.all(|id| list.contains(id)))
 }
 
-/// The amount, if it can be counted: a negative one would give back what was spent.
+/// Returns the amount if it can be counted. Counting a negative amount would lower the counter.
 fn counted_amount(case: &Case<'_>) -> Option<Amount> {
     case.request.amount().filter(|amount| *amount >= Amount::ZERO)
 }
@@ -67,7 +68,7 @@ fn has_room(case: &Case<'_>, claim: &CounterClaim) -> bool {
     after.is_some_and(|after| after <= claim.limit)
 }
 
-/// What an allow under these bounds would count; an item is `None` if it cannot be counted.
+/// Returns the counts of an allow under these bounds. An item is `None` if it cannot be counted.
 fn counters(
     case: &Case<'_>,
     holder: &str,
@@ -85,7 +86,7 @@ fn counters(
     uses.into_iter().chain(total)
 }
 
-/// The counters that an allow under this candidate spends.
+/// Returns the counters that an allow under this candidate spends.
 pub(super) fn claims(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<CounterClaim> {
     let bounds = candidate.bounds().unwrap_or_default();
     let each =
@@ -93,8 +94,9 @@ pub(super) fn claims(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<CounterC
     bounds.iter().flat_map(|pair| -> Vec<CounterClaim> { each(pair) }).collect()
 }
 
-/// The values of this holder's counters in their present windows, if known: uses, and ten-thousandths of
-/// amounts.
+/// Returns the values of this holder's counters in their current windows, if known.
+///
+/// The values are the number of uses and the total amount in ten-thousandths.
 pub(super) fn spent(case: &Case<'_>, holder: &str, bounds: &Bounds) -> [Option<i64>; 2] {
     let uses = bounds.max_uses.map(|max| (Counts::Uses, max.window_seconds));
     let total = bounds.max_total_amount.map(|max| (Counts::Amount, max.window_seconds));
@@ -104,7 +106,8 @@ pub(super) fn spent(case: &Case<'_>, holder: &str, bounds: &Bounds) -> [Option<i
     })
 }
 
-/// The rest of `max_total_amount` in the present window, in ten-thousandths, if its counter is known.
+/// Returns the unused part of `max_total_amount` in the current window, in ten-thousandths, if its
+/// counter is known.
 pub(super) fn left(facts: &Facts, holder: &str, bounds: &Bounds, at: DateTime<Utc>) -> Option<i64> {
     let max = bounds.max_total_amount?;
     let key = key(holder, Counts::Amount, max.window_seconds, at)?;
@@ -117,8 +120,10 @@ fn key(holder: &str, counts: Counts, window: u32, at: DateTime<Utc>) -> Option<C
     (window > 0).then_some(CounterKey { holder_id, counts, window_seconds: window, window_start })
 }
 
-/// Every counter that a decision on these facts may read: set each one's value before the decision in
-/// [`super::facts::Spent`], 0 if nothing is stored.
+/// Returns every counter that a decision on these facts may read.
+///
+/// Set the value of each one before the decision in [`super::facts::Spent`]; use 0 if there is no
+/// stored value.
 pub fn counters_needed<P>(gathered: &Gathered<P>, at: DateTime<Utc>) -> Vec<CounterKey> {
     let links = gathered.delegations.iter().flat_map(|chain| &chain.0);
     let of_links = links.map(|link| (link.id.as_str(), &link.bounds));

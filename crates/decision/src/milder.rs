@@ -1,4 +1,4 @@
-//! Finds the terms that a change to a tool, or its end, loosens: the reverse of the stricter terms.
+//! Finds the terms that become milder when a tool is changed or ends: the reverse of `stricter`.
 
 use std::fmt::Display;
 
@@ -43,12 +43,14 @@ pub fn milder(before: &JoinedTerms, after: Option<&JoinedTerms>) -> Vec<String> 
     }
     // A policy may also refer to a declaration that isn't the strictest.
     if found.is_empty() && is.declarations.len() < before.declarations.len() {
-        found.push("policies no longer see what it declares".to_owned());
+        found.push("policies no longer see its declaration".to_owned());
     }
     found
 }
 
-/// A field with a lower value, or declared by no tool any more. A field that a tool omits counts as the worst.
+/// Describes a field that has a lower value than before, or that no tool declares any more.
+///
+/// If a tool omits the field, the field counts as the worst value and is not milder.
 fn fallen<T: Copy + Display, K: Ord>(
     name: &str,
     was: &Term<T>,
@@ -126,7 +128,8 @@ mod tests {
         assert!(milder(&undeclared, Some(&terms)).is_empty());
     }
 
-    /// If a tool omits the field but declares others, it counts as irreversible.
+    /// If a tool omits `reversibility` but declares other fields, its action counts as
+    /// irreversible.
     #[test]
     fn a_member_that_then_counts_as_the_worst_is_not_milder() {
         let mut tool = strict();

@@ -1,11 +1,11 @@
 //! Times in facts, requests and verdicts: RFC 3339, UTC with `Z`, to the microsecond.
 //!
-//! There is one text form, since it is hashed and signed: equal times must be equal bytes.
+//! There is only one text form, because it is hashed and signed: equal times must be equal bytes.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// RFC 3339 text; microseconds only if they are not zero.
+/// Formats the time as RFC 3339. Microseconds are included only if they are not zero.
 pub fn text(at: DateTime<Utc>) -> String {
     let whole = at.timestamp_subsec_micros() == 0;
     let format = if whole { SecondsFormat::Secs } else { SecondsFormat::Micros };
@@ -22,7 +22,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<DateTime<Utc>, 
     Ok(parsed.with_timezone(&Utc))
 }
 
-/// For members that may be absent.
+/// Serializes optional times in the same text form.
 pub(super) mod option {
     use super::{DateTime, Deserialize, Deserializer, Serialize, Serializer, Utc};
 
@@ -45,7 +45,7 @@ pub(super) mod option {
     }
 }
 
-/// The period in which something is in force: `from <= at < until`; an absent end is open.
+/// A period: `from <= at < until`. A missing start or end means that the period has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Window {
@@ -68,7 +68,7 @@ impl Window {
         self.has_started(at) && !self.over(at)
     }
 
-    /// For people: why it is not in force; `None` if it is.
+    /// Describes why `at` is not within the period; `None` if it is.
     pub fn problem(self, at: DateTime<Utc>) -> Option<String> {
         match (self.from, self.until) {
             (Some(from), _) if !self.has_started(at) => Some(format!("begins at {}", text(from))),
@@ -77,7 +77,7 @@ impl Window {
         }
     }
 
-    /// Whether this period is wholly within `outer`.
+    /// Whether this period is entirely within `outer`.
     pub fn is_within(self, outer: Self) -> bool {
         let begins = outer.from.is_none_or(|from| self.from.is_some_and(|own| own >= from));
         begins && outer.until.is_none_or(|until| self.until.is_some_and(|own| own <= until))

@@ -8,12 +8,12 @@ use super::{facts::Signature, levels::Oversight};
 /// The legal role.
 pub(super) const LEGAL: &str = "legal";
 
-/// How many people, and whether one of them must have the legal role.
+/// The number of people, and whether a person with the legal role must be among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needed {
     pub(super) count: u32,
     pub(super) legal: bool,
-    /// One of them must have approved after this: what they review began then.
+    /// At least one person must have approved after this time, when the reviewed finding began.
     pub(super) after: Option<DateTime<Utc>>,
 }
 
@@ -22,14 +22,14 @@ impl Needed {
         Self { count, ..Self::default() }
     }
 
-    /// One person, who reviews what began then.
+    /// Requires one person, who reviews a finding that began at `since`.
     pub(super) fn review(since: DateTime<Utc>) -> Self {
         Self { after: Some(since), ..Self::people(1) }
     }
 
     pub(super) fn oversight(level: Oversight) -> Self {
         match level {
-            // A prohibited action is refused; no number of people can approve it.
+            // A prohibited action is refused. People cannot approve it.
             Oversight::None | Oversight::Prohibited => Self::default(),
             Oversight::SingleApprover => Self::people(1),
             Oversight::TwoPerson => Self::people(2),
@@ -37,7 +37,8 @@ impl Needed {
         }
     }
 
-    /// One round of approval serves all holds: the most people that any of them requires.
+    /// Adds the approvals that another hold needs. One approval serves all holds: the highest
+    /// number of people counts.
     pub(super) fn take(&mut self, other: Self) {
         self.count = self.count.max(other.count);
         self.legal |= other.legal;
@@ -48,8 +49,10 @@ impl Needed {
         self.count == 0
     }
 
-    /// A person who signed twice counts once. One who signed in their own interest counts only if one person
-    /// is needed, never if two are.
+    /// Whether the signatures are enough.
+    ///
+    /// A person who signed twice counts once. A person who signed in their own interest counts only
+    /// if one person is needed, never if two are.
     pub(super) fn is_met_by(self, given: &[Signature]) -> bool {
         let counted = || given.iter().filter(|signature| self.count < 2 || !signature.own_interest);
         let mut people: Vec<&str> = counted().map(|signature| signature.by.as_str()).collect();
@@ -68,16 +71,16 @@ impl Needed {
     }
 }
 
-/// People whose approval is needed.
+/// The people who must approve.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalsNeeded {
     pub count: u32,
-    /// Each of these roles must be held by one of them.
+    /// Each of these roles must be held by at least one person.
     pub roles: Vec<String>,
 }
 
 impl ApprovalsNeeded {
-    /// Whether those who approved are enough. A person who signed twice counts once.
+    /// Whether the approvals are enough. A person who signed twice counts once.
     #[must_use]
     pub fn is_met_by(&self, given: &[Signature]) -> bool {
         let legal = self.roles.iter().any(|role| role == LEGAL);

@@ -1,6 +1,6 @@
 //! A tenant's own reason code: `x_` and one to 62 lower-case letters, digits and underscores.
 //!
-//! Stored inline, so that a reason is `Copy` and does not keep a policy's text alive.
+//! The word is stored inline, which makes a reason `Copy` and independent of a policy's text.
 
 use std::{cmp::Ordering, fmt};
 
@@ -18,7 +18,7 @@ impl OwnReason {
     /// The form, as a regular expression.
     pub const PATTERN: &'static str = "^x_[a-z0-9_]{1,62}$";
 
-    /// `None` if the word does not have this form.
+    /// Returns `None` if the word does not have this form.
     pub fn of(word: &str) -> Option<Self> {
         let rest = word.strip_prefix(PREFIX)?;
         let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_';

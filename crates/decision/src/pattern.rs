@@ -1,13 +1,13 @@
-//! Action patterns, of three forms: `payment.execute` exact, `payment.*` below, `*` all.
+//! Action patterns in three forms: `payment.execute` exact, `payment.*` below, `*` all.
 
 use std::{cmp::Reverse, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// The longest action or pattern, in characters.
+/// The maximum length of an action or pattern, in characters.
 pub const LONGEST: usize = 128;
 
-/// Why a text is not an action or pattern.
+/// The reason why a text is not an action or pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     #[error("is empty")]
@@ -20,7 +20,7 @@ pub enum PatternError {
     Star,
 }
 
-/// Checks a dotted action name: segments of `[a-z0-9_-]+`, 128 characters at most.
+/// Checks a dotted action name: segments of `[a-z0-9_-]+`, at most 128 characters.
 pub fn check_action(name: &str) -> Result<(), PatternError> {
     if name.is_empty() {
         return Err(PatternError::Empty);
@@ -33,12 +33,12 @@ pub fn check_action(name: &str) -> Result<(), PatternError> {
     if name.split('.').all(sound) { Ok(()) } else { Err(PatternError::Segment) }
 }
 
-/// Each proper dotted prefix of an action, longest first: `a.b.c` gives `a.b`, `a`.
+/// Returns the proper dotted prefixes of an action, longest first: `a.b`, `a` for `a.b.c`.
 pub fn prefixes(action: &str) -> impl Iterator<Item = &str> {
     action.rmatch_indices('.').filter_map(|(dot, _)| action.get(..dot))
 }
 
-/// Whether `action` is one segment or more below `prefix`.
+/// Whether `action` is one or more segments below `prefix`.
 pub fn is_below(action: &str, prefix: &str) -> bool {
     action.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.') && rest.len() > 1)
 }
@@ -49,7 +49,7 @@ pub fn is_below(action: &str, prefix: &str) -> bool {
 pub enum Pattern {
     /// Exactly this action.
     Exact(String),
-    /// Every action one segment or more below this prefix.
+    /// Every action one or more segments below this prefix.
     Below(String),
     /// Every action.
     All,
@@ -64,7 +64,7 @@ impl Pattern {
         }
     }
 
-    /// Whether `outer` covers every action that this covers (attenuation).
+    /// Whether `outer` covers every action that this pattern covers (attenuation).
     pub fn is_within(&self, outer: &Self) -> bool {
         match (self, outer) {
             (_, Self::All) => true,
@@ -74,7 +74,7 @@ impl Pattern {
         }
     }
 
-    /// Sorts the most specific first: exact, then the longer prefix, then all.
+    /// Returns the sort key, most specific first: exact, then the longer prefix, then all.
     pub fn specificity(&self) -> Specificity {
         match self {
             Self::Exact(_) => Specificity(Reverse(usize::MAX)),
@@ -88,7 +88,8 @@ impl Pattern {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Specificity(Reverse<usize>);
 
-/// The specificity of the most specific pattern that covers the action; `None` if none does.
+/// Returns the specificity of the most specific pattern that covers the action; `None` if none
+/// does.
 pub fn best_cover(patterns: &[Pattern], action: &str) -> Option<Specificity> {
     patterns.iter().filter(|pattern| pattern.covers(action)).map(Pattern::specificity).min()
 }

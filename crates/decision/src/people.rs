@@ -1,10 +1,11 @@
-//! Whether the approvals that are needed are given.
+//! Checks whether the required approvals are given.
 
 use super::{
     candidate::Candidate, case::Case, facts::Approval, levels::ApprovalState, needed::Needed,
 };
 
-/// The approval that the request cites, if it is for this exact question; else why it does not count.
+/// Returns the approval that the request cites, if it is for this exact question, or why it does
+/// not count.
 pub(super) fn cited_approval<'a>(case: &Case<'a>) -> Option<Result<&'a Approval, &'static str>> {
     let id = case.request.approval_id.as_ref()?;
     let Some(approval) = case.facts.approval.as_ref().filter(|approval| approval.id == *id) else {
@@ -37,14 +38,16 @@ fn state_barrier(state: ApprovalState) -> Option<&'static str> {
     }
 }
 
-/// Whether a link of the chain lacks a standing approval that it needs.
+/// Whether a link of the chain lacks a required standing approval.
 pub(super) fn standing_is_missing(candidate: &Candidate<'_>) -> bool {
     let mut links = candidate.links().iter();
     links.any(|link| link.needs_standing_approval && link.standing.is_empty())
 }
 
-/// Whether the delegation's own standing approval meets the need: never its parents', and not while one of
-/// those still lacks its own.
+/// Whether the delegation's own standing approval is enough.
+///
+/// Standing approvals of its parents do not count. But if a parent requires a standing approval and
+/// lacks it, the delegation's own is not enough.
 pub(super) fn is_met_by_standing(candidate: &Candidate<'_>, needed: Needed) -> bool {
     if needed.is_nobody() {
         return true;

@@ -1,4 +1,4 @@
-//! Whether a permission is still in force: the stop conditions of every allow.
+//! Checks whether a permission still holds: the stop conditions of every allow.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -15,8 +15,9 @@ use super::{
 };
 
 words! {
-    /// What ends a permission. A policy may name others (`@stop_condition`), which the agent itself has to
-    /// watch.
+    /// The conditions that end a permission.
+    ///
+    /// A policy may name others (`@stop_condition`), which the agent itself must watch.
     StopCondition {
         ActorStopSignal "actor.stop_signal",
         ActorSuspended "actor.suspended",
@@ -29,20 +30,24 @@ words! {
     }
 }
 
-/// The present status of the authority under which something was permitted.
+/// The current status of a permission's authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PermissionStatus {
-    /// Why it is no longer in force.
+    /// The reason why the permission has ended, if it has.
     pub stopped: Option<Reason>,
-    /// When it expires, or must be judged again, if nothing changes before.
+    /// The time at which the permission expires or must be judged again. A change may end it
+    /// earlier.
     pub until: Option<DateTime<Utc>>,
 }
 
 impl PermissionStatus {
-    /// Runs only the checks that can end an allow: the stage 1 checks of the authority, and the present state of
-    /// reality. Bounds, purposes and policies concern the request: `judge_again` checks them. The approval in `facts`
-    /// is the approval that the allow spent: it still meets a review that began before its acts. `used` is the
-    /// authority that permitted the request, of any kind; the request also names a delegation.
+    /// Runs only the checks that can end an allow: the stage 1 checks of the authority, and the
+    /// current state of reality.
+    ///
+    /// Bounds, purposes and policies concern the request: `judge_again` checks them. The approval
+    /// in `facts` is the approval that the allow spent. It still covers findings that began before
+    /// people approved. `used` is the authority that permitted the request. It may be of any kind,
+    /// even if the request names a delegation.
     pub fn judge(
         request: &Request,
         used: &AuthorityUsed,
@@ -66,9 +71,9 @@ impl PermissionStatus {
 }
 
 impl StopCondition {
-    /// The condition that fired if a permission under such an authority has ended.
+    /// Returns the condition that fired if a permission under such an authority has ended.
     pub fn of(reason: Reason, used: AuthorityKind) -> Self {
-        // Grants of the subject besides the delegation, or denials.
+        // These reasons are about other rows of the subject than the delegation, or about denials.
         let is_besides = matches!(
             reason,
             Reason::CapabilityDenied
@@ -86,9 +91,9 @@ impl StopCondition {
                 | Reason::RealityReviewRequired,
                 _,
             ) => Self::RealityDecoupled,
-            // Revoked, suspended or expired, here or anywhere above: the chain is broken.
+            // The delegation or one above it was revoked or suspended, or has expired.
             (_, AuthorityKind::Delegation) if !is_besides => Self::DelegationRevoked,
-            // The row was deleted, expired, or changed to something else.
+            // The row was deleted, has expired, or was changed to something else.
             _ => Self::AuthorityRevoked,
         }
     }

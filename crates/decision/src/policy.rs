@@ -1,7 +1,7 @@
 //! Policy records: Cedar text, checked on write and compiled once.
 //!
-//! A record's text has one statement or more; each becomes a [`Statement`] of its own, so that only those
-//! that can match an action are evaluated.
+//! A record's text has one or more statements. Each becomes a separate [`Statement`]: only
+//! statements that can match an action are evaluated.
 
 use std::{ops::Range, str::FromStr, sync::Arc};
 
@@ -26,12 +26,12 @@ pub struct PolicyReference {
     pub version: i64,
     /// Lower-case hex SHA-256 of the Cedar text.
     pub sha256: String,
-    /// Its applies-to rows; everywhere if empty.
+    /// The policy's applies-to rows. Without any, the policy applies everywhere.
     pub applies_to: Vec<Target>,
     pub effective: Window,
 }
 
-/// A policy record ready to be evaluated.
+/// A policy record that is ready for evaluation.
 #[derive(Debug)]
 pub struct CompiledPolicy {
     pub reference: PolicyReference,
@@ -42,14 +42,14 @@ impl CompiledPolicy {
     /// Checks and compiles a record's text.
     ///
     /// # Errors
-    /// Syntax errors, templates, unknown entity types or annotations, misplaced annotations; with the
-    /// position in the text.
+    /// Syntax errors, templates, unknown entity types or annotations, and misplaced annotations,
+    /// with the position in the text.
     pub fn compile(reference: PolicyReference, text: &str) -> Result<Self, PolicyError> {
         let spans = split(text)?;
         stack::for_parsing(|| Self::parse(reference, text, &spans))
     }
 
-    /// Without a check of the stack, which [`Self::compile`] ensures.
+    /// Compiles on the caller's stack. [`Self::compile`] ensures that the stack is large enough.
     pub(super) fn parse(
         reference: PolicyReference,
         text: &str,
@@ -65,7 +65,7 @@ impl CompiledPolicy {
         Ok(Self { reference, statements })
     }
 
-    /// Checks that Cedar parses the same number of statements as were split.
+    /// Checks that Cedar parses as many statements as `spans` has.
     pub(super) fn count(
         text: &str,
         spans: &[Range<usize>],
@@ -76,16 +76,16 @@ impl CompiledPolicy {
             return Err(PolicyError::at(text, 0, "the policy has no statement"));
         }
         if spans.len() != known {
-            return Err(PolicyError::at(text, 0, "the statements cannot be told apart"));
+            return Err(PolicyError::at(text, 0, "the statements cannot be separated"));
         }
         Ok(())
     }
 
-    /// Checks and compiles a text to store, or to evaluate as if it were stored.
+    /// Checks and compiles a text that will be stored, or evaluated as if it were stored.
     ///
     /// # Errors
-    /// As [`Self::compile`]; also if its patterns would cost more than a decision may, or if it can never
-    /// have its apparent meaning.
+    /// The errors of [`Self::compile`]. Also if its patterns would cost more than a decision may,
+    /// or if it can never have its apparent meaning.
     pub fn check(reference: PolicyReference, text: &str) -> Result<Self, PolicyError> {
         let compiled = Self::compile(reference, text)?;
         let spans = split(text)?;
@@ -95,15 +95,18 @@ impl CompiledPolicy {
         Ok(compiled)
     }
 
-    /// The statements that can never have their apparent meaning, by index, and why.
+    /// Returns the statements that can never have their apparent meaning, by index, with the
+    /// reason.
     pub fn faulty(&self) -> impl Iterator<Item = (usize, &str)> {
         let faulty = |s: &'_ Statement| s.fault.is_some();
         let statements = self.statements.iter().filter(move |statement| faulty(statement));
         statements.map(|s| (s.ordinal, s.fault.as_deref().unwrap_or_default()))
     }
 
-    /// Statements that are refused only on write: those that can never have their apparent meaning, and those
-    /// whose patterns would cost more than a decision may.
+    /// Returns the statements to refuse on write only.
+    ///
+    /// These statements can never have their apparent meaning, or their patterns would cost more
+    /// than a decision may.
     pub(super) fn refusals<'a>(
         text: &'a str,
         spans: &'a [Range<usize>],
@@ -126,41 +129,43 @@ impl CompiledPolicy {
         })
     }
 
-    /// The same record and text with other applies-to rows or times, without compiling again.
+    /// Returns the same record and text with other applies-to rows or times, without compiling
+    /// again.
     #[must_use]
     pub fn applied_to(&self, applies_to: Vec<Target>, effective: Window) -> Self {
         let reference = PolicyReference { applies_to, effective, ..self.reference.clone() };
         Self { reference, statements: self.statements.clone() }
     }
 
-    /// Whether one of the record's applies-to rows matches; always if there is none.
+    /// Whether any of the record's applies-to rows matches. Always true without rows.
     pub fn applies(&self, aspects: &Aspects<'_>) -> bool {
         let rows = &self.reference.applies_to;
         rows.is_empty() || rows.iter().any(|target| target.matches(aspects))
     }
 
-    /// The statements whose own action constraint admits the action.
+    /// Returns the statements with an action constraint that admits the action.
     pub fn statements(&self, action: &str) -> impl Iterator<Item = &Statement> {
         self.statements.iter().filter(move |statement| statement.action.admits(action))
     }
 
-    /// Its statements, in order.
+    /// Returns its statements, in order.
     pub(super) fn all(&self) -> &[Statement] {
         &self.statements
     }
 
-    /// The action constraint of each statement.
+    /// Returns the action constraint of each statement.
     pub(super) fn each_scope(&self) -> impl Iterator<Item = &ActionScope> {
         self.statements.iter().map(|statement| &statement.action)
     }
 
-    /// The steps to evaluate all statements on the smallest request; `None` if the policy costs no steps.
+    /// Returns the steps to evaluate all statements on the smallest request; `None` if the policy
+    /// costs no steps.
     pub(super) fn least_steps(&self) -> Option<u64> {
         let each = self.statements.iter().map(|statement| statement.cost.least_steps());
         Some(each.fold(0, u64::saturating_add)).filter(|steps| *steps > 0)
     }
 
-    /// The action constraints of all statements; `None` if a statement has none.
+    /// Returns the action constraints of all statements; `None` if a statement has no constraint.
     pub(super) fn scopes(&self) -> Option<Vec<&ActionScope>> {
         let scope = |s: &'_ Statement| !matches!(s.action, ActionScope::Any);
         self.statements
@@ -176,7 +181,7 @@ impl PartialEq for CompiledPolicy {
     }
 }
 
-/// Serialised as its reference: the text is stored once, by its digest.
+/// Serialises the reference. The text is stored once, under its digest.
 impl Serialize for CompiledPolicy {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.reference.serialize(to)

@@ -1,6 +1,7 @@
-//! Why a policy's text is refused.
+//! The reason why a policy's text is refused.
 
-/// Why a policy's text is refused; `line` and `column` count from 1, columns in characters.
+/// The reason why a policy's text is refused. `line` and `column` count from 1, columns in
+/// characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct PolicyError {
@@ -16,7 +17,7 @@ impl PolicyError {
     }
 }
 
-/// The line and the column of a byte of the text, from 1; columns in characters.
+/// Returns the line and column of a byte of the text. Both count from 1, columns in characters.
 pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;

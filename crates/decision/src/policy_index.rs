@@ -1,8 +1,9 @@
-//! A tenant's policies at one revision, indexed by what a request can match.
+//! A tenant's policies at one revision, indexed by the requests that they can match.
 //!
-//! Two hundred policies of which three can match should cost as much as three: a policy is indexed by the
-//! actions of its statements' scopes or by its applies-to rows, whichever narrows it; only a policy that
-//! neither narrows is a candidate each time.
+//! If three of two hundred policies can match, a decision should cost as much as with three
+//! policies. A policy is indexed by the actions of its statements' scopes or by its applies-to
+//! rows, depending on which of the two narrows it. Only a policy that neither narrows is a
+//! candidate for every request.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,7 +15,7 @@ use super::{
     target::{Aspects, Target},
 };
 
-/// The look-up keys by which policies are found.
+/// The look-up keys for finding policies.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyKeys<'a> {
     pub action: &'a str,
@@ -26,14 +27,15 @@ pub struct PolicyKeys<'a> {
 
 type Entry = usize;
 
-/// The policies in force, by what they can match. Each list has indices into `policies`.
+/// Policies, indexed by the requests that they can match. Each list has indices into
+/// `policies`.
 #[derive(Debug, Default)]
 pub struct PolicyIndex {
-    /// In order of id.
+    /// Sorted by id.
     policies: Vec<Arc<CompiledPolicy>>,
     always: Vec<Entry>,
     by_action: HashMap<String, Vec<Entry>>,
-    /// By prefix: for every action below it.
+    /// Policies by prefix, for every action below it.
     by_prefix: HashMap<String, Vec<Entry>>,
     by_purpose: HashMap<String, Vec<Entry>>,
     by_principal_class: HashMap<PrincipalClass, Vec<Entry>>,
@@ -55,7 +57,7 @@ impl PolicyIndex {
         self.policies.len()
     }
 
-    /// All of them, in order of id.
+    /// Returns all policies, in order of id.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<CompiledPolicy>> {
         self.policies.iter()
     }
@@ -64,7 +66,7 @@ impl PolicyIndex {
         self.policies.is_empty()
     }
 
-    /// The policy with this id.
+    /// Returns the policy with this id.
     pub fn get(&self, id: &str) -> Option<&Arc<CompiledPolicy>> {
         let place = self.policies.binary_search_by(|one| one.reference.id.as_str().cmp(id));
         place.ok().and_then(|place| self.policies.get(place))
@@ -114,14 +116,15 @@ impl PolicyIndex {
         }
     }
 
-    /// Those that can apply to a request with these keys, in order of id. What depends on the request's
-    /// context, declarations or time is evaluated by the decision.
+    /// Returns the policies that can apply to a request with these keys, in order of id.
+    ///
+    /// Conditions on the request's context, declarations or time are evaluated by the decision.
     pub fn candidates(&self, keys: PolicyKeys<'_>) -> impl Iterator<Item = &Arc<CompiledPolicy>> {
         let mut found = self.always.clone();
         let mut take = |list: Option<&Vec<Entry>>| found.extend(list.into_iter().flatten());
         take(self.by_action.get(keys.action));
         prefixes(keys.action).for_each(|prefix| take(self.by_prefix.get(prefix)));
-        // A member that the request lacks matches every row on it.
+        // A field that the request lacks matches every row on that field.
         match keys.purpose {
             Some(slug) => take(self.by_purpose.get(slug)),
             None => self.by_purpose.values().for_each(|list| take(Some(list))),

@@ -1,8 +1,9 @@
-//! Scans a policy's text before Cedar parses it: the positions of its statements, and its nesting depth.
+//! Scans a policy's text before Cedar parses it, for the positions of its statements and its
+//! nesting depth.
 //!
-//! Cedar's parser does not report the positions of statements, and its syntax tree is walked recursively:
-//! about a hundred brackets or a few hundred `||` exhaust a thread's stack and abort the process. So the
-//! depth of Cedar's tree is bounded here, from the tokens.
+//! Cedar's parser does not report the positions of statements, and its syntax tree is walked
+//! recursively: about a hundred brackets or a few hundred `||` exhaust a thread's stack and abort
+//! the process. The depth of Cedar's tree is therefore bounded here, from the tokens.
 
 use std::ops::Range;
 
@@ -11,28 +12,32 @@ use super::{
     policy_tokens::{Kind, token},
 };
 
-/// The longest text of one record, in bytes.
+/// The maximum length of the text of one record, in bytes.
 pub const LONGEST_TEXT: usize = 64 * 1024;
-/// The greatest depth of a statement's tree: each open bracket counts four, for Cedar's layers between one
-/// and the next; each operator, member access and call counts one.
+/// The maximum depth of a statement's tree.
+///
+/// Each open bracket counts four, for Cedar's layers between one bracket and the next. Each
+/// operator, field access and call counts one.
 pub const DEEPEST: usize = 96;
 const BRACKET: usize = 4;
 
-/// The nesting at one level of brackets. The tree of a level's operators is at most as deep as their number,
-/// with the deepest operand at its end.
+/// The nesting at one level of brackets.
+///
+/// The tree of a level is at most as deep as the number of its operators plus the depth of its
+/// deepest operand.
 #[derive(Default)]
 struct Level {
-    /// The bracket that opened it; `None` for the statement itself.
+    /// The bracket that opened the level; `None` for the statement itself.
     open: Option<char>,
-    /// Operators since the last comma.
+    /// The number of operators since the last comma.
     operators: usize,
-    /// The deepest operand since the last comma.
+    /// The depth of the deepest operand since the last comma.
     operand: usize,
-    /// Negations before the present operand.
+    /// The number of negations before the current operand.
     prefix: usize,
-    /// The present operand: member accesses, calls, brackets.
+    /// The depth of the current operand: field accesses, calls, brackets.
     term: usize,
-    /// The deepest part between commas.
+    /// The depth of the deepest part between commas.
     part: usize,
 }
 
@@ -59,16 +64,18 @@ impl Level {
 /// Reads tokens and measures the depth.
 struct Reader {
     place: usize,
-    /// The statement's own level, and the brackets that are open.
+    /// The level of the statement itself. The open brackets are in `inner`.
     outer: Level,
     inner: Vec<Level>,
-    /// The start of the present statement.
+    /// The start of the current statement.
     start: Option<usize>,
     spans: Vec<Range<usize>>,
 }
 
-/// The byte range of each statement, from its first token to its semicolon. The text need not be valid Cedar:
-/// the caller has Cedar parse it and checks that both find the same number of statements.
+/// Returns the byte range of each statement, from its first token to its semicolon.
+///
+/// The text need not be valid Cedar. The caller parses it with Cedar and checks that both find the
+/// same number of statements.
 pub(super) fn split(text: &str) -> Result<Vec<Range<usize>>, PolicyError> {
     if text.len() > LONGEST_TEXT {
         return Err(PolicyError::at(text, 0, "the policy is longer than 64 KiB"));
@@ -141,7 +148,7 @@ impl Reader {
         let level = self.level();
         level.term = level.term.max(closed.depth() + BRACKET) + 1;
         if whole && token == "}" {
-            // Cedar joins the conditions of a statement by `&&`.
+            // Cedar joins the conditions of a statement with `&&`.
             level.operator();
         }
         Ok(())
@@ -190,7 +197,8 @@ mod tests {
 
     #[test]
     fn operands_after_a_deep_one_count_too() {
-        // Each bracket opens first and has its operators behind it: none was deep when it opened.
+        // The operators follow after each bracket: the nesting was not deep when the bracket
+        // opened.
         let level = |inner: String| format!("({inner}{})", " && x".repeat(20));
         let nested = (0..5).fold("x".to_owned(), |inner, _| level(inner));
         assert!(split(&nested).is_err());

@@ -1,13 +1,13 @@
-//! The tokens of a Cedar text, exactly as Cedar's own lexer reads them.
+//! The tokens of a Cedar text, exactly as read by Cedar's own lexer.
 //!
-//! The depth measure must see what Cedar's parser sees. So this accepts exactly the tokens of Cedar's
-//! grammar (cedar-policy-core, `parser/grammar.lalrpop`): a comment ends at a line feed or at a carriage
-//! return, words are ASCII, and anything else is refused.
+//! The depth measure must see the same tokens as Cedar's parser. This lexer accepts exactly the
+//! tokens of Cedar's grammar (cedar-policy-core, `parser/grammar.lalrpop`): a comment ends at a
+//! line feed or at a carriage return, words are ASCII, and all other characters are refused.
 
 /// The kind of a token, as far as depth and statements depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// White space or a comment: the parser does not see it.
+    /// White space or a comment, which the parser does not see.
     Skipped,
     /// An identifier, a keyword, a slot, a number or a quoted text.
     Word,
@@ -18,7 +18,8 @@ pub(super) enum Kind {
 const PAIRS: [&str; 7] = ["==", "!=", "<=", ">=", "||", "&&", "::"];
 const SINGLES: &[u8] = b"@.,;:(){}[]<>+-*/%!=";
 
-/// The token at the start of `rest`, and its length in bytes; `None` if Cedar has no such token.
+/// Returns the token at the start of `rest` and its length in bytes; `None` if Cedar has no such
+/// token.
 pub(super) fn token(rest: &str) -> Option<(Kind, usize)> {
     if rest.starts_with("//") {
         let line = rest.find(['\n', '\r']).unwrap_or(rest.len());
@@ -51,8 +52,9 @@ fn run(rest: &str, belongs: impl Fn(u8) -> bool) -> usize {
     rest.bytes().take_while(|c| belongs(*c)).count()
 }
 
-/// The length of the quoted text; `None` if it is unterminated or has an escaped line feed, which Cedar's
-/// lexer refuses.
+/// Returns the length of the quoted text.
+///
+/// Returns `None` if it is unterminated or has an escaped line feed, which Cedar's lexer refuses.
 fn quoted(rest: &str) -> Option<usize> {
     let mut escaped = false;
     for (place, c) in rest.char_indices().skip(1) {
@@ -72,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// The patterns of Cedar's grammar; its lexer takes the longest match.
+    /// The patterns of Cedar's grammar. Its lexer takes the longest match.
     fn grammar() -> Vec<(Kind, Regex)> {
         let symbols = r"==|!=|<=|>=|\|\||&&|::|[@.,;:(){}\[\]<>+\-*/%!=]";
         [
@@ -88,7 +90,7 @@ mod tests {
         .into()
     }
 
-    /// The tokens that the parser sees, and whether the whole text consists of tokens.
+    /// Returns the tokens that the parser sees, and whether the whole text consists of tokens.
     fn by_grammar<'t>(grammar: &[(Kind, Regex)], text: &'t str) -> (Vec<&'t str>, bool) {
         let (mut seen, mut rest) = (Vec::new(), text);
         while !rest.is_empty() {

@@ -1,4 +1,5 @@
-//! Stage 2: is the declared purpose admissible, and is the authority bound to it?
+//! Stage 2: checks whether the declared purpose is admissible and whether the authority is bound to
+//! it.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -13,13 +14,13 @@ use super::{
     request::Request,
 };
 
-/// A declared purpose is a record of the tenant.
+/// Checks that a declared purpose is a record of the tenant.
 pub(super) fn is_known(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
     let known = case.request.purpose.is_none() || case.purpose().is_some();
     if known { Ok(()) } else { Err(Reason::PurposeUnknown) }
 }
 
-/// The purpose admits this action, class, place and time.
+/// Checks that the purpose admits this action, class, place and time.
 pub(super) fn is_admitted(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
     let admits = |purpose| admits_but_for_place(case, purpose) && admits_place(case, purpose);
     let admitted = case.purpose().is_none_or(admits);
@@ -39,12 +40,12 @@ fn admits_place(case: &Case<'_>, purpose: &Purpose) -> bool {
     admits_one(&purpose.jurisdictions, |own| here.is_some_and(|here| covers(own, here)))
 }
 
-/// An empty list admits all.
+/// Whether the list admits a value. An empty list admits all.
 fn admits_one<T>(list: &[T], is: impl Fn(&T) -> bool) -> bool {
     list.is_empty() || list.iter().any(is)
 }
 
-/// Every link that is bound to purposes is bound to this one.
+/// Checks that every link with bound purposes is bound to this purpose.
 pub(super) fn is_in_scope(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
     let mut bound = candidate.links().iter().filter(|link| !link.bounds.purposes.is_empty());
     match &case.request.purpose {
@@ -61,7 +62,7 @@ pub(super) fn is_in_scope(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<
 pub enum Admission {
     Admit,
     Reject,
-    /// It may be admitted if the request has more members.
+    /// The purpose may be admitted if the request has more fields.
     RequireClarification,
 }
 
@@ -75,7 +76,7 @@ impl Admission {
     }
 }
 
-/// Runs only this stage.
+/// Runs only stage 2.
 pub fn admit(request: &Request, facts: &Facts, at: DateTime<Utc>) -> (Admission, Option<Reason>) {
     let case = Case::new(request, facts, at);
     let candidate = Candidate::nothing(&case);

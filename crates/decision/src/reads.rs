@@ -1,9 +1,9 @@
-//! The members of Cedar's `context` that a statement reads.
+//! Finds the fields of Cedar's `context` that a statement reads.
 //!
-//! Most policies read one or two of a dozen; a member that none of them reads is not built. They are found
-//! in the policy's JSON form (Cedar's documented policy format), where a member is read as
-//! `{".": {"left": {"Var": "context"}, "attr": NAME}}`, or tested by `has` likewise. Any other use of the
-//! context, as in `context == resource.wanted`, reads all of it.
+//! Most policies read one or two of a dozen fields; a field that is not read is not built. The
+//! reads are found in the policy's JSON form (Cedar's documented policy format). There, a field is
+//! read as `{".": {"left": {"Var": "context"}, "attr": NAME}}`, or tested by `has` in the same way.
+//! Any other use of the context, as in `context == resource.wanted`, reads all of it.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(super) enum Reads {
 }
 
 impl Reads {
-    /// What a policy in its JSON form reads.
+    /// Returns the fields that a policy in its JSON form reads.
     pub(super) fn of(policy: &Value) -> Self {
         let mut members = BTreeSet::new();
         if walk(policy, &mut members) { Self::Only(members) } else { Self::All }
@@ -30,7 +30,7 @@ impl Reads {
     }
 }
 
-/// False if the context is used as a whole.
+/// Collects the fields. Returns false if the context is used as a whole.
 fn walk(json: &Value, members: &mut BTreeSet<String>) -> bool {
     match json {
         Value::Object(object) => {
@@ -60,11 +60,12 @@ fn is_context(json: &Value) -> bool {
     json.get("Var").and_then(Value::as_str) == Some("context")
 }
 
-/// The name in exactly `{"left": {"Var": "context"}, "attr": NAME}`; the first of a path of names.
+/// Returns the name in exactly `{"left": {"Var": "context"}, "attr": NAME}`, or the first name of a
+/// path.
 fn attribute(operands: &Value) -> Option<&str> {
     let of_context = operands.get("left").is_some_and(is_context);
     let alone = operands.as_object().is_some_and(|members| members.len() == 2);
-    // `context has a.b` has the whole path; its first name is the context's member.
+    // `context has a.b` has the whole path. Its first name is the context's field.
     let attribute = operands.get("attr")?;
     let name = attribute.as_str().or_else(|| attribute.get(0)?.as_str());
     name.filter(|_| of_context && alone)

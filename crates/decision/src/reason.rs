@@ -1,6 +1,7 @@
-//! Every reason code: one word a client can switch on, the stage that gives it, one sentence.
+//! The reason codes. Each has one word for clients to match, the stage that returns it, and a
+//! sentence.
 //!
-//! Served at `GET /v1/reason-codes`. A code is never renamed: records contain it.
+//! They are served at `GET /v1/reason-codes`. A code is never renamed, because records contain it.
 
 use super::levels::{Decision, words};
 
@@ -18,7 +19,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::own_reason::OwnReason;
 
-/// The metric label of all tenants' own codes: a label for each would be too many.
+/// The metric label of all tenants' own codes. One label for each would be too many.
 const OWN: &str = "x_";
 
 macro_rules! reasons {
@@ -42,7 +43,7 @@ macro_rules! reasons {
                 }
             }
 
-            /// The code, or one label for all tenants' own.
+            /// Returns the code, or the shared label of all tenants' own codes.
             pub const fn label(self) -> &'static str {
                 match self {
                     $(Self::$name => $word,)*
@@ -50,7 +51,7 @@ macro_rules! reasons {
                 }
             }
 
-            /// The stage that gives this code.
+            /// Returns the stage that returns this code.
             pub const fn stage(self) -> Stage {
                 match self {
                     $(Self::$name => Stage::$stage,)*
@@ -58,7 +59,7 @@ macro_rules! reasons {
                 }
             }
 
-            /// For people: what it means.
+            /// Returns the meaning, as a sentence for people.
             pub const fn sentence(self) -> &'static str {
                 match self {
                     $(Self::$name => $sentence,)*
@@ -126,19 +127,19 @@ reasons! {
     PurposeRequired Purpose "purpose_required" "the delegation is bound to purposes and the request declares none";
     RuleError Rules "rule_error" "an applicable policy could not be evaluated on this request";
     PolicyDenied Rules "policy_denied" "a policy forbids the action";
-    ApprovalThresholdBreach Rules "approval_threshold_breach" "a policy asks for approval before the action";
+    ApprovalThresholdBreach Rules "approval_threshold_breach" "a policy requires approval before the action";
     RealityDecoupled Rules "reality_decoupled" "the world has moved from what the authority assumed";
     RealityRevalidationRequired Rules "reality_revalidation_required" "a source of truth that grounds the action must be observed again";
     RealityReviewRequired Rules "reality_review_required" "a person must review the world's drift before the action";
     RiskProhibited Rules "risk_prohibited" "the action's risk tier is never permitted";
     DeclarationRequired Rules "declaration_required" "the tenant requires that request or tool declare effect and risk, and neither does";
-    OversightRequired Rules "oversight_required" "the action's effect and risk ask for people's approval first";
-    ApprovalDeclined Decision "approval_declined" "people declined this question; it is denied for a while, or until one of them reopens it";
-    ApprovalLimitReached Decision "approval_limit_reached" "the agent has as many open requests for approval as its tenant permits, so no other is opened";
+    OversightRequired Rules "oversight_required" "the action's effect and risk require people's approval first";
+    ApprovalDeclined Decision "approval_declined" "people declined this question; it is denied for a while, or until a person reopens it";
+    ApprovalLimitReached Decision "approval_limit_reached" "the agent has reached its tenant's limit of open requests for approval";
 }
 
 impl Reason {
-    /// The decision that this code comes with; for a tenant's own code it depends on the policy.
+    /// Returns the decision of this code. For a tenant's own code, it depends on the policy.
     pub const fn decision(self) -> Decision {
         match self {
             Self::PermissionGranted => Decision::Allow,

@@ -1,4 +1,4 @@
-//! The rows in facts: the members of each record that a decision uses.
+//! The records in facts, with the fields that a decision uses.
 
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tenant {
     pub id: String,
-    /// State `active` and not deleted.
+    /// Whether the tenant is in state `active` and not deleted.
     pub active: bool,
-    /// Whether actions that neither request nor tool declares are refused.
+    /// Whether actions without a declaration by the request or a tool are refused.
     #[serde(default)]
     pub require_declaration: bool,
-    /// How this tenant tightens the gate.
+    /// The tenant's tightenings of the gate.
     #[serde(default)]
     pub gate: Vec<Tightening>,
-    /// Seconds within which an allowed action must begin.
+    /// The seconds within which an allowed action must begin.
     #[serde(default = "default_validity")]
     pub valid_for_seconds: u32,
-    /// Its declared types of the context's members.
+    /// The tenant's declared types of the context's fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_schema: Option<Arc<ContextSchema>>,
 }
@@ -45,7 +45,7 @@ pub struct Principal {
     pub id: String,
     pub class: PrincipalClass,
     pub name: String,
-    /// State `active` and not deleted.
+    /// Whether the principal is in state `active` and not deleted.
     pub active: bool,
 }
 
@@ -61,7 +61,8 @@ pub struct StopSignal {
     pub actor_id: String,
 }
 
-/// Applies to what matches all of its members; without members, to everything.
+/// A quarantine. It applies to requests that match all of its fields; without fields, to all
+/// requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quarantine {
     pub id: String,
@@ -70,7 +71,7 @@ pub struct Quarantine {
     pub delegation_id: Option<String>,
 }
 
-/// A delegation and all above it: itself first, the root last.
+/// A delegation with all delegations above it: itself first, the root last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Chain(pub Vec<Arc<Delegation>>);
@@ -88,21 +89,22 @@ pub struct Delegation {
     pub bounds: Bounds,
     pub can_delegate: bool,
     pub needs_standing_approval: bool,
-    /// Who signed the standing approval.
+    /// The signatures of the standing approval.
     pub standing: Vec<Signature>,
 }
 
-/// One person's approving act.
+/// One person's approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
-    /// When. An act without a time is not a review of the findings of reality.
+    /// The time of the approval. An approval without a time is not a review of reality findings.
     #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
     pub at: Option<DateTime<Utc>>,
     /// The person: `<iss>|<sub>`.
     pub by: String,
     /// `approver`, `legal`, `admin` or `owner`.
     pub role: String,
-    /// Whether the person asked, owns the agent or delegated to it: it counts only if one is needed.
+    /// Whether the person made the request, owns the agent or delegated to it. Such an approval
+    /// counts only if one is needed.
     #[serde(default, rename = "self", skip_serializing_if = "std::ops::Not::not")]
     pub own_interest: bool,
 }
@@ -114,8 +116,9 @@ pub struct Uses {
     pub used: Used,
 }
 
-/// A row with allowed = 0 of somebody in a chain besides the subject: what someone is denied, they cannot
-/// let others do.
+/// A row with allowed = 0 of a participant in a chain other than the subject.
+///
+/// A participant who is denied something cannot let others do it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChainDenial {
     pub principal_id: String,
@@ -124,7 +127,7 @@ pub struct ChainDenial {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsesRow {
-    /// Names the row among its principal's.
+    /// Identifies the row among its principal's rows.
     pub id: String,
     pub allowed: bool,
     pub window: Window,
@@ -136,7 +139,7 @@ pub struct UsesRow {
 #[serde(rename_all = "snake_case")]
 pub enum Constraints {
     Bounds(Box<Bounds>),
-    /// Stored, but malformed: none of its bounds hold.
+    /// Stored, but malformed. None of its bounds hold.
     Malformed(String),
 }
 
@@ -150,7 +153,7 @@ impl Constraints {
     }
 }
 
-/// What a `uses` row refers to.
+/// The target of a `uses` row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Used {
@@ -166,7 +169,7 @@ pub enum Used {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
     pub id: String,
-    /// Not retired.
+    /// Whether the model is not retired.
     pub live: bool,
     pub risk_tier: Option<RiskTier>,
     pub actions: Vec<Pattern>,
@@ -183,7 +186,7 @@ pub struct ExternalApp {
 pub struct Purpose {
     pub id: String,
     pub slug: String,
-    /// State `active` and not deleted.
+    /// Whether the purpose is in state `active` and not deleted.
     pub active: bool,
     pub allowed_actions: Vec<Pattern>,
     pub principal_classes: Vec<PrincipalClass>,
@@ -194,24 +197,24 @@ pub struct Purpose {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tool {
     pub id: String,
-    /// Neither deprecated nor retired.
+    /// Whether the tool is neither deprecated nor retired.
     pub live: bool,
     /// The workspace that it serves; `None` for all.
     #[serde(default)]
     pub workspace_id: Option<String>,
     pub actions: Vec<Pattern>,
-    /// Context members, `resource_id`, `workspace_id` that a request must have.
+    /// Context fields, `resource_id` and `workspace_id` that a request must have.
     pub requires: Vec<String>,
     pub access_level: Option<AccessLevel>,
     pub action_declaration: Option<ActionDeclaration>,
     pub action_risk_classification: Option<ActionRiskClassification>,
-    /// The schema of its input.
+    /// The schema for its input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<InputReference>,
 }
 
 impl Tool {
-    /// Whether it declares any member.
+    /// Whether any field is declared.
     pub fn is_declared(&self) -> bool {
         self.action_declaration.unwrap_or_default() != ActionDeclaration::default()
             || self.action_risk_classification.unwrap_or_default()
@@ -228,7 +231,7 @@ pub struct Resource {
     pub kind: String,
     pub name: String,
     pub sensitivity: Option<String>,
-    /// Not archived.
+    /// Whether the resource is not archived.
     pub live: bool,
 }
 
@@ -249,11 +252,11 @@ pub struct Project {
 /// The subject's membership of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActsIn {
-    /// Names the row among the subject's.
+    /// Identifies the row among the subject's rows.
     pub id: String,
     pub workspace_id: String,
     pub window: Window,
-    /// `allowed_actions_json`: absent is membership only; empty (or malformed) permits no action.
+    /// `allowed_actions_json`. Absent means membership only. Empty or malformed permits no action.
     pub allowed_actions: Option<Vec<Pattern>>,
 }
 
@@ -267,23 +270,28 @@ pub struct Grant {
     pub access_level: AccessLevel,
 }
 
-/// The approval that a request cites. It, its signatures, [`Declined`] and [`OpenRequests`] declare their members in the
-/// order of RFC 8785, in which a decision's facts are written.
+/// The approval that a request cites.
+///
+/// Its fields are in the order of RFC 8785, like a decision's facts. This also applies to its
+/// signatures, [`Declined`] and [`OpenRequests`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
     #[serde(with = "moment")]
     pub expires_at: DateTime<Utc>,
     pub given: Vec<Signature>,
     pub id: String,
-    /// Whether its digest is that of this request's question.
+    /// Whether the approval's digest is the digest of this request's question.
     pub same_question: bool,
-    /// Whether it was given to this request's subject; for the trace, as a question includes its subject.
+    /// Whether the approval was given to this request's subject. It only improves the explanation
+    /// in the trace: `same_question` is false for another subject, because a question includes its
+    /// subject.
     #[serde(default = "yes", skip_serializing_if = "bool::clone")]
     pub same_subject: bool,
     pub state: ApprovalState,
 }
 
-/// The decline that denies a question instead of holding it. Looked up only for requests that would be held.
+/// The decline because of which a question is denied instead of held. It is only looked up for
+/// requests that would be held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declined {
     pub approval_id: String,
@@ -291,14 +299,14 @@ pub struct Declined {
     pub at: DateTime<Utc>,
 }
 
-/// The subject's pending requests, if they have reached its tenant's limit.
+/// The subject's pending requests, if they have reached the tenant's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenRequests {
     pub limit: u32,
     pub pending: u32,
 }
 
-/// The default of a member that is left out if it is true.
+/// The default of a field that is left out if it is true.
 const fn yes() -> bool {
     true
 }

@@ -1,7 +1,7 @@
-//! The normal form of a request, into which every operation turns its own body.
+//! The normal form of a request. Every operation converts its own body to it.
 //!
-//! [`Draft`] has the plain members; [`Request`] is a valid draft, with its amount in normal form. Only a
-//! `Request` can be decided.
+//! [`Draft`] has the plain fields. [`Request`] is a valid draft, with its amount in normal form.
+//! Only a `Request` can be decided.
 
 use std::{ops::Deref, str::FromStr};
 
@@ -16,7 +16,7 @@ use super::{
     pattern::check_action,
 };
 
-/// The deepest nesting of `context`, itself counted.
+/// The maximum depth of `context`, including its own level.
 pub const DEEPEST: usize = 32;
 const LONGEST_ID: usize = 512;
 
@@ -42,7 +42,7 @@ pub struct ActionRiskClassification {
     pub required_oversight_mode: Option<OversightMode>,
 }
 
-/// The members of a request, unchecked.
+/// The unchecked fields of a request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Draft {
@@ -75,7 +75,8 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// The look-up keys of a request's facts: its tenant, subject and action, and what else it names.
+    /// Returns the look-up keys of a request's facts: its tenant, subject and action, and its other
+    /// references.
     pub fn keys(&self) -> ([&str; 3], [Option<&str>; 6]) {
         let named = [
             &self.delegation_id,
@@ -89,7 +90,7 @@ impl Draft {
     }
 }
 
-/// An invalid member and its problem.
+/// An invalid field and its problem.
 pub type Fault = (String, String);
 
 /// The problems of an invalid draft.
@@ -104,7 +105,7 @@ fn faults_text(faults: &[Fault]) -> String {
     texts.join("; ")
 }
 
-/// A valid request. Its members are read through its [`Draft`].
+/// A valid request. Its fields are accessed through its [`Draft`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Draft", into = "Draft")]
 pub struct Request {
@@ -114,10 +115,10 @@ pub struct Request {
 }
 
 impl Request {
-    /// Checks and normalises.
+    /// Checks and normalises a draft.
     ///
     /// # Errors
-    /// All invalid members at once.
+    /// All invalid fields at once.
     pub fn new(mut draft: Draft) -> Result<Self, Invalid> {
         let faults = validate(&draft);
         let tenant = TenantId::parse(&draft.tenant_id);
@@ -136,7 +137,7 @@ impl Request {
         Ok(Self { draft, tenant, amount })
     }
 
-    /// The tenant whose authority decides.
+    /// Returns the tenant that decides.
     pub fn tenant(&self) -> &TenantId {
         &self.tenant
     }
@@ -153,8 +154,10 @@ impl Request {
         self.draft.context.get("jurisdiction")?.as_str()
     }
 
-    /// The question that an approval is for: the normal form without the members that do not change it. An
-    /// approval's digest is that of its canonical JSON.
+    /// Returns the question that an approval is for: the normal form without fields that do not
+    /// change it.
+    ///
+    /// An approval's digest is the digest of its canonical JSON.
     #[must_use]
     pub fn question(&self) -> Draft {
         Draft { approval_id: None, explain: false, at_least_revision: None, ..self.draft.clone() }
@@ -187,7 +190,7 @@ impl From<Request> for Draft {
     }
 }
 
-/// The problems of a draft; empty if it is valid.
+/// Returns the problems of a draft. Empty if it is valid.
 pub fn validate(draft: &Draft) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut fault = |member: &str, why: &str| faults.push((member.to_owned(), why.to_owned()));
@@ -299,7 +302,8 @@ fn holds_nul(value: &Value, left: usize) -> bool {
     }
 }
 
-/// From 2^53 on doubles skip integers: two readers could read one text as two numbers.
+/// Whether the value has a number from 2^53 on. Doubles skip integers there, and two readers could
+/// disagree.
 fn holds_huge(value: &Value, left: usize) -> bool {
     const BEYOND: f64 = 9_007_199_254_740_992.0;
     let Some(left) = left.checked_sub(1) else { return false };

@@ -1,6 +1,7 @@
-//! Stage 3: policies, then reality, then the gate; deny before hold.
+//! Stage 3: policies, then reality, then the gate. A denial comes before a hold.
 //!
-//! All three are evaluated before the outcome: a refusal of any overrides a hold of any.
+//! All three are evaluated before the outcome: a refusal by any of them overrides a hold by
+//! another.
 
 use chrono::{DateTime, Utc};
 
@@ -21,26 +22,26 @@ use super::{
 /// The outcome of the rules.
 #[derive(Debug, Default)]
 pub(super) struct Rules<'a> {
-    /// Refusals, in order; the first is the decision's code.
+    /// The refusals, in order. The first is the decision's code.
     pub denials: Vec<Reason>,
-    /// Holds that are not met, in order.
+    /// The unmet holds, in order.
     pub holds: Vec<Reason>,
     /// The people that the holds require.
     pub needed: Needed,
     pub obligations: Vec<&'a str>,
     pub stop_conditions: Vec<&'a str>,
     pub advice: Vec<&'a str>,
-    /// The statements of holds that are not met.
+    /// The statements of unmet holds.
     pub held_by: Vec<HeldBy>,
-    /// What the holds of reality are about, met or not.
+    /// The causes of the holds of reality, met or unmet.
     pub held_by_reality: Vec<HeldByReality>,
-    /// The earliest end of the policies that matched.
+    /// The earliest end of the matching policies.
     pub until: Option<DateTime<Utc>>,
-    /// When an anchor that was consulted goes stale, or an override that was used ends.
+    /// When a consulted anchor goes stale, or a used override ends.
     pub coupled_until: Option<DateTime<Utc>>,
-    /// The approval that met the holds, or would have.
+    /// The approval that met the holds, or would have met them.
     pub approval: Option<&'a str>,
-    /// With `explain`: the steps.
+    /// The steps for `explain`.
     pub steps: Vec<Step>,
 }
 
@@ -88,7 +89,7 @@ pub(super) fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<
     rules
 }
 
-/// With `explain`: whether the cited approval counts.
+/// Explains whether the cited approval counts, for `explain`.
 fn approved(case: &Case<'_>, needed: Needed, met: bool) -> Vec<Step> {
     let cited = case.request.approval_id.as_ref().filter(|_| case.request.explain);
     let (Some(id), Some(cited)) = (cited, people::cited_approval(case)) else { return Vec::new() };
@@ -116,7 +117,7 @@ fn held_by(statement: &Statement) -> Option<HeldBy> {
     })
 }
 
-/// The first list that is not empty.
+/// Returns the first list that is not empty.
 fn first_nonempty(parts: [Vec<Reason>; 3]) -> Vec<Reason> {
     parts.into_iter().find(|part| !part.is_empty()).unwrap_or_default()
 }

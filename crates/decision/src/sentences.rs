@@ -1,8 +1,8 @@
-//! For people: what an obligation asks of the agent, and what ends a permission.
+//! Sentences for people about obligations of the agent and the end of a permission.
 
 use super::permission_status::StopCondition;
 
-/// What an obligation asks; `None` for a tenant's own, which its policies name.
+/// Describes an obligation; `None` for a tenant's own obligation, which its policies name.
 pub fn obligation(code: &str) -> Option<&'static str> {
     Some(match code {
         "audit.emit" => "The agent keeps a record of what it did.",
@@ -14,7 +14,9 @@ pub fn obligation(code: &str) -> Option<&'static str> {
     })
 }
 
-/// What ends the permission; `None` for a tenant's own condition, which the agent watches itself.
+/// Describes a condition that ends the permission.
+///
+/// Returns `None` for a tenant's own condition, which the agent watches itself.
 pub fn stop_condition(code: &str) -> Option<&'static str> {
     Some(match StopCondition::from_word(code)? {
         StopCondition::ActorStopSignal => {
@@ -22,10 +24,10 @@ pub fn stop_condition(code: &str) -> Option<&'static str> {
         }
         StopCondition::ActorSuspended => "The agent is suspended.",
         StopCondition::AuthorityChanged => {
-            "What permits it has changed, so that it would be denied or held now."
+            "The authority that permits it has changed: it would now be denied or held."
         }
-        StopCondition::AuthorityRevoked => "The authority that it acts on is taken back.",
-        StopCondition::CapabilityQuarantined => "What it does is put into quarantine.",
+        StopCondition::AuthorityRevoked => "The authority that it acts on is revoked.",
+        StopCondition::CapabilityQuarantined => "The action is put into quarantine.",
         StopCondition::DelegationRevoked => {
             "The delegation, or one above it, is revoked, suspended or over."
         }

@@ -1,4 +1,4 @@
-//! One Cedar statement of a policy record: its scope, and its effect if it matches.
+//! A Cedar statement of a policy record: its scope, and its effect if it matches.
 
 use std::ops::Range;
 
@@ -25,9 +25,9 @@ const MOST_APPROVALS: u32 = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ActionScope {
     Any,
-    /// This action.
+    /// Exactly this action.
     Eq(String),
-    /// One of these, or below one of them.
+    /// Any of these actions, or an action below any of them.
     In(Vec<String>),
 }
 
@@ -46,11 +46,11 @@ impl ActionScope {
 /// The effect of a statement that matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A permit: everything is permitted implicitly, so it only adds constraints.
+    /// A permit. Everything is permitted implicitly: a permit only adds constraints.
     Permit,
     /// A forbid.
     Deny(Reason),
-    /// A forbid that holds for this many people's approval.
+    /// A forbid that holds until this many people have approved.
     Hold(Reason, u32),
 }
 
@@ -59,12 +59,12 @@ pub enum Effect {
 pub enum Evaluated {
     Matches,
     Silent,
-    /// It could not be evaluated, with the error for people.
+    /// The statement could not be evaluated. Contains the error text.
     Failed(String),
 }
 
 impl Evaluated {
-    /// The stricter of two: an error denies.
+    /// Returns the stricter of two results. An error denies.
     pub(super) fn stricter(self, other: Self) -> Self {
         match (&self, &other) {
             (Self::Failed(_), _) | (Self::Matches, Self::Matches | Self::Silent) => self,
@@ -73,24 +73,25 @@ impl Evaluated {
     }
 }
 
-/// One statement, ready to be evaluated.
+/// A statement that is ready for evaluation.
 #[derive(Debug)]
 pub struct Statement {
-    /// `@id`, or the record's id.
+    /// The `@id`, or the record's id.
     pub id: String,
     pub policy_id: String,
-    /// Its index among the record's statements, from 0.
+    /// The statement's index among the record's statements, from 0.
     pub ordinal: usize,
     pub action: ActionScope,
     pub effect: Effect,
     pub obligations: Vec<String>,
     pub stop_conditions: Vec<String>,
     pub advice: Option<String>,
-    /// Its scope and conditions, as one expression.
+    /// The statement's scope and conditions, as one expression.
     condition: ast::Expr,
     reads: Reads,
     pub(super) cost: Cost,
-    /// Why it can never have its apparent meaning: it is refused on write, and an error if stored.
+    /// Why the statement can never have its apparent meaning. Such a statement is refused on write.
+    /// If it is already stored, its evaluation fails.
     pub fault: Option<String>,
 }
 
@@ -139,7 +140,7 @@ impl Statement {
         })
     }
 
-    /// The order in which statements are evaluated.
+    /// Returns the sort key for the order of evaluation.
     pub fn order(&self) -> (&str, &str, usize) {
         (&self.id, &self.policy_id, self.ordinal)
     }
@@ -148,18 +149,20 @@ impl Statement {
         &self.condition
     }
 
-    /// Whether it reads this member of the context.
+    /// Whether the statement reads this field of the context.
     pub(super) fn reads(&self, member: &str) -> bool {
         self.reads.reads(member)
     }
 
-    /// Cedar's authorizer skips a policy with an error; here it is a result of its own, since a skipped forbid
-    /// would permit.
+    /// Evaluates the statement.
+    ///
+    /// Cedar's authorizer skips a policy with an error. Here the error is a result, because a
+    /// skipped forbid would permit.
     pub(super) fn evaluate(&self, cedar: &Evaluator<'_>) -> Evaluated {
         if let Some(fault) = &self.fault {
             return Evaluated::Failed(fault.clone());
         }
-        // A statement is not a template, so there is no slot to fill.
+        // A statement is not a template: its slots are empty.
         match cedar.interpret(&self.condition, &ast::SlotEnv::new()).map(|value| value.value) {
             Ok(ast::ValueKind::Lit(ast::Literal::Bool(true))) => Evaluated::Matches,
             Ok(ast::ValueKind::Lit(ast::Literal::Bool(false))) => Evaluated::Silent,
@@ -179,7 +182,7 @@ struct Notes {
 }
 
 impl Notes {
-    /// The error has the invalid annotation, and why.
+    /// Reads the annotations. The error is the invalid annotation and its problem.
     fn read(policy: &Policy, forbids: bool) -> Result<Self, (String, String)> {
         for (key, _) in policy.annotations() {
             if !ANNOTATIONS.contains(&key) {
@@ -203,12 +206,12 @@ impl Notes {
     }
 }
 
-/// Turns a problem into one of this annotation.
+/// Adds this annotation's key to a problem.
 fn of(key: &'static str) -> impl Fn(String) -> (String, String) {
     move |problem| (key.to_owned(), problem)
 }
 
-/// The position of the annotation in the statement, in bytes.
+/// Returns the position of the annotation in the statement, in bytes.
 fn place_of(policy: &Policy, key: &str) -> Option<usize> {
     let mut notes = AsRef::<ast::Policy>::as_ref(policy).annotations();
     let (_, note) = notes.find(|(name, _)| AsRef::<str>::as_ref(*name) == key)?;
@@ -284,9 +287,10 @@ fn scope(policy: &Policy) -> Result<ActionScope, String> {
     })
 }
 
-/// Every entity type in the statement must be known, and every action must be possible: a forbid on
-/// `Svc::Action::"payment.*"` would never match, and nobody would notice. Each problem has its position in
-/// the statement, in bytes.
+/// Checks that every entity type is known and every action is possible.
+///
+/// A forbid on `Svc::Action::"payment.*"` would otherwise never match, and the mistake would go
+/// unnoticed. Each problem has its position in the statement, in bytes.
 fn entity_faults(condition: &ast::Expr) -> Vec<(Option<usize>, String)> {
     let unknown = |kind: &ast::EntityType| {
         let name = kind.to_string();

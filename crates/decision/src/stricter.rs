@@ -1,4 +1,4 @@
-//! What becomes stricter, for requests that name no tool, when a tool is created or changed.
+//! Finds terms that become stricter for requests without a tool when a tool is created or changed.
 
 use super::{
     gate::Effective,
@@ -8,8 +8,8 @@ use super::{
     terms::{Declared, Terms},
 };
 
-/// Each term of an action that is stricter than before, for people; `before` is `None` if no tool performed
-/// the action.
+/// Describes each term of an action that is stricter in `after` than in `before`. `before` is
+/// `None` if no tool performed the action.
 pub fn stricter(before: Option<&JoinedTerms>, after: &JoinedTerms) -> Vec<String> {
     let nothing = JoinedTerms::default();
     let was = before.unwrap_or(&nothing);
@@ -44,7 +44,7 @@ pub fn stricter(before: Option<&JoinedTerms>, after: &JoinedTerms) -> Vec<String
     found.extend(required.map(|name| format!("requires `{name}`")));
     let is_new = |one: &&JoinedInput| was.inputs.iter().all(|own| own.schema != one.schema);
     let checked = after.inputs.iter().filter(is_new);
-    found.extend(checked.map(|one| format!("input by the schema of `{}`", one.tool_id)));
+    found.extend(checked.map(|one| format!("input checked by the schema of `{}`", one.tool_id)));
     found
 }
 
@@ -64,7 +64,7 @@ fn rise<T: Copy + Ord>(was: T, is: T) -> Option<T> {
     (is > was).then_some(is)
 }
 
-/// The gate's default oversight for a request that declares nothing.
+/// Returns the gate's default oversight for a request without a declaration.
 pub(super) fn oversight(terms: Option<&JoinedTerms>) -> super::levels::Oversight {
     let terms = terms.map_or(Terms::Nobody, Terms::Joined);
     let counted: Effective = Declared::of(&Draft::default(), None, terms).counted;

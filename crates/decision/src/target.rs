@@ -1,4 +1,4 @@
-//! Applies-to targets: where a policy record applies.
+//! Applies-to targets, which determine where a policy record applies.
 
 use std::{fmt, str::FromStr};
 
@@ -10,7 +10,7 @@ use super::{
     pattern::Pattern,
 };
 
-/// An applies-to row's `target_class`.
+/// The `target_class` of an applies-to row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Target {
@@ -29,7 +29,7 @@ pub enum Target {
 #[error("`{text}` is not a target: write {instead}")]
 pub struct TargetError {
     text: String,
-    /// What could be written.
+    /// The valid forms.
     instead: String,
 }
 
@@ -37,8 +37,9 @@ pub struct TargetError {
 const FORMS: &str = "`*`, `action:<pattern>`, `effect_class:<word>`, `risk_tier:<word>`, \
     `principal_class:<word>`, `resource_kind:<word>`, `purpose:<slug>` or `jurisdiction:<code>`";
 
-/// The members of a request that targets match; absent if the request lacks them. A declared member has
-/// several values if no tool is named and the tools differ.
+/// The fields of a request that targets match. They are absent if the request lacks them.
+///
+/// A declared field has several values if no tool is named and the tools differ.
 #[derive(Clone, Copy, Debug)]
 pub struct Aspects<'a> {
     pub action: &'a str,
@@ -51,13 +52,14 @@ pub struct Aspects<'a> {
 }
 
 impl Target {
-    /// The problem of a target that is well-formed, but would match any place.
+    /// Returns the problem of a target that is well-formed but would match any place.
     pub fn fault(&self) -> Option<String> {
         let Self::Jurisdiction(code) = self else { return None };
         jurisdiction::fault(code)
     }
 
-    /// A target whose member the request lacks matches: leaving it out does not avoid the policy.
+    /// Whether the target matches. A missing field matches: leaving it out does not avoid the
+    /// policy.
     pub fn matches(&self, aspects: &Aspects<'_>) -> bool {
         match self {
             Self::Everywhere => true,
@@ -113,7 +115,7 @@ impl FromStr for Target {
     }
 }
 
-/// The words that a target of this class has; none if it has others.
+/// Returns the words for targets of this class. Empty if it has no fixed words.
 fn words(class: &str) -> Vec<&'static str> {
     match class {
         "effect_class" => EffectClass::ALL.iter().map(|class| class.word()).collect(),

@@ -1,5 +1,5 @@
-//! The terms that bind a request, by the tool that carries it out: the one named, the one that the authority
-//! is for, or every tool that performs the action.
+//! The terms that bind a request, by tool: the named tool, the authority's tool, or all tools that
+//! perform the action.
 
 use super::{
     access::{access_for, own_access_level},
@@ -10,19 +10,19 @@ use super::{
     request::{ActionRiskClassification, Draft},
 };
 
-/// The tools whose terms apply.
+/// The tools with terms that apply.
 #[derive(Clone, Copy)]
 pub(super) enum Terms<'a> {
-    /// No tool performs the action, or the one named does not resolve.
+    /// No tool performs the action, or the named tool does not resolve.
     Nobody,
-    /// One tool: the permit is for it only.
+    /// A single tool. The permit is for this tool only.
     Of(&'a Tool),
-    /// No tool is named, and these are the strictest of all that perform the action.
+    /// No tool is named. These are the strictest terms of all tools that perform the action.
     Joined(&'a JoinedTerms),
 }
 
 impl<'a> Terms<'a> {
-    /// The one tool that the permit is for.
+    /// Returns the only tool that the permit is for, if it is for a single tool.
     pub(super) fn tool(self) -> Option<&'a Tool> {
         match self {
             Self::Of(tool) => Some(tool),
@@ -40,8 +40,10 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// The access needed. Only a tool's record can require less than execute; the caller's declaration can
-    /// raise it and never lower it.
+    /// Returns the access level that is needed.
+    ///
+    /// Only a tool's record can require less than execute. The caller's declaration can raise the
+    /// level but never lower it.
     pub(super) fn access_needed(self, request: &Draft) -> AccessLevel {
         let by_tools = match self {
             Self::Nobody => AccessLevel::Execute,
@@ -52,7 +54,7 @@ impl<'a> Terms<'a> {
         declared.map_or(by_tools, |class| by_tools.max(access_for(Some(class))))
     }
 
-    /// Whether the request has all required members.
+    /// Whether the request has all required fields.
     pub(super) fn are_met_by(self, request: &Draft) -> bool {
         let present = |member: &str| is_present(request, member);
         match self {
@@ -62,7 +64,7 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// What the tools declare, and what they leave out.
+    /// Returns the tools' declarations and omissions.
     fn record(self) -> Record {
         match self {
             Self::Nobody => {
@@ -100,7 +102,7 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// Whether the request has the member that a tool requires.
+/// Whether the request has a field that a tool requires.
 pub(super) fn is_present(request: &Draft, member: &str) -> bool {
     match member {
         "resource_id" => request.resource_id.is_some(),
@@ -111,15 +113,16 @@ pub(super) fn is_present(request: &Draft, member: &str) -> bool {
 
 /// The declarations of tool records.
 struct Record {
-    /// The strictest that any of them declares.
+    /// The strictest declaration of any tool.
     said: Effective,
-    /// Members left out by a tool that declares another, as what they count as: the worst.
+    /// The fields that a tool with another declaration omits, with the worst values, which they
+    /// count as.
     left_out: Effective,
-    /// Whether there is no tool, or one that declares nothing.
+    /// True without any tool, or with a tool that lacks a declaration.
     silent: bool,
 }
 
-/// The undeclared members, each as what it counts as: the worst.
+/// Returns the undeclared fields with the worst values, which they count as.
 fn gaps(declared: Effective) -> Effective {
     let class = declared.effect_class.is_none();
     Effective {
@@ -131,19 +134,20 @@ fn gaps(declared: Effective) -> Effective {
     }
 }
 
-/// The joint declaration of request, tools and model.
+/// The joint declaration of the request, tools and model.
 #[derive(Clone, Copy)]
 pub(super) struct Declared {
-    /// What request and model declare, whichever tool is used.
+    /// The declaration of the request and the model, for any tool.
     besides_tools: Effective,
-    /// Each member is the riskiest that any of them declares.
+    /// The joint declaration: each field has the riskiest declared value.
     said: Effective,
-    /// The same, but members that a record leaves out count as the worst: the gate's input. A request only
-    /// adds to it, so that no declaration of a caller lowers what records require.
+    /// The gate's input: the joint declaration, in which a field that a record omits counts as the
+    /// worst value. A request can only add to it. The caller's declaration can therefore never
+    /// lower the requirements of records.
     pub(super) counted: Effective,
-    /// The risk tier, if it is known whichever tool is used.
+    /// The risk tier, if it is known for any tool.
     pub(super) known_tier: Option<RiskTier>,
-    /// Whether anything is declared, whichever tool is used.
+    /// Whether there is a declaration, for any tool.
     pub(super) is_declared: bool,
 }
 
@@ -158,7 +162,7 @@ impl Declared {
         let mut said = besides_tools;
         said.join(by_tools);
         let mut counted = said;
-        // The model's tier replaces one that a tool leaves out: both are records.
+        // The model's tier replaces a tier that a tool omits. Both are records.
         counted.join(Effective {
             risk_tier: left_out.risk_tier.filter(|_| model.is_none()),
             ..left_out
@@ -174,8 +178,10 @@ impl Declared {
         Self { besides_tools, said, counted, known_tier, is_declared }
     }
 
-    /// The declarations that policies are evaluated on: the strictest of all; if no tool is named, also the
-    /// declaration with each tool that performs the action.
+    /// Returns the declarations that policies are evaluated on.
+    ///
+    /// The first is the strictest of all. If no tool is named, the declaration with each tool for
+    /// the action follows.
     pub(super) fn seen_by_policies(&self, terms: Terms<'_>) -> Vec<Effective> {
         let by_tools = match terms {
             Terms::Joined(joined) => &joined.declarations[..],

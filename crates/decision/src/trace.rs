@@ -1,4 +1,4 @@
-//! The trace for `explain`: what each stage checked, and the results.
+//! Builds the trace for `explain`: the checks of each stage and their results.
 
 pub use super::trace_step::{Outcome, StageTrace, Step};
 use super::{
@@ -13,7 +13,7 @@ use super::{
     verdict::AuthorityKind,
 };
 
-/// The four stages of a case that was evaluated to the end.
+/// Returns the four stages of a fully evaluated case.
 pub(super) fn stages(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Vec<StageTrace> {
     let authority = authority(case, choice);
     let purpose = purpose(case, choice);
@@ -76,7 +76,8 @@ fn stage(stage: Stage, refusal: Option<Reason>, steps: Vec<Step>) -> StageTrace 
     StageTrace { stage, outcome, reason_code: refusal, steps }
 }
 
-/// A step on an authority: if refused for its bounds, it has them with both values.
+/// Builds a step for an authority. A refusal for its bounds includes the bounds and the requested
+/// values.
 fn candidate_step(
     case: &Case<'_>,
     candidate: &Candidate<'_>,

@@ -28,12 +28,12 @@ pub struct StageTrace {
 /// One step of a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// What: `delegation`, `uses`, `acts_in`, `policy`, `anchor`, `drift`, `gate`, ….
+    /// The kind of object: `delegation`, `uses`, `acts_in`, `policy`, `anchor`, `drift`, `gate`, ….
     pub kind: String,
-    /// Which one.
+    /// The object's id.
     pub id: String,
     pub outcome: Outcome,
     pub reason_code: Option<Reason>,
-    /// For people.
+    /// A description for people.
     pub detail: String,
 }

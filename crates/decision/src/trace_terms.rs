@@ -1,4 +1,4 @@
-//! The trace of the terms that tools set: which tool set each, and the access needed.
+//! Traces the terms that tools set, with the tool of each term, and the access level needed.
 
 use super::{
     authority::FailedCheck,
@@ -11,8 +11,7 @@ use super::{
     trace_step::{Outcome, Step},
 };
 
-/// A step for each tool whose terms bind a request that names none, and one for access that is not
-/// granted.
+/// Returns a step for each tool that binds a request without a tool, and a step for missing access.
 pub(super) fn steps(
     case: &Case<'_>,
     candidate: &Candidate<'_>,
@@ -57,7 +56,7 @@ fn joined(case: &Case<'_>, candidate: &Candidate<'_>, reason: Option<Reason>) ->
     terms.set_by().into_iter().map(step).collect()
 }
 
-/// The access needed, and the highest that is granted.
+/// Describes the access level needed and the highest granted one.
 fn lacking(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &str) -> String {
     let needed = candidate.terms.access_needed(case.request);
     let granted = super::authority::access_granted(case, candidate, thing_id);

@@ -1,10 +1,10 @@
-//! Finds when facts change meaning through the clock alone.
+//! Finds when the result of a decision may change through time alone.
 
 use chrono::{DateTime, Utc};
 
 use super::{facts::Gathered, moment::Window};
 
-/// Returns the first start or end after `at` in these facts, except for reality's.
+/// Returns the first start or end of a window after `at` in these facts. Leaves out reality.
 ///
 /// Until then, the result stays the same unless a write occurs.
 pub fn next_turn(gathered: &Gathered, at: DateTime<Utc>) -> Option<DateTime<Utc>> {
@@ -21,7 +21,7 @@ pub fn next_turn(gathered: &Gathered, at: DateTime<Utc>) -> Option<DateTime<Utc>
     both.filter(|turn| *turn > at).min()
 }
 
-/// Whether a judgement on `present` has the same basis as one on `before`, leaving reality aside.
+/// Whether `before` and `present` are equal apart from their revision and reality.
 pub fn is_same(before: &Gathered, present: &Gathered) -> bool {
     let before =
         Gathered { revision: present.revision, reality: present.reality.clone(), ..before.clone() };

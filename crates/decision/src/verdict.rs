@@ -13,47 +13,50 @@ use super::{
     trace_step::StageTrace,
 };
 
-/// The outcome of one decision. All but `claims`, `advice`, `held_by`, `held_by_reality` and `trace` go on the
-/// record.
+/// The outcome of a decision.
+///
+/// The record contains all fields except `claims`, `advice`, `held_by`, `held_by_reality` and
+/// `trace`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     pub decision: Decision,
     pub reason_code: Reason,
-    /// `reason_code` first, then the others of equal strength.
+    /// `reason_code`, followed by the other reasons of equal strength.
     pub reasons: Vec<Reason>,
     pub obligations: Vec<String>,
     pub stop_conditions: Vec<String>,
-    /// If held for people: how many, and which roles must be among them.
+    /// If held for people: the number of people, and the roles that must be among them.
     pub approvals_needed: Option<ApprovalsNeeded>,
-    /// The authority under which it is permitted or held.
+    /// The authority under which the action is permitted or held.
     pub authority: Option<AuthorityUsed>,
-    /// The only tool that it is permitted or held for; `None` for any that performs the action.
+    /// The only tool that the action is permitted or held for; `None` for any tool that performs
+    /// it.
     pub tool_id: Option<String>,
-    /// What an allow spends: committed in one transaction with its record.
+    /// The resources that an allow spends. They are committed in one transaction with its record.
     pub claims: Claims,
     /// If permitted: the action must begin before this time.
     #[serde(with = "moment::option")]
     pub valid_until: Option<DateTime<Utc>>,
-    /// For people: the `@advice` of the policies that decided.
+    /// The `@advice` of the deciding policies, for people.
     pub advice: Vec<String>,
-    /// The policy statements that hold it, in their order; empty if it is denied.
+    /// The policy statements that hold the action, in their order. Empty if it is denied.
     #[serde(default)]
     pub held_by: Vec<HeldBy>,
-    /// What of reality holds it, or would without the approval that it spends: in order of ids, anchors first; empty
-    /// if it is denied.
+    /// The findings of reality that hold the action, or would hold it without the approval that the
+    /// decision spends. They are in order of ids, anchors first. Empty if it is denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_by_reality: Vec<HeldByReality>,
-    /// With `explain`: every stage.
+    /// All stages, with `explain`.
     pub trace: Option<Vec<StageTrace>>,
 }
 
-/// A statement of a policy that holds an action for people.
+/// A policy statement that holds an action for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldBy {
     pub policy_id: String,
     /// The statement's `@id`, or the policy's id.
     pub statement: String,
-    /// Its `@advice`.
+    /// The statement's `@advice`.
     pub advice: Option<String>,
 }
 
@@ -61,12 +64,12 @@ pub struct HeldBy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldByReality {
     pub source: RealitySource,
-    /// The anchor's id, or the drift event's.
+    /// The id of the anchor or the drift event.
     pub id: String,
     /// The kind of drift.
     pub drift_type: String,
     pub effect: RuntimeEffect,
-    /// When it began; an approval that people gave before does not review it.
+    /// When the finding or the drift began. An earlier approval does not review it.
     #[serde(with = "moment")]
     pub since: DateTime<Utc>,
 }
@@ -76,7 +79,7 @@ pub struct HeldByReality {
 pub struct AuthorityUsed {
     pub kind: AuthorityKind,
     pub id: String,
-    /// The delegations of its chain, itself first; empty for other authorities.
+    /// The delegations of its chain, itself first. Empty for other authorities.
     pub chain: Vec<String>,
 }
 
@@ -99,7 +102,7 @@ impl AuthorityKind {
     }
 }
 
-/// What an allow spends. Empty on every other decision.
+/// The resources that an allow spends. Empty on every other decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
     /// The approval to change from approved to used.
@@ -113,7 +116,7 @@ impl Claims {
     }
 }
 
-/// Add `add` to the counter unless it would exceed `limit`.
+/// Adds `add` to the counter unless it would exceed `limit`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterClaim {
     pub key: CounterKey,

@@ -1,7 +1,8 @@
-//! A changed set of policies: some added, some replaced, some removed.
+//! A changed set of policies, with added, replaced and removed policies.
 //!
-//! Facts contain only the policies that could apply when they were gathered. A candidate was not among them,
-//! so the same index determines here whether it can apply to a request.
+//! Gathered facts contain only those policies of the tenant that could apply to their request. An
+//! added policy is not among them. Whether it can apply to a request is therefore determined here,
+//! with the same index ([`PolicyIndex`]).
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -18,19 +19,19 @@ pub struct PolicyChange {
     added: PolicyIndex,
     /// The ids of removed policies.
     gone: BTreeSet<String>,
-    /// Whether every policy that was gathered is removed.
+    /// Whether all gathered policies are removed.
     replaces_all: bool,
 }
 
 impl PolicyChange {
-    /// Adds `added`, each replacing the policy with its id, and removes `gone`.
+    /// Adds `added`, which replace policies with the same ids, and removes `gone`.
     pub fn new(added: Vec<Arc<CompiledPolicy>>, gone: impl IntoIterator<Item = String>) -> Self {
         let replaced = added.iter().map(|policy| policy.reference.id.clone());
         let gone = replaced.chain(gone).collect();
         Self { added: PolicyIndex::new(added), gone, replaces_all: false }
     }
 
-    /// Leaves only these policies.
+    /// Keeps only these policies.
     pub fn only(policies: Vec<Arc<CompiledPolicy>>) -> Self {
         Self { added: PolicyIndex::new(policies), gone: BTreeSet::new(), replaces_all: true }
     }
@@ -39,7 +40,7 @@ impl PolicyChange {
         self.gone.is_empty() && !self.replaces_all
     }
 
-    /// The facts as they would have been gathered for this request under the change.
+    /// Returns the facts as they would have been gathered for this request under the change.
     pub fn applied(&self, request: &Draft, gathered: &Arc<Gathered>) -> Arc<Gathered> {
         if self.is_nothing() {
             return Arc::clone(gathered);

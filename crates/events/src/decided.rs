@@ -1,5 +1,7 @@
-//! Decisions of which the outbox has the name alone, read from their records: those that wait for people, those
-//! of subjects that the recorder did not find, and those that an older version of the service has left there.
+//! Reads the decisions for events if the outbox has only the decisions' ids.
+//!
+//! The outbox has only the id if the decision waits for approval, if the recorder did not find the
+//! subject, or if an older version of the service wrote the entry.
 
 use std::collections::HashMap;
 
@@ -18,14 +20,15 @@ use crate::outbox::{About, Waiting, is_decision};
 
 const HELD: &str = "svc.decision.requires_approval";
 
-/// A subject that is no principal of the tenant is a text that the caller chose, and stays out.
+/// Joins the subject's principal. A subject that is not a principal of the tenant is a text that
+/// the caller chose, and events leave it out.
 const RECORDS: &str = "SELECT d.id, d.record, d.decision, d.reason_code, d.evaluated_at, d.approval_id, \
             p.id AS principal_id \
      FROM unnest($1, $2) AS named (tenant_id, id) \
      JOIN decisions d ON d.tenant_id = named.tenant_id AND d.id = named.id \
      LEFT JOIN principals p ON p.tenant_id = d.tenant_id AND p.id = d.subject";
 
-/// A decision's row.
+/// The columns of a decision that its event needs.
 #[derive(QueryableByName)]
 pub(crate) struct Decided {
     #[diesel(sql_type = Text)]
@@ -44,7 +47,7 @@ pub(crate) struct Decided {
     pub(crate) principal_id: Option<String>,
 }
 
-/// The members of a decision's record that events have.
+/// The fields of a decision's record that events contain.
 #[derive(Default, Deserialize)]
 struct Record {
     #[serde(default)]
@@ -68,7 +71,7 @@ struct Authority {
 }
 
 impl Decided {
-    /// What the recorder would have said.
+    /// Returns the event that the recorder would have written.
     pub(crate) fn event(&self) -> DecisionEvent<'_> {
         let Record { valid_until, verdict } =
             serde_json::from_slice(&self.record).unwrap_or_default();
@@ -89,7 +92,7 @@ impl Decided {
     }
 }
 
-/// The decisions of these events that must be looked up, by id.
+/// Returns the decisions that must be looked up for these events, by id.
 pub(crate) async fn records(
     db: &mut Db,
     events: &[Waiting<'_>],
@@ -104,7 +107,7 @@ pub(crate) async fn records(
     Ok(found.into_iter().map(|decided| (decided.id.clone(), decided)).collect())
 }
 
-/// The decision that must be looked up for an event.
+/// Returns the id of the decision that must be looked up for an event.
 pub(crate) fn named<'e>(about: &'e About<'_>) -> Option<&'e str> {
     match about {
         About::Decision { event, .. } => {

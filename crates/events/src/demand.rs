@@ -1,7 +1,9 @@
-//! A stream's demand for events that exist only while someone takes them.
+//! Registers that a stream needs events of on-demand types. These are created only while a receiver
+//! selects them.
 //!
-//! Its row is part of the tenant's authority, so that every decision after it has its event. Who holds the
-//! row renews it; the row of a node that died ends by itself.
+//! The registration is a row of `event_demands`, which is part of the tenant's authority: decisions
+//! made after its commit create the events. The node with the stream renews the row. If the node
+//! dies, the row expires.
 
 use std::time::Duration;
 
@@ -16,17 +18,17 @@ use authority_core::{
     worker::Worker,
 };
 
-/// How long a row lasts without being renewed.
+/// How long a row is valid without renewal.
 const LASTS: TimeDelta = TimeDelta::minutes(2);
 const RENEW: Duration = Duration::from_secs(30);
 
-/// Holds a demand until it is dropped.
+/// A stream's registration. Dropping it ends the registration.
 pub(crate) struct Demand(
     #[expect(dead_code, reason = "ends the demand when it is dropped")] DropGuard,
 );
 
 impl Demand {
-    /// Returns when the demand is committed.
+    /// Registers the stream's on-demand types and returns once the row is committed.
     pub(crate) async fn open(
         store: &Store,
         tenant_id: &TenantId,
@@ -50,7 +52,7 @@ impl Demand {
     }
 }
 
-/// Renews the row until the demand has ended, and then deletes it.
+/// Renews the row until the registration ends, and then deletes it.
 async fn hold(store: Store, id: String, ended: CancellationToken) {
     let scope = Scope::service();
     while tokio::time::timeout(RENEW, ended.cancelled()).await.is_err() {
@@ -67,11 +69,11 @@ async fn hold(store: Store, id: String, ended: CancellationToken) {
     let deleted =
         store.write_tx(&scope, async move |db| Ok::<_, store::Error>(delete.execute(db).await?));
     if let Err(error) = deleted.await {
-        tracing::warn!(%error, "a stream's demand stays until it ends by itself");
+        tracing::warn!(%error, "failed to delete a stream's demand; it will expire");
     }
 }
 
-/// Deletes the rows that nobody renews.
+/// Deletes expired rows.
 pub(crate) fn sweep(store: Store) -> Worker {
     Worker::periodic("event_demands", RENEW, move || {
         let store = store.clone();

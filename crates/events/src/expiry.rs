@@ -1,4 +1,5 @@
-//! Announces what has expired: an expiry changes no row that a trigger could see.
+//! Creates the events of expiries. An expiry changes no row. A trigger can therefore not create its
+//! event.
 
 use std::time::Duration;
 
@@ -8,14 +9,14 @@ use authority_core::{
 };
 use diesel::sql_types::Integer;
 
-/// So that an expiry is an event within five seconds.
+/// How often expiries are announced. The event of an expiry is created within five seconds.
 const EVERY: Duration = Duration::from_secs(4);
-/// How many are announced in one transaction.
+/// The most expiries that are announced in one transaction.
 const MOST: i32 = 2_000;
 
 diesel::define_sql_function! { fn announce_expiries(most: Integer) -> Integer; }
 
-/// The worker.
+/// Returns the worker that announces expiries.
 pub(crate) fn worker(store: Store) -> Worker {
     Worker::periodic("expiry_events", EVERY, move || announce(store.clone()))
 }

@@ -1,4 +1,4 @@
-//! Tells this node's readers that a tenant's log of events has grown.
+//! Notifies this node's readers that a tenant's event log has grown.
 
 use std::sync::Arc;
 
@@ -9,24 +9,25 @@ use authority_core::{
 use tokio::sync::{Mutex, broadcast};
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
-/// The channel on which the sequencer names the tenants whose logs have grown.
+/// The channel on which the sequencer announces the tenants with new events in their logs.
 pub(crate) const CHANNEL: &str = "events";
-/// A reader that is further behind looks at once, as after every loss.
+/// How many notifications are kept for a reader. A reader that misses some reads its log at once.
 const KEPT: usize = 1024;
 
-/// A tenant's log has grown; every log may have, if it names none.
+/// A tenant's log has grown. Without a tenant, any log may have grown.
 #[derive(Clone, Debug)]
 pub struct Grown {
     pub tenant_id: Option<Arc<str>>,
 }
 
-/// The growth of logs, by whichever node numbered the events. It may be lost: readers poll as well.
-/// Cheap to clone.
+/// Notifications of growing logs, from every node that numbers events.
+///
+/// Notifications may be lost; readers poll as well. Cheap to clone.
 #[derive(Clone)]
 pub struct EventFeed(broadcast::Sender<Grown>);
 
 impl EventFeed {
-    /// The feed and its background work.
+    /// Creates the feed and its workers.
     pub fn new(store: &Store) -> (Self, [Worker; 2]) {
         let (listener, notified) = store.listen("event_feed_listener", CHANNEL);
         let feed = Self(broadcast::Sender::new(KEPT));
@@ -56,7 +57,7 @@ impl EventFeed {
                 },
             };
             context.succeeded();
-            // Nobody may be reading.
+            // There may be no readers.
             let _ = self.0.send(Grown { tenant_id });
         }
     }

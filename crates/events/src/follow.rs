@@ -1,4 +1,4 @@
-//! Streams of a tenant's events: cursors on its log, without a queue for each.
+//! Streams of a tenant's events. Each stream is a cursor on the log and has no queue.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -29,24 +29,25 @@ use crate::{
 
 /// The scope that an API key needs to read events.
 pub(crate) const SCOPE: &str = "events:read";
-/// How many streams a tenant may have on one node.
+/// The most streams of a tenant on one node.
 const MOST: usize = 20;
-/// The most streams for one credential: the others of its tenant need streams as well.
+/// The most streams for one credential. The tenant's other credentials must be able to open streams
+/// as well.
 const MOST_EACH: usize = 5;
-/// How many events are read together.
+/// The most events read at once.
 const READ: i64 = 100;
-/// The longest time without a message.
+/// The longest time between two messages.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Notifications may be lost.
+/// How often the log is read without a notification, because notifications may be lost.
 const POLL: Duration = Duration::from_secs(1);
-/// A client that takes no message for so long has its stream ended.
+/// How long a client may read no message before its stream ends.
 const UNREAD: Duration = Duration::from_secs(60);
 
-/// The places for one sort of streams on this node. Cheap to clone.
+/// Limits the open streams of one type on this node. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Streams(Places);
 
-/// The place of one stream, counted in the metrics.
+/// An open stream, counted towards the limits and in the metrics until it is dropped.
 pub(crate) struct Place {
     _place: stream::Place,
 }
@@ -56,8 +57,10 @@ impl Streams {
         Self(Places::new(sort, MOST, MOST_EACH))
     }
 
+    /// Admits a new stream.
+    ///
     /// # Errors
-    /// The tenant or the caller has no place left.
+    /// The tenant or the caller has too many streams.
     pub(crate) fn enter(&self, tenant_id: &TenantId, caller: &Caller) -> Result<Place, ApiError> {
         let place = self.0.enter(tenant_id, caller.identity())?;
         metrics::gauge!("authority_event_streams").increment(1);
@@ -71,7 +74,7 @@ impl Drop for Place {
     }
 }
 
-/// One stream.
+/// The state of one stream.
 pub(crate) struct Follow {
     pub(crate) store: Store,
     pub(crate) scope: Scope,
@@ -83,9 +86,9 @@ pub(crate) struct Follow {
     pub(crate) grown: broadcast::Receiver<Grown>,
     /// The sequence up to which events were read.
     pub(crate) after: i64,
-    /// Events that were read and not sent.
+    /// Events that were read but not sent yet.
     pub(crate) unsent: VecDeque<(i64, Vec<u8>)>,
-    /// When the last message was taken over by the connection.
+    /// When the last message was ready to be sent.
     pub(crate) sent: Option<Instant>,
     pub(crate) _place: Place,
     pub(crate) _demand: Option<Demand>,
@@ -104,7 +107,7 @@ impl MessageSource for Follow {
 impl Follow {
     async fn message(&mut self) -> Result<StreamEventsResponse, ApiError> {
         if self.sent.is_some_and(|sent| sent.elapsed() > UNREAD) {
-            let message = "nothing was read for 60 seconds; resume after the last sequence";
+            let message = "no message was read for 60 seconds; resume after the last sequence";
             return Err(ApiError::new(ErrorCode::Unavailable, message));
         }
         let beat = Instant::now() + HEARTBEAT;
@@ -137,7 +140,9 @@ impl Follow {
         self.store.read_tx(&self.scope, read).await
     }
 
-    /// Waits until the log may have grown, the credential may have ended, or `by`.
+    /// Waits until the log may have grown, the service stops or `by` is reached.
+    ///
+    /// It waits at most [`POLL`], because the caller's credential must be checked again.
     async fn wait(&mut self, by: Instant) {
         let by = by.min(Instant::now() + POLL);
         tokio::select! {

@@ -1,8 +1,8 @@
-//! Events: what changed, numbered in each tenant's order, and read from there.
+//! Events: changes that are numbered in each tenant's order and read from there.
 //!
-//! A change writes its event into the outbox, in its own transaction and by a trigger. The [`Sequencer`]
-//! numbers what the outbox holds and writes the event's bytes, once. Everything that leaves the service
-//! (webhooks, audit streams, pulls, streams) is a cursor on those.
+//! When a change is written, a trigger writes its event into the outbox in the same transaction.
+//! The [`Sequencer`] numbers the events of the outbox and writes the bytes of each event once. All
+//! outgoing data (webhooks, audit streams, pulls, streams) is read by cursors on these events.
 
 mod audit;
 mod decided;
@@ -37,7 +37,7 @@ pub use push::PushSettings;
 pub use retention::worker as retention_worker;
 pub use sequencer::Sequencer;
 
-/// The parts of the event service.
+/// The dependencies and settings of the event services.
 pub struct Parts {
     pub clock: Clock,
     pub store: Store,
@@ -49,15 +49,15 @@ pub struct Parts {
     pub nats: Arc<Nats>,
     /// For audit streams and pushes.
     pub deliveries: Deliveries,
-    /// Web Push for notifications; off if absent.
+    /// The settings of Web Push; `None` if it is off.
     pub push: Option<PushSettings>,
-    /// Whether the whole installation is under legal hold: nothing is deleted by its age.
+    /// Whether the whole installation is under legal hold, which stops deletion by age.
     pub legal_hold: bool,
-    /// Ends the streams, which would otherwise block the drain.
+    /// Ends open streams when the service stops. Otherwise they would delay the shutdown.
     pub shutdown: CancellationToken,
 }
 
-/// The service of events, and the background work that makes them.
+/// Creates the event services and their workers.
 pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
     let Parts {
         clock,

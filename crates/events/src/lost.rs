@@ -1,17 +1,19 @@
-//! Events that retention took before a cursor came to them.
+//! Events that retention deleted before a cursor reached them.
 
-/// A part of a log, by sequences.
+/// A range of sequences in which events were lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lost {
     pub(crate) from: i64,
     pub(crate) to: i64,
-    /// How many were lost: others between them may have been sent.
+    /// The number of lost events. Other events in the range may have been sent.
     pub(crate) events: i64,
 }
 
 impl Lost {
-    /// What is missing between a position and the next event of the log, up to `last` if there is none:
-    /// sequences have no gaps and are committed in order.
+    /// Returns the gap between a position and the next event of the log, if any.
+    ///
+    /// If `next` is `None`, the gap ends at `last`. Sequences are assigned without gaps and
+    /// committed in order. A missing event was therefore deleted.
     pub(crate) fn before(position: i64, next: Option<i64>, last: i64) -> Option<Self> {
         let to = next.map_or(last, |next| next - 1);
         (to > position).then(|| Self { from: position + 1, to, events: to - position })

@@ -1,5 +1,7 @@
-//! The statements that number events. Column-wise (`UNNEST`), so that each is prepared once on a connection for
-//! any number of events.
+//! The statements that number events.
+//!
+//! They take one array for each column (`UNNEST`). A connection therefore prepares each statement
+//! once, for any number of events.
 
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -11,7 +13,7 @@ use diesel::{
 
 use crate::{feed, told::Told};
 
-/// Raises tenants' sequences, and returns them.
+/// Raises tenants' sequences and returns them.
 pub(crate) struct RaiseHeads<'a> {
     pub(crate) tenants: Vec<&'a str>,
     pub(crate) raised: Vec<i64>,
@@ -41,7 +43,7 @@ impl QueryFragment<Pg> for RaiseHeads<'_> {
     }
 }
 
-/// Writes events, deletes the rows of the outbox that they were, and says whose logs have grown.
+/// Writes events, deletes their rows from the outbox, and notifies readers of the logs.
 #[derive(Default)]
 pub(crate) struct WriteEvents<'a> {
     id: Vec<String>,
@@ -56,7 +58,7 @@ pub(crate) struct WriteEvents<'a> {
 }
 
 impl<'a> WriteEvents<'a> {
-    /// None yet, of these rows and tenants.
+    /// Creates an empty statement for these rows and tenants.
     pub(crate) fn of(rows: Vec<i64>, grown: Vec<&'a str>) -> Self {
         Self { rows, grown, ..Self::default() }
     }

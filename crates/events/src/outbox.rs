@@ -1,6 +1,6 @@
-//! Rows of the outbox: whose turn it is, and what waits.
+//! Reads the outbox: the tenants with rows, and the oldest rows of each tenant.
 //!
-//! The statements here run for every few events, so each is prepared once on a connection.
+//! These statements run very often. Each is therefore prepared once on a connection.
 
 use std::collections::HashSet;
 
@@ -16,21 +16,22 @@ use diesel::{
 };
 use serde_json::Value;
 
-/// Tenants are spread over so many, each of which one node at a time numbers.
+/// The number of shards that tenants are spread over. One node at a time numbers a shard.
 pub(crate) const SHARDS: i32 = 64;
 
 const ALLOWED: &str = "svc.decision.allowed";
 const DENIED: &str = "svc.decision.denied";
 
-/// The tenants of the outbox, by a loose index scan: their rows are not all read.
+/// The tenants with rows in the outbox. The loose index scan reads one row of each tenant.
 const TENANTS: &str = "WITH RECURSIVE tenants (id) AS ( \
          (SELECT tenant_id FROM event_outbox ORDER BY tenant_id LIMIT 1) \
          UNION ALL \
          SELECT (SELECT tenant_id FROM event_outbox WHERE tenant_id > tenants.id \
                  ORDER BY tenant_id LIMIT 1) FROM tenants WHERE id IS NOT NULL) ";
 
-/// Takes the locks of the shards with rows, or of one of them, until the end of the transaction; the tenants,
-/// and whether another node numbers them now.
+/// Locks one shard, or all shards with rows, until the end of the transaction.
+///
+/// Returns each tenant with rows, and whether another node has locked its shard.
 pub(crate) struct LockTenants {
     pub(crate) shard: Option<i32>,
 }
@@ -58,8 +59,10 @@ impl QueryFragment<Pg> for LockTenants {
     }
 }
 
-/// The oldest rows of each tenant, in turn: events to about `turn` of each, and `most` in all. Rows that are many
-/// events are taken whole.
+/// The oldest rows of each tenant, with tenants taking turns.
+///
+/// It returns about `turn` events of each tenant, and about `most` in total. The numbers can be
+/// exceeded, because all events of a row are returned together.
 pub(crate) struct OldestRows<'a> {
     pub(crate) tenants: Vec<&'a str>,
     pub(crate) turn: i64,
@@ -134,26 +137,28 @@ pub(crate) struct Row {
     decisions: Option<Vec<String>>,
 }
 
-/// What an event is about.
+/// The subject of an event.
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
 pub(crate) enum About<'a> {
     Change { event_type: &'static EventType, subject_ref: &'a str, row: &'a Row },
     Decision { event_type: &'static EventType, event: DecisionEvent<'a> },
 }
 
-/// An event that waits.
+/// An event that waits for its number.
 pub(crate) struct Waiting<'a> {
     pub(crate) tenant_id: &'a str,
     pub(crate) about: About<'a>,
 }
 
-/// What of some rows can be numbered, in order.
+/// The events that can be numbered, in order, from some rows of the outbox.
 #[derive(Default)]
 pub(crate) struct Ready<'a> {
     pub(crate) events: Vec<Waiting<'a>>,
-    /// The rows that become these.
+    /// The numbers of the rows that contain these events.
     pub(crate) numbers: Vec<i64>,
-    /// Whether a tenant's next event cannot be written: it waits for a version of the service that can.
+    /// Whether the next event of a tenant cannot be written.
+    ///
+    /// The event then waits for a node with a newer version of the service.
     pub(crate) is_stuck: bool,
 }
 
@@ -206,7 +211,7 @@ impl Row {
     }
 }
 
-/// Whether a change is a decision of its own, of which the row has the name alone.
+/// Whether the event type is an allowed or denied decision, for which the row has only the id.
 pub(crate) fn is_decision(event_type: &EventType) -> bool {
     [ALLOWED, DENIED].contains(&event_type.name())
 }

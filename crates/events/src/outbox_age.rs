@@ -1,4 +1,4 @@
-//! How long events wait for their numbers, as a metric.
+//! Measures how long events wait for their numbers, as a metric.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use diesel::{QueryableByName, sql_types::Double};
 
 const EVERY: Duration = Duration::from_secs(15);
 
-/// Of the first row by number. It may tell of an expiry, which happened up to some seconds before.
+/// Selects the age in seconds of the first event in the outbox; 0 if there is none. The age of an
+/// expiry event counts from the expiry, which is a few seconds before the event is written.
 const AGE: &str = "SELECT coalesce(greatest(0, extract(epoch FROM clock_timestamp() - ( \
      SELECT occurred_at FROM event_outbox ORDER BY number LIMIT 1)))::float8, 0) AS seconds";
 
@@ -20,7 +21,7 @@ struct Age {
     seconds: f64,
 }
 
-/// The worker.
+/// Returns the worker that measures the age.
 pub(crate) fn worker(store: Store) -> Worker {
     Worker::periodic("event_outbox_age", EVERY, move || {
         let store = store.clone();

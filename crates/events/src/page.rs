@@ -1,4 +1,4 @@
-//! Pages of a tenant's log of events.
+//! Reads pages of a tenant's event log.
 
 use authority_ids::TenantId;
 use authority_model::schema::{event_heads, events};
@@ -8,40 +8,43 @@ use diesel::{QueryResult, prelude::*};
 use authority_api::error::{ApiError, ErrorCode};
 use authority_core::store::{Db, RunQueryDsl};
 
-/// How much of a log one page looks through: a filter that finds nothing costs no more.
+/// The most events that are scanned for one page. This bounds the cost of a filter that matches
+/// nothing.
 const THROUGH: i64 = 10_000;
 
-/// Where a tenant's log begins and ends.
+/// The first and the last sequence of a tenant's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
     /// The sequence of the oldest event that is kept.
     pub(crate) oldest: i64,
-    /// The sequence of the newest event; 0 before the first.
+    /// The sequence of the newest event; 0 if the log is empty.
     pub(crate) head: i64,
 }
 
-/// The part of a log that a caller wants and may see.
+/// The part of a log that a caller requests and may see.
 #[derive(Clone)]
 pub(crate) struct Part {
     pub(crate) tenant_id: TenantId,
-    /// The types by name; all if `None`.
+    /// The names of the event types; all types if `None`.
     event_types: Option<Vec<&'static str>>,
-    /// Only events about these principals, for a bound API key.
+    /// The principals that a bound API key may see events about; `None` for all.
     principals: Option<Vec<String>>,
 }
 
-/// Events in order.
+/// A page of events, in order.
 pub(crate) struct Page {
-    /// Their sequences and bytes.
+    /// The sequence and bytes of each event.
     pub(crate) events: Vec<(i64, Vec<u8>)>,
-    /// Where the next page goes on.
+    /// The sequence after which the next page begins.
     pub(crate) next_after: i64,
     pub(crate) bounds: Bounds,
 }
 
 impl Part {
+    /// Returns the part of the tenant's log that the patterns select.
+    ///
     /// # Errors
-    /// A pattern is malformed, or matches no type.
+    /// A pattern is malformed or matches no event type.
     pub(crate) fn of(
         tenant_id: TenantId,
         patterns: &[String],
@@ -50,7 +53,7 @@ impl Part {
         let selection = match patterns {
             [] => None,
             some => Some(Selection::parse(some).map_err(|why| {
-                // The message begins with the name that endpoints have for it.
+                // The message starts with `event_types: `, the name of the field in endpoints.
                 let why = why.to_string();
                 ApiError::field(
                     "event_type",
@@ -65,10 +68,12 @@ impl Part {
         })
     }
 
-    /// Up to `limit` events after a sequence; from the oldest on if there is none.
+    /// Reads up to `limit` events after a sequence.
+    ///
+    /// Reads from the oldest event if `after` is `None`.
     ///
     /// # Errors
-    /// Events after it are no longer kept, or there is no such event yet.
+    /// Retention has deleted events after `after`, or `after` is beyond the end of the log.
     pub(crate) async fn read(
         &self,
         db: &mut Db,
@@ -101,7 +106,7 @@ impl Part {
             .load(db)
             .await
             .map_err(failed)?;
-        // Retention may have taken some of them since.
+        // Retention may have deleted some of these events since the bounds were read.
         let left = self::bounds(db, &self.tenant_id).await.map_err(failed)?;
         if after < left.oldest - 1 && after < through {
             return Err(out_of_bounds(ErrorCode::SequenceExpired, left));
@@ -112,7 +117,7 @@ impl Part {
     }
 }
 
-/// Where the tenant's log begins and ends.
+/// Returns the first and the last sequence of the tenant's log.
 pub(crate) async fn bounds(db: &mut Db, tenant_id: &TenantId) -> QueryResult<Bounds> {
     let found: Option<(i64, i64)> = event_heads::table
         .find(tenant_id.as_str())

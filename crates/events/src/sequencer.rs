@@ -1,8 +1,11 @@
-//! Numbers the events of the outbox: one transaction takes rows, raises the tenants' sequences and writes
-//! the envelopes. So a number is an event, and none is missing.
+//! Numbers the events of the outbox.
 //!
-//! Tenants are spread over shards, and an advisory lock lets one node at a time number a shard. In a batch
-//! tenants take turns: a tenant with a backlog does not delay another's events by more than a batch.
+//! One transaction takes rows from the outbox, raises the tenants' sequences and writes the
+//! envelopes. Every number therefore belongs to an event, and there are no gaps.
+//!
+//! Tenants are spread over shards. An advisory lock lets only one node at a time number a shard.
+//! Tenants take turns within a batch: a tenant with a backlog delays the events of other tenants by
+//! at most one batch.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -26,19 +29,21 @@ use crate::{
     told::Told,
 };
 
-/// The channel that changes notify on; the recorder does not, and wakes the sequencer of its node.
+/// The channel on which changes notify the sequencer. The recorder doesn't use it, but wakes the
+/// sequencer of its own node directly.
 const CHANNEL: &str = "event_outbox";
-/// How often the outbox is read without having been woken.
+/// How often the outbox is read without a wake-up.
 const POLL: Duration = Duration::from_millis(500);
-/// From one round to the next: few large ones cost less. A change after a pause does not wait.
+/// The time between two rounds, because a few large rounds cost less than many small ones. A change
+/// after a pause is numbered at once.
 const LINGER: Duration = Duration::from_millis(30);
-/// The same after a round of at least [`MANY`].
+/// The time between two rounds after a round of at least [`MANY`] events.
 const LINGER_LONG: Duration = Duration::from_millis(100);
-/// So many events in a round are a load.
+/// The number of events in a round from which [`LINGER_LONG`] applies.
 const MANY: usize = 200;
-/// How many events of one tenant are numbered before the others have their turn.
+/// The most events of one tenant that are numbered before other tenants have their turn.
 const TURN: i64 = 2_000;
-/// How many events are numbered in one transaction.
+/// About how many events are numbered in one transaction.
 const BATCH: i64 = 4_000;
 
 /// Numbers the outbox's events.
@@ -54,17 +59,17 @@ impl Sequencer {
         Self { store, wake: Arc::default(), numbered: Arc::default() }
     }
 
-    /// For whoever writes the outbox without a NOTIFY.
+    /// Returns the handle that wakes the sequencer, for writers that send no NOTIFY.
     pub fn waker(&self) -> Arc<Notify> {
         Arc::clone(&self.wake)
     }
 
-    /// Notified when this node has numbered events.
+    /// Returns the handle that is notified when this node has numbered events.
     pub fn numbered(&self) -> Arc<Notify> {
         Arc::clone(&self.numbered)
     }
 
-    /// A listener and the numbering itself.
+    /// Returns the listener and the worker that numbers events.
     pub fn workers(&self) -> [Worker; 2] {
         let (listener, notified) = self.store.listen("event_listener", CHANNEL);
         let (sequencer, notified) = (self.clone(), Arc::new(Mutex::new(notified)));
@@ -81,7 +86,7 @@ impl Sequencer {
     async fn run(&self, notified: &mut ReceiverStream<Notification>, context: &Context) {
         loop {
             let begun = Instant::now();
-            // A failed round is tried again at the next poll.
+            // A failed round is retried at the next poll.
             let Batch { numbered, left, .. } =
                 context.round(self.round()).await.unwrap_or_default();
             if left == Left::Nothing {
@@ -102,7 +107,7 @@ impl Sequencer {
             if context.stopped().now_or_never().is_some() {
                 return;
             }
-            while let Some(Some(_)) = notified.next().now_or_never() {} // one round is for all of them
+            while let Some(Some(_)) = notified.next().now_or_never() {} // one round covers all
         }
     }
 
@@ -115,7 +120,7 @@ impl Sequencer {
                 for shard in 0..SHARDS {
                     match self.number(Some(shard)).await {
                         Ok(of_shard) => all = all.and(&of_shard),
-                        // The other shards' events do not wait for it.
+                        // A failing shard must not delay the events of the other shards.
                         Err(error) => failed = Err(error),
                     }
                 }
@@ -125,7 +130,7 @@ impl Sequencer {
         }
     }
 
-    /// Numbers a batch of the events of a shard, or of all.
+    /// Numbers a batch of the events of one shard, or of all shards.
     async fn number(&self, shard: Option<i32>) -> Result<Batch, store::Error> {
         let number = async move |db: &mut Db| Ok::<_, store::Error>(number(db, shard).await?);
         let batch = self.store.write_tx(&Scope::service(), number).await?;
@@ -140,28 +145,28 @@ impl Sequencer {
     }
 }
 
-/// What a round leaves in the outbox.
+/// The events that a round leaves in the outbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Left {
     #[default]
     Nothing,
-    /// Events that another node was about to number.
+    /// Events that another node is numbering.
     Others,
-    /// There may be more than one batch.
+    /// Possibly more events than fit into one batch.
     Backlog,
 }
 
 #[derive(Default)]
 struct Batch {
-    /// How many events.
+    /// The number of events that were numbered.
     numbered: usize,
     left: Left,
-    /// A tenant's next event cannot be written.
+    /// Whether the next event of a tenant cannot be written.
     is_stuck: bool,
 }
 
 impl Batch {
-    /// Both.
+    /// Combines the results of two batches.
     fn and(&self, other: &Self) -> Self {
         Self {
             numbered: self.numbered + other.numbered,
@@ -171,7 +176,7 @@ impl Batch {
     }
 }
 
-/// Numbers a batch of events that no other node numbers now.
+/// Numbers a batch of events from shards that no other node is numbering.
 async fn number(db: &mut Db, shard: Option<i32>) -> QueryResult<Batch> {
     let tenants: Vec<(String, bool)> = LockTenants { shard }.load(db).await?;
     let own = tenants.iter().filter(|(_, is_others)| !is_others);
@@ -198,7 +203,7 @@ async fn number(db: &mut Db, shard: Option<i32>) -> QueryResult<Batch> {
     Ok(Batch { numbered: told.len(), left, is_stuck })
 }
 
-/// Gives the events their numbers; they were these rows of the outbox.
+/// Numbers the events and deletes their rows from the outbox.
 async fn write(
     db: &mut Db,
     told: &[Told<'_>],
@@ -221,7 +226,7 @@ fn unwritable(error: EnvelopeError) -> Sql {
     Sql::SerializationError(error.into())
 }
 
-/// Raises the tenants' sequences by so many; the first number of each.
+/// Raises the tenants' sequences by these counts. Returns the first number of each.
 async fn first_numbers(
     db: &mut Db,
     counts: &BTreeMap<&str, i64>,

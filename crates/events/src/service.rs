@@ -1,4 +1,4 @@
-//! The service of events: their types and schemas, pages, streams.
+//! Implements the event API: event types and schemas, pages and streams of events.
 
 use std::sync::Arc;
 
@@ -47,12 +47,12 @@ pub(crate) struct EventHandlers {
     pub(crate) graph: Arc<Graph>,
     pub(crate) feed: EventFeed,
     pub(crate) streams: Streams,
-    /// Ends the streams, which would otherwise block the drain.
+    /// Ends open streams when the service stops. Otherwise they would delay the shutdown.
     pub(crate) shutdown: CancellationToken,
 }
 
 impl EventHandlers {
-    /// The tenant whose events are read: the caller's own, or the one that the owner names.
+    /// Returns the tenant to read: the caller's own, or for the owner the tenant in the request.
     fn tenant(&self, caller: &Caller, named: Option<&str>) -> Result<TenantId, ApiError> {
         let named = named.map(|named| {
             let tenant_id = TenantId::parse(named).ok();
@@ -67,7 +67,7 @@ impl EventHandlers {
                 let Some(handle) = self.graph.tenant(&named)? else {
                     return Err(ApiError::not_found("tenant", named.as_str()));
                 };
-                // Others are refused when they call.
+                // For other callers, authentication already refuses inactive tenants.
                 let is_active = handle.read().tenant().is_some_and(|tenant| tenant.active);
                 if is_active { Ok(named) } else { Err(TENANT_INACTIVE.into()) }
             }
@@ -109,7 +109,7 @@ impl EventService for EventHandlers {
         if let (Some(own), Some(named)) = (caller.tenant(), named)
             && own.as_str() != named
         {
-            // As every list answers it, whether there is such a tenant or not.
+            // Every list returns this error for another tenant, whether that tenant exists or not.
             return Ok(Response::new(ListEventsResponse { oldest: 1, ..<_>::default() }));
         }
         let tenant_id = self.tenant(&caller, named)?;
@@ -138,7 +138,7 @@ impl EventService for EventHandlers {
         let read = async move |db: &mut Db| {
             let row = tenants::table.find(tenant_id.as_str()).select((
                 tenants::event_retention_days,
-                // Its reason is the owner's.
+                // Only the owner sees the reason for the legal hold.
                 tenants::legal_hold.is_not_null(),
             ));
             let row: (i32, bool) =
@@ -159,7 +159,8 @@ impl EventService for EventHandlers {
         let place = self.streams.enter(&tenant_id, &caller)?;
         let grown = self.feed.subscribe();
         let scope = caller.scope();
-        // A stream that cannot be opened is refused with a status, before its first message.
+        // Checked before the stream starts. The call then fails with a status, and not inside the
+        // stream.
         let (from, within) = (part.clone(), tenant_id.clone());
         let after = async move |db: &mut Db| {
             if let Some(after) = asked.after {
@@ -193,7 +194,7 @@ impl EventService for EventHandlers {
     }
 }
 
-/// The types that exist because these patterns name them.
+/// Returns the names of the on-demand types that these patterns select.
 fn demanded(patterns: &[String]) -> Vec<&'static str> {
     let selection = Selection::parse(patterns).unwrap_or_default();
     selection.on_demand().map(EventType::name).collect()

@@ -1,4 +1,4 @@
-//! Events before they have their numbers.
+//! Events that have no number yet.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -19,12 +19,12 @@ use crate::{
 
 const PACKS: &str = "svc.evidence_pack.";
 
-/// An event without its id and its number.
+/// An event that has no id and no number yet.
 pub(crate) struct Told<'a> {
     pub(crate) tenant_id: &'a str,
     pub(crate) event_type: &'static EventType,
     pub(crate) occurred_at: DateTime<Utc>,
-    /// Whom it is about.
+    /// The principal that the event is about.
     pub(crate) principal_id: Option<Cow<'a, str>>,
     subject_ref: Cow<'a, str>,
     actor_id: Option<&'a str>,
@@ -33,7 +33,7 @@ pub(crate) struct Told<'a> {
     data: Box<RawValue>,
 }
 
-/// In the order of RFC 8785.
+/// The fields are in the order of RFC 8785.
 #[derive(Serialize)]
 struct AllowedData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ struct AllowedData<'a> {
     valid_until: Option<&'a str>,
 }
 
-/// In the order of RFC 8785.
+/// The fields are in the order of RFC 8785.
 #[derive(Serialize)]
 struct DeniedData<'a> {
     decision_id: &'a str,
@@ -112,8 +112,10 @@ impl<'a> Told<'a> {
         })
     }
 
-    /// Its canonical bytes. An event that is longer than events may be loses its data and not its number:
-    /// receivers would wait for that forever.
+    /// Returns the canonical bytes of the event.
+    ///
+    /// If the event exceeds the size limit, its data is left out. The event itself is kept, because
+    /// receivers would wait for a missing number forever.
     pub(crate) fn bytes(&self, event_id: &str, sequence: i64) -> Result<Vec<u8>, EnvelopeError> {
         let is_of_pack = self.event_type.name().starts_with(PACKS);
         let refs = Vec::from_iter(is_of_pack.then(|| self.subject_ref.clone().into_owned()));
@@ -134,7 +136,7 @@ impl<'a> Told<'a> {
         };
         event.canonical().or_else(|error| {
             let event_type = self.event_type.name();
-            tracing::error!(%error, event_type, "an event loses its data");
+            tracing::error!(%error, event_type, "an event is written without its data");
             let none = canonical_data(&Map::new())?;
             Event { data: &none, evidence_refs: &[], ..event }.canonical()
         })
@@ -161,7 +163,7 @@ fn of_decision(event: &DecisionEvent<'_>) -> Result<Box<RawValue>, EnvelopeError
     })
 }
 
-/// The row's own, and what the record of a decision that waits for people adds.
+/// Returns the row's data, plus the tool and delegation of a decision that waits for approval.
 fn of_change(row: &Row, record: Option<&Decided>) -> Result<Box<RawValue>, EnvelopeError> {
     let none = Map::new();
     let own = row.data.as_object().unwrap_or(&none);

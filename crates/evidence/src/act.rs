@@ -1,7 +1,8 @@
-//! A person's signed act on a held decision or on a delegation.
+//! A person's signed act on a held decision or a delegation.
 //!
-//! The text names the person, and what they wrote, only by salted digests. Whoever has the salts can check both;
-//! once they are erased, the signature still verifies and tells nobody who it was.
+//! The text contains the person and their comment only as salted digests. With the salts, both can
+//! be checked. Once the salts are erased, the signature still verifies, but the text no longer
+//! identifies the person.
 
 use authority_crypto::{Signer, random};
 use chrono::{DateTime, Utc};
@@ -10,28 +11,28 @@ use serde::Serialize;
 use super::{Error, SignedText, digest_text, salted_digest, signed::sign};
 use authority_decision::moment;
 
-/// `kind` of an approving or declining act.
+/// The `kind` of an act: an approval, a decline or another verdict of a person.
 pub const ACT_KIND: &str = "svc.approval.act.v1";
 
 /// One act of one person.
 pub struct Act<'a> {
     pub tenant_id: &'a str,
-    /// The approval or the delegation.
+    /// The id of the approval request or of the delegation.
     pub about: &'a str,
-    /// SHA-256 of exactly what is approved: the request of a held decision, or a delegation's
-    /// terms.
+    /// SHA-256 of the object of the act: the request of a held decision, or a delegation's terms.
     pub question: &'a [u8; 32],
     /// The person: `<iss>|<sub>`.
     pub by: &'a str,
     pub role: &'a str,
     pub verdict: &'a str,
     pub comment: Option<&'a str>,
-    /// Whether it is in the person's own interest, as the tenant's `self_approval` permits.
+    /// Whether the person acts in their own interest. Only the tenant's `self_approval` permits
+    /// this.
     pub own_interest: bool,
     pub at: DateTime<Utc>,
 }
 
-/// A signed act, with the salts of the digests in it.
+/// A signed act, with the salts of the digests in its text.
 pub struct SignedAct {
     pub text: SignedText,
     pub by_salt: [u8; 16],
@@ -54,8 +55,10 @@ struct Text<'a> {
     verdict: &'a str,
 }
 
+/// Signs an act.
+///
 /// # Errors
-/// There is no randomness, or the act does not serialise, which is a bug.
+/// Randomness is unavailable, or the act does not serialise, which is a bug.
 pub fn sign_act(act: &Act<'_>, signer: &Signer) -> Result<SignedAct, Error> {
     let by_salt = random()?;
     let comment_salt = act.comment.map(|_| random()).transpose()?;
@@ -75,7 +78,7 @@ pub fn sign_act(act: &Act<'_>, signer: &Signer) -> Result<SignedAct, Error> {
     Ok(SignedAct { text: sign(&text, signer)?, by_salt, comment_salt })
 }
 
-/// Of a text as JSON, like the digests of contexts.
+/// Returns the salted digest of the text as a JSON string, as for the digests of contexts.
 fn digest(salt: &[u8; 16], text: &str) -> Result<String, Error> {
     let text = serde_json_canonicalizer::to_vec(&text)?;
     Ok(digest_text(&salted_digest(salt, &text)))

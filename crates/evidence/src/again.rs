@@ -1,4 +1,4 @@
-//! Decides a stored decision again from everything that it was decided on.
+//! Decides a stored decision again from all of its stored input.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -12,24 +12,26 @@ use super::{
 };
 use authority_decision::{Facts, Request, SEMANTICS, Verdict, moment};
 
-/// Everything that is stored for a decision.
+/// All stored data of a decision.
 #[derive(Clone, Debug)]
 pub struct Sealed {
     /// The signed bytes.
     pub record: Vec<u8>,
     pub context: Vec<u8>,
-    /// The gathered facts by digest, counters, approval.
+    /// The decision's own facts: the digests of the gathered facts and of reality, counters,
+    /// approval and decline.
     pub facts: Vec<u8>,
     pub salts: Salts,
-    /// The gathered facts, policies by reference; `None` if they are no longer stored.
+    /// The gathered facts, with policies by reference; `None` if they were deleted.
     pub gathered: Option<Arc<Vec<u8>>>,
-    /// Reality, if its facts name any and it is still stored.
+    /// The reality facts, if the decision depended on reality and they are still stored.
     pub reality: Option<Arc<Vec<u8>>>,
-    /// At least the texts of its policies and input schemas, by their SHA-256 in hex.
+    /// Texts by their SHA-256 in hex. At least the texts of the decision's policies and input
+    /// schemas are included.
     pub texts: Arc<HashMap<String, String>>,
 }
 
-/// The members of a record outside its request and verdict.
+/// The fields of a record outside its request and verdict.
 #[derive(Deserialize)]
 pub struct Head {
     pub authority_revision: i64,
@@ -41,7 +43,7 @@ pub struct Head {
     pub tenant_id: String,
 }
 
-/// A decision, decided again.
+/// The result of deciding again.
 pub struct Again {
     pub request: Request,
     pub facts: Facts,
@@ -50,18 +52,22 @@ pub struct Again {
 }
 
 impl Sealed {
+    /// Returns the record's fields outside its request and verdict.
+    ///
     /// # Errors
-    /// When the record cannot be read.
+    /// The record cannot be read.
     pub fn head(&self) -> Result<Head, Error> {
         Ok(serde_json::from_slice(&self.record)?)
     }
 
-    /// Whether its context or its own facts were erased: the record still verifies, and cannot be decided again.
+    /// Whether the decision's context or its own facts were erased.
+    ///
+    /// The record then still verifies but cannot be decided again.
     pub fn is_erased(&self) -> bool {
         self.context.is_empty() || self.facts.is_empty()
     }
 
-    /// Whether everything that it was decided on is still stored.
+    /// Whether all input of the decision is still stored.
     pub fn is_whole(&self) -> bool {
         let named = sealed::digests(&self.facts);
         let has_schemas = |gathered: &Arc<Vec<u8>>| {
@@ -73,16 +79,18 @@ impl Sealed {
             && named.is_ok_and(|named| named.reality.is_none() || self.reality.is_some())
     }
 
+    /// Returns the request.
+    ///
     /// # Errors
     /// The record or the context cannot be read.
     pub fn request(&self) -> Result<Request, Error> {
         sealed::request(&self.record, &self.context)
     }
 
-    /// The facts, with policies compiled again from their texts.
+    /// Returns the facts, with policies compiled from their texts.
     ///
     /// # Errors
-    /// They cannot be read, or a policy's text is missing or no longer compiles.
+    /// The facts cannot be read, or a policy's text is missing or no longer compiles.
     pub fn facts(&self) -> Result<Facts, Error> {
         let text = |sha256: &str| self.texts.get(sha256);
         let mut facts = sealed::facts(self.stored_facts()?, text)?;
@@ -91,41 +99,47 @@ impl Sealed {
         Ok(facts)
     }
 
+    /// Returns the facts as they are stored.
+    ///
     /// # Errors
-    /// The gathered facts are no longer stored.
+    /// The gathered facts were deleted.
     pub fn stored_facts(&self) -> Result<StoredFacts<'_>, Error> {
         let reality = self.reality.as_deref().map(Vec::as_slice);
         Ok(StoredFacts { own: &self.facts, gathered: self.gathered()?, reality })
     }
 
-    /// # Errors
-    /// The gathered facts are no longer stored.
-    pub fn gathered(&self) -> Result<&[u8], Error> {
-        let gathered = self.gathered.as_deref().map(Vec::as_slice);
-        gathered.ok_or(Error::Unreadable("what it was decided on"))
-    }
-
-    /// The recorded decision and its time.
+    /// Returns the gathered facts.
     ///
     /// # Errors
-    /// When the record cannot be read.
+    /// The gathered facts were deleted.
+    pub fn gathered(&self) -> Result<&[u8], Error> {
+        let gathered = self.gathered.as_deref().map(Vec::as_slice);
+        gathered.ok_or(Error::Unreadable("the gathered facts"))
+    }
+
+    /// Returns the recorded decision and its time.
+    ///
+    /// # Errors
+    /// The record cannot be read.
     pub fn recorded(&self) -> Result<sealed::Recorded, Error> {
         sealed::recorded(&self.record)
     }
 
-    /// Decides on the sealed arguments. The result has the same bytes and id, unless something was
-    /// altered or the semantics have changed.
+    /// Decides again on the sealed request and facts.
+    ///
+    /// The result has the same bytes and id as the sealed record, unless data was altered or this
+    /// program decides differently.
     ///
     /// # Errors
-    /// It was decided under semantics that this program does not know, or cannot be read.
+    /// This program does not know the semantics of the decision, or the decision cannot be read.
     pub fn decide_again(&self) -> Result<Again, Error> {
         self.decide_with(self.facts()?)
     }
 
-    /// The same with other facts.
+    /// Decides again on the sealed request, with other facts.
     ///
     /// # Errors
-    /// As [`Self::decide_again`].
+    /// The same as for [`Self::decide_again`].
     pub fn decide_with(&self, facts: Facts) -> Result<Again, Error> {
         let (head, request) = (self.head()?, self.request()?);
         if head.semantics != SEMANTICS {

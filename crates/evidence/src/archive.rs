@@ -1,4 +1,4 @@
-//! The manifest `svc.archive.manifest.v1`: what an archived month of a tenant consists of, signed.
+//! The manifest `svc.archive.manifest.v1`: the signed content list of a tenant's archived month.
 
 use authority_crypto::Signer;
 use serde::{Deserialize, Serialize};
@@ -9,38 +9,40 @@ use super::{Error, signed::signed};
 /// `kind` of a manifest.
 pub const ARCHIVE_KIND: &str = "svc.archive.manifest.v1";
 
-/// An archived month. Members are in the order of RFC 8785.
+/// An archived month. Its fields are in the order of RFC 8785.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// RFC 3339.
+    /// In RFC 3339 form.
     pub archived_at: String,
-    /// How many changes to authority it has.
+    /// The number of changes to authority.
     pub changes: u64,
-    /// The last signed checkpoint of the tenant's log when the month was archived; `None` if it had no log.
+    /// The last signed checkpoint of the tenant's log when the month was archived.
+    ///
+    /// `None` if the tenant had no log.
     pub checkpoint: Option<String>,
     pub decisions: u64,
-    /// The first decision's id; `None` without decisions.
+    /// The id of the first decision; `None` without decisions.
     pub first_id: Option<String>,
     /// The service's public URL.
     pub issuer: String,
     pub last_id: Option<String>,
-    /// `2026-07`, of UTC.
+    /// The month in UTC, for example `2026-07`.
     pub month: String,
     pub objects: Vec<Object>,
     pub tenant_id: String,
-    /// How many versions of records it has.
+    /// The number of versions of records.
     pub versions: u64,
 }
 
-/// What an object of an archive has in it.
+/// The content of an archive's object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
     /// Decisions with all of their evidence.
     Decisions,
-    /// Where each decision of the part with the same number is.
+    /// The place of each decision in the decisions object with the same part number.
     Index,
-    /// Versions of records that have ended.
+    /// Versions of records that were replaced or deleted in the month.
     Versions,
     /// Changes to authority.
     Changes,
@@ -63,22 +65,25 @@ pub struct Object {
     pub bytes: u64,
     pub content: Content,
     pub entries: u64,
-    /// The first and last decision's id; `None` in versions and changes.
+    /// The ids of the first and last decision; `None` in versions and changes.
     pub first_id: Option<String>,
     pub last_id: Option<String>,
-    /// Beside the manifest.
+    /// The object's name. It is in the same folder as the manifest.
     pub name: String,
-    /// Which part of the month it is, or is the index of: from 1, for each content.
+    /// The number of the part, from 1 for each content. An index has the number of the part that it
+    /// indexes.
     pub part: u32,
     /// `sha256:` and hex of the object.
     pub sha256: String,
 }
 
 impl Manifest {
-    /// The manifest's text, RFC 8785, signed over itself without `signature`. `key`: the JWK of the signer.
+    /// Returns the manifest's text in RFC 8785 form. Its `signature` signs all other fields.
+    ///
+    /// `key` is the signer's public key as a JWK.
     ///
     /// # Errors
-    /// None occurs: its members are texts and numbers.
+    /// This does not happen: all fields are strings and numbers.
     pub fn sign(&self, key: &Value, signer: &Signer) -> Result<String, Error> {
         let mut document = serde_json::to_value(self)?;
         document["key"] = key.clone();

@@ -1,5 +1,4 @@
-//! The bundle `svc.evidence.bundle.v1`: a pack with everything needed to verify and replay it
-//! offline.
+//! The bundle `svc.evidence.bundle.v1`: a pack with all data to verify and replay it offline.
 
 use authority_crypto::sha256;
 use std::collections::BTreeSet;
@@ -15,8 +14,10 @@ use super::{
 /// `kind` of a bundle.
 pub const BUNDLE_KIND: &str = "svc.evidence.bundle.v1";
 
-/// The bundle's text, RFC 8785. `key`: the JWK that the pack is signed with; `log_key`: the C2SP
-/// verifier key of its checkpoint.
+/// Returns the bundle's text in RFC 8785 form.
+///
+/// `key` is the JWK of the key that signed the record. `log_key` is the C2SP verifier key of the
+/// checkpoint in the pack.
 ///
 /// # Errors
 /// A part is not JSON, which is a bug.
@@ -38,8 +39,9 @@ pub fn bundle(pack: &str, sealed: &Sealed, key: &Value, log_key: &str) -> Result
     Ok(serde_json_canonicalizer::to_string(&bundle)?)
 }
 
-/// What is left of a decision of which a part was erased, so that it has no bundle: its context, or its facts with
-/// their blobs. RFC 8785.
+/// Returns the remaining parts of a partly erased decision, in RFC 8785 form.
+///
+/// Such a decision has no bundle. The parts are its context, or its facts with their blobs.
 ///
 /// # Errors
 /// A part is not JSON, which is a bug.
@@ -61,13 +63,13 @@ fn salted(salt: &[u8; 16], content: &[u8]) -> Result<Value, Error> {
     Ok(json!({"salt": STANDARD.encode(salt), "value": serde_json::from_slice::<Value>(content)?}))
 }
 
-/// The policy and schema texts that the facts refer to.
+/// Returns the digests of the policy and schema texts that the facts refer to.
 fn named(facts: &[u8]) -> Result<BTreeSet<String>, Error> {
     let of_policies = policies(facts)?.into_iter().map(|one| one.sha256);
     Ok(of_policies.chain(schemas(facts)?).collect())
 }
 
-/// The texts that the facts refer to by digest and that still exist, in order of digest.
+/// Returns the texts that the facts refer to by digest and that still exist, in order of digest.
 fn blobs(sealed: &Sealed) -> Result<Vec<Value>, Error> {
     let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes);
     let facts = sealed.gathered()?;

@@ -1,13 +1,18 @@
-//! JSON as RFC 8785 writes it, of values that a decision stores. It writes into one buffer, where the library makes some
-//! for each member.
+//! Writes the values that a decision stores as RFC 8785 JSON.
+//!
+//! Everything is written into one buffer. `serde_json_canonicalizer` allocates several buffers for
+//! each field.
 
 use serde_json::{Map, Number, Value};
 
-/// The integers that a double has exactly are written alike by everybody.
+/// The largest integer that is written directly. Up to it, a double represents every integer
+/// exactly, and all implementations of RFC 8785 write it in the same way.
 const EXACT: u64 = 1 << 53;
 
+/// Writes an object.
+///
 /// # Errors
-/// A number is none that RFC 8785 can write.
+/// RFC 8785 cannot represent a number.
 pub(crate) fn object(members: &Map<String, Value>) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = Vec::with_capacity(256);
     write_object(members, &mut text)?;
@@ -37,7 +42,7 @@ fn write(value: &Value, text: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     }
 }
 
-/// Members are sorted by the UTF-16 code units of their names.
+/// Fields are sorted by the UTF-16 code units of their names.
 fn write_object(members: &Map<String, Value>, text: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     let mut members: Vec<_> = members.iter().collect();
     members.sort_unstable_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));

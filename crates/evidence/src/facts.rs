@@ -1,4 +1,4 @@
-//! Gathered facts, prepared once for all decisions that share them.
+//! Gathered facts with their canonical bytes and digests, which decisions can share.
 
 use authority_crypto::sha256;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::Error;
 use authority_decision::{Facts, Gathered, Request, facts_index, input_schema::InputSchema};
 
-/// Facts in their canonical form (RFC 8785), stored once by their SHA-256.
+/// Facts or a text as bytes (facts in RFC 8785 form), stored once under their SHA-256.
 pub struct Blob {
     pub body: Vec<u8>,
     pub sha256: [u8; 32],
@@ -30,28 +30,34 @@ impl Blob {
     }
 }
 
-/// Facts from a tenant's graph, their canonical bytes, the digest, and the index of what was read.
+/// Facts from a tenant's graph, with their canonical bytes, digest and index.
 pub struct PreparedFacts {
     pub gathered: Arc<Gathered>,
-    /// All of them but reality; policies by reference.
+    /// All facts except reality. Policies are included by id, version and digest, without their
+    /// texts.
     pub blob: Blob,
-    /// Reality, unless nothing of it concerns the request.
+    /// The reality facts; `None` if reality does not concern the request.
     pub reality: Option<Blob>,
     /// The texts of the tools' input schemas.
     pub schemas: Vec<Blob>,
-    /// Ids, versions and SHA-256 of what was read, absences too; canonical JSON.
+    /// Which data was read, in canonical JSON: ids, versions and SHA-256, including data that was
+    /// looked for and does not exist.
     pub index: Box<RawValue>,
 }
 
 impl PreparedFacts {
+    /// Prepares the facts for a request.
+    ///
     /// # Errors
-    /// The facts do not serialise, which is a bug; then there is no decision.
+    /// The facts do not serialise, which is a bug.
     pub fn new(gathered: Gathered, request: &Request) -> Result<Self, Error> {
         Self::of(Arc::new(gathered), request)
     }
 
+    /// Prepares shared facts for a request.
+    ///
     /// # Errors
-    /// As [`Self::new`].
+    /// The same as for [`Self::new`].
     pub fn of(gathered: Arc<Gathered>, request: &Request) -> Result<Self, Error> {
         let reality = &gathered.reality;
         let reality = (!reality.is_empty()).then(|| Blob::new(&**reality)).transpose()?;
@@ -68,12 +74,12 @@ impl PreparedFacts {
         Ok(Self { gathered, blob, reality, schemas, index })
     }
 
-    /// What is stored for it.
+    /// Returns the blobs to store.
     pub fn blobs(&self) -> impl Iterator<Item = &Blob> {
         std::iter::once(&self.blob).chain(&self.reality).chain(&self.schemas)
     }
 
-    /// The revision of the tenant's authority of these facts.
+    /// Returns the revision of the tenant's authority in these facts.
     pub fn revision(&self) -> u32 {
         u32::try_from(self.gathered.revision).unwrap_or(u32::MAX)
     }

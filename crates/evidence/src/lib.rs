@@ -1,18 +1,18 @@
 //! The proof of a decision: its canonical record, the digests in it, its id and its signature.
 //!
-//! Everything hashed or signed is canonical JSON (RFC 8785). The record is signed. It contains
-//! context and facts only as salted digests, so that either can be withheld or erased and the
-//! record, its id and its signature remain valid.
+//! All hashed or signed data is canonical JSON (RFC 8785). The record is signed. It contains the
+//! context and the facts only as salted digests. If the context or the facts are withheld or
+//! erased, the record, its id and its signature remain valid.
 //!
-//! The crate is pure: to verify or replay, one needs a file and the keys to trust, and neither a
-//! database nor the service.
+//! The crate does no I/O. Verifying and replaying need only a file and trusted keys, without a
+//! database or service.
 //!
 //! ```
 //! use authority_evidence::verify::{Trust, Valid, sealed_in, verify};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let bundle = std::fs::read("../../tests/golden/permission_granted-1.json")?;
-//! // Without trusted keys, it is only consistent: the issuer is unknown.
+//! // Without trusted keys, the bundle is only consistent: its issuer is unknown.
 //! assert!(matches!(verify(&bundle, &Trust::default())?, Valid::IssuerNotPinned(_)));
 //! let sealed = sealed_in(&bundle)?;
 //! assert_eq!(sealed.decide_again()?.written.record, sealed.record);
@@ -45,7 +45,7 @@ pub use signed::SignedText;
 use authority_crypto::sha256;
 use authority_decision::facts::RebuildError;
 
-/// Errors of making or reading records.
+/// Errors of writing or reading records.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -63,18 +63,19 @@ pub enum Error {
 /// `kind` of a decision record.
 pub const RECORD_KIND: &str = "svc.decision.record.v1";
 
-/// Whether it is this many lower-case hexadecimal digits.
+/// Whether the text has exactly this many lower-case hexadecimal digits.
 pub fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// `sha256:` and hex, the text form of all digests.
+/// Returns the text form of all digests: `sha256:` and hex.
 pub fn digest_text(digest: &[u8; 32]) -> String {
     format!("sha256:{}", hex::encode(digest))
 }
 
-/// A salted digest, which reveals nothing about its content without the salt: SHA-256(salt ‖
-/// content).
+/// Returns the salted digest SHA-256(salt ‖ content).
+///
+/// Without the salt, the digest does not reveal the content.
 pub fn salted_digest(salt: &[u8; 16], content: &[u8]) -> [u8; 32] {
     sha256(&[salt, content].concat())
 }

@@ -1,6 +1,7 @@
 //! The evidence pack `svc.evidence.pack.v1`: a signed record with its place in a transparency log.
 //!
-//! Without its `log` it is the log's leaf. Members are in the order of RFC 8785, as in `record.rs`.
+//! The pack without the field `log` is the leaf in the log. Its fields are in the order of RFC
+//! 8785, as in `record.rs`.
 
 use authority_crypto::sha256;
 use authority_ids::{DecisionId, EvidenceId};
@@ -15,22 +16,22 @@ use authority_decision::moment;
 /// `kind` of a pack.
 pub const PACK_KIND: &str = "svc.evidence.pack.v1";
 
-/// The id of a decision's evidence, which contains the decision's hash.
+/// Returns the id of a decision's evidence. It contains the same hash as the decision's id.
 pub fn evidence_id(decision_id: &str) -> String {
     let hash = decision_id.strip_prefix(DecisionId::PREFIX).unwrap_or_default();
     format!("{}{hash}", EvidenceId::PREFIX)
 }
 
-/// The decision of an evidence id or a decision id.
+/// Returns the decision's id for an evidence id or a decision id.
 pub fn decision_of(id: &str) -> Option<DecisionId> {
     let of_evidence = || Some(EvidenceId::parse(id).ok()?.decision());
     DecisionId::parse(id).ok().or_else(of_evidence)
 }
 
-/// A record and its signature, to be sealed.
+/// A signed record to be sealed.
 pub struct Sealing<'a> {
     pub decision_id: &'a str,
-    /// RFC 8785.
+    /// In RFC 8785 form.
     pub record: &'a [u8],
     pub kid: &'a str,
     pub signature: &'a [u8],
@@ -62,7 +63,7 @@ struct Signature<'a> {
     value: String,
 }
 
-/// The pack's log, its index there, and the proof.
+/// The pack's log, its index in the log, and the proof.
 #[derive(Serialize, Deserialize)]
 pub struct LogPlace {
     pub index: u64,
@@ -72,10 +73,10 @@ pub struct LogPlace {
     pub proof: String,
 }
 
-/// A record's signature as a separate document, RFC 8785.
+/// Returns a record's signature as a separate document in RFC 8785 form.
 ///
 /// # Errors
-/// None occurs: its members are texts.
+/// This does not happen: all fields are strings.
 pub fn signature(kid: &str, signature: &[u8]) -> Result<String, Error> {
     Ok(serde_json::to_string(&Signature::of(kid, signature))?)
 }
@@ -87,7 +88,7 @@ impl<'a> Signature<'a> {
     }
 }
 
-/// The pack without its place in a log: the leaf.
+/// Returns the pack without its place in a log: the leaf.
 ///
 /// # Errors
 /// The record is not JSON, which is a bug.
@@ -106,13 +107,13 @@ pub fn leaf(sealing: &Sealing<'_>) -> Result<Vec<u8>, Error> {
     Ok(serde_json::to_vec(&pack)?)
 }
 
-/// The decision that a leaf has sealed; `None` if it is not the output of [`leaf`].
+/// Returns the id of the decision in a leaf; `None` if the bytes are not the output of [`leaf`].
 pub fn sealed_decision(leaf: &[u8]) -> Option<String> {
     let pack: Pack<'_> = serde_json::from_slice(leaf).ok()?;
     Some(pack.decision_id.to_owned())
 }
 
-/// The whole pack from a stored row: its leaf, and that leaf's place in a log.
+/// Returns the whole pack from a stored row: its leaf and its place in a log.
 ///
 /// # Errors
 /// The leaf is not the output of [`leaf`].
@@ -122,7 +123,7 @@ pub fn stored(leaf: &[u8], origin: String, index: i64, proof: String) -> Result<
     whole(leaf, LogPlace { index, leaf_hash, origin, proof })
 }
 
-/// The whole pack, RFC 8785.
+/// Returns the whole pack in RFC 8785 form.
 ///
 /// # Errors
 /// The leaf is not the output of [`leaf`].

@@ -1,7 +1,8 @@
 //! The decision record `svc.decision.record.v1`: one canonical text, its id, its signature.
 //!
-//! The structs below declare their members in the order of RFC 8785 and have no floating-point numbers, and
-//! `serde_json` escapes as it requires. Tests compare their bytes with a canonicalizer's.
+//! The structs below declare their fields in the order of RFC 8785 and have no floating-point
+//! numbers. `serde_json` escapes as RFC 8785 requires. Tests compare the bytes with the output of a
+//! canonicalizer.
 
 use authority_crypto::{Signer, random, sha256};
 use authority_ids::DecisionId;
@@ -30,11 +31,11 @@ pub struct Asked<'a> {
     pub open_requests: Option<OpenRequests>,
     pub verdict: &'a Verdict,
     pub evaluated_at: DateTime<Utc>,
-    /// Random, drawn before the core ran, so that each call is a separate decision.
+    /// A random value, generated before deciding. It makes each call a separate decision.
     pub nonce: &'a str,
 }
 
-/// A signed record and its parts, to store and return.
+/// A signed record, and the data to store with it.
 pub struct Recorded {
     pub decision_id: DecisionId,
     /// The signed bytes.
@@ -44,7 +45,8 @@ pub struct Recorded {
     pub signature: [u8; 64],
     pub context: Vec<u8>,
     pub context_salt: [u8; 16],
-    /// The facts besides the request: the gathered facts and reality by digest, counters, approval, decline.
+    /// The facts besides the request: the digests of the gathered facts and of reality, counters,
+    /// approval and decline.
     pub facts: Vec<u8>,
     pub facts_salt: [u8; 16],
 }
@@ -133,7 +135,7 @@ struct Seen<'a> {
 /// Builds and signs the record of a decision, and computes its id.
 ///
 /// # Errors
-/// There is no randomness, or a part does not serialise; then there is no decision.
+/// Randomness is unavailable, or a part does not serialise.
 pub fn record(asked: &Asked<'_>, signer: &Signer) -> Result<Recorded, Error> {
     let drawn: [u8; 32] = random()?;
     let mut salts = Salts::default();
@@ -160,7 +162,7 @@ pub struct Salts {
     pub facts: [u8; 16],
 }
 
-/// A record before it is signed, and the data of its digests.
+/// A record before it is signed, and the data that its digests are made from.
 pub struct Written {
     pub decision_id: DecisionId,
     pub record: Vec<u8>,
@@ -169,11 +171,11 @@ pub struct Written {
     pub facts: Vec<u8>,
 }
 
-/// The usual sizes of a record and its facts, allocated at once.
+/// The initial buffer size for a record, in bytes. Most records fit.
 const ROOM: usize = 4096;
 const FACTS_ROOM: usize = 256;
 
-/// The record's bytes: the same arguments and salts give the same bytes.
+/// Writes the record's bytes. The same arguments and salts give the same bytes.
 ///
 /// # Errors
 /// A part does not serialise.
@@ -211,7 +213,7 @@ pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
     Ok(Written { decision_id, record, digest, context, facts })
 }
 
-/// Nested members, in the order of RFC 8785.
+/// Writes nested values in RFC 8785 form.
 fn canonical(part: impl Serialize) -> Result<Box<RawValue>, serde_json::Error> {
     RawValue::from_string(serde_json_canonicalizer::to_string(&part)?)
 }
@@ -271,7 +273,8 @@ mod tests {
 
     use super::*;
 
-    /// With every member of every type that is written, since they are declared in the canonical order.
+    /// The values set every field of every type that is written. The test therefore covers the
+    /// declared order of all fields.
     #[test]
     fn the_facts_beside_the_request_are_what_a_canonicalizer_writes() {
         let at = DateTime::from_timestamp_millis(1_780_000_000_123).unwrap();

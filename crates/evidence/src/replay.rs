@@ -1,4 +1,4 @@
-//! The replay proof `svc.replay.proof.v1`: the signed result of deciding again, member by member.
+//! The replay proof `svc.replay.proof.v1`: the signed result of deciding again, field by field.
 
 use authority_crypto::Signer;
 use chrono::{DateTime, Utc};
@@ -15,9 +15,9 @@ pub const REPLAY_KIND: &str = "svc.replay.proof.v1";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// The sealed facts, at the sealed time: bytes and id must be the same.
+    /// The sealed facts, at the sealed time. The bytes and the id must be the same.
     HistoricalStateSnapshot,
-    /// Present authority, at the present time.
+    /// The tenant's current authority, at the current time.
     CurrentState,
     /// The sealed facts with another version of a policy.
     PolicyPin,
@@ -29,7 +29,7 @@ pub enum Mode {
 pub enum Outcome {
     Match,
     Mismatch,
-    /// It could not be decided again; `detail` says why.
+    /// The decision could not be made again; `detail` has the reason.
     Indeterminate,
 }
 
@@ -43,7 +43,7 @@ impl Outcome {
     }
 }
 
-/// The policy version that was used instead.
+/// The policy version that replaced the sealed one.
 #[derive(Clone, Debug, Serialize)]
 pub struct PinnedPolicy {
     pub id: String,
@@ -51,10 +51,10 @@ pub struct PinnedPolicy {
     pub version: i32,
 }
 
-/// A member that differs.
+/// A field with different values in the sealed record and in the recomputed one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// `verdict.decision`.
+    /// The field's path, for example `verdict.decision`.
     pub member: String,
     pub recomputed: Value,
     pub sealed: Value,
@@ -77,7 +77,7 @@ pub struct Replay<'a> {
     pub issuer: &'a str,
 }
 
-/// The proof's text, RFC 8785, signed over itself without `signature`.
+/// Returns the proof's text in RFC 8785 form. Its `signature` signs all other fields.
 ///
 /// # Errors
 /// A part does not serialise.
@@ -100,7 +100,7 @@ pub fn proof(replay: &Replay<'_>, signer: &Signer) -> Result<String, Error> {
     signed(proof, signer)
 }
 
-/// Every member in which two records differ.
+/// Returns every field in which two records differ.
 pub fn differences(sealed: &Value, recomputed: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
     compare("", sealed, recomputed, &mut found);

@@ -14,13 +14,13 @@ pub const REPORT_KIND: &str = "svc.decision.report.v1";
 pub struct OutcomeReport<'a> {
     pub tenant_id: &'a str,
     pub decision_id: &'a str,
-    /// SHA-256 of the decision's record, to which it binds the report.
+    /// SHA-256 of the decision's record, which binds the report to the decision.
     pub record_digest: &'a [u8; 32],
     /// `executed`, `failed` or `abandoned`.
     pub outcome: &'a str,
     pub at: DateTime<Utc>,
     pub detail: Option<&'a str>,
-    /// An API key's id, or a person: `<iss>|<sub>`.
+    /// The id of an API key, or a person as `<iss>|<sub>`.
     pub reported_by: &'a str,
 }
 
@@ -36,6 +36,8 @@ struct Text<'a> {
     tenant_id: &'a str,
 }
 
+/// Signs a report.
+///
 /// # Errors
 /// The report does not serialise, which is a bug.
 pub fn sign_report(report: &OutcomeReport<'_>, signer: &Signer) -> Result<SignedText, Error> {

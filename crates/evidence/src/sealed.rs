@@ -1,7 +1,8 @@
 //! Parses a stored decision into its request, facts and verdict.
 //!
-//! The module is pure: the bytes come from the caller, and data that is named by a digest is
-//! accepted only if it has that digest. So the result is exactly what was decided on, or an error.
+//! The module does no I/O: the caller provides the bytes. Data that the record or the facts refer
+//! to by digest is accepted only if it has that digest. The result is therefore exactly the data of
+//! the decision, or an error.
 
 use authority_crypto::sha256;
 use std::sync::Arc;
@@ -21,10 +22,12 @@ use authority_decision::{
     verdict::{ApprovalsNeeded, AuthorityUsed},
 };
 
-/// The request of a record, given the context, of which the record has only a digest.
+/// Returns the request of a record, with its context.
+///
+/// The record contains only a digest of the context.
 ///
 /// # Errors
-/// Either cannot be parsed as this service wrote it.
+/// The record or the context cannot be parsed as this service wrote it.
 pub fn request(record: &[u8], context: &[u8]) -> Result<Request, Error> {
     let mut record: Map<String, Value> = serde_json::from_slice(record)?;
     let context: Value = serde_json::from_slice(context)?;
@@ -38,10 +41,10 @@ pub fn request(record: &[u8], context: &[u8]) -> Result<Request, Error> {
     Ok(serde_json::from_value(Value::Object(request))?)
 }
 
-/// The authority under which a record permits or holds.
+/// Returns the authority under which the decision permits or holds the action.
 ///
 /// # Errors
-/// It names none, or cannot be parsed as this service wrote it.
+/// The record names no authority, or cannot be parsed as this service wrote it.
 pub fn authority(record: &[u8]) -> Result<AuthorityUsed, Error> {
     #[derive(Deserialize)]
     struct Record {
@@ -55,7 +58,7 @@ pub fn authority(record: &[u8]) -> Result<AuthorityUsed, Error> {
     Ok(record.verdict.authority)
 }
 
-/// When a permission was given, and by when its action must begin.
+/// When a decision permitted an action, and by when the action must begin.
 #[derive(Deserialize)]
 pub struct Permission {
     #[serde(with = "moment")]
@@ -80,7 +83,7 @@ struct Seen {
     /// `sha256:` and hex of the gathered facts.
     gathered: String,
     open_requests: Option<OpenRequests>,
-    /// The same of reality; `None` if nothing of it concerned the request.
+    /// `sha256:` and hex of reality; `None` if it did not concern the request.
     reality: Option<String>,
     spent: Spent,
 }
@@ -91,10 +94,10 @@ pub struct Digests {
     pub reality: Option<[u8; 32]>,
 }
 
-/// The digests by which a decision's `facts` name those that are stored separately.
+/// Returns the digests of the facts that are stored separately from a decision's `facts`.
 ///
 /// # Errors
-/// They cannot be parsed as this service wrote them.
+/// The facts cannot be parsed as this service wrote them.
 pub fn digests(facts: &[u8]) -> Result<Digests, Error> {
     let seen: Seen = serde_json::from_slice(facts)?;
     let read = |text: &String| {
@@ -108,7 +111,7 @@ pub fn digests(facts: &[u8]) -> Result<Digests, Error> {
     Ok(Digests { gathered: read(&seen.gathered)?, reality })
 }
 
-/// The approval that a decision was made with, and the acts on it that counted.
+/// Returns the approval that a decision used, with the acts that counted.
 ///
 /// # Errors
 /// The facts cannot be parsed as this service wrote them.
@@ -120,14 +123,14 @@ pub fn approval(facts: &[u8]) -> Result<Option<Approval>, Error> {
 /// The parts of a decision's facts, as they are stored.
 #[derive(Clone, Copy)]
 pub struct StoredFacts<'a> {
-    /// Those of this decision alone, with the digests of the others.
+    /// The facts of this decision alone, with the digests of the other facts.
     pub own: &'a [u8],
     pub gathered: &'a [u8],
-    /// `None` if they are not named, or no longer stored.
+    /// `None` if the facts do not name reality, or it was deleted.
     pub reality: Option<&'a [u8]>,
 }
 
-/// The policies whose texts [`facts`] needs.
+/// Returns references to the policies. [`facts`] needs their texts.
 ///
 /// # Errors
 /// The gathered facts cannot be parsed as this service wrote them.
@@ -160,9 +163,9 @@ pub fn schemas(gathered: &[u8]) -> Result<Vec<String>, Error> {
 
 /// Rebuilds the facts of a stored decision.
 ///
-/// `text` returns each policy and input schema for the lower-case hex of its SHA-256.
+/// `text` returns the text of a policy or input schema for its SHA-256 in lower-case hex.
 ///
-/// The revision of the gathered facts is in the record and not in them; it is 0 in the result.
+/// The revision of the gathered facts is 0 in the result, because only the record has it.
 ///
 /// # Errors
 /// A part is missing, does not match its digest, or cannot be read.
@@ -186,7 +189,7 @@ pub fn facts_with(
     let seen: Seen = serde_json::from_slice(stored.own)?;
     let is_named = |body: &[u8], name: &String| digest_text(&sha256(body)) == *name;
     if !is_named(stored.gathered, &seen.gathered) {
-        return Err(Error::Unreadable("what it was decided on, by its digest,"));
+        return Err(Error::Unreadable("the facts with the recorded digest"));
     }
     let mut gathered: Gathered<PolicyReference> = serde_json::from_slice(stored.gathered)?;
     gathered.reality = match &seen.reality {
@@ -218,7 +221,7 @@ pub fn compiled(
     Ok(Arc::new(compiled.map_err(|why| RebuildError::Policy(id(), Box::new(why)))?))
 }
 
-/// Compiles an input schema from the text with its digest.
+/// Parses an input schema from its text, which must have this digest.
 ///
 /// # Errors
 /// The text is missing, or does not match its digest.
@@ -229,7 +232,7 @@ pub fn schema(sha256: &str, text: Option<impl AsRef<str>>) -> Result<Arc<InputSc
     Ok(InputSchema::new(sha256.to_owned(), text.as_ref().to_owned()).into())
 }
 
-/// A verdict's effect for the caller: two verdicts that are equal here have the same effect.
+/// The parts of a verdict that have an effect for the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     pub decision: Decision,
@@ -258,6 +261,8 @@ pub struct Recorded {
     pub outcome: Outcome,
 }
 
+/// Returns the recorded verdict and its time.
+///
 /// # Errors
 /// The record cannot be parsed as this service wrote it.
 pub fn recorded(record: &[u8]) -> Result<Recorded, Error> {

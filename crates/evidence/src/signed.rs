@@ -1,4 +1,4 @@
-//! Texts and documents with their signatures: acts of people, reports of agents, replays, archives.
+//! Signs texts and documents: acts of people, reports of agents, replays and archive manifests.
 
 use authority_crypto::Signer;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::Error;
 
 /// A signed text.
 pub struct SignedText {
-    /// RFC 8785; the signature is over these bytes.
+    /// The text in RFC 8785 form. The signature is over these bytes.
     pub record: String,
     pub kid: Arc<str>,
     pub signature: [u8; 64],
@@ -23,7 +23,7 @@ pub(super) fn sign(text: &impl Serialize, signer: &Signer) -> Result<SignedText,
     Ok(SignedText { record, kid: signer.shared_kid(), signature })
 }
 
-/// The document's text, RFC 8785, with its `signature` over itself without that member.
+/// Returns the document in RFC 8785 form, with a `signature` over the rest of the document.
 pub(super) fn signed(mut document: Value, signer: &Signer) -> Result<String, Error> {
     let bytes = serde_json_canonicalizer::to_vec(&document)?;
     document["signature"] = json!({

@@ -1,5 +1,7 @@
-//! The golden corpus: sealed decisions of the past, replayed by every build. Each must give the
-//! same bytes from the same facts forever, so that a change of semantics cannot go unnoticed.
+//! The golden corpus: sealed decisions of earlier versions that every build replays.
+//!
+//! Deciding again on the same facts must give the same bytes in every version. A change of the
+//! decision semantics therefore fails this test.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeMap, fs, path::Path};

@@ -1,5 +1,6 @@
-//! Compares the log with published crates that share no code with it: `tlog_tiles` for the tree,
-//! its proofs and checkpoints, `signed_note` for notes and keys.
+//! Compares the log with published crates that share no code with it.
+//!
+//! `tlog_tiles` checks the tree, its proofs and checkpoints; `signed_note` checks notes and keys.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::HashMap;
@@ -18,14 +19,14 @@ use tlog_tiles::tlog::{self, HashReader, stored_hashes, tree_hash};
 const SMALL: u64 = 40;
 const ORIGIN: &str = "authority.example/log/acme";
 
-/// A tree as both store it.
+/// The same tree in both implementations.
 #[derive(Default)]
 struct Both {
     frontier: Frontier,
     nodes: HashMap<NodeId, Hash>,
     theirs: Theirs,
     leaves: Vec<Hash>,
-    /// By size.
+    /// The roots by size.
     roots: Vec<Hash>,
 }
 

@@ -1,20 +1,24 @@
-//! Decisions, their evidence, and the records whose ids do not contain their tenant.
+//! Ids of decisions, of their evidence, and of records without a tenant in their id.
 
 use std::fmt::Write;
 
 use crate::{ApiKeyId, ApprovalId, DecisionId, EvidenceId, RecordId, Unique};
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
-/// Hex digits of a decision's hash: 12 of its time, and those of its digest.
+/// The number of hex digits in a decision's hash: 12 for the decision's time, the others for the
+/// digest of its record.
 const HASH: usize = 64;
-/// Bytes of the digest in a decision's hash.
+/// The number of bytes of the digest that the hash contains.
 const DIGEST: usize = (HASH - 12) / 2;
 
 impl DecisionId {
     pub const PREFIX: &'static str = "svc:decision:";
 
-    /// The id of a decision at `millis` since 1970 (before the year 10889) whose record has this SHA-256.
-    /// The time is first, so that ids sort by time; as many digits of the digest follow as make 64.
+    /// Returns the id of a decision that was made at `millis`, in milliseconds since 1970.
+    ///
+    /// `record` is the SHA-256 of the decision's record. The hash starts with 12 digits for the
+    /// time, which are enough until the year 10889: ids therefore sort by time. The first digits of
+    /// the SHA-256 fill the hash up to 64 digits.
     pub fn new(millis: u64, record: &[u8; 32]) -> Self {
         let mut text = Self::first(millis);
         for byte in &record[..DIGEST] {
@@ -23,16 +27,17 @@ impl DecisionId {
         Self::from_valid(text)
     }
 
-    /// Where the ids of decisions from `millis` since 1970 on begin: the first of a range of ids.
+    /// Returns the lower bound of the ids of decisions at or after `millis`, in milliseconds since
+    /// 1970. It is the prefix of an id.
     pub fn first(millis: u64) -> String {
         let mut text = String::with_capacity(Self::PREFIX.len() + HASH);
         text.push_str(Self::PREFIX);
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         let _ = write!(text, "{millis:012x}");
         text
     }
 
-    /// 64 hex digits, which the decision's evidence has as well.
+    /// Returns the 64 hex digits of the hash. The id of the decision's evidence has the same hash.
     pub fn hash(&self) -> &str {
         self.part(2)
     }
@@ -51,7 +56,7 @@ impl EvidenceId {
 }
 
 impl ApprovalId {
-    /// The approval that a simulation assumes. No record has this id.
+    /// The approval that a simulation assumes. It is not the id of any record.
     pub const ASSUMED: &'static str = "svc:approval:supposed";
 
     pub fn new(unique: Unique) -> Self {
@@ -66,7 +71,7 @@ impl ApiKeyId {
         Self::from_valid(format!("{}{public_id}", Self::PREFIX))
     }
 
-    /// The part of the key's text that is not secret.
+    /// Returns the public part of the key's text.
     pub fn public_id(&self) -> &str {
         self.part(2)
     }
@@ -75,7 +80,7 @@ impl ApiKeyId {
 impl RecordId {
     pub const REPLAY: &'static str = "svc:replay:";
 
-    /// `kind` is the record's kind in lower-case letters and `_`.
+    /// Returns a new id. `kind` is the record's kind in lower-case letters and `_`.
     pub fn new(kind: &'static str, unique: Unique) -> Self {
         Self::from_valid(format!("svc:{kind}:{unique}"))
     }

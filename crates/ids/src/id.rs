@@ -1,4 +1,4 @@
-//! An id of one kind.
+//! A typed id.
 
 use std::{borrow::Borrow, fmt, marker::PhantomData, str::FromStr, sync::Arc};
 
@@ -6,15 +6,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::kind::Kind;
 
-/// The id of a record of kind `K`. Cheap to clone; equal, ordered and hashed as its text, so that a map by
-/// id can be asked with a text.
+/// The id of a record of kind `K`.
+///
+/// It is cheap to clone. It compares and hashes as its text, which allows a look-up by text in a
+/// map of ids.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id<K> {
     text: Arc<str>,
     kind: PhantomData<K>,
 }
 
-/// A text is not an id of the expected kind. Its display says which form that has.
+/// A text does not have the form of the expected kind. The message lists the valid forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be `{}`", .forms.join("` or `"))]
 pub struct InvalidId {
@@ -28,7 +30,7 @@ impl<K: Kind> Id<K> {
         Self::check(text).map(|()| Self::from_valid(text))
     }
 
-    /// Checks a text that stays a text.
+    /// Checks a text without creating an id.
     ///
     /// # Errors
     /// The text does not have the form of this kind.
@@ -48,7 +50,7 @@ fn fits<K: Kind>(form: &str, text: &str) -> bool {
 }
 
 impl<K> Id<K> {
-    /// The id with a text that is known to have the form.
+    /// Wraps a text that is known to be a valid id of this kind.
     pub(crate) fn from_valid(text: impl Into<Arc<str>>) -> Self {
         Self { text: text.into(), kind: PhantomData }
     }
@@ -57,7 +59,7 @@ impl<K> Id<K> {
         &self.text
     }
 
-    /// The part at this place, from 0, which is `svc`.
+    /// Returns the part at this index. Index 0 is `svc`.
     pub(crate) fn part(&self, place: usize) -> &str {
         self.text.split(':').nth(place).unwrap_or_default()
     }

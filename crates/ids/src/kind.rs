@@ -1,25 +1,25 @@
-//! The kinds of ids, and the form of each.
+//! The kinds of ids and their forms.
 
 use std::hash::Hash;
 
-/// What an [`Id`](crate::Id) names, which decides its form.
+/// The kind of an [`Id`](crate::Id), which determines its form.
 pub trait Kind: Copy + Ord + Hash {
     /// The forms that an id of this kind can have. A part in angle brackets is variable.
     const FORMS: &'static [&'static str];
 
-    /// Whether a text can be a variable part.
+    /// Whether `part` is valid as a variable part of an id of this kind.
     fn admits(part: &str) -> bool {
         is_word(part)
     }
 }
 
-/// ASCII letters and digits, `-`, `_` and `.`.
+/// Whether a part consists of one or more ASCII letters, digits, `-`, `_` and `.`.
 fn is_word(part: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     !part.is_empty() && part.bytes().all(plain)
 }
 
-/// 64 lower-case hex digits.
+/// Whether a part consists of 64 lower-case hex digits.
 fn is_hash(part: &str) -> bool {
     part.len() == 64 && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -1,7 +1,7 @@
 //! The ids of records: their grammar, and a type for each kind.
 //!
-//! An id is parsed where a request or a row is read. From there on its type says what it names, and that
-//! its text has the form of its [`Kind`]. Messages, rows and documents have the text.
+//! An id is parsed where a request or a row is read. From then on its type guarantees its kind and
+//! the form of its text (see [`Kind`]). Messages, rows and documents contain the text.
 
 mod decision;
 mod id;
@@ -21,7 +21,7 @@ pub use unique::Unique;
 pub type TenantId = Id<Tenant>;
 /// An agent or another principal: `svc:agent:<tenant>:<name>`, `svc:ent:<tenant>:principal:<id>`.
 pub type PrincipalId = Id<Principal>;
-/// A record of a tenant's registry: `svc:ent:<tenant>:<kind>:<id>`.
+/// A record in a tenant's registry: `svc:ent:<tenant>:<kind>:<id>`.
 pub type EntityId = Id<Entity>;
 /// `svc:del:<tenant>:<id>`.
 pub type DelegationId = Id<Delegation>;
@@ -33,5 +33,5 @@ pub type EvidenceId = Id<Evidence>;
 pub type ApprovalId = Id<Approval>;
 /// `svc:api_key:<id>`.
 pub type ApiKeyId = Id<ApiKey>;
-/// A record whose id does not contain its tenant: `svc:<kind>:<id>`.
+/// A record without a tenant in its id: `svc:<kind>:<id>`.
 pub type RecordId = Id<Record>;

@@ -1,16 +1,18 @@
-//! What the id of any record says, read leniently.
+//! The kind and tenant of any record's id, read leniently.
 
-/// The kind of record that an id names, and the slug of its tenant where the id contains it. The rest of
-/// the id may be anything: this is for references to records that need not exist.
+/// The kind of record that an id refers to, and the slug of its tenant if the id contains it.
+///
+/// The rest of the id is not checked. Use this for references to records that need not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdParts<'a> {
-    /// `tenant`, `agent`, `delegation`, `principal`, `approval`, …; empty where the id ends before it.
+    /// `tenant`, `agent`, `delegation`, `principal`, `approval`, …; empty if the id has no such
+    /// part.
     pub kind: &'a str,
     pub tenant_slug: Option<&'a str>,
 }
 
 impl<'a> IdParts<'a> {
-    /// `None` if the text is not an id of this service.
+    /// Returns `None` if the text is not an id of this service.
     pub fn of(id: &'a str) -> Option<Self> {
         let (prefix, rest) = id.strip_prefix("svc:")?.split_once(':')?;
         let mut rest = rest.split(':');
@@ -23,7 +25,7 @@ impl<'a> IdParts<'a> {
         })
     }
 
-    /// The id at the end of a reference: `svc:approval:1` in `approval:svc:approval:1`.
+    /// Returns the id at the end of a reference: `svc:approval:1` in `approval:svc:approval:1`.
     pub fn id_in(reference: &str) -> Option<&str> {
         reference.find("svc:").and_then(|at| reference.get(at..))
     }

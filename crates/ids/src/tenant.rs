@@ -1,4 +1,4 @@
-//! Tenants, and the records whose ids contain the slug of their tenant.
+//! Ids of tenants, and of records with the slug of their tenant in the id.
 
 use crate::{DelegationId, EntityId, InvalidId, PrincipalId, TenantId, Unique};
 
@@ -9,13 +9,14 @@ impl TenantId {
         Self::parse(&format!("svc:tenant:{slug}"))
     }
 
-    /// The text of the id where a tenant may be named by its slug or its id. A text that is neither is left
-    /// as it is, and names no tenant.
+    /// Returns the id of a tenant for its slug or its id.
+    ///
+    /// Any other text is returned unchanged. No tenant has such an id.
     pub fn complete(slug_or_id: &str) -> String {
         Self::from_slug(slug_or_id).map_or_else(|_| slug_or_id.to_owned(), String::from)
     }
 
-    /// The tenant of a principal.
+    /// Returns the tenant of a principal.
     pub fn of(principal: &PrincipalId) -> Self {
         Self::from_valid(format!("svc:tenant:{}", principal.part(2)))
     }
@@ -32,7 +33,7 @@ impl PrincipalId {
         Self::parse(&format!("svc:agent:{slug}:{name}"))
     }
 
-    /// A principal that has no name.
+    /// Returns a new id of a principal without a name.
     ///
     /// # Errors
     /// The slug of the tenant cannot be a part of an id.

@@ -1,8 +1,8 @@
-//! The part of an id that no other record has.
+//! The unique part of an id.
 
 use std::fmt;
 
-/// A number of 128 bits, which an id has as 32 lower-case hex digits.
+/// A number of 128 bits, shown in an id as 32 lower-case hex digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unique(u128);
 

@@ -1,4 +1,5 @@
-//! The forms of ids: what is read is what is written, and nothing else is read.
+//! Tests the forms of ids: the parser accepts every id that the service creates, and rejects other
+//! texts.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,7 +19,7 @@ fn unique() -> Unique {
     Unique::from(0x0193_a1b2_c3d4_7e8f_9a0b_1c2d_3e4f_5a6b)
 }
 
-/// Texts of one of the kind's forms.
+/// Generates texts in the forms of the kind.
 fn texts<K: Kind>(part: &'static str) -> impl Strategy<Value = String> {
     let parts = proptest::collection::vec(string_regex(part).unwrap(), 3);
     (proptest::sample::select(K::FORMS), parts).prop_map(|(form, parts)| {

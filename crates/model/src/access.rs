@@ -1,10 +1,10 @@
-//! Who may call which method, from `authority.auth.v1.access`, and on which surface it is served.
+//! Access rules from `authority.auth.v1.access`, and the surface that serves each method.
 
 mod surfaces;
 
 pub use surfaces::Surfaces;
 
-/// One HTTP binding of a method, and who may call it there.
+/// One HTTP binding of a method, and the callers that it admits.
 #[derive(Debug)]
 pub struct Binding {
     /// The HTTP method, in upper case; empty if the gRPC method has no binding.
@@ -14,20 +14,21 @@ pub struct Binding {
     pub access: Access,
 }
 
-/// Each member opens the binding to one kind of caller; they add up.
+/// The callers that a binding admits. Each field admits one kind of caller; a caller is admitted if
+/// any field admits it.
 #[derive(Debug)]
 pub struct Access {
-    /// No credential needed.
+    /// No credential is needed.
     pub public: bool,
     /// The installation's owner.
     pub owner: bool,
-    /// Any member of a tenant.
+    /// Any tenant user.
     pub member: bool,
-    /// Members of a tenant with one of these roles.
+    /// Tenant users with any of these roles.
     pub roles: &'static [&'static str],
-    /// API keys that hold this scope; empty for none.
+    /// API keys with this scope; empty for none.
     pub scope: &'static str,
 }
 
-// `RULES`: `/package.Service/Method` and its bindings. A method without a row is refused.
+// `RULES` maps `/package.Service/Method` to its bindings. A method that is not listed is refused.
 include!(concat!(env!("OUT_DIR"), "/access.rs"));

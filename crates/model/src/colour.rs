@@ -1,11 +1,11 @@
-//! Colours as `#RRGGBB`, and how well one is read on another (WCAG 2.2, 1.4.3).
+//! Colours as `#RRGGBB`, and their contrast with each other (WCAG 2.2, 1.4.3).
 
 use std::fmt;
 
-/// The least contrast of text.
+/// The minimum contrast ratio between a text and its background.
 pub const LEAST_CONTRAST: f64 = 4.5;
 
-/// A colour of sRGB.
+/// An sRGB colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colour([u8; 3]);
 
@@ -23,13 +23,13 @@ impl Colour {
         Some(Self([red, green, blue]))
     }
 
-    /// The contrast ratio, 1 to 21.
+    /// Returns the contrast ratio, 1 to 21.
     pub fn contrast(self, other: Self) -> f64 {
         let (one, two) = (self.luminance(), other.luminance());
         (one.max(two) + 0.05) / (one.min(two) + 0.05)
     }
 
-    /// Black or white, whichever is read better on it.
+    /// Returns the text colour with the higher contrast on this background: black or white.
     #[must_use]
     pub fn text(self) -> Self {
         if self.contrast(Self::BLACK) >= self.contrast(Self::WHITE) {
@@ -39,7 +39,7 @@ impl Colour {
         }
     }
 
-    /// Relative luminance, 0 to 1.
+    /// Returns the relative luminance, 0 to 1.
     fn luminance(self) -> f64 {
         let linear = |part: u8| {
             let part = f64::from(part) / 255.0;
@@ -50,7 +50,7 @@ impl Colour {
     }
 }
 
-/// `#rrggbb`.
+/// Formats the colour as `#rrggbb`.
 impl fmt::Display for Colour {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [red, green, blue] = self.0;
@@ -70,7 +70,7 @@ mod tests {
     fn contrast_is_that_of_the_guidelines() {
         assert!((ratio("#000000", "#FFFFFF") - 21.0).abs() < 1e-9);
         assert!((ratio("#abcdef", "#abcdef") - 1.0).abs() < 1e-9);
-        // The greys on white between which the guidelines' limit lies.
+        // On white, the first grey is just within the guidelines' limit, and the second is not.
         assert!(ratio("#767676", "#ffffff") >= LEAST_CONTRAST);
         assert!(ratio("#777777", "#ffffff") < LEAST_CONTRAST);
     }

@@ -1,5 +1,6 @@
-//! What the registry's flow needs to know about a message; build/shapes.rs implements it for each message
-//! with the matching shape.
+//! Traits of the messages that the registry's flow handles.
+//!
+//! build/shapes.rs implements them for each message of the matching shape.
 
 use std::fmt::Display;
 
@@ -10,7 +11,7 @@ use crate::{
 
 /// The request message of a method.
 pub trait RpcRequest: prost::Message {
-    /// `authority.registry.v1.ToolService/CreateTool`.
+    /// The name of the method: `authority.registry.v1.ToolService/CreateTool`.
     const METHOD: &'static str;
 }
 
@@ -21,7 +22,7 @@ pub trait ByIdRequest {
     fn deleted(&self) -> bool {
         false
     }
-    /// Whether this is a dry run, which stores no change.
+    /// Whether this is a dry run, which does not store any change.
     fn validate_only(&self) -> bool {
         false
     }
@@ -32,14 +33,14 @@ pub trait Listing {
     fn page(&self) -> Page<'_>;
 }
 
-/// The paging members of every list; the filters of a record stay in its own request.
+/// The paging fields that all lists share. The filters of a record stay in its own request.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     pub tenant_id: Option<&'a str>,
     pub state: Option<&'a str>,
-    /// How many records at most.
+    /// The maximum number of records.
     pub limit: Option<i32>,
-    /// The end of the last page; empty for the first.
+    /// The end of the previous page; empty for the first page.
     pub token: &'a str,
     /// Whether to count all matches.
     pub count: bool,
@@ -47,10 +48,10 @@ pub struct Page<'a> {
     pub deleted: bool,
 }
 
-/// A request with a record: the whole for a create, the members of the mask for an update.
+/// A request with a record: the whole record for a create, the masked fields for an update.
 pub trait RecordRequest {
     type Record: Record;
-    /// The member with the record.
+    /// The field that contains the record.
     const FIELD: &'static str;
     /// The bounding lists that an update clears.
     fn cleared(&mut self) -> FieldMask {
@@ -65,32 +66,34 @@ pub trait ListResponse {
     fn of(records: Vec<Self::Record>, total: Option<i32>, next_page_token: Option<String>) -> Self;
 }
 
-/// A line of an export: a record with the token to continue after it; or the last line, which marks the
-/// export as complete.
+/// A line of an export.
+///
+/// It contains a record and the token to continue after it. The last line has no record: it marks
+/// the export as complete.
 pub trait Exported: Send + 'static {
     type Record: Record;
     fn of(record: Option<Self::Record>, page_token: String) -> Self;
 }
 
-/// The response to a delete: the id, and the remaining record unless it is erased.
+/// The response to a delete: the id, and the record unless it was erased.
 pub trait Deleted {
     type Record: Record;
     fn of(id: String, record: Option<Self::Record>) -> Self;
 }
 
-/// A message that is also a row.
+/// A message that is also a database row.
 pub trait Record: Validate + prost::Message + Clone + Default + 'static {
-    /// `tool`: its name in ids, texts and JSON.
+    /// The record's name in ids, texts and JSON, for example `tool`.
     const KIND: &'static str;
-    /// Its lists that bound something: an empty list has no effect as a bound.
+    /// Names of its bounding lists. An empty list sets no bound.
     const BOUNDS: &'static [&'static str] = &[];
     type State: Copy + PartialEq + Display + Send + 'static;
     fn id(&self) -> &str;
-    /// For a tenant its own id; empty for a record without a tenant.
+    /// The id of its tenant. For a tenant, its own id; empty for a record without a tenant.
     fn tenant_id(&self) -> &str;
-    /// Its state as stored; empty for a record without states.
+    /// The stored state; empty for a record without states.
     fn state(&self) -> &str;
-    /// `None` if the text is not one of its states.
+    /// The state as an enum; `None` if the text is not a valid state of the record.
     fn known_state(&self) -> Option<Self::State>;
     fn created_at(&self) -> Option<Time>;
     fn updated_at(&self) -> Option<Time>;
@@ -99,12 +102,12 @@ pub trait Record: Validate + prost::Message + Clone + Default + 'static {
         let _ = member;
         None
     }
-    /// Sets the server's fields on create; a state only if the client gave none.
+    /// Sets the server's fields on create. Sets the state only if the client did not.
     fn stamp_created(&mut self, id: String, by: String);
-    /// Reports a client's values for fields that only the server writes.
+    /// Reports the client's values for fields that only the server may set.
     fn reject_output_only(&self, found: &mut Violations);
-    /// Reports the members of a patch that cannot change.
+    /// Reports the fields of a patch that cannot change.
     fn reject_immutable(mask: &FieldMask, found: &mut Violations);
-    /// Replaces the fields that the mask names, each whole.
+    /// Replaces the fields in the mask. Each field is replaced as a whole.
     fn merge(&mut self, from: Self, mask: &FieldMask);
 }

@@ -1,8 +1,8 @@
-//! The services of `../proto`: a trait for each, and a function that serves it over gRPC.
+//! The services of `../proto`: a trait for each, and a function to serve it over gRPC.
 //!
-//! tonic generates a server that is generic over every method's messages: its framing, compiled about 150
-//! times, was a quarter of the service's code. Here tonic's framing is compiled once, over bytes, and only
-//! decoding and encoding a message is specific to its method.
+//! tonic generates a server that is generic over every method's messages. Its framing was compiled
+//! about 150 times and made up a quarter of the service's code. Here tonic's framing is compiled
+//! once, over bytes. Only decoding and encoding are specific to a method.
 
 use std::{
     convert::Infallible,
@@ -32,27 +32,29 @@ include!(concat!(env!("OUT_DIR"), "/services.rs"));
 pub type Reply<T> = Result<Response<T>, Status>;
 /// The result of a server-streaming method.
 pub type Replies<T> = Reply<Messages<T>>;
-/// Messages that follow until the stream ends.
+/// A stream of messages.
 pub type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// A method's encoded responses. A unary method returns a stream of one: it is the same on the wire, and
-/// there is one kind of method to serve.
+/// A method's encoded responses.
+///
+/// A unary method also returns a stream, with one response. The bytes on the wire are the same, and
+/// the same code serves all methods.
 type Answers = BoxFuture<Response<Messages<Bytes>>, Status>;
-/// The name of a method, and what calls it.
+/// The name of a method and its handler.
 type Handler<S> = (&'static str, fn(Arc<S>, Request<Bytes>) -> Answers);
-/// Calls the method of that name, if there is one.
+/// Calls the method with that name, or returns `None` if it does not exist.
 type Call = dyn Fn(&str, Request<Bytes>) -> Option<Answers> + Send + Sync;
 
-/// The initial buffer of a response, in bytes; most fit in it.
+/// The initial size of a response buffer, in bytes. Most responses fit.
 const ANSWER: usize = 2 << 10;
 
-/// A gRPC service, to be routed under [`Service::paths`].
+/// A gRPC service, routed under [`Service::paths`].
 #[derive(Clone)]
 pub struct Service {
     name: &'static str,
     methods: Arc<[&'static str]>,
     call: Arc<Call>,
-    /// The largest request that is read, in bytes.
+    /// The largest accepted request, in bytes.
     limit: usize,
 }
 
@@ -69,19 +71,22 @@ impl Service {
         Self { name, methods, call: Arc::new(call), limit: 4 << 20 }
     }
 
-    /// Limits requests to `limit` bytes; larger ones are `OUT_OF_RANGE`, as in tonic. 4 MiB by default.
+    /// Limits requests to `limit` bytes. The default is 4 MiB.
+    ///
+    /// Larger requests fail with `OUT_OF_RANGE`, as in tonic.
     #[must_use]
     pub fn limited_to(self, limit: usize) -> Self {
         Self { limit, ..self }
     }
 
-    /// The path of each method, for the router: `/authority.registry.v1.ToolService/CreateTool`.
+    /// Returns the path of each method for the router:
+    /// `/authority.registry.v1.ToolService/CreateTool`.
     pub fn paths(&self) -> impl Iterator<Item = String> {
         let name = self.name;
         self.methods.iter().map(move |method| format!("/{name}/{method}"))
     }
 
-    /// Whether a path is below the name of the service.
+    /// Whether a path is below the service's name.
     pub fn has(&self, path: &str) -> bool {
         let rest = path.strip_prefix('/').and_then(|path| path.strip_prefix(self.name));
         rest.is_some_and(|rest| rest.starts_with('/'))
@@ -111,7 +116,7 @@ where
     }
 }
 
-/// The method that a request's path names.
+/// The method for a request's path.
 struct Method {
     call: Arc<Call>,
     uri: Uri,
@@ -123,17 +128,19 @@ impl ServerStreamingService<Bytes> for Method {
     type Future = Answers;
 
     fn call(&mut self, request: Request<Bytes>) -> Answers {
-        // Everything after the service's name: the admitted method is the one called.
+        // The method's name is the rest of the path after the service's name. The access check
+        // reads it in the same way.
         let name = self.uri.path().splitn(3, '/').nth(2).unwrap_or_default();
         let unknown = || Box::pin(async { Err(Status::unimplemented("no such method")) }) as _;
         (self.call)(name, request).unwrap_or_else(unknown)
     }
 }
 
-/// Decodes a request. Malformed protobuf is the caller's error; tonic's own codec reports it as internal.
+/// Decodes a request. Malformed protobuf is the caller's error; tonic's own codec would report an
+/// internal error.
 ///
-/// With `known`, unknown fields are also the caller's error. The gateway, which puts [`RestCall`] beside its
-/// messages, writes only known fields.
+/// With `known`, unknown fields are also the caller's error. Requests from the REST gateway are not
+/// checked: the gateway marks them with a [`RestCall`] and writes only known fields.
 fn read<T: Message + Default>(
     request: Request<Bytes>,
     known: Option<&'static Known>,
@@ -146,8 +153,10 @@ fn read<T: Message + Default>(
     Ok(Request::from_parts(metadata, extensions, message))
 }
 
-/// Names the member that exceeds prost's bound on nesting: the error's text has the members above it, the
-/// innermost first, each after its message.
+/// Reports the field that exceeds prost's nesting limit.
+///
+/// prost's error text lists the fields from the innermost to the outermost, each after the name of
+/// its message.
 fn unreadable(error: &str) -> Status {
     const FREE: [&str; 4] = ["Struct", "Value", "ListValue", "FieldsEntry"];
     let mut details = ErrorDetails::with_error_info("invalid_request", "authority", []);
@@ -163,11 +172,11 @@ fn unreadable(error: &str) -> Status {
     Status::with_error_details(Code::InvalidArgument, message, details)
 }
 
-/// The id of the record that a call wrote, in the extensions of its response: for the log of admin acts.
+/// The id of the record that a call wrote. Stored in the response's extensions, for the admin log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenRecord(pub String);
 
-/// `id` finds the id of the record that the call wrote.
+/// Encodes a unary response. `id` returns the id of the written record.
 fn one<T: Message>(reply: Reply<T>, id: impl FnOnce(&T) -> Option<String>) -> Replies<Bytes> {
     let mut response = reply?;
     if let Some(id) = id(response.get_ref()) {

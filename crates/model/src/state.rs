@@ -1,6 +1,6 @@
-//! The states of records: an enum for each, generated from the proto (build/states.rs).
+//! The states of records: one enum for each record, generated from the proto (build/states.rs).
 //!
-//! Messages and rows keep the text. [`crate::record::Record::known_state`] reads it.
+//! Messages and rows contain the state as text. [`crate::record::Record::known_state`] parses it.
 
 use std::{
     fmt::{self, Display, Formatter},
@@ -14,7 +14,7 @@ use diesel::{
     sql_types::Text,
 };
 
-/// The text is not one of the record's states.
+/// The error for a text that is not a state of its record type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownState;
 
@@ -26,7 +26,7 @@ impl Display for UnknownState {
 
 impl std::error::Error for UnknownState {}
 
-/// The state of a record that has none.
+/// The state type of a record without states. It has no values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stateless {}
 

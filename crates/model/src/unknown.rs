@@ -1,8 +1,9 @@
 //! Finds unknown fields and enum numbers in the bytes of a request.
 //!
-//! Protobuf drops them silently. If a newer client sends a field that restricts an action, the action would be
-//! permitted without the restriction. Methods that decide or write therefore refuse unknown fields, as REST does. The
-//! check makes one pass over the tags, uses tables made from the descriptors, and doesn't allocate.
+//! Protobuf drops them silently. If a newer client sends a field that restricts an action, the
+//! action would be permitted without the restriction. Methods that decide or write therefore refuse
+//! unknown fields, as REST does. The check makes one pass over the tags, uses tables made from the
+//! descriptors, and doesn't allocate.
 
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
@@ -22,15 +23,16 @@ pub(crate) struct KnownField {
 pub(crate) enum Holds {
     /// A value without fields of its own.
     Value,
-    /// The numbers of an enum.
+    /// An enum, with its known numbers.
     Words(&'static [i32]),
     Message(&'static Known),
 }
 
-/// Levels of nested messages; prost decodes no more than 100.
+/// The maximum depth of nested messages, including the request itself. prost decodes no more than
+/// 100 levels.
 const DEPTH: u8 = 101;
 
-/// The unknown field or number, with the names of the fields around it, innermost first.
+/// An unknown field or number, with the names of the enclosing fields, innermost first.
 #[derive(Debug, PartialEq, Eq)]
 struct Unknown {
     within: Vec<&'static str>,
@@ -41,11 +43,11 @@ struct Unknown {
 enum What {
     Field(u64),
     Word(i32),
-    /// The bytes don't have the form of this message after all.
+    /// The bytes do not have the form of this message.
     Malformed,
 }
 
-/// Boxed, to keep the usual result small.
+/// The error is boxed to keep the usual result small.
 type Checked<T> = Result<T, Box<Unknown>>;
 
 impl What {
@@ -56,7 +58,8 @@ impl What {
 }
 
 impl Known {
-    /// Refuses bytes with an unknown field or enum number. The caller has already decoded them.
+    /// Refuses bytes with an unknown field or enum number. The caller must have decoded the bytes
+    /// first.
     pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), Status> {
         self.scan(bytes, DEPTH).map_err(|found| refusal(*found))
     }
@@ -93,7 +96,8 @@ impl Known {
     }
 
     fn numbered(&self, number: u64) -> Option<&'static KnownField> {
-        // Most messages number their fields 1, 2, 3, … in order.
+        // Most messages number their fields 1, 2, 3, … in order. The index of a field is then its
+        // number minus one.
         let guess = usize::try_from(number).ok()?.checked_sub(1)?;
         let guessed = self.fields.get(guess).filter(|field| u64::from(field.number) == number);
         guessed.or_else(|| {
@@ -103,7 +107,7 @@ impl Known {
     }
 }
 
-/// Adds the name of the field around an unknown one.
+/// Adds the name of the field that encloses an unknown field.
 fn below(member: &'static str) -> impl FnOnce(Box<Unknown>) -> Box<Unknown> {
     move |mut found| {
         found.within.push(member);
@@ -111,7 +115,7 @@ fn below(member: &'static str) -> impl FnOnce(Box<Unknown>) -> Box<Unknown> {
     }
 }
 
-/// Reads an enum's number. The wire may have more bits of it than prost reads.
+/// Reads an enum's number. Truncates it to 32 bits, as prost does.
 #[expect(clippy::cast_possible_truncation, reason = "as prost reads it")]
 fn word(words: &[i32], number: u64, member: &'static str) -> Checked<()> {
     let number = number as i32;
@@ -122,7 +126,7 @@ fn word(words: &[i32], number: u64, member: &'static str) -> Checked<()> {
 }
 
 fn varint(bytes: &mut &[u8]) -> Checked<u64> {
-    // Most numbers have one byte.
+    // Most numbers are encoded in one byte.
     match bytes.split_first() {
         Some((byte, rest)) if *byte < 0x80 => {
             *bytes = rest;
@@ -165,8 +169,8 @@ fn refusal(Unknown { within, what }: Unknown) -> Status {
     details.add_bad_request_violation(&member, &problem);
     let place = if member.is_empty() { "it".to_owned() } else { format!("`{member}`") };
     let message = format!(
-        "the request is invalid: {place} {problem}; send only what this version of the service knows, since what it \
-         does not know might restrict the request (`features` of `GET /` lists what may be left out)"
+        "the request is invalid: {place} {problem}; this version of the service refuses fields that it does \
+         not know, since they might restrict the request (`features` of `GET /` lists the optional fields)"
     );
     Status::with_error_details(Code::InvalidArgument, message, details)
 }

@@ -1,4 +1,4 @@
-//! The data of events are JSON by the proto's names, and null where a member is absent.
+//! Checks the JSON of events: the proto's names, with null for an absent field.
 
 use authority_model::proto::event::{authority, decision};
 use serde_json::{from_value, json, to_value};

@@ -1,5 +1,7 @@
-//! The JSON form of stored and digested messages does not change. `stored.json` has rows as they
-//! were first written: for each message one with all members, and one without any.
+//! Checks that the JSON form of stored and digested messages does not change.
+//!
+//! `stored.json` has rows as they were first written: for each message, one with all fields and one
+//! without any.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeMap, fmt::Debug};
@@ -19,11 +21,11 @@ use prost::Message;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, from_value, json, to_value};
 
-/// By the message's full name.
+/// The rows by the message's full name.
 struct Rows(BTreeMap<String, Vec<Value>>);
 
 impl Rows {
-    /// Each is read, survives protobuf, and is written unchanged.
+    /// Checks that each row can be read, survives protobuf, and is written unchanged.
     #[track_caller]
     fn check<M>(&mut self, name: &str)
     where

@@ -1,7 +1,8 @@
-//! Codes of clients' addresses: what is stored of an anonymous caller.
+//! Keyed codes of client addresses. They are stored in place of the addresses of anonymous callers.
 //!
-//! A code is made under a random key of the day, which all nodes share and which is deleted after that day: then
-//! nobody can compute whose code it was, not even with the whole database and the key ring.
+//! A code is a MAC under a random key that changes daily. All nodes share the day's key. It is
+//! deleted when the day is over. After that, a code can't be traced to an address, even with the
+//! whole database and the key ring.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -17,15 +18,15 @@ use chrono::NaiveDate;
 use diesel::prelude::*;
 use parking_lot::RwLock;
 
-/// What a code is for, to authentication codes.
+/// The domain-separation label of the authentication codes.
 const DOMAIN: &str = "client-address";
 
-/// Makes codes of addresses.
+/// Computes codes of addresses.
 pub(crate) struct AddressCodes {
     store: Store,
     keys: Keys,
     clock: Clock,
-    /// The present day's key.
+    /// The key of the current day.
     known: RwLock<Option<(NaiveDate, Arc<Mac>)>>,
 }
 
@@ -34,8 +35,9 @@ impl AddressCodes {
         Self { store, keys, clock, known: RwLock::default() }
     }
 
-    /// The code of the client's IPv4 address, or of the /64 network of its IPv6 address, which belongs to one client.
-    /// Clients without a known address share one code with calls within the process.
+    /// Returns the code of a client's address. IPv4 uses the address and IPv6 the /64 network,
+    /// which belongs to one client. Clients without a known address share one code with calls
+    /// within the process.
     pub(crate) async fn of(&self, client: Option<IpAddr>) -> Result<[u8; 32], ApiError> {
         Ok(self.key().await?.code(DOMAIN, &bucket(client)))
     }
@@ -50,7 +52,8 @@ impl AddressCodes {
         let fresh: [u8; 32] = random()?;
         let sealed = self.keys.seal(&associated, &fresh)?;
         let kept = self.store.write_tx(&Scope::service(), async move |db| {
-            // Of two nodes one makes it; the statement after sees that one.
+            // If two nodes insert a key, only the first insert succeeds. The next statement reads
+            // that key.
             diesel::insert_into(address_keys::table)
                 .values((address_keys::day.eq(today), address_keys::sealed.eq(sealed)))
                 .on_conflict_do_nothing()

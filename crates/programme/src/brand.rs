@@ -1,4 +1,5 @@
-//! Active brands, while their tenant is active and their link and their consultant hold.
+//! Brands in use: the tenant, the link and the brand itself are active. The consultant must be
+//! neither suspended nor retired.
 
 use authority_core::store::{Db, RunQueryDsl};
 use authority_model::proto::programme::TenantBrand;
@@ -7,7 +8,7 @@ use diesel::{
     sql_types::{Nullable, Text},
 };
 
-/// $1 is the tenant, $2 the brand; either may be null.
+/// `$1` is the tenant and `$2` the brand. Either may be null.
 const BRAND: &str = "
     SELECT w.id, w.tenant_id, w.consultant_id, w.status, w.brand_name, w.primary_colour_hex,
            w.secondary_colour_hex, w.logo_url, w.domain, w.support_email, w.legal_footer

@@ -7,11 +7,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use diesel::prelude::*;
 use tokio::sync::Mutex;
 
-/// How long a count is shown: enquiries cannot be told apart by it.
+/// How long a count is cached. Caching keeps single enquiries from being visible in the count.
 const SHOWN: TimeDelta = TimeDelta::minutes(10);
 const RECENT: TimeDelta = TimeDelta::days(30);
 
-/// The last count. One caller renews it while others wait.
+/// The last count. One caller refreshes it while the others wait.
 #[derive(Default)]
 pub(crate) struct LeadCounter(Mutex<Option<(DateTime<Utc>, CountLeadsResponse)>>);
 

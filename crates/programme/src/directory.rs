@@ -1,4 +1,4 @@
-//! What anyone sees: entries of consultants, and the widgets.
+//! The public part of the programme: consultants' entries and the widgets.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ use tonic::{Request, Response};
 
 use super::{Brand, Programme, entry, limits::DIRECTORY};
 
-/// Id, name and description of each.
+/// The ID, name and description of each widget.
 const WIDGETS: [(&str, &str, &str); 2] = [
     (
         "consultant-card",
@@ -43,7 +43,7 @@ impl Programme {
         self.count(&DIRECTORY, client).await.map(drop)
     }
 
-    /// The public entry of a consultant; `None` unless they may be shown to anyone.
+    /// Returns a consultant's public entry, or `None` if they must not be shown.
     pub async fn public_entry(&self, id: &str) -> Result<Option<DirectoryConsultant>, ApiError> {
         let _turn = self.turn().await?;
         let (id, now) = (id.to_owned(), self.0.clock.now());
@@ -53,7 +53,7 @@ impl Programme {
         Ok(read.await?)
     }
 
-    /// An active brand; `None` unless its tenant is active and its link and its consultant hold.
+    /// Returns an active brand. `None` if its tenant, its link or its consultant is not active.
     pub async fn brand(&self, id: &str) -> Result<Option<Brand>, ApiError> {
         let _turn = self.turn().await?;
         let id = id.to_owned();
@@ -75,7 +75,7 @@ impl ConsultantDirectoryService for Programme {
         checked(&request)?;
         self.admit(client).await?;
         let entry = self.public_entry(&request.id).await?;
-        // The same for each reason.
+        // The error is the same for every reason. Callers can't distinguish the reasons.
         let entry = entry.ok_or_else(|| ApiError::not_found("consultant", &request.id))?;
         Ok(Response::new(entry))
     }

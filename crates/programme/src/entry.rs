@@ -1,4 +1,4 @@
-//! Consultants as others than the owner see them.
+//! Consultants as shown to tenants and to the public.
 
 use authority_core::store::{Db, RunQueryDsl};
 use authority_model::{
@@ -11,7 +11,8 @@ use diesel::{
     sql_types::{Array, BigInt, Nullable, Text, Timestamptz},
 };
 
-/// That a certification of the consultant `c` holds at the time $1, and that their status lets it.
+/// SQL condition: the consultant `c` has a valid certification at the time `$1` and is not deleted,
+/// suspended or retired.
 macro_rules! certified {
     () => {
         "c.deleted_at IS NULL AND c.status NOT IN ('suspended', 'retired') AND EXISTS ( \
@@ -20,7 +21,7 @@ macro_rules! certified {
     };
 }
 
-/// What everyone sees of a consultant.
+/// The columns of a consultant that are public.
 macro_rules! shown {
     () => {
         "c.id, c.display_name, c.certification_level, c.sectors, c.languages, c.country, c.bio, \
@@ -48,7 +49,7 @@ struct Entry {
     website: Option<String>,
 }
 
-/// A consultant of a tenant, with their place in the list.
+/// A consultant of a tenant, with their position in the list.
 #[derive(QueryableByName)]
 struct OfTenant {
     #[diesel(embed)]
@@ -83,13 +84,13 @@ struct Held {
     signature_value_b64: String,
 }
 
-/// Which of a tenant's consultants.
+/// Selects some of a tenant's consultants.
 pub(crate) struct Wanted {
     pub(crate) tenant_id: String,
     pub(crate) id: Option<String>,
     pub(crate) level: Option<String>,
     pub(crate) sector: Option<String>,
-    /// The last consultant of the page before.
+    /// The last consultant of the previous page.
     pub(crate) after: Option<(DateTime<Utc>, String)>,
     pub(crate) limit: i64,
 }
@@ -122,7 +123,7 @@ const HELD: &str = "
       AND certification_holds(revoked_at, deleted_at, not_before, not_after, $2)
     ORDER BY created_at, id";
 
-/// The public entry of a consultant who may be shown to anyone.
+/// Returns the public entry of a consultant who may be shown publicly.
 pub(crate) async fn public(
     db: &mut Db,
     id: &str,
@@ -149,7 +150,7 @@ pub(crate) async fn public(
     }))
 }
 
-/// A tenant's consultants, each with the time that orders them.
+/// Returns a tenant's consultants, each with the time that the list is ordered by.
 pub(crate) async fn of_tenant(
     db: &mut Db,
     wanted: Wanted,

@@ -1,8 +1,8 @@
-//! The consultant programme as others than the installation's owner see it: a tenant its consultants, links and
-//! brand; anyone the public entry of a consultant, the widgets and the enquiry form. The records themselves are in
-//! authority-registry.
+//! The consultant programme as tenants and the public use it. A tenant sees its consultants, links
+//! and brand. Anyone can read a consultant's public entry and use the widgets and the enquiry form.
+//! The records themselves are in authority-registry.
 //!
-//! Nothing here grants anything, and nothing is written but enquiries and the counts of anonymous calls.
+//! This crate grants no authority. It writes only enquiries and the counts of anonymous calls.
 
 mod address;
 mod brand;
@@ -30,12 +30,12 @@ use tokio::{
     time::timeout,
 };
 
-/// What the services need.
+/// The dependencies of the services.
 pub struct Parts {
     pub store: Store,
     pub keys: Keys,
     pub clock: Clock,
-    /// Where clients reach the service, without a trailing `/`.
+    /// The URL at which clients reach the service, without a trailing `/`.
     pub public_url: String,
 }
 
@@ -50,13 +50,14 @@ struct Inner {
     public_url: String,
     addresses: AddressCodes,
     counter: LeadCounter,
-    /// Of callers without a credential.
+    /// Limits the concurrent queries of callers without a credential.
     turns: Semaphore,
 }
 
-/// Anonymous callers in the database at one time: they must not take its connections from others.
+/// The maximum number of concurrent database queries by anonymous callers. The limit keeps
+/// connections free for others.
 const MOST_ANONYMOUS: usize = 2;
-/// How long one waits for its turn.
+/// How long an anonymous caller waits for a permit.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Programme {
@@ -67,7 +68,7 @@ impl Programme {
         Self(Arc::new(Inner { store, keys, clock, public_url, addresses, counter, turns }))
     }
 
-    /// The turn of an anonymous caller, for one query.
+    /// Waits for an anonymous caller's permit for one query.
     async fn turn(&self) -> Result<SemaphorePermit<'_>, ApiError> {
         let turn = timeout(PATIENCE, self.0.turns.acquire()).await;
         let turn = turn.ok().and_then(Result::ok);
@@ -83,7 +84,7 @@ impl Programme {
         ]
     }
 
-    /// Its background work.
+    /// The background worker.
     pub fn worker(&self) -> Worker {
         sweep::worker(self.0.store.clone(), self.0.clock.clone())
     }

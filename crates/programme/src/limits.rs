@@ -15,12 +15,12 @@ use diesel::{
 
 use super::Programme;
 
-/// The limits of one kind of call. A window begins with the first call in it.
+/// The limits for one type of call. A window begins with the first call in it.
 pub(crate) struct Limits {
     kind: &'static str,
-    /// Of each address.
+    /// The limit for each address.
     address: RateLimit,
-    /// Of all together.
+    /// The limit for all addresses together.
     everyone: Option<RateLimit>,
 }
 
@@ -33,15 +33,16 @@ const DIRECTORY_PER_ADDRESS: RateLimit =
 /// The limits that are enforced here.
 pub const RATE_LIMITS: [RateLimit; 3] = [LEADS_PER_ADDRESS, ALL_LEADS, DIRECTORY_PER_ADDRESS];
 
-/// Enquiries.
+/// Limits for enquiries.
 pub(crate) const LEADS: Limits =
     Limits { kind: "lead", address: LEADS_PER_ADDRESS, everyone: Some(ALL_LEADS) };
 
-/// Entries of the directory, and widgets.
+/// Limits for directory entries and widgets.
 pub(crate) const DIRECTORY: Limits =
     Limits { kind: "directory", address: DIRECTORY_PER_ADDRESS, everyone: None };
 
-/// One statement: it counts the call, and only an address within its limit counts for everyone.
+/// Counts a call, for its address and for all addresses together. A call over the limit of its
+/// address does not count towards the limit of all addresses.
 const COUNT: &str = "
     WITH own AS (
         INSERT INTO anonymous_calls AS c (kind, address, since, calls) VALUES ($1, $2, $3, 1)
@@ -73,7 +74,10 @@ struct Counted {
 }
 
 impl Programme {
-    /// Counts a call of the client, and refuses it above a limit. Returns the code of the client's address.
+    /// Counts a call from this address and returns the code that stands for the address.
+    ///
+    /// # Errors
+    /// A limit is reached.
     pub(crate) async fn count(
         &self,
         limits: &'static Limits,

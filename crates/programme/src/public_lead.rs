@@ -1,5 +1,5 @@
-//! Enquiries of anyone. The answer is the same whether the address is known or not: there is one INSERT, no
-//! look-up, and no mail.
+//! Enquiries from the public. The response does not reveal whether the address is known: the
+//! address is not looked up and no mail is sent.
 
 use std::net::IpAddr;
 
@@ -25,12 +25,12 @@ use tonic::{Request, Response};
 
 use super::{Programme, limits::LEADS, sweep::KEPT};
 
-/// Begins the source of an enquiry from the form of a brand, whose id follows.
+/// The prefix of an enquiry's source if it comes from a brand's form. The brand's ID follows.
 pub const BRAND_SOURCE: &str = "widget:";
-/// Where consent was given.
+/// The value stored for where consent was given.
 const CONSENT_SOURCE: &str = "public";
 
-/// One statement: the same address and message within a day is stored once.
+/// Stores an enquiry, unless the same enquiry was stored within the last day.
 const INSERT: &str = "
     WITH fresh AS (
         INSERT INTO lead_repeats AS r (digest, at) VALUES ($1, $2)
@@ -45,11 +45,11 @@ const INSERT: &str = "
     FROM fresh";
 
 impl Programme {
-    /// Takes an enquiry of the client, once under an idempotency key of their address. `assigned` is the consultant
-    /// in whose name it was asked for.
+    /// Stores a client's enquiry, once for each pair of address and idempotency key. `assigned` is
+    /// the consultant that the enquiry is for.
     ///
     /// # Errors
-    /// The client's limit is reached, or the enquiry is invalid; it counts all the same.
+    /// The client's limit is reached, or the enquiry is invalid. An invalid enquiry also counts.
     pub async fn capture(
         &self,
         client: Option<IpAddr>,
@@ -77,7 +77,8 @@ impl Programme {
         done.await
     }
 
-    /// Tells one enquiry from another: one that names no consultant does not stand for one that does.
+    /// The digest that identifies repeated enquiries. It includes the consultant: enquiries to
+    /// different consultants are distinct.
     fn digest(&self, request: &CaptureLeadRequest, assigned: Option<&str>) -> Vec<u8> {
         let (email, to) = (request.email.to_lowercase(), assigned.unwrap_or_default());
         let message = request.message.as_deref().unwrap_or_default();
@@ -85,12 +86,13 @@ impl Programme {
     }
 }
 
-/// Only an enquiry from a brand's form comes from there.
+/// Refuses a brand's source for an enquiry that does not come from a brand's form.
 fn unless_a_widgets(request: &CaptureLeadRequest, assigned: Option<&str>) -> Result<(), ApiError> {
     let source = request.source.as_deref().unwrap_or_default();
     if assigned.is_none() && source.starts_with(BRAND_SOURCE) {
-        let problem =
-            format!("must not begin with `{BRAND_SOURCE}`, which is for the widgets of brands");
+        let problem = format!(
+            "must not begin with `{BRAND_SOURCE}`, which is reserved for the widgets of brands"
+        );
         return Err(ApiError::field("source", problem));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Deletes what is kept of anonymous callers for a day.
+//! Deletes the data of anonymous callers, which is kept for a day.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What a tenant's people see: their consultants, links and brand. Every query runs in the tenant's own scope, whose
-//! policies show no other tenant's rows.
+//! The programme for a tenant's users: their consultants, links and brand. Every query runs in the
+//! tenant's own scope. Row-level security hides the rows of other tenants.
 
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -35,10 +35,10 @@ const CONSULTANTS: &str = "tenant-consultant";
 const LINKS: &str = "tenant-link";
 const SIZE: i32 = 100;
 
-/// A place in a list: the time and the id of the last one shown.
+/// A position in a list: the time and ID of the last record returned.
 type Place = (DateTime<Utc>, String);
 
-/// The columns of a link that a tenant is shown.
+/// The columns of a link that a tenant may see.
 type LinkRow = (String, String, String, String, String, Option<Time>, Option<Time>, Time);
 
 fn tenant_of(caller: &Caller) -> Result<String, ApiError> {
@@ -50,14 +50,14 @@ fn size(limit: Option<i32>) -> usize {
     usize::try_from(limit.unwrap_or(SIZE)).unwrap_or_default()
 }
 
-/// One more than is shown, to know whether there is a next page.
+/// One more than the page size, to find out whether there is a next page.
 fn rows(limit: Option<i32>) -> i64 {
     i64::from(limit.unwrap_or(SIZE)) + 1
 }
 
 fn place(keys: &Keys, list: &str, token: &str) -> Result<Option<Place>, ApiError> {
     let Some(bytes) = page_token::read(keys, list, token)? else { return Ok(None) };
-    // An authentic token has a place: `next` wrote it.
+    // An authentic token contains a valid position, because `next` wrote it.
     let parts = bytes.split_first_chunk().and_then(|(micros, id)| {
         let at = DateTime::from_timestamp_micros(i64::from_be_bytes(*micros))?;
         Some((at, String::from_utf8(id.to_vec()).ok()?))
@@ -210,7 +210,7 @@ impl TenantProgrammeService for Programme {
         let read = self.0.store.read_tx(&caller.scope(), async move |db| {
             Ok::<_, store::Error>(Brand::of_tenant(db, &tenant_id).await?)
         });
-        let text = "the tenant has no active brand whose link and consultant hold";
+        let text = "the tenant has no active brand with an active link and consultant";
         let brand = read.await.map_err(ApiError::from)?;
         let brand = brand.ok_or_else(|| ApiError::new(ErrorCode::NotFound, text))?;
         Ok(Response::new(brand.into()))

@@ -1,4 +1,5 @@
-//! API keys: created, rotated, revoked. A secret is shown once; only a code derived from it is stored.
+//! Creates, rotates and revokes API keys. A secret is returned once, and only a code derived from
+//! the secret is stored.
 
 use std::{sync::Arc, time::Duration};
 
@@ -33,7 +34,8 @@ use authority_crypto::random;
 use authority_ids::ApiKeyId;
 
 const USES_EVERY: Duration = Duration::from_secs(30);
-/// The scope that no key has that is bound to agents: what it brings concerns every agent.
+/// A scope that a key bound to agents can't have, because the data written with it affects every
+/// agent.
 const FEEDING: &str = "reality:write";
 
 /// The service of API keys.
@@ -73,7 +75,7 @@ impl Row for ApiKey {
         if self.expires_at != before && self.expires_at.is_some_and(|end| end <= tx.now.into()) {
             return Err(Error::field("api_key.expires_at", "must be in the future"));
         }
-        // It delegates what its agents hold.
+        // A delegating key delegates the authority of its agents. It needs at least one agent.
         if holds(self, delegating_key::SCOPE) && self.principal_ids.is_empty() {
             let problem = format!("is required with the scope `{}`", delegating_key::SCOPE);
             return Err(Error::field("api_key.principal_ids", problem));
@@ -110,7 +112,7 @@ impl End for ApiKey {
                 api_keys::status.eq(state),
                 api_keys::revoked_at.eq(clock_timestamp().nullable()),
                 api_keys::updated_at.eq(clock_timestamp()),
-                // An ended key has no previous secret either.
+                // A revoked key keeps no previous secret either.
                 api_keys::previous_code.eq(None::<Vec<u8>>),
                 api_keys::previous_until.eq(None::<Time>),
             ))
@@ -132,7 +134,7 @@ fn live(key: &ApiKey) -> Result<(), Error> {
 }
 
 impl ApiKeys {
-    /// Creates a key; the text is the only copy of its secret.
+    /// Creates a key. The returned text is the only copy of its secret.
     async fn make(
         &self,
         caller: &Caller,
@@ -238,12 +240,12 @@ fn fresh() -> Result<[u8; 32], Error> {
     random().map_err(|_| Error::Store(store::Error::Internal("no randomness".to_owned())))
 }
 
-/// For a stored row that cannot be a key.
+/// The error for a stored row that can't be an API key.
 fn unfit() -> Error {
-    Error::Store(store::Error::Internal("an env or id fits no API key".to_owned()))
+    Error::Store(store::Error::Internal("the env or id is not valid for an API key".to_owned()))
 }
 
-/// Writes when keys were last used, many at once; a time never decreases.
+/// Stores the last-used times of many keys in one statement. A stored time never decreases.
 pub async fn note_uses(
     store: &Store,
     mut uses: Vec<(ApiKeyId, DateTime<Utc>)>,
@@ -251,7 +253,7 @@ pub async fn note_uses(
     if uses.is_empty() {
         return Ok(());
     }
-    // In the same order on every node, to avoid deadlocks.
+    // Every node updates the keys in the same order, to avoid deadlocks.
     uses.sort_unstable();
     let (ids, at): (Vec<String>, Vec<DateTime<Utc>>) =
         uses.into_iter().map(|(id, at)| (id.into(), at)).unzip();
@@ -273,8 +275,8 @@ pub async fn note_uses(
         .await
 }
 
-/// Writes what `used` notes every half minute. A failed write is lost, which only affects when a key was
-/// last used.
+/// Stores the uses collected in `used` every 30 seconds. The uses of a failed write are lost, which
+/// only affects the keys' last-used times.
 pub fn keep_last_used(used: Arc<LastUsed>, store: Store) -> Worker {
     Worker::periodic("api_key_uses", USES_EVERY, move || {
         let (store, uses) = (store.clone(), used.drain());

@@ -1,4 +1,4 @@
-//! Where policies apply.
+//! The targets that policies apply to.
 
 use authority_model::{proto::registry::*, schema::applies_to, service::AppliesToService};
 
@@ -56,7 +56,8 @@ impl Related for AppliesTo {
     }
 }
 
-/// Refuses new targets of a policy in force if they would leave decisions too few steps.
+/// Refuses new targets if decisions would then exceed their limit of evaluation steps. Only active
+/// policies are checked.
 ///
 /// Checks the targets without the entry `gone` and with the target `new`.
 async fn check_cost(
@@ -66,7 +67,8 @@ async fn check_cost(
     gone: Option<&str>,
     new: Option<&str>,
 ) -> Result<(), Error> {
-    // Postgres takes no U+0000; the write refuses it by name.
+    // Postgres doesn't accept U+0000. The write itself reports the character as an error of the
+    // field.
     if policy_id.contains('\0') {
         return Ok(());
     }
@@ -97,7 +99,7 @@ impl AppliesToService for Registry {
         }
         let mut made: Response<AppliesTo> = self.create(call).await?;
         let row = made.get_mut();
-        // The write is done. If a name can't be looked up now, its warning is left out.
+        // The write has been committed. If a name can't be looked up now, its warning is omitted.
         let named = [row.target_class.clone()];
         let found = async {
             let ground = Ground::of(self, &caller, &row.tenant_id).await?;

@@ -1,4 +1,4 @@
-//! Reads stored delegations for the decision core's comparison of parent and child.
+//! Converts stored delegations for the core's comparison of parent and child.
 
 use authority_model::{
     proto::delegation::Delegation,
@@ -18,18 +18,19 @@ use authority_decision::{
     records,
 };
 
-/// Refuses a child that is wider than its parent in any member.
+/// Refuses a child that is wider than its parent in any field.
 pub(super) fn check_child(child: &Delegation, parent: &Delegation) -> Result<(), Error> {
     refuse(delegation::exceeds(&read(parent)?, &read(child)?), child, parent)
 }
 
-/// Refuses a change that grants more than before.
+/// Refuses a change after which the delegation would grant more than it did.
 pub(super) fn check_narrower(new: &Delegation, old: &Delegation) -> Result<(), Error> {
     let windows = |row: &Delegation| {
         let uses = row.max_uses.as_ref().map(|limit| limit.window_seconds);
         (uses, row.max_total_amount.as_ref().map(|limit| limit.window_seconds))
     };
-    // Use is counted by window: a new window would start at zero.
+    // Uses are counted in windows of a fixed length. With another length, counting would start
+    // again at zero.
     let ((uses, total), (new_uses, new_total)) = (windows(old), windows(new));
     let mut found = Violations::default();
     for (member, was, is) in [("max_uses", uses, new_uses), ("max_total_amount", total, new_total)]
@@ -54,12 +55,12 @@ fn refuse(
     };
     let mut list: Vec<_> = excess.into_iter().map(named).collect();
     if whole.needs_standing_approval && !part.needs_standing_approval {
-        list.push(named(("needs_standing_approval", "must be true, as it is there".to_owned())));
+        list.push(named(("needs_standing_approval", "must be true: can't be dropped".to_owned())));
     }
     if list.is_empty() { Ok(()) } else { Err(Error::Exceeds(list)) }
 }
 
-/// The problem, with the value that it is measured by, and what to do if the member was left out.
+/// Adds the limiting value to the problem. If the field was left out, also adds the remedy.
 fn with_value(problem: String, member: &str, part: &Delegation, whole: &Delegation) -> String {
     let Some(value) = bound(whole, member) else { return problem };
     match bound(part, member) {
@@ -71,7 +72,7 @@ fn with_value(problem: String, member: &str, part: &Delegation, whole: &Delegati
 /// The longest value in a message, in characters.
 const LONGEST_VALUE: usize = 300;
 
-/// A delegation's bound as JSON; none if it has none of this name.
+/// Returns a delegation's bound of this name as JSON, if it has one.
 fn bound(of: &Delegation, member: &str) -> Option<String> {
     let list = |items: &[String]| (!items.is_empty()).then(|| json!(items));
     let text = |text: Option<&String>| text.map(|text| json!(text));
@@ -105,7 +106,8 @@ fn bound(of: &Delegation, member: &str) -> Option<String> {
     }
 }
 
-/// A stored delegation was validated when it was written; an error names a member that cannot be read.
+/// Converts a stored delegation. It was validated when it was written. An error names a field that
+/// can't be read.
 fn read(stored: &Delegation) -> Result<records::Delegation, Error> {
     let mut found = Violations::default();
     let mut actions = Vec::new();
@@ -168,7 +170,8 @@ fn read_bounds(stored: &Delegation, found: &mut Violations) -> Bounds {
     bounds
 }
 
-/// The hours as the decision reads them; `None` also if they cannot be read.
+/// Returns the hours as the decision core reads them. `None` if there are none or they can't be
+/// read.
 pub(super) fn hours(of: &Delegation) -> Option<Hours> {
     serde_json::from_value(hours_json(of)?).ok()
 }
@@ -210,7 +213,7 @@ mod tests {
         }
     }
 
-    /// What is wrong with a child of [`parent`] without this member.
+    /// The problems of a child of [`parent`] after this change.
     fn problem_without(change: impl FnOnce(&mut Delegation)) -> Vec<String> {
         let (mut child, mut parent) = (parent(), parent());
         parent.can_delegate = true;

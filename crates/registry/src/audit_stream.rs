@@ -1,4 +1,4 @@
-//! Audit streams: where a tenant's audit events are sent. Sealed, never deleted.
+//! Audit streams, which send a tenant's audit events to a sink. They are sealed, never deleted.
 
 use std::collections::HashMap;
 
@@ -50,7 +50,7 @@ impl Row for AuditStream {
     }
 
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
-        // A stream can be sealed even if its sink is no longer permitted.
+        // A stream can be sealed even if the installation has stopped permitting its sink.
         let is_new = was.is_none_or(|was| (&was.sink, &was.target) != (&self.sink, &self.target));
         match self.sink.as_deref() {
             Some("webhook") if is_new => check_url(self, &tx.destinations.urls)?,
@@ -64,7 +64,7 @@ impl Row for AuditStream {
         if self.known_state() != Some(AuditStreamState::Active) {
             return event_demand::end(tx.db, &self.id).await;
         }
-        // `validate_record` has reported a fault.
+        // `validate_record` has already reported an invalid filter.
         let selection = filter(self).map(|filter| filter.selection).unwrap_or_default();
         event_demand::keep(tx.db, &self.id, self.tenant_id(), &selection).await
     }
@@ -104,7 +104,7 @@ impl Row for AuditStream {
     }
 }
 
-/// What sending changes of a stream.
+/// The columns of a stream that delivery updates.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = audit_cursors, check_for_backend(Pg))]
 struct Cursor {
@@ -121,7 +121,7 @@ struct Cursor {
 }
 
 impl Cursor {
-    /// That of an event, or else of a checkpoint.
+    /// Returns the last failed delivery of an event or, if none failed, of a checkpoint.
     fn last_failure(self) -> Option<AuditStreamFailure> {
         if self.failures > 0 {
             let (at, error) = (self.failed_at, self.last_error.unwrap_or_default());
@@ -136,7 +136,7 @@ impl Cursor {
     }
 }
 
-/// Checks a webhook's URL and writes it as it is stored.
+/// Checks a webhook's URL and stores it in its normalised form.
 fn check_url(stream: &mut AuditStream, rules: &UrlRules) -> Result<(), Error> {
     let mut found = Violations::default();
     match EndpointUrl::parse(stream.target.as_deref().unwrap_or_default(), rules) {
@@ -150,7 +150,7 @@ fn filter(stream: &AuditStream) -> Result<AuditFilter, AuditFilterError> {
     AuditFilter::read(stream.filter.as_ref().map(|filter| &filter.0))
 }
 
-/// Tokens of letters, digits, `-` and `_`, with dots between them.
+/// Whether the text consists of tokens separated by dots. A token has letters, digits, `-` and `_`.
 fn is_subject(text: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     text.split('.').all(|token| !token.is_empty() && token.bytes().all(letter))

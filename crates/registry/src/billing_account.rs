@@ -1,4 +1,4 @@
-//! Billing accounts: who pays. Closed, never deleted.
+//! Billing accounts, which pay for usage. They are closed, never deleted.
 
 use authority_model::{
     proto::registry::*, schema::billing_accounts, service::BillingAccountService,

@@ -1,4 +1,5 @@
-//! What would end with a delegation, or with a principal.
+//! The blast radius of a delegation or principal: the delegations and agents that would lose
+//! authority if it were revoked.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -17,12 +18,14 @@ use tonic::Response;
 
 use super::{flow::or_not_found, prelude::*};
 
-/// How many delegations and agents are listed where a request does not say.
+/// The number of delegations and agents listed if the request sets no limit.
 const LISTED: i32 = 100;
 
-/// The delegations in force that a principal ($2) of a tenant ($1) holds or gave, and all below them: their number, that
-/// of those who act under them, and the first of each ($4). One that has ended by now ($3), or is below one that has, is
-/// not in force. A suspended one may be reinstated.
+/// Finds the live delegations that a principal holds or gave, and all live delegations below them.
+/// `$1` is the tenant and `$2` the principal. Returns the number of these delegations, the number
+/// of agents that act under them, and the first `$4` IDs of each. A delegation is live if neither
+/// it nor a delegation above it was revoked or has expired at the current time, `$3`. Suspended
+/// delegations are live, because they may be reinstated.
 const OF_PRINCIPAL: &str = "WITH RECURSIVE live AS NOT MATERIALIZED ( \
         SELECT id, parent_id, delegate_id, delegator_id, depth FROM delegations \
         WHERE tenant_id = $1 AND state <> 'revoked' AND coalesce(expires_at, 'infinity') > $3 \
@@ -53,7 +56,7 @@ struct Reached {
     agents: Vec<String>,
 }
 
-/// What would end if the principal were stopped.
+/// Returns the delegations and agents that would lose authority if the principal were revoked.
 pub(super) async fn of_principal(
     registry: &Registry,
     call: Request<GetPrincipalBlastRadiusRequest>,
@@ -90,7 +93,8 @@ pub(super) async fn of_principal(
     }))
 }
 
-/// The delegation and all below it that are not revoked, nearest first.
+/// Returns the delegation and the delegations below it, nearest first. A revoked delegation below
+/// it is left out, with everything below the revoked delegation.
 pub(super) async fn of_delegation(
     registry: &Registry,
     call: Request<GetBlastRadiusRequest>,
@@ -113,7 +117,7 @@ pub(super) async fn of_delegation(
     let (first, below) = chain.await?;
     let mut reached = HashSet::from([first.id.clone()]);
     let mut delegations = vec![first];
-    // In order of depth, so a parent always comes before its children.
+    // The list is in order of depth: a parent always comes before its children.
     for one in below {
         let ended = one.known_state() == Some(DelegationState::Revoked);
         if !ended && one.parent_id.as_ref().is_some_and(|id| reached.contains(id)) {

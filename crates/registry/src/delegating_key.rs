@@ -1,9 +1,10 @@
-//! API keys that delegate: an agent delegates a part of what was delegated to it.
+//! API keys that delegate: an agent delegates a part of its own authority.
 //!
-//! What a key does is checked in the transaction that does it, by the rows of the key, its tenant and its
-//! principals. They stay locked until the transaction has ended: what ends one of them is either seen, or waits
-//! and comes after it. Stop signals and quarantines are read behind the fence, which their own transactions
-//! wait for.
+//! A key's operation is checked in its own transaction, against the rows of the key, its tenant and
+//! its principals. These rows stay locked until the transaction ends. A concurrent change to any of
+//! these rows is therefore either visible to the check or waits until after it. Stop signals and
+//! quarantines are read while this transaction holds the fence. A transaction that begins one waits
+//! for the fence.
 
 use authority_api::{
     error::ApiError,
@@ -22,13 +23,13 @@ use chrono::{DateTime, Utc};
 
 use super::prelude::*;
 
-/// The scope that a key needs.
+/// The scope that a key needs to delegate.
 pub(super) const SCOPE: &str = "delegations:write";
 
 /// The principals that an API key acts for.
 pub(super) struct DelegatingKey {
     bound: Vec<String>,
-    /// Those that are active.
+    /// The bound principals that are active.
     active: Vec<String>,
 }
 
@@ -36,11 +37,12 @@ pub(super) struct DelegatingKey {
 type KeyRow = (Vec<u8>, Option<Vec<u8>>, Option<Time>, Option<Time>, Vec<String>, Vec<String>);
 
 impl DelegatingKey {
-    /// The caller, if it is an API key. This comes before the locks of delegations: whatever ends a
-    /// principal locks it first, and then its delegations.
+    /// Returns the caller's key if the caller is an API key. Call this before locking delegations:
+    /// an operation that ends a principal locks the principal first and then its delegations.
     ///
     /// # Errors
-    /// The key was revoked, has expired, has another secret or lacks the scope; its tenant is not active.
+    /// The key was revoked, has expired, has another secret or lacks the scope, or its tenant is
+    /// not active.
     pub(super) async fn of(
         db: &mut Db,
         caller: &Caller,
@@ -99,12 +101,12 @@ impl DelegatingKey {
         Ok(Some(Self { bound, active }))
     }
 
-    /// Whether it may see a delegation of these.
+    /// Whether the key may see a delegation between these two principals.
     pub(super) fn sees(&self, delegator_id: &str, delegate_id: &str) -> bool {
         self.bound.iter().any(|id| id == delegator_id || id == delegate_id)
     }
 
-    /// Refuses to act for a principal that the key is not bound to, or that is not active.
+    /// Refuses a principal that the key is not bound to, or that is not active.
     pub(super) fn check(&self, principal_id: &str) -> Result<(), Error> {
         if !self.bound.iter().any(|id| id == principal_id) {
             return Err(Error::NotSubject);
@@ -116,7 +118,8 @@ impl DelegatingKey {
         Err(Error::Role(text))
     }
 
-    /// Refuses to end a delegation that no principal of the key gave: as if there were none.
+    /// Refuses to revoke a delegation that no principal of the key gave. The error is the same as
+    /// for an unknown delegation.
     pub(super) async fn check_revoke(&self, db: &mut Db, row: &Delegation) -> Result<(), Error> {
         let delegator = row.delegator_id.as_deref().unwrap_or_default();
         if !self.bound.iter().any(|id| id == delegator) {
@@ -127,9 +130,10 @@ impl DelegatingKey {
         not_stopped(db, row.tenant_id(), &[delegator]).await
     }
 
-    /// Refuses a new delegation, below `chain`, that a decision could not use: anyone in it is stopped or not
-    /// active, or it is quarantined. Otherwise it would be in force when that is lifted, though it was given
-    /// by an agent that was not to act. Rows are locked before: this holds the fence.
+    /// Refuses a new delegation below `chain` that a decision could not use: a principal in the
+    /// chain is stopped or not active, or a quarantine covers the delegation. Otherwise the
+    /// delegation would become usable when the stop is lifted, although the agent was not allowed
+    /// to act when it delegated. This function takes the fence. Lock the rows before calling it.
     pub(super) async fn check_chain(
         db: &mut Db,
         new: &Delegation,
@@ -177,7 +181,8 @@ async fn all_active(db: &mut Db, tenant_id: &str, people: &[&str]) -> Result<(),
     }
 }
 
-/// As for a decision, each of a quarantine's members must concern it; one without any concerns everything.
+/// Refuses a delegation that a quarantine covers. As in a decision, all of the quarantine's fields
+/// must match. A quarantine without fields covers everything.
 async fn not_quarantined(
     db: &mut Db,
     new: &Delegation,
@@ -198,11 +203,11 @@ async fn not_quarantined(
     };
     match found.into_iter().find(|(_, action)| concerns(action)) {
         None => Ok(()),
-        Some((id, _)) => Err(Error::NotAllowed(format!("the quarantine `{id}` is in force on it"))),
+        Some((id, _)) => Err(Error::NotAllowed(format!("it is covered by the quarantine `{id}`"))),
     }
 }
 
-/// Whether some action is covered by both; what cannot be read covers all.
+/// Whether some action matches both patterns. A pattern that can't be parsed matches every action.
 fn overlap(one: &str, other: &str) -> bool {
     let (Ok(one), Ok(other)) = (one.parse::<Pattern>(), other.parse::<Pattern>()) else {
         return true;
@@ -210,7 +215,8 @@ fn overlap(one: &str, other: &str) -> bool {
     one.is_within(&other) || other.is_within(&one)
 }
 
-/// What an API key is shown of a delegation: nothing of people, and the free texts only of what it made.
+/// Removes the fields of a delegation that an API key may not see. These are people's data and,
+/// unless the key created the delegation, free texts.
 pub(super) fn show(caller: &Caller, row: &mut Delegation) {
     if !matches!(caller.kind, CallerKind::Key { .. }) {
         return;

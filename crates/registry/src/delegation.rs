@@ -1,7 +1,8 @@
-//! Delegations: authority that one principal gives another, in chains that only narrow.
+//! Delegations: authority that one principal gives to another. A delegation can't grant more than
+//! the delegation above it.
 //!
-//! Each decision walks the chain. So revoking, suspending or narrowing a delegation applies to all below it
-//! at once, and the rows below do not change.
+//! Each decision walks the chain. Revoking, suspending or narrowing a delegation therefore applies
+//! to all delegations below it at once, and their rows do not change.
 
 use authority_model::{
     proto::delegation::*,
@@ -29,10 +30,11 @@ use authority_decision::chain::LONGEST_CHAIN;
 use authority_ids::DelegationId;
 use diesel::sql_types::{BigInt, Text, Timestamptz};
 
-/// The most live delegations directly below one: each is a row that the graph of every node holds.
+/// The maximum number of live delegations directly below one delegation. Every node keeps all of
+/// them in its graph.
 const MOST_CHILDREN: i64 = 1_000;
 
-/// In the words of the index `delegations_live_children`.
+/// The condition matches the index `delegations_live_children`.
 const LIVE_CHILDREN: &str = "SELECT count(*) AS live FROM delegations \
      WHERE parent_id = $1 AND state <> 'revoked' AND coalesce(expires_at, 'infinity') > $2";
 
@@ -79,14 +81,14 @@ impl Row for Delegation {
             found.add("hours", problem);
         }
         if self.delegator_id.is_none() && self.parent_id.is_none() {
-            found.add("delegator_id", "is required, or `parent_id`");
+            found.add("delegator_id", "is required unless `parent_id` is given");
         }
         if is_to_itself(self) {
             found.add("delegate_id", TO_ITSELF);
         }
     }
 
-    /// An API key has nothing to delegate but what its principals were given.
+    /// An API key can only delegate authority that its principals were given.
     async fn validate_with_store(
         &self,
         _: &Registry,
@@ -95,7 +97,7 @@ impl Row for Delegation {
     ) -> Result<Violations, Error> {
         let mut found = Violations::default();
         if matches!(caller.kind, CallerKind::Key { .. }) && self.parent_id.is_none() {
-            found.add("parent_id", "is required of an API key");
+            found.add("parent_id", "is required for API keys");
         }
         rules::places("jurisdictions", &self.jurisdictions, &mut found);
         Ok(found)
@@ -113,7 +115,7 @@ impl Row for Delegation {
         self.warnings = rules::doubts(self.currency.as_deref(), &self.jurisdictions);
     }
 
-    /// To an API key those that its principals hold or gave.
+    /// An API key sees only the delegations that its principals hold or gave.
     fn visible<'a>(query: Self::BoxedQuery<'a>, caller: &Caller) -> Self::BoxedQuery<'a> {
         let CallerKind::Key { principal_ids: own, .. } = &caller.kind else { return query };
         let gave = delegations::delegator_id.eq_any(own.to_vec());
@@ -170,8 +172,8 @@ fn is_to_itself(row: &Delegation) -> bool {
     row.delegator_id.as_ref() == Some(&row.delegate_id)
 }
 
-/// The delegator of a delegation below another is that one's delegate; an API key must act for it. The parent
-/// is not locked yet: its delegator and delegate never change.
+/// Sets the delegator to the parent's delegate, if the row has a parent. An API key must act for
+/// that delegate. The parent is not locked yet, because its delegator and delegate never change.
 async fn set_delegator(
     row: &mut Delegation,
     key: Option<&DelegatingKey>,
@@ -198,8 +200,9 @@ async fn set_delegator(
     Ok(())
 }
 
-/// Sets the row's place in a chain: the root, or below a parent that it does not exceed and whose
-/// chain is in force. Returns the chain above it, the parent first.
+/// Sets the row's position in a chain. Returns the chain above the row, the parent first. A row
+/// with a parent must not exceed the parent, and all delegations above the row must be active and
+/// not expired.
 async fn set_place(row: &mut Delegation, tx: &mut WriteTx<'_>) -> Result<Vec<Delegation>, Error> {
     let Some(parent_id) = &row.parent_id else {
         row.root_id.clone_from(&row.id);
@@ -217,10 +220,10 @@ async fn set_place(row: &mut Delegation, tx: &mut WriteTx<'_>) -> Result<Vec<Del
         chain.push(link);
     }
     let [parent, ..] = &*chain else { return Ok(chain) };
-    // A root is at depth 0; a longer chain does not resolve.
+    // A root is at depth 0. A longer chain can't be resolved in a decision.
     let has_room = usize::try_from(parent.depth + 1).is_ok_and(|links| links < LONGEST_CHAIN);
     if !has_room {
-        let problem = format!("is {LONGEST_CHAIN} levels deep already, the maximum");
+        let problem = format!("is already {LONGEST_CHAIN} levels deep, the maximum");
         let field = "delegation.parent_id".to_owned();
         return Err(Error::Exceeds(vec![Violation { field, problem }]));
     }
@@ -231,8 +234,9 @@ async fn set_place(row: &mut Delegation, tx: &mut WriteTx<'_>) -> Result<Vec<Del
     Ok(chain)
 }
 
-/// The delegation right above another. It is locked so that it can be neither narrowed nor ended before the
-/// one below it is committed, and so that of two below it one is counted by the other.
+/// Returns and locks the parent of a delegation. The lock prevents the parent from being narrowed
+/// or ended before the child is committed. It also serialises the creation of children: each new
+/// child counts the earlier ones.
 async fn parent(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<Delegation>> {
     delegations::table
         .filter(delegations::id.eq(id))
@@ -244,8 +248,8 @@ async fn parent(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<De
         .optional()
 }
 
-/// A delegation further above. It is locked so that it can be neither narrowed nor ended before the one
-/// below it is committed.
+/// Returns and locks an ancestor above the parent. The lock prevents the ancestor from being
+/// narrowed or ended before the new delegation is committed.
 async fn ancestor(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<Delegation>> {
     delegations::table
         .filter(delegations::id.eq(id))
@@ -263,7 +267,7 @@ struct Children {
     live: i64,
 }
 
-/// Refuses one more below a delegation that has as many live ones as it may have.
+/// Refuses another child if the delegation has the maximum number of live children.
 async fn check_children(db: &mut Db, parent: &Delegation, now: DateTime<Utc>) -> Result<(), Error> {
     let Children { live } = diesel::sql_query(LIVE_CHILDREN)
         .bind::<Text, _>(&parent.id)
@@ -280,7 +284,7 @@ async fn check_children(db: &mut Db, parent: &Delegation, now: DateTime<Utc>) ->
     Err(ApiError::new(ErrorCode::LimitExceeded, text).into())
 }
 
-/// Refuses a delegation below one that is not active or has expired: it could never act.
+/// Refuses a delegation below an inactive or expired delegation, because it could not be used.
 fn check_delegable(above: &Delegation, which: &str, now: DateTime<Utc>) -> Result<(), Error> {
     let (id, state) = (&above.id, above.state.as_str());
     if above.known_state() != Some(DelegationState::Active) {

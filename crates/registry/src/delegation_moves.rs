@@ -32,7 +32,8 @@ use authority_core::{
 /// Signing changes some of them, the creator can be erased, and the rest is computed.
 pub(super) const UNSIGNED: [&str; 4] = ["standing", "updated_at", "created_by", "warnings"];
 
-/// Moves it from one of several states to another; `reason` is why it is no longer in force.
+/// Moves a delegation into `state` if its current state is in `from`. `reason` is stored as its
+/// `revoke_reason`.
 pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
     registry: &Registry,
     call: Request<Q>,
@@ -76,7 +77,8 @@ pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
     Ok(tagged(moved.reply()))
 }
 
-/// Refuses a bound that an older version stored empty: its meaning is unknown.
+/// Refuses a bound that an older version stored as an empty text. Such a bound has no defined
+/// meaning.
 fn bounded(delegation: &Delegation) -> Result<(), Error> {
     let bounds = [
         ("max_amount", &delegation.max_amount),
@@ -86,12 +88,12 @@ fn bounded(delegation: &Delegation) -> Result<(), Error> {
     match bounds.iter().find(|(_, bound)| bound.as_deref() == Some("")) {
         None => Ok(()),
         Some((member, _)) => Err(Error::NotAllowed(format!(
-            "`{member}` is empty, and nothing is within it; revoke the delegation and make another"
+            "`{member}` is empty and permits no value; revoke the delegation and create another"
         ))),
     }
 }
 
-/// Adds one person's signature to its standing approval.
+/// Adds one person's signature to the standing approval of a delegation.
 pub(super) async fn approve(
     registry: &Registry,
     call: Request<ApproveDelegationRequest>,
@@ -106,7 +108,8 @@ pub(super) async fn approve(
         if_match.check(&was)?;
         changeable(&was)?;
         let handle = graph.fenced(db, &row_id(was.tenant_id())?, Fence::Alone).await?;
-        // There is no asker; each decision determines how many its actions need.
+        // A standing approval has no requester. Each decision determines how many approvals its
+        // actions need.
         let eligibility = Eligibility {
             subject: was.delegate_id.clone(),
             chain: vec![was.id.clone()],
@@ -141,7 +144,7 @@ pub(super) async fn approve(
     Ok(tagged(approved.reply()))
 }
 
-/// Ends its standing approval: its actions are held until the people needed have signed again.
+/// Ends the standing approval. Actions are then held until the required people approve again.
 pub(super) async fn withdraw(
     registry: &Registry,
     call: Request<WithdrawDelegationRequest>,

@@ -1,11 +1,11 @@
-//! Where audit streams and webhooks may go.
+//! The permitted destinations of audit streams and webhooks.
 
 use authority_webhook::destination::UrlRules;
 
-/// What the installation permits.
+/// The destinations that the installation permits.
 #[derive(Default)]
 pub struct Destinations {
     pub urls: UrlRules,
-    /// Whether it has a NATS server.
+    /// Whether the installation has a NATS server.
     pub nats: bool,
 }

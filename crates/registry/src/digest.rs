@@ -7,7 +7,7 @@ use super::Error;
 use authority_core::store;
 use authority_crypto::sha256;
 
-/// Of the record's stored form, without some of its members.
+/// Returns the digest of the record's stored form, without the fields in `without`.
 pub(super) fn digest(record: &impl Serialize, without: &[&str]) -> Result<[u8; 32], Error> {
     let broken = |error: serde_json::Error| Error::Store(store::Error::Internal(error.to_string()));
     let members = serde_json::to_value(record).and_then(serde_json::from_value);
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
     use crate::delegation_moves::UNSIGNED;
 
-    /// The digests of a full and of an empty record, in hex.
+    /// Returns the digests of a full and of an empty record, in hex.
     fn digests<M: Serialize + DeserializeOwned>(name: &str, without: &[&str]) -> [String; 2] {
         let rows = include_str!("../../model/tests/stored.json");
         let rows: Value = serde_json::from_str(rows).unwrap();

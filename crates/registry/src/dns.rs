@@ -1,4 +1,4 @@
-//! Looks up the TXT records by which the holder of a domain proves that it is theirs.
+//! Looks up the TXT records that prove the ownership of a domain.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -13,35 +13,36 @@ use hickory_resolver::{
 };
 use tokio::time::timeout;
 
-/// How long a look-up takes at most.
+/// The longest time for a look-up.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How many TXT records of a name are read.
+/// The maximum number of TXT records that are read for a name.
 const MOST: usize = 100;
 
-/// A resolver. Cheap to clone.
+/// A DNS resolver. Cheap to clone.
 #[derive(Clone)]
 pub struct Dns(Option<Arc<TokioResolver>>);
 
-/// No DNS server has answered: whether there is a record is not known.
+/// The error if no DNS server answered. It is then unknown whether there is a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unanswered;
 
 impl Dns {
-    /// A resolver that asks these servers, or those of the system if there are none. Without a readable
-    /// configuration of the system it finds nothing.
+    /// Creates a resolver for these servers. An empty list selects the system's servers. If the
+    /// system's configuration can't be read, look-ups fail.
     pub fn new(servers: &[SocketAddr]) -> Self {
         match resolver(servers) {
             Ok(resolver) => Self(Some(Arc::new(resolver))),
             Err(error) => {
-                tracing::warn!(%error, "names cannot be resolved; set `dns.servers`");
+                tracing::warn!(%error, "no DNS resolver is available; set `dns.servers`");
                 Self(None)
             }
         }
     }
 
-    /// The TXT records of a name; none if its servers say that there is none.
+    /// Returns the TXT records of a name. The list is empty if a server reports that there are
+    /// none.
     pub(super) async fn texts(&self, name: &str) -> Result<Vec<Vec<u8>>, Unanswered> {
-        // The last dot: the search domains of this machine do not apply.
+        // The trailing dot keeps the machine's search domains from being applied.
         let Some(resolver) = &self.0 else { return Err(Unanswered) };
         let found = timeout(PATIENCE, resolver.lookup(format!("{name}."), RecordType::TXT)).await;
         let answers = match found {
@@ -64,13 +65,13 @@ impl Dns {
     }
 }
 
-/// Whether a server says that there is no such name, or no such record of it.
+/// Whether a server reports that the name does not exist or has no TXT record.
 fn is_none(error: &NetError) -> bool {
     let NetError::Dns(DnsError::NoRecordsFound(found)) = error else { return false };
     matches!(found.response_code, ResponseCode::NoError | ResponseCode::NXDomain)
 }
 
-/// It keeps no answers, so that a record is found as soon as it is published.
+/// The resolver does not cache. A record is found as soon as it is published.
 fn resolver(servers: &[SocketAddr]) -> Result<TokioResolver, NetError> {
     let provider = TokioRuntimeProvider::default();
     let mut builder = if servers.is_empty() {

@@ -1,4 +1,4 @@
-//! Domains: internet names that a tenant holds.
+//! Domains: internet domain names that a tenant owns.
 
 use authority_api::error::ApiError;
 use authority_model::{proto::registry::*, schema::domains, service::DomainService, wire::Time};
@@ -27,7 +27,7 @@ impl Row for Domain {
             return Ok(());
         }
         unless_branded(tx.db, &was.fqdn).await?;
-        // An update never writes members that only the server sets.
+        // An update never writes fields that only the server sets.
         diesel::update(domains::table.find(&self.id))
             .set((
                 domains::verification_token.eq(fresh_token()),
@@ -57,7 +57,8 @@ fn fresh_token() -> String {
 }
 
 impl Registry {
-    /// Looks for the token outside a transaction, and stores that it was found unless the record changed meanwhile.
+    /// Verifies a domain. The token is looked up outside a transaction. The result is stored unless
+    /// the record has changed since.
     async fn verify(&self, call: Request<VerifyDomainRequest>) -> Reply<Domain> {
         let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
@@ -123,10 +124,10 @@ impl DomainService for Registry {
     }
 }
 
-/// When to ask again if no DNS server answered, in seconds.
+/// The time until the next attempt if no DNS server answered, in seconds.
 const RETRY_AFTER: &str = "30";
 
-/// With how many records were found in place of the token.
+/// The error for an unproved domain. `found` is the number of other TXT records at the name.
 fn unproved(fqdn: &str, found: Result<usize, Unanswered>) -> Error {
     let name = format!("_svc-challenge.{fqdn}");
     let refused = |text| ApiError::new(ErrorCode::DomainNotVerified, text);

@@ -1,4 +1,4 @@
-//! A record in the flow: its rules, and how it is listed, found and locked.
+//! The traits of a record: its rules, and how its rows are listed, found and locked.
 
 use authority_model::{
     record::{ByIdRequest, Listing, Record, RpcRequest},
@@ -19,34 +19,36 @@ use authority_api::{error::ErrorCode, identity::Caller};
 use authority_core::store::{Db, RunQueryDsl, new_id};
 use authority_ids::{EntityId, InvalidId, TenantId};
 
-/// A record or relationship row, and its place in SQL.
+/// A record or relationship, and its queries.
 pub(super) trait Row: Record + Queries {
     type List: Listing + Validate + Send + Sync + 'static;
-    /// Final states, in which a record cannot change.
+    /// Final states, in which a record can't change.
     const FINAL: &'static [Self::State] = &[];
-    /// Whether decisions depend on it: a write is then answered once the graph has it.
+    /// Whether decisions depend on the record. The response to a write is then sent after the graph
+    /// has applied the write.
     const AUTHORITY: bool = false;
 
-    /// The rows that a list request asks for, by its own members: state, filters, whether deleted ones are
-    /// included.
+    /// Returns the rows that match a list request's own filters. Filters are, for example, the
+    /// state and whether deleted records are included.
     fn filtered(by: &Self::List) -> Self::BoxedQuery<'_>;
 
     fn is_deleted(&self) -> bool {
         false
     }
 
-    /// Fills what the client may leave out.
+    /// Sets defaults for fields that the client may omit.
     fn defaults(&mut self) {}
 
-    /// Rules that span fields.
+    /// Checks rules that span fields.
     fn validate_record(&self, found: &mut Violations) {
         let _ = found;
     }
 
-    /// Checks rules that are slow or need the store, and rules that stored data needn't follow.
+    /// Checks rules that are slow or need the store, and rules that already stored data may
+    /// violate.
     ///
-    /// It runs before the transaction, on a new record or on the fields that a patch of `patched` gives. Violations
-    /// use the record's own field names.
+    /// It runs before the transaction, on a new record or on the fields that a patch of `patched`
+    /// sets. Violations use the record's own field names.
     fn validate_with_store(
         &self,
         registry: &Registry,
@@ -57,7 +59,7 @@ pub(super) trait Row: Record + Queries {
         ready(Ok(Violations::default()))
     }
 
-    /// Finds the tenant of a row whose body does not name it.
+    /// Sets the tenant of a row if the request's body does not name it.
     fn resolve_tenant(
         &mut self,
         db: &mut Db,
@@ -67,7 +69,7 @@ pub(super) trait Row: Record + Queries {
         ready(Ok(()))
     }
 
-    /// The slug of its tenant, for ids. An unknown or deleted tenant is an error.
+    /// Returns the slug of the tenant, for IDs. An unknown or deleted tenant is an error.
     fn tenant_slug(
         &self,
         db: &mut Db,
@@ -76,17 +78,18 @@ pub(super) trait Row: Record + Queries {
         tenant::slug(db, within, self.tenant_id())
     }
 
-    /// The id of a new record.
+    /// Returns the ID of a new record.
     fn new_id(&self, slug: &str) -> Result<String, InvalidId> {
         EntityId::new(slug, Self::KIND, new_id()).map(String::from)
     }
 
-    /// The record's id for a request's `id`.
+    /// Converts a request's `id` to the record's ID.
     fn address(id: &str) -> String {
         id.to_owned()
     }
 
-    /// Rules that need other rows, just before the write; `was` is the locked row of an update.
+    /// Checks rules that need other rows, just before the write. `was` is the locked row of an
+    /// update.
     fn before_save(
         &mut self,
         was: Option<&Self>,
@@ -106,7 +109,8 @@ pub(super) trait Row: Record + Queries {
         ready(Ok(()))
     }
 
-    /// Runs before a delete, on the locked row: refuses while others refer to it, ends what depends on it.
+    /// Runs before a delete, on the locked row. Refuses if other records refer to it, and ends
+    /// records that depend on it.
     fn before_delete(
         &self,
         tx: &mut WriteTx<'_>,
@@ -115,25 +119,25 @@ pub(super) trait Row: Record + Queries {
         ready(Ok(()))
     }
 
-    /// Whether a list request searches texts, for which no index helps: it may take a second.
+    /// Whether a list request searches texts without an index. Such a list may take a second.
     fn searches(by: &Self::List) -> bool {
         let _ = by;
         false
     }
 
-    /// The rows of a query that the caller may see.
+    /// Restricts a query to the rows that the caller may see.
     fn visible<'a>(query: Self::BoxedQuery<'a>, caller: &Caller) -> Self::BoxedQuery<'a> {
         let _ = caller;
         query
     }
 
-    /// The same for a row that was read.
+    /// Whether the caller may see this row.
     fn is_visible(&self, caller: &Caller) -> bool {
         let _ = caller;
         true
     }
 
-    /// Fills members that are shown and not stored in the rows.
+    /// Sets the fields that are returned but not stored in the rows.
     fn fill_computed(
         registry: &Registry,
         caller: &Caller,
@@ -146,7 +150,7 @@ pub(super) trait Row: Record + Queries {
     /// Adds the warnings that follow from the record's own fields.
     fn warn(&mut self) {}
 
-    /// A page of a list, and the number of all matches if the request counts them.
+    /// Returns a page of a list and, if requested, the number of all matches.
     fn list(
         db: &mut Db,
         caller: &Caller,
@@ -168,7 +172,7 @@ pub(super) trait Row: Record + Queries {
         }
     }
 
-    /// The row with this id; a soft-deleted one only if `deleted`.
+    /// Returns the row with this ID. A soft-deleted row is returned only if `deleted` is set.
     fn find(
         db: &mut Db,
         within: Option<&TenantId>,
@@ -178,7 +182,7 @@ pub(super) trait Row: Record + Queries {
         async move { unless_deleted(Self::by_id(db, within, id).await?, deleted) }
     }
 
-    /// The same, locked until the transaction ends, and never a soft-deleted one.
+    /// Returns and locks the row until the transaction ends. A soft-deleted row is never returned.
     fn lock(
         db: &mut Db,
         within: Option<&TenantId>,
@@ -192,31 +196,31 @@ fn unless_deleted<R: Row>(row: R, deleted: bool) -> QueryResult<R> {
     if row.is_deleted() && !deleted { Err(NotFound) } else { Ok(row) }
 }
 
-/// A row that can change, and that its record ends in its own way.
+/// A row that can change and be deleted, in the way its type defines.
 pub(super) trait Entity: Row + Save + End {
     const ON_DELETE: OnDelete<Self::State>;
 }
 
-/// A record whose row stays when it is deleted, in any state, and is shown on request.
+/// A record that can be deleted in any state. Its row stays and is returned on request.
 pub(super) trait SoftDelete: Row {
     fn soft_delete<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self>;
 }
 
-/// A record that suspends authority until it is lifted, which is final.
+/// A record that suspends authority until the record is lifted. A lifted record can't change.
 pub(super) trait Stops: Row {
     fn lift<'c>(db: &'c mut Db, row: &Self, by: &str) -> QueryFuture<'c, Self>;
 }
 
-/// A request that changes one record in a way of its own. Its record decides nothing.
+/// A request for a special operation on one record. Decisions do not depend on the record.
 pub(super) trait Verb: RpcRequest + ByIdRequest + Validate + Send + Sync + 'static {
     type Record: Row;
 
-    /// Rules of the request that its proto does not say.
+    /// Checks rules of the request that its proto does not define.
     fn examine(&self, found: &mut Violations) {
         let _ = found;
     }
 
-    /// The locked record, changed.
+    /// Returns the locked record with the operation applied.
     fn apply(
         self,
         was: Self::Record,
@@ -224,14 +228,15 @@ pub(super) trait Verb: RpcRequest + ByIdRequest + Validate + Send + Sync + 'stat
     ) -> impl Future<Output = Result<Self::Record, Error>> + Send;
 }
 
-/// What deleting a record means.
+/// The effect of deleting a record.
 #[derive(Clone, Copy)]
 pub(super) enum OnDelete<S> {
-    /// The row is gone; its history stays.
+    /// The row is removed; its history stays.
     Erase,
-    /// The row stays in this final state: readable, or soft-deleted and only shown on request.
+    /// The row stays in this final state. It is readable, or soft-deleted and only returned on
+    /// request.
     End(S),
-    /// It is refused with this code.
+    /// The delete is refused with this code.
     Refuse(ErrorCode),
 }
 
@@ -240,7 +245,7 @@ pub(super) struct WriteTx<'a> {
     pub db: &'a mut Db,
     pub caller: &'a Caller,
     pub now: DateTime<Utc>,
-    /// Where audit streams and webhooks may go.
+    /// The permitted destinations of audit streams and webhooks.
     pub destinations: &'a Destinations,
 }
 

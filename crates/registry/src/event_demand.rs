@@ -1,4 +1,4 @@
-//! Events that exist only while an endpoint or an audit stream takes them.
+//! Events that are recorded only while an endpoint or audit stream selects them.
 
 use authority_core::store::{Db, RunQueryDsl};
 use authority_model::schema::event_demands;
@@ -7,7 +7,8 @@ use diesel::{prelude::*, upsert::excluded};
 
 use super::Error;
 
-/// Writes which of those types it takes, in the transaction that changes it.
+/// Stores which on-demand event types the selection includes. Runs in the transaction that changes
+/// the selection.
 pub(super) async fn keep(
     db: &mut Db,
     id: &str,
@@ -32,7 +33,7 @@ pub(super) async fn keep(
     Ok(())
 }
 
-/// It takes none any more.
+/// Removes all event types of the endpoint or stream.
 pub(super) async fn end(db: &mut Db, id: &str) -> Result<(), Error> {
     diesel::delete(event_demands::table.find(id)).execute(db).await?;
     Ok(())

@@ -1,4 +1,5 @@
-//! Exports of records: the list's own query, page by page, up to the records that existed at its start.
+//! Exports of records. They run the list's own query page by page, up to the records that existed
+//! at the start.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use authority_api::{
     identity::{Caller, Pages, admitted},
 };
 
-/// Records in memory at a time; policies and schemas can be large.
+/// The number of records in memory at a time. Policies and schemas can be large.
 const PAGE: usize = 50;
 
 impl Registry {

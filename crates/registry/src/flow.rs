@@ -1,4 +1,5 @@
-//! The operations on all records except lists: admit (caller, rules) -> one transaction -> response.
+//! The operations on all records except lists. Each operation checks the caller and the request's
+//! rules, runs one transaction and responds.
 
 use std::sync::Arc;
 
@@ -38,28 +39,30 @@ use authority_core::{
 
 pub(super) type Reply<T> = Result<Response<T>, Status>;
 
-/// Runs after each write that decisions depend on, before the response: the graph catches up.
+/// Runs after each write that decisions depend on, before the response. It waits until the graph
+/// has applied the write.
 pub type AfterCommit = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// Every service of the registry: tenants, the records around them, delegations, relationships.
+/// Every service of the registry. It serves tenants, the records around them, delegations and
+/// relationships.
 #[derive(Clone)]
 pub struct Registry {
     pub store: Store,
     pub clock: Clock,
-    /// For authenticating page tokens, sealing secrets and signing people's acts.
+    /// Authenticates page tokens, seals secrets and signs people's acts.
     pub keys: Keys,
     /// The authority on which people's acts are checked.
     pub graph: Arc<Graph>,
-    /// Runs the parsing and checking of texts.
+    /// The pool for parsing and checking texts.
     pub pool: ComputePool,
     pub after_commit: AfterCommit,
     /// The running exports.
     pub exports: Exports,
     /// Where audit streams and webhooks may go.
     pub destinations: Arc<Destinations>,
-    /// Finds the proof that a domain is its tenant's.
+    /// Looks up the proof that a tenant owns a domain.
     pub dns: Dns,
-    /// Who may sign certifications besides this service.
+    /// The other issuers that may sign certifications.
     pub issuers: Issuers,
 }
 
@@ -114,7 +117,7 @@ impl Registry {
         Ok(tagged(Response::new(row)))
     }
 
-    /// The answer with the members that are computed.
+    /// Returns the response with its computed fields.
     pub(super) async fn completed<R: Row>(
         &self,
         caller: &Caller,
@@ -151,7 +154,7 @@ impl Registry {
             }
             let mut row = was.clone();
             row.merge(patch, &mask);
-            // A cleared state would become the default, and perhaps active again.
+            // A cleared state would be set to the default, which may make the record active again.
             let of_state = |path: &String| ["state", "status"].contains(&path.as_str());
             let named = mask.paths.iter().any(of_state);
             let stateless = named && row.state().is_empty();
@@ -161,7 +164,7 @@ impl Registry {
                 row.validate(faults);
                 row.validate_record(faults);
                 if let Some(member) = mask.paths.iter().find(|path| stateless && of_state(path)) {
-                    faults.add(member, "cannot be cleared: name one");
+                    faults.add(member, "cannot be cleared; set a state");
                 }
             });
             Error::unless_clean(faults)?;
@@ -219,7 +222,7 @@ impl Registry {
         Ok(Response::new(A::of(id, left)))
     }
 
-    /// Deletes a record whose row stays, in whatever state it is.
+    /// Deletes a record in any state. Its row stays.
     pub(super) async fn soft_delete<A>(
         &self,
         call: Request<impl ByIdRequest + Validate>,
@@ -245,7 +248,7 @@ impl Registry {
         Ok(Response::new(A::of(id, Some(left))))
     }
 
-    /// Does what a verb's request asks of one record.
+    /// Applies an operation's request to one record.
     pub(super) async fn apply<V: Verb>(&self, call: Request<V>) -> Reply<V::Record> {
         let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
         let (caller, request, mut faults) = admit(call)?;
@@ -284,7 +287,7 @@ impl Registry {
         Ok(tagged(lifted.reply()))
     }
 
-    /// Does `work` in one transaction, once under an idempotency key.
+    /// Runs `work` in one transaction, at most once for each idempotency key.
     pub(super) async fn idempotent<M, F>(
         &self,
         caller: &Caller,
@@ -298,8 +301,9 @@ impl Registry {
         idempotency::execute(&self.store, &caller.scope(), self.clock.now(), key, work).await
     }
 
-    /// Refuses to show a secret again of a record that ended since: nothing is left for which anybody needs it.
-    /// The first repetition has erased the kept response.
+    /// Refuses to repeat a response with a secret if the secret's record has ended since, because
+    /// the secret can't be used any more. The stored response was erased when it was read for this
+    /// repetition.
     pub(super) async fn shown_again<M, R: Row>(
         &self,
         caller: &Caller,
@@ -317,7 +321,7 @@ impl Registry {
         if has_ended { Err(idempotency::Error::Erased.into()) } else { Ok(()) }
     }
 
-    /// Waits until the graph has the write.
+    /// Waits until the graph has applied the write.
     pub(super) async fn wait_for_graph<R: Row>(&self) {
         if R::AUTHORITY {
             (self.after_commit)().await;
@@ -325,9 +329,10 @@ impl Registry {
     }
 }
 
-/// Violations of the body's own rules are refused at once, together with those of
-/// `validate_with_store`. If there are only those, they depend on other records: they apply to a first
-/// call, not to its repetition.
+/// Combines the violations of the body's own rules, in `found`, with the violations from
+/// `validate_with_store`. If the body violates its own rules, all violations are the outer error.
+/// Otherwise the violations depend on other records and are the inner error, which applies to a
+/// first call but not to its repetition.
 fn examined<C: RecordRequest>(
     examined: Result<Violations, Error>,
     mut found: Violations,
@@ -349,7 +354,7 @@ fn examined<C: RecordRequest>(
     Error::unless_clean(found).map(Ok)
 }
 
-/// The caller, the request, and its violations of the proto's rules.
+/// Returns the caller, the request, and its violations of the proto's rules.
 pub(super) fn admit<T: Validate>(call: Request<T>) -> Result<(Caller, T, Violations), ApiError> {
     let caller = caller(&call)?;
     let request = call.into_inner();

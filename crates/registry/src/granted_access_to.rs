@@ -1,4 +1,4 @@
-//! Grants of access to a resource, or to a project.
+//! Grants of access to a resource or a project.
 
 use authority_model::{
     proto::registry::*, schema::granted_access_to, service::GrantedAccessToService,

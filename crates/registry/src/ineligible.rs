@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Debug)]
 pub struct Ineligible {
     pub rule: String,
-    /// Roles and conditions, no names; `None` where nobody else is needed.
+    /// Roles and conditions, no names. `None` if no other person is needed.
     pub remedy: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! The registry: tenants and the records around them, delegations, relationships. One file each.
 //!
-//! `entity.rs`, `queries.rs` and `flow.rs` have everything the records share. A record's file has only what is specific to
-//! it: its filters, its own rules, and what deleting it means.
+//! `entity.rs`, `queries.rs` and `flow.rs` contain the code that all records share. A record's file
+//! contains only its filters, its own rules and the effect of deleting it.
 
 mod acts_in;
 mod api_key;
@@ -81,7 +81,7 @@ pub use services::services;
 pub use signing_key::SigningKeys;
 pub use webhook_endpoint::WebhookEndpoints;
 
-/// Imports of every record's file.
+/// The imports that every record's file uses.
 mod prelude {
     pub(super) use authority_model::{
         record::{Listing, Record},

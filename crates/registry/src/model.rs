@@ -1,4 +1,4 @@
-//! Models: what agents run on.
+//! The AI models that agents use.
 
 use authority_model::{
     proto::registry::*,
@@ -35,7 +35,8 @@ impl Row for Model {
     }
 }
 
-/// Warns if the requests of agents would count as less risky. A retired model's tier still counts.
+/// Warns if a lower risk tier makes the requests of the model's agents count as less risky. The
+/// tier of a retired model still applies.
 async fn milder(model: &Model, was: &Model, db: &mut Db) -> QueryResult<Vec<String>> {
     let tier = |model: &Model| model.risk_tier.as_deref().and_then(RiskTier::from_word);
     let Some(before) = tier(was).filter(|before| tier(model) < Some(*before)) else {

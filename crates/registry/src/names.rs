@@ -1,9 +1,10 @@
-//! Short names made from long ones.
+//! Short names derived from long ones.
 
-/// Longest slug, in characters; each is one byte.
+/// The maximum length of a slug, in characters. Each character is one byte.
 const LONGEST: usize = 63;
 
-/// `Acme Europe, Ltd.` becomes `acme-europe-ltd`; empty if there is no ASCII letter or digit.
+/// Converts a name such as `Acme Europe, Ltd.` to `acme-europe-ltd`. The result is empty if the
+/// name has no ASCII letter or digit.
 pub(super) fn slug(name: &str) -> String {
     let mut slug = String::new();
     for letter in name.chars() {
@@ -17,7 +18,7 @@ pub(super) fn slug(name: &str) -> String {
     slug.trim_end_matches('-').to_owned()
 }
 
-/// Sets the default of a text that was left out.
+/// Sets a text to its default if it was omitted.
 pub(super) fn or(text: &mut Option<String>, default: &str) {
     text.get_or_insert_with(|| default.to_owned());
 }

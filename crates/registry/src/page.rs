@@ -1,4 +1,4 @@
-//! Pages of a list: in order of `(created_at, id)`, each starting where the last one ended.
+//! Pages of a list in the order of `(created_at, id)`. Each page starts where the last one ended.
 
 use authority_model::{
     record::{Page, Record},
@@ -22,7 +22,8 @@ impl Window {
         Self::of_list(R::KIND, page, keys)
     }
 
-    /// Of a list whose tokens are of no other one: a record's list in another order is another list.
+    /// Creates the window of a list with its own page tokens. A record's list in another order
+    /// counts as another list.
     pub(super) fn of_list(list: &str, page: Page<'_>, keys: &Keys) -> Result<Self, ApiError> {
         let size = usize::try_from(page.limit.unwrap_or(SIZE)).unwrap_or_default();
         let place = page_token::read(keys, list, page.token)?;
@@ -31,18 +32,18 @@ impl Window {
         Ok(Self { size, after })
     }
 
-    /// One more than shown, to know whether there is a next page.
+    /// One more than the page size, to find out whether there is a next page.
     pub(super) fn query_limit(&self) -> i64 {
         i64::try_from(self.size).unwrap_or(i64::MAX - 1) + 1
     }
 }
 
-/// The token to continue after the record.
+/// Returns the token to continue after the record.
 pub(super) fn place_of<R: Record>(record: &R, keys: &Keys) -> Option<String> {
     Some(place_at(R::KIND, record.created_at()?, record.id(), keys))
 }
 
-/// The token to continue a list after the record with this time and id.
+/// Returns the token to continue a list after the record with this time and ID.
 pub(super) fn place_at(list: &str, at: Time, id: &str, keys: &Keys) -> String {
     page_token::write(keys, list, &place(at, id))
 }

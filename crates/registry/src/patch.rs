@@ -6,7 +6,7 @@ use authority_model::{
     wire::FieldMask,
 };
 
-/// The violations in fields that a patch names. Other fields were not given.
+/// Reports the violations in fields that a patch names. The patch does not change other fields.
 pub(super) fn named_faults<C: RecordRequest>(
     patch: &C::Record,
     mask: &FieldMask,
@@ -17,7 +17,7 @@ pub(super) fn named_faults<C: RecordRequest>(
     for fault in all.list {
         let member = fault.field.split(['.', '[']).next().unwrap_or_default();
         if fault.as_more().is_some() {
-            // The named field's violation may have been counted but not listed.
+            // Further violations are only counted. Some may be in a named field.
             faults.put(&fault);
         } else if mask.paths.iter().any(|path| path == member) {
             faults.add(&format!("{}.{}", C::FIELD, fault.field), fault.problem);
@@ -27,7 +27,7 @@ pub(super) fn named_faults<C: RecordRequest>(
 
 /// Adds the lists that `clear` names to the mask.
 ///
-/// An empty list never clears a bound: its author may mean to forbid everything.
+/// An empty list never clears a bound, because its author may mean to forbid everything.
 pub(super) fn with_cleared<C: RecordRequest>(
     patch: &C::Record,
     mut mask: FieldMask,
@@ -35,19 +35,19 @@ pub(super) fn with_cleared<C: RecordRequest>(
     faults: &mut Violations,
 ) -> FieldMask {
     for path in mask.distinct().filter(|path| patch.unbounded(path) == Some(true)) {
-        let problem = "is an empty list, which bounds nothing; name it in `clear` instead, to take the bound away";
+        let problem = "is empty and sets no bound; to remove the bound, name it in `clear`";
         faults.add(&format!("{}.{path}", C::FIELD), problem);
     }
     for path in cleared.distinct() {
         match patch.unbounded(path) {
             Some(true) => {}
             Some(false) => {
-                let problem = "is given and named in `clear`; do one of the two";
+                let problem = "must not be both set and named in `clear`";
                 faults.add(&format!("{}.{path}", C::FIELD), problem);
             }
             None => {
                 let known = C::Record::BOUNDS.join(", ");
-                faults.add("clear", format!("`{path}` is no list that bounds; those are {known}"));
+                faults.add("clear", format!("`{path}` can't be cleared; expected any of {known}"));
             }
         }
     }
@@ -65,7 +65,7 @@ mod tests {
         FieldMask { paths: paths.iter().map(ToString::to_string).collect() }
     }
 
-    /// The fields at fault, and the mask.
+    /// Returns the fields with violations, and the mask.
     fn patched(patch: &ApiKey, named: &[&str], cleared: &[&str]) -> (Vec<String>, Vec<String>) {
         let mut faults = Violations::default();
         let (named, cleared) = (mask(named), mask(cleared));

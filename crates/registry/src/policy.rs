@@ -1,4 +1,5 @@
-//! Policies: rules in Cedar. Each text is kept as a version; only an activated one is in force.
+//! Policies: rules in Cedar. Each text is stored as a version. Only the activated version applies
+//! to decisions.
 
 use authority_model::{
     proto::registry::*,
@@ -123,7 +124,8 @@ impl Registry {
     }
 }
 
-/// Refuses new times of a policy in force if they would leave decisions too few steps.
+/// Refuses new times if decisions would then exceed their limit of evaluation steps. Only active
+/// policies are checked.
 async fn check_times(
     registry: &Registry,
     caller: &Caller,
@@ -150,7 +152,7 @@ async fn check_times(
     InForce::of(&policy, None).check(registry).await
 }
 
-/// The tenant of a policy that the caller may see; empty if there is no such policy.
+/// Returns the tenant of a policy that the caller may see. Empty if the policy is unknown.
 async fn tenant_of(registry: &Registry, caller: &Caller, id: &str) -> Result<String, Error> {
     let (id, within) = (id.to_owned(), caller.tenant().cloned());
     let read = registry.store.read_tx(&caller.scope(), async move |db| {

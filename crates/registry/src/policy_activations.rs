@@ -1,4 +1,4 @@
-//! The list of a policy's texts, each with its last activation, which the table of policies notes by itself.
+//! Lists the versions of a policy, each with its last activation. The database records activations.
 
 use std::collections::HashMap;
 
@@ -56,7 +56,7 @@ pub(super) async fn list(
     Ok(Response::new(ListPolicyVersionsResponse { versions, next_page_token }))
 }
 
-/// Returns the versions after a number: up to one more than `size`.
+/// Returns the versions after a number, up to one more than `size`.
 async fn versions(
     db: &mut Db,
     of: &Policy,
@@ -90,7 +90,7 @@ async fn versions(
     Ok(versions.collect())
 }
 
-/// Every activation of the policy, oldest first.
+/// Returns every activation of the policy, oldest first.
 async fn activations(db: &mut Db, of: &Policy) -> QueryResult<Vec<Activation>> {
     policy_activations::table
         .filter(policy_activations::policy_id.eq(&of.id))
@@ -101,7 +101,7 @@ async fn activations(db: &mut Db, of: &Policy) -> QueryResult<Vec<Activation>> {
         .await
 }
 
-/// The last activation of each version, and when another version took its place.
+/// Returns the last activation of each version, and when it was replaced.
 fn last(activations: Vec<Activation>) -> HashMap<i32, (Activation, Option<Time>)> {
     let mut last = HashMap::new();
     let mut next = None;

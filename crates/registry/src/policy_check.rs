@@ -1,7 +1,8 @@
 //! Validates policy texts against the tenant's declarations of actions and input.
 //!
-//! A text is accepted or refused when it is written, validated or activated. A policy in force stays in force
-//! when tools or declarations change; if it would no longer be accepted, its `problems` say so.
+//! A text is accepted or refused when it is written, validated or activated. An active policy stays
+//! active when tools or declarations change. If its text would no longer be accepted, its
+//! `problems` list the findings.
 
 use std::{
     collections::HashMap,
@@ -30,17 +31,18 @@ use authority_decision::{
     },
 };
 
-/// The most texts whose findings are cached, until something they depend on changes.
+/// The maximum number of texts with cached findings. An entry is valid until its inputs change.
 const REMEMBERED: usize = 512;
-/// How long a list waits for texts to be checked; the next list continues from there.
+/// How long a list request waits for texts to be checked. The next list request continues with the
+/// remaining texts.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 type Findings = Arc<Vec<Finding>>;
-/// A tool's actions, its input schema, the part of a request that the schema covers, and its requirements.
+/// A tool's actions, input schema, covered part of a request and requirements.
 type ToolRow = (Vec<String>, Option<Value>, String, Vec<String>);
 static KNOWN: LazyLock<Mutex<HashMap<[u8; 32], Findings>>> = LazyLock::new(Mutex::default);
 
-/// What a tenant's texts are checked against.
+/// The tenant's data that texts are checked against.
 #[derive(Clone, Default)]
 pub(super) struct Ground {
     surroundings: Arc<Surroundings>,
@@ -49,7 +51,7 @@ pub(super) struct Ground {
     digest: [u8; 32],
     /// Whether violations of only the schema are warnings.
     lenient: bool,
-    /// Whether the tenant exists: without a tenant every name counts as known.
+    /// Whether the tenant exists. Without a tenant, every name counts as known.
     exists: bool,
 }
 
@@ -97,7 +99,7 @@ impl Ground {
         Ok(Self { surroundings, known, digest, lenient: validation == "warn", exists: true })
     }
 
-    /// Returns a text's errors and warnings, regardless of the tenant's `policy_validation`.
+    /// Returns a text's errors and warnings. The tenant's `policy_validation` is ignored.
     async fn strict(
         &self,
         registry: &Registry,
@@ -125,10 +127,11 @@ impl Ground {
         Ok(found)
     }
 
-    /// Returns a text's errors and warnings, and the targets' warnings, including unknown names.
+    /// Returns the errors and warnings of a text, and the warnings of the targets. They include
+    /// unknown names.
     ///
     /// # Errors
-    /// If too much is being checked already, or the store cannot be read.
+    /// Too many checks are running already, or the store can't be read.
     pub(super) async fn findings(
         &self,
         registry: &Registry,
@@ -168,17 +171,18 @@ impl Ground {
         Ok((found, doubts.collect()))
     }
 
-    /// If the tenant is lenient, turns violations of only its declarations into warnings.
+    /// Turns violations of only the tenant's declarations into warnings. Applies if the tenant is
+    /// lenient.
     fn soften(&self, found: &mut [Finding]) {
         for one in found.iter_mut().filter(|one| self.lenient && one.by_schema) {
             one.severity = Severity::Warning;
         }
     }
 
-    /// Only the findings for which a text is refused.
+    /// Returns only the findings for which a text is refused.
     ///
     /// # Errors
-    /// If too much is being checked already.
+    /// Too many checks are running already.
     pub(super) async fn errors(
         &self,
         registry: &Registry,
@@ -192,9 +196,9 @@ impl Ground {
     }
 }
 
-/// Fills the warnings of a policy's newest text and of its targets.
+/// Sets the warnings of a policy's newest text and of its targets.
 ///
-/// The write is done. If a name can't be looked up now, its warning is left out.
+/// The write has been committed. If a name can't be looked up now, its warning is omitted.
 pub(super) async fn warn(registry: &Registry, caller: &Caller, policy: &mut Policy) {
     if policy.known_state() == Some(PolicyState::Retired) {
         return;
@@ -210,7 +214,7 @@ pub(super) async fn warn(registry: &Registry, caller: &Caller, policy: &mut Poli
     policy.warnings = found.map(problem_of).chain(of_targets).collect();
 }
 
-/// A finding as an API message.
+/// Converts a finding to an API message.
 pub(super) fn problem_of(finding: &Finding) -> PolicyProblem {
     let number = |number: usize| i32::try_from(number).ok();
     PolicyProblem {
@@ -222,10 +226,11 @@ pub(super) fn problem_of(finding: &Finding) -> PolicyProblem {
     }
 }
 
-/// Fills the members that policies' rows lack: where they apply, and the present problems of those in force.
+/// Sets the fields that policies' rows lack. These are the targets, and the current problems of
+/// active policies.
 ///
 /// # Errors
-/// If the store cannot be read, or too much is being checked already.
+/// The store can't be read, or too many checks are running already.
 pub(super) async fn fill_computed(
     registry: &Registry,
     caller: &Caller,

@@ -1,6 +1,7 @@
-//! Refuses a write if the policies in force would then leave decisions too few steps.
+//! Refuses a write if the active policies would exceed a decision's limit of evaluation steps.
 //!
-//! It compares the policies in this node's graph, which includes every write that the node has confirmed.
+//! The check uses the policies in this node's graph. The graph includes every write that the node
+//! has confirmed.
 
 use std::sync::Arc;
 
@@ -15,12 +16,12 @@ use authority_decision::{
     moment::Window,
 };
 
-/// A policy as it would be in force.
+/// A policy as it would apply after the write.
 pub(super) struct InForce {
     pub(super) tenant_id: String,
-    /// The id of the policy that it replaces; empty for a new policy.
+    /// The ID of the policy that it replaces. Empty for a new policy.
     pub(super) id: String,
-    /// `None` for the text in force.
+    /// The new text, or `None` for the active text.
     pub(super) text: Option<String>,
     pub(super) applies_to: Vec<String>,
     pub(super) effective: Window,
@@ -47,15 +48,15 @@ impl InForce {
         }
     }
 
-    /// Finds where every decision would be denied.
+    /// Returns where every decision would be denied, if anywhere.
     ///
     /// # Errors
-    /// If too much is being checked already.
+    /// Too many checks are running already.
     pub(super) async fn exceeds(self, registry: &Registry) -> Result<Option<Exceeded>, Error> {
         let Ok(tenant_id) = TenantId::parse(&self.tenant_id) else { return Ok(None) };
-        // An outdated graph serves no decisions, and a write needn't wait for it.
+        // An outdated graph serves no decisions. A write need not wait for it.
         let Ok(Some(handle)) = registry.graph.tenant(&tenant_id) else { return Ok(None) };
-        // If any policy can't be read, every decision is denied anyway.
+        // If a policy can't be read, every decision is denied anyway.
         let before: Vec<Arc<CompiledPolicy>> =
             handle.read().policies().map(|all| all.iter().cloned().collect()).unwrap_or_default();
         let now = registry.clock.now();
@@ -66,7 +67,7 @@ impl InForce {
     fn compared(self, before: &[Arc<CompiledPolicy>], now: DateTime<Utc>) -> Option<Exceeded> {
         let read: Vec<Target> =
             self.applies_to.iter().filter_map(|target| target.parse().ok()).collect();
-        // The same as in force: an unreadable target makes the policy apply everywhere.
+        // An unreadable target makes the policy apply to everything, like in decisions.
         let targets = if read.len() == self.applies_to.len() { read } else { Vec::new() };
         let own = before.iter().find(|one| one.reference.id == self.id);
         let changed = match self.text {
@@ -93,7 +94,7 @@ pub(super) fn window(from: Option<Time>, until: Option<Time>) -> Window {
     Window { from: from.and_then(Time::moment), until: until.and_then(Time::moment) }
 }
 
-/// The targets of a policy, except the entry `without`.
+/// Returns the targets of a policy, except the entry `without`.
 pub(super) async fn targets(
     registry: &Registry,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! Looks up the names in policies one by one: the cost doesn't depend on the tenant's size.
+//! Looks up the names in policies one by one. The cost doesn't depend on the tenant's size.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,10 @@ use authority_decision::{
     validation::{Known as Records, Name, NameKind, nearest},
 };
 
-/// The most known names to compare an unknown one with.
+/// The maximum number of known names to compare an unknown one with.
 const MOST: i64 = 2_000;
 
-/// Fills in the names that the tenant lacks, each with a similar known name if there is one.
+/// Adds the names that the tenant lacks, each with a similar known name if any.
 pub(super) async fn look_up(
     db: &mut Db,
     tenant_id: &str,
@@ -54,7 +54,8 @@ pub(super) async fn look_up(
     actions(db, tenant_id, names, found).await
 }
 
-/// The known names of one type: the names in `asked`, or the first names of all.
+/// Returns known names of one type: the known ones in `asked` or, without `asked`, the first
+/// [`MOST`] names.
 async fn known(
     db: &mut Db,
     tenant_id: &str,
@@ -126,8 +127,8 @@ async fn actions(
     Ok(())
 }
 
-/// The action that the name stands for if its first segments are misspelt: of `paymnt.execute`, `payment.execute` where
-/// `payment.*` is granted.
+/// Replaces misspelt first segments by a granted prefix. For `paymnt.execute`, it returns
+/// `payment.execute` if `payment.*` is granted.
 fn below(pattern: &Pattern, name: &str) -> Option<String> {
     let Pattern::Below(prefix) = pattern else { return None };
     let mut segments = name.split('.');
@@ -143,7 +144,7 @@ fn exact_action(pattern: &Pattern) -> Option<String> {
     }
 }
 
-/// The distinct patterns that are granted or admitted.
+/// Returns the distinct patterns that are granted or admitted.
 async fn granted(db: &mut Db, tenant_id: &str) -> QueryResult<BTreeSet<Pattern>> {
     let mut lists: Vec<Vec<String>> = delegations::table
         .filter(delegations::tenant_id.eq(tenant_id))

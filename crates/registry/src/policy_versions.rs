@@ -1,7 +1,7 @@
-//! The versions of a policy's text, and which of them is in force.
+//! The versions of a policy's text and the active version.
 //!
-//! A draft policy uses each new text. An active one keeps its text in force; a newer text waits until it is
-//! activated.
+//! A new text replaces the text of a draft policy at once. An active policy keeps its text, and a
+//! new text waits until it is activated.
 
 use authority_model::{
     proto::registry::*,
@@ -20,7 +20,7 @@ use super::{
 };
 use authority_decision::{moment::Window, validation::Severity};
 
-/// Numbers the first text of a new policy.
+/// Stores the first text of a new policy as version 1.
 pub(super) async fn begin(policy: &mut Policy, tx: &mut WriteTx<'_>) -> Result<(), Error> {
     if let Some(cedar) = policy.cedar.clone() {
         policy.version = 1;
@@ -49,7 +49,7 @@ pub(super) async fn change(
     let Some(cedar) = policy.cedar.clone() else {
         return Err(Error::field("policy.cedar", "cannot be cleared; retire the policy instead"));
     };
-    // Not one more than what is in force: an older version may have been activated again.
+    // Numbers continue from the newest version, because an older version may be active again.
     let newest: Option<i32> = policy_versions::table
         .filter(policy_versions::policy_id.eq(&policy.id))
         .filter(policy_versions::tenant_id.eq(&policy.tenant_id))
@@ -106,7 +106,7 @@ pub(super) async fn activate(
         if version != checked? {
             return Err(Error::Changed);
         }
-        // A text newer than the activated one keeps waiting.
+        // If another version is activated, the waiting text keeps waiting.
         let waits = was.draft_version.filter(|draft| *draft != version);
         let active = diesel::update(policies::table.find(&was.id))
             .filter(policies::tenant_id.eq(&was.tenant_id))
@@ -116,7 +116,7 @@ pub(super) async fn activate(
                 policies::version.eq(version),
                 policies::draft_version.eq(waits),
                 policies::draft_cedar.eq(waits.and(was.draft_cedar)),
-                // Who does this, and with it the version's activation, are noted by the table.
+                // A trigger on the table records the caller and the version's activation.
                 policies::activated_at.eq(clock_timestamp().nullable()),
                 policies::activation_reason.eq(&request.reason),
                 policies::updated_at.eq(clock_timestamp()),
@@ -131,7 +131,7 @@ pub(super) async fn activate(
     Ok(tagged(active.reply()))
 }
 
-/// Checks the text to activate, and returns its version: the texts of versions never change.
+/// Checks the text to activate and returns its version. The texts of versions never change.
 async fn checked(
     registry: &Registry,
     caller: &Caller,
@@ -158,7 +158,7 @@ async fn checked(
     Err(Error::NotAllowed(format!("version {version}: {}", faults.join("; "))))
 }
 
-/// The requested version, by default the newest, and its text.
+/// Returns the requested version, by default the newest, and its text.
 async fn requested_version(
     db: &mut Db,
     policy: &Policy,
@@ -220,7 +220,7 @@ pub(super) async fn validate(
         let found = new.exceeds(registry).await?;
         warnings.extend(found.map(|found| PolicyProblem {
             field: "cedar".to_owned(),
-            problem: format!("beside the policies in force, {found}"),
+            problem: format!("together with the policies in force, {found}"),
             ..PolicyProblem::default()
         }));
     }

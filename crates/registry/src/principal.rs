@@ -11,7 +11,7 @@ use authority_model::{
 use super::{prelude::*, search::containing};
 use authority_ids::PrincipalId;
 
-/// The class whose members have names.
+/// The class of principals that have a `name`.
 const AGENT: &str = "agent";
 
 impl Row for Principal {
@@ -54,7 +54,7 @@ impl Row for Principal {
         match (&self.name, self.principal_class == AGENT) {
             (None, true) => found.add(
                 "name",
-                "is required: `display_name` holds no letter or digit to make it from",
+                "is required: `display_name` has no ASCII letter or digit to derive it from",
             ),
             (Some(_), false) => found.add("name", "is for agents only"),
             _ => {}
@@ -82,7 +82,7 @@ impl Row for Principal {
         known.all()
     }
 
-    /// Ends its delegations in both directions, and removes its relationship rows.
+    /// Ends its delegations in both directions and removes its relationships.
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         let (tenant, id) = (&self.tenant_id, &self.id);
         diesel::update(delegations::table)
@@ -92,7 +92,7 @@ impl Row for Principal {
             .set((
                 delegations::state.eq(DelegationState::Revoked),
                 delegations::revoked_at.eq(Time::from(tx.now)),
-                delegations::revoke_reason.eq("a principal of it was deleted"),
+                delegations::revoke_reason.eq("a principal of the delegation was deleted"),
                 delegations::updated_at.eq(clock_timestamp()),
             ))
             .execute(tx.db)

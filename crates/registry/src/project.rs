@@ -24,10 +24,8 @@ impl Row for Project {
 
     fn validate_record(&self, found: &mut Violations) {
         if self.workspace_id.is_none() && self.visible_in_workspaces.is_empty() {
-            found.add(
-                "workspace_id",
-                "is required unless `visible_in_workspaces` names where the project is seen",
-            );
+            found
+                .add("workspace_id", "is required unless `visible_in_workspaces` lists workspaces");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Purposes: what actions may be done for.
+//! Purposes for which actions may be performed.
 
 use authority_model::{
     proto::registry::*, schema::purposes, service::PurposeService, state::PurposeState,

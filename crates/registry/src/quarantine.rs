@@ -1,4 +1,5 @@
-//! Quarantines: a part of a tenant's authority is suspended until a person releases it.
+//! Quarantines. A quarantine suspends a part of a tenant's authority until a person releases the
+//! quarantine.
 
 use authority_model::{
     proto::registry::*,
@@ -55,7 +56,7 @@ impl Row for Quarantine {
         _was: Option<&Self>,
         tx: &mut WriteTx<'_>,
     ) -> Result<(), Error> {
-        // A caller bound to some agents can quarantine only theirs.
+        // A caller that is bound to some agents can quarantine only these agents.
         if !tx.caller.acts_for(self.subject_id.as_deref().unwrap_or_default()) {
             return Err(Error::NotSubject);
         }

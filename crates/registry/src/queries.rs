@@ -1,8 +1,8 @@
 //! The queries of a record's table.
 //!
-//! A query names the columns of one table, and diesel gives each table columns of its own types. So the
-//! macros here write the same queries for each record: each implements one trait, and does nothing else.
-//! What the queries are for is ordinary code over these traits, in `entity.rs`.
+//! A query names the columns of one table, and diesel gives each table its own column types. The
+//! macros in this file therefore write the same queries for each record, one trait per macro. The
+//! code that uses the queries is ordinary code over these traits, in `entity.rs`.
 
 use authority_model::record::Record;
 use diesel::QueryResult;
@@ -12,11 +12,11 @@ use super::page::Window;
 use authority_core::store::Db;
 use authority_ids::TenantId;
 
-/// A query that runs. Boxed: with its own type for each query the compiler took twice as long.
+/// A running query. It is boxed, because a type for each query doubled the compile time.
 pub(super) type QueryFuture<'c, T> = BoxFuture<'c, QueryResult<T>>;
 
-/// How a record's rows are read, inserted and deleted. `within` is the only tenant whose rows are found;
-/// `None` finds those of every tenant. Row-level security stands behind it.
+/// Reads, inserts and deletes a record's rows. `within` limits the rows to one tenant, and `None`
+/// finds the rows of every tenant. Row-level security also applies.
 pub(super) trait Queries: Sized {
     /// A query on the table, with any filters.
     type BoxedQuery<'a>: Send;
@@ -33,7 +33,7 @@ pub(super) trait Queries: Sized {
 
     fn by_id<'c>(db: &'c mut Db, within: Option<&TenantId>, id: &str) -> QueryFuture<'c, Self>;
 
-    /// The same row, locked until the transaction ends.
+    /// Returns the same row, locked until the transaction ends.
     fn by_id_for_update<'c>(
         db: &'c mut Db,
         within: Option<&TenantId>,
@@ -45,29 +45,30 @@ pub(super) trait Queries: Sized {
     fn erase<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, usize>;
 }
 
-/// How a changed record is written.
+/// Writes a changed record.
 pub(super) trait Save: Sized {
     fn save<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self>;
 }
 
-/// How a record is moved into the final state of a delete.
+/// Moves a record into the final state of a delete.
 pub(super) trait End: Record {
     fn end<'c>(db: &'c mut Db, row: &'c Self, state: Self::State) -> QueryFuture<'c, Self>;
 }
 
-/// Of which ids a table has rows, for records that others refer to.
+/// Finds which IDs exist in a table, for records that others refer to.
 pub(super) trait Referenced {
-    /// Those of `ids` that the tenant has, locked against deletion.
+    /// Returns the `ids` that exist in the tenant. Their rows are locked against deletion.
     fn present<'c>(db: &'c mut Db, tenant_id: &str, ids: &[String])
     -> QueryFuture<'c, Vec<String>>;
 }
 
 diesel::define_sql_function! {
-    /// The current time, not the transaction's start: each write of a row gets its own.
+    /// The current time, not the start of the transaction. Each write of a row gets its own time.
     fn clock_timestamp() -> Timestamptz;
 }
 
-/// Implements [`Queries`] for a record on its table. Lists are oldest first, unless it says `newest first`.
+/// Implements [`Queries`] for a record on its table. Lists are oldest first by default, or
+/// `newest first`.
 macro_rules! impl_queries {
     ($record:ident, $table:ident) => {
         impl_queries!($record, $table, gt, asc);

@@ -1,8 +1,8 @@
-//! References that no foreign key can express: lists of ids, ids of several kinds, and principals,
-//! which are soft-deleted.
+//! References that a foreign key can't express. They are lists of IDs, IDs of several kinds, and
+//! principals, which are soft-deleted.
 //!
-//! A write locks the rows that it refers to FOR KEY SHARE, and a delete locks its row FOR UPDATE: neither
-//! can miss the other.
+//! A write locks the rows it refers to FOR KEY SHARE, and a delete locks its row FOR UPDATE. The
+//! write and the delete therefore always see each other.
 
 use authority_model::{
     proto::registry::{ExternalApp, Model, Project, Resource, Team, Tool, Workspace},
@@ -16,7 +16,7 @@ use super::{Error, queries::Referenced};
 use authority_core::store::{Db, RunQueryDsl};
 use authority_ids::TenantId;
 
-/// Collects the members of a record that refer to no row of its tenant.
+/// Collects the fields of a record that refer to unknown rows of its tenant.
 pub(super) struct Known<'a> {
     tenant: &'a str,
     kind: &'static str,
@@ -28,21 +28,21 @@ impl<'a> Known<'a> {
         Self { tenant, kind, found: Violations::default() }
     }
 
-    /// The member that determined the row's tenant: if another member is unknown in that tenant, this one may
-    /// be the one of the wrong tenant, so it is reported too.
+    /// Checks the field that determined the row's tenant. If another field is unknown in that
+    /// tenant, this field is also reported, because it may be the one in the wrong tenant.
     pub(super) fn placed_by(mut self, field: &str, id: &str) -> Self {
         if !self.found.is_empty() {
-            self.found.add(field, format!("`{id}` is of another tenant than the rest"));
+            self.found.add(field, format!("`{id}` belongs to another tenant than the rest"));
         }
         self
     }
 
-    /// The tenant that all must be of.
+    /// The tenant that all references must belong to.
     pub(super) fn tenant(&self) -> &'a str {
         self.tenant
     }
 
-    /// A principal that is not deleted.
+    /// Checks a reference to a principal that is not deleted.
     pub(super) async fn principal(
         &mut self,
         db: &mut Db,
@@ -74,7 +74,7 @@ impl<'a> Known<'a> {
         Ok(())
     }
 
-    /// Resources, or projects: access is granted to both.
+    /// Checks references to resources or projects. Access can be granted to both.
     pub(super) async fn resources(
         &mut self,
         db: &mut Db,
@@ -89,7 +89,7 @@ impl<'a> Known<'a> {
         Ok(())
     }
 
-    /// Purposes by slug.
+    /// Checks references to purposes by slug.
     pub(super) async fn purposes(
         &mut self,
         db: &mut Db,
@@ -111,7 +111,7 @@ impl<'a> Known<'a> {
         Ok(())
     }
 
-    /// The record that a relationship refers to by kind and id.
+    /// Checks the record that a relationship refers to by kind and ID.
     pub(super) async fn of_kind(
         &mut self,
         db: &mut Db,
@@ -133,7 +133,7 @@ impl<'a> Known<'a> {
         Ok(())
     }
 
-    /// Fails if something was not found.
+    /// Fails if a reference was not found.
     pub(super) fn all(self) -> Result<(), Error> {
         Error::unless_clean(self.found)
     }
@@ -152,7 +152,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// A tenant's own callers need not name it.
+/// Sets the tenant of a record. A tenant's own callers may omit it.
 pub(super) fn own_tenant(
     tenant_id: &mut Option<String>,
     kind: &str,
@@ -166,7 +166,8 @@ pub(super) fn own_tenant(
     Ok(())
 }
 
-/// Refuses while a project or a delegation in force names the workspace.
+/// Refuses while the workspace is referred to. A project, or a delegation that is not revoked, may
+/// refer to it.
 pub(super) async fn workspace_is_free(db: &mut Db, tenant: &str, id: &str) -> Result<(), Error> {
     let seen = projects::table
         .filter(projects::tenant_id.eq(tenant))
@@ -180,7 +181,8 @@ pub(super) async fn workspace_is_free(db: &mut Db, tenant: &str, id: &str) -> Re
     free(diesel::select(exists(bound)).get_result(db).await, "delegations")
 }
 
-/// Refuses while access to the resource is granted or a delegation in force names it.
+/// Refuses while the resource is referred to. Access may be granted, or a delegation that is not
+/// revoked may refer to it.
 pub(super) async fn resource_is_free(db: &mut Db, tenant: &str, id: &str) -> Result<(), Error> {
     let granted = granted_access_to::table
         .filter(granted_access_to::tenant_id.eq(tenant).and(granted_access_to::resource_id.eq(id)));
@@ -201,7 +203,7 @@ pub(super) async fn grantee_is_free(db: &mut Db, tenant: &str, id: &str) -> Resu
     free(diesel::select(exists(granted)).get_result(db).await, "granted-access-to rows")
 }
 
-/// Refuses while an agent's use of it is granted or denied.
+/// Refuses while an agent's use of the record is granted or denied.
 pub(super) async fn used_is_free(db: &mut Db, tenant: &str, id: &str) -> Result<(), Error> {
     let used = uses::table.filter(uses::tenant_id.eq(tenant).and(uses::used_id.eq(id)));
     free(diesel::select(exists(used)).get_result(db).await, "uses rows")

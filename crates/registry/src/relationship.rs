@@ -1,4 +1,4 @@
-//! Common code of the relationships: rows that are found by their key, and never change.
+//! Common code of the relationships. Their rows are found by key and never change.
 
 use authority_model::record::{Deleted, Record};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -16,11 +16,11 @@ use authority_api::identity::Caller;
 use authority_core::store::{self, Db};
 use authority_ids::TenantId;
 
-/// A relationship, and how its key finds a row.
+/// A relationship and the lookup of its row by key.
 pub(super) trait Related: Row {
     type Key: Send + Sync + 'static;
 
-    /// The id of the row with this key, in the caller's tenant.
+    /// Returns the ID of the row with this key, in the caller's tenant.
     fn id_of(
         db: &mut Db,
         within: Option<&TenantId>,
@@ -29,7 +29,7 @@ pub(super) trait Related: Row {
 }
 
 impl Registry {
-    /// `name` is the key as the client wrote it.
+    /// Returns the row with this key. `name` is the key as the client wrote it.
     pub(super) async fn get_related<R: Related>(
         &self,
         caller: Caller,
@@ -46,7 +46,7 @@ impl Registry {
         Ok(tagged(Response::new(row)))
     }
 
-    /// Erases the row; its history stays.
+    /// Erases the row. Its history stays.
     pub(super) async fn remove_related<A>(
         &self,
         caller: Caller,
@@ -79,7 +79,8 @@ async fn known<R: Related>(
     id.ok_or_else(|| Error::NotFound { kind: R::KIND, id: name.to_owned() })
 }
 
-/// Both parts from the query, or else from the path segment: base64url of `first|second`.
+/// Returns both parts of a key from the query or the path segment. The segment is base64url of
+/// `first|second`.
 pub(super) fn pair(
     segment: &str,
     names: (&str, &str),
@@ -109,7 +110,7 @@ pub(super) fn pair(
     }
 }
 
-/// The tenant of the row that a relationship belongs to.
+/// Returns the tenant of the row that a relationship belongs to.
 pub(super) async fn tenant_of<R: Row>(
     db: &mut Db,
     within: Option<&TenantId>,

@@ -1,4 +1,4 @@
-//! Resources: what actions touch.
+//! Resources that actions affect.
 
 use authority_model::{proto::registry::*, schema::resources, service::ResourceService};
 

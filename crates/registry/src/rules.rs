@@ -4,11 +4,11 @@ use authority_model::{validate::Violations, wire::Time};
 
 use authority_decision::{Amount, Bounds, Pattern, Target, currency, jurisdiction};
 
-/// The members of a `uses` row's bounds.
+/// The fields of a `uses` row's bounds.
 const CONSTRAINTS: [&str; 6] =
     ["max_amount", "currency", "max_uses", "max_total_amount", "jurisdictions", "hours"];
 
-/// The problem of an applies-to target, if any.
+/// Returns the problem of an applies-to target, if any.
 pub(super) fn target(text: &str) -> Option<String> {
     match text.parse::<Target>() {
         Ok(target) => target.fault(),
@@ -16,12 +16,13 @@ pub(super) fn target(text: &str) -> Option<String> {
     }
 }
 
-/// The problem of an action pattern, if any.
+/// Returns the problem of an action pattern, if any.
 pub(super) fn pattern(text: &str) -> Option<String> {
     text.parse::<Pattern>().err().map(|problem| format!("`{text}` {problem}"))
 }
 
-/// Reports invalid action patterns, unless the proto's equivalent rule already has.
+/// Reports invalid action patterns. Patterns that the proto's equivalent rule has reported are
+/// skipped.
 pub(super) fn patterns(field: &str, patterns: &[String], found: &mut Violations) {
     if found.has_list(field) {
         return;
@@ -33,7 +34,7 @@ pub(super) fn patterns(field: &str, patterns: &[String], found: &mut Violations)
     }
 }
 
-/// Reports the invalid places in a list of jurisdictions.
+/// Reports the invalid codes in a list of jurisdictions.
 pub(super) fn places(field: &str, codes: &[String], found: &mut Violations) {
     for (index, code) in codes.iter().enumerate() {
         if let Some(fault) = jurisdiction::fault(code) {
@@ -42,11 +43,11 @@ pub(super) fn places(field: &str, codes: &[String], found: &mut Violations) {
     }
 }
 
-/// Warns about bounds that may be mistakes: currencies outside ISO 4217, and stored places that are invalid.
+/// Warns about bounds that may be mistakes. These are currencies outside ISO 4217 and invalid
+/// jurisdiction codes that are already stored.
 pub(super) fn doubts(currency: Option<&str>, places: &[String]) -> Vec<String> {
     let places = places.iter().filter_map(|code| jurisdiction::fault(code));
-    let places =
-        places.map(|fault| format!("nothing is within a place of `jurisdictions`: {fault}"));
+    let places = places.map(|fault| format!("a place in `jurisdictions` never matches: {fault}"));
     currency.and_then(currency::doubt).into_iter().chain(places).collect()
 }
 
@@ -56,21 +57,21 @@ pub(super) fn country(field: &str, code: &str, found: &mut Violations) {
     if let Some(fault) = jurisdiction::fault(code) {
         found.add(field, fault);
     } else if subdivision.is_some() {
-        found.add(field, format!("`{code}` is a subdivision: write its country"));
+        found.add(field, format!("`{code}` is a subdivision; use its country"));
     }
 }
 
-/// The problem of `allowed_actions_json`, a JSON array of patterns, if any.
+/// Returns the problem of `allowed_actions_json`, if any. It is a JSON array of patterns.
 pub(super) fn allowed_actions(json: &str) -> Option<String> {
     match serde_json::from_str::<Vec<String>>(json) {
         Err(_) => Some("is not a JSON array of action patterns, such as `[\"payment.*\"]`".into()),
         Ok(patterns) => patterns.iter().find_map(|text| {
-            text.parse::<Pattern>().err().map(|problem| format!("holds `{text}`, which {problem}"))
+            text.parse::<Pattern>().err().map(|problem| format!("has `{text}`, which {problem}"))
         }),
     }
 }
 
-/// The problem of `constraints_json`, a JSON object of bounds, if any.
+/// Returns the problem of `constraints_json`, a JSON object of bounds, if any.
 pub(super) fn constraints(json: &str) -> Option<String> {
     let members: serde_json::Map<String, serde_json::Value> = match serde_json::from_str(json) {
         Ok(members) => members,
@@ -78,7 +79,7 @@ pub(super) fn constraints(json: &str) -> Option<String> {
     };
     if let Some(other) = members.keys().find(|name| !CONSTRAINTS.contains(&name.as_str())) {
         return Some(format!(
-            "holds the unknown member `{other}`; the known ones are {}",
+            "contains the unknown field `{other}`; known fields are {}",
             CONSTRAINTS.join(", ")
         ));
     }
@@ -87,7 +88,7 @@ pub(super) fn constraints(json: &str) -> Option<String> {
         Err(problem) => return Some(format!("is malformed: {problem}")),
     };
     if let Some(fault) = bounds.jurisdictions.iter().find_map(|code| jurisdiction::fault(code)) {
-        return Some(format!("holds in `jurisdictions` what is no place: {fault}"));
+        return Some(format!("contains an invalid place in `jurisdictions`: {fault}"));
     }
     if let Some(code) = bounds.currency.as_deref().filter(|code| !currency::is_code(code)) {
         return Some(format!(
@@ -98,7 +99,7 @@ pub(super) fn constraints(json: &str) -> Option<String> {
     let total = bounds.max_total_amount.map(|limit| limit.amount);
     for (member, amount) in [("max_amount", bounds.max_amount), ("max_total_amount", total)] {
         if amount.is_some_and(|amount| amount < Amount::ZERO) {
-            return Some(format!("holds a `{member}` below zero"));
+            return Some(format!("contains a `{member}` below zero"));
         }
     }
     let windows = [
@@ -106,7 +107,7 @@ pub(super) fn constraints(json: &str) -> Option<String> {
         bounds.max_total_amount.map(|limit| limit.window_seconds),
     ];
     if windows.contains(&Some(0)) {
-        return Some("holds a `window_seconds` of 0; it must be at least 1".to_owned());
+        return Some("contains a `window_seconds` of 0; it must be at least 1".to_owned());
     }
     let has_amount = bounds.max_amount.is_some() || bounds.max_total_amount.is_some();
     (has_amount && bounds.currency.is_none())

@@ -1,6 +1,6 @@
-//! The `q` of lists: a text within others, whatever the case.
+//! The filter `q` of lists: a case-insensitive text search.
 
-/// A pattern of LIKE for texts that contain this one: `%`, `_` and `\` stand for themselves.
+/// Returns a LIKE pattern for texts that contain this one. `%`, `_` and `\` are escaped.
 pub(super) fn pattern(text: &str) -> String {
     let mut pattern = String::from("%");
     for letter in text.to_lowercase().chars() {
@@ -13,8 +13,8 @@ pub(super) fn pattern(text: &str) -> String {
     pattern
 }
 
-/// Filters a boxed query to rows with the pattern in one of the columns. The collation of ICU folds the case of every
-/// script, whatever the database's locale.
+/// Filters a boxed query to rows with the pattern in any of the columns. The ICU collation folds
+/// the case of every script, independently of the database's locale.
 macro_rules! containing {
     ($query:ident, $columns:literal, $text:expr) => {
         $query.filter(

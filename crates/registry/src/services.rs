@@ -6,7 +6,7 @@ use authority_model::service::{self, Service};
 
 use super::Registry;
 
-/// The services that need only the registry.
+/// Returns the services that need only the registry.
 pub fn services(registry: Registry) -> Vec<Service> {
     let registry = Arc::new(registry);
     vec![

@@ -1,4 +1,4 @@
-//! Signing keys: the API of the inventory. authority-core's `keys` implements the keys.
+//! The API of the signing keys. authority-core's `keys` implements the keys.
 
 use authority_model::{
     proto::keys::{
@@ -24,11 +24,11 @@ use authority_core::keys::{self, NewKey, NewRotation, Rotation};
 use authority_crypto::Algorithm;
 
 const IN_PROCESS: &str = "in-process";
-/// Custody providers whose keys are read-only here.
+/// Custody providers with keys that are read-only here.
 const READ_ONLY: [&str; 4] = ["kms-provider-a", "kms-provider-b", "vault-provider-c", "pkcs11"];
 const GENERAL: &str = "general";
 
-/// The service of signing keys.
+/// The service for signing keys.
 #[derive(Clone)]
 pub struct SigningKeys(pub Registry);
 
@@ -155,7 +155,7 @@ impl SigningKeys {
     }
 }
 
-/// Counts the active keys and, of these, those whose rotation is due soon or overdue.
+/// Counts the active keys and their due rotations. A rotation is due soon or overdue.
 fn summary(keys: &[keys::SigningKey], now: DateTime<Utc>) -> KeyRotationSummary {
     let active = || keys.iter().filter(|key| key.status == keys::Status::Active.word());
     let due = |from: DateTime<Utc>, to: DateTime<Utc>| {
@@ -200,7 +200,7 @@ fn rotation(of: Rotation) -> KeyRotation {
     }
 }
 
-/// A key as the API shows it; its public half on create only.
+/// Converts a key to the API's form. Its public half is only included on create.
 fn shown(key: keys::SigningKey, with_public: bool) -> SigningKey {
     SigningKey {
         kid: key.kid,

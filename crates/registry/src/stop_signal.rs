@@ -1,4 +1,4 @@
-//! Stop signals: an agent may do nothing until a person lifts the signal.
+//! Stop signals: an agent may not act until a person lifts the signal.
 
 use authority_model::{
     proto::registry::*, schema::stop_signals, service::StopSignalService, state::StopSignalState,

@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::prelude::*;
 use authority_decision::validation::ContextSchema;
 
-/// How long events are kept, unless the tenant says.
+/// The default number of days that events are kept.
 const EVENT_RETENTION_DAYS: i32 = 30;
-/// How many approval requests one agent may have pending, unless the tenant sets a limit.
+/// The default number of approval requests that one agent may have pending.
 const OPEN_REQUESTS: i32 = 500;
 
 impl Row for Tenant {
@@ -19,7 +19,8 @@ impl Row for Tenant {
     const FINAL: &'static [Self::State] = &[TenantState::Deleted];
     const AUTHORITY: bool = true;
 
-    /// Active tenants that are not deleted, unless others are requested.
+    /// Returns active tenants unless the request sets `state` or `deleted`. Deleted tenants are
+    /// left out by default.
     fn filtered(by: &ListTenantsRequest) -> tenants::BoxedQuery<'_, Pg> {
         let mut query = tenants::table.into_boxed();
         match by.state.as_deref() {
@@ -55,12 +56,12 @@ impl Row for Tenant {
 
     fn validate_record(&self, found: &mut Violations) {
         if self.slug.is_none() {
-            found.add("slug", "is required: `name` holds no letter or digit to make it from");
+            found.add("slug", "is required: `name` has no ASCII letter or digit for it");
         }
         if self.known_state() == Some(TenantState::Deleted) {
             found.add("state", "cannot be `deleted`; use DELETE");
         }
-        // Contexts are erased before their decisions are archived.
+        // Contexts must be erased before their decisions are archived.
         if let Some(kept) = &self.retention
             && let Some((contexts, decisions)) = kept.contexts_days.zip(kept.decisions_days)
             && contexts > decisions
@@ -94,7 +95,7 @@ impl Row for Tenant {
             return Ok(());
         }
         self.activated_at = Some(tx.now.into());
-        // An update never writes members that only the server sets.
+        // An update never writes fields that only the server sets.
         if was.is_some() {
             diesel::update(tenants::table.find(&self.id))
                 .set(tenants::activated_at.eq(self.activated_at))
@@ -153,7 +154,7 @@ impl TenantService for Registry {
     }
 }
 
-/// The slug of a tenant that is not deleted and that the caller may see.
+/// Returns the slug of a tenant that is not deleted and that the caller may see.
 pub(super) async fn slug(
     db: &mut Db,
     within: Option<&TenantId>,
@@ -173,7 +174,7 @@ pub(super) async fn slug(
     slug.ok_or_else(|| Error::unknown("tenant_id", id))
 }
 
-/// Locks the tenant, so that of two new records one is counted by the other.
+/// Locks the tenant. Concurrent transactions then count its records one after the other.
 pub(super) async fn lock(db: &mut Db, within: Option<&TenantId>, id: &str) -> Result<(), Error> {
     slug(db, within, id).await?;
     let live: Option<String> = tenants::table

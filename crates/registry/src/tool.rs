@@ -68,7 +68,7 @@ impl End for Tool {
 }
 
 impl Save for Tool {
-    /// Each write lists what it made stricter, which only the server sets.
+    /// Also stores the requirements that the write changed. Only the server sets them.
     fn save<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self> {
         diesel::update(tools::table.find(&row.id))
             .filter(tools::tenant_id.eq(&row.tenant_id))

@@ -1,13 +1,13 @@
-//! Checks a tool's input schema on write: its faults, and the keywords that decisions ignore.
+//! Checks a tool's input schema on write. It reports faults and the keywords that decisions ignore.
 
 use authority_decision::input_schema::{Checked, check};
 use authority_model::{proto::registry::Tool, validate::Violations};
 use serde_json::Value;
 
-/// The most keywords to name in warnings.
+/// The maximum number of keywords to name in warnings.
 const MOST_NAMED: usize = 20;
 
-/// Adds each fault of the schema, at its place.
+/// Adds each fault of the schema, with its location.
 pub(super) fn faults(tool: &Tool, found: &mut Violations) {
     for fault in checked(tool).faults {
         let place = format!("input_schema{}", fault.pointer.replace('/', "."));
@@ -15,7 +15,7 @@ pub(super) fn faults(tool: &Tool, found: &mut Violations) {
     }
 }
 
-/// Names the keywords of the schema that decisions do not check.
+/// Lists the keywords of the schema that decisions do not check.
 pub(super) fn warnings(tool: &Tool) -> Vec<String> {
     let ignored = checked(tool).ignored;
     let named = ignored.iter().take(MOST_NAMED);
@@ -23,7 +23,7 @@ pub(super) fn warnings(tool: &Tool) -> Vec<String> {
         named.map(|place| format!("`input_schema{place}` is not checked by decisions")).collect();
     warnings.extend(evaded(tool));
     if let Some(more) = ignored.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
-        warnings.push(format!("and {more} keywords more of `input_schema` are not checked"));
+        warnings.push(format!("and {more} more keywords of `input_schema` are not checked"));
     }
     warnings
 }
@@ -37,7 +37,7 @@ fn evaded(tool: &Tool) -> Option<String> {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = required.is_some_and(|all| all.iter().any(|name| name == "amount"));
     (is_bound && !is_required).then(|| {
-        "`input_schema` bounds `amount` and does not require it: who leaves it out is not bounded".to_owned()
+        "`input_schema` bounds `amount` but does not require it: a request may omit it to avoid the bound".to_owned()
     })
 }
 

@@ -1,7 +1,8 @@
 //! Warns about the requirements that a change to a tool tightens or loosens.
 //!
-//! A request without a tool is bound by the strictest terms of all tools that perform its action. A new tool may
-//! therefore hold requests that were allowed before, and the end of a tool may allow requests that were held.
+//! A request without a tool must meet the strictest terms of all tools that perform its action. A
+//! new tool may therefore hold requests that were allowed before, and removing a tool may allow
+//! requests that were held.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -18,12 +19,13 @@ use authority_core::{
 };
 use authority_decision::{JoinedTerms, Pattern, milder::milder, records, stricter::stricter};
 
-/// The most actions to list; a tool for `*` may affect very many.
+/// The maximum number of actions to list. A tool for `*` may affect very many.
 const MOST: usize = 20;
-/// The most actions to check, in order: the check must not delay the write.
+/// The maximum number of actions to check, in order. The check must not delay the write.
 const MOST_LOOKED_AT: usize = 1000;
 
-/// Lists what becomes stricter when `tool` replaces `was`, and then what becomes milder.
+/// Lists the terms that change when `tool` replaces `was`. The stricter terms come first, then the
+/// milder ones.
 ///
 /// Stricter terms have one line for each action in use.
 pub(super) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryResult<Vec<String>> {
@@ -49,7 +51,7 @@ pub(super) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryRes
         Some(stricter(joined(&before, action).as_ref(), &after))
     };
     let mut found = lines(overlaps(&actions(&new), &in_use), "", becomes_stricter);
-    // Also actions that only the old one performed.
+    // Includes actions that only the old tool performed.
     let mut own = actions(&old);
     own.extend(actions(&new));
     let mut in_use: Vec<Pattern> = after.iter().flat_map(|tool| tool.actions.clone()).collect();
@@ -69,7 +71,7 @@ pub(super) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryRes
 /// The prefix of lines about loosened requirements.
 const MILDER: &str = "milder: ";
 
-/// A line for each action with a difference.
+/// Returns a line for each action with a difference.
 fn lines(
     actions: BTreeSet<Pattern>,
     begin: &str,
@@ -85,12 +87,12 @@ fn lines(
     let more = found.len().saturating_sub(MOST);
     found.truncate(MOST);
     if more > 0 {
-        found.push(format!("{begin}and {more} actions more"));
+        found.push(format!("{begin}and {more} more actions"));
     }
     found
 }
 
-/// Lists the tool's own requirements that requests naming it no longer have to meet.
+/// Lists the tool's own requirements that requests naming it can now ignore.
 fn of_requests_that_name_it(
     old: &records::Tool,
     new: &records::Tool,
@@ -99,7 +101,7 @@ fn of_requests_that_name_it(
 ) -> Vec<String> {
     let mut terms = milder(&JoinedTerms::of(old), Some(&JoinedTerms::of(new)));
     if let Some(workspace) = was.workspace_id.as_ref().filter(|_| tool.workspace_id.is_none()) {
-        terms.push(format!("every workspace, was `{workspace}`"));
+        terms.push(format!("allowed in every workspace instead of only in `{workspace}`"));
     }
     let added = |action: &&Pattern| !old.actions.iter().any(|own| action.is_within(own));
     let added: Vec<_> = new.actions.iter().filter(added).map(|own| format!("`{own}`")).collect();
@@ -112,14 +114,14 @@ fn of_requests_that_name_it(
     vec![format!("{MILDER}requests that name this tool: {}", terms.join("; "))]
 }
 
-/// The joined terms of the tools that perform all actions of the pattern.
+/// Returns the joined terms of the tools that perform all actions of the pattern.
 fn joined(tools: &[Arc<records::Tool>], action: &Pattern) -> Option<JoinedTerms> {
     let performs =
         |tool: &&Arc<records::Tool>| tool.actions.iter().any(|own| action.is_within(own));
     JoinedTerms::all(tools.iter().filter(performs).map(AsRef::as_ref))
 }
 
-/// The patterns of the actions that are granted to anyone.
+/// Returns the patterns of the actions that are granted to anyone.
 async fn granted_patterns(tenant_id: &str, db: &mut Db) -> QueryResult<Vec<Pattern>> {
     let actions: Vec<Vec<String>> = delegations::table
         .filter(delegations::tenant_id.eq(tenant_id))
@@ -139,7 +141,8 @@ async fn granted_patterns(tenant_id: &str, db: &mut Db) -> QueryResult<Vec<Patte
     Ok(texts.iter().filter_map(|text| text.parse().ok()).collect())
 }
 
-/// The overlaps of the tool's patterns with those in use: the narrower of two that overlap.
+/// Returns the overlaps of the tool's patterns with the patterns in use. Of two that overlap, it
+/// returns the narrower.
 fn overlaps(own: &[Pattern], in_use: &[Pattern]) -> BTreeSet<Pattern> {
     let each = own.iter().flat_map(|own| in_use.iter().map(move |used| (own, used)));
     each.filter_map(|(own, used)| {

@@ -1,4 +1,4 @@
-//! Capability grants, found by agent, used thing and its kind.
+//! Capability grants, found by agent, used record and its kind.
 
 use authority_model::{proto::registry::*, schema::uses, service::UsesService};
 
@@ -9,7 +9,7 @@ use super::{
     relationship::{Related, tenant_of},
 };
 
-/// The kind whose `used_id` is an action pattern.
+/// The `used_kind` of a grant with an action pattern as its `used_id`.
 const ACTION: &str = "action";
 
 impl Row for Uses {

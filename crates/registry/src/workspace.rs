@@ -1,4 +1,4 @@
-//! Workspaces: where principals act.
+//! Workspaces in which principals act.
 
 use authority_model::{proto::registry::*, schema::workspaces, service::WorkspaceService};
 
@@ -16,7 +16,8 @@ impl Row for Workspace {
         query
     }
 
-    /// Foreign keys guard other references; these rows refer to it in lists.
+    /// Refuses while rows refer to the workspace in lists of IDs. Foreign keys guard the other
+    /// references.
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         references::workspace_is_free(tx.db, &self.tenant_id, &self.id).await
     }

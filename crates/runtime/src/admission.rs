@@ -1,4 +1,4 @@
-//! Whether a purpose is admitted, without deciding the rest.
+//! Checks whether a purpose is admitted, without making a decision.
 
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ use authority_decision::{
 };
 use authority_evidence::{digest_text, sealed};
 
-/// A decision's word in the API.
+/// Converts a decision to its word in the API.
 pub(super) fn word(decision: Decision) -> i32 {
     let word = match decision {
         Decision::Allow => Word::Allow,
@@ -33,7 +33,7 @@ pub(super) fn word(decision: Decision) -> i32 {
     word.into()
 }
 
-/// A stored text that is a JSON object.
+/// Parses a stored text that is a JSON object.
 pub(super) fn object(text: &[u8]) -> Option<Json> {
     match serde_json::from_slice(text) {
         Ok(Value::Object(members)) => Some(Json(members)),
@@ -41,14 +41,14 @@ pub(super) fn object(text: &[u8]) -> Option<Json> {
     }
 }
 
-/// A request's stored context with its salt; `None` if it was erased.
+/// Returns a request's stored context with its salt, or `None` if it was erased.
 pub(super) fn context(text: &[u8], salt: &[u8]) -> Option<RecordedContext> {
     let value = object(text)?;
     Some(RecordedContext { salt: STANDARD.encode(salt), value: Some(value) })
 }
 
-/// The evaluate endpoint has no `allow_with_constraints`: it returns `allow`, with the constraints
-/// in other members.
+/// The evaluate endpoint has no `allow_with_constraints`. It returns `allow`, with the constraints
+/// in other fields.
 impl From<&Decided> for EvaluateResponse {
     fn from(decided: &Decided) -> Self {
         let decision = decided.verdict.decision.folded();
@@ -124,7 +124,7 @@ impl From<&Decided> for EvaluateDecisionResponse {
     }
 }
 
-/// `none` if nobody could approve the held decision.
+/// Returns `none` if no user could approve the held decision.
 fn eligible(decided: &Decided) -> Option<String> {
     let requester = decided.requester.as_ref()?;
     requester.nobody_eligible.then(|| NOBODY.to_owned())
@@ -140,12 +140,12 @@ fn evidence(decided: &Decided, decision: Decision) -> EvidenceReference {
     }
 }
 
-/// The proof that is returned with a decision.
+/// Returns the proof that belongs to a decision.
 pub(super) fn pack(digest: &[u8; 32], kid: &str, signature: &[u8]) -> EvidencePack {
     EvidencePack { record_digest: digest_text(digest), signature: Some(signed(kid, signature)) }
 }
 
-/// A signature over canonical JSON.
+/// Returns a signature over canonical JSON.
 pub(super) fn signed(kid: &str, signature: &[u8]) -> Signature {
     Signature {
         alg: "Ed25519".to_owned(),
@@ -181,7 +181,7 @@ fn finding(step: &Step) -> Finding {
     }
 }
 
-/// A verdict that is returned and not recorded, compared with the earlier outcome.
+/// Returns a verdict that is not recorded, compared with the earlier outcome.
 pub(super) fn simulated(
     verdict: &Verdict,
     before: &sealed::Outcome,
@@ -224,7 +224,7 @@ fn needed(needed: &verdict::ApprovalsNeeded) -> ApprovalsNeeded {
     ApprovalsNeeded { count: needed.count, roles: needed.roles.clone() }
 }
 
-/// The first change with the result of all of them, and the others in `further`.
+/// Returns the first change with the result of all changes. The others are in `further`.
 pub(super) fn smallest(remedy: &Remedy) -> Option<SmallestChange> {
     let (first, further) = remedy.changes.split_first()?;
     let also = further.iter().map(|change| FurtherChange {

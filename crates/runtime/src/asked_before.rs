@@ -1,4 +1,5 @@
-//! Earlier answers for a question that would be held: the ready approvals, and the decline that still counts.
+//! Earlier answers for a request that would be held. They are ready approvals and a decline that is
+//! still valid.
 
 use authority_model::{
     proto::approval::Asker, schema::approvals, state::ApprovalState, wire::Time,
@@ -22,7 +23,7 @@ use authority_core::{
 };
 use authority_decision::{Request, facts::Declined};
 
-/// The newest decline of a question, if it still counts: later answers override it.
+/// Finds the newest decline of a request, if it is still valid. Later answers override it.
 const DECLINED: &str = "
     SELECT id, at FROM (
         SELECT id, coalesce(declined_at, updated_at) AS at, reopened_at,
@@ -33,10 +34,10 @@ const DECLINED: &str = "
         ORDER BY coalesce(declined_at, updated_at) DESC LIMIT 1
     ) AS newest WHERE reopened_at IS NULL AND until > $5";
 
-/// A question's earlier answers.
+/// The earlier answers for a request.
 #[derive(Default)]
 pub(super) struct AskedBefore {
-    /// Approved and unused approvals that the credential asked for, the oldest first.
+    /// Approved and unused approvals that the credential requested, the oldest first.
     pub(super) ready: Vec<String>,
     pub(super) declined: Option<Declined>,
 }
@@ -44,7 +45,7 @@ pub(super) struct AskedBefore {
 impl FactSource {
     /// Reads the earlier answers.
     ///
-    /// Only approvals requested by `asker` can be ready; without an asker there are none.
+    /// Only approvals requested by `asker` can be ready. Without an asker the list is empty.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -88,7 +89,8 @@ struct Question {
 }
 
 impl Question {
-    /// There may be several: older releases could open a request while an approval was ready.
+    /// Returns the ready approvals. There may be several, because older releases could open a
+    /// request while an approval was ready.
     async fn ready(&self, db: &mut Db, asker: Asker) -> QueryResult<Vec<String>> {
         let asked = sql::<Bool>(
             "EXISTS (SELECT FROM unnest(requested_by) AS asker WHERE asker ->> 'kind' = ",
@@ -111,9 +113,9 @@ impl Question {
             .await
     }
 
-    /// Finds the decline that still counts.
+    /// Finds the decline that is still valid.
     ///
-    /// `setting` is for how many seconds the tenant lets declines count, if it sets that.
+    /// `setting` is the tenant's setting for how long declines are valid, in seconds, if it is set.
     async fn declined(&self, db: &mut Db, setting: Option<u32>) -> QueryResult<Option<Declined>> {
         let setting = setting.map(|seconds| i32::try_from(seconds).unwrap_or(i32::MAX));
         let found: Option<Row> = prepared(DECLINED)

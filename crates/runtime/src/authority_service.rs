@@ -1,4 +1,4 @@
-//! Authority on record: past versions of entities, present grants, and admission by purpose.
+//! Recorded authority: past versions of entities, current grants and admission.
 
 use authority_model::{
     proto::runtime::{

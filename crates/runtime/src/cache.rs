@@ -1,7 +1,7 @@
 //! A cache of gathered facts, valid while the tenant's authority does not change.
 //!
-//! Facts depend only on the tenant's revision and the request's look-up keys, so requests that
-//! differ in context and time share them, with their canonical bytes and digest.
+//! Facts depend only on the tenant's revision and the request's look-up keys. Requests that differ
+//! only in context and time therefore share them, including their canonical bytes and digest.
 
 use std::{
     collections::HashMap,
@@ -17,14 +17,14 @@ use authority_evidence::{self as evidence, PreparedFacts};
 
 /// The number of shards, which reduce lock contention.
 const SHARDS: usize = 16;
-/// The most entries of a shard; a full one is cleared.
+/// The maximum number of entries of a shard. A full shard is cleared.
 const MOST: usize = 512;
 
 #[derive(Default)]
 pub(super) struct Cache([Mutex<HashMap<String, Arc<PreparedFacts>>>; SHARDS]);
 
 impl Cache {
-    /// The facts for a request at the graph's revision: cached, or gathered now.
+    /// Returns the facts for a request at the graph's revision. They are cached or newly gathered.
     pub(super) fn gather(
         &self,
         graph: &TenantGraph,
@@ -46,12 +46,12 @@ impl Cache {
             if entries.len() >= MOST { std::mem::take(&mut *entries) } else { HashMap::new() };
         entries.insert(key, Arc::clone(&prepared));
         drop(entries);
-        drop(full); // outside the lock, since it frees many texts
+        drop(full); // outside the lock, because it frees many texts
         Ok(prepared)
     }
 }
 
-/// The look-up keys of a request, joined by U+0000, which none of them contains.
+/// Returns the look-up keys of a request, joined by U+0000. The keys never contain it.
 pub(super) fn key(request: &Draft) -> String {
     let (always, named) = request.keys();
     let mut key = String::with_capacity(256);
@@ -60,7 +60,7 @@ pub(super) fn key(request: &Draft) -> String {
         key.push('\0');
     }
     for part in named {
-        // No text can equal an absent one.
+        // The key must distinguish an empty text from an absent one.
         match part {
             Some(text) => {
                 key.push('+');

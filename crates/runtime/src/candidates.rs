@@ -1,4 +1,4 @@
-//! Candidate policies, which are not in force: checked like those in force, and compiled for
+//! Candidate policies, which are not active. They are checked like active policies and compiled for
 //! simulations.
 
 use std::{
@@ -26,7 +26,7 @@ use authority_decision::{CompiledPolicy, PolicyChange, PolicyReference, Target, 
 #[derive(Default)]
 struct Known {
     ids: BTreeSet<String>,
-    /// Their applies-to rows.
+    /// The targets in their applies-to rows, by policy ID.
     rows: HashMap<String, Vec<String>>,
 }
 
@@ -38,10 +38,11 @@ pub(super) struct CandidatePolicies {
 }
 
 impl CandidatePolicies {
-    /// The change that the candidates make, compiled once for any number of decisions.
+    /// Returns the change that the candidates make. It is compiled once for any number of
+    /// decisions.
     ///
     /// # Errors
-    /// Every invalid text, target and id, by its member name.
+    /// Every invalid text, target and ID, by its field name.
     pub(super) async fn change(
         &self,
         caller: &Caller,
@@ -61,10 +62,10 @@ impl CandidatePolicies {
             if !known.ids.contains(id) {
                 found.add(&member, unknown(id));
             } else if !replaced.insert(id) {
-                found.add(&member, "is replaced by another candidate already; leave one out");
+                found.add(&member, "is already replaced by another candidate; remove one");
             }
         }
-        // Texts may be long, and Cedar's parser is slow.
+        // Runs on the compute pool, because texts may be long and Cedar's parser is slow.
         let compiling = self.pool.run(tenant_id.as_str(), move |turn| {
             let each = candidates.iter().enumerate().take_while(|_| turn.is_wanted());
             let added = each.filter_map(|(place, one)| compile(place, one, &known, &mut found));
@@ -138,7 +139,7 @@ fn compile(
     if let (true, Some(id)) = (candidate.applies_to.is_empty(), &id) {
         let rows = known.rows.get(id).map_or(&[][..], Vec::as_slice);
         let read: Vec<Target> = rows.iter().filter_map(|target| target.parse().ok()).collect();
-        // As for policies in force: an unreadable row makes the policy apply everywhere.
+        // An unreadable row makes the policy apply to everything, like an active policy.
         applies_to = if read.len() == rows.len() { read } else { Vec::new() };
     }
     let reference = PolicyReference {

@@ -1,4 +1,4 @@
-//! A simulated request with changed facts; faults have the caller's member names.
+//! A simulated request with changed facts. Violations use the caller's field names.
 
 use authority_ids::ApprovalId;
 use authority_model::{proto::runtime::ChangedFacts, validate::Violation};
@@ -13,7 +13,7 @@ use authority_decision::{
     levels::ApprovalState,
 };
 
-/// The most people that a policy can require.
+/// The maximum number of people that a policy can require.
 const PEOPLE: usize = 16;
 
 /// The changed request.
@@ -24,8 +24,10 @@ pub(super) struct Changes {
 }
 
 impl Changes {
+    /// Applies changes to a request.
+    ///
     /// # Errors
-    /// Every invalid member, below `changes`.
+    /// Every invalid field, below `changes`.
     pub(super) fn of(
         changed: ChangedFacts,
         request: &Request,
@@ -51,9 +53,10 @@ impl Changes {
         Ok(Self { request, approved, recorded })
     }
 
-    /// Adds the assumed approval to the facts, or removes an approval that doesn't match any more.
+    /// Adds the assumed approval to the facts, or removes the approval if `approved` is false. A
+    /// recorded approval that doesn't match the changed request is also removed.
     ///
-    /// Also removes the decline of another question.
+    /// If the recorded request was changed, also removes its recorded decline.
     pub(super) fn approve(&self, asked: &Request, mut facts: Facts, at: DateTime<Utc>) -> Facts {
         if self.recorded && asked.question() != self.request.question() {
             (facts.declined, facts.open_requests) = (None, None);
@@ -61,7 +64,8 @@ impl Changes {
         match self.approved {
             Some(true) => facts.approval = Some(assumed_approval(at)),
             Some(false) => facts.approval = None,
-            // Present facts were read for the changed request; recorded ones for the original.
+            // Current facts were read for the changed request, and recorded facts for the original
+            // request.
             None if self.recorded => {
                 let same = asked.question() == self.request.question();
                 facts.approval = facts.approval.filter(|_| same);
@@ -75,7 +79,7 @@ impl Changes {
 fn draft(changed: ChangedFacts, mut draft: Draft) -> Draft {
     draft.explain = true;
     draft.context.extend(changed.context.into_iter().flat_map(|context| context.0));
-    // Numbers that are not finite were refused before.
+    // Numbers that are not finite have already been refused.
     let amount = changed.amount.and_then(Number::from_f64).map(Value::Number);
     let place = changed.jurisdiction.map(Value::String);
     let own = [("amount", amount), ("jurisdiction", place)].into_iter();
@@ -100,8 +104,9 @@ fn draft(changed: ChangedFacts, mut draft: Draft) -> Draft {
     }
 }
 
-/// Recorded facts contain what was looked up then. Present data about another purpose or resource
-/// is not part of them, and a mixture of both would be wrong.
+/// Refuses changes that recorded facts can't answer. Recorded facts contain only the data that was
+/// looked up for the decision. Adding current data about another purpose or resource would give
+/// wrong results.
 fn check_recorded(changed: &ChangedFacts, request: &Request) -> Result<(), ApiError> {
     let members = [
         ("purpose", &changed.purpose, &request.purpose),
@@ -139,7 +144,7 @@ fn assumed_approval(at: DateTime<Utc>) -> Approval {
     }
 }
 
-/// Prefixes the invalid members with the member that contains them.
+/// Prefixes the invalid fields with the field that contains them.
 pub(super) fn below(member: &str, refusal: ApiError) -> ApiError {
     let named = |violation: Violation| Violation {
         field: format!("{member}.{}", violation.field),

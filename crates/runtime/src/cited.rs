@@ -1,19 +1,19 @@
-//! Shows the approval that a request cites. Only `explain` shows why it doesn't count.
+//! The approval that a request cites. Only `explain` shows why the approval doesn't count.
 
 use authority_model::proto::runtime::CitedApproval;
 use chrono::{DateTime, Utc};
 
 use authority_decision::{Facts, Request, levels::ApprovalState};
 
-/// The state shown if the id isn't an approval of the request's tenant and subject.
+/// The state returned for an unknown approval. It may also belong to another tenant or subject.
 const UNKNOWN: &str = "unknown";
 
-/// `None` if the request cites none.
+/// Returns the cited approval, or `None` if the request cites no approval.
 pub(super) fn cited(request: &Request, facts: &Facts, at: DateTime<Utc>) -> Option<CitedApproval> {
     let id = request.approval_id.clone()?;
     let found = facts.approval.as_ref().filter(|found| found.id == id && found.same_subject);
     let state = found.map_or(UNKNOWN, |found| match found.state {
-        // The stored state changes a little later.
+        // A worker updates the stored state a little later.
         ApprovalState::Pending | ApprovalState::Approved if found.expires_at <= at => {
             ApprovalState::Expired.word()
         }

@@ -1,4 +1,4 @@
-//! A committed decision, as its response and its approval request are built from it.
+//! A committed decision. Its response and its approval request are built from it.
 
 use std::sync::Arc;
 
@@ -21,15 +21,16 @@ pub struct Decided {
     pub evaluated_at: DateTime<Utc>,
     /// The approval request that a held decision waits for.
     pub approval_id: Option<String>,
-    /// The approval that is ready for a held question. The question waits for it instead of a new request.
+    /// An approved and unused approval for the held request. The decision refers to this approval
+    /// instead of opening a new approval request.
     pub ready_approval_id: Option<String>,
     /// The approval that the request cites.
     pub cited_approval: Option<CitedApproval>,
-    /// The approvals of the held question that no longer suffice.
+    /// Earlier approvals of the held request that no longer suffice.
     pub stale: Vec<Stale>,
     pub verify_url: String,
-    /// Who requested it, if it is held.
+    /// The requester of a held decision.
     pub requester: Option<Requester>,
-    /// The explanation of a denial, with `explain`. It is returned and not recorded.
+    /// The explanation of a denial, if the request sets `explain`. It is returned but not recorded.
     pub smallest_change: Option<Remedy>,
 }

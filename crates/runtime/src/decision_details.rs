@@ -1,4 +1,5 @@
-//! A decision with its record, its later state (approval and reported outcome) and its trace.
+//! A decision with its record, its later state and its trace. The later state is the approval and
+//! the reported outcome.
 
 use authority_model::{
     proto::runtime::{
@@ -59,7 +60,7 @@ impl DecisionQueries {
         self.shown(stored, since)
     }
 
-    /// The same with its trace, and with its context if that is asked for.
+    /// Returns the decision with its trace. The context is included only on request.
     pub(super) async fn inspect(
         &self,
         caller: &Caller,
@@ -81,7 +82,8 @@ impl DecisionQueries {
             answer::context(&sealed.context, &sealed.salts.context)
         });
         let trace = match whole {
-            // To decide takes as long as its policies do.
+            // Runs on the compute pool, because the time to decide depends on the tenant's
+            // policies.
             Some(whole) => {
                 let tenant_id = whole.tenant_id.clone();
                 self.pool.run(tenant_id.as_str(), move |_| trace(&whole)).await?
@@ -91,7 +93,7 @@ impl DecisionQueries {
         Ok(GetDecisionResponse { trace, context, ..self.shown(stored, since)? })
     }
 
-    /// The decision, from the tables or the archive.
+    /// Returns the decision, from the tables or the archive.
     async fn stored(
         &self,
         caller: &Caller,
@@ -188,7 +190,7 @@ async fn since(db: &mut Db, stored: &Found) -> QueryResult<Since> {
     Ok(since)
 }
 
-/// A decision's row as it was before it was archived.
+/// Rebuilds a decision's row as it was before it was archived.
 fn of_archive(archived: &Archived) -> Result<Found, authority_archive::Error> {
     let (entry, summary) = (archived.entry()?, archived.summary()?);
     let stored = archived.stored()?;
@@ -208,10 +210,11 @@ fn reported(report: authority_archive::format::entry::Report) -> OutcomeReport {
     OutcomeReport { outcome: report.outcome, at: Some(report.at.into()), detail: report.detail }
 }
 
-/// What each stage found; nothing if the decision cannot be made again, or comes out otherwise.
+/// Returns the findings of each stage. Empty if the decision can't be repeated or has another
+/// result.
 fn trace(decision: &Stored) -> Vec<Stage> {
     again(&decision.sealed).unwrap_or_else(|error| {
-        tracing::info!(%error, id = decision.id, "a decision has no trace");
+        tracing::info!(%error, id = decision.id, "cannot compute the trace of a decision");
         Vec::new()
     })
 }

@@ -1,8 +1,8 @@
-//! The filter of the lists of decisions, as queries that an index answers.
+//! The filter of the lists of decisions, as queries that an index can answer.
 //!
-//! Each query compares columns with one value. Postgres then reads an index of migration 71 in the order of ids, or of
-//! sort keys, which is the same, and stops when the page is full; of several values it would read all rows first, and
-//! sort them.
+//! Each query compares columns with one value. Postgres then reads an index of migration 71 in the
+//! order of IDs, or of sort keys, which is the same order. It stops when the page is full. With
+//! several values, it would first read all rows and sort them.
 
 use std::time::{Duration, Instant};
 
@@ -20,43 +20,46 @@ use authority_api::error::ApiError;
 use authority_core::store::{self, Db, RunQueryDsl};
 use authority_decision::{Decision, Reason};
 
-/// How long a query of a list may take: it must not delay other work.
+/// The longest time for a query of a list. It must not delay other work.
 pub(super) const LIMIT: Duration = Duration::from_secs(3);
-/// For the transaction of a list. A plan for unknown values cannot know which partial index serves them; what is read
-/// is too little for compiling the query to be worth it.
+/// The settings for the transaction of a list. A generic plan can't use the partial index that fits
+/// the values. JIT compilation is off, because the queries read little data.
 const SETTINGS: &str = "SELECT set_config('statement_timeout', $1, true), \
      set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true)";
 
-/// Limits the transaction's queries as those of lists.
+/// Applies the limits of list queries to the transaction.
 pub(super) async fn limit(db: &mut Db) -> QueryResult<()> {
     let limit = LIMIT.as_millis().to_string();
     diesel::sql_query(SETTINGS).bind::<Text, _>(limit).execute(db).await.map(drop)
 }
 
 diesel::define_sql_function! {
-    /// The function of the columns `…_key`.
+    /// The function behind the `…_key` columns.
     fn hashtext(text: Text) -> Integer;
 }
 diesel::define_sql_function! {
-    /// Whether a row has the value, and not another of the same hash. Postgres would take a plain comparison for a
-    /// second, independent condition, expect far fewer rows than there are, and sort all of them.
+    /// Whether a row has the value itself and not only its hash. Postgres would treat a plain
+    /// comparison as a second, independent condition. It would then expect far too few rows and
+    /// sort all of them.
     #[sql_name = "coalesce"]
     fn is_so(equal: Bool, otherwise: Bool) -> Bool;
 }
 
 type FoundBy = decisions::BoxedQuery<'static, Pg>;
 
-/// Which decisions a list has.
+/// The decisions that a list contains.
 #[derive(Clone, Debug)]
 pub struct DecisionFilter {
     by: ListDecisionsRequest,
-    /// The caller's own tenant; the owner of the installation has none.
+    /// The caller's own tenant. The owner of the installation has none.
     within: Option<TenantId>,
 }
 
 impl DecisionFilter {
+    /// Creates a filter.
+    ///
     /// # Errors
-    /// 400: it is limited neither to a tenant nor to a span of time.
+    /// 400: the filter has neither a tenant nor a span of time.
     pub fn new(by: ListDecisionsRequest, within: Option<TenantId>) -> Result<Self, ApiError> {
         let filter = Self { by, within };
         let is_within = filter.has_tenant() || filter.by.since.is_some();
@@ -71,14 +74,14 @@ impl DecisionFilter {
         self.within.is_some() || self.by.tenant_id.is_some()
     }
 
-    /// Whether decisions are passed over.
+    /// Whether the filter skips decisions.
     fn narrows(&self) -> bool {
         let by = &self.by;
         [&by.subject, &by.action, &by.decision, &by.reason_code].iter().any(|one| one.is_some())
     }
 
-    /// Queries whose rows have the newest `most` decisions, before an id if one is given. There is no query if there
-    /// can be no decision.
+    /// Returns queries that together find the newest `most` decisions. An ID limits them to earlier
+    /// decisions. The list is empty if no decision can match.
     pub fn newest(&self, before: Option<&str>, most: i64) -> Vec<FoundBy> {
         let page = |word| {
             let by_sort_key = self.has_sort_key(word);
@@ -98,7 +101,7 @@ impl DecisionFilter {
         self.words().into_iter().map(page).collect()
     }
 
-    /// The same for the oldest decisions between two ids.
+    /// Returns queries for the oldest decisions between two IDs.
     pub(super) fn oldest(&self, after: &str, end: &str, most: i64) -> Vec<FoundBy> {
         let page = |word| {
             let query = self.query(word).limit(most);
@@ -115,20 +118,23 @@ impl DecisionFilter {
         self.words().into_iter().map(page).collect()
     }
 
-    /// Whether the index for this query has sort keys: the indexes of subjects and of other outcomes than `allow` do.
+    /// Whether the index for this query has sort keys. The indexes by subject and by outcomes other
+    /// than `allow` do.
     fn has_sort_key(&self, word: Option<&str>) -> bool {
         let is_not_allowed = word.is_some_and(|word| !found_by(Decision::Allow).contains(&word));
         self.has_tenant() && (self.by.subject.is_some() || is_not_allowed)
     }
 
-    /// The stored words of the decisions: for each a query, which together find all of them; `None` for any word.
+    /// Returns the stored words to query for. The queries for all returned words together find all
+    /// decisions. `None` stands for any word.
     fn words(&self) -> Vec<Option<&'static str>> {
         let asked = self.by.decision.as_deref().and_then(Decision::from_word).map(found_by);
         let allowed = found_by(Decision::Allow);
         let Some(reason) = self.by.reason_code.as_deref() else {
             return asked.map_or(vec![None], |words| words.into_iter().map(Some).collect());
         };
-        // Only permissions have the reason `permission_granted`. Each index holds one of the two kinds.
+        // Only permissions have the reason `permission_granted`. Each index contains either
+        // permissions or other decisions.
         let is_allowed = reason == Reason::PermissionGranted.word();
         let all = Decision::ALL.iter().map(|word| word.word());
         let words = all.filter(|word| allowed.contains(word) == is_allowed);
@@ -177,39 +183,40 @@ impl DecisionFilter {
         query
     }
 
-    /// The error of reading a page that began then. A list that does not end will not end the next time either: that
-    /// is a 400 which says what to change.
+    /// Converts the error of reading a page that began at `begun`. A list that timed out will time
+    /// out again. It is therefore a 400 with advice on narrowing the filter.
     pub(super) fn fault(&self, error: store::Error, begun: Instant) -> ApiError {
         let timed_out = matches!(error, store::Error::Timeout(_));
         if !(timed_out && begun.elapsed() >= LIMIT && self.narrows()) {
             return error.into();
         }
-        tracing::warn!(%error, "a list of decisions did not end");
+        tracing::warn!(%error, "listing decisions timed out");
         let seconds = LIMIT.as_secs();
         let (field, remedy) = if self.has_tenant() {
             ("since", "narrow the time by `since` and `until`")
         } else {
             ("tenant_id", "add `tenant_id`, or narrow the time by `since` and `until`")
         };
-        let problem = format!("the list did not end within {seconds} s: {remedy}");
+        let problem = format!("the list took longer than {seconds} s: {remedy}");
         let violation = Violation { field: field.to_owned(), problem: problem.clone() };
         ApiError { message: problem, ..ApiError::invalid(vec![violation]) }
     }
 }
 
-/// The stored words of a decision: a permission with constraints is also an `allow`,
-/// as the evaluate endpoint returns it.
+/// Returns the stored words of a decision. A permission with constraints also counts as `allow`, as
+/// the evaluate endpoint returns it.
 pub(super) fn found_by(asked: Decision) -> Vec<&'static str> {
     let words = Decision::ALL.iter().filter(|word| asked == **word || asked == word.folded());
     words.map(|word| word.word()).collect()
 }
 
-/// The smallest id of a time.
+/// Returns the smallest ID of a time.
 pub(super) fn first_id(at: Time) -> String {
     DecisionId::first(u64::try_from(at.micros()).unwrap_or_default() / 1000)
 }
 
-/// The sort key of an id, or of where ids begin: its first 16 hex digits, as many of them as there are.
+/// Returns the sort key of an ID or of an ID prefix. It is the first 16 hex digits, padded with
+/// zeros.
 fn sort_key(id: &str) -> i64 {
     let digits = id.strip_prefix(DecisionId::PREFIX).unwrap_or_default().bytes();
     let digits = digits.map(|digit| char::from(digit).to_digit(16).unwrap_or_default());
@@ -225,7 +232,7 @@ mod tests {
         let id = |millis, byte| DecisionId::new(millis, &[byte; 32]).to_string();
         assert_eq!(sort_key(&id(0x0198_7654_3210, 0xab)), 0x0198_7654_3210_abab);
         assert_eq!(sort_key(&DecisionId::first(0x0198_7654_3210)), 0x0198_7654_3210_0000);
-        // An export begins after no id.
+        // An export begins after the empty ID.
         assert_eq!(sort_key(""), 0);
     }
 }

@@ -3,14 +3,15 @@
 use super::{decided::Decided, recorder::Keyed};
 use authority_api::idempotency::IdempotencyKey;
 
-/// The key of a decision, and how its operation encodes the response.
+/// The key of a decision, and the function that encodes its operation's response.
 pub(super) struct DecisionKey {
     pub(super) key: IdempotencyKey,
     pub(super) answer: fn(&Decided) -> Vec<u8>,
 }
 
 impl DecisionKey {
-    /// Adds the operation's response, for any approval request that the decision may wait for.
+    /// Adds the operation's response. It is encoded for any approval request that the decision may
+    /// wait for.
     pub(super) fn keyed(&self, decided: &Decided) -> Keyed {
         let (decided, answer) = (decided.clone(), self.answer);
         Keyed {

@@ -1,4 +1,5 @@
-//! The smallest change that would alter a denial, with the graph's facts about other requests.
+//! Finds the smallest change that would alter a denial. It uses the graph's facts about other
+//! requests.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,15 +14,15 @@ use authority_decision::{
     remedy::{self, Remedy},
 };
 
-/// The longest search: an explanation must not delay a response for long.
+/// The longest time for a search. An explanation must not delay a response for long.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// A denied request and what it was decided on.
+/// A denied request and the facts used for the decision.
 pub(super) struct Denied {
     pub(super) request: Request,
     pub(super) facts: Facts,
     pub(super) at: DateTime<Utc>,
-    /// The source of facts about other requests; `None` uses only these facts.
+    /// The source of facts about other requests. `None` limits the search to these facts.
     pub(super) handle: Option<TenantHandle>,
     pub(super) policies: Arc<PolicyChange>,
 }
@@ -34,7 +35,8 @@ pub(super) struct Explainer {
 }
 
 impl Explainer {
-    /// `None` also if the search fails: a response is complete without an explanation.
+    /// Returns the smallest change. Also `None` if the search fails, because an explanation is
+    /// optional.
     pub(super) async fn smallest_change(&self, denied: Denied) -> Option<Remedy> {
         let spent = match self.spent_beside(&denied).await {
             Ok(spent) => spent,
@@ -44,7 +46,7 @@ impl Explainer {
             }
         };
         let tenant_id = denied.request.tenant().clone();
-        // The search may take some hundred decisions, so it runs on the compute pool.
+        // Runs on the compute pool, because the search may make hundreds of decisions.
         let searching = self.pool.run_within(tenant_id.as_str(), LONGEST, move |turn| {
             let Denied { request, facts, at, handle, policies } = denied;
             let around = |other: &Request| {
@@ -60,7 +62,8 @@ impl Explainer {
         })
     }
 
-    /// The counters of all the subject's delegations, not only of the one that it named.
+    /// Reads the counters of all the subject's delegations, not only of the delegation that the
+    /// request names.
     async fn spent_beside(&self, denied: &Denied) -> Result<Spent, ApiError> {
         let mut spent = denied.facts.spent.clone();
         let (Some(handle), Some(_)) = (&denied.handle, &denied.request.delegation_id) else {

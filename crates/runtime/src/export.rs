@@ -29,7 +29,7 @@ use authority_core::store::{self, RunQueryDsl};
 use authority_crypto::sha256;
 use authority_ids::DecisionId;
 
-/// The most records in memory.
+/// The maximum number of records in memory.
 const PAGE: usize = 100;
 
 impl DecisionQueries {
@@ -73,7 +73,7 @@ impl EntityQueries {
         let token = by.page_token.clone();
         let mut pages =
             History { queries, caller: caller.clone(), by, token, first: None, over: false };
-        // A missing entity is an error, whatever other exports the caller has.
+        // A missing entity is an error, even if the caller has reached the limit of exports.
         pages.first = Some(pages.next().await?);
         self.exports.stream(caller, pages).await
     }
@@ -97,11 +97,11 @@ struct Decisions {
     caller: Caller,
     filter: DecisionFilter,
     with_context: bool,
-    /// The last decision that was sent, or the one to begin after.
+    /// The last decision sent, or the decision to start after.
     after: String,
-    /// Decisions from this id on are not included.
+    /// Decisions from this ID on are not included.
     end: String,
-    /// No decision can still be stored before this id.
+    /// Decisions before this ID are complete: no more can be stored.
     settled: String,
     count: i64,
     over: bool,
@@ -151,7 +151,8 @@ impl Pages for Decisions {
         Ok(rows.into_iter().map(|row| self.line(row)).collect())
     }
 
-    /// The end of an export of nothing is where it began.
+    /// Returns the last line, with the position to continue from. After an empty export, this is
+    /// the position where the export started.
     fn end(&self) -> Self::Line {
         let next = self.after.as_str().min(&self.settled);
         ExportDecisionsResponse {
@@ -163,7 +164,7 @@ impl Pages for Decisions {
     }
 }
 
-/// The least id of the time before which nothing is stored any more.
+/// Returns the first ID of the time span in which decisions may still be stored.
 fn settled(now: DateTime<Utc>) -> String {
     let millis = (now - SETTLED).timestamp_millis();
     DecisionId::new(u64::try_from(millis).unwrap_or_default(), &[0; 32]).into()

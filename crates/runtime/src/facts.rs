@@ -1,5 +1,5 @@
-//! The source of a decision's facts: the tenant's graph in memory, and the database for what
-//! changes from call to call.
+//! The source of a decision's facts. It reads the tenant's graph in memory, and the database for
+//! data that changes from call to call.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,17 +26,17 @@ pub(super) struct FactSource {
 /// How a tenant's decisions are recorded.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RecordingSettings {
-    /// Commits do not wait for the disk.
+    /// Whether commits return without waiting for the disk.
     pub(super) relaxed: bool,
-    /// How long a held request waits for approvals, if the tenant sets that.
+    /// How long a held request waits for approvals. `None` without a setting of the tenant.
     pub(super) approval_ttl: Option<Duration>,
-    /// Requests use ready approvals without citing them.
+    /// Whether requests use ready approvals without citing them.
     pub(super) cites_ready: bool,
-    /// For how many seconds a declined question is denied, if the tenant sets that.
+    /// For how many seconds a declined request is denied. `None` without a setting of the tenant.
     pub(super) declined_for: Option<u32>,
-    /// How many requests for approval one subject may have pending.
+    /// The maximum number of pending approval requests of one subject.
     pub(super) open_requests: u32,
-    /// Which decisions become events.
+    /// The decisions that become events.
     pub(super) events: DemandedEvents,
 }
 
@@ -51,8 +51,9 @@ impl FactSource {
         Self { graph, store, cache: Arc::default() }
     }
 
-    /// The tenant's graph at this revision or later. A requested revision that the database does
-    /// not have either is the caller's fault; one that only this node lacks is not.
+    /// Returns the tenant's graph at this revision or later. A requested revision that the database
+    /// doesn't have is the caller's error. A revision that only this node lacks is reported as the
+    /// service's error.
     #[tracing::instrument(level = "debug", skip_all, fields(revision = wanted))]
     pub(super) async fn tenant_at(
         &self,
@@ -68,16 +69,15 @@ impl FactSource {
             });
             let present = read.await?;
             if present < asked {
-                let problem =
-                    format!("is beyond the revision that the tenant's authority has: {present}");
+                let problem = format!("is newer than the tenant's present revision: {present}");
                 return Err(ApiError::field("at_least_revision", problem));
             }
         }
         Ok(found?)
     }
 
-    /// The facts of the tenant's authority for the request, and how its decisions are recorded. An
-    /// unknown tenant has no authority at all.
+    /// Returns the facts of the tenant's authority for the request. Also returns how its decisions
+    /// are recorded. An unknown tenant has no authority at all.
     #[tracing::instrument(level = "debug", skip_all)]
     pub(super) fn gather(
         &self,
@@ -101,8 +101,8 @@ impl FactSource {
         Ok((facts, recording))
     }
 
-    /// The facts with those that change from call to call: counters and the cited approval. Only
-    /// requests that need these wait for the database.
+    /// Returns the facts including counters and the cited approval. These change from call to call.
+    /// Only requests that need this data wait for the database.
     #[tracing::instrument(level = "debug", skip_all)]
     pub(super) async fn load_counters_and_approval(
         &self,

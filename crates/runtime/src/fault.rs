@@ -1,10 +1,10 @@
-//! A bug on the way to a decision.
+//! Internal errors while making a decision.
 
 use authority_api::error::{ApiError, ErrorCode};
 
-/// A part that does not serialise is a bug: it is logged, and there is no decision.
+/// Logs a serialisation error, which is a bug. The decision is not made.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 pub(super) fn fault(error: serde_json::Error) -> ApiError {
-    tracing::error!(%error, "a decision's part does not serialise");
+    tracing::error!(%error, "a part of a decision could not be serialised");
     ApiError::plain(ErrorCode::Internal)
 }

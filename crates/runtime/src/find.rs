@@ -1,4 +1,4 @@
-//! The list of decisions, filtered by subject, action, outcome and others, newest first.
+//! The list of decisions, newest first. Filters are the subject, action, outcome and other fields.
 
 use std::time::Instant;
 
@@ -49,20 +49,20 @@ pub(super) struct Found {
 pub(super) struct DecisionQueries {
     pub(super) store: Store,
     pub(super) clock: Clock,
-    /// Decides again, for a trace.
+    /// The pool that repeats decisions for a trace.
     pub(super) pool: ComputePool,
-    /// Authenticate page tokens.
+    /// Authenticates page tokens.
     pub(super) keys: Keys,
     pub(super) receipts: ReceiptUrls,
-    /// The exports under way.
+    /// The running exports.
     pub(super) exports: Exports,
-    /// Decisions that are no longer in the tables.
+    /// Decisions that have been moved out of the tables.
     pub(super) archives: Archives,
 }
 
 impl DecisionQueries {
-    /// A page of decisions. Their ids start with their time, so a span of time is a range of ids,
-    /// and only the partitions in it are read.
+    /// Returns a page of decisions. Their IDs start with their time. A span of time is therefore a
+    /// range of IDs, and only its partitions are read.
     pub(super) async fn list(
         &self,
         caller: &Caller,
@@ -108,8 +108,8 @@ impl DecisionQueries {
     }
 }
 
-/// The decision, if it is of the caller's tenant and, for a bound API key, of its principals; the
-/// owner reads every tenant's.
+/// Selects the decision if the caller may read it. It must belong to the caller's tenant and, for a
+/// bound API key, to the key's principals. The owner can read the decisions of every tenant.
 pub(super) fn readable<'q>(id: &'q str, caller: &'q Caller) -> decisions::BoxedQuery<'q, Pg> {
     let mut query = decisions::table.filter(decisions::id.eq(id)).into_boxed();
     if let Some(tenant) = caller.tenant() {

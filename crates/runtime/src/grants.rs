@@ -1,4 +1,4 @@
-//! The present grants of an entity: those that give it authority, and why others do not.
+//! The current grants of an entity, with the reason why a grant gives no authority now.
 
 use std::sync::Arc;
 
@@ -28,7 +28,8 @@ impl GrantQueries {
         if !caller.acts_for(&asked.entity_id) {
             return Err(missing);
         }
-        // Also for an entity that is not a principal, and has no authority to ask for.
+        // The age of the graph is also checked for an entity that is not a principal and therefore
+        // has no authority.
         self.graph.fresh()?;
         let tenant_id = match caller.tenant() {
             Some(tenant) => Ok(tenant.clone()),

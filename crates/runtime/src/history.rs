@@ -1,4 +1,4 @@
-//! Past versions of entities, which triggers keep for every record.
+//! Past versions of entities, which triggers store for every record.
 
 use authority_model::{
     proto::runtime::{EntityVersion, ListEntityHistoryRequest, ListEntityHistoryResponse},
@@ -37,7 +37,7 @@ pub(super) struct Version {
     pub(super) body: Option<Value>,
 }
 
-/// Converts times: the history stores Postgres' text format; responses use RFC 3339 as elsewhere.
+/// Converts times to RFC 3339. The history stores Postgres' text format.
 pub(super) fn normal(mut record: Map<String, Value>) -> Map<String, Value> {
     const MOMENTS: [&str; 6] =
         ["since", "until", "not_before", "effective_from", "effective_until", "valid_until"];
@@ -55,14 +55,14 @@ pub(super) fn normal(mut record: Map<String, Value>) -> Map<String, Value> {
 #[derive(Clone)]
 pub(super) struct EntityQueries {
     pub(super) store: Store,
-    /// Authenticate page tokens.
+    /// Authenticates page tokens.
     pub(super) keys: Keys,
-    /// The exports under way.
+    /// The running exports.
     pub(super) exports: Exports,
 }
 
 impl EntityQueries {
-    /// The entity's version at a time, by default now.
+    /// Returns the entity's version at a time, by default now.
     pub(super) async fn version(
         &self,
         caller: &Caller,
@@ -88,7 +88,7 @@ impl EntityQueries {
         Ok(found.await?)
     }
 
-    /// A page of the entity's versions, newest first.
+    /// Returns a page of the entity's versions, newest first.
     pub(super) async fn history(
         &self,
         caller: &Caller,
@@ -106,7 +106,7 @@ impl EntityQueries {
                 .filter(record_versions::entity_id.eq(&id))
                 .filter(record_versions::version.lt(before))
                 .order(record_versions::version.desc())
-                // One more, since the changes of the page's oldest version are relative to it.
+                // One more, because the changes of the page's oldest version are relative to it.
                 .limit(i64::try_from(size).unwrap_or(i64::MAX - 1) + 1)
                 .select(Version::as_select())
                 .into_boxed();
@@ -144,12 +144,12 @@ impl EntityQueries {
     }
 }
 
-/// The name of an entity's history in page tokens.
+/// Returns the name of an entity's history in page tokens.
 pub(super) fn list_of(entity_id: &str) -> String {
     format!("history {entity_id}")
 }
 
-/// The members that differ.
+/// Returns the fields that differ.
 fn changed(before: Option<&Map<String, Value>>, after: Option<&Map<String, Value>>) -> Vec<String> {
     let (Some(before), Some(after)) = (before, after) else {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! The approval request that a held decision opens, for exactly this request, by its digest.
+//! The approval request that a held decision opens. It is for exactly this request, identified by
+//! its digest.
 
 use authority_ids::ApprovalId;
 use authority_model::{proto::approval::ApprovalAuthority, wire::Json};
@@ -56,13 +57,13 @@ impl Decider {
     }
 }
 
-/// An `ApprovalPolicy`, as it is stored.
+/// Returns an `ApprovalPolicy` in its stored form.
 fn policy(held_by: &HeldBy) -> Value {
     let HeldBy { policy_id, statement, advice } = held_by;
     json!({"id": policy_id, "statement": statement, "advice": advice})
 }
 
-/// The authority that was used, with its actions and bounds at the time of the decision.
+/// Returns the authority that was used. Its actions and bounds are from the time of the decision.
 fn authority(used: &AuthorityUsed, gathered: &Gathered) -> ApprovalAuthority {
     let (actions, bounds) = match used.kind {
         AuthorityKind::Delegation => delegation(&used.id, gathered),

@@ -17,20 +17,21 @@ pub(super) struct Holding<'a> {
     pub(super) request: &'a Request,
     pub(super) gathered: &'a Arc<Gathered>,
     pub(super) recording: RecordingSettings,
-    /// How many requests its subject has pending, if the recorder refused to open another.
+    /// The number of the subject's pending requests. Set if the recorder refused to open another.
     pub(super) pending: Option<u32>,
     pub(super) at: DateTime<Utc>,
 }
 
-/// A verdict with the facts that it is recorded with.
+/// A verdict with the facts that are recorded with it.
 pub(super) struct Judged {
-    /// The request with the ready approval that it claims, if it does.
+    /// The request including the ready approval that it claims, if any.
     pub(super) citing: Option<Request>,
     pub(super) seen: Facts,
     pub(super) verdict: Verdict,
-    /// The ready approval that a hold names, instead of opening a request.
+    /// An existing approval, ready for use, to which the held decision refers. If it is set, no new
+    /// approval request is opened.
     pub(super) ready: Option<String>,
-    /// The approvals of the question that no longer suffice.
+    /// Earlier approvals of the request that no longer suffice.
     pub(super) stale: Vec<Stale>,
 }
 

@@ -1,9 +1,9 @@
 //! A dry run of a policy change over past decisions.
 //!
-//! Each is decided again on its recorded facts, without the change and with it. If the result
-//! without the change differs from the record, the decision proves nothing and is counted
-//! separately. The result with the change is compared with the record, or the change is made to the policies in force
-//! now, and compared with their result.
+//! Each decision is evaluated again on its recorded facts, with and without the change. If the
+//! result without the change differs from the record, the decision is not comparable and is counted
+//! separately. The result with the change is compared with the record. Alternatively, the change is
+//! applied to the policies that are active now and compared with their result.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -34,15 +34,15 @@ use authority_decision::{
 };
 use authority_evidence::{self as evidence, sealed::Outcome};
 
-/// The word of `compared_with` for the policies in force now.
+/// The value of `compared_with` for the policies that are active now.
 const PRESENT: &str = "present";
 const LAST: i32 = 100;
-/// The most decisions in memory.
+/// The maximum number of decisions in memory.
 const PAGE: usize = 100;
-/// The most changed decisions in the response.
+/// The maximum number of changed decisions in the response.
 const MOST_SHOWN: usize = 100;
 
-/// Runs dry runs.
+/// Applies policy changes to past decisions, as dry runs.
 pub(super) struct ImpactRun {
     graph: Arc<Graph>,
     store: Store,
@@ -92,7 +92,7 @@ impl ImpactRun {
         Ok(run.report)
     }
 
-    /// The change to recorded facts by which the policies are those in force now, whenever the decision was.
+    /// Returns the change that replaces the recorded policies by the policies that are active now.
     fn in_force(&self, tenant_id: &TenantId) -> Result<PolicyChange, ApiError> {
         self.graph.fresh()?;
         let now = self.clock.now();
@@ -110,7 +110,7 @@ impl ImpactRun {
         Ok(PolicyChange::only(always.collect()))
     }
 
-    /// Runs in turns, and yields to others between them.
+    /// Processes a page in turns, and yields to other work between them.
     async fn judge_page(
         &self,
         tenant_id: &TenantId,
@@ -131,7 +131,7 @@ impl ImpactRun {
         Ok(run)
     }
 
-    /// The tenant of a dry run: the caller's own, or the one that the owner names.
+    /// Returns the tenant of a dry run. It is the caller's own or, for the owner, the named one.
     fn requested_tenant(
         &self,
         caller: &Caller,
@@ -182,18 +182,19 @@ impl ImpactRun {
     }
 }
 
-/// One dry run: its results so far, and its cache across pages.
+/// A dry run: its results so far, and its cache across pages.
 struct RunState {
     policies: Arc<PolicyChange>,
-    /// The policies in force now, to which the change is made; `None` for those of each record.
+    /// The policies that are active now, if the change is applied to them. `None` if it is applied
+    /// to the policies of each record.
     present: Option<PolicyChange>,
-    /// Compiled policies by id, version and digest; many decisions share a few policies.
+    /// Compiled policies by ID, version and digest. Many decisions share a few policies.
     compiled: Compiled,
     schemas: Schemas,
     report: ImpactPoliciesResponse,
 }
 
-/// A decision's request, the outcome that it is compared with, and its outcome with the change.
+/// A decision's request, its outcome with the change, and the outcome to compare.
 struct Judged {
     request: Request,
     before: Outcome,
@@ -211,7 +212,7 @@ impl RunState {
         let judged = match self.judge(decision) {
             Ok(judged) => judged,
             Err(error) => {
-                tracing::debug!(%error, id = decision.id, "a decision is left out of a dry run");
+                tracing::debug!(%error, id = decision.id, "skipping a decision in a dry run");
                 None
             }
         };
@@ -237,7 +238,8 @@ impl RunState {
         }
     }
 
-    /// `None` if the decision's own facts do not lead to the recorded outcome.
+    /// Returns the outcomes of a decision. `None` if its own facts do not lead to the recorded
+    /// outcome.
     fn judge(&mut self, decision: &Stored) -> Result<Option<Judged>, evidence::Error> {
         let recorded = decision.sealed.recorded()?;
         let asked = Draft { explain: false, ..decision.sealed.request()?.into_draft() };
@@ -251,7 +253,8 @@ impl RunState {
             return Ok(None);
         }
         if facts.declined.is_some() || facts.open_requests.is_some() {
-            // People answered one question. That doesn't apply to a policy.
+            // Declines and limits of pending requests concern single requests. They are ignored in
+            // a comparison of policies.
             (facts.declined, facts.open_requests) = (None, None);
             before = outcome(&facts);
         }

@@ -1,5 +1,5 @@
-//! Converts each operation's request to the normal form, and names faults by that operation's
-//! members.
+//! Converts each operation's request to the normal form. Violations use the operation's own field
+//! names.
 
 use authority_ids::{PrincipalId, TenantId};
 use authority_model::{
@@ -21,15 +21,16 @@ use authority_decision::{
     request,
 };
 
-/// An operation's request, which can be converted to the message of the one that is decided.
+/// An operation's request, which can be converted to the normal form.
 pub(super) trait IntoDecisionRequest: Validate + Message {
-    /// This operation's path of a member of `DecisionRequest`, if it differs.
+    /// The fields of `DecisionRequest` that have another path in the operation, with this path.
     const RENAMED: &'static [(&'static str, &'static str)] = &[];
 
     fn into_decision_request(self) -> DecisionRequest;
 }
 
-/// Validates a request and converts it to the normal form, for the caller's tenant.
+/// Validates a request and converts it to the normal form. The tenant is the caller's or, for the
+/// owner, the subject's.
 pub(super) fn normalize<A: IntoDecisionRequest>(
     caller: &Caller,
     asked: A,
@@ -43,7 +44,7 @@ pub(super) fn normalize<A: IntoDecisionRequest>(
     }
     let tenant_id = match caller.tenant() {
         Some(tenant) => tenant.clone(),
-        // The owner has no tenant: the subject determines it.
+        // The owner has no tenant. The subject's ID contains the tenant.
         None => match PrincipalId::parse(&asked.subject) {
             Ok(subject) => TenantId::of(&subject),
             Err(why) => return Err(ApiError::field(named::<A>("subject"), why.to_string())),
@@ -58,7 +59,7 @@ pub(super) fn normalize<A: IntoDecisionRequest>(
     })
 }
 
-/// An operation's name of a member of the normal form.
+/// Returns the operation's name for a field of the normal form.
 pub(super) fn named<A: IntoDecisionRequest>(member: &'static str) -> &'static str {
     A::RENAMED.iter().find(|(normal, _)| *normal == member).map_or(member, |(_, own)| *own)
 }
@@ -119,8 +120,9 @@ impl IntoDecisionRequest for DecisionRequest {
     }
 }
 
-/// The request of a tenant, to be checked by [`Request::new`]. A declaration without members is none: with it, a
-/// declined question would be another one.
+/// Builds a tenant's request, which [`Request::new`] then checks. A declaration without fields is
+/// treated as absent. Otherwise, a declined request would count as a new request if an empty
+/// declaration were added.
 fn draft(asked: DecisionRequest, tenant_id: String) -> Draft {
     let declared = asked.action_declaration.as_ref().map(declaration);
     let classified = asked.action_risk_classification.as_ref().map(classification);
@@ -144,7 +146,7 @@ fn draft(asked: DecisionRequest, tenant_id: String) -> Draft {
     }
 }
 
-// The words were checked by the proto's `in` rules, so unknown ones do not occur here.
+// The proto's `in` rules have already refused unknown words.
 
 pub(super) fn declaration(given: &ActionDeclaration) -> request::ActionDeclaration {
     request::ActionDeclaration {

@@ -1,7 +1,9 @@
-//! Whose acts count in a decision, on present authority: not those of people who are now on its
-//! requesting side, behind its credential, the request, the subject or the authority in use.
+//! Filters the people's acts that count in a decision, by current authority. Acts of people who are
+//! now on the requesting side don't count. These are the people behind the credential, the request,
+//! the subject or the authority in use.
 //!
-//! Other acts are removed from the facts that the core sees and that are sealed.
+//! Acts that don't count are removed from the facts. The core then does not read them, and they are
+//! not sealed.
 
 use std::sync::Arc;
 
@@ -19,7 +21,7 @@ use authority_core::{
 use authority_decision::{Request, Verdict, facts::Gathered};
 use authority_evidence::PreparedFacts;
 
-/// The data that determines whose acts count.
+/// The data that determines which acts count.
 pub(super) struct Counting {
     handle: TenantHandle,
     /// The people behind the credential.
@@ -27,9 +29,10 @@ pub(super) struct Counting {
 }
 
 impl FactSource {
-    /// `None` if the decision depends on nobody's act, as most do. Read from memory after the facts
-    /// were gathered: a change since makes the decision stale. `claims`: who would spend the
-    /// approval, if anybody.
+    /// Returns the data that determines which acts count. `None` if the decision depends on no act,
+    /// which is usual. The data is read from memory after the facts were gathered. If authority has
+    /// changed in between, the decision is stale and is not stored. `claims` is the caller who
+    /// would use the approval, if any.
     pub(super) fn counting(
         &self,
         claims: Option<&Caller>,
@@ -47,7 +50,7 @@ impl FactSource {
         Some(Counting { handle: Arc::clone(handle?), claimed_by })
     }
 
-    /// Decides with those acts of the cited approval that count under the authority in use.
+    /// Decides with the acts on the cited approval that count under the authority in use.
     #[tracing::instrument(name = "evaluate", level = "debug", skip_all)]
     pub(super) fn decide_on(
         &self,
@@ -64,7 +67,7 @@ impl FactSource {
         graph::decide_on(handle, request, &mut seen.facts, &given, at)
     }
 
-    /// The acts on an approval, with everyone on its requesting side.
+    /// Returns the acts on an approval, with everyone on its requesting side.
     pub(super) fn given<'c>(&self, cited: &'c Cited, counting: Option<&Counting>) -> GivenActs<'c> {
         let mut requesters = self.graph.persons(&cited.requested_by, &cited.asker_emails);
         if let (Some(by), Some(counting)) = (&mut requesters, counting) {
@@ -75,7 +78,8 @@ impl FactSource {
 }
 
 impl Counting {
-    /// The facts without those acts of delegations' standing approvals, and those overrides, that do not count.
+    /// Removes overrides that do not count from the facts, and acts on standing approvals that do
+    /// not count.
     pub(super) fn in_facts(
         &self,
         facts: Arc<PreparedFacts>,
@@ -87,7 +91,7 @@ impl Counting {
         }
     }
 
-    /// Filters acts in facts that aren't prepared yet; `None` if all of them count.
+    /// Filters acts in facts that aren't prepared yet. `None` if all of them count.
     pub(super) fn in_gathered(&self, gathered: &Gathered, request: &Request) -> Option<Gathered> {
         let tenant = self.handle.read();
         let (subject, by) = (&request.subject, &self.claimed_by);

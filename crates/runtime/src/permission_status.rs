@@ -1,4 +1,4 @@
-//! Whether a permission is still in force: checked before an allow is repeated, and by streams.
+//! Checks whether a permission is still valid. Used before an allow is repeated and by streams.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use authority_decision::{
 };
 use authority_evidence::sealed;
 
-/// A permitted request and the authority that permitted it; it does not count that another
-/// authority would permit it now.
+/// A permitted request and the authority that permitted it. The permission ends with this
+/// authority, even if another authority would permit the request now.
 pub(super) struct Permitted {
     /// The request, with the delegation that was used.
     pub(super) request: Request,
     pub(super) used: AuthorityUsed,
-    /// The approval that it spent, with the acts on it that counted.
+    /// The approval that the decision used, with the acts on it that counted.
     pub(super) approval: Option<Approval>,
 }
 
@@ -29,14 +29,14 @@ impl Permitted {
         self.request.tenant()
     }
 
-    /// The condition that fired, if the permission has ended.
+    /// Returns the condition that fired, if the permission has ended.
     pub(super) fn condition(&self, reason: Reason) -> StopCondition {
         StopCondition::of(reason, self.used.kind)
     }
 }
 
-/// The present status of a permission, and the tenant's revision that it was read at. An unknown
-/// tenant permits nothing. Uses memory only.
+/// Returns the current status of a permission and the revision at which it was read. An unknown
+/// tenant has no permissions. Uses memory only.
 pub(super) fn permission_status(
     handle: Option<&TenantHandle>,
     permitted: &Permitted,
@@ -49,11 +49,11 @@ pub(super) fn permission_status(
     (revision, PermissionStatus::judge(request, used, &facts, at))
 }
 
-/// The request of a permitted decision with the authority that its record names, and the approval in its
-/// facts.
+/// Returns the request of a permitted decision. It includes the authority in its record and the
+/// approval in its facts.
 ///
 /// # Errors
-/// The record's authority or the approval is unreadable, so it is unknown what may have ended.
+/// The record's authority or the approval is unreadable. Which conditions apply is then unknown.
 pub(super) fn permitted(
     request: Request,
     record: &[u8],

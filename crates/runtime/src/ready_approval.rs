@@ -1,12 +1,13 @@
-//! Judges requests that would be held, considering how people answered the same question before.
+//! Judges requests that would be held, by how people decided the same request before.
 //!
-//! If an approved and unused approval suffices for the question, no other request is opened. If the tenant permits it
-//! and the request cites no approval, the request is decided and recorded as if it had cited this approval; the
-//! recorder claims it like any cited one. Otherwise the hold names it. The approval must be for the same request and
-//! subject, and requested with the same credential.
+//! If an approved and unused approval suffices for the request, no other approval request is
+//! opened. If the tenant permits it and the request cites no approval, the request is decided and
+//! recorded as if it had cited this approval. The recorder claims it like any cited one. Otherwise
+//! the held decision refers to the approval. The approval must be for the same request and subject,
+//! and requested with the same credential.
 //!
-//! A declined question is denied for a while instead. A question is also denied if its subject has reached the limit of
-//! pending requests.
+//! For a while, a declined request is denied instead of held. A request is also denied if its
+//! subject has reached the limit of pending requests.
 
 use super::{
     asked_before::AskedBefore,
@@ -19,7 +20,7 @@ use authority_api::error::{ApiError, ErrorCode};
 use authority_decision::{Decision, Draft, Facts, Request, Verdict, decide, facts::OpenRequests};
 
 impl Decider {
-    /// Judges a request that would be held, using earlier answers for its question.
+    /// Judges a request that would be held, using earlier answers for it.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -63,13 +64,14 @@ impl Decider {
         let draft = Draft { approval_id: Some(id.to_owned()), ..request.clone().into_draft() };
         let request = Request::new(draft).map_err(|_| ApiError::plain(ErrorCode::Internal))?;
         let mut seen = self.facts.load_counters_and_approval(&request, gathered, at).await?;
-        // Determined here, since a request without a cited approval did not need it.
+        // The acts that count are determined here, because the request without a cited approval did
+        // not need them.
         let counting = self.facts.counting(Some(caller), handle, &request, gathered);
         let verdict = self.facts.decide_on(&request, &mut seen, counting.as_ref(), at);
         let Some(needed) = &verdict.approvals_needed else {
-            // If it is still held, approvals can't resolve the hold.
+            // If the request would still be held, approvals can't resolve the hold.
             let met = verdict.decision != Decision::Deny;
-            let denied = || format!("asked again, it would be denied: {}", verdict.reason_code);
+            let denied = || format!("the request would now be denied: {}", verdict.reason_code);
             return Ok(if met {
                 Cited::Meets(Box::new((request, seen.facts, verdict)))
             } else {
@@ -78,21 +80,21 @@ impl Decider {
         };
         let counted = seen.facts.approval.as_ref().map_or(0, |approval| approval.given.len());
         let mut reason = format!(
-            "asked again, it no longer met {}: that takes {} people",
+            "it does not suffice any more: {} requires {} people",
             verdict.reason_code, needed.count
         );
         for role in &needed.roles {
-            reason.push_str(", one of them ");
+            reason.push_str(", including ");
             reason.push_str(role);
         }
         Ok(Cited::Short(format!("{reason}, and {counted} of its approvals count")))
     }
 }
 
-/// Whether an approval suffices for a held question.
+/// Whether an approval suffices for a held request.
 enum Cited {
     /// The request that cites it, and the resulting decision.
     Meets(Box<(Request, Facts, Verdict)>),
-    /// Why it doesn't suffice.
+    /// The reason why it doesn't suffice.
     Short(String),
 }

@@ -1,4 +1,5 @@
-//! Reports of the outcome of a permitted decision: one for each, signed, and bound to its record.
+//! Reports of the outcome of a permitted decision. A decision has at most one report. It is signed
+//! and bound to the decision's record.
 
 use std::sync::Arc;
 
@@ -70,7 +71,7 @@ impl Reports {
             signer: self.keys.signer(Purpose::Evidence),
             now: self.clock.now(),
         };
-        // In the service's own scope; the query filters by tenant.
+        // Uses the service's own scope. The query filters by tenant.
         let scope = Scope { tenant: None, ..caller.scope() };
         let made = self.store.write_tx(&scope, async move |db| report.make(db).await).await?;
         Ok(made.reply())
@@ -106,7 +107,7 @@ impl Report {
         };
         let signed = evidence::sign_report(&terms, &self.signer)?;
         if self.insert(db, &terms, &signed).await.map_err(store::Error::from)? == 0 {
-            let message = "what came of this decision was reported already";
+            let message = "the outcome of this decision has already been reported";
             return Err(ApiError::new(ErrorCode::AlreadyExists, message));
         }
         let answer = ReportDecisionResponse {
@@ -123,11 +124,11 @@ impl Report {
         Ok(Done::now(answer))
     }
 
-    /// The reported time, if it is possible.
+    /// Returns the reported time, if it is possible.
     fn moment(&self, found: &Reported) -> Result<DateTime<Utc>, ApiError> {
         if !Decision::from_word(&found.decision).is_some_and(Decision::permits) {
             let message = format!(
-                "the decision is `{}`: nothing was permitted that could have an outcome",
+                "the decision is `{}`: only permitted decisions have an outcome",
                 found.decision
             );
             return Err(ApiError::new(ErrorCode::TransitionNotAllowed, message));
@@ -167,7 +168,7 @@ impl Report {
     }
 }
 
-/// The report as shown with its decision.
+/// Returns the report in the form shown with its decision.
 pub(super) async fn shown(db: &mut Db, decision_id: &str) -> QueryResult<Option<OutcomeReport>> {
     let found: Option<(String, Time, Option<String>)> = decision_reports::table
         .find(decision_id)

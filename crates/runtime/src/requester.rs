@@ -1,4 +1,4 @@
-//! Who requested a held decision, the people behind them, and whether anybody could approve it.
+//! The requester of a held decision, and the people behind it. Checks if a user could approve it.
 
 use authority_model::proto::approval::Asker;
 
@@ -6,20 +6,20 @@ use authority_api::identity::{Caller, CallerKind};
 use authority_core::graph::{Graph, Persons, ProposedAction, TenantHandle};
 use authority_decision::{Request, Verdict};
 
-/// The value of `eligible` if nobody could approve.
+/// The value of `eligible` if no user could approve.
 pub(super) const NOBODY: &str = "none";
 
 /// The requester of a held decision.
 #[derive(Clone)]
 pub struct Requester {
     pub(super) by: Asker,
-    /// A person's e-mail address.
+    /// The e-mail address of a person.
     pub(super) email: Option<String>,
-    /// No person registered in the tenant could approve it.
+    /// Whether no person registered in the tenant could approve the request.
     pub(super) nobody_eligible: bool,
 }
 
-/// The requester, if the verdict needs approvals.
+/// Returns the requester, if the verdict needs approvals.
 pub(super) fn requester(
     graph: &Graph,
     caller: &Caller,
@@ -41,7 +41,7 @@ pub(super) fn requester(
     Some(Requester { by, email, nobody_eligible })
 }
 
-/// The caller as the requester of an approval; `None` if it has no credential.
+/// Returns the caller as a requester, or `None` without a credential.
 pub(super) fn asker(caller: &Caller) -> Option<Asker> {
     let kind = match &caller.kind {
         CallerKind::Key { .. } => "api_key",
@@ -51,7 +51,8 @@ pub(super) fn asker(caller: &Caller) -> Option<Asker> {
     Some(Asker { kind: kind.to_owned(), id: caller.identity() })
 }
 
-/// The people behind a caller: the person, or those who created or rotated the API key.
+/// Returns the people behind a caller. For an API key, these are the people who created or rotated
+/// it.
 pub(super) fn people_of(graph: &Graph, caller: &Caller) -> Persons {
     match &caller.kind {
         CallerKind::Key { key_id, .. } => {

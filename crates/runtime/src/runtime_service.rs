@@ -1,4 +1,4 @@
-//! The operations that runtimes call: evaluate, authorize, batches; and the streams.
+//! The operations that runtimes call: evaluate, authorize, batches and streams.
 
 use std::sync::Arc;
 

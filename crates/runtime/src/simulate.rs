@@ -1,7 +1,7 @@
 //! Simulations: a stored request or a new one, with other policies or other facts.
 //!
-//! The core decides as always, on facts that are only read; nothing is written. Counters are read
-//! and not incremented, and a cited approval is not used.
+//! The core decides as usual, on facts that are only read. The simulation writes no data: counters
+//! are not incremented, and a cited approval is not used.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ struct Question {
     stored: Option<Stored>,
 }
 
-/// The recorded decision.
+/// The recorded decision that is simulated.
 struct Stored {
     recorded: Recorded,
     /// The facts that it was decided on, if requested.
@@ -50,7 +50,7 @@ struct Stored {
 
 /// The basis of a simulation.
 enum Ground {
-    /// The tenant's present authority.
+    /// The tenant's current authority.
     Present(Option<TenantHandle>),
     /// The recorded facts of a decision.
     Recorded(Box<Facts>),
@@ -92,7 +92,7 @@ impl Simulator {
             facts.declined = self.declined(handle.as_ref(), &changes.request, at).await?;
         }
         let (changed, tenant_id) = (changes.request.clone(), request.tenant().clone());
-        // The cost of candidates is up to their author, so they run on the compute pool.
+        // Runs on the compute pool, because the author of the candidates determines their cost.
         let judging = self.pool.run(tenant_id.as_str(), move |_| {
             let before = present.map(|present| Outcome::from(&decide(&request, &present, at)));
             let verdict = decide(&changed, &facts, at);
@@ -108,7 +108,8 @@ impl Simulator {
         let mut answer = answer::simulated(&verdict, &before, at);
         answer.cited_approval = cited_approval;
         answer.authority_revision = u32::try_from(facts.gathered.revision).unwrap_or(u32::MAX);
-        // A suggestion might show how to bypass the people who declined.
+        // A declined request gets no suggestion, because it might show how to bypass the people who
+        // declined.
         if verdict.decision == Decision::Deny && verdict.reason_code.stage() != Stage::Decision {
             let handle = match ground {
                 Ground::Present(handle) => handle,
@@ -121,7 +122,7 @@ impl Simulator {
         Ok(answer)
     }
 
-    /// The decline that counts for the question, if the request would be held.
+    /// Returns the decline that is valid for a request that would be held.
     async fn declined(
         &self,
         handle: Option<&TenantHandle>,
@@ -143,7 +144,7 @@ impl Simulator {
             (Some(id), None) => self.stored_question(caller, id, recorded).await,
             (None, Some(_)) if recorded => Err(ApiError::field(
                 "against",
-                "`recorded` needs `decision_id`: a new question has no recorded facts",
+                "`recorded` needs `decision_id`: a new request has no recorded facts",
             )),
             (None, Some(request)) => {
                 self.facts.store.confirm(&caller.scope()).await?;
@@ -179,7 +180,7 @@ impl Simulator {
             ApiError::field("decision_id", problem)
         };
         let request = sealed.request().map_err(unreadable)?;
-        // A key that is bound to principals learns nothing about the requests of others.
+        // A key bound to principals must not get information about the requests of others.
         if !caller.acts_for(&request.subject) {
             return Err(missing);
         }
@@ -188,7 +189,7 @@ impl Simulator {
         Ok(Question { request, stored: Some(Stored { recorded: record, facts }) })
     }
 
-    /// The basis and time of the simulation.
+    /// Returns the basis and time of the simulation.
     async fn ground(
         &self,
         request: &Request,
@@ -198,7 +199,8 @@ impl Simulator {
         let at = at.and_then(Time::moment);
         let recorded = stored.and_then(|stored| Some((stored, stored.facts.clone()?)));
         let Some((stored, mut facts)) = recorded else {
-            // A stored request required authority as recent as it was then.
+            // The `at_least_revision` of a stored request is ignored. It applied when the decision
+            // was made.
             let wanted = request.at_least_revision.filter(|_| stored.is_none());
             let handle = self.facts.tenant_at(request, wanted.unwrap_or_default());
             return Ok((Ground::Present(handle.await?), at.unwrap_or_else(|| self.clock.now())));
@@ -206,7 +208,8 @@ impl Simulator {
         let recorded = &stored.recorded;
         Arc::make_mut(&mut facts.gathered).revision = recorded.authority_revision.into();
         if let Some(at) = at {
-            // Another window than the decision's is not recorded: nothing counts as spent in it.
+            // Only the counters of the decision's own time windows are recorded. Counters of other
+            // windows start at zero.
             for key in counters_needed(&facts.gathered, at) {
                 facts.spent.0.entry(key).or_default();
             }

@@ -7,24 +7,24 @@ use std::{
 
 use metrics::Histogram;
 
-/// A stage of a decision, in their order.
+/// A stage of a decision, in execution order.
 #[derive(Clone, Copy)]
 pub(super) enum Stage {
-    /// For a place in the queue.
+    /// Waits for a place in the queue.
     Wait,
-    /// Facts from the graph in memory.
+    /// Gathers facts from the graph in memory.
     Gather,
-    /// Counters and the cited approval, from the database if the request needs them.
+    /// Loads counters and the cited approval. The database is read if the request needs them.
     Load,
     Decide,
-    /// The canonical record, its digest and its signature.
+    /// Creates the canonical record, its digest and its signature.
     Sign,
     /// From the recorder's queue to the commit.
     Record,
 }
 
 impl Stage {
-    /// The result of `work`, measured.
+    /// Runs `work` and measures it.
     pub(super) fn time<T>(self, work: impl FnOnce() -> T) -> T {
         let since = Instant::now();
         let done = work();
@@ -32,7 +32,7 @@ impl Stage {
         done
     }
 
-    /// The same for work that waits. If the caller leaves, nothing is measured.
+    /// Awaits `work` and measures it. If the caller leaves, no time is recorded.
     pub(super) async fn wait<T>(self, work: impl Future<Output = T>) -> T {
         let since = Instant::now();
         let done = work.await;

@@ -1,5 +1,5 @@
-//! A permission as it is stored, judged again on present authority: before an allow is repeated, and for the streams
-//! that watch it.
+//! A stored permission, judged again on current authority. This is done before an allow is repeated
+//! and for the streams that watch the permission.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -24,24 +24,24 @@ use authority_core::{
 use authority_decision::{Facts, Gathered, Verdict, judge_again};
 use authority_evidence::sealed;
 
-/// The stored parts of a permitted decision that are needed to judge its question again.
+/// The stored parts of a permitted decision, for judging its request again.
 pub(super) struct StoredPermission {
     record: Vec<u8>,
     context: Vec<u8>,
     facts: Vec<u8>,
-    /// The approval that it spent, with all acts on it.
+    /// The approval that the decision used, with all acts on it.
     spent: Option<Cited>,
 }
 
-/// The id, record, context and facts of a decision.
+/// The ID, record, context and facts of a decision.
 type Row = (String, Vec<u8>, Vec<u8>, Vec<u8>);
 
-/// The question of a permission, and when it was asked.
+/// The request of a permission, and when it was made.
 pub(super) struct Question {
     pub(super) permitted: Permitted,
     pub(super) evaluated_at: DateTime<Utc>,
     pub(super) valid_until: DateTime<Utc>,
-    /// The approval that it spent, with the acts that counted.
+    /// The approval that the decision used, with the acts that counted.
     spent: Option<Cited>,
 }
 
@@ -72,13 +72,16 @@ impl StoredPermission {
         Ok(stored.collect())
     }
 
+    /// Returns the request of the permission.
+    ///
     /// # Errors
-    /// It can't be read back, or was erased: the question is then unknown.
+    /// The request can't be read or was erased.
     pub(super) fn question(&self) -> Result<Question, ApiError> {
         let request = sealed::request(&self.record, &self.context)?;
         let mut permitted = permitted(request, &self.record, &self.facts)?;
         let times = sealed::permission(&self.record)?;
-        // A cited but unspent approval isn't its own: another decision may have spent it since.
+        // An approval that the decision cited but did not use is left out. Another decision may
+        // have used it since.
         let own = |cited: &&Cited| {
             permitted.approval.as_ref().is_some_and(|approval| approval.id == cited.approval.id)
         };
@@ -94,9 +97,9 @@ impl StoredPermission {
 }
 
 impl FactSource {
-    /// Judges the question on present facts, with the acts that count now.
+    /// Judges the request on current facts, with the acts that count now.
     ///
-    /// `claims` is the caller who asks again, if there is one. Uses memory only.
+    /// `claims` is the caller who requests the repeat, if there is one. Uses memory only.
     pub(super) fn judge_again(
         &self,
         handle: Option<&TenantHandle>,
@@ -121,7 +124,7 @@ impl FactSource {
 
 /// The refusal to repeat a permission that can't be judged again.
 pub(super) fn unreadable() -> ApiError {
-    let text = "the decision under this key can no longer be read back, so nobody can tell whether it would be \
-                permitted; ask again with a new Idempotency-Key";
+    let text = "the decision under this key can't be read back, and its permission can't be verified; \
+                retry with a new Idempotency-Key";
     ApiError::new(ErrorCode::DecisionStopped, text).with("stop_condition", "authority.unavailable")
 }

@@ -1,6 +1,7 @@
-//! Which members of a record are shown to whom. The installation's owner reads all of them. A
-//! tenant's people and keys read the members that are listed here for its kind; of an unlisted kind
-//! they see only that the record exists. So a new column is shown to nobody until it is listed.
+//! Determines which fields of a record a caller may see. The installation's owner sees all of them.
+//! A tenant's users and keys see the fields that are listed here for the record's kind. For an
+//! unlisted kind, they only see that the record exists. A new column therefore stays hidden until
+//! it is listed.
 
 use authority_api::identity::{Caller, CallerKind, Role};
 use authority_model::{
@@ -9,16 +10,16 @@ use authority_model::{
 };
 use serde_json::{Map, Value};
 
-/// The visible members of a kind of record.
+/// The visible fields of a kind of record.
 #[derive(Default)]
 struct View {
-    /// Shown to everyone in the tenant: what a runtime needs for its calls. Nothing personal, no
-    /// free text for people, nothing about contracts.
+    /// Shown to everyone in the tenant: the fields that a runtime needs for its calls. They contain
+    /// no personal data, no free text for people and no contract data.
     all: &'static [&'static str],
     /// Shown to [`View::keepers`] in addition.
     kept: &'static [&'static str],
     keepers: Keepers,
-    /// The members with the principals that it concerns: an API key bound to others does not see
+    /// The fields that name the affected principals. An API key bound to other principals can't see
     /// the record.
     about: &'static [&'static str],
 }
@@ -28,21 +29,21 @@ enum Keepers {
     /// A tenant's admins and auditors.
     #[default]
     Readers,
-    /// Its admins alone.
+    /// Only the tenant's admins.
     Admins,
 }
 
-/// The members of records of any kind.
+/// The fields of records of any kind.
 const ALWAYS: [&str; 2] = ["id", "state"];
-/// The members of records of any known kind.
+/// The fields of records of any known kind.
 const TIMES: [&str; 4] = ["tenant_id", "created_at", "updated_at", "deleted_at"];
-/// The members of a tenant's own records, for its keepers.
+/// The fields of a tenant's own records, for its keepers.
 const KEPT: [&str; 4] = ["notes", "tags", "metadata", "created_by"];
 
 #[expect(clippy::too_many_lines, reason = "a table, a row a kind of record")]
 fn view(table: &str) -> Option<View> {
     let (all, kept): (&'static [&'static str], &'static [&'static str]) = match table {
-        // Notes, tags and metadata belong to the installation's owner, about the customer.
+        // Notes, tags and metadata belong to the installation's owner and describe the customer.
         "tenants" => (
             &["slug", "name", "env", "region"],
             &[
@@ -198,7 +199,7 @@ fn rows(table: &str) -> Option<View> {
     Some(View { all, kept, about, ..View::default() })
 }
 
-/// Sources of truth, checks and drift, for those who decide on them.
+/// Sources of truth, checks and drift, for the people who decide on them.
 fn reality(table: &str) -> Option<View> {
     const OF_ACTIONS: &[&str] = &["actor_entity_id", "subject_id"];
     let (kept, about) = match table {
@@ -280,7 +281,7 @@ const DRIFT: &[&str] = &[
     "acts",
 ];
 
-/// What a tenant's admins alone manage.
+/// Records that only a tenant's admins manage.
 fn admins(table: &str) -> Option<View> {
     let (all, kept, about): (&[&str], &[&str], &[&str]) = match table {
         "api_keys" => (
@@ -338,7 +339,7 @@ fn unbounded(table: &str, record: &mut Map<String, Value>) {
     }
 }
 
-/// The record as the caller sees it; `None` if it does not exist for them.
+/// Returns the record as the caller may see it. `None` if it does not exist for them.
 pub(super) fn of(
     table: &str,
     mut record: Map<String, Value>,
@@ -363,7 +364,7 @@ pub(super) fn of(
         (CallerKind::Member { role, .. }, Keepers::Admins) => *role == Role::Admin,
         _ => false,
     };
-    // A person's name is private; an agent's is needed by its callers.
+    // A person's name is private. An agent's name is needed by its callers.
     let is_human = record.get("principal_class").is_some_and(|class| class == "human");
     let agents_name = |member: &str| table == "principals" && member == "display_name" && !is_human;
     record.retain(|member, _| {

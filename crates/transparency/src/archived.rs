@@ -1,4 +1,4 @@
-//! Sealed decisions that may be archived: the tables are asked first.
+//! Reads sealed decisions from the tables or, if they were archived, from the archive.
 
 use authority_api::identity::Caller;
 use authority_archive::Archived;
@@ -10,11 +10,11 @@ use authority_ids::DecisionId;
 
 use super::{Error, Transparency};
 
-/// A pack's text, unless what is stored of it was altered.
+/// A pack's text, or the error if the stored pack was altered.
 pub(super) type Pack = Result<String, Altered>;
 
 impl Transparency {
-    /// The archived decision, if the caller may see it.
+    /// Returns the archived decision, if the caller may see it.
     pub(super) async fn archived(
         &self,
         caller: &Caller,
@@ -27,7 +27,7 @@ impl Transparency {
         Ok(Some(archived).filter(|_| is_theirs))
     }
 
-    /// Its pack.
+    /// Returns the pack of the archived decision.
     pub(super) async fn archived_pack(
         &self,
         caller: &Caller,
@@ -38,7 +38,7 @@ impl Transparency {
         Ok(Some(archived.pack()?.to_owned()))
     }
 
-    /// The decision and its pack, from the tables or the archive.
+    /// Returns the decision and its pack, from the tables or the archive.
     pub(super) async fn basis(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! The list of archived months.
+//! Lists archived months.
 
 use authority_model::{
     proto::evidence::{Archive, ListArchivesRequest, ListArchivesResponse},
@@ -60,7 +60,7 @@ impl From<Row> for Archive {
 /// Serves `ArchiveService`.
 pub(super) struct ArchiveHandlers {
     pub(super) store: Store,
-    /// Authenticate page tokens.
+    /// The keys that authenticate page tokens.
     pub(super) keys: Keys,
 }
 
@@ -72,7 +72,7 @@ impl ArchiveService for ArchiveHandlers {
     ) -> Reply<ListArchivesResponse> {
         let (caller, by) = admitted(call)?;
         let after = page_token::read(&self.keys, LIST, &by.page_token)?;
-        // An authentic token has a place: it was written below.
+        // The token is authenticated, and therefore contains a position as written below.
         let after = after.and_then(|place| place_of(&place));
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
         let scope = caller.scope();

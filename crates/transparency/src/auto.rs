@@ -1,4 +1,4 @@
-//! Seals every decision of tenants with `auto_seal`, soon after it was made.
+//! Seals every decision of tenants with `auto_seal`, soon after the decision.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -15,25 +15,27 @@ use authority_core::{
 };
 
 const EVERY: Duration = Duration::from_secs(1);
-/// How many decisions are sealed together.
+/// The number of decisions that are sealed together.
 const PAGE: i64 = 2048;
-/// The most pages of one tenant before the next tenant's turn.
+/// The most pages of one tenant before the next tenant has its turn.
 const PAGES: usize = 16;
 /// The longest time from a decision's `evaluated_at` to its commit.
 const LATEST: TimeDelta = TimeDelta::minutes(10);
 
-/// What a run did.
+/// The result of a run.
 struct Run {
-    /// Whether there may be more.
+    /// Whether there may be more decisions to seal.
     has_more: bool,
-    /// Tenants whose decisions could not be sealed.
+    /// The number of tenants with decisions that could not be sealed.
     failed: usize,
 }
 
-/// The worker; it runs again at once if there may be more. A run has failed if one tenant's decisions could not be
-/// sealed: the others' are.
+/// Returns the worker. It runs again at once if there may be more decisions to seal.
+///
+/// A run fails if the decisions of a tenant could not be sealed. The decisions of other tenants are
+/// still sealed.
 pub(super) fn worker(transparency: Transparency) -> Worker {
-    // The last decision that was looked at, by tenant.
+    // The id after which the next run looks for unsealed decisions, by tenant.
     let seen = Arc::new(Mutex::new(HashMap::new()));
     Worker::periodic("auto_seal", EVERY, move || {
         let (transparency, seen) = (transparency.clone(), Arc::clone(&seen));
@@ -41,7 +43,7 @@ pub(super) fn worker(transparency: Transparency) -> Worker {
             let run = transparency.seal_open(&mut *seen.lock().await).await?;
             if run.failed > 0 {
                 return Err(worker::Error::from(format!(
-                    "the decisions of {} tenants could not be sealed: each has a line before",
+                    "the decisions of {} tenants could not be sealed; see the lines above",
                     run.failed
                 )));
             }
@@ -71,12 +73,13 @@ impl Transparency {
             let tenant_id = row_id(&tenant_id)?;
             let from = seen.get(&tenant_id).cloned().unwrap_or_default();
             match self.0.logs.seal_pages(&tenant_id, from).await {
-                // Continue after them. At the end, look again at times that may still get commits.
+                // The next run continues after the sealed decisions. After the last page, it starts
+                // ten minutes back, because decisions of that time may still be committed.
                 Ok(behind) => {
                     run.has_more |= behind.is_some();
                     seen.insert(tenant_id, behind.unwrap_or_else(|| settled.clone()));
                 }
-                // Only this tenant's log cannot continue.
+                // The failure concerns only this tenant.
                 Err(error) => {
                     run.failed += 1;
                     tracing::warn!(%error, tenant = %tenant_id, "cannot seal automatically");
@@ -88,8 +91,10 @@ impl Transparency {
 }
 
 impl Sealer {
-    /// Seals pages of the tenant's unsealed decisions after `after`. While one page is written, the
-    /// next is read. Returns the last sealed decision if there may be more after it.
+    /// Seals pages of the tenant's unsealed decisions after `after`.
+    ///
+    /// Reads the next page while one is written. Returns the id of the last sealed decision if
+    /// there may be more after it.
     async fn seal_pages(
         self: &Arc<Self>,
         tenant_id: &TenantId,

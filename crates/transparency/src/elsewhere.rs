@@ -1,8 +1,9 @@
-//! The checkpoints that left the service, as a sink of audit streams keeps them.
+//! Checkpoints that audit streams have sent out, read back from a stream's sink.
 //!
-//! A node that has lost its folder, or that is new, knows no checkpoint but those of the database, which may
-//! have been restored to an earlier state. So it reads the last one that left before it signs for the first
-//! time. From then on it remembers what is signed (`witness.rs`, `follow.rs`).
+//! A node that is new or has lost its folder knows only the checkpoints of the database, which may
+//! have been restored to an earlier state. Before a node signs for a log for the first time, it
+//! therefore reads the last checkpoint that was sent out. From then on it remembers signed
+//! checkpoints (`witness.rs`, `follow.rs`).
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,15 +15,16 @@ use parking_lot::Mutex;
 
 use super::Error;
 
-/// Reads the last checkpoints of a tenant's log that left the service, as signed notes. The error says why
-/// they cannot be read.
+/// Reads the last checkpoints of a tenant's log that were sent out, as signed notes.
+///
+/// The error states why they cannot be read.
 pub type ReadElsewhere =
     Arc<dyn Fn(TenantId) -> BoxFuture<'static, Result<Vec<String>, String>> + Send + Sync>;
 
 pub(super) struct Elsewhere {
     read: ReadElsewhere,
     keys: Keys,
-    /// Of tenants whose logs this node has signed.
+    /// The checkpoints that were read, by tenant.
     known: Mutex<HashMap<TenantId, Arc<[Checkpoint]>>>,
 }
 
@@ -31,10 +33,10 @@ impl Elsewhere {
         Self { read, keys, known: Mutex::default() }
     }
 
-    /// The checkpoints that a log must continue. They are read once.
+    /// Returns the checkpoints that a log must continue. They are read once for each tenant.
     ///
     /// # Errors
-    /// They cannot be read: then nothing may be signed.
+    /// The checkpoints cannot be read. The log must then not be signed.
     pub(super) async fn last(&self, tenant_id: &TenantId) -> Result<Arc<[Checkpoint]>, Error> {
         if let Some(known) = self.known.lock().get(tenant_id) {
             return Ok(Arc::clone(known));
@@ -47,8 +49,9 @@ impl Elsewhere {
         Ok(genuine)
     }
 
-    /// The note's checkpoint, if this service signed it: whoever may write to the sink must not be able to
-    /// start epochs.
+    /// Returns the note's checkpoint, if this service signed it.
+    ///
+    /// Otherwise anyone who can write to the sink could make the log start new epochs.
     fn genuine(&self, tenant_id: &TenantId, note: &str) -> Option<Checkpoint> {
         let Ok(note) = SignedCheckpoint::parse(note) else {
             tracing::warn!(tenant = %tenant_id, "a checkpoint kept elsewhere cannot be read");

@@ -1,5 +1,4 @@
-//! Follows the heads of the logs, so that this node remembers the checkpoints that other nodes
-//! sign.
+//! Reads the heads of all logs regularly, to remember the checkpoints that other nodes sign.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,10 +19,10 @@ use authority_core::{
 use authority_evidence::log::note::SignedCheckpoint;
 
 const EVERY: Duration = Duration::from_secs(1);
-/// How long a head is read again, since its transaction may have taken a while.
+/// How far back heads are read again. A head's `signed_at` is earlier than its commit.
 const LATE: TimeDelta = TimeDelta::minutes(1);
 
-/// The worker that follows the heads.
+/// Returns the worker that follows the heads.
 pub(super) fn worker(sealer: Arc<Sealer>) -> Worker {
     let since = Arc::new(Mutex::new(DateTime::<Utc>::UNIX_EPOCH));
     Worker::periodic("log_heads", EVERY, move || {
@@ -54,7 +53,8 @@ async fn follow(sealer: &Arc<Sealer>, since: DateTime<Utc>) -> Result<(), Error>
             if let Some(last) = last
                 && !continues(db, &tenant_id, &head, &last).await?
             {
-                // The remembered checkpoint stays, and the next node that seals starts a new epoch.
+                // The remembered checkpoint is kept. When this node next seals for the tenant, it
+                // starts a new epoch.
                 tracing::error!(
                     tenant = %tenant_id,
                     "a log does not continue its last known checkpoint"

@@ -1,4 +1,5 @@
-//! How far sealing is behind for tenants with `auto_seal`, as metrics; no tenant is named.
+//! Metrics of how far sealing is behind for tenants with `auto_seal`. They have no labels of
+//! tenants.
 
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ use diesel::{
 
 const EVERY: Duration = Duration::from_secs(15);
 
-/// A tenant's decisions after the one of its last leaf, up to 10,000. An older one that is not sealed is not
-/// counted: the sealer looks for those again.
+/// Counts the unsealed decisions after the log's last leaf, and the age of the oldest. At most
+/// 10,000 are counted for each tenant. Earlier unsealed decisions are not counted.
 const LAG: &str = "SELECT count(*) AS count, \
          coalesce(extract(epoch FROM clock_timestamp() - min(open.evaluated_at)), 0)::float8 AS oldest \
      FROM tenants t \
@@ -35,7 +36,7 @@ struct Lag {
     oldest: f64,
 }
 
-/// The worker.
+/// Returns the worker that measures the lag.
 pub(super) fn worker(store: Store) -> Worker {
     Worker::periodic("seal_lag", EVERY, move || {
         let store = store.clone();

@@ -1,4 +1,4 @@
-//! Decisions to be sealed, as leaves of their tenants' logs.
+//! Reads decisions to seal, as leaves of their tenants' logs.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -17,21 +17,21 @@ use authority_core::{
 };
 use authority_evidence::pack::{self, Sealing};
 
-/// A decision's leaf.
+/// The leaf of a decision that is not sealed yet.
 pub(super) struct Leaf {
     pub(super) decision_id: String,
     pub(super) bytes: Vec<u8>,
 }
 
-/// Leaves with the same time.
+/// Leaves to seal together, with the same `sealed_at`.
 pub(super) struct Leaves {
     pub(super) list: Vec<Leaf>,
     pub(super) sealed_at: DateTime<Utc>,
-    /// By `auto_seal`, not by a request.
+    /// Whether the leaves are sealed without a request, for example by `auto_seal`.
     pub(super) automatic: bool,
 }
 
-/// A decision to be sealed.
+/// A requested decision and whether it is sealed.
 pub(super) struct Found {
     pub(super) decision_id: String,
     pub(super) tenant_id: TenantId,
@@ -68,7 +68,8 @@ impl Decision {
 }
 
 impl Sealer {
-    /// The decisions that exist and, if a tenant is given with the id, belong to it.
+    /// Returns the wanted decisions that exist. A decision that is wanted with a tenant must belong
+    /// to that tenant.
     pub(super) async fn find(
         self: &Arc<Self>,
         wanted: HashSet<(String, Option<TenantId>)>,
@@ -77,7 +78,8 @@ impl Sealer {
         let this = Arc::clone(self);
         let scope = Scope::service();
         let read = self.store.read_tx(&scope, async move |db| {
-            // Sealing again is common, so no leaf is built for a sealed decision.
+            // Many requests are for decisions that are sealed already. Leaves are built only for
+            // the others.
             let ids = || wanted.iter().map(|(id, _)| id.as_str());
             let mut known = stored_packs::page(db, &this.keys, None, ids()).await?;
             let found: Vec<Decision> = decisions::table
@@ -104,7 +106,7 @@ impl Sealer {
         read.await
     }
 
-    /// The tenant's first `most` decisions after `after` that are not in a log.
+    /// Returns the tenant's first `most` unsealed decisions after the id `after`.
     pub(super) async fn open(
         self: &Arc<Self>,
         tenant_id: &TenantId,

@@ -1,11 +1,12 @@
-//! Seals decisions into their tenants' transparency logs, and replays what was sealed.
+//! Seals decisions into their tenants' transparency logs, and replays sealed decisions.
 //!
-//! The formats are those of `authority-evidence`; this crate adds the database and the keys.
-//! `seal.rs` appends `leaves.rs` to a tenant's log (`log.rs`) and stores `packs.rs`, which core reads; `seal_once.rs`
-//! does so under an idempotency key, and `auto.rs` for all decisions of a tenant. `witness.rs`
-//! remembers checkpoints on this node, apart from the database (`room.rs`: whether it can);
-//! `follow.rs` adds those of other nodes, and `elsewhere.rs` reads those that left the service. `pages.rs` has what
-//! is archived.
+//! `authority-evidence` defines the formats; this crate adds the database and the keys. `seal.rs`
+//! reads decisions (`leaves.rs`), appends them to their tenant's log (`log.rs`) and stores their
+//! packs (`packs.rs`). `seal_once.rs` seals under an idempotency key, and `auto.rs` seals all
+//! decisions of a tenant. `witness.rs` stores the last checkpoints in a folder of this node, apart
+//! from the database; `room.rs` checks that the folder is writable. `follow.rs` adds the
+//! checkpoints that other nodes sign, and `elsewhere.rs` reads the checkpoints that audit streams
+//! have sent out. `pages.rs` provides the decisions to archive.
 
 mod archived;
 mod archives;
@@ -53,13 +54,13 @@ use room::Room;
 use sealer::Sealer;
 use witness::Witness;
 
-/// The parts of the evidence service.
+/// The dependencies and settings of the evidence service.
 pub struct Parts {
     /// The service's public URL: the issuer of packs, and the prefix of the logs' origins.
     pub public_url: String,
     /// The folder where this node remembers signed checkpoints, apart from the database.
     pub folder: PathBuf,
-    /// The checkpoints that left the service.
+    /// Reads the checkpoints that audit streams have sent out.
     pub elsewhere: ReadElsewhere,
     pub clock: Clock,
     pub store: Store,
@@ -67,7 +68,7 @@ pub struct Parts {
     pub graph: Arc<Graph>,
     /// The threads on which replays compile policies and decide.
     pub pool: ComputePool,
-    /// Decisions that are no longer in the tables.
+    /// Reads archived decisions.
     pub archives: Archives,
 }
 
@@ -83,14 +84,14 @@ struct Inner {
     graph: Arc<Graph>,
     sealer: mpsc::Sender<seal::SealRequest>,
     logs: Arc<Sealer>,
-    /// Held while a decision is sealed under an idempotency key.
+    /// Locked while a decision is sealed under an idempotency key.
     turn: Arc<Mutex<()>>,
     pool: ComputePool,
     archives: Archives,
 }
 
 impl Transparency {
-    /// The service and its background work.
+    /// Creates the service and its workers.
     pub fn new(parts: Parts) -> (Self, [Worker; 5]) {
         let Parts { public_url, folder, elsewhere, clock, store, keys, graph, pool, archives } =
             parts;
@@ -124,13 +125,15 @@ impl Transparency {
         (service, [sealing, following, looking, auto, lag])
     }
 
-    /// The list of archived months.
+    /// Returns the service that lists archived months.
     pub fn archive_service(&self) -> Service {
         let (store, keys) = (self.0.store.clone(), self.0.keys.clone());
         archive_service(Arc::new(ArchiveHandlers { store, keys }))
     }
 
-    /// A function that tells whether this node can write what sealing needs, from memory.
+    /// Returns a function that reports whether this node can write the data that sealing needs.
+    ///
+    /// The function does no I/O: it returns the result of the last check.
     pub fn room(&self) -> impl Fn() -> Result<(), String> + Send + Sync + use<> {
         let room = self.0.logs.room.clone();
         move || room.get()
@@ -145,11 +148,11 @@ pub enum Error {
     #[error("decision `{0}` is not sealed")]
     NotSealed(String),
     #[error(
-        "decision `{0}` is not sealed yet, so that there is no evidence of it: seal it by \
+        "decision `{0}` is not sealed yet, and has no evidence: seal it by \
          POST /v1/evidence/seal with its `decision_id`, or let the tenant's `auto_seal` do so"
     )]
     NoEvidenceYet(String),
-    /// A bundle has everything that its decision was based on.
+    /// A bundle was requested, but a part of the decision's input was erased.
     #[error("{}", ErrorCode::DecisionErased.sentence())]
     Erased,
     #[error("`{0}` {1}")]
@@ -158,7 +161,7 @@ pub enum Error {
     Unreadable(String),
     #[error("the log of {0} cannot be continued: {1}")]
     Log(String, String),
-    #[error("nothing was sealed: the data folder cannot be written: {0}")]
+    #[error("sealing failed: the data folder cannot be written: {0}")]
     NoRoom(String),
     #[error("the checkpoints of {0} that left the service cannot be read: {1}")]
     WitnessUnavailable(String, String),
@@ -197,7 +200,7 @@ impl From<Error> for ApiError {
         match error {
             Error::NotFound(kind, id) => Self::not_found(kind, &id),
             Error::NotSealed(_) => Self::new(ErrorCode::DecisionNotSealed, error.to_string()),
-            // The contract has 404 here.
+            // The API contract specifies 404 for this error.
             Error::NoEvidenceYet(_) => Self::new(ErrorCode::NotFound, error.to_string()),
             Error::Erased => Self::plain(ErrorCode::DecisionErased),
             Error::Field(field, problem) => Self::field(field, problem),
@@ -211,10 +214,10 @@ impl From<Error> for ApiError {
             Error::Store(error) => error.into(),
             Error::NoRoom(_) => Self::new(
                 ErrorCode::Unavailable,
-                "nothing was sealed, since the service cannot write its data folder; seal again once \
+                "the decision was not sealed: the service cannot write its data folder; retry once \
                  `/health/ready` has no fault of `data_folder`",
             ),
-            // It is logged by whoever seals.
+            // The sealer has already logged the reason.
             Error::WitnessUnavailable(..) => Self::plain(ErrorCode::Unavailable),
             Error::Unreadable(_) | Error::Log(..) => {
                 tracing::error!(%error, "evidence");

@@ -1,4 +1,4 @@
-//! One tenant's log in the database: locked, continued, signed.
+//! A tenant's log in the database: locks, extends and signs it.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -42,7 +42,7 @@ pub(super) struct Head {
     pub(super) checkpoint: String,
 }
 
-/// The newest epoch of the tenant's log.
+/// Returns the newest epoch of the tenant's log.
 pub(super) async fn head(db: &mut Db, tenant_id: &TenantId) -> QueryResult<Option<Head>> {
     let of_tenant = log_heads::table.filter(log_heads::tenant_id.eq(tenant_id.as_str()));
     let newest = of_tenant.order(log_heads::epoch.desc()).select(Head::as_select());
@@ -56,11 +56,11 @@ pub(super) struct Log<'a> {
     pub(super) epoch: i32,
     pub(super) origin: String,
     frontier: Frontier,
-    /// The hashes of the right edge and of new subtrees.
+    /// The hashes of the right edge and of the new complete subtrees.
     nodes: HashMap<NodeId, Hash>,
     /// The new subtrees of each level, which are adjacent.
     new: BTreeMap<u8, Run>,
-    /// If this transaction starts an epoch: the last known checkpoint of the previous one.
+    /// The last known checkpoint of the previous epoch, if this transaction starts an epoch.
     follows: Option<Checkpoint>,
 }
 
@@ -70,12 +70,15 @@ struct Run {
     hashes: Vec<u8>,
 }
 
-/// Of the newest epoch the largest. A new epoch names it, and is later than all of theirs.
+/// Returns the largest checkpoint of the newest epoch.
+///
+/// A new epoch refers to this checkpoint. Its number is higher than the epoch of every known
+/// checkpoint.
 fn latest<'a>(known: &[&'a Checkpoint], tenant_id: &TenantId) -> Option<&'a Checkpoint> {
     known.iter().copied().max_by_key(|one| (epoch_of(&one.origin, tenant_id), one.size))
 }
 
-/// Whether a log continues its last known checkpoint.
+/// Whether the log with this head continues its last known checkpoint.
 pub(super) async fn continues(
     db: &mut Db,
     tenant_id: &TenantId,
@@ -83,7 +86,8 @@ pub(super) async fn continues(
     last: &Checkpoint,
 ) -> QueryResult<bool> {
     if last.origin != head.origin {
-        // A checkpoint of an earlier epoch, which this one names, or of a later one, which is lost.
+        // The checkpoint belongs to an earlier epoch, which the head's epoch follows, or to a later
+        // epoch, which the database has lost.
         let before = epoch_of(&last.origin, tenant_id);
         return Ok(before.is_some_and(|before| before < head.epoch));
     }
@@ -98,8 +102,10 @@ pub(super) async fn continues(
 }
 
 impl<'a> Log<'a> {
-    /// Locks the tenant's log. Creates it if there is none, and starts a new epoch if it is behind
-    /// what this node remembers, or what was `seen` outside the service.
+    /// Locks the tenant's log, or creates it.
+    ///
+    /// Starts a new epoch if the log does not continue the checkpoint that this node remembers, or
+    /// one of the `seen` checkpoints from outside the service.
     pub(super) async fn lock(
         db: &mut Db,
         sealer: &'a Sealer,
@@ -107,7 +113,8 @@ impl<'a> Log<'a> {
         seen: &[Checkpoint],
         now: DateTime<Utc>,
     ) -> Result<Self, Error> {
-        // Serialises the creation of epochs; the lock on the head's row serialises everything else.
+        // This lock serialises the creation of epochs. The lock on the head's row serialises
+        // everything else.
         diesel::sql_query("SELECT pg_advisory_xact_lock($1, hashtext($2))")
             .bind::<Integer, _>(locks::DECISION_LOG)
             .bind::<Text, _>(tenant_id.as_str())
@@ -117,7 +124,7 @@ impl<'a> Log<'a> {
         let newest = of_tenant.order(log_heads::epoch.desc()).select(Head::as_select());
         let head = newest.for_update().first(db).await;
         let last = sealer.witness.last(tenant_id.slug()).map_err(|why| broken(tenant_id, &why))?;
-        // Another tenant's, which this service signed too, says nothing of this log.
+        // Checkpoints of another tenant, which this service also signed, do not concern this log.
         let seen = seen.iter().filter(|one| epoch_of(&one.origin, tenant_id).is_some());
         let known: Vec<&Checkpoint> = last.iter().chain(seen).collect();
         let Some(head) = head.optional()? else {
@@ -167,7 +174,8 @@ impl<'a> Log<'a> {
         follows: Option<Checkpoint>,
         now: DateTime<Utc>,
     ) -> Result<Self, Error> {
-        // If the database has lost the earlier epochs too, the remembered checkpoint still counts.
+        // If the database has lost epochs, the epoch of the known checkpoint determines the next
+        // number.
         let after = follows
             .as_ref()
             .and_then(|last| epoch_of(&last.origin, tenant_id))
@@ -206,7 +214,9 @@ impl<'a> Log<'a> {
         Ok(log)
     }
 
-    /// Whether the head's note is this service's, of this tree: whoever can write to the tables adds no leaf to it.
+    /// Whether this service signed the head's note for this tree.
+    ///
+    /// Because of this check, write access to the tables is not enough to add a leaf.
     fn is_signed(&self, note: &str) -> bool {
         let (size, root) = (self.frontier.size(), self.frontier.root());
         if size == 0 {
@@ -218,12 +228,12 @@ impl<'a> Log<'a> {
             && self.sealer.keys.log_key(&signed).is_some()
     }
 
-    /// Whether there is anything to sign.
+    /// Whether the log has leaves to sign.
     pub(super) fn has_grown(&self) -> bool {
         !self.new.is_empty()
     }
 
-    /// Adds a leaf; returns its index.
+    /// Adds a leaf. Returns its index.
     pub(super) fn add(&mut self, leaf: &[u8]) -> Result<u64, Error> {
         let index = self.frontier.size();
         let (nodes, new) = (&mut self.nodes, &mut self.new);
@@ -237,12 +247,13 @@ impl<'a> Log<'a> {
         Ok(index)
     }
 
-    /// The number of its leaves.
+    /// Returns the number of leaves.
     pub(super) fn size(&self) -> i64 {
         number(self.frontier.size())
     }
 
-    /// Stores the added leaves, the last of them of the decision `last`, and signs the new head.
+    /// Stores the new nodes and signs the new head. `last` is the id of the decision in the last
+    /// leaf.
     pub(super) async fn sign(
         &mut self,
         db: &mut Db,
@@ -282,7 +293,7 @@ impl<'a> Log<'a> {
         Ok(Signed { slug, checkpoint, note, prepared, follows })
     }
 
-    /// The inclusion proof of an added leaf in the present tree.
+    /// Returns the inclusion proof of an added leaf in the current tree.
     pub(super) fn proof(&self, index: i64, note: &str) -> Result<String, Error> {
         let index = u64::try_from(index).unwrap_or(u64::MAX);
         let path =
@@ -298,13 +309,15 @@ pub(super) struct Signed {
     pub(super) checkpoint: Checkpoint,
     pub(super) note: String,
     pub(super) prepared: Prepared,
-    /// The last known checkpoint of the previous epoch, if this one starts with it.
+    /// The last known checkpoint of the previous epoch, if this checkpoint is the first of its
+    /// epoch.
     pub(super) follows: Option<Checkpoint>,
 }
 
 impl Signed {
-    /// Logs for operators that the log could not be continued; called once the new epoch is
-    /// committed.
+    /// Logs for operators that the log could not be continued.
+    ///
+    /// Call it after the new epoch is committed.
     pub(super) fn log_new_epoch(&self) {
         let Some(last) = &self.follows else { return };
         metrics::counter!("authority_log_epochs_total").increment(1);

@@ -1,4 +1,4 @@
-//! The rows of packs: where in the log each of a sealing is.
+//! Writes the rows of packs: the place of each sealed decision in the log.
 
 use authority_core::{
     store::{Db, RunQueryDsl},
@@ -12,7 +12,9 @@ use diesel::{
 
 use super::log::Log;
 
-/// Stores packs that were added to the log before it was signed; `automatic` ones nobody asked for.
+/// Stores the packs of leaves that were added to the log in this transaction.
+///
+/// `automatic` is set if the packs are sealed without a request.
 pub(super) async fn insert(
     db: &mut Db,
     log: &Log<'_>,

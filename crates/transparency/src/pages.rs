@@ -1,4 +1,4 @@
-//! Pages of decisions with their evidence, as they are archived; what is not sealed yet is.
+//! Reads pages of decisions with their evidence, for archiving. Seals unsealed decisions first.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use futures_util::FutureExt;
 
 use super::{Error, Transparency, seal::Packs, service::whole};
 
-/// A page's decisions, in the order of ids, each with the approval request that it waited for.
+/// A page's decisions in the order of ids. Held decisions have the id of their approval request.
 type Decisions = Vec<(Stored, Option<String>)>;
 
 impl Transparency {
-    /// Reads pages of decisions with their evidence.
+    /// Returns the function that reads pages of decisions with their evidence.
     pub fn pages(&self) -> ReadEvidence {
         let this = self.clone();
         Arc::new(move |page| {
@@ -47,7 +47,7 @@ impl Transparency {
             });
             evidence.collect()
         };
-        // It takes as long as a part of the page's texts is long.
+        // Parsing and writing the texts of a page can take long.
         let made = tokio::task::spawn_blocking(make).await;
         made.map_err(|crash| Error::Unreadable(crash.to_string()))?
     }

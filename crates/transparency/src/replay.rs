@@ -38,7 +38,7 @@ use authority_evidence::{
     verify::{Trust, key_set, verify},
 };
 
-/// The result of a replay.
+/// The result of a replay, to be signed.
 struct Found {
     outcome: Outcome,
     recomputed: Option<String>,
@@ -47,14 +47,14 @@ struct Found {
     policy: Option<PinnedPolicy>,
 }
 
-/// The basis of a replay.
+/// The data on which a replay decides, or why it can't.
 enum Ground {
-    /// The stored data differs from what was sealed, in this member.
+    /// The stored data differs from the sealed data in this field.
     Altered(String),
     /// The context or the facts were erased.
     Erased,
     Sealed,
-    /// Present authority, and the approval that the decision used.
+    /// Facts of current authority, and the id of the approval that the decision used.
     Present(Box<Facts>, Option<String>),
     /// The sealed facts with the text of this policy version.
     Pinned(PinnedPolicy, String),
@@ -93,7 +93,8 @@ impl Transparency {
             ControlFlow::Continue(read) => read,
         };
         let (tenant_id, id) = (stored.tenant_id.clone(), decision_id.clone());
-        // Compiling and deciding take a while, so no connection is held.
+        // Compiling and deciding take a while. They run outside a transaction, which would keep a
+        // connection busy.
         let deciding = self.0.pool.run(tenant_id.as_str(), move |_| {
             let found = match ground {
                 Ground::Altered(why) => Ok(altered_found(&why)),
@@ -113,8 +114,10 @@ impl Transparency {
         idempotency::execute(&self.0.store, &scope, now, key, keep).await
     }
 
-    /// The part of a sealed decision that was altered, if any: its pack, with signature and place
-    /// in the log; the record; context and facts, whose digests are in the record.
+    /// Returns the altered part of a sealed decision, if any.
+    ///
+    /// Checks the pack with its signature and its place in the log, compares the stored record with
+    /// the pack's, and compares the context and the facts with their digests in the record.
     fn altered(&self, pack: Pack, stored: &Stored) -> Result<Option<String>, Error> {
         let pack = match pack {
             Ok(pack) => pack,
@@ -134,7 +137,7 @@ impl Transparency {
         let holds = |named: &Value, salt, content: &[u8]| {
             *named == digest_text(&salted_digest(salt, content)).as_str()
         };
-        // What was erased is not there to be compared.
+        // Erased parts cannot be compared.
         if !context.is_empty()
             && !holds(&record["request"]["context_digest"], &salts.context, context)
         {
@@ -187,10 +190,10 @@ impl Transparency {
     }
 }
 
-/// The result if a part was erased: nothing can be compared, and nothing is said to match.
+/// The detail of the result if a part was erased: neither a match nor a mismatch can be determined.
 const ERASED: &str = "the decision's context or facts were erased";
 
-/// The result if the stored data was altered: a comparison would mean nothing.
+/// Returns the result for altered data. Deciding again on altered data would be meaningless.
 fn altered_found(member: &str) -> Found {
     let one = |text: &str| Value::from(text);
     let diff = vec![Difference {
@@ -202,12 +205,12 @@ fn altered_found(member: &str) -> Found {
         outcome: Outcome::Mismatch,
         recomputed: None,
         diff,
-        detail: Some("what is stored of the decision was altered after it was sealed".to_owned()),
+        detail: Some("the stored decision was altered after it was sealed".to_owned()),
         policy: None,
     }
 }
 
-/// Decides on the sealed arguments, and compares the result byte for byte.
+/// Decides again on the sealed request and facts, and compares the record byte for byte.
 fn snapshot(decision_id: &DecisionId, stored: &Stored) -> Result<Found, Error> {
     let again = match stored.sealed.decide_again() {
         Ok(again) => again,
@@ -219,7 +222,8 @@ fn snapshot(decision_id: &DecisionId, stored: &Stored) -> Result<Found, Error> {
     let same =
         again.written.record == stored.sealed.record && again.written.decision_id == *decision_id;
     if !same && diff.is_empty() {
-        // Equal as JSON but not in bytes: still not what was signed.
+        // The records are equal as JSON but differ in bytes. Because the bytes are signed, this is
+        // a mismatch.
         diff = differences(
             &json!({"decision_id": decision_id}),
             &json!({"decision_id": again.written.decision_id}),
@@ -234,7 +238,7 @@ fn snapshot(decision_id: &DecisionId, stored: &Stored) -> Result<Found, Error> {
     })
 }
 
-/// Present authority for the sealed request.
+/// Reads the facts of current authority for the sealed request.
 async fn present(
     db: &mut Db,
     graph: &Graph,
@@ -265,7 +269,7 @@ async fn present(
     Ok(Ground::Present(Box::new(facts), used))
 }
 
-/// Decides the sealed request on present authority.
+/// Decides the sealed request on current authority.
 fn current(
     stored: &Stored,
     mut facts: Facts,
@@ -277,7 +281,8 @@ fn current(
     compared(stored, &authority_decision::decide(&request, &facts, now), None)
 }
 
-/// Removes what this decision itself spent, as if it had not been made yet.
+/// Subtracts the decision's own use of counters and of its approval. The facts are then as if the
+/// decision had not been made yet.
 fn unspend(stored: &Stored, used: Option<&str>, facts: &mut Facts) {
     if let Some(approval) = facts.approval.as_mut().filter(|one| Some(one.id.as_str()) == used) {
         approval.state = ApprovalState::Approved;
@@ -294,7 +299,7 @@ fn unspend(stored: &Stored, used: Option<&str>, facts: &mut Facts) {
     }
 }
 
-/// The text of a given version of a policy.
+/// Reads the text of the requested version of a policy.
 async fn pinned_text(
     db: &mut Db,
     stored: &Stored,
@@ -352,7 +357,7 @@ fn indeterminate(detail: String) -> Found {
     }
 }
 
-/// Compares the sealed verdict with the recomputed one, without who approved or when.
+/// Compares the effects of the sealed and the recomputed verdict. Authority and times are ignored.
 fn compared(
     stored: &Stored,
     verdict: &Verdict,

@@ -1,4 +1,4 @@
-//! What a replay's request asks for.
+//! Reads the parameters of a replay request.
 
 use authority_ids::DecisionId;
 use authority_model::proto::evidence::MintReplayProofRequest;
@@ -6,7 +6,7 @@ use authority_model::proto::evidence::MintReplayProofRequest;
 use super::Error;
 use authority_evidence::{pack::decision_of, replay::Mode};
 
-/// The mode; a pinned policy is named with its version.
+/// Returns the mode. `policy_pin` requires a policy and a version.
 pub(super) fn mode(asked: &MintReplayProofRequest) -> Result<Mode, Error> {
     match asked.mode.as_deref() {
         None | Some("historical_state_snapshot") => Ok(Mode::HistoricalStateSnapshot),
@@ -21,7 +21,7 @@ pub(super) fn mode(asked: &MintReplayProofRequest) -> Result<Mode, Error> {
     }
 }
 
-/// The decision, named by its own id or by that of its evidence.
+/// Returns the decision's id, from `decision_id` or `evidence_id`.
 pub(super) fn decision(asked: &MintReplayProofRequest) -> Result<DecisionId, Error> {
     match (&asked.decision_id, &asked.evidence_id) {
         (Some(_), Some(_)) => Err(Error::Field(

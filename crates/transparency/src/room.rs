@@ -1,4 +1,6 @@
-//! Whether the folder of checkpoints can be written: if not, nothing is sealed, and this node is not ready.
+//! Checks whether the folder with the last checkpoints is writable.
+//!
+//! If it cannot, decisions are not sealed, and this node is not ready.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -9,30 +11,30 @@ use authority_core::worker::Worker;
 
 const EVERY: Duration = Duration::from_secs(5);
 
-/// What the last attempt to write came to. Clones share it.
+/// The result of the last attempt to write: `None` or the error. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct Room(Arc<Mutex<Option<String>>>);
 
 impl Room {
-    /// Notes that nothing can be written.
+    /// Records that the folder cannot be written.
     pub(super) fn lacks(&self, error: &io::Error) -> Error {
         let why = error.to_string();
         *self.0.lock() = Some(why.clone());
         Error::NoRoom(why)
     }
 
-    /// `Err` has the reason and the remedy, for operators.
+    /// Returns the last result. The error states the reason and what operators can do.
     pub(super) fn get(&self) -> Result<(), String> {
         match &*self.0.lock() {
             None => Ok(()),
             Some(why) => Err(format!(
                 "`logs` in the data folder cannot be written ({why}): make room on its disk, or let the \
-                 service's user write there; until then nothing is sealed"
+                 service's user write there; until then no decisions are sealed"
             )),
         }
     }
 
-    /// The worker that tries whether there is room.
+    /// Returns the worker that regularly calls `write` and records the result.
     pub(super) fn worker(
         self,
         write: impl Fn() -> io::Result<()> + Send + Sync + 'static,

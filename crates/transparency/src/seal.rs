@@ -29,15 +29,15 @@ const MOST: usize = 2048;
 /// The most requests in the queue.
 const QUEUE: usize = 4096;
 
-/// A decision to be sealed, and the channel for its pack.
+/// A decision to seal, and the channel for the result.
 pub(super) struct SealRequest {
     pub(super) decision_id: String,
-    /// Only if it belongs to this tenant.
+    /// The tenant that the decision must belong to; `None` for any tenant.
     pub(super) within: Option<TenantId>,
     pub(super) done: oneshot::Sender<Result<String, Refused>>,
 }
 
-/// Why a decision was not sealed; cheap to copy to every request of a batch.
+/// Why a decision was not sealed. It can be copied to every request of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Unknown,
@@ -45,7 +45,7 @@ pub(super) enum Refused {
     Away,
     /// The log cannot be continued.
     Broken,
-    /// It was sealed, and what is stored of it was altered.
+    /// The decision was sealed before, and its stored data was altered since then.
     Altered,
     /// The data folder cannot be written.
     NoRoom,
@@ -63,7 +63,7 @@ impl From<&Error> for Refused {
 }
 
 impl Transparency {
-    /// The pack of a decision; seals it if it is not sealed yet.
+    /// Returns the pack of a decision, and seals it if it is not sealed yet.
     pub(super) async fn seal(
         &self,
         decision_id: String,
@@ -85,10 +85,11 @@ impl Transparency {
 }
 
 impl Sealer {
-    /// The queue and its worker.
+    /// Returns the queue and its worker.
     pub(super) fn queue(sealer: Arc<Self>) -> (mpsc::Sender<SealRequest>, Worker) {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        // Outside the future: the queue outlives a panic.
+        // Created outside the future: if the worker panics, the restarted worker uses the same
+        // queue.
         let waiting = Arc::new(Mutex::new(waiting));
         let worker = Worker::endless("sealer", move |context| {
             let (sealer, waiting) = (Arc::clone(&sealer), Arc::clone(&waiting));
@@ -100,8 +101,9 @@ impl Sealer {
         (queue, worker.outlasting_calls())
     }
 
-    /// Seals queued decisions until the worker is stopped. Requests left in the queue then get
-    /// [`Refused::Away`].
+    /// Seals queued decisions until the worker is stopped.
+    ///
+    /// Requests that are still in the queue then get [`Refused::Away`].
     async fn answer_all(
         self: &Arc<Self>,
         waiting: &mut mpsc::Receiver<SealRequest>,
@@ -130,7 +132,7 @@ impl Sealer {
         let wanted = asked.iter().map(|one| (one.decision_id.clone(), one.within.clone()));
         let found = this.find(wanted.collect(), sealed_at).await;
         if let Err(error) = &found {
-            tracing::error!(%error, decisions = asked.len(), "cannot read what to seal");
+            tracing::error!(%error, decisions = asked.len(), "cannot read the decisions to seal");
         }
         let unknown = if found.is_ok() { Refused::Unknown } else { Refused::Away };
         let mut results = HashMap::new();
@@ -145,7 +147,8 @@ impl Sealer {
         }
         for (tenant_id, list) in open {
             let ids: Vec<String> = list.iter().map(|leaf| leaf.decision_id.clone()).collect();
-            // A log that cannot continue does not affect other tenants.
+            // If one tenant's log cannot be continued, the other tenants' decisions are still
+            // sealed.
             let leaves = Leaves { list, sealed_at, automatic: false };
             let mut sealed = this.seal_leaves(&tenant_id, leaves).await;
             if let Err(error) = &sealed {
@@ -163,12 +166,12 @@ impl Sealer {
             let own =
                 |result: &&SealResult| one.within.as_ref().is_none_or(|id| *id == result.tenant_id);
             let result = results.get(&one.decision_id).filter(own);
-            // The caller may be gone; the pack stays.
+            // Sending fails if the caller has disconnected. The pack is stored anyway.
             let _ = one.done.send(result.map_or(Err(unknown), |result| result.pack.clone()));
         }
     }
 
-    /// Appends the leaves that are not in the tenant's log yet; returns all their packs, by
+    /// Appends the leaves that are not in the tenant's log yet. Returns the packs of all leaves, by
     /// decision.
     pub(super) async fn seal_leaves(
         self: &Arc<Self>,
@@ -186,19 +189,21 @@ impl Sealer {
         Ok(packs)
     }
 
-    /// Remembers the signed checkpoint, if any: after the commit, and before any caller gets an
-    /// answer. That is what was committed, also if this fails; `follow.rs` then tries again.
+    /// Remembers the signed checkpoint, if any.
+    ///
+    /// Call it after the commit and before a caller gets a response. An error is only logged: the
+    /// checkpoint is committed, and `follow.rs` will remember it.
     pub(super) fn remember(&self, signed: Option<Signed>) {
         let Some(signed) = signed else { return };
         signed.log_new_epoch();
         let kept = self.witness.remember(&signed.slug, &signed.checkpoint, &signed.prepared);
         if let Err(error) = kept {
             let lacks = self.room.lacks(&error);
-            tracing::error!(error = %lacks, log = signed.slug, "a checkpoint is not remembered yet");
+            tracing::error!(error = %lacks, log = signed.slug, "failed to store a checkpoint");
         }
     }
 
-    /// `seen` has checkpoints that the log must continue.
+    /// Seals leaves in this transaction. `seen` contains checkpoints that the log must continue.
     pub(super) async fn transact(
         &self,
         db: &mut Db,
@@ -208,7 +213,7 @@ impl Sealer {
     ) -> Result<(Packs, Option<Signed>), Error> {
         let Leaves { mut list, sealed_at, automatic } = leaves;
         let mut log = Log::lock(db, self, tenant_id, seen, sealed_at).await?;
-        // Another node may have sealed some of them since they were read.
+        // Another node may have sealed some of the decisions since they were read.
         let ids = list.iter().map(|leaf| leaf.decision_id.as_str());
         let mut sealed = stored_packs::page(db, &self.keys, Some(tenant_id), ids).await?;
         list.retain(|leaf| !sealed.contains_key(&leaf.decision_id));
@@ -237,10 +242,10 @@ impl Sealer {
     }
 }
 
-/// Packs by decision.
+/// Packs by the id of their decision.
 pub(super) type Packs = HashMap<String, Result<StoredPack, Altered>>;
 
-/// The result for a decision, for callers who may see it.
+/// The result for a decision, with the tenant that it belongs to.
 struct SealResult {
     tenant_id: TenantId,
     pack: Result<String, Refused>,

@@ -1,8 +1,8 @@
-//! Seals a decision under an idempotency key: its place in the log and the key's response commit
-//! together.
+//! Seals a decision under an idempotency key.
 //!
-//! The sealer works in batches and knows no idempotency keys. Here each decision has its own
-//! transaction, and this node runs one at a time, so that at most one connection waits for a log.
+//! The decision's place in the log and the response stored for the key are committed together. The
+//! sealer (`seal.rs`) works in batches and has no idempotency keys. Here each decision has its own
+//! transaction. A node runs only one at a time. At most one connection then waits for a log.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -17,7 +17,9 @@ use authority_api::idempotency::{Done, IdempotencyKey};
 use authority_core::store::Scope;
 
 impl Transparency {
-    /// The pack of a decision, of the tenant if one is given; seals it if it is not sealed yet.
+    /// Returns the pack of a decision, and seals it if it is not sealed yet.
+    ///
+    /// If `within` is given, the decision must belong to that tenant.
     pub(super) async fn seal_once(
         &self,
         key: IdempotencyKey,
@@ -34,7 +36,7 @@ impl Transparency {
         let seen = logs.elsewhere.last(&tenant_id).await?;
         let scope = Scope::service();
         let sealing = self.0.store.write_tx(&scope, async move |db| {
-            // Even if the caller is gone.
+            // The lock is kept until the transaction ends, even if the caller disconnects.
             let _turn = turn;
             if let Some(first) = key.claim(db, now).await? {
                 return Ok::<_, Error>((Done::before(&first)?, None));

@@ -1,4 +1,4 @@
-//! What sealing needs on a node.
+//! The data that sealing needs on a node.
 
 use super::{elsewhere::Elsewhere, room::Room, witness::Witness};
 use authority_core::{clock::Clock, keys::Keys, store::Store};

@@ -1,4 +1,4 @@
-//! The evidence service's operations.
+//! Implements the evidence API.
 
 use authority_ids::TenantId;
 use authority_model::proto::evidence::{
@@ -35,7 +35,7 @@ use authority_evidence::{
 
 type Reply<T> = Result<Response<T>, Status>;
 
-/// Whether there is such a decision, of the tenant if one is given.
+/// Whether the decision exists and, if a tenant is given, belongs to it.
 async fn is_there(
     db: &mut Db,
     within: Option<&TenantId>,
@@ -49,7 +49,7 @@ async fn is_there(
     Ok(found.is_some())
 }
 
-/// Whether the caller may see what a decision was made on, in addition to its record.
+/// Whether the caller may see the decision's context and facts in addition to its record.
 fn sees_all(caller: &Caller) -> bool {
     match &caller.kind {
         CallerKind::Owner { .. } => true,
@@ -70,7 +70,7 @@ impl EvidenceService for Transparency {
         let (caller, asked) = admitted(call)?;
         let id = asked.decision_id;
         match self.seal_stored(&caller, key, id.clone()).await {
-            // Sealing again returns the same pack.
+            // An archived decision is sealed already. Its pack is returned.
             Err(Error::NotFound(..)) => match self.archived_pack(&caller, &id).await {
                 Ok(Some(pack)) => Ok(document(pack)),
                 Ok(None) => Err(ApiError::not_found("decision", &id).into()),
@@ -129,8 +129,10 @@ impl EvidenceService for Transparency {
 }
 
 impl Transparency {
-    /// Whether the caller may see a decision: a bound API key sees only those of its own
-    /// principals; for it others do not exist.
+    /// Whether the caller may see a decision.
+    ///
+    /// A bound API key sees only the decisions of its own principals. Other decisions are reported
+    /// to it as not found.
     pub(super) async fn is_shown(&self, caller: &Caller, decision_id: &str) -> Result<bool, Error> {
         let Some(own) = caller.bound_to().map(<[String]>::to_vec) else { return Ok(true) };
         let (id, tenant) = (decision_id.to_owned(), caller.tenant().cloned());
@@ -178,7 +180,7 @@ impl Transparency {
         }
     }
 
-    /// The pack or the bundle of a decision whose row is there.
+    /// Returns the pack or the bundle of a decision that is in the tables.
     async fn in_tables(
         &self,
         caller: &Caller,
@@ -207,7 +209,7 @@ impl Transparency {
         whole(&self.0.keys, &pack, &stored).map(Some)
     }
 
-    /// The log of a tenant that the caller may see.
+    /// Returns the tenant and the newest head of its log, if the caller may see that tenant.
     async fn head(&self, scope: &Scope, slug: String) -> Result<(TenantId, Head), Error> {
         let tenant_id = TenantId::from_slug(&slug);
         let missing = Error::NotFound("log", slug);
@@ -269,7 +271,7 @@ impl Transparency {
     }
 }
 
-/// A decision with everything that it was decided on.
+/// Reads a decision with all of its stored input.
 pub(super) async fn stored(
     db: &mut Db,
     within: Option<&TenantId>,
@@ -279,7 +281,7 @@ pub(super) async fn stored(
     found.ok_or_else(|| Error::NotFound("decision", id.to_owned()))
 }
 
-/// The bundle of a decision of which nothing was erased.
+/// Returns the bundle of a decision without erased parts.
 pub(super) fn whole(keys: &Keys, pack: &str, stored: &Stored) -> Result<String, Error> {
     let key = keys.public(&stored.kid).map(|key| key.published());
     let key = key.ok_or_else(|| Error::Unreadable(format!("no key {}", stored.kid)))?;
@@ -287,7 +289,7 @@ pub(super) fn whole(keys: &Keys, pack: &str, stored: &Stored) -> Result<String, 
     Ok(bundle(pack, &stored.sealed, &key, &log_key)?)
 }
 
-/// The verifier key of the checkpoint in a pack: the key that it names, among all log keys.
+/// Returns the verifier key for the checkpoint in a pack.
 fn log_key(keys: &Keys, pack: &str) -> Result<String, Error> {
     let broken = |why: String| Error::Unreadable(format!("the pack's proof: {why}"));
     let pack: serde_json::Value = serde_json::from_str(pack)?;
@@ -296,10 +298,10 @@ fn log_key(keys: &Keys, pack: &str) -> Result<String, Error> {
     signer(keys, &proof.checkpoint_note)
 }
 
-/// The verifier key of a checkpoint.
+/// Returns the verifier key for a checkpoint. A log key of this service must have signed it.
 fn signer(keys: &Keys, note: &str) -> Result<String, Error> {
     let broken = |why: String| Error::Unreadable(format!("the checkpoint: {why}"));
     let note = SignedCheckpoint::parse(note).map_err(|why| broken(why.to_string()))?;
     let key = keys.log_key(&note);
-    key.map(|key| key.vkey()).ok_or_else(|| broken("no key of ours signed it".to_owned()))
+    key.map(|key| key.vkey()).ok_or_else(|| broken("no key of this service signed it".to_owned()))
 }

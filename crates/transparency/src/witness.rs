@@ -1,13 +1,14 @@
 //! The last checkpoint of each log that this node has seen, stored apart from the database.
 //!
-//! A database can be restored to an earlier state; then other leaves would be signed at indexes
-//! that were signed before. So a checkpoint is signed only for a log that continues the one
-//! remembered here. The files are the signed notes themselves, readable by people. A node remembers
-//! the checkpoints that it signs and, by following the logs' heads (`follow.rs`), those of other
-//! nodes, so that the first node to seal after a restore notices it.
+//! A database can be restored to an earlier state. Without protection, the service could then sign
+//! different leaves at indexes that it had already signed. A checkpoint is therefore signed only
+//! for a log that continues the checkpoint remembered here. The files are the signed notes
+//! themselves, as text. A node remembers the checkpoints that it signs. By following the logs'
+//! heads (`follow.rs`) it also remembers the checkpoints of other nodes. After a restore, the first
+//! node that seals then notices it.
 //!
-//! A checkpoint is written before the commit and takes its name after it. So a full disk prevents the
-//! commit, and what is committed is remembered by a rename, which needs no room.
+//! A checkpoint is written to a temporary file before the commit. A full disk therefore prevents
+//! the commit. After the commit the file is renamed, which needs no disk space.
 
 use std::{
     fs::{self, File},
@@ -21,15 +22,15 @@ use parking_lot::Mutex;
 use authority_core::{config::private_folder, store::new_id};
 use authority_evidence::log::note::{Checkpoint, SignedCheckpoint};
 
-/// The name of a file that nothing is remembered by, and its size in bytes.
+/// The name and size in bytes of a file that only tests whether the folder is writable.
 const PROBE: &str = ".room";
 const PROBE_SIZE: usize = 8192;
-/// The age from which a prepared checkpoint belongs to no transaction any more.
+/// The age from which a temporary file can't belong to a running transaction.
 const LEFT: Duration = Duration::from_hours(1);
 
 pub(super) struct Witness {
     folder: PathBuf,
-    /// One writer at a time; other nodes may share the folder.
+    /// Serialises the writers of this node. Other nodes may share the folder.
     writing: Mutex<()>,
 }
 
@@ -40,10 +41,10 @@ impl Witness {
         Self { folder, writing: Mutex::default() }
     }
 
-    /// The last known checkpoint of the tenant's log.
+    /// Returns the last known checkpoint of the tenant's log.
     ///
     /// # Errors
-    /// The file cannot be read: then nothing may be signed.
+    /// The file cannot be read. The log must then not be signed.
     pub(super) fn last(&self, slug: &str) -> io::Result<Option<Checkpoint>> {
         match fs::read_to_string(self.folder.join(slug)) {
             Ok(note) => {
@@ -55,10 +56,12 @@ impl Witness {
         }
     }
 
-    /// Writes a checkpoint that is not committed yet. Only [`Self::remember`] makes it the last known.
+    /// Writes a checkpoint that is not committed yet to a temporary file.
+    ///
+    /// Only [`Self::remember`] makes it the last known checkpoint.
     ///
     /// # Errors
-    /// The folder cannot be written; nothing is left in it.
+    /// The folder cannot be written. No file remains in it.
     pub(super) fn prepare(&self, slug: &str, note: &str) -> io::Result<Prepared> {
         private_folder(&self.folder)?;
         let path = self.folder.join(format!("{slug}.{}", new_id()));
@@ -69,7 +72,7 @@ impl Witness {
         Ok(prepared)
     }
 
-    /// Writes as much as a checkpoint has, and removes it.
+    /// Writes a file of a checkpoint's size and removes it.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -77,11 +80,13 @@ impl Witness {
         self.prepare(PROBE, &"x".repeat(PROBE_SIZE)).map(drop)
     }
 
-    /// Remembers a committed checkpoint. Of two with one origin the larger stays, since another
+    /// Remembers a committed checkpoint.
+    ///
+    /// If the remembered checkpoint has the same origin and is not smaller, it is kept: another
     /// node may be ahead.
     ///
     /// # Errors
-    /// The folder cannot be written: the last known checkpoint stays.
+    /// The folder cannot be written. The last known checkpoint is not changed.
     pub(super) fn remember(
         &self,
         slug: &str,
@@ -99,7 +104,7 @@ impl Witness {
     /// Writes and remembers a committed checkpoint, unless it is known.
     ///
     /// # Errors
-    /// The folder cannot be read or written: the last known checkpoint stays.
+    /// The folder cannot be read or written. The last known checkpoint is not changed.
     pub(super) fn keep(&self, slug: &str, checkpoint: &Checkpoint, note: &str) -> io::Result<()> {
         if self.knows(slug, checkpoint)? {
             return Ok(());
@@ -114,14 +119,14 @@ impl Witness {
     }
 }
 
-/// A checkpoint on the disk that is not the last known one. Dropping it removes its file.
+/// A checkpoint in a temporary file. Dropping it removes the file.
 pub(super) struct Prepared {
     path: PathBuf,
 }
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        // Once it is remembered there is none.
+        // If the checkpoint was remembered, its file was renamed and is not found here.
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 tracing::warn!(%error, file = %self.path.display(), "the file cannot be removed");
@@ -131,7 +136,8 @@ impl Drop for Prepared {
     }
 }
 
-/// Creates a file that only this user can read, since it reveals how many decisions a tenant has.
+/// Creates a file that only this user can read. A checkpoint reveals how many decisions a tenant
+/// has.
 fn private_file(path: &Path) -> io::Result<File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -140,7 +146,7 @@ fn private_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Makes files of older versions private, which were created without the mode.
+/// Makes files of older versions private. These versions created files without the mode.
 fn make_private(folder: &Path) {
     let Ok(files) = fs::read_dir(folder) else { return };
     #[cfg(unix)]
@@ -156,20 +162,21 @@ fn make_private(folder: &Path) {
     }
 }
 
-/// Removes what processes that were killed had prepared. Other nodes may share the folder.
+/// Removes temporary files of killed processes. Recent ones are kept, because other nodes may share
+/// the folder.
 fn remove_left(folder: &Path) {
     for file in fs::read_dir(folder).into_iter().flatten().flatten() {
         // A slug has no dot.
         let is_prepared = file.file_name().as_encoded_bytes().contains(&b'.');
         let age = file.metadata().and_then(|about| about.modified()).map(|at| at.elapsed());
         if is_prepared && age.is_ok_and(|age| age.is_ok_and(|age| age > LEFT)) {
-            // Removing it is of no importance.
+            // A failure to remove it does no harm.
             let _ = fs::remove_file(file.path());
         }
     }
 }
 
-/// Syncs the folder: only then does a renamed file survive a power failure.
+/// Syncs the folder. Without it, a renamed file may be lost in a power failure.
 fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
@@ -206,7 +213,8 @@ mod tests {
             assert_eq!(files(&folder), ["acme"]);
             assert_eq!(witness.last("acme").unwrap().unwrap().size, known);
         }
-        // Another node's, which is being signed, and one of a process that is gone.
+        // `acme.new` belongs to another node that is signing, and `acme.old` to a process that has
+        // died.
         fs::write(folder.join("acme.new"), "").unwrap();
         let old = File::create(folder.join("acme.old")).unwrap();
         let now = std::time::SystemTime::from(Clock::default().now());

@@ -1,36 +1,38 @@
-//! Why a delivery is not accepted.
+//! The reasons for rejecting a delivery.
 
 use std::{error::Error, fmt};
 
-/// Each has a [`code`](Self::code), the same in all languages of this library.
+/// The reason for rejecting a delivery.
+///
+/// Its [`code`](Self::code) is the same in the libraries for all languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerifyError {
-    /// The options are incomplete or contradict each other; says which.
+    /// The options are incomplete or contradict each other; the text names the problem.
     Configuration(&'static str),
-    /// No suite that is accepted has signed the delivery.
+    /// No accepted suite has signed the delivery.
     NoSignature,
-    /// A header that belongs to the signature is absent, comes twice or cannot be read.
+    /// A header of the signature is absent, repeated or unreadable.
     Malformed,
-    /// The key is not in the JWKS, or is not one for webhooks.
+    /// The key is not in the JWKS, or is not a webhook key.
     UnknownKey,
-    /// The signature does not fit the request.
+    /// The signature does not match the request.
     Signature,
     /// The signature is too old, from the future, or has expired.
     Time,
-    /// The body is not the one that was signed.
+    /// The body differs from the body that was signed.
     Digest,
     /// The delivery is for another URL.
     Url,
     /// The body is not an event.
     Envelope,
-    /// The body is another event than the signature says.
+    /// The signature is for another event.
     EventId,
-    /// The event is another tenant's.
+    /// The event belongs to another tenant.
     TenantId,
 }
 
 impl VerifyError {
-    /// One word for it, for logs and metrics.
+    /// A one-word code, for logs and metrics.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Configuration(_) => "configuration",
@@ -55,13 +57,13 @@ impl fmt::Display for VerifyError {
             Self::NoSignature => "no accepted suite has signed the delivery",
             Self::Malformed => "a header of the signature is absent, repeated or unreadable",
             Self::UnknownKey => "the key is not a webhook key of the JWKS; fetch the JWKS again",
-            Self::Signature => "the signature does not fit the request",
+            Self::Signature => "the signature does not match the request",
             Self::Time => "the signature is too old, from the future, or has expired",
-            Self::Digest => "the body is not the one that was signed",
+            Self::Digest => "the body differs from the signed body",
             Self::Url => "the delivery is for another URL",
             Self::Envelope => "the body is not an event",
-            Self::EventId => "the body is another event than the signature says",
-            Self::TenantId => "the event is another tenant's",
+            Self::EventId => "the signature is for another event",
+            Self::TenantId => "the event belongs to another tenant",
         })
     }
 }

@@ -10,7 +10,7 @@ impl<'a> Headers<'a> {
         self.all(name).next().is_some()
     }
 
-    /// The value of a header that comes once, without the spaces around it.
+    /// Returns a header's value without surrounding spaces. The header must occur exactly once.
     pub(crate) fn one(self, name: &str) -> Result<&'a str, VerifyError> {
         let mut values = self.all(name);
         match (values.next(), values.next()) {

@@ -1,4 +1,4 @@
-//! `jwt`: a JSON Web Token (RFC 7519) that names the body by its digest.
+//! `jwt`: a JSON Web Token (RFC 7519) that contains the body's digest.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{Options, VerifyError, check_time, headers::Headers, keys};
 
-/// Gives the id of the event that was signed.
+/// Returns the id of the signed event.
 pub(crate) fn verify(
     body: &[u8],
     headers: Headers<'_>,
@@ -42,7 +42,7 @@ pub(crate) fn verify(
     Ok(event_id.to_owned())
 }
 
-/// The key's id, if the token is of the one kind that is signed for deliveries.
+/// The key's id, if the token's header has the algorithm and type used for deliveries.
 fn kid(header: &Map<String, Value>) -> Option<&str> {
     let text = |member: &str| header.get(member)?.as_str();
     let fits = text("alg") == Some("EdDSA")

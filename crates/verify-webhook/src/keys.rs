@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::VerifyError;
 
-/// Keys for anything else do not sign deliveries.
+/// The prefix of the ids of webhook keys. Keys with another prefix have another purpose and must
+/// not sign deliveries.
 const KID_PREFIX: &str = "svc-webhook-";
 
 /// Whether the webhook key `kid` has signed these bytes (Ed25519, RFC 8032).

@@ -1,6 +1,6 @@
-//! For receivers of webhooks: is this delivery genuine, and meant for me?
+//! Verifies webhook deliveries on the receiver's side.
 //!
-//! [`verify_webhook`] does it, by [`Options`].
+//! The entry point is [`verify_webhook`], configured by [`Options`].
 #![doc = include_str!("../README.md")]
 
 mod error;
@@ -18,33 +18,38 @@ pub use suite::Suite;
 
 use headers::Headers;
 
-/// How far the clocks of sender and receiver may differ, and how long a delivery may be under way, in
-/// seconds.
+/// The default [`Options::tolerance`], in seconds.
+///
+/// It covers clock differences between sender and receiver and the time in transit.
 pub const DEFAULT_TOLERANCE: u64 = 300;
 
-/// What a receiver expects. Start from [`Options::new`] and give a JWKS, secrets, or both.
+/// The receiver's expectations. Start from [`Options::new`] and add a JWKS, secrets, or both.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// The service's JSON Web Key Set (RFC 7517), for the suites `rfc9421` and `jwt`. Fetch it again when a
-    /// key is [unknown](VerifyError::UnknownKey), and keep no key that has left it.
+    /// The service's JSON Web Key Set (RFC 7517), for the suites `rfc9421` and `jwt`.
+    ///
+    /// Fetch it again when a key is [unknown](VerifyError::UnknownKey), and drop keys that are no
+    /// longer in it.
     pub jwks: Option<&'a Value>,
-    /// The endpoint's secret, `whsec_…`, for the suite `standard-webhooks/v1`; during a rotation the old and
-    /// the new one.
+    /// The endpoint's secret, `whsec_…`, for the suite `standard-webhooks/v1`. During a rotation,
+    /// the old and the new secret.
     pub secrets: &'a [&'a str],
-    /// The suites to accept, the preferred one first. If empty: those for which there are keys, in the order
-    /// of [`Suite::ALL`].
+    /// The accepted suites, in order of preference. If empty, every suite that has keys is
+    /// accepted, in the order of [`Suite::ALL`].
     pub accept: &'a [Suite],
     /// The endpoint's URL as the service shows it.
     pub url: &'a str,
-    /// The tenant whose events are expected; others of the same service can send to any URL, too.
+    /// The id of the expected tenant. It is checked because other tenants of the same service can
+    /// also send deliveries to this URL.
     pub tenant_id: &'a str,
-    /// Seconds; [`DEFAULT_TOLERANCE`] by default. Signatures of the suites `rfc9421` and `jwt` also expire
-    /// by themselves, after 300 seconds.
+    /// The maximum difference between the time of a signature and `now`, in seconds;
+    /// [`DEFAULT_TOLERANCE`] by default. Signatures of the suites `rfc9421` and `jwt` also expire
+    /// after 300 seconds.
     pub tolerance: u64,
 }
 
 impl<'a> Options<'a> {
-    /// Without keys, which must be added.
+    /// Returns options without keys. Add a JWKS or secrets before use.
     pub fn new(url: &'a str, tenant_id: &'a str) -> Self {
         let tolerance = DEFAULT_TOLERANCE;
         Self { jwks: None, secrets: &[], accept: &[], url, tenant_id, tolerance }
@@ -75,13 +80,14 @@ impl<'a> Options<'a> {
     }
 }
 
-/// Verifies a delivery at `now`, in seconds since 1970, and gives its event.
+/// Verifies a delivery at `now`, in seconds since 1970, and returns its event.
 ///
-/// `body` is the request's body byte by byte; `headers` are its headers, whatever the case of their names.
+/// `body` is the raw request body; `headers` are its headers, with names in any case.
 ///
 /// # Errors
-/// The delivery is not genuine or not for this receiver: answer 4xx and do nothing else.
-/// [`VerifyError::Configuration`] is the receiver's own mistake: answer 5xx, so that it comes again.
+/// The delivery is not genuine or not for this receiver: respond with 4xx and ignore it.
+/// [`VerifyError::Configuration`] is the receiver's own mistake: respond with 5xx to get the
+/// delivery again.
 pub fn verify_webhook(
     body: &[u8],
     headers: &[(&str, &str)],
@@ -109,12 +115,12 @@ pub fn verify_webhook(
     Ok(event)
 }
 
-/// Whether a signature made at `made` is neither too old nor from the future.
+/// Fails if a signature that was made at `made` is too old or from the future.
 fn check_time(made: u64, options: &Options<'_>, now: u64) -> Result<(), VerifyError> {
     if made.abs_diff(now) <= options.tolerance { Ok(()) } else { Err(VerifyError::Time) }
 }
 
-/// Seconds since 1970 in decimal digits.
+/// Parses seconds since 1970 from decimal digits.
 fn seconds(text: &str) -> Option<u64> {
     let plain = !text.is_empty() && text.len() <= 15 && text.bytes().all(|b| b.is_ascii_digit());
     plain.then(|| text.parse().ok())?

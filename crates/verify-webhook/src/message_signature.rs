@@ -5,13 +5,13 @@ use ring::digest::{SHA256, digest};
 
 use crate::{Options, VerifyError, check_time, headers::Headers, keys, seconds};
 
-/// The signature of this service, among any others.
+/// The label of this service's signature. The request may have other signatures too.
 const LABEL: &str = "svc=";
-/// Everything that must be covered, in the order in which the service names it.
+/// The components that must be covered, in the order in which the service lists them.
 const COMPONENTS: &str = "(\"@method\" \"@target-uri\" \"content-digest\" \"content-type\" \
                           \"webhook-id\" \"webhook-timestamp\")";
 
-/// Gives the id of the event that was signed.
+/// Returns the id of the signed event.
 pub(crate) fn verify(
     body: &[u8],
     headers: Headers<'_>,
@@ -47,7 +47,7 @@ pub(crate) fn verify(
     Ok(id.to_owned())
 }
 
-/// The member of ours in a dictionary (RFC 9651, 3.2), of which there must be one.
+/// Returns this service's member of a dictionary (RFC 9651, 3.2). It must occur exactly once.
 fn member(dictionary: &str) -> Result<&str, VerifyError> {
     let mut quoted = false;
     let members = dictionary.split(|letter: char| {
@@ -68,7 +68,8 @@ struct Parameters<'a> {
     kid: &'a str,
 }
 
-/// The service writes them in one way, so there is one way to read them.
+/// Parses the parameters of a signature. The service always writes them in this form; other forms
+/// are not parsed.
 fn parameters(input: &str) -> Option<Parameters<'_>> {
     let rest = input.strip_prefix(COMPONENTS)?.strip_prefix(";created=")?;
     let (created, rest) = rest.split_once(";expires=")?;

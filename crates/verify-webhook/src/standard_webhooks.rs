@@ -5,7 +5,7 @@ use ring::hmac;
 
 use crate::{Options, VerifyError, check_time, headers::Headers, seconds};
 
-/// Gives the id of the event that was signed.
+/// Returns the id of the signed event.
 pub(crate) fn verify(
     body: &[u8],
     headers: Headers<'_>,
@@ -16,7 +16,7 @@ pub(crate) fn verify(
     let timestamp = headers.one("webhook-timestamp")?;
     let made = seconds(timestamp).ok_or(VerifyError::Malformed)?;
     let signed = [format!("{id}.{timestamp}.").as_bytes(), body].concat();
-    // Versions other than v1 are somebody else's.
+    // Signatures with a version other than v1 do not come from this service.
     let parts = headers.one("webhook-signature")?.split(' ');
     let codes: Vec<_> = parts
         .filter_map(|part| part.strip_prefix("v1,"))

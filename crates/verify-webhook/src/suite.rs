@@ -1,21 +1,22 @@
-//! The ways in which deliveries are signed.
+//! The signing suites of deliveries.
 
-/// A signing suite; an endpoint's `signing_suites` says which its deliveries have.
+/// A signing suite. An endpoint's `signing_suites` lists the suites of its deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
-    /// `rfc9421`: HTTP Message Signatures by a published key.
+    /// `rfc9421`: HTTP Message Signatures with a published key.
     Rfc9421,
-    /// `jwt`: a JSON Web Token by a published key.
+    /// `jwt`: a JSON Web Token with a published key.
     Jwt,
-    /// `standard-webhooks/v1`: a code by a shared secret.
+    /// `standard-webhooks/v1`: an HMAC with a shared secret.
     StandardWebhooks,
 }
 
 impl Suite {
-    /// By published keys first: a secret that leaks lets anybody sign.
+    /// All suites. Suites with published keys come first: with a shared secret, anyone who obtains
+    /// the secret can sign.
     pub const ALL: [Self; 3] = [Self::Rfc9421, Self::Jwt, Self::StandardWebhooks];
 
-    /// As `signing_suites` names it.
+    /// The name used in `signing_suites`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Rfc9421 => "rfc9421",
@@ -24,7 +25,7 @@ impl Suite {
         }
     }
 
-    /// The header that a delivery signed by it has.
+    /// The header that is present in every delivery signed with this suite.
     pub(crate) fn header(self) -> &'static str {
         match self {
             Self::Rfc9421 => "signature-input",

@@ -1,4 +1,4 @@
-//! `filter` of an audit stream: which events it sends.
+//! The `filter` of an audit stream: which events it sends.
 
 use serde_json::{Map, Value};
 
@@ -7,14 +7,15 @@ use crate::{
     filter::{Filter, FilterError, Match},
 };
 
-/// Which events an audit stream sends; by default all, those on demand included.
+/// Selects the events that an audit stream sends; by default all, including events that are created
+/// only on demand.
 #[derive(Clone, Debug)]
 pub struct AuditFilter {
     pub selection: Selection,
     filter: Option<Filter>,
 }
 
-/// Why a filter is refused.
+/// The reason for refusing a filter.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum AuditFilterError {
     #[error("is an unknown member; it has `event_types` and `filter`")]
@@ -30,7 +31,7 @@ pub enum AuditFilterError {
 }
 
 impl AuditFilterError {
-    /// The member at fault, with a dot before it.
+    /// The field at fault, with a dot before it.
     pub fn member(&self) -> String {
         match self {
             Self::Unknown(name) => format!(".{name}"),
@@ -41,7 +42,7 @@ impl AuditFilterError {
 }
 
 impl AuditFilter {
-    /// Reads the record's member; `None` takes everything.
+    /// Reads the stream's `filter`; `None` accepts every event.
     pub fn read(given: Option<&Map<String, Value>>) -> Result<Self, AuditFilterError> {
         let empty = Map::new();
         let given = given.unwrap_or(&empty);
@@ -65,7 +66,8 @@ impl AuditFilter {
         Ok(Self { selection, filter })
     }
 
-    /// Whether it takes the event. One that cannot be judged is sent: an audit misses nothing.
+    /// Whether the stream sends the event. An event that the filter can't evaluate is sent: an
+    /// audit must not miss events.
     pub fn takes(&self, event_type: &EventType, event: &Value) -> bool {
         let data = event.get("data").unwrap_or(&Value::Null);
         self.selection.takes(event_type, data)

@@ -1,4 +1,5 @@
-//! The bytes of an event: written once, signed at each attempt, the same in every delivery and replay.
+//! The bytes of an event: written once, signed at each attempt, identical in every delivery and
+//! replay.
 
 use chrono::{DateTime, SecondsFormat, Timelike, Utc};
 use serde::Serialize;
@@ -9,32 +10,33 @@ use serde_json::{
 
 use crate::event_types::{EventType, VERSION};
 
-/// Bytes of an envelope.
+/// The maximum size of an event's JSON, in bytes.
 pub const LONGEST_ENVELOPE: usize = 8 * 1024;
 pub const MOST_EVIDENCE_REFS: usize = 16;
-/// Most are shorter, so that one allocation serves.
+/// The initial capacity in bytes. Most envelopes fit and need one allocation.
 const USUAL_ENVELOPE: usize = 1024;
 
 const ID_PREFIX: &str = "svc:event:";
 const ID_DIGITS: usize = 32;
-/// The greatest integer that JSON carries without loss.
+/// The greatest integer that every JSON reader represents exactly.
 const GREATEST_SEQUENCE: u64 = (1 << 53) - 1;
 
-/// An event, before it is written.
+/// An event before serialization.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
-    /// `svc:event:` and 32 hex digits. It has no dot, which separates the parts that suite 1 signs.
+    /// `svc:event:` and 32 hex digits. It has no dot: dots separate the parts that
+    /// `standard-webhooks/v1` signs.
     pub event_id: &'a str,
     pub event_type: &'static EventType,
     pub occurred_at: DateTime<Utc>,
     pub tenant_id: &'a str,
-    /// From 1; none for test deliveries.
+    /// The event's sequence number, from 1; `None` for test deliveries.
     pub sequence: Option<u64>,
     pub subject_ref: &'a str,
     pub actor_entity_id: Option<&'a str>,
     pub principal_entity_id: Option<&'a str>,
     pub reason_code: Option<&'a str>,
-    /// `subject_ref` if none is given.
+    /// Defaults to `subject_ref`.
     pub correlation_id: Option<&'a str>,
     pub causation_id: Option<&'a str>,
     /// A message of `authority.event.v1`, as [`canonical_data`] writes it.
@@ -42,7 +44,7 @@ pub struct Event<'a> {
     pub evidence_refs: &'a [String],
 }
 
-/// Why an event cannot be written: a fault of the service, not of a caller.
+/// The reason an event cannot be written. It is a fault of the service, not of a caller.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvelopeError {
     #[error("the event has {0} bytes; 8192 at most")]
@@ -57,8 +59,9 @@ pub enum EnvelopeError {
     Json(#[from] serde_json::Error),
 }
 
-/// In the order of RFC 8785, so that the bytes need not be sorted: there are as many as decisions. Texts and
-/// integers below 2^53 are written alike by `serde_json` and by the RFC.
+/// The envelope as JSON. Its fields are in the order of RFC 8785, to avoid sorting them for each
+/// event: there can be as many events as decisions. `serde_json` writes strings and integers below
+/// 2^53 as the RFC requires.
 #[derive(Serialize)]
 struct Envelope<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,7 +86,7 @@ struct Envelope<'a> {
 }
 
 impl Event<'_> {
-    /// Its canonical JSON (RFC 8785).
+    /// Returns the event's canonical JSON (RFC 8785).
     pub fn canonical(&self) -> Result<Vec<u8>, EnvelopeError> {
         if !is_event_id(self.event_id) {
             return Err(EnvelopeError::Id);
@@ -126,7 +129,7 @@ fn is_event_id(text: &str) -> bool {
     digits.len() == ID_DIGITS && digits.bytes().all(lower_hex)
 }
 
-/// RFC 3339 with `Z`, and microseconds only when there are some.
+/// RFC 3339 with `Z`, with microseconds unless they are zero.
 fn written_time(time: DateTime<Utc>) -> String {
     let fraction = match time.nanosecond() / 1000 {
         0 => SecondsFormat::Secs,
@@ -135,14 +138,16 @@ fn written_time(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(fraction, true)
 }
 
-/// An event's data; members that are null are left out.
+/// An event's data as canonical JSON, without members that are null.
 pub fn canonical_data(members: &Map<String, Value>) -> Result<Box<RawValue>, EnvelopeError> {
     let text = serde_json_canonicalizer::to_string(&without_nulls(members))?;
     Ok(RawValue::from_string(text)?)
 }
 
-/// An event's data of a type that has its members in the order of RFC 8785, leaves out those without a value,
-/// and has texts only: the same bytes, without sorting them.
+/// An event's data as canonical JSON, without sorting.
+///
+/// The type must have its members in the order of RFC 8785, omit members without a value, and
+/// contain only strings.
 pub fn sorted_data(members: &impl Serialize) -> Result<Box<RawValue>, EnvelopeError> {
     Ok(to_raw_value(members)?)
 }
@@ -235,7 +240,7 @@ mod tests {
         assert_eq!(names(&written), required);
     }
 
-    /// No text of an id or code needs an escape; if one did, it would be that of RFC 8785.
+    /// Ids and codes need no escapes. If a text needed one, it would be escaped as in RFC 8785.
     #[test]
     fn texts_are_escaped_as_the_general_writer_does() {
         let text: String =

@@ -1,15 +1,18 @@
-//! What a webhook delivery is, without a store, a runtime, a network, a clock or randomness.
+//! The rules of webhook deliveries. This crate has no store, runtime, network, clock or randomness.
 //!
-//! - [`destination`]: which URLs an endpoint may have, which addresses an attempt may connect to, which
-//!   headers it may add.
-//! - [`event_types`]: the families, their JSON Schemas, and which of them an endpoint asks for.
+//! - [`destination`]: the permitted URLs of endpoints, addresses of attempts, and additional
+//!   headers.
+//! - [`event_types`]: the families of events, their JSON Schemas, and the event types that an
+//!   endpoint selects.
 //! - [`envelope`]: the bytes of an event.
-//! - [`filter`]: which events an endpoint takes, in a small part of CEL, checked against [`schema`].
-//! - [`audit_filter`]: which events an audit stream sends.
-//! - [`signing`]: the headers by which a receiver knows that a delivery is genuine, in three suites.
-//! - [`retry`]: when a failed attempt is repeated, when an endpoint is left alone or disabled.
+//! - [`filter`]: the event filter of an endpoint, in a small part of CEL, checked against
+//!   [`schema`].
+//! - [`audit_filter`]: the events that an audit stream sends.
+//! - [`signing`]: the headers that prove to a receiver that a delivery is genuine, in three suites.
+//! - [`retry`]: when a failed attempt is repeated, and when an endpoint is paused or disabled.
 //!
-//! Times and random numbers are arguments, so that each rule is a function that a table can test.
+//! Times and random numbers are arguments. Each rule is a function that can be tested with a table
+//! of cases.
 
 pub mod audit_filter;
 pub mod destination;

@@ -1,4 +1,4 @@
-//! The types of an event's members, read from its JSON Schema, for filters.
+//! The types of an event's members, read from its JSON Schema, for checking filters.
 
 use std::collections::BTreeMap;
 
@@ -7,27 +7,27 @@ use serde_json::Value;
 /// The type of a member, or of the event itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberType {
-    /// Text; if `words` is not empty, one of them.
+    /// Text. If `words` is not empty, other texts are invalid.
     Text {
         words: Vec<String>,
     },
     Integer,
     Boolean,
-    /// An array, whatever its items are.
+    /// An array with items of any type.
     List,
     Object(BTreeMap<String, MemberType>),
 }
 
-/// A part of a JSON Schema has a type that [`MemberType`] does not have.
+/// A part of a JSON Schema has a type that [`MemberType`] does not support.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: a schema of an event has text, integers, booleans, arrays and objects only")]
 pub struct SchemaError {
-    /// Where in the event, for example `data.amount`; empty for the event itself.
+    /// The path within the event, for example `data.amount`; empty for the event itself.
     pub path: String,
 }
 
 impl MemberType {
-    /// Reads a schema that names its `type` everywhere and has no references.
+    /// Reads a schema that has a `type` everywhere and no references.
     pub fn from_schema(schema: &Value) -> Result<Self, SchemaError> {
         read(schema, "")
     }
@@ -40,7 +40,7 @@ impl MemberType {
         })
     }
 
-    /// The dotted paths of all members, those of members included.
+    /// The dotted paths of all members, including nested members.
     pub(crate) fn paths(&self) -> Vec<String> {
         let Self::Object(members) = self else { return Vec::new() };
         let below = |(name, member): (&String, &Self)| {

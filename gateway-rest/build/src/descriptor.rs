@@ -7,7 +7,7 @@ use prost_reflect::{
 
 use crate::Options;
 
-/// The value of an option by the extension's full name; `None` if it is not set.
+/// Returns the value of an option by the extension's full name; `None` if it is not set.
 pub(crate) fn option(pool: &DescriptorPool, from: &DynamicMessage, name: &str) -> Option<Value> {
     let extension = pool.get_extension_by_name(name)?;
     from.has_extension(&extension).then(|| from.get_extension(&extension).into_owned())
@@ -36,33 +36,33 @@ pub(crate) fn integer(message: &DynamicMessage, field: &str) -> i32 {
     message.get_field_by_name(field).and_then(|value| value.as_i32()).unwrap_or_default()
 }
 
-/// The fields in the order of the proto, not by number.
+/// Returns the fields in the order of the proto, not by number.
 pub(crate) fn fields(message: &MessageDescriptor) -> Vec<FieldDescriptor> {
     let mut fields: Vec<_> = message.fields().collect();
     fields.sort_by_key(|field| field.path().last().copied());
     fields
 }
 
-/// Whether absence is null in JSON.
+/// Returns whether the field is null in JSON when it is absent.
 pub(crate) fn is_nullable(field: &FieldDescriptor) -> bool {
     !field.is_list() && !field.is_map() && field.supports_presence()
 }
 
-/// The oneof that a field is in; not the synthetic one that protoc adds for `optional`.
+/// Returns the oneof of a field; `None` for the synthetic oneof that protoc adds for `optional`.
 pub(crate) fn oneof(field: &FieldDescriptor) -> Option<usize> {
     let oneof = field.containing_oneof().filter(|oneof| !oneof.is_synthetic())?;
     oneof.path().last().and_then(|index| usize::try_from(*index).ok())
 }
 
-/// `DECISION_ALLOW_WITH_LIMITS` of enum `Decision` is `allow_with_limits`. Sorted by number.
-/// 0 has no word if it is `…_UNSPECIFIED` or `…_UNKNOWN`.
+/// Returns the words of an enum, sorted by number. `DECISION_ALLOW_WITH_LIMITS` of enum `Decision`
+/// is `allow_with_limits`. 0 has no word if it is `…_UNSPECIFIED` or `…_UNKNOWN`.
 pub(crate) fn words(kind: &EnumDescriptor) -> Vec<(i32, String)> {
     let prefix = shouting(kind.name()) + "_";
     let mut words = Vec::<(i32, String)>::new();
     for value in kind.values() {
         let word = value.name().strip_prefix(&prefix).unwrap_or(value.name()).to_lowercase();
         let empty = value.number() == 0 && matches!(word.as_str(), "unspecified" | "unknown");
-        // The first of several aliases is the word.
+        // If a number has several names, the first one is its word.
         if !empty && words.iter().all(|(number, _)| *number != value.number()) {
             words.push((value.number(), word));
         }
@@ -71,7 +71,7 @@ pub(crate) fn words(kind: &EnumDescriptor) -> Vec<(i32, String)> {
     words
 }
 
-/// `RiskTier` is `RISK_TIER`.
+/// Converts a name to upper case: `RiskTier` is `RISK_TIER`.
 fn shouting(name: &str) -> String {
     let mut out = String::new();
     let mut before = '_';
@@ -88,11 +88,11 @@ fn shouting(name: &str) -> String {
 pub(crate) const OUTPUT_ONLY: i32 = 3;
 pub(crate) const INPUT_ONLY: i32 = 4;
 pub(crate) const IMMUTABLE: i32 = 5;
-/// The server sets it when a client leaves it out: a response always has it.
+/// The server sets the field when a client leaves it out: a response always has it.
 pub(crate) const NON_EMPTY_DEFAULT: i32 = 7;
 const REQUIRED: i32 = 2;
 
-/// Whether `google.api.field_behavior` names the behaviour.
+/// Returns whether `google.api.field_behavior` contains the behaviour.
 pub(crate) fn behaves(field: &FieldDescriptor, behaviour: i32) -> bool {
     let value = option(field.parent_pool(), &field.options(), "google.api.field_behavior");
     value
@@ -101,12 +101,13 @@ pub(crate) fn behaves(field: &FieldDescriptor, behaviour: i32) -> bool {
         .is_some_and(|list| list.iter().any(|value| value.as_enum_number() == Some(behaviour)))
 }
 
-/// The validation rules of a field.
+/// Returns the validation rules of a field.
 pub(crate) fn rules(field: &FieldDescriptor, options: &Options) -> Option<DynamicMessage> {
     option(field.parent_pool(), &field.options(), &options.validate)?.as_message().cloned()
 }
 
-/// A message in a member of an option; `None` if it is not set. Rules of one type are in such a member.
+/// Returns the message in a member of an option; `None` if it is not set. The rules of each type
+/// are in such a message.
 pub(crate) fn inner(rules: &DynamicMessage, name: &str) -> Option<DynamicMessage> {
     if !rules.has_field_by_name(name) {
         return None;
@@ -114,7 +115,7 @@ pub(crate) fn inner(rules: &DynamicMessage, name: &str) -> Option<DynamicMessage
     rules.get_field_by_name(name)?.as_message().cloned()
 }
 
-/// Whether the rules keep an int64 within 53 bits, so that it is a JSON number.
+/// Returns whether the rules keep an int64 within 53 bits, which makes it a JSON number.
 pub(crate) fn is_narrow(field: &FieldDescriptor, options: &Options) -> bool {
     const MOST: i64 = (1 << 53) - 1;
     if field.kind() != Kind::Int64 || field.is_list() {
@@ -131,7 +132,7 @@ pub(crate) fn is_narrow(field: &FieldDescriptor, options: &Options) -> bool {
     })
 }
 
-/// The schema of the JSON text that a bytes field holds, by the project's field option.
+/// Returns the schema of the JSON text in a bytes field, from the project's field option.
 pub(crate) fn document(field: &FieldDescriptor, options: &Options) -> Option<String> {
     let value = option(field.parent_pool(), &field.options(), &options.field)?;
     let name = Some(text(value.as_message()?, "document")).filter(|name| !name.is_empty())?;
@@ -139,9 +140,9 @@ pub(crate) fn document(field: &FieldDescriptor, options: &Options) -> Option<Str
     Some(name)
 }
 
-/// Whether the field is a bounding list, by the project's field option.
+/// Returns whether the field is a bounding list, from the project's field option.
 ///
-/// Without a bound it is null, never empty.
+/// Without a bound the list is null, never empty.
 pub(crate) fn bounds(field: &FieldDescriptor, options: &Options) -> bool {
     let value = option(field.parent_pool(), &field.options(), &options.field);
     let bounds = value.is_some_and(|value| value.as_message().is_some_and(|of| flag(of, "bounds")));
@@ -162,8 +163,8 @@ pub(crate) fn is_required(field: &FieldDescriptor, options: &Options) -> bool {
 #[derive(Default)]
 pub(crate) struct Comment {
     pub(crate) text: String,
-    /// The text after `Example:`, at the beginning of a line or within one, up to the line's end; JSON
-    /// may span several lines.
+    /// The text after `Example:`, at the beginning of a line or within it, up to the line's end.
+    /// JSON may span several lines.
     pub(crate) example: Option<String>,
 }
 
@@ -227,7 +228,7 @@ impl Comment {
         comment
     }
 
-    /// Up to the first full stop that ends a sentence.
+    /// Returns the text up to the first full stop that ends a sentence.
     pub(crate) fn first_sentence(&self) -> &str {
         let end = self.text.find(". ").or_else(|| self.text.find("\n\n"));
         let sentence = end.and_then(|end| self.text.get(..end)).unwrap_or(&self.text);
@@ -235,18 +236,18 @@ impl Comment {
     }
 }
 
-/// Whether this is the beginning of a JSON object or array.
+/// Returns whether this is the beginning of a JSON object or array.
 fn is_open(text: &str) -> bool {
     text.starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(text).is_err()
 }
 
-/// The message type of a field, unless the JSON mapping has a special form for it.
+/// Returns the message type of a field, unless the JSON mapping has a special form for it.
 pub(crate) fn plain_message(kind: &Kind) -> Option<MessageDescriptor> {
     let message = kind.as_message()?;
     (!is_special(message.full_name())).then(|| message.clone())
 }
 
-/// Well-known types with a special form in the JSON mapping.
+/// Returns whether this is a well-known type with a special form in the JSON mapping.
 pub(crate) fn is_special(name: &str) -> bool {
     wrapped(name).is_some()
         || matches!(
@@ -261,7 +262,7 @@ pub(crate) fn is_special(name: &str) -> bool {
         )
 }
 
-/// The `Kind` of the value in a wrapper type.
+/// Returns the `Kind` of the value in a wrapper type.
 pub(crate) fn wrapped(name: &str) -> Option<Kind> {
     Some(match name.strip_prefix("google.protobuf.")? {
         "BoolValue" => Kind::Bool,

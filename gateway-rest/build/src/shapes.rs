@@ -8,7 +8,7 @@ use quote::{format_ident, quote};
 
 use crate::{Options, descriptor, literal};
 
-/// The runtime has a bit for each field.
+/// The maximum number of fields of a message. The runtime has one bit for each field.
 const MOST_FIELDS: usize = 256;
 
 pub(crate) fn tables(pool: &DescriptorPool, options: &Options) -> TokenStream {
@@ -46,7 +46,7 @@ pub(crate) fn tables(pool: &DescriptorPool, options: &Options) -> TokenStream {
     }
 }
 
-/// The message and those of its fields; recursion ends at known ones.
+/// Collects the message and the messages of its fields. Recursion ends at known messages.
 pub(crate) fn reach(message: &MessageDescriptor, known: &mut BTreeMap<String, MessageDescriptor>) {
     if descriptor::is_special(message.full_name()) {
         return;

@@ -15,7 +15,7 @@ pub(crate) enum Segment {
     Rest,
 }
 
-/// A field path and the range of segments that it covers, the end excluded.
+/// A field path and the range of segments that it covers, end exclusive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Variable {
     pub(crate) path: String,
@@ -46,7 +46,7 @@ impl Template {
             }
             if let Some(verb) = rest.strip_prefix(':') {
                 if verb.is_empty() || verb.contains(['/', ':', '{', '}', '*']) {
-                    return Err(format!("has no verb such as `:verb` in `:{verb}`"));
+                    return Err(format!("has an invalid verb `:{verb}`"));
                 }
                 verb.clone_into(&mut template.verb);
             } else if !rest.is_empty() {
@@ -64,13 +64,13 @@ impl Template {
         Ok(template)
     }
 
-    /// Parses one segment, and returns the rest.
+    /// Parses one segment and returns the rest.
     fn segment<'a>(&mut self, text: &'a str) -> Result<&'a str, String> {
         if let Some(rest) = text.strip_prefix('{') {
             let (variable, rest) = rest.split_once('}').ok_or("has a `{` without `}`")?;
             let (path, inner) = variable.split_once('=').unwrap_or((variable, "*"));
             if path.is_empty() || inner.contains('{') {
-                return Err(format!("has no variable in `{{{variable}}}`"));
+                return Err(format!("has an invalid variable `{{{variable}}}`"));
             }
             let from = self.segments.len();
             for part in inner.split('/') {
@@ -90,14 +90,15 @@ impl Template {
             "**" => Segment::Rest,
             "" => return Err("has an empty segment".to_owned()),
             text if text.contains(['*', '{', '}', '=']) => {
-                return Err(format!("has no segment in `{text}`"));
+                return Err(format!("has an invalid segment `{text}`"));
             }
             text => Segment::Literal(text.to_owned()),
         });
         Ok(rest)
     }
 
-    /// Two templates with one shape are one path: `/x/{id}` and `/x/{x.id}`.
+    /// Returns the shape of the template. Templates with the same shape are the same path:
+    /// `/x/{id}` and `/x/{x.id}`.
     pub(crate) fn shape(&self) -> String {
         let mut shape = String::new();
         for segment in &self.segments {
@@ -115,7 +116,7 @@ impl Template {
         shape
     }
 
-    /// In the form of `OpenAPI`: one name for each wildcard.
+    /// Returns the template in the form of `OpenAPI`, with one name for each wildcard.
     pub(crate) fn openapi(&self) -> String {
         let mut path = String::new();
         let mut names = self.parameters().into_iter();
@@ -138,7 +139,7 @@ impl Template {
         path
     }
 
-    /// A name for each wildcard, with the variable that it belongs to.
+    /// Returns a name for each wildcard, with the variable that it belongs to.
     pub(crate) fn parameters(&self) -> Vec<(String, Option<&Variable>)> {
         let wild = |at: &usize| !matches!(self.segments.get(*at), Some(Segment::Literal(_)));
         let mut parameters = Vec::new();

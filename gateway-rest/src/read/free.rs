@@ -1,7 +1,7 @@
 //! Free-form JSON: `google.protobuf.Struct`, `Value` and `ListValue`.
 //!
-//! Numbers there are doubles, so one that a double cannot represent is refused: it would reach the service
-//! as another number than the client signed or meant.
+//! Numbers in it are doubles. A number that a double cannot represent is refused, because the
+//! service would receive another number than the client signed or meant.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -12,9 +12,9 @@ use crate::{
     wire::{self, Wire},
 };
 
-/// The problem of a number that no double represents. It does not advise a string: members that want a
-/// number refuse one.
-const ROUNDED: &str = "would be rounded: a number here keeps some 16 digits; write one with fewer";
+/// The problem of a number that a double cannot represent. It does not suggest a string: members
+/// that expect a number refuse strings.
+const ROUNDED: &str = "would be rounded: a number here keeps about 16 digits; use fewer digits";
 
 /// Field numbers of `google.protobuf.Value`.
 const NULL: u32 = 1;
@@ -28,8 +28,8 @@ const LIST: u32 = 6;
 const FEW: usize = 16;
 
 impl<'a> Reader<'a> {
-    /// A whole message of one of the three types, with its length. Its nesting is counted from here,
-    /// wherever it is in a body, as the service counts it over gRPC.
+    /// Reads a whole message of one of the three types, with its length. Its nesting is counted
+    /// from here, at any place in a body, as the service counts it over gRPC.
     pub(super) fn free(&mut self, kind: &Kind, path: &Path<'_>) -> Result<(), Stop> {
         let outside = std::mem::take(&mut self.depth);
         let start = wire::open(self.out);
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reports duplicate names of an object, and forgets its names.
+    /// Reports the duplicate names of an object, and removes its names from the list.
     pub(super) fn unique(&mut self, base: usize, path: &Path<'_>) {
         let names = self.names.get(base..).unwrap_or_default();
         if names.len() <= FEW {

@@ -1,9 +1,9 @@
 //! JSON numbers, without silent rounding.
 
-/// Every integer up to this one is exactly a double (RFC 8259, section 6).
+/// The largest integer up to which all integers are exactly doubles (RFC 8259, section 6).
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// An integer, also written as `5.0` or `5e2`; `None` for anything else.
+/// Parses an integer, also written as `5.0` or `5e2`; `None` for any other literal.
 pub(crate) fn integer(literal: &str) -> Option<i128> {
     if let Ok(value) = literal.parse() {
         return Some(value);
@@ -15,18 +15,18 @@ pub(crate) fn integer(literal: &str) -> Option<i128> {
     whole
 }
 
-/// A finite double; `None` if the literal is too large for one.
+/// Parses a finite double; `None` if the literal is too large.
 pub(crate) fn double(literal: &str) -> Option<f64> {
     literal.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// A double that represents the literal: at most 2^53, and without losing digits.
+/// Parses a double that represents the literal: at most 2^53, and without losing digits.
 pub(crate) fn unrounded(literal: &str) -> Option<f64> {
     let value = double(literal)?;
     (value.abs() <= EXACT && exact(literal, value)).then_some(value)
 }
 
-/// Whether the shortest text of `value` has the digits of `literal`.
+/// Returns whether the shortest text of `value` has the digits of `literal`.
 fn exact(literal: &str, value: f64) -> bool {
     // Up to 15 digits survive the round trip, unless the number is too near to zero.
     if literal.len() <= 15 && value != 0.0 && value.abs() > 1e-290 {
@@ -35,7 +35,7 @@ fn exact(literal: &str, value: f64) -> bool {
     significant(literal) == significant(&format!("{value:e}"))
 }
 
-/// The digits from the first to the last non-zero one, and the power of ten of the last.
+/// Returns the digits from the first to the last non-zero one, and the power of ten of the last.
 fn significant(literal: &str) -> (String, i64) {
     let (mantissa, exponent) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));

@@ -15,14 +15,14 @@ use crate::{
     wire::{self, Wire},
 };
 
-/// Both alphabets are accepted, with or without padding, as the protobuf JSON mapping requires.
+/// Accepts both alphabets, with or without padding, as the protobuf JSON mapping requires.
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
 impl Reader<'_> {
-    /// A value without its tag.
+    /// Reads a value without its tag.
     pub(super) fn value(&mut self, kind: &'static Kind, path: &Path<'_>) -> Result<(), Stop> {
         match kind {
             Kind::Message(shape) => {
@@ -119,7 +119,7 @@ fn put_double(kind: &Kind, literal: &str, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Writes a scalar from a URL or a map's key, without its tag; the error is its problem.
+/// Writes a scalar from a URL or a map's key, without its tag. The error describes its problem.
 pub(crate) fn from_text(
     kind: &Kind,
     text: &str,
@@ -132,7 +132,7 @@ pub(crate) fn from_text(
             _ => return Err("must be true or false".into()),
         },
         Kind::Float | Kind::Double => {
-            // `inf`, `nan` and `+1` are numbers to Rust only.
+            // Rust would also parse `inf`, `nan` and `+1`, which are not JSON numbers.
             let plain = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'-' | b'.' | b'e' | b'E'));
             let put = plain.then(|| put_double(kind, text, out)).flatten();
             return put.ok_or_else(|| "must be a number".into());

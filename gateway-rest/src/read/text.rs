@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
-/// Why reading ended before the text did.
+/// The reason why reading ended before the text did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Not JSON: the position of the byte, and what was expected there.
+    /// Not JSON: the position of the byte, and the expected token.
     Malformed(usize, &'static str),
     /// Nested deeper than [`DEPTH`]; the problem has been recorded with its path.
     Deep,
 }
 
-/// Levels of nested arrays and objects: counted from the whole body in typed messages, and from the member
-/// in free-form values.
+/// The maximum nesting of arrays and objects. It is counted from the whole body in typed messages,
+/// and from the member in free-form values.
 pub(crate) const DEPTH: u8 = 32;
 
 pub(crate) struct Text<'a> {
@@ -33,7 +33,7 @@ impl<'a> Text<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// The next byte after white space; 0 at the end.
+    /// Returns the next byte after white space; 0 at the end.
     pub(crate) fn peek(&mut self) -> u8 {
         loop {
             match self.here() {
@@ -49,7 +49,7 @@ impl<'a> Text<'a> {
         if self.at == self.text.len() { Ok(()) } else { self.fail("the end of the text") }
     }
 
-    /// Consumes `byte`, if it is next.
+    /// Consumes `byte` if it is next.
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == byte;
         if found {
@@ -62,7 +62,8 @@ impl<'a> Text<'a> {
         if self.take(byte) { Ok(()) } else { self.fail(expected) }
     }
 
-    /// After an item: true if another follows, false if `end` closed the list.
+    /// Reads the separator after an item. Returns true if another item follows, false if `end`
+    /// closed the list.
     pub(crate) fn another(&mut self, end: u8) -> Result<bool, Stop> {
         if self.take(b',') {
             return if self.peek() == end {
@@ -77,7 +78,7 @@ impl<'a> Text<'a> {
         self.fail(if end == b']' { "`,` or `]`" } else { "`,` or `}`" })
     }
 
-    /// A member's name and the colon after it.
+    /// Reads a member's name and the colon after it.
     pub(crate) fn name(&mut self) -> Result<Cow<'a, str>, Stop> {
         if self.peek() != b'"' {
             return self.fail("a member's name in quotes");
@@ -97,7 +98,7 @@ impl<'a> Text<'a> {
         self.fail("a JSON value")
     }
 
-    /// A string; borrowed from the text unless it has escapes.
+    /// Reads a string. It is borrowed from the text unless it has escapes.
     pub(crate) fn string(&mut self) -> Result<Cow<'a, str>, Stop> {
         self.expect(b'"', "a string")?;
         let start = self.at;
@@ -170,7 +171,7 @@ impl<'a> Text<'a> {
         } else {
             first
         };
-        // The only non-char left is a low surrogate without a high one.
+        // The only remaining value that is not a char is a low surrogate without a high one.
         char::from_u32(code).map_or_else(|| self.fail("the first half of a surrogate pair"), Ok)
     }
 
@@ -190,7 +191,7 @@ impl<'a> Text<'a> {
         Ok(code)
     }
 
-    /// A number as written, checked against the grammar.
+    /// Reads a number as written, checked against the grammar.
     pub(crate) fn number(&mut self) -> Result<&'a str, Stop> {
         self.peek();
         let start = self.at;
@@ -233,7 +234,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// The kind of the next value, in words; an error if it is not a value.
+    /// Returns the kind of the next value, in words; an error if it is not a value.
     pub(crate) fn found(&mut self) -> Result<&'static str, Stop> {
         Ok(match self.peek() {
             b'"' => "a string",
@@ -246,7 +247,7 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// Line and column (in characters), from 1, of a byte of the text.
+    /// Returns the line and column (in characters), from 1, of a byte of the text.
     pub(crate) fn line_and_column(text: &str, at: usize) -> (usize, usize) {
         let before = text.get(..at).unwrap_or(text);
         let line = before.rsplit('\n').next().unwrap_or_default();

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::wire::{Input, Malformed, Value};
 
-/// A Struct; its names sorted, so that equal objects are equal texts.
+/// Writes a Struct with sorted names: equal objects become equal texts.
 pub(super) fn object(out: &mut Vec<u8>, bytes: &[u8], depth: u8) -> Result<(), Malformed> {
     if is_sorted(bytes)? {
         out.push(b'{');
@@ -30,7 +30,7 @@ pub(super) fn object(out: &mut Vec<u8>, bytes: &[u8], depth: u8) -> Result<(), M
     let mut entries = entries.into_iter().peekable();
     while let Some((name, value)) = entries.next() {
         let next = entries.peek().map(|(next, _)| *next);
-        // The sort is stable: the last of equal names counts.
+        // The sort is stable: the last of several equal names counts.
         if next == Some(name) {
             continue;
         }
@@ -53,7 +53,7 @@ fn is_sorted(bytes: &[u8]) -> Result<bool, Malformed> {
     Ok(sorted)
 }
 
-/// The entries of `map<string, Value> fields = 1`.
+/// Calls a function for each entry of `map<string, Value> fields = 1`.
 fn each<'a>(
     bytes: &'a [u8],
     mut then: impl FnMut(&'a str, &'a [u8]) -> Result<(), Malformed>,
@@ -82,7 +82,7 @@ fn member(out: &mut Vec<u8>, name: &str, value: &[u8], depth: u8) -> Result<(), 
     anything(out, value, depth)
 }
 
-/// A Value: the last member of its oneof.
+/// Writes a Value: the last member of its oneof.
 pub(super) fn anything(out: &mut Vec<u8>, bytes: &[u8], depth: u8) -> Result<(), Malformed> {
     let depth = depth + 1;
     if depth > DEPTH {

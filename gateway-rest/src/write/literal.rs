@@ -18,7 +18,7 @@ pub(super) fn integer(out: &mut Vec<u8>, value: i64) {
     display(out, value);
 }
 
-/// Integers as integers; NaN and infinities as the strings of the protobuf JSON mapping.
+/// Writes integers as integers, and NaN and infinities as the strings of the protobuf JSON mapping.
 pub(super) fn double(out: &mut Vec<u8>, value: f64) {
     #[expect(clippy::cast_possible_truncation, reason = "integral and at most 2^53")]
     if value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0 {
@@ -31,7 +31,7 @@ pub(super) fn double(out: &mut Vec<u8>, value: f64) {
 pub(super) fn float(out: &mut Vec<u8>, finite: Option<impl serde::Serialize>, value: f64) {
     match finite {
         Some(finite) => {
-            // Neither a Vec nor a finite number can fail.
+            // Writing to a Vec, and writing a finite number, cannot fail.
             let _ = serde_json::to_writer(out, &finite);
         }
         None if value.is_nan() => out.extend_from_slice(b"\"NaN\""),
@@ -40,7 +40,7 @@ pub(super) fn float(out: &mut Vec<u8>, finite: Option<impl serde::Serialize>, va
     }
 }
 
-/// A JSON string.
+/// Writes a JSON string.
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');

@@ -1,7 +1,7 @@
-//! Protobuf bytes -> JSON text, straight into one buffer, by [`Shape`].
+//! Writes protobuf bytes as JSON text, directly into one buffer, by [`Shape`].
 //!
-//! A message is scanned once to find the position of each field, then written in the proto's order: the
-//! wire may have any order, and absent members are written too.
+//! A message is scanned once to find the position of each field, then written in the proto's order.
+//! The order on the wire may differ, and absent members are also written.
 
 mod free;
 mod literal;
@@ -16,13 +16,13 @@ use crate::{
 use literal::text;
 use scalar::value;
 
-/// Levels of nested messages; guards the stack against crafted bytes.
+/// The maximum nesting of messages; protects the stack against crafted bytes.
 const DEPTH: u8 = 64;
 
-/// Messages of up to this many fields need no allocation.
+/// The number of fields up to which a message needs no allocation.
 const USUAL: usize = 48;
 
-/// A message as an object.
+/// Writes a message as an object.
 pub(crate) fn message(
     out: &mut Vec<u8>,
     shape: &Shape,
@@ -35,7 +35,7 @@ pub(crate) fn message(
     Ok(())
 }
 
-/// A message's members, without the braces.
+/// Writes a message's members, without the braces.
 pub(crate) fn members(
     out: &mut Vec<u8>,
     shape: &Shape,
@@ -56,7 +56,7 @@ pub(crate) fn members(
     })
 }
 
-/// A single field of a message; `None` if it is absent.
+/// Returns a single field of a message; `None` if it is absent.
 pub(crate) fn only<'a>(field: &Field, proto: &'a [u8]) -> Result<Option<Value<'a>>, Malformed> {
     let (mut input, mut found) = (Input(proto), None);
     while !input.is_empty() {
@@ -69,7 +69,7 @@ pub(crate) fn only<'a>(field: &Field, proto: &'a [u8]) -> Result<Option<Value<'a
     Ok(found)
 }
 
-/// Only the value of the field at `position`.
+/// Writes only the value of the field at `position`.
 pub(crate) fn field(
     out: &mut Vec<u8>,
     shape: &Shape,
@@ -85,13 +85,13 @@ pub(crate) fn field(
 /// The position of a field in its message.
 #[derive(Clone, Copy, Default)]
 struct Place {
-    /// How often it occurs.
+    /// The number of occurrences.
     count: u32,
-    /// The start of the first one's tag.
+    /// The start of the tag of the first occurrence.
     start: u32,
-    /// The start of the last one's value.
+    /// The start of the value of the last occurrence.
     value: u32,
-    /// The end of the last one.
+    /// The end of the last occurrence.
     end: u32,
 }
 
@@ -143,7 +143,7 @@ fn with_places<T>(
     then(places)
 }
 
-/// A field of another wire type is treated as unknown, and skipped.
+/// Returns whether the wire type fits. A field with another wire type is skipped as unknown.
 fn fits(field: &Field, wire: Wire) -> bool {
     wire == Wire::of(&field.kind) || (wire == Wire::Length && field.cardinality.is_list())
 }
@@ -184,7 +184,8 @@ fn one(
     }
 }
 
-/// A message in several parts is their concatenation; for other values the last one counts.
+/// Writes a field that occurs several times. The parts of a message are concatenated; of other
+/// values, the last one counts.
 fn merged(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(), Malformed> {
     let is_message = !matches!(field.kind, Kind::String | Kind::Bytes | Kind::Json);
     let mut whole = Vec::new();
@@ -200,7 +201,7 @@ fn merged(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(
     value(out, &field.kind, Value::Bytes(&whole), depth)
 }
 
-/// Each occurrence of the field, in a part of a message.
+/// Iterates over each occurrence of the field, in a part of a message.
 fn occurrences<'a>(
     field: &Field,
     proto: &'a [u8],
@@ -239,7 +240,7 @@ fn list(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(),
     })
 }
 
-/// A map as an object whose names are sorted, so that equal maps are equal texts.
+/// Writes a map as an object with sorted names: equal maps become equal texts.
 fn map(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(), Malformed> {
     let Kind::Message(Shape { fields: [key, content], .. }) = &field.kind else {
         return Err(Malformed);
@@ -263,7 +264,7 @@ fn map(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(), 
     out.push(b'{');
     let mut entries = entries.into_iter().peekable();
     while let Some((name, entry)) = entries.next() {
-        // The sort is stable: the last of equal names counts.
+        // The sort is stable: the last of several equal names counts.
         if entries.peek().is_some_and(|(next, _)| *next == name) {
             continue;
         }
@@ -284,7 +285,7 @@ fn map(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(), 
     Ok(())
 }
 
-/// The default of an absent scalar.
+/// Writes the default of an absent scalar.
 fn default(out: &mut Vec<u8>, kind: &Kind) -> Result<(), Malformed> {
     match kind {
         Kind::String | Kind::Bytes => {

@@ -28,7 +28,7 @@ pub(super) fn value(
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
-    reason = "the wire carries the bits, the kind says how to read them"
+    reason = "the wire carries the bits; the kind defines their meaning"
 )]
 fn numeric(out: &mut Vec<u8>, kind: &Kind, number: u64) -> Result<(), Malformed> {
     let zigzag = (number >> 1) as i64 ^ -((number & 1) as i64);
@@ -87,7 +87,8 @@ fn lengthy(out: &mut Vec<u8>, kind: &Kind, bytes: &[u8], depth: u8) -> Result<()
     Ok(())
 }
 
-/// A number without a word comes from a newer service: it is shown as a number.
+/// Writes the word of a number. A number without a word comes from a newer service and is shown as
+/// a number.
 fn word(out: &mut Vec<u8>, words: &[(i32, &str)], number: i32) {
     let found = words.binary_search_by_key(&number, |(number, _)| *number);
     match found.ok().and_then(|at| words.get(at)) {
@@ -97,7 +98,7 @@ fn word(out: &mut Vec<u8>, words: &[(i32, &str)], number: i32) {
     }
 }
 
-/// The two integers of Timestamp and Duration.
+/// Reads the two integers of Timestamp and Duration.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,

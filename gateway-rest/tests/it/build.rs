@@ -1,4 +1,4 @@
-//! What is wrong in a proto stops the build, and says where.
+//! Errors in a proto stop the build with a message that names the place.
 
 use std::panic::catch_unwind;
 
@@ -46,7 +46,7 @@ fn options() -> Options {
     }
 }
 
-/// What the build says of a method with these options.
+/// Returns the build's panic message for a method with these options.
 fn complaint(http: &str, rest: &str) -> String {
     let options = format!(
         "option (google.api.http) = {{ {http} }}; option (library.v1.rest) = {{ {rest} }};"

@@ -1,4 +1,4 @@
-//! The library: a service that shows what reached it, and a host that asks for a card.
+//! The library: a service that returns the requests it receives, and a host that requires a card.
 
 use std::{
     pin::Pin,
@@ -41,7 +41,7 @@ impl Reply {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The fields at fault.
+    /// Returns the fields with problems.
     pub(crate) fn fields(&self) -> Vec<String> {
         self.problems().into_iter().map(|(field, _)| field).collect()
     }
@@ -59,7 +59,7 @@ impl Reply {
     }
 }
 
-/// A call by a reader with a card.
+/// Makes a call as a reader with a card.
 pub(crate) async fn send(method: &str, uri: &str, body: &str) -> Reply {
     let headers = [("authorization", "Bearer card"), ("content-type", "application/json")];
     send_with(method, uri, &headers, body.to_owned()).await
@@ -88,7 +88,7 @@ pub(crate) async fn send_with(
     Reply { status: parts.status, headers: parts.headers, body }
 }
 
-/// The front desk: who has no card gets the cover only.
+/// The host. A reader without a card can only get the cover.
 pub(crate) struct Desk;
 
 impl Host for Desk {
@@ -140,7 +140,7 @@ impl BookService for Library {
     type ExportBooksStream = Pin<Box<dyn Stream<Item = Result<Book, Status>> + Send>>;
 
     async fn list_books(&self, call: Request<ListBooksRequest>) -> Answer<ListBooksResponse> {
-        // What arrived, as pbjson sees it.
+        // The request that arrived, as pbjson reads it.
         let seen = serde_json::to_string(call.get_ref()).unwrap();
         Ok(Response::new(ListBooksResponse { next_page_token: seen, ..Default::default() }))
     }

@@ -1,4 +1,4 @@
-//! gateway-rest from the outside: HTTP in, HTTP out, over a small library service.
+//! Tests gateway-rest from the outside: HTTP in, HTTP out, over a small library service.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod bodies;

@@ -1,4 +1,4 @@
-//! What a success and a refusal look like.
+//! The form of successes and refusals.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! Random input: no panic, nothing lost, and the same JSON as pbjson's but where we mean to differ.
+//! Random input: no panics, no lost data, and the same JSON as pbjson except for intended
+//! differences.
 
 use gateway_rest::{Shape, to_json, to_proto};
 use gateway_rest_tests::{
@@ -22,7 +23,8 @@ fn text() -> impl Strategy<Value = String> {
     "[^\u{0}]{0,12}"
 }
 
-/// Few digits: `serde_json`, which reads for pbjson, is off by one place in long numbers.
+/// Numbers with few digits, because `serde_json`, which parses for pbjson, can round the last digit
+/// of long numbers differently.
 fn plain_double() -> impl Strategy<Value = f64> {
     let eighths = (-1_000_000_i32..1_000_000).prop_map(|value| f64::from(value) / 8.0);
     prop_oneof![any::<i32>().prop_map(f64::from), eighths, Just(0.1)]
@@ -51,7 +53,7 @@ fn object() -> impl Strategy<Value = Map<String, Value>> {
     vec((text(), json_value()), 0..5).prop_map(|members| members.into_iter().collect())
 }
 
-/// pbjson reads a null within as no value at all.
+/// pbjson reads a null within a value as no value at all.
 fn value_of(json: Value) -> pbjson_types::Value {
     use pbjson_types::value::Kind;
     let kind = match json {
@@ -154,7 +156,8 @@ fn everything() -> impl Strategy<Value = Everything> {
     })
 }
 
-/// pbjson's JSON in our form: words, `Z`, integers that are integers; without nulls and defaults.
+/// Converts pbjson's JSON to our form: words, `Z`, integers that are integers; without nulls and
+/// defaults.
 fn normal(value: Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -188,7 +191,7 @@ fn is_default(value: &Value) -> bool {
     }
 }
 
-/// The first place where two values differ.
+/// Returns the first place where two values differ.
 fn difference(path: &str, ours: &Value, theirs: &Value) -> Option<String> {
     match (ours, theirs) {
         (Value::Object(ours), Value::Object(theirs)) => {
@@ -206,7 +209,7 @@ fn difference(path: &str, ours: &Value, theirs: &Value) -> Option<String> {
     }
 }
 
-/// Times and durations are written with other decimals by each.
+/// Removes times and durations, which pbjson writes with a different number of decimals.
 fn without_times(mut value: Value) -> Value {
     if let Some(members) = value.as_object_mut() {
         members.retain(|name, _| !matches!(name.as_str(), "at" | "times" | "time" | "single"));
@@ -217,7 +220,7 @@ fn without_times(mut value: Value) -> Value {
     value
 }
 
-/// Our JSON without the scalars that pbjson leaves out.
+/// Returns our JSON without the scalars that pbjson leaves out.
 fn without_zeros(mut value: Value) -> Value {
     let optional =
         ["maybe", "maybe_int", "rank", "nickname", "left", "right", "object", "anything"];
@@ -261,7 +264,7 @@ proptest! {
             serde_json::from_slice(&to_json(shape(), &message.encode_to_vec()).unwrap()).unwrap();
         shout(&mut ours);
         let back: Everything = serde_json::from_value(ours).unwrap();
-        // By way of our JSON, for pbjson reads a null within a Struct as no value at all.
+        // It goes through our JSON, because pbjson reads a null within a Struct as no value at all.
         let (back, message) = (back.encode_to_vec(), message.encode_to_vec());
         prop_assert_eq!(to_json(shape(), &back).unwrap(), to_json(shape(), &message).unwrap());
     }
@@ -350,7 +353,7 @@ proptest! {
     }
 }
 
-/// Of a oneof that both parts have, prost merges a message with itself only.
+/// Clears the oneofs. If both parts have the oneof, prost merges messages only of the same member.
 fn without_choices(message: &mut Everything) {
     message.choice = None;
     message.object = None;
@@ -360,7 +363,7 @@ fn without_choices(message: &mut Everything) {
     }
 }
 
-/// Our words as pbjson knows them.
+/// Converts our words to pbjson's words.
 fn shout(value: &mut Value) {
     each_genre(value, &|word| *word = format!("GENRE_{}", word.to_uppercase()));
     drop_nulls(value);
@@ -387,7 +390,7 @@ fn each_genre(value: &mut Value, change: &impl Fn(&mut String)) {
     }
 }
 
-/// pbjson reads no null where a field is not optional, and counts one in a oneof.
+/// Removes nulls. pbjson rejects a null if a field is not optional, and counts a null in a oneof.
 fn drop_nulls(value: &mut Value) {
     let Some(members) = value.as_object_mut() else { return };
     members.retain(|_, value| !value.is_null());

@@ -1,4 +1,4 @@
-//! What the build script made of the test protos, for the tests in `it/`.
+//! The output of the build script for the test protos, for the tests in `it/`.
 
 /// Messages and services, with pbjson's JSON.
 #[expect(

@@ -1,4 +1,4 @@
-"""The table of good and bad deliveries that all libraries share, and what is particular to this one."""
+"""The shared table of good and bad deliveries, and tests that are specific to this library."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent_authority import WebhookError, verify_webhook
 
-# Beside the repository's own folder, or where a copy of it is tested.
+# The table is in this repository, or next to a copy of this library that is tested elsewhere.
 VECTORS = os.environ.get("WEBHOOK_VECTORS", Path(__file__).parents[2] / "vectors" / "webhooks.json")
 TABLE = json.loads(Path(VECTORS).read_text("utf-8"))
 VALID = next(case for case in TABLE["cases"] if case["name"] == "all suites")
@@ -48,7 +48,7 @@ class VerifyWebhook(unittest.TestCase):
     def test_options_that_are_no_options(self):
         for options in ({"accept": ["rsa"]}, {"tolerance": -1}, {"tolerance": float("nan")}, {"secrets": "whsec_"}):
             self.assertEqual(judged(VALID, **options), "configuration")
-        # The time of the machine, years from that of the table.
+        # The machine's time is years after the time in the table.
         self.assertEqual(judged(VALID, now=None), "time")
 
     def test_a_key_of_that_name_twice(self):

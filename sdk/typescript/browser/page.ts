@@ -1,4 +1,4 @@
-// What tests/it/events/browser.rs has a page do: decide, follow events, be refused.
+// The page of tests/it/events/browser.rs: makes a decision, follows events, and provokes errors.
 
 import { AuthorityError, createClient, Decision } from 'agent-authority/client';
 
@@ -15,7 +15,7 @@ async function run({ baseUrl, token, apiKey, tenantId }: Setup): Promise<object>
   const allowed = await client.runtime.evaluate(asking(1200));
 
   const events = client.followEvents({ tenantId, after: 0 });
-  // An event of the past: the stream is open before the next one happens.
+  // A past event: reading it opens the stream before the next event happens.
   const { value: first } = await events.next();
   const held = await client.runtime.evaluate(asking(25_000));
   let told = first;

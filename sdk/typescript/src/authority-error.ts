@@ -1,11 +1,11 @@
-// Why a call failed.
+// Errors of failed calls.
 
 import { Code, ConnectError } from '@connectrpc/connect';
 import { BadRequestSchema, ErrorInfoSchema } from './generated/google/rpc/error_details_pb.js';
 
-/** A member of the request that is at fault. */
+/** An invalid field of the request. */
 export interface Violation {
-  /** Its path, such as `context.amount`; empty for a number of further ones. */
+  /** Its path, such as `context.amount`; empty for the entry that counts further problems. */
   readonly field: string;
   readonly problem: string;
 }
@@ -19,19 +19,20 @@ interface Cause {
   cause?: unknown;
 }
 
-/** A call that failed, or a stream that broke. Whatever the code, it is not a permission. */
+/** A failed call or a broken stream. It is never a permission, for any code. */
 export class AuthorityError extends Error {
   override readonly name = 'AuthorityError';
   /**
-   * Why, as one word, the same as in `error` over REST: `invalid_request`, `permission_scope_exceeded`, …
-   * `unavailable` also means that no answer came; other codes may be added.
+   * The reason as one word, the same as in `error` over REST: `invalid_request`,
+   * `permission_scope_exceeded`, … `unavailable` also means that no response arrived; other codes
+   * may be added.
    */
   readonly code: string;
   /** The gRPC status. */
   readonly status: Code;
-  /** The members at fault. */
+  /** The invalid fields. */
   readonly details: readonly Violation[];
-  /** What belongs to the code, such as `oldest` to `sequence_expired`. */
+  /** Values of the code, such as `oldest` for `sequence_expired`. */
   readonly metadata: Readonly<Record<string, string>>;
   /** Identifies the call in the service's log. */
   readonly requestId: string | undefined;
@@ -45,7 +46,7 @@ export class AuthorityError extends Error {
     this.requestId = requestId;
   }
 
-  /** Milliseconds to wait before the next attempt, if the service says so. */
+  /** Milliseconds to wait before the next attempt, if the service sent a time. */
   get retryAfterMs(): number | undefined {
     const seconds = Number(this.metadata['retry_after']);
     return seconds > 0 ? seconds * 1000 : undefined;
@@ -56,13 +57,14 @@ export class AuthorityError extends Error {
     return TRANSIENT.includes(this.status);
   }
 
-  /** What a transport threw, by the details that the service gives each error. */
+  /** Converts an error of a transport, using the details that the service adds to each error. */
   static from(thrown: unknown, requestId?: string): AuthorityError {
     if (thrown instanceof AuthorityError) return thrown;
     const error = ConnectError.from(thrown);
     const info = error.findDetails(ErrorInfoSchema).find(({ domain }) => domain === 'authority');
     const violations = error.findDetails(BadRequestSchema).flatMap(({ fieldViolations }) => fieldViolations);
-    // The service names each of its errors: an unknown one without a name is that of a network or a proxy.
+    // The service adds a reason to each error. An unknown error without one comes from a network or
+    // a proxy.
     const status = !info && error.code === Code.Unknown ? Code.Unavailable : error.code;
     return new AuthorityError(error.rawMessage, {
       code: info?.reason ?? word(status),
@@ -80,5 +82,5 @@ const TRANSIENT: readonly Code[] = [
   Code.Canceled,
 ];
 
-/** The name of a gRPC status: `deadline_exceeded`. */
+/** Returns the name of a gRPC status: `deadline_exceeded`. */
 const word = (status: Code) => Code[status].replace(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();

@@ -22,18 +22,21 @@ export { Decision } from './generated/authority/runtime/v1/decision_pb.js';
 export type { Credential } from './transport.js';
 
 export interface ClientOptions {
-  /** The service's address: `https://authority.example`. A page's origin must be one of its `cors.origins`. */
+  /**
+   * The service's address: `https://authority.example`. A page's origin must be in its
+   * `cors.origins`.
+   */
   baseUrl: string;
-  /** Without one, only what is public can be called. */
+  /** Without a credential, only public operations can be called. */
   credential?: Credential | undefined;
-  /** By default gRPC-Web over `fetch`; in Node also one of `@connectrpc/connect-node`. */
+  /** By default gRPC-Web over `fetch`; in Node also a transport of `@connectrpc/connect-node`. */
   transport?: Transport | undefined;
 }
 
 /**
- * The services of the API. A call takes its message and `{ signal, timeoutMs, headers }`; without `timeoutMs` it
- * waits for as long as the connection does. A stream is ended by its signal, not by leaving the loop.
- * Every failure is an `AuthorityError`.
+ * The services of the API. A call takes its message and `{ signal, timeoutMs, headers }`. Without
+ * `timeoutMs` it waits as long as the connection lasts. A signal ends a stream; leaving the loop
+ * does not. Every failure is an `AuthorityError`.
  */
 export interface AuthorityClient {
   readonly runtime: Client<typeof RuntimeService>;
@@ -43,15 +46,21 @@ export interface AuthorityClient {
   readonly delegations: Client<typeof DelegationService>;
   readonly evidence: Client<typeof EvidenceService>;
   readonly events: Client<typeof EventService>;
-  /** Any other service of `agent-authority/proto/…`, so that a page loads only what it calls. */
+  /**
+   * Any other service of `agent-authority/proto/…`. A page thus loads only the services that it
+   * calls.
+   */
   service<S extends DescService>(service: S): Client<S>;
-  /** Each event after a sequence, in order, at least once; see `FollowOptions`. Leaving the loop ends the stream. */
+  /**
+   * Yields each event after a sequence, in order, at least once; see `FollowOptions`. Leaving the
+   * loop ends it.
+   */
   followEvents(options?: FollowOptions): AsyncGenerator<AuthorityEvent, void>;
 }
 
 /** @throws {TypeError} An option is invalid. */
 export function createClient({ baseUrl, credential, transport }: ClientOptions): AuthorityClient {
-  if (!/^https?:$/.test(new URL(baseUrl).protocol)) throw new TypeError('baseUrl begins with https:// or http://');
+  if (!/^https?:$/.test(new URL(baseUrl).protocol)) throw new TypeError('baseUrl must begin with https:// or http://');
   if (typeof credential === 'string') checked(credential);
   const complete = authorityTransport(transport ?? createGrpcWebTransport({ baseUrl }), credential);
   const service = <S extends DescService>(desc: S) => createServiceClient(desc, complete);

@@ -1,4 +1,4 @@
-// A stream of events that goes on when its connection breaks.
+// Follows events in a stream that resumes when its connection breaks.
 
 import { Code, type Client } from '@connectrpc/connect';
 import { AuthorityError } from './authority-error.js';
@@ -6,30 +6,30 @@ import { parseEvent, type AuthorityEvent } from './event.js';
 import type { EventService } from './generated/authority/events/v1/event_service_pb.js';
 
 export interface FollowOptions {
-  /** The `sequence` of the last event that was handled; from now on if absent. */
+  /** The `sequence` of the last event that was handled; only new events if absent. */
   after?: number | undefined;
-  /** Only these types: patterns, such as `svc.decision.*`. */
+  /** Limits the stream to these types: patterns, such as `svc.decision.*`. */
   eventTypes?: readonly string[] | undefined;
-  /** The tenant: required of the owner. */
+  /** The tenant. Required for the owner. */
   tenantId?: string | undefined;
-  /** Ends it, also while it waits; the loop then fails with the signal's reason. */
+  /** Ends the stream, also while it waits. The loop then fails with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** Told each time that the stream is broken, with the milliseconds until the next attempt. */
+  /** Called each time that the stream breaks, with the milliseconds until the next attempt. */
   onRetry?: ((error: AuthorityError, delayMs: number) => void) | undefined;
 }
 
-/** Milliseconds; the service sends something each 15 seconds. */
+/** Milliseconds. The service sends a message every 15 seconds. */
 const SILENCE = 45_000;
 const FIRST_DELAY = 500;
 const LONGEST_DELAY = 30_000;
 
 /**
- * Each event after a sequence, in order, at least once: a stream that breaks is opened again after the last event
- * that the loop has dealt with.
+ * Yields each event after a sequence, in order, at least once. A broken stream is opened again
+ * after the last event that the loop has handled.
  *
- * @throws {AuthorityError} The stream cannot be opened and no later attempt can succeed: the credential is refused
- * (`unauthenticated`, `forbidden`, …), or the log does not have the sequence (`sequence_expired`, with `oldest` in
- * its metadata, `sequence_ahead`).
+ * @throws {AuthorityError} The stream cannot be opened and no later attempt can succeed: the
+ * credential is refused (`unauthenticated`, `forbidden`, …), or the log does not have the sequence
+ * (`sequence_expired`, with `oldest` in its metadata, `sequence_ahead`).
  */
 export async function* followEvents(
   events: Client<typeof EventService>, options: FollowOptions = {},
@@ -45,7 +45,8 @@ export async function* followEvents(
     let received = false;
     let broken: AuthorityError;
     try {
-      // Fixed before the stream is opened, so that nothing is lost if the first attempt fails.
+      // The position is fixed before the stream is opened. No events are lost then if the first
+      // attempt fails.
       after ??= (await heard(events.listEvents({ ...selected, limit: 1 }, call), silent)).head;
       const messages = events.streamEvents({ ...selected, after }, call)[Symbol.asyncIterator]();
       for (;;) {
@@ -59,7 +60,8 @@ export async function* followEvents(
       }
       broken = unavailable('the stream of events ended');
     } catch (thrown) {
-      // A credential that ends with an open stream may have a successor; one that cannot open it has none.
+      // If the credential expires while a stream is open, the next credential may be valid. A
+      // credential that is refused when a stream is opened is final.
       if (!(thrown instanceof AuthorityError) || !(thrown.isTransient || received)) throw thrown;
       broken = thrown;
     } finally {
@@ -75,9 +77,9 @@ export async function* followEvents(
 
 const unavailable = (message: string) => new AuthorityError(message, { code: 'unavailable', status: Code.Unavailable });
 
-/** Ends the call if nothing comes: a connection can be dead without anybody saying so. */
+/** Ends the call if no message arrives: a connection can be dead without an error. */
 async function heard<T>(answer: Promise<T>, silent: AbortController): Promise<T> {
-  const end = () => silent.abort(unavailable(`nothing came for ${SILENCE / 1000} seconds`));
+  const end = () => silent.abort(unavailable(`no message received for ${SILENCE / 1000} seconds`));
   const timer = setTimeout(end, SILENCE);
   try {
     return await answer;

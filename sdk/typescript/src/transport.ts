@@ -1,12 +1,12 @@
-// What every call has: a credential, a request id, and an error that says why it failed.
+// Adds a credential, a request id and a descriptive error to each call.
 
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import type { Transport } from '@connectrpc/connect';
 import { AuthorityError } from './authority-error.js';
 
 /**
- * A person's token or an API key; a function is called before each call, so that it can renew a token.
- * A page cannot keep a secret, so API keys are refused there.
+ * A person's token or an API key. A function is called before each call and can renew a token.
+ * A web page cannot keep a secret. API keys are refused there.
  */
 export type Credential = string | (() => string | Promise<string>);
 
@@ -42,12 +42,12 @@ async function* messages<O extends DescMessage>(
   }
 }
 
-/** What the caller aborted fails with the caller's reason, as with `fetch`. */
+/** Returns the caller's reason for a call that the caller aborted, as `fetch` does. */
 function failure(thrown: unknown, signal: AbortSignal | undefined, headers: Headers): unknown {
   return signal?.aborted ? signal.reason : AuthorityError.from(thrown, headers.get('x-request-id') ?? undefined);
 }
 
-/** The headers of a call; those that the caller gave stay. */
+/** Completes the headers of a call; headers from the caller stay. */
 async function completed(given: HeadersInit | undefined, credential: Credential | undefined): Promise<Headers> {
   const headers = new Headers(given);
   if (!headers.has('x-request-id')) headers.set('x-request-id', crypto.randomUUID());
@@ -57,10 +57,10 @@ async function completed(given: HeadersInit | undefined, credential: Credential 
   return headers;
 }
 
-/** @throws {TypeError} It is an API key, and this is a page. */
+/** @throws {TypeError} The credential is an API key in a web page. */
 export function checked(credential: string): string {
   if (credential.startsWith('svc_') && typeof document !== 'undefined') {
-    throw new TypeError('whoever opens a page can read its API key: use the token of the person who is signed in');
+    throw new TypeError('anyone who opens a page can read its API key: use the token of the signed-in person instead');
   }
   return credential;
 }

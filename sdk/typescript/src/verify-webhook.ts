@@ -1,10 +1,10 @@
-// Whether a webhook delivery is genuine, and meant for this receiver. WebCrypto only, so that it runs in Node,
-// Deno, Bun and workers alike.
+// Verifies that a webhook delivery is genuine and addressed to this receiver. It uses only
+// WebCrypto and runs in Node, Deno, Bun and workers.
 
-/** How a delivery is signed, as the endpoint's `signing_suites` names it. */
+/** How a delivery is signed, as in the endpoint's `signing_suites`. */
 export type Suite = 'rfc9421' | 'jwt' | 'standard-webhooks/v1';
 
-/** A JSON Web Key Set (RFC 7517), as `<service>/.well-known/jwks.json` has it. */
+/** A JSON Web Key Set (RFC 7517), as in `<service>/.well-known/jwks.json`. */
 export interface Jwks { keys: readonly object[] }
 
 /** The headers of a request: of `fetch`, of Node's `http`, or as pairs. */
@@ -14,28 +14,32 @@ export type WebhookHeaders =
 
 export interface VerifyOptions {
   /**
-   * For the suites `rfc9421` and `jwt`. Fetch it again when a key is unknown (`unknown_key`), and keep no
-   * key that has left it.
+   * For the suites `rfc9421` and `jwt`. Fetch it again when a key is unknown (`unknown_key`), and
+   * drop keys that were removed from it.
    */
   jwks?: Jwks | null | undefined;
-  /** `whsec_…`, for the suite `standard-webhooks/v1`; during a rotation the old one and the new one. */
+  /**
+   * `whsec_…`, for the suite `standard-webhooks/v1`. During a rotation, the old and the new secret.
+   */
   secrets?: readonly string[] | null | undefined;
-  /** The suites to accept, the preferred one first. By default those for which there are keys. */
+  /** The suites to accept, the preferred one first. Default: the suites that have keys. */
   accept?: readonly Suite[] | null | undefined;
   /** The endpoint's URL as the service shows it. */
   url: string;
-  /** The tenant whose events are expected; others of the same service can send to any URL, too. */
+  /**
+   * The tenant of the expected events. Other tenants of the same service can also send to any URL.
+   */
   tenant_id: string;
   /**
-   * Seconds by which the clocks may differ and a delivery may be late; 300 by default. Signatures of the
-   * suites `rfc9421` and `jwt` also expire by themselves, after 300 seconds.
+   * The accepted clock difference and delay of a delivery, in seconds; 300 by default. Signatures
+   * of the suites `rfc9421` and `jwt` also expire after 300 seconds.
    */
   tolerance?: number | null | undefined;
   /** Seconds since 1970; by default the time of the machine. */
   now?: number | undefined;
 }
 
-/** An event's envelope. Members that an event has no value for are absent. */
+/** An event's envelope. Fields without a value are absent. */
 export interface WebhookEvent {
   event_id: string;
   event_type: string;
@@ -54,7 +58,10 @@ export interface WebhookEvent {
   evidence_refs: string[];
 }
 
-/** `configuration` is the receiver's own mistake; every other code means: do not act on the delivery. */
+/**
+ * `configuration` is a mistake of the receiver itself. For every other code, do not act on the
+ * delivery.
+ */
 export type WebhookErrorCode =
   | 'configuration' | 'no_signature' | 'malformed' | 'unknown_key' | 'signature' | 'time' | 'digest'
   | 'url' | 'envelope' | 'event_id' | 'tenant_id';
@@ -63,16 +70,16 @@ const MESSAGES: Record<Exclude<WebhookErrorCode, 'configuration'>, string> = {
   no_signature: 'no accepted suite has signed the delivery',
   malformed: 'a header of the signature is absent, repeated or unreadable',
   unknown_key: 'the key is not a webhook key of the JWKS; fetch the JWKS again',
-  signature: 'the signature does not fit the request',
+  signature: 'the signature does not match the request',
   time: 'the signature is too old, from the future, or has expired',
-  digest: 'the body is not the one that was signed',
+  digest: 'the body differs from the signed body',
   url: 'the delivery is for another URL',
   envelope: 'the body is not an event',
-  event_id: 'the body is another event than the signature says',
-  tenant_id: "the event is another tenant's",
+  event_id: 'the signature is for another event',
+  tenant_id: 'the event belongs to another tenant',
 };
 
-/** Why a delivery is not accepted. */
+/** The reason for rejecting a delivery. */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError';
   readonly code: WebhookErrorCode;
@@ -85,7 +92,7 @@ export class WebhookError extends Error {
   }
 }
 
-/** By published keys first: a secret that leaks lets anybody sign. */
+/** Suites with published keys come first: with a leaked secret, anyone could sign. */
 const SUITES: Record<Suite, { header: string; verify: Verify }> = {
   rfc9421: { header: 'signature-input', verify: messageSignature },
   jwt: { header: 'webhook-jwt', verify: token },
@@ -99,18 +106,18 @@ interface Delivery {
   now: number;
 }
 
-/** Gives the id of the event that was signed. */
+/** Verifies the signature and returns the id of the signed event. */
 type Verify = (delivery: Delivery) => Promise<string>;
 
 /**
- * Verifies a delivery and gives its event.
+ * Verifies a delivery and returns its event.
  *
- * The first suite of `accept` of which the delivery has a signature decides; there is no fallback to another.
- * A delivery can come more than once: keep the `event_id`s that were handled.
+ * Only the first suite of `accept` that signed the delivery is verified; other suites are not
+ * tried. A delivery can be repeated: store the `event_id`s that you have handled.
  *
- * @param envelope The request's body as it came, before anything parsed it.
- * @throws {WebhookError} The delivery is not accepted. With code `configuration` answer 5xx, so that it comes
- * again; with any other 4xx.
+ * @param envelope The request's raw body, before any parsing.
+ * @throws {WebhookError} The delivery is rejected. For code `configuration`, respond with 5xx, and
+ * the delivery is repeated. Respond with 4xx for any other code.
  */
 export async function verifyWebhook(
   envelope: Uint8Array | string, headers: WebhookHeaders, options: VerifyOptions,
@@ -132,9 +139,9 @@ export async function verifyWebhook(
 function acceptedSuites({ jwks, secrets, accept, url, tenant_id, tolerance }: VerifyOptions): Suite[] {
   const wrong = (why: string) => new WebhookError('configuration', why);
   if (!url || !tenant_id) throw wrong('url and tenant_id are required');
-  if (tolerance != null && !(tolerance >= 0)) throw wrong('tolerance is a number of seconds from 0');
+  if (tolerance != null && !(tolerance >= 0)) throw wrong('tolerance must be a number of seconds, 0 or more');
   const all = Object.keys(SUITES) as Suite[];
-  if (accept?.some((suite) => !all.includes(suite))) throw wrong(`accept has suites of ${all.join(', ')}`);
+  if (accept?.some((suite) => !all.includes(suite))) throw wrong(`accept may only contain ${all.join(', ')}`);
   const hasKeys = (suite: Suite) => (suite === 'standard-webhooks/v1' ? !!secrets?.length : !!jwks);
   if (accept && !accept.every(hasKeys)) {
     throw wrong('accept names a suite without keys: rfc9421 and jwt need jwks, standard-webhooks/v1 needs secrets');
@@ -151,7 +158,7 @@ async function standardWebhooks({ body, headers, options, now }: Delivery): Prom
   const timestamp = one(headers, 'webhook-timestamp');
   const made = seconds(timestamp);
   const signed = concat(utf8(`${id}.${timestamp}.`), body);
-  // Versions other than v1 are somebody else's.
+  // Versions other than v1 come from other services.
   const codes = one(headers, 'webhook-signature').split(' ')
     .filter((part) => part.startsWith('v1,'))
     .map((part) => base64(part.slice(3)));
@@ -178,7 +185,7 @@ const PARAMETERS = new RegExp(
 
 async function messageSignature({ body, headers, options, now }: Delivery): Promise<string> {
   const input = member(one(headers, 'signature-input'));
-  // The service writes them in one way, so there is one way to read them.
+  // The service writes the parameters in one form only.
   const [, created, expires, kid] = PARAMETERS.exec(input) ?? [];
   const [, encoded] = /^:(.*):$/.exec(member(one(headers, 'signature'))) ?? [];
   if (created === undefined || expires === undefined || kid === undefined || encoded === undefined) {
@@ -203,7 +210,7 @@ async function messageSignature({ body, headers, options, now }: Delivery): Prom
   return id;
 }
 
-/** The service's member of a dictionary (RFC 9651, 3.2), of which there must be one. */
+/** Returns the service's only member of a dictionary (RFC 9651, 3.2). */
 function member(dictionary: string): string {
   const members: string[] = [];
   let start = 0;
@@ -242,9 +249,9 @@ async function token({ body, headers, options, now }: Delivery): Promise<string>
   return jti;
 }
 
-// What the suites share
+// Shared by the suites
 
-/** Whether a webhook key of the JWKS has signed these bytes (Ed25519, RFC 8032). */
+/** Checks that a webhook key of the JWKS signed these bytes (Ed25519, RFC 8032). */
 async function checkSignature(
   jwks: Jwks | null | undefined, kid: string, signed: Uint8Array<ArrayBuffer>, signature: Uint8Array<ArrayBuffer>,
 ): Promise<void> {
@@ -275,7 +282,7 @@ function byName(headers: WebhookHeaders): Map<string, string[]> {
   return found;
 }
 
-/** The value of a header that comes once. */
+/** Returns the value of a header that occurs exactly once. */
 function one(headers: Map<string, string[]>, name: string): string {
   const values = headers.get(name);
   if (values?.length !== 1) throw new WebhookError('malformed');
@@ -304,7 +311,7 @@ function concat(left: Uint8Array, right: Uint8Array): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-/** A JSON object's members; null if the bytes are anything else. */
+/** Returns the members of a JSON object; null if the bytes are not one. */
 function object(bytes: Uint8Array): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
@@ -326,7 +333,7 @@ function base64url(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Base64 with padding, of which there is one text for any bytes; null if it is something else. */
+/** Decodes base64 with padding; null unless the text is the only encoding of its bytes. */
 function decoded(text: string): Uint8Array<ArrayBuffer> | null {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4) return null;
   const letters = atob(text);

@@ -1,4 +1,4 @@
-// The parts of the client that are written by hand, against services in this process.
+// The hand-written parts of the client, against services in this process.
 import { copyFileSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,12 +14,12 @@ import { BadRequestSchema, ErrorInfoSchema } from '../dist/generated/google/rpc/
 
 const baseUrl = 'https://authority.example';
 
-/** A client of a service that is implemented here. */
+/** Returns a client of a service that is implemented here. */
 const clientOf = (service, methods, credential) => createClient({
   baseUrl, credential, transport: createRouterTransport(({ service: serve }) => serve(service, methods)),
 });
 
-/** An error as the service gives it. */
+/** Returns an error in the form of the service. */
 const refusal = (status, reason, { metadata = {}, violations = [], domain = 'authority' } = {}) => new ConnectError(
   `it is ${reason}`, status, undefined, [
     { desc: ErrorInfoSchema, value: { reason, domain, metadata } },
@@ -113,7 +113,10 @@ test('an event is its members, and beside them its bytes', () => {
   assert.throws(() => parseEvent(new Uint8Array([0xff])), TypeError);
 });
 
-/** A log of so many events, whose streams break as `attempts` say: after so many messages, with an error. */
+/**
+ * A log of `head` events. Its streams break as `attempts` specifies: after a number of messages,
+ * with an error.
+ */
 function log(head, attempts, credential) {
   const opened = [];
   async function* streamEvents({ after, eventType, tenantId }) {
@@ -129,7 +132,7 @@ function log(head, attempts, credential) {
   return { client: clientOf(EventService, { streamEvents, listEvents }, credential), opened };
 }
 
-/** The sequences of the events until `last`. */
+/** Returns the sequences of the events until `last`. */
 async function sequences(events, last) {
   const seen = [];
   for await (const { sequence } of events) {
@@ -249,7 +252,7 @@ test('a silent connection is given up', async (t) => {
     t.mock.timers.tick(1000);
   }
   assert.equal((await next).value.sequence, 1);
-  assert.deepEqual(told, ['nothing came for 45 seconds']);
+  assert.deepEqual(told, ['no message received for 45 seconds']);
 });
 
 test('receivers of webhooks need no other package', async () => {

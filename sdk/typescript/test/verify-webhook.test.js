@@ -1,10 +1,10 @@
-// The table of good and bad deliveries that all libraries share, and what is particular to this one.
+// The shared table of good and bad deliveries, and tests that are specific to this library.
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { verifyWebhook, WebhookError } from '../dist/index.js';
 
-// Beside the repository's own folder, or where a copy of it is tested.
+// The table is in this repository, or next to a copy of this library that is tested elsewhere.
 const path = process.env.WEBHOOK_VECTORS ?? new URL('../../vectors/webhooks.json', import.meta.url);
 const { options: common, cases } = JSON.parse(readFileSync(path, 'utf8'));
 
@@ -48,7 +48,7 @@ test('options that are no options', async () => {
   for (const options of [{ accept: ['rsa'] }, { tolerance: -1 }, { tolerance: NaN }]) {
     assert.equal(await judged({ ...valid, options }), 'configuration');
   }
-  const now = undefined; // The time of the machine, years from that of the table.
+  const now = undefined; // The machine's time is years after the time in the table.
   assert.equal(await judged({ ...valid, now }), 'time');
 });
 

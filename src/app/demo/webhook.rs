@@ -10,13 +10,15 @@ use serde_json::json;
 
 use super::{Client, Error, SLUG, keep, text};
 
-/// Where `listen` receives, unless it is told otherwise.
+/// The default address on which `listen` receives.
 pub const ADDRESS: &str = "127.0.0.1:4000";
 const DESCRIPTION: &str = "Development only: `agent-authority listen` on this machine";
 pub(crate) const FILE: &str = "demo-webhook.json";
 
-/// The endpoint, and what a receiver verifies its deliveries with. Kept in the data folder for its owner
-/// alone; without `Debug`, so that nothing shows the secret.
+/// The endpoint, and the keys with which a receiver verifies its deliveries.
+///
+/// It is kept in the data folder for its owner alone. It has no `Debug`, to keep the secret out of
+/// logs.
 #[derive(Serialize, Deserialize)]
 pub struct Webhook {
     pub endpoint_id: String,
@@ -27,7 +29,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// The endpoint of the service with this data folder, if it has one.
+    /// Reads the endpoint of the service with this data folder, if any.
     pub fn read(folder: &Path) -> Option<Self> {
         serde_json::from_str(&fs::read_to_string(folder.join(FILE)).ok()?).ok()
     }
@@ -37,15 +39,15 @@ impl Webhook {
     }
 }
 
-/// Creates the endpoint, unless there was one before: it stays deleted. The service works without it, so a
-/// failure is only a warning.
+/// Creates the endpoint, unless it existed before: a deleted endpoint stays deleted. The service
+/// works without it. A failure is therefore only a warning.
 pub async fn seed(router: &Router, owner_token: &str, config: &Config) {
     if let Err(error) = seed_at(&format!("http://{ADDRESS}/"), router, owner_token, config).await {
         tracing::warn!(%error, "the demonstration has no webhook endpoint");
     }
 }
 
-/// The same at another URL, for tests.
+/// Like [`seed`], at another URL, for tests.
 pub async fn seed_at(
     url: &str,
     router: &Router,
@@ -74,7 +76,7 @@ pub async fn seed_at(
     Webhook { endpoint_id, url: url.to_owned(), secret, jwks_url }.keep(folder)
 }
 
-/// The secret that an earlier run kept, or a new one if it is lost.
+/// Returns the secret that an earlier run kept, or a new one if it is lost.
 async fn kept_or_new(client: &Client<'_>, folder: &Path, id: &str) -> Result<String, Error> {
     if let Some(kept) = Webhook::read(folder).filter(|kept| kept.endpoint_id == id) {
         return Ok(kept.secret);

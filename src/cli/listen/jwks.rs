@@ -1,4 +1,4 @@
-//! The service's published keys, fetched when a delivery needs one that is not known.
+//! The service's published keys, fetched when a delivery needs an unknown key.
 
 use std::{
     sync::Arc,
@@ -12,17 +12,18 @@ use tokio::sync::Mutex;
 use super::{Failure, deepest, is_loopback};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// As long as the service lets caches keep its keys: a revoked one leaves them.
+/// How long fetched keys are used without fetching them again. The service lets caches keep its
+/// keys for the same time: a revoked key is not used for longer.
 const FRESH: Duration = Duration::from_secs(300);
-/// The least time between two requests, however many keys are unknown.
+/// The minimum interval between two requests, for any number of unknown keys.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Bytes; a JWKS has a few thousand.
+/// The maximum size of a response in bytes; a JWKS has a few thousand.
 const LARGEST: usize = 256 * 1024;
 
 pub(super) struct Jwks {
     pub(super) url: Url,
     http: Client,
-    /// The last request; held during the next.
+    /// The result of the last request; locked during the next request.
     last: Mutex<Option<Fetched>>,
 }
 
@@ -39,7 +40,7 @@ impl Jwks {
         Ok(Self { url, http: http.build().map_err(Failure::new)?, last: Mutex::default() })
     }
 
-    /// The keys that are known: none if they are too old.
+    /// Returns the known keys; none if they are too old.
     pub(super) async fn known(&self) -> Arc<Value> {
         let last = self.last.lock().await;
         let fresh = last.as_ref().filter(|last| last.at.elapsed() < FRESH);
@@ -47,7 +48,7 @@ impl Jwks {
         keys.unwrap_or_else(|| Arc::new(json!({"keys": []})))
     }
 
-    /// The present keys.
+    /// Returns the current keys.
     pub(super) async fn fetched(&self) -> Result<Arc<Value>, String> {
         let mut last = self.last.lock().await;
         if let Some(last) = last.as_ref().filter(|last| last.at.elapsed() < INTERVAL) {

@@ -1,4 +1,4 @@
-//! What is printed: a line for each delivery.
+//! The printed output: a line for each delivery.
 
 use std::net::SocketAddr;
 
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::{Line, verifier::Verifier};
 use crate::cli::text::{NOTHING, plain};
 
-/// Letters of a value; what does not verify may have any.
+/// The longest shown value, in characters. Unverified values may have any length.
 const LONGEST: usize = 300;
 const GAP: &str = "  ";
 
-/// Where it receives, and what it expects.
+/// Shows the address and the expected deliveries.
 pub(super) fn start(verifier: &Verifier, address: SocketAddr, json: bool) -> Line {
     let suites = verifier.suites();
     let (url, tenant_id) = (&verifier.url, &verifier.tenant_id);
@@ -38,8 +38,8 @@ pub(super) fn note(problem: &str, json: bool) -> Line {
     })
 }
 
-/// A delivery. As JSON the envelope as it came, and only if it is verified: a script takes what it reads for
-/// genuine.
+/// Shows a delivery. JSON output is the envelope as received, and only if it is verified: scripts
+/// treat their input as genuine.
 pub(super) fn delivery(
     at: DateTime<Utc>,
     body: &[u8],
@@ -93,10 +93,10 @@ mod tests {
             printed(body, &by, false),
             (true, format!("{start}verified by rfc9421, standard-webhooks/v1"))
         );
-        let why = Err("the body is not the one that was signed".to_owned());
+        let why = Err("the body differs from the signed body".to_owned());
         assert_eq!(
             printed(body, &why, false),
-            (true, format!("{start}NOT VERIFIED: the body is not the one that was signed"))
+            (true, format!("{start}NOT VERIFIED: the body differs from the signed body"))
         );
     }
 

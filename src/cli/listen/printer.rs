@@ -1,4 +1,5 @@
-//! Prints lines on a thread of their own: while a terminal is stopped, deliveries wait, and Ctrl-C works.
+//! Prints lines on a separate thread. While a terminal is stopped, deliveries wait, but Ctrl-C
+//! still works.
 
 use std::{
     io::{self, Write},
@@ -9,9 +10,9 @@ use std::{
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Lines that may wait.
+/// The most lines that may wait.
 const QUEUE: usize = 64;
-/// For what waits when the command ends.
+/// The time to print waiting lines when the command ends.
 const TO_FINISH: Duration = Duration::from_secs(1);
 
 pub(super) enum Line {
@@ -22,13 +23,13 @@ pub(super) enum Line {
 }
 
 pub(super) struct Printer {
-    /// `None` is the end.
+    /// `None` marks the end.
     lines: mpsc::Sender<Option<Line>>,
     done: CancellationToken,
 }
 
 impl Printer {
-    /// Cancels `shutdown` if nobody reads the lines any more.
+    /// Starts the thread. It cancels `shutdown` once the reader of the lines is gone.
     pub(super) fn start(shutdown: CancellationToken) -> Self {
         let (lines, mut waiting) = mpsc::channel::<Option<Line>>(QUEUE);
         let done = CancellationToken::new();
@@ -54,7 +55,7 @@ impl Printer {
         let _ = self.lines.send(Some(line)).await;
     }
 
-    /// Waits a little for the lines that were given.
+    /// Waits briefly for pending lines.
     pub(super) async fn finish(&self) {
         let finished = async {
             let _ = self.lines.send(None).await;

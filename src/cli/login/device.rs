@@ -1,4 +1,5 @@
-//! The device flow (RFC 8628): a person opens a page of the identity provider, on any device, and types a code.
+//! The device flow (RFC 8628): a person opens a page of the identity provider on any device and
+//! types a code.
 
 use std::time::Duration;
 
@@ -25,9 +26,9 @@ use crate::cli::{
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A token that ends within this is refreshed before it is used.
+/// A token that expires within this time is refreshed before use.
 const MARGIN: TimeDelta = TimeDelta::seconds(60);
-/// `offline_access` is what a refresh token is given for (OIDC Core, 11).
+/// `offline_access` requests a refresh token (OIDC Core, 11).
 const SCOPES: [&str; 4] = ["openid", "profile", "email", "offline_access"];
 
 /// An identity provider, and this command line as its client.
@@ -39,17 +40,17 @@ pub(in crate::cli) struct Provider {
     pub(in crate::cli) scopes: Vec<String>,
 }
 
-/// What it issued.
+/// The tokens that the provider issued.
 #[derive(Clone, Deserialize, Serialize)]
 pub(in crate::cli) struct Tokens {
     access_token: String,
     id_token: Option<String>,
     refresh_token: Option<String>,
-    /// When the access token ends, if the provider says so.
+    /// The expiry of the access token, if the provider returns it.
     expires_at: Option<DateTime<Utc>>,
 }
 
-/// Not its members: they are secrets.
+/// Omits the secret fields.
 impl std::fmt::Debug for Tokens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tokens").field("expires_at", &self.expires_at).finish_non_exhaustive()
@@ -57,8 +58,8 @@ impl std::fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// The token for the service: the access token, or the ID token if the former is not a JWT, which the service
-    /// could not verify.
+    /// Returns the token for the service: the access token, or the ID token if the access token is
+    /// not a JWT. The service can verify only JWTs.
     pub(in crate::cli) fn bearer(&self) -> &str {
         match &self.id_token {
             Some(id_token) if self.access_token.split('.').count() != 3 => id_token,
@@ -71,17 +72,17 @@ impl Tokens {
     }
 }
 
-/// Of a provider's `/.well-known/openid-configuration` (OIDC Discovery, 4).
+/// The relevant fields of a provider's `/.well-known/openid-configuration` (OIDC Discovery, 4).
 #[derive(Deserialize)]
 struct Metadata {
     issuer: String,
     token_endpoint: Url,
     device_authorization_endpoint: Option<Url>,
-    /// Of RFC 8414.
+    /// Defined in RFC 8414.
     revocation_endpoint: Option<Url>,
 }
 
-/// The member of a token response that OIDC adds.
+/// The field that OIDC adds to a token response.
 #[derive(Debug, Deserialize, Serialize)]
 struct IdToken {
     id_token: Option<String>,
@@ -104,14 +105,15 @@ type PublicClient<Device = EndpointNotSet> = Client<
 >;
 
 impl Provider {
-    /// Shows the page and the code on standard error, and waits for the person. With `fresh` the provider is asked to have
-    /// them prove anew who they are, though they are signed in there (`prompt` and `max_age` of OIDC Core, 3.1.2.1).
+    /// Shows the page and the code on standard error, and waits for the person. With `fresh` the
+    /// provider must authenticate the person again even if they are signed in (`prompt` and
+    /// `max_age` of OIDC Core, 3.1.2.1).
     pub(in crate::cli) async fn log_in(&self, fresh: bool) -> Result<Tokens, Failure> {
         let http = Http::new(&self.issuer)?;
         let metadata = http.metadata(&self.issuer).await?;
         let device = metadata.device_authorization_endpoint.clone().ok_or_else(|| {
             Failure::new(format!(
-                "{} has no device flow (RFC 8628): its metadata names none",
+                "{} does not support the device flow (RFC 8628): its metadata has no endpoint",
                 self.issuer
             ))
         })?;
@@ -138,11 +140,11 @@ impl Provider {
         Ok(tokens(&issued.await.map_err(|error| self.failed(error))?, None))
     }
 
-    /// New tokens for the refresh token of these.
+    /// Gets new tokens for the refresh token of `old`.
     pub(super) async fn refreshed(&self, old: &Tokens) -> Result<Tokens, Failure> {
         let Some(refresh_token) = &old.refresh_token else {
             return Err(Failure::new(
-                "the login has ended, and the provider gave nothing to renew it",
+                "the login has expired, and the provider issued no refresh token",
             ));
         };
         let http = Http::new(&self.issuer)?;
@@ -153,10 +155,10 @@ impl Provider {
         Ok(tokens(&issued.await.map_err(|error| self.failed(error))?, Some(old)))
     }
 
-    /// Ends the refresh token of these at the provider (RFC 7009), so that a copy of it is worth nothing.
+    /// Revokes the refresh token at the provider (RFC 7009), to make copies of it useless.
     ///
     /// # Errors
-    /// Why it stays valid there.
+    /// The reason the token stays valid at the provider.
     pub(in crate::cli) async fn revoke(&self, tokens: &Tokens) -> Result<(), Failure> {
         let Some(refresh_token) = &tokens.refresh_token else { return Ok(()) };
         let http = Http::new(&self.issuer)?;
@@ -179,7 +181,7 @@ impl Provider {
         }
     }
 
-    /// A public client: it has no secret that a command line could keep.
+    /// A public client: a command line cannot keep a secret.
     fn client(&self, metadata: &Metadata) -> PublicClient {
         Client::new(ClientId::new(self.client_id.clone()))
             .set_auth_type(AuthType::RequestBody)
@@ -197,7 +199,7 @@ impl Provider {
             }
             RequestTokenError::Request(error) => away(issuer.as_str(), error),
             RequestTokenError::Parse(error, _) => Failure::new(format!(
-                "{issuer} does not answer as RFC 8628 says: {}",
+                "the response of {issuer} does not conform to RFC 8628: {}",
                 plain(&error.to_string())
             )),
             RequestTokenError::Other(why) => Failure::new(format!("{issuer}: {}", plain(&why))),
@@ -205,7 +207,8 @@ impl Provider {
     }
 }
 
-/// Whether it is the provider that cannot answer now: to log in again does not help, to wait does.
+/// Whether the provider is temporarily unavailable: then waiting helps, and logging in again does
+/// not.
 fn is_passing(error: &reqwest::Error) -> bool {
     error.is_timeout() || error.is_connect() || error.status().is_some_and(is_away)
 }
@@ -214,10 +217,10 @@ fn is_away(status: StatusCode) -> bool {
     status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
 }
 
-/// No answer from an address of the provider's.
+/// The failure for an address of the provider that does not respond.
 fn away(url: &str, error: reqwest::Error) -> Failure {
     let (is_passing, why) = (is_passing(&error), deepest(error));
-    // A certificate that is not trusted now, is not in a minute either.
+    // An untrusted certificate is not a temporary problem.
     if is_passing && !why.contains("certificate") {
         Failure::unreached(format!(
             "the identity provider does not answer; try again\n{url}: {why}"
@@ -239,7 +242,7 @@ fn show(asked: &oauth2::DeviceAuthorizationResponse<EmptyExtraDeviceAuthorizatio
     }
 }
 
-/// What is not issued anew stays as it was.
+/// Returns the issued tokens. A refresh token that was not issued again is taken from `old`.
 fn tokens(issued: &Issued, old: Option<&Tokens>) -> Tokens {
     let lasts = issued.expires_in().and_then(|lasts| TimeDelta::from_std(lasts).ok());
     let refresh_token = issued.refresh_token().map(|token| token.secret().clone());
@@ -251,7 +254,7 @@ fn tokens(issued: &Issued, old: Option<&Tokens>) -> Tokens {
     }
 }
 
-/// Secrets go over https only, or http on this machine.
+/// Checks that secrets go only over https, or http on this machine.
 fn safe(url: &Url) -> Result<Url, Failure> {
     address(url.as_str())
         .map_err(|why| Failure::new(format!("the identity provider names {url}: {why}")))
@@ -261,7 +264,7 @@ struct Http(reqwest::Client);
 
 impl Http {
     fn new(issuer: &Url) -> Result<Self, Failure> {
-        // A redirect could lead a token anywhere.
+        // A redirect could send a token to any address.
         let http = reqwest::Client::builder().timeout(PATIENCE).redirect(Policy::none());
         let http = if is_loopback(issuer) { http.no_proxy() } else { http };
         Ok(Self(http.build().map_err(Failure::new)?))
@@ -269,7 +272,7 @@ impl Http {
 
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, reqwest::Error> {
         let answer = self.0.execute(request.try_into()?).await?;
-        // No answer in the sense of the protocol, which has none with such a status.
+        // A temporary failure has no response of the protocol, and is an error here.
         let answer = if is_away(answer.status()) { answer.error_for_status()? } else { answer };
         let mut response = HttpResponse::new(Vec::new());
         *response.status_mut() = answer.status();

@@ -1,8 +1,8 @@
-//! Logins: as whom commands call a service when no token is given.
+//! Logins: the identity with which commands call a service when no token is given.
 //!
-//! In production by the device flow of the identity provider (`device.rs`); in development as one of the
-//! demonstration's people, for whom the development provider issues a token at each command. What is
-//! remembered is in one file (`store.rs`).
+//! In production the login uses the device flow of the identity provider (`device.rs`). In
+//! development it is a demonstration user, and the development provider issues a token for each
+//! command. All logins are stored in one file (`store.rs`).
 
 mod device;
 mod store;
@@ -27,7 +27,7 @@ pub(in crate::cli) use device::Provider;
 pub(in crate::cli) use store::{Login, Logins, Person};
 
 impl Person {
-    /// What the development provider is asked for.
+    /// The request to the development provider.
     pub(in crate::cli) fn request(&self) -> TokenRequest {
         match &self.role {
             None => TokenRequest::Owner { email: self.email.clone() },
@@ -50,12 +50,14 @@ impl Login {
     }
 }
 
-/// The token for a service that somebody logged in to, refreshed if it is about to end; `None` if nobody did.
+/// Returns the token of the login to a service, refreshed if it is about to expire; `None` without
+/// a login.
 ///
 /// # Errors
-/// The provider does not renew it: the person logs in again.
+/// The provider does not renew it: the person must log in again.
 pub(in crate::cli) async fn token(sources: &Sources, url: &Url) -> Result<Option<Secret>, Failure> {
-    // Two commands must not spend one refresh token: the second waits and reads what the first got.
+    // Two commands must not use the same refresh token: the second waits and reads the first
+    // command's new tokens.
     let _turn = Logins::lock(sources)?;
     let mut logins = Logins::read(sources)?;
     let Some(Login::Device { provider, tokens }) = logins.of(url) else { return Ok(None) };
@@ -63,7 +65,7 @@ pub(in crate::cli) async fn token(sources: &Sources, url: &Url) -> Result<Option
         return Ok(Some(Secret::new(tokens.bearer().to_owned())));
     }
     let tokens = provider.refreshed(tokens).await.map_err(|failure| {
-        // Nobody can log in at a provider that does not answer.
+        // A new login is not possible while the provider does not respond.
         if failure.is_unreached() {
             failure
         } else {
@@ -77,7 +79,7 @@ pub(in crate::cli) async fn token(sources: &Sources, url: &Url) -> Result<Option
     Ok(Some(bearer))
 }
 
-/// Who a token is of, as it says itself: the service verifies it, this only reads.
+/// Reads the identity in a token without verifying it; the service verifies it.
 pub(in crate::cli) fn identity_of(token: &str, url: &str, view: View) -> CommandOutput {
     let payload = token.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
     let claims: Option<Value> = payload.and_then(|bytes| serde_json::from_slice(&bytes).ok());

@@ -1,4 +1,4 @@
-//! What is remembered of logins: one file in the user's configuration folder, its owner's alone.
+//! The stored logins: one file in the user's configuration folder, readable only by its owner.
 
 use std::{
     collections::BTreeMap,
@@ -22,12 +22,12 @@ const LOCK: &str = "logins.lock";
 /// Every login of this user.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(in crate::cli) struct Logins {
-    /// The service that commands call without `--url`; none: the local one.
+    /// The service that commands call without `--url`; `None` for the local service.
     pub(in crate::cli) current: Option<Url>,
     services: BTreeMap<String, Login>,
 }
 
-/// Who somebody is at a service.
+/// A login at a service.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(in crate::cli) enum Login {
@@ -35,7 +35,7 @@ pub(in crate::cli) enum Login {
     Development(Person),
 }
 
-/// A person of the development provider; without a role the owner.
+/// A person of the development provider; without a role, the owner.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(in crate::cli) struct Person {
     pub(in crate::cli) role: Option<String>,
@@ -44,7 +44,7 @@ pub(in crate::cli) struct Person {
 }
 
 impl Logins {
-    /// Those that are remembered; none if there is no file.
+    /// Reads the stored logins; none if the file does not exist.
     pub(in crate::cli) fn read(sources: &Sources) -> Result<Self, Failure> {
         let Ok(folder) = folder(sources) else { return Ok(Self::default()) };
         let file = folder.join(FILE);
@@ -57,13 +57,13 @@ impl Logins {
         let mode = fs::metadata(&file).map_err(|error| failed(&error))?.mode();
         if mode & 0o077 != 0 {
             return Err(failed(
-                &"others may read it, and it holds tokens: chmod 600, then log in again",
+                &"the file holds tokens and other users can read it: chmod 600, then log in again",
             ));
         }
         serde_json::from_str(&text).map_err(|error| failed(&error))
     }
 
-    /// Changes and writes them, alone.
+    /// Changes and writes the logins under a lock.
     pub(in crate::cli) fn change<T>(
         sources: &Sources,
         change: impl FnOnce(&mut Self) -> T,
@@ -75,7 +75,7 @@ impl Logins {
         Ok(changed)
     }
 
-    /// Waits until no other command changes them. `None`: there are none to change.
+    /// Waits until no other command is changing the logins. `None` without a folder for them.
     pub(in crate::cli) fn lock(sources: &Sources) -> Result<Option<File>, Failure> {
         let Ok(folder) = folder(sources) else { return Ok(None) };
         let open = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(LOCK));
@@ -86,7 +86,7 @@ impl Logins {
         }
     }
 
-    /// Writes them in one step.
+    /// Writes the logins atomically.
     pub(in crate::cli) fn write(&self, sources: &Sources) -> Result<(), Failure> {
         let folder = folder(sources)?;
         let text = serde_json::to_string_pretty(self).map_err(Failure::new)?;
@@ -102,7 +102,7 @@ impl Logins {
         self.services.insert(url.to_string(), login);
     }
 
-    /// The login that was forgotten, if there was one.
+    /// Removes a login and returns it, if it existed.
     pub(in crate::cli) fn forget(&mut self, url: &Url) -> Option<Login> {
         self.current.take_if(|current| current == url);
         self.services.remove(url.as_str())
@@ -112,7 +112,7 @@ impl Logins {
 fn replace(folder: &Path, text: &str) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let new = folder.join(format!("{FILE}.new"));
-    // One that was left behind may have another mode.
+    // A file that an interrupted command left may have other permissions.
     let _ = fs::remove_file(&new);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
     file.write_all(text.as_bytes())?;
@@ -124,7 +124,7 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// By the XDG Base Directory Specification.
+/// Returns the folder by the XDG Base Directory Specification.
 fn folder(sources: &Sources) -> Result<PathBuf, Failure> {
     let of = |name: &str| {
         let found = sources.environment.iter().find(|(known, _)| known == name);
@@ -132,7 +132,7 @@ fn folder(sources: &Sources) -> Result<PathBuf, Failure> {
     };
     let base = of("XDG_CONFIG_HOME").or_else(|| Some(of("HOME")?.join(".config")));
     base.map(|base| base.join(FOLDER)).ok_or_else(|| {
-        Failure::usage("nowhere to remember a login: set XDG_CONFIG_HOME or HOME to a folder")
+        Failure::usage("cannot save the login: set XDG_CONFIG_HOME or HOME to a folder")
     })
 }
 
@@ -150,7 +150,7 @@ mod tests {
         assert!(Logins::read(&sources).unwrap().current.is_none());
         let url: Url = "https://a.example".parse().unwrap();
         let person = Person { role: None, tenant: "acme".to_owned(), email: None };
-        // Twice: the folder, and with it the lock, is only there the second time.
+        // This runs twice, because the folder with the lock exists only the second time.
         for _ in 0..2 {
             Logins::change(&sources, |logins| {
                 logins.put(&url, Login::Development(person.clone()));

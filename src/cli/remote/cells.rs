@@ -1,4 +1,4 @@
-//! Values as cells, and cells in aligned columns.
+//! Formats values as cells, and cells in aligned columns.
 
 use comfy_table::{Table, presets};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::cli::view::View;
 /// Spaces between columns.
 pub(super) const GAP: u16 = 2;
 
-/// Rows below a header.
+/// Aligns rows below a header.
 pub(super) fn aligned(header: &[String], rows: &[Vec<String>]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
@@ -22,12 +22,12 @@ pub(super) fn aligned(header: &[String], rows: &[Vec<String>]) -> Table {
     table
 }
 
-/// A value as it is.
+/// Formats a value for a cell.
 pub(super) fn cell(value: &Value, view: View) -> String {
     each(value, &|text| view.time(text).unwrap_or_else(|| plain(text)))
 }
 
-/// A value, each text in it as `shown` has it.
+/// Formats a value, with each text in it formatted by `shown`.
 pub(super) fn each(value: &Value, shown: &dyn Fn(&str) -> String) -> String {
     match value {
         Value::Null => NOTHING.to_owned(),

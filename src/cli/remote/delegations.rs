@@ -31,7 +31,7 @@ pub(in crate::cli) struct Revoke {
     /// The delegation's id
     #[arg(value_parser = segment)]
     id: String,
-    /// Why, for the record
+    /// The reason, for the record
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]
@@ -42,22 +42,22 @@ pub(in crate::cli) struct Revoke {
 
 #[derive(Debug, Args, Serialize)]
 pub(in crate::cli) struct Filter {
-    /// Only those of this tenant, by id or slug
+    /// Only delegations of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
-    /// Only those that this principal gave
+    /// Only delegations granted by this principal
     #[arg(long, value_name = "ID")]
     delegator_id: Option<String>,
-    /// Only those that this principal holds
+    /// Only delegations held by this principal
     #[arg(long, value_name = "ID")]
     delegate_id: Option<String>,
-    /// Only those directly below this delegation
+    /// Only delegations directly below this delegation
     #[arg(long, value_name = "ID")]
     parent_id: Option<String>,
-    /// Only those in the chains of this first delegation
+    /// Only delegations in the chains of this root delegation
     #[arg(long, value_name = "ID")]
     root_id: Option<String>,
-    /// Only those in this state
+    /// Only delegations in this state
     #[arg(long, value_parser = ["active", "suspended", "revoked"])]
     state: Option<String>,
     #[command(flatten)]
@@ -97,7 +97,7 @@ impl Revoke {
             let holder = text::of(&found["delegation"], "delegate_id");
             let blast = Blast::of_delegation(&server, &self.id).await?;
             let shown = format!(
-                "To revoke {}, which {} holds on {}, cannot be undone.\n{}",
+                "Revoking {}, which {} holds on {}, cannot be undone.\n{}",
                 plain(&self.id),
                 plain(holder),
                 server.address(),

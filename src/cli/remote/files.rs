@@ -1,4 +1,4 @@
-//! Files of the caller, which become members of a request.
+//! Reads the caller's files, which become fields of a request.
 
 use std::{
     fs, io,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cli::Failure;
 
-/// The text of a file; of standard input for `-`.
+/// Reads the text of a file, or standard input for `-`.
 pub(super) fn text(file: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     let read = if file == Path::new("-") {
@@ -21,13 +21,13 @@ pub(super) fn text(file: &Path) -> Result<String, Failure> {
     read.map_err(|error| Failure::usage(format!("`{}`: {error}", file.display())))
 }
 
-/// The JSON in a file.
+/// Reads the JSON in a file.
 pub(super) fn json(file: &Path) -> Result<Value, Failure> {
     serde_json::from_str(&text(file)?)
         .map_err(|error| Failure::usage(format!("`{}`: {error}", file.display())))
 }
 
-/// A policy that is not in force: `FILE`, which is added, or `ID=FILE`, which replaces the policy with this id.
+/// A candidate policy: `FILE` adds it, `ID=FILE` replaces the policy with this id.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     policy_id: Option<String>,
@@ -44,12 +44,12 @@ impl Candidate {
         })
     }
 
-    /// As the service takes it.
+    /// The form that the service accepts.
     fn body(&self) -> Result<Value, Failure> {
         Ok(json!({"policy_id": self.policy_id, "cedar": text(&self.file)?}))
     }
 
-    /// All of them.
+    /// The bodies of all candidates.
     pub(super) fn bodies(candidates: &[Self]) -> Result<Vec<Value>, Failure> {
         candidates.iter().map(Self::body).collect()
     }

@@ -1,5 +1,5 @@
-//! Whether a record of the tenant names an action that is to be suspended, or that a policy is for: a misspelt one stops
-//! and holds nothing.
+//! Checks whether a record of the tenant uses an action that is to be suspended, or that a policy
+//! is for. A misspelt action would have no effect.
 
 use std::collections::BTreeSet;
 
@@ -12,20 +12,20 @@ use crate::cli::remote::{
     text::plain,
 };
 
-/// Records that name actions: the list, and the member of each with them.
+/// Records with actions: the list, and the field of each record with the actions.
 const LISTS: [(&str, &str); 3] =
     [("tools", "actions"), ("purposes", "allowed_actions"), ("delegations", "actions")];
-/// The largest page. Of what is not on it nothing is known, and nothing is said.
+/// The largest page. If there are more records, no warnings are returned.
 const MOST: usize = 500;
 
-/// What a person is told of each of the actions before they act; nothing of one that is known, or if this could not be
-/// read.
+/// Returns a warning for each unknown action, for display before the user confirms. There are no
+/// warnings if the records could not be read.
 pub(super) async fn warnings(
     server: &Server,
     tenant: Option<&str>,
     actions: &[&str],
 ) -> Vec<String> {
-    // An API key lists none of these.
+    // An API key cannot list these records.
     if actions.is_empty() || server.opens(Surface::ApiKeys) {
         return Vec::new();
     }
@@ -34,7 +34,7 @@ pub(super) async fn warnings(
     warnings.map(|warning| plain(&warning)).collect()
 }
 
-/// The actions and patterns that the tenant's records name.
+/// Returns the actions and patterns of the tenant's records.
 async fn names(server: &Server, tenant: Option<&str>) -> Option<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for (list, member) in LISTS {
@@ -47,7 +47,8 @@ async fn names(server: &Server, tenant: Option<&str>) -> Option<BTreeSet<String>
         let all = records.iter().flat_map(of);
         names.extend(all.filter_map(|name| name.as_str().map(str::to_owned)));
     }
-    // Tools often have patterns alone: what was permitted or held of late is known, too.
+    // Tools often have only patterns. Actions that were recently permitted or held also count as
+    // known.
     let query = json!({"tenant_id": tenant, "limit": MOST});
     if let Ok(body) = server.get(&server.path(&[SURFACE, "decisions"]), &query).await {
         let found = server.json(&body).ok()?;

@@ -1,4 +1,4 @@
-//! The page of a list, as a table.
+//! Shows a page of a list as a table.
 
 use std::io;
 
@@ -20,28 +20,28 @@ use crate::cli::{Actions, Failure, outcome::CommandOutput, view::View};
 pub(super) const ID: &str = "{id}";
 const NEXT_PAGE_TOKEN: &str = "next_page_token";
 
-/// An operation of the service that lists records, and what a table shows of them.
+/// An operation of the service that lists records, and the columns of its table.
 pub(super) struct List {
-    /// The segments of its path; [`ID`] stands for the id of the record that has the list, `SURFACE` for the
+    /// The segments of its path. [`ID`] stands for the id of the parent record, `SURFACE` for the
     /// surface of the credential.
     pub(super) path: &'static [&'static str],
-    /// The member of its response that holds the records.
+    /// The member of its response that contains the records.
     pub(super) member: &'static str,
-    /// The members of a record that are columns; the first is its id.
+    /// The members of a record that are columns. The first is its id.
     pub(super) columns: &'static [&'static str],
 }
 
 /// A response of the service with records.
 pub(super) struct Found {
-    /// As it came.
+    /// The body as received.
     body: String,
-    /// Its other members.
+    /// The other members of the response.
     rest: Value,
     pub(super) records: Vec<Value>,
     view: View,
 }
 
-/// The arguments of a list: which records, and where.
+/// The arguments of a list: its filter and its server.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ListArgs<F: Args> {
     #[command(flatten)]
@@ -50,19 +50,19 @@ pub(in crate::cli) struct ListArgs<F: Args> {
     pub(super) server: ServerArgs,
 }
 
-/// Which page.
+/// The page to show.
 #[derive(Debug, Args, Serialize)]
 pub(in crate::cli) struct Page {
     /// The maximum number of records on a page; 100 when left out
     #[arg(long, value_name = "LIMIT", value_parser = value_parser!(u16).range(1..=500))]
     limit: Option<u16>,
     /// `next_page_token` of the previous page
-    // It may begin with a dash.
+    // A token may begin with a dash.
     #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
     page_token: Option<String>,
 }
 
-/// Which page, of a list that can be counted.
+/// The page to show, of a list that can be counted.
 #[derive(Debug, Args, Serialize)]
 pub(in crate::cli) struct CountedPage {
     /// Whether to count all matches
@@ -74,7 +74,7 @@ pub(in crate::cli) struct CountedPage {
 }
 
 impl List {
-    /// A page of the records that match the filter.
+    /// Shows a page of the records that match the filter.
     pub(super) async fn show<F: Args + Serialize>(
         &self,
         ListArgs { filter, server }: ListArgs<F>,
@@ -83,7 +83,7 @@ impl List {
         self.page(&connector.connect(server).await?, &filter).await
     }
 
-    /// The same, of a server that is connected.
+    /// Like [`show`](Self::show), with a connected server.
     pub(super) async fn page(
         &self,
         server: &Server,
@@ -92,7 +92,8 @@ impl List {
         Ok(self.find(server, "", filter).await?.shown(self.member, self.columns))
     }
 
-    /// A page of the records that match the filter, of the record with this id if the path has one.
+    /// Finds a page of the records that match the filter. `id` is the id of the parent record, if
+    /// the path contains one.
     pub(super) async fn find(
         &self,
         server: &Server,
@@ -106,7 +107,7 @@ impl List {
 }
 
 impl Found {
-    /// The records in a member of this response.
+    /// Reads the records in a member of this response.
     pub(super) fn of(server: &Server, body: String, member: &str) -> Result<Self, Failure> {
         let mut rest = server.json(&body)?;
         match rest.get_mut(member).map(Value::take) {
@@ -120,7 +121,7 @@ impl Found {
         self.rest[NEXT_PAGE_TOKEN].as_str()
     }
 
-    /// A table of these members of the records, and below it how to go on.
+    /// Shows a table of these members of the records and, below it, how to continue.
     pub(super) fn shown(self, name: &str, columns: &[&str]) -> CommandOutput {
         let mut aside = Vec::new();
         if self.records.is_empty() {

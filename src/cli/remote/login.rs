@@ -27,10 +27,12 @@ pub(in crate::cli) struct LoginArgs {
     /// Sent as `audience`, for providers that need it; remembered
     #[arg(long, value_name = "TEXT", requires = "url")]
     audience: Option<String>,
-    /// A scope to ask for; repeat it [default: `openid`, `profile`, `email`, `offline_access`]; remembered
+    /// A scope to request; repeat it [default: `openid`, `profile`, `email`, `offline_access`];
+    /// remembered
     #[arg(long = "scope", requires = "url")]
     scopes: Vec<String>,
-    /// Sign in anew, though the identity provider knows you: for approvals that take only a recent sign-in
+    /// Sign in again even if the identity provider has a session: for approvals that require a
+    /// recent sign-in
     #[arg(long, requires = "url")]
     fresh: bool,
     /// Development: the role of the demonstration's person [default: the owner of the installation]
@@ -47,7 +49,7 @@ pub(in crate::cli) struct LoginArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LogoutArgs {
-    /// The service to forget [default: the one that commands call]
+    /// The service to forget [default: the service that commands call]
     #[arg(long, value_name = "URL", value_parser = address)]
     url: Option<Url>,
 }
@@ -96,7 +98,8 @@ impl LoginArgs {
         Ok(identity)
     }
 
-    /// Nobody proves who they are to the development provider: it signs for whoever has its folder.
+    /// The development provider requires no proof of identity: it signs for anyone with access to
+    /// its folder.
     async fn in_development(
         self,
         connector: &Connector<'_, impl Actions>,
@@ -113,7 +116,7 @@ impl LoginArgs {
 }
 
 impl LogoutArgs {
-    /// Forgets it here, and asks the provider to end what could renew it.
+    /// Removes the login here, and asks the provider to revoke its refresh token.
     pub(in crate::cli) async fn run(
         self,
         connector: &Connector<'_, impl Actions>,
@@ -126,7 +129,7 @@ impl LogoutArgs {
         let forgotten = Logins::change(connector.sources, |logins| logins.forget(&url))?;
         let text = match &forgotten {
             Some(_) => format!("logged out of {url}"),
-            None => format!("nobody was logged in to {url}"),
+            None => format!("there was no login to {url}"),
         };
         let kept = match &forgotten {
             Some(Login::Device { provider, tokens }) => provider.revoke(tokens).await.err(),
@@ -141,7 +144,7 @@ impl LogoutArgs {
     }
 }
 
-/// A flag, or what it was the last time.
+/// Returns the flag's value, or the stored value of the last login.
 fn given<T: Clone>(flag: Option<T>, known: Option<&T>, what: &str) -> Result<T, Failure> {
     flag.or_else(|| known.cloned())
         .ok_or_else(|| Failure::usage(format!("the first login to a service needs {what}")))

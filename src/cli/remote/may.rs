@@ -1,19 +1,20 @@
-//! Who may do what a credential may not, by the service's own rules.
+//! Finds the people who may call an operation, by the service's own rules.
 
 use authority_model::access::RULES;
 
-/// The people who may call the operation at a method and a path, in words.
+/// Describes the people who may call the operation with a method and a path.
 pub(super) fn who(method: &str, path: &str) -> Option<String> {
     let bindings = RULES.iter().flat_map(|(rpc, bindings)| bindings.iter().map(move |b| (rpc, b)));
     let fitting =
         bindings.filter(|(_, binding)| binding.verb == method && fits(binding.path, path));
-    // `/decisions/{id}:report` says more of an address than `/decisions/{id}`, and a word more than `{id}`.
+    // `/decisions/{id}:report` is more specific than `/decisions/{id}`, and a literal segment more
+    // than `{id}`.
     let place = |template: &str| (template.matches('{').count(), std::cmp::Reverse(template.len()));
     let (rpc, _) = fitting.min_by_key(|(_, binding)| place(binding.path))?;
     authority_console::who_may(rpc)
 }
 
-/// Whether a path, which may begin with that of a proxy, is of a template's form.
+/// Whether a path, possibly with a proxy's prefix, matches a template.
 fn fits(template: &str, path: &str) -> bool {
     let mut given = path.trim_end_matches('/').rsplit('/');
     let mut wanted = template.rsplit('/').filter(|segment| !segment.is_empty());

@@ -1,8 +1,8 @@
 //! The commands that call a running service: `tenants list`, `decisions show`, ….
 //!
-//! A file for each group of them: its arguments, its requests and what is shown of the responses. What they
-//! share is beside them: `connect.rs` finds the service, `server.rs` calls it, at the paths that the credential
-//! opens (`surface.rs`), `list.rs` and `record.rs` show what it returns.
+//! Each group of commands has a file with its arguments, its requests and the output for the
+//! responses. Shared code has its own files: `connect.rs` finds the service, `server.rs` calls it
+//! at the paths of the credential (`surface.rs`), `list.rs` and `record.rs` show the responses.
 
 mod approvals;
 mod cells;
@@ -50,7 +50,7 @@ pub(super) use refusal::ApiError;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Remote {
-    /// Look up what waits for approval, and answer
+    /// List, show and decide requests for approval
     Approvals(approvals::Approvals),
     /// Look up tenants
     #[command(subcommand)]
@@ -69,9 +69,9 @@ pub(super) enum Remote {
     Decisions(decisions::Decisions),
     /// Put a decision's record into its tenant's log, and fetch its bundle
     Seal(seal::Seal),
-    /// Decide with other facts or other policies, and record nothing
+    /// Decide with other facts or policies, without recording
     Simulate(simulate::Simulate),
-    /// Stop an agent, and all who act under it, at once
+    /// Stop an agent and all agents under it at once
     Stop(stop::Stop),
     /// Suspend a part of a tenant's authority
     Quarantine(stop::Quarantine),
@@ -83,7 +83,7 @@ pub(super) enum Remote {
     /// Look up quarantines
     #[command(subcommand)]
     Quarantines(stop::Quarantines),
-    /// Bring observations of anchors
+    /// Submit observations of anchors
     #[command(subcommand)]
     Snapshot(snapshot::Snapshot),
     /// Look up webhook endpoints and their deliveries, test them, deliver again: as the owner, as a tenant's
@@ -116,7 +116,8 @@ impl Remote {
     }
 }
 
-/// Parses an id, which becomes a segment of a path: an empty one, or one of dots, would change the path.
+/// Parses an id, which becomes a segment of a path. An empty id, or an id of dots, would change the
+/// path.
 fn segment(text: &str) -> Result<String, &'static str> {
     match text {
         "" | "." | ".." => Err("is not an id"),
@@ -124,11 +125,11 @@ fn segment(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Parses an action that a list finds exactly: it would find nothing for a pattern.
+/// Parses an action for an exact match in a list: a pattern would match no action.
 fn exact_action(text: &str) -> Result<String, &'static str> {
     if text.contains('*') {
         return Err(
-            "must be the exact action, such as payment.execute: no list is filtered by a pattern",
+            "must be the exact action, such as payment.execute: lists have no filter by pattern",
         );
     }
     Ok(text.to_owned())

@@ -1,4 +1,4 @@
-//! The names of principals, beside their ids: for people only.
+//! The names of principals, shown next to their ids to people only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,16 @@ use super::{
     text::{self, plain},
 };
 
-/// Names that are looked up for one output: beyond them the ids say enough.
+/// The most names that are looked up for one output. Further ids are shown without a name.
 const MOST: usize = 25;
 
 /// Display names by id.
 pub(super) struct Names(BTreeMap<String, String>);
 
 impl Names {
-    /// Of these principals, as far as the credential may read them.
+    /// Looks up the names of these principals, as far as the credential may read them.
     pub(super) async fn of<'a>(server: &Server, ids: impl Iterator<Item = &'a str>) -> Self {
-        // API keys read no principals, and scripts no names.
+        // API keys cannot read principals, and scripts need no names.
         if server.view().json || server.opens(Surface::ApiKeys) {
             return Self(BTreeMap::new());
         }
@@ -29,7 +29,7 @@ impl Names {
         Self(found.into_iter().flatten().collect())
     }
 
-    /// The id, and the name in brackets if it is known.
+    /// The id with the name in brackets, if it is known.
     pub(super) fn beside(&self, id: &str) -> String {
         match self.0.get(id) {
             Some(name) => format!("{} ({name})", plain(id)),

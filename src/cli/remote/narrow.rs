@@ -1,5 +1,7 @@
-//! A table that is wider than the terminal: first what a person looks for, shortened; what has no room beside
-//! it stands below each row, and so does the id, whole. Nothing is left out.
+//! Formats a table that is wider than the terminal, without omitting values.
+//!
+//! The most important columns come first, in short form. Values without room in the row, and the
+//! full id, follow below the row.
 
 use authority_core::clock::Clock;
 use serde_json::Value;
@@ -10,7 +12,7 @@ use super::{
 };
 use crate::cli::view::View;
 
-/// What a person looks for, by its importance; other members follow in the list's own order.
+/// The most important members, in order. Other members follow in the list's own order.
 const FIRST: [&str; 25] = [
     "evaluated_at",
     "until",
@@ -39,15 +41,16 @@ const FIRST: [&str; 25] = [
     "delegator_id",
 ];
 const INDENT: &str = "  ";
-/// Decisions, and what they are called where there is no room.
+/// Decisions and their short names.
 const WORDS: [(&str, &str); 2] =
     [("allow_with_constraints", "allow"), ("require_approval", "held")];
 
-/// These members of the records, the first of which is their id, in a terminal of so many columns.
+/// Formats these members of the records for a terminal of `width` columns. The first member is the
+/// id.
 pub(super) fn text(columns: &[&str], records: &[Value], width: u16, view: View) -> String {
     let Some((id, others)) = columns.split_first() else { return String::new() };
     let mut names = others.to_vec();
-    // A stable sort: the others keep their order.
+    // The sort is stable: members that are not in `FIRST` keep their order.
     names.sort_by_key(|name| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()));
     let shown = |record: &Value| names.iter().map(|name| short(&record[*name], view)).collect();
     let rows: Vec<Vec<String>> = records.iter().map(shown).collect();
@@ -58,7 +61,7 @@ pub(super) fn text(columns: &[&str], records: &[Value], width: u16, view: View) 
     let mut main = main.lines();
     let mut lines: Vec<_> = main.next().map(str::to_owned).into_iter().collect();
     for (record, row) in records.iter().zip(&rows) {
-        // None in a terminal that has no room for any column.
+        // The table has no lines if the terminal has no room for any column.
         lines.extend(main.next().map(str::to_owned));
         let names: Vec<_> = names.iter().map(|name| heading(name).to_owned()).collect();
         let values = pick(row, &beside, false);
@@ -70,7 +73,7 @@ pub(super) fn text(columns: &[&str], records: &[Value], width: u16, view: View) 
     lines.join("\n")
 }
 
-/// Which columns have room beside each other, each with its longest value.
+/// Selects the columns that fit next to each other, each with its longest value.
 fn beside(widths: &[u16], width: u16) -> Vec<bool> {
     let mut used = 0_u16;
     let fits = |natural: &u16| {
@@ -89,13 +92,13 @@ fn pick(of: &[String], beside: &[bool], wanted: bool) -> Vec<String> {
     chosen.map(|(text, _)| text.clone()).collect()
 }
 
-/// Texts one after the other on indented lines; none is broken within a word.
+/// Arranges texts one after the other on indented lines, without breaking words.
 fn flowing(texts: impl Iterator<Item = String>, width: u16) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let room = |line: &String, text: &str, gap: usize| {
         line.chars().count() + gap + text.chars().count() <= usize::from(width)
     };
-    // Nothing follows on the last line of a text that has several.
+    // No further text is added to a line after a text that takes several lines.
     let mut is_open = false;
     for text in texts {
         if let Some(line) =
@@ -119,7 +122,7 @@ fn flowing(texts: impl Iterator<Item = String>, width: u16) -> Vec<String> {
     lines
 }
 
-/// A member's name without the ending that says of what type it is.
+/// The member's name without a suffix for its type.
 fn heading(name: &str) -> &str {
     let ending = ["_at", "_id", "_code"].into_iter().find(|ending| name.ends_with(ending));
     ending.and_then(|ending| name.strip_suffix(ending)).unwrap_or(name)
@@ -129,7 +132,7 @@ fn short(value: &Value, view: View) -> String {
     each(value, &|text| shortened(text, view))
 }
 
-/// A time near to it, an agent's or a tenant's name, a decision's common word, or the text.
+/// Shortens a time, an agent, a tenant or a decision; other text is unchanged.
 fn shortened(text: &str, view: View) -> String {
     if let Some(time) = view.near(text, Clock::default().now()) {
         return time;
@@ -209,7 +212,7 @@ EVALUATED    DECISION  SUBJECT      ACTION           REASON
             for word in reason.split(' ').chain([&*id, &*by, "active", "invoice-bot"]) {
                 assert!(words.contains(&word), "{word} at {width}\n{table}");
             }
-            // Only what is one word is longer than the terminal is wide.
+            // Only a single word can be longer than the terminal is wide.
             let long = |line: &str| line.chars().count() > usize::from(width);
             let is_word = |line: &str| line.split_whitespace().count() <= 2;
             assert!(table.lines().all(|line| !long(line) || is_word(line)), "{width}\n{table}");

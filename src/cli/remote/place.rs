@@ -1,9 +1,10 @@
-//! The flags by which a command named its service: a command that is advised needs them, too.
+//! The flags with which a command named its service. Commands in advice need the same flags.
 
 use authority_core::config::Sources;
 use reqwest::Url;
 
-/// Flags with a space before each, such as ` --data-dir d --listen 127.0.0.1:1`. A token is not repeated.
+/// Returns the flags with a space before each, such as ` --data-dir d --listen 127.0.0.1:1`. A
+/// token is replaced by the word `TOKEN`.
 pub(super) fn flags(sources: &Sources, url: Option<&Url>, has_token: bool) -> String {
     let mut given = Vec::new();
     if let Some(url) = url {
@@ -27,12 +28,12 @@ pub(super) fn flags(sources: &Sources, url: Option<&Url>, has_token: bool) -> St
     words.collect::<Vec<_>>().concat()
 }
 
-/// The program as it was called: it need not be on the PATH.
+/// The program as it was called; it might not be on the PATH.
 pub(super) fn program() -> String {
     std::env::args().next().map_or_else(|| "agent-authority".to_owned(), |name| quoted(&name))
 }
 
-/// A word for a POSIX shell.
+/// Quotes a word for a POSIX shell.
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -62,7 +63,7 @@ mod tests {
             flags(&sources, None, false),
             r" --config 'a b.toml' --listen 127.0.0.1:1 --data-dir 'it'\''s'"
         );
-        // The settings here do not concern a service that is named.
+        // These settings do not apply to a service given with `--url`.
         let url = Url::parse("https://a.example/under/").unwrap();
         assert_eq!(
             flags(&sources, Some(&url), true),

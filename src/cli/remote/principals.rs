@@ -22,19 +22,19 @@ pub(in crate::cli) enum Principals {
 
 #[derive(Debug, Args, Serialize)]
 pub(in crate::cli) struct Filter {
-    /// Only those of this tenant, by id or slug
+    /// Only principals of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
-    /// Only those of this class: `agent`, `human`, …
+    /// Only principals of this class: `agent`, `human`, …
     #[arg(long, value_name = "CLASS")]
     principal_class: Option<String>,
-    /// Only those in this state
+    /// Only principals in this state
     #[arg(long, value_parser = ["pending", "active", "suspended", "revoked"])]
     state: Option<String>,
-    /// Only those with this text in their id, display name or e-mail address
+    /// Only principals with this text in their id, display name or e-mail address
     #[arg(long, value_name = "TEXT")]
     q: Option<String>,
-    /// Whether to show deleted ones too
+    /// Also show deleted principals
     #[arg(long)]
     deleted: bool,
     #[command(flatten)]

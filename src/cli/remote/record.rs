@@ -1,4 +1,4 @@
-//! One whole record: a line for each member, nested values indented below.
+//! Shows a whole record: a line for each member, with nested values indented below.
 
 use clap::Args;
 use serde::Serialize;
@@ -18,14 +18,14 @@ const STEP: &str = "  ";
 pub(super) struct Record {
     /// The segments of its path before the id.
     pub(super) path: &'static [&'static str],
-    /// The member of the response that holds it; `None` if it is the response.
+    /// The member of the response that contains the record; `None` if the response is the record.
     pub(super) envelope: Option<&'static str>,
 }
 
-/// The arguments of a command that shows a record: which one, and where.
+/// The arguments of a command that shows a record: its id and the server.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ShowArgs<O: Args = ()> {
-    /// Its id
+    /// The record's id
     #[arg(value_parser = segment)]
     pub(super) id: String,
     #[command(flatten)]
@@ -34,10 +34,10 @@ pub(in crate::cli) struct ShowArgs<O: Args = ()> {
     pub(super) server: ServerArgs,
 }
 
-/// The options of records that are kept when they are deleted.
+/// The options of records that are kept after deletion.
 #[derive(Debug, Args, Serialize)]
 pub(in crate::cli) struct WithDeleted {
-    /// Whether a deleted one is shown too
+    /// Also show a deleted record
     #[arg(long)]
     deleted: bool,
 }
@@ -54,7 +54,7 @@ impl Record {
         self.shown(&server, body)
     }
 
-    /// The record in a response.
+    /// Shows the record in a response.
     pub(super) fn shown(&self, server: &Server, body: String) -> Result<CommandOutput, Failure> {
         let response = server.json(&body)?;
         let record = match self.envelope {
@@ -68,7 +68,7 @@ impl Record {
     }
 }
 
-/// `member: value` lines, in the service's order. Null and empty values are `-`.
+/// Formats `member: value` lines, in the service's order. Null and empty values are `-`.
 pub(super) fn text(record: &Value, view: View) -> String {
     let mut out = String::new();
     members(&mut out, record, "", view);
@@ -84,7 +84,7 @@ fn members(out: &mut String, record: &Value, indent: &str, view: View) {
     }
 }
 
-/// A value after its name: on the same line if it fits.
+/// Writes a value after its name, on the same line if it fits.
 fn below(out: &mut String, value: &Value, indent: &str, view: View) {
     match value {
         Value::Object(inner) if !inner.is_empty() => {
@@ -137,7 +137,7 @@ fn one(value: &Value, view: View) -> String {
         Value::String(text) => {
             view.exact_time(text).unwrap_or_else(|| plain(text.trim_end_matches('\n')))
         }
-        // Empty; others are on lines of their own.
+        // Empty values; other lists and objects have their own lines.
         Value::Null | Value::Array(_) | Value::Object(_) => NOTHING.to_owned(),
         other => other.to_string(),
     }

@@ -1,12 +1,12 @@
-//! What the service refuses, in the terms of the command line.
+//! Shows refusals of the service in the terms of the command line.
 
 use serde::Deserialize;
 
 use super::text::plain;
 
-/// The flag of a member of a request.
+/// Returns the flag for a member of a request.
 pub(super) fn flag(member: &str) -> String {
-    // `scopes[1]`: each is a flag of its own.
+    // The index in `scopes[1]` is dropped: a flag is repeated for each scope.
     let named = match member.split(['.', '[']).next() {
         Some("tenant_id") => "--tenant",
         Some("scopes") => "--scope",
@@ -28,7 +28,7 @@ pub(super) fn flag(member: &str) -> String {
     named.to_owned()
 }
 
-/// What to do about an error whose code alone does not say it.
+/// The advice for an error if its code alone is not enough.
 fn remedy(code: &str) -> &'static str {
     match code {
         "feeder_not_permitted" => "\nadd the key's id to `feeder_key_ids` of the anchor's source",
@@ -37,7 +37,7 @@ fn remedy(code: &str) -> &'static str {
              --dry-run prints it"
         }
         "snapshot_exists" => {
-            "\nthere is nothing new to bring; what was observed again has another --sampled-at"
+            "\nthe snapshot is already stored; for a new observation, set another --sampled-at"
         }
         _ => "",
     }
@@ -60,12 +60,12 @@ struct Detail {
 }
 
 impl ApiError {
-    /// What to do about it, where its code alone does not say so.
+    /// The advice for the error if its code alone is not enough.
     pub(super) fn remedy(&self) -> &'static str {
         remedy(&self.error)
     }
 
-    /// Whether the operation is not open to whoever called it, whatever was asked.
+    /// Whether the caller may not call the operation at all, with any request.
     pub(super) fn is_of_rules(&self) -> bool {
         self.error == "forbidden" && self.message.starts_with("this operation is")
     }
@@ -75,8 +75,8 @@ impl ApiError {
         self.error == "insufficient_user_authentication"
     }
 
-    /// The error as text; invalid parameters have the names of their flags. A challenge's details are of the sign-in, not
-    /// of the request.
+    /// The error as text, with the names of flags for invalid parameters. A challenge's details are
+    /// about the sign-in, not about the request.
     pub(in crate::cli) fn text(&self) -> String {
         let details = self
             .details

@@ -1,4 +1,5 @@
-//! `seal`: puts a decision's record into its tenant's log, and fetches what verifies it offline.
+//! `seal`: puts a decision's record into its tenant's log, and fetches the files that verify it
+//! offline.
 
 use std::{
     fs,
@@ -20,11 +21,11 @@ pub(in crate::cli) struct Seal {
     /// The decision's id
     #[arg(value_parser = segment)]
     id: String,
-    /// Write the bundle there, such as `invoice-4711.bundle.json`: the pack, and the context, facts and policies to
-    /// decide again
+    /// Write the bundle to this file, such as `invoice-4711.bundle.json`: the pack, and the
+    /// context, facts and policies for repeating the decision
     #[arg(long, value_name = "FILE")]
     bundle: Option<PathBuf>,
-    /// Write the evidence pack there, such as `invoice-4711.pack.json`
+    /// Write the evidence pack to this file, such as `invoice-4711.pack.json`
     #[arg(long, value_name = "FILE")]
     pack: Option<PathBuf>,
     #[command(flatten)]
@@ -51,7 +52,7 @@ impl Seal {
         }
         if !written.is_empty() {
             let keys = server.address_of(&[".well-known", "jwks.json"])?;
-            written.push("with the published keys, best saved long before:".to_owned());
+            written.push("with the published keys, preferably saved earlier:".to_owned());
             written.push(format!("  curl -s {keys} > jwks.json"));
         }
         let log = &pack["log"];
@@ -73,10 +74,10 @@ impl Seal {
     }
 }
 
-/// Writes a file byte for byte as it came; says how to check it.
+/// Writes a file exactly as received, and returns how to verify it.
 fn write(file: &Path, body: &str) -> Result<String, Failure> {
     let shown = file.display().to_string();
     fs::write(file, body).map_err(|error| Failure::new(format!("`{shown}`: {error}")))?;
     let (program, file) = (place::program(), place::quoted(&shown));
-    Ok(format!("wrote {shown}; this says `valid`:\n  {program} verify {file} --jwks jwks.json"))
+    Ok(format!("wrote {shown}; this prints `valid`:\n  {program} verify {file} --jwks jwks.json"))
 }

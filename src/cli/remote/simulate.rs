@@ -1,4 +1,4 @@
-//! `simulate`: what would be decided with other facts or other policies; nothing is recorded.
+//! `simulate`: decides with other facts or other policies, without recording.
 
 use std::path::PathBuf;
 
@@ -18,10 +18,11 @@ use crate::cli::{Actions, Failure, outcome::CommandOutput, paint, view::View};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Simulate {
-    /// A stored decision, whose question is asked again
+    /// A stored decision; its request is decided again
     #[arg(value_parser = segment, required_unless_present = "request", conflicts_with = "request")]
     id: Option<String>,
-    /// A new question: a file of JSON as `/api/v1/runtime/evaluate` takes it; `-` is standard input
+    /// A new request: a file of JSON in the form of `/api/v1/runtime/evaluate`; `-` is standard
+    /// input
     #[arg(long, value_name = "FILE")]
     request: Option<PathBuf>,
     /// Another amount
@@ -33,29 +34,29 @@ pub(in crate::cli) struct Simulate {
     /// Another jurisdiction
     #[arg(long, value_name = "CODE")]
     jurisdiction: Option<String>,
-    /// Another member of the context: `name=JSON`; repeat it
+    /// Another field of the context: `name=JSON`; repeat it
     #[arg(long = "context", value_name = "NAME=JSON", value_parser = member)]
     context: Vec<(String, Value)>,
-    /// As if everyone needed had approved
+    /// Assume that all required approvals were given
     #[arg(long)]
     approved: bool,
-    /// A policy to add, or with `ID=FILE` in place of the one with this id; repeat it
+    /// A policy to add, or with `ID=FILE` a replacement for the policy with this id; repeat it
     #[arg(long = "policy", value_name = "[ID=]FILE", value_parser = Candidate::parse)]
     policies: Vec<Candidate>,
-    /// A policy to leave out; repeat it
+    /// A policy to leave out; can be given several times
     #[arg(long = "without", value_name = "ID")]
     without: Vec<String>,
-    /// On today's authority, or on what the stored decision was based on
+    /// Use the current authority, or the authority of the stored decision
     #[arg(long, value_parser = ["present", "recorded"])]
     against: Option<String>,
-    /// As of this time: of RFC 3339, or a span before now, such as 1h
+    /// The time of the decision: RFC 3339, or a span before now, such as 1h
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
     at: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
 }
 
-/// Parses `name=JSON`; what is not JSON is a text.
+/// Parses `name=JSON`; a value that is not JSON is text.
 fn member(text: &str) -> Result<(String, Value), &'static str> {
     let (name, value) = text.split_once('=').ok_or("must be NAME=JSON")?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
@@ -63,7 +64,7 @@ fn member(text: &str) -> Result<(String, Value), &'static str> {
 }
 
 impl Simulate {
-    /// The facts to change.
+    /// The changed facts.
     fn changes(&self) -> Value {
         let context = Map::from_iter(self.context.clone());
         let mut changes = json!({"amount": self.amount, "purpose": self.purpose,
@@ -129,7 +130,7 @@ fn text(simulated: &Value, view: View) -> String {
         lines.push(format!("to change  {}", plain(change)));
     }
     let at = view.time(text::of(simulated, "evaluated_at")).unwrap_or_default();
-    lines.push(format!("as of      {at}; nothing was recorded"));
+    lines.push(format!("as of      {at}; not recorded"));
     lines.join("\n")
 }
 

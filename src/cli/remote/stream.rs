@@ -1,4 +1,4 @@
-//! Streams of the service: lines of JSON, as they come.
+//! Reads streams of the service: lines of JSON, as they arrive.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use tokio::time::timeout;
 use super::server::Server;
 use crate::cli::{Failure, http::deepest};
 
-/// The service sends a line, or a sign of life, at least every 15 seconds.
+/// The longest silence of an open stream. The service sends a line, which may be empty, at least
+/// every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(50);
 
 /// An open stream.
@@ -20,13 +21,13 @@ pub(super) struct Lines<'a> {
     read: Vec<u8>,
 }
 
-/// How a stream goes on.
+/// The next part of a stream.
 pub(super) enum Next {
     /// A line, and the JSON in it.
     Line(String, Value),
     /// The service ended it.
     End,
-    /// The connection broke, or nothing came for too long.
+    /// The connection broke, or was silent for too long.
     Lost(String),
 }
 
@@ -46,7 +47,7 @@ impl Server {
 }
 
 impl Lines<'_> {
-    /// The next line; empty ones are signs of life.
+    /// Returns the next line. Empty lines only keep the connection alive.
     ///
     /// # Errors
     /// The service ended the stream with an error, or it is not JSON.
@@ -68,7 +69,7 @@ impl Lines<'_> {
                 Ok(Ok(Some(bytes))) => self.read.extend_from_slice(&bytes),
                 Ok(Ok(None)) => return Ok(Next::End),
                 Ok(Err(error)) => return Ok(Next::Lost(deepest(error))),
-                Err(_) => return Ok(Next::Lost("nothing came for 50 s".to_owned())),
+                Err(_) => return Ok(Next::Lost("no data for 50 s".to_owned())),
             }
         }
     }

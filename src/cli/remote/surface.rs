@@ -1,5 +1,5 @@
-//! The paths that a credential opens: of operations that the owner, people of a tenant and API keys have
-//! on a surface each.
+//! The paths that a credential gives access to. Some operations have one path each for the owner,
+//! people of a tenant and API keys.
 
 use authority_api::identity::{Role, api_key::looks_like_key};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -19,8 +19,8 @@ impl Surface {
     #[cfg(test)]
     pub(super) const ALL: [Self; 3] = [Self::Owner, Self::Tenant, Self::ApiKeys];
 
-    /// The one that a token opens. The token is not verified: the service does that, and refuses one that opens
-    /// nothing. What is not legible counts as the owner's.
+    /// Returns the surface of a token. The token is not verified here: the service does that, and
+    /// refuses an invalid token. An unreadable token counts as the owner's.
     pub(super) fn of(token: &str) -> Self {
         if looks_like_key(token) {
             return Self::ApiKeys;

@@ -1,6 +1,6 @@
-//! Records as a table: aligned columns without lines, which other programs can split too.
+//! Shows records as a table: aligned columns without lines, which other programs can also split.
 //!
-//! Where that is wider than the terminal, it is for people alone (`narrow.rs`).
+//! If the table is wider than the terminal, it is shown in a form for people only (`narrow.rs`).
 
 use serde_json::Value;
 
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::cli::view::View;
 
-/// These members of the records, the first of which is their id: each record below a header. `width` is the
-/// terminal's, in columns; `None` shows every record on a line.
+/// Formats these members of the records below a header; the first member is their id. `width` is
+/// the terminal's width in columns. `None` shows every record on one line.
 pub(super) fn text(columns: &[&str], records: &[Value], width: Option<u16>, view: View) -> String {
     let cells = |record: &Value| columns.iter().map(|name| cell(&record[*name], view)).collect();
     let rows: Vec<Vec<String>> = records.iter().map(cells).collect();
@@ -24,7 +24,7 @@ pub(super) fn text(columns: &[&str], records: &[Value], width: Option<u16>, view
     }
 }
 
-/// The width of columns side by side.
+/// The total width of adjacent columns.
 fn whole(widths: &[u16]) -> u16 {
     let used =
         widths.iter().fold(0_u16, |used, width| used.saturating_add(width.saturating_add(GAP)));
@@ -54,7 +54,7 @@ k1     active  a,b       true     2026-11-21T00:48:45Z
 key-2  a\\nb    -         -        -
 支付   -       -         -        -";
         assert_eq!(text(&columns, &records, None, VIEW), expected);
-        // The same where it fits, to the column.
+        // The output is the same if it exactly fits.
         assert_eq!(text(&columns, &records, Some(54), VIEW), expected);
         assert_ne!(text(&columns, &records, Some(53), VIEW), expected);
         assert_eq!(text(&columns, &[], None, VIEW).lines().count(), 1);

@@ -23,10 +23,10 @@ pub(in crate::cli) enum Tenants {
 
 #[derive(Debug, Args, Serialize)]
 pub(in crate::cli) struct Filter {
-    /// Only those in this state; the active ones when left out
+    /// Only tenants in this state; active tenants by default
     #[arg(long, value_parser = ["provisioning", "active", "suspended", "deleted"])]
     state: Option<String>,
-    /// Whether to show deleted ones too
+    /// Also show deleted tenants
     #[arg(long)]
     deleted: bool,
     #[command(flatten)]
@@ -42,7 +42,8 @@ pub(super) const LIST: List = List {
 
 const RECORD: Record = Record { path: &["api", "v1", "tenants"], envelope: Some("tenant") };
 
-/// The id of the tenant, if the installation's owner calls and there is one alone: it need not be named.
+/// Returns the tenant's id if the installation's owner calls and there is only one tenant. It then
+/// need not be given.
 pub(super) async fn only(server: &Server) -> Option<String> {
     if !server.opens(Surface::Owner) {
         return None;

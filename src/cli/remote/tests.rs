@@ -1,4 +1,4 @@
-//! The commands against the service's contract: what it lists, filters by and returns.
+//! Tests the commands against the service's contract: its lists, filters and responses.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ fn contract() -> Value {
     serde_json::from_str(OPENAPI).unwrap()
 }
 
-/// The flags of a command, without those that all have.
+/// Returns the flags of a command, without the flags common to all.
 fn flags(typed: &str) -> Vec<Arg> {
     let mut command = Args::command();
     command.build();
@@ -79,7 +79,7 @@ fn each_query_parameter_is_a_flag_and_takes_the_same_values() {
             let flag = flags.iter().find(|flag| parameter["name"] == flag.get_id().as_str());
             let flag = flag.unwrap();
             let long = format!("--{}", flag.get_long().unwrap());
-            // Of a command that takes the principal as an argument it is no flag.
+            // If a command takes the principal as an argument, it has no flag for the principal.
             let named = super::refusal::flag(flag.get_id().as_str());
             let is_argument = ["actor_id", "subject_id"].contains(&flag.get_id().as_str());
             assert_eq!(named, if is_argument { "the principal" } else { &long }, "{typed}");
@@ -88,7 +88,7 @@ fn each_query_parameter_is_a_flag_and_takes_the_same_values() {
             if !words.is_empty() {
                 let values = flag.get_possible_values();
                 let values = values.iter().map(PossibleValue::get_name);
-                // A flag with a default has a word for no filter.
+                // A flag with a default also has a value that means no filter.
                 let values: Vec<_> = values.filter(|value| *value != approvals::ANY).collect();
                 assert_eq!(values, words, "{typed} {long}");
             }
@@ -133,11 +133,11 @@ fn each_table_shows_members_of_its_records() {
     });
     for (surface, path, member, columns) in on_surfaces {
         let operation = &contract["paths"][format!("/{}", path.join("/"))]["get"];
-        // The owner lists everything; a tenant's people and API keys do not.
+        // The owner can list everything; a tenant's people and API keys cannot.
         if operation.is_null() && surface != Surface::Owner {
             continue;
         }
-        // Keys list only the requests that they asked, with less of each.
+        // API keys list only their own requests, with fewer fields.
         if surface == Surface::ApiKeys && columns == approvals::LIST.columns {
             continue;
         }

@@ -1,4 +1,4 @@
-//! `webhooks replay`: the events of a time once more; `webhooks replays`: how far that is.
+//! `webhooks replay`: sends past events again. `webhooks replays`: shows the progress.
 
 use clap::Args;
 use serde::Serialize;
@@ -19,16 +19,17 @@ pub(super) struct Replay {
     /// The endpoint's id
     #[arg(value_parser = segment)]
     endpoint: String,
-    /// From when on: a time of RFC 3339, or a span before now, such as 1h
+    /// The start: a time of RFC 3339, or a span before now, such as 1h
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
     since: String,
-    /// Until when, in the same forms [default: until now]
+    /// The end, in the same forms [default: now]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
     until: Option<String>,
     /// Only events of this type, or pattern of types; repeat it [default: all that the endpoint takes]
     #[arg(long = "event-type", value_name = "TYPE")]
     event_types: Vec<String>,
-    /// Which of them: those that are dead, those that never arrived and are not to be sent, or all
+    /// The events to replay: dead deliveries, deliveries that never arrived and will not be sent,
+    /// or all
     #[arg(long, value_parser = ["dead", "undelivered", "all"], default_value = "undelivered")]
     only: String,
     #[command(flatten)]
@@ -40,7 +41,7 @@ pub(super) struct ReplaysArgs {
     /// The endpoint's id
     #[arg(value_parser = segment)]
     endpoint: String,
-    /// Only this one, with the counts of its deliveries
+    /// Only this replay, with the counts of its deliveries
     #[arg(value_parser = segment)]
     replay: Option<String>,
     #[command(flatten)]

@@ -1,6 +1,7 @@
-//! `webhooks`: endpoints and their deliveries; and what helps when deliveries fail: test, redrive, enable.
+//! `webhooks`: endpoints and their deliveries, and commands for failed deliveries: test, redrive,
+//! enable.
 //!
-//! The owner, a tenant's admins and its API keys have these operations on a surface each.
+//! The owner, a tenant's admins and its API keys have these operations on separate surfaces.
 
 use authority_webhook::retry::ErrorClass;
 use clap::{Args, Subcommand};
@@ -44,9 +45,9 @@ enum Command {
     Test(ShowArgs),
     /// Pauses an endpoint: events wait for it until it is enabled
     Pause(Pause),
-    /// Lets a paused or disabled endpoint receive again
+    /// Enables a paused or disabled endpoint
     Enable(Enable),
-    /// Sends the events of a time to an endpoint again
+    /// Sends past events to an endpoint again
     Replay(Replay),
     /// Lists an endpoint's replays, newest first
     Replays(ReplaysArgs),
@@ -54,13 +55,13 @@ enum Command {
 
 #[derive(Debug, Args, Serialize)]
 struct Filter {
-    /// Only those of this tenant, by id or slug
+    /// Only endpoints of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
-    /// Only those in this state
+    /// Only endpoints in this state
     #[arg(long, value_parser = ["active", "paused", "disabled", "deleted"])]
     state: Option<String>,
-    /// Whether to show deleted ones too
+    /// Also show deleted endpoints
     #[arg(long)]
     deleted: bool,
     #[command(flatten)]
@@ -79,10 +80,10 @@ struct DeliveriesArgs {
 
 #[derive(Debug, Args, Serialize)]
 struct DeliveryFilter {
-    /// Only those in this state; `dead` ones can be redriven
+    /// Only deliveries in this state; `dead` deliveries can be redriven
     #[arg(long, value_parser = ["open", "delivered", "dead", "cancelled"])]
     state: Option<String>,
-    /// Only those of events of this type
+    /// Only deliveries of events of this type
     #[arg(long, value_name = "TYPE")]
     event_type: Option<String>,
     #[command(flatten)]
@@ -92,7 +93,7 @@ struct DeliveryFilter {
 
 #[derive(Debug, Args)]
 struct Redrive {
-    /// Their ids
+    /// The deliveries' ids
     #[arg(value_name = "DELIVERY", value_parser = segment, required_unless_present = "all_dead")]
     deliveries: Vec<String>,
     /// All dead deliveries of this endpoint
@@ -107,7 +108,7 @@ struct Pause {
     /// The endpoint's id
     #[arg(value_parser = segment)]
     endpoint: String,
-    /// Why, for people
+    /// The reason, for people
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]
@@ -119,7 +120,7 @@ struct Enable {
     /// The endpoint's id
     #[arg(value_parser = segment)]
     endpoint: String,
-    /// Where it goes on: with the first event that it has not received, or with the next event
+    /// The first event to deliver: the first undelivered event, or the next event
     #[arg(long, value_parser = ["stopped", "now"], default_value = "stopped")]
     from: String,
     #[command(flatten)]
@@ -171,14 +172,14 @@ async fn list(
         failures(&server, endpoint).await?;
     }
     let mut columns = [LIST.columns, &[DEAD, LAST_FAILURE]].concat();
-    // Others see the endpoints of one tenant.
+    // Other callers see the endpoints of only one tenant.
     if server.opens(Surface::Owner) {
         columns.insert(1, "tenant_id");
     }
     Ok(found.shown("webhook endpoints", &columns))
 }
 
-/// Columns of what the records do not have.
+/// Columns that the records do not contain.
 const DEAD: &str = "dead";
 const LAST_FAILURE: &str = "last_failure";
 
@@ -188,8 +189,8 @@ fn set(record: &mut Value, member: &str, value: Value) {
     }
 }
 
-/// Adds what the record does not have: how many deliveries are dead, of a page of them, and the last attempt
-/// that failed.
+/// Adds data that the record does not contain: the number of dead deliveries on one page, and the
+/// last failed attempt.
 async fn failures(server: &Server, endpoint: &mut Value) -> Result<(), Failure> {
     let id = endpoint["id"].as_str().unwrap_or_default().to_owned();
     let in_state = async |state| DELIVERIES.find(server, &id, &json!({"state": state})).await;
@@ -197,7 +198,7 @@ async fn failures(server: &Server, endpoint: &mut Value) -> Result<(), Failure> 
     let more = if dead.next().is_some() { "+" } else { "" };
     let dead_count = format!("{}{more}", dead.records.len());
     let attempts = dead.records.iter().chain(&open.records).filter_map(last_failure);
-    // Times of one form are in the order of their texts.
+    // All times have the same format, in which texts sort like times.
     let last = attempts.max_by_key(|attempt| attempt["at"].as_str());
     set(endpoint, LAST_FAILURE, last.map(described).into());
     set(endpoint, DEAD, dead_count.into());
@@ -209,7 +210,7 @@ fn last_failure(delivery: &Value) -> Option<&Value> {
     attempts.find(|attempt| attempt["error_class"].is_string())
 }
 
-/// A failed attempt: when, and why.
+/// A failed attempt: its time and its cause.
 fn described(attempt: &Value) -> String {
     let text = |member: &str| attempt[member].as_str().unwrap_or_default();
     let at = text("at").split('.').next().unwrap_or_default().trim_end_matches('Z');
@@ -260,12 +261,13 @@ async fn redrive(
     }
     let mut output = CommandOutput::list("redriven", &redriven);
     if redriven.is_empty() {
-        "no dead deliveries: nothing is redriven".clone_into(&mut output.aside);
+        "no dead deliveries to redrive".clone_into(&mut output.aside);
     }
     Ok(output)
 }
 
-/// One after another, up to the first refusal, which says what was done before it.
+/// Redrives deliveries one after another, up to the first refusal. The failure reports the earlier
+/// successes.
 async fn redrive_each(
     server: &Server,
     ids: Vec<String>,
@@ -276,7 +278,7 @@ async fn redrive_each(
             call(server, &[SURFACE, "deliveries"], &id, "redrive", &json!({})).await
         {
             return Err(
-                failure.with(&format!("{id} is not redriven; {} before it are", redriven.len()))
+                failure.with(&format!("{id} was not redriven; {} before it were", redriven.len()))
             );
         }
         redriven.push(id);

@@ -1,10 +1,11 @@
-// The system's Chromium, and people in it. Whatever a page complains of is kept, and fails the test at its end.
+// Starts the system's Chromium with signed-in users. Collects errors of every page, which fail the
+// test at its end.
 import { strict as assert } from 'node:assert';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { BASE } from './service.mjs';
 
-/** Those of the development sign-in page, by the name that it shows. */
+/** The users of the development sign-in page, by their displayed names. */
 export const APPROVER = 'First approver';
 export const OWNING = 'Head of finance';
 export const ADMIN = 'Administrator';
@@ -12,14 +13,14 @@ export const AUDITOR = 'Auditor';
 export const OPERATOR = 'Operator';
 
 const program = process.env.CONSOLE_BROWSER ?? '/usr/bin/chromium';
-// Without its sandbox Chromium runs in containers, too.
+// The sandbox is off, so that Chromium also runs in containers.
 const browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-gpu'] });
 after(() => browser.close());
 
 const complaints = [];
 const open = [];
 
-/** A test whose browsers are closed at its end, and in which no page may have complained. */
+/** A test that closes its browsers at the end and fails if a page has complained. */
 export const scenario = (name, run, { timeout = 120_000 } = {}) => test(name, { timeout }, async (t) => {
   try {
     await run(t);
@@ -29,11 +30,11 @@ export const scenario = (name, run, { timeout = 120_000 } = {}) => test(name, { 
   assert.deepEqual(complaints.splice(0), [], 'no page complains');
 });
 
-/** What a page's policy blocks is said at the console, also where the browser is silent. */
+/** Logs everything that a page's policy blocks, including violations that the browser does not log. */
 const POLICY = `addEventListener('securitypolicyviolation', (event) =>
   console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sample));`;
 
-/** A browser of its own, with its own cookies. Nothing moves in it: colours on their way are not measured. */
+/** A separate browser with its own cookies, without animations: colours must not be measured during a transition. */
 export async function opened({ javaScriptEnabled = true, ...options } = {}) {
   const context = await browser.newContext({ javaScriptEnabled, baseURL: BASE, locale: 'en-GB', reducedMotion: 'reduce', ...options });
   open.push(context);
@@ -46,13 +47,13 @@ export async function opened({ javaScriptEnabled = true, ...options } = {}) {
     if (origin !== BASE && protocol !== 'data:') complaints.push(`request to ${request.url()}`);
   });
   context.on('requestfailed', (request) => {
-    // A page that is left stops what it still fetches.
+    // Leaving a page aborts its pending requests.
     const why = request.failure()?.errorText;
     if (why !== 'net::ERR_ABORTED') complaints.push(`${request.method()} ${request.url()}: ${why}`);
   });
   context.on('console', (message) => {
     if (!['error', 'warning'].includes(message.type())) return;
-    // A refused form is a page with its status, which the browser also notes.
+    // A form that is refused returns a page with an error status, which the browser logs as well.
     const isPage = message.text().startsWith('Failed to load resource') && documents.has(message.location().url);
     if (!isPage) complaints.push(`${message.type()} at ${message.location().url}: ${message.text()}`);
   });
@@ -60,7 +61,7 @@ export async function opened({ javaScriptEnabled = true, ...options } = {}) {
   return context;
 }
 
-/** A page on which somebody is signed in, at `path`. */
+/** A page at `path` on which this user is signed in. */
 export async function signedIn(name, path = '/console', options = {}) {
   const context = await opened(options);
   const page = await context.newPage();

@@ -1,8 +1,8 @@
-// The console's screens, found by following its own links from the first page: one of each kind, so that a new
-// screen is looked at without being named here.
+// Finds the console's screens by following its links from the first page, and keeps one of each
+// kind. A new screen is therefore tested without being listed here.
 import { BASE } from './service.mjs';
 
-/** A path without what names a single record: `/console/approvals/{}`. */
+/** A path with placeholders for record ids: `/console/approvals/{}`. */
 export function kind(link) {
   const { pathname, searchParams } = new URL(link, BASE);
   const part = (text) => (/[:@%]|[0-9a-f]{16}|[\w-]{30}/i.test(text) ? '{}' : text);
@@ -10,10 +10,10 @@ export function kind(link) {
   return pathname.split('/').map(part).join('/') + (names.length > 0 ? `?${names}` : '');
 }
 
-// To sign in is no screen; a download is none either, and receipts are pages of their own.
+// Sign-in pages, receipts and downloads are not screens.
 const SCREENS = 'a[href^="/console"]:not([href^="/console/sign-"], [href^="/console/receipts/"], [download])';
 
-/** Opens one page of each kind, which `visit` then looks at. */
+/** Opens one page of each kind and passes it to `visit`. */
 export async function visitAll(page, visit) {
   const waiting = [new URL(page.url()).pathname];
   const seen = new Set();

@@ -1,17 +1,17 @@
-// Texts that agents and others write are shown as they are, and never become a page's own.
+// Texts written by agents and others are shown unchanged, and never become part of a page's code.
 import { strict as assert } from 'node:assert';
 import { ADMIN, APPROVER, OPERATOR, scenario, signedIn } from './browser.mjs';
 import { kind, visitAll } from './found.mjs';
 import { TENANT, held, owner } from './service.mjs';
 
 const MARK = 'data-hostile';
-/** Markup, a script's address, a text that reads backwards, and a letter that nobody sees. */
+/** Markup, a script URL, a right-to-left override, and an invisible character. */
 const HOSTILE = `"'><script>document.documentElement.setAttribute('${MARK}','')</script><img src=x onerror=alert(1)>`
   + '{{7*7}}</textarea></title>javascript:alert(1)\u202efdp.exe\u200b';
-/** How it must be seen. */
+/** The text as it must be displayed. */
 const SEEN = HOSTILE.replaceAll('\u202e', '⟨U+202E⟩').replaceAll('\u200b', '⟨U+200B⟩');
 
-/** An agent that people know by such a name. */
+/** Creates an agent with this text as its display name. */
 async function hostileAgent() {
   const make = (path, take, body) => owner.post(path, { tenant_id: TENANT, ...body }).then((made) => made[take]);
   const { principals } = await owner.get(`/api/v1/principals?tenant_id=${TENANT}&limit=500`);
@@ -26,7 +26,7 @@ async function hostileAgent() {
   return agent.id;
 }
 
-/** What a hostile text has made of a page: nothing, if it is only shown. */
+/** Returns the effects of a hostile text on a page. The list is empty if the text is only displayed. */
 function made(mark) {
   const found = [];
   const all = document.querySelectorAll('*');
@@ -42,7 +42,7 @@ function made(mark) {
   if (scripts.length > 0) found.push(`${scripts.length} scripts`);
   if (document.querySelector('img, iframe, object, embed')) found.push('something embedded');
   if (document.documentElement.hasAttribute(mark)) found.push('a script has run');
-  // A field's value is sent back as it was; a note beside it names what is hidden.
+  // The value of a field is shown unchanged, and a note next to it lists the hidden characters.
   const shown = document.documentElement.cloneNode(true);
   for (const field of shown.querySelectorAll('input, textarea, option')) field.remove();
   if (/[\u202e\u200b]/.test(shown.outerHTML)) found.push('a hidden character');

@@ -1,4 +1,5 @@
-// What people come for, from the first page to the record that the API then has: each with a script and without.
+// Performs the main tasks of users, from the first page to the resulting record in the API, with
+// and without scripts.
 import { strict as assert } from 'node:assert';
 import { APPROVER, AUDITOR, OPERATOR, OWNING, scenario, signedIn } from './browser.mjs';
 import { faults } from './screen.mjs';
@@ -11,13 +12,13 @@ for (const javaScriptEnabled of [true, false]) {
   const how = javaScriptEnabled ? '' : ', without a script';
   const as = (name, path) => signedIn(name, path, { javaScriptEnabled });
   const job = (name, run) => scenario(name + how, run);
-  // What no link leads to is as good as what `screens.test.mjs` finds. Without a script axe cannot run; the pages
-  // are the same.
+  // Pages to which no link leads must meet the same requirements as the screens in
+  // `screens.test.mjs`. Without scripts axe can't run, but the pages are the same.
   const isGood = async (page) => javaScriptEnabled && assert.deepEqual(await faults(page), []);
 
   job('a link leads to the request, and two steps approve it', async () => {
     const id = await held(25_000);
-    // Who is not signed in, signs in on the way.
+    // A user who is not signed in must first sign in.
     const page = await as(APPROVER, `/console/approvals/${id}`);
     await page.getByRole('heading', { level: 1, name: amount('invoice-bot wants to do payment.execute for 25 000.00 EUR') }).waitFor();
     for (const shown of ['context.amount', 'context.jurisdiction', 'purpose']) {
@@ -169,7 +170,7 @@ scenario('what has expired is not decided', async () => {
   assert.equal((await approval(id)).acts.length, 0);
 });
 
-/** A request that lasts a minute, the shortest time that a tenant can give. */
+/** A request that lasts a minute, the shortest time that a tenant can set. */
 async function shortly(amount) {
   const lasting = (approval_ttl_seconds) => owner.patch('/api/v1/tenants/acme', { approval_ttl_seconds });
   await lasting(60);

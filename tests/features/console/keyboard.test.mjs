@@ -1,4 +1,5 @@
-// The console without a mouse, and what its script adds: keys, the countdown, the list that looks again.
+// The console without a mouse, and what its script adds: shortcut keys, the countdown, the list
+// that refreshes.
 import { strict as assert } from 'node:assert';
 import { APPROVER, opened, scenario, signedIn } from './browser.mjs';
 import { faults } from './screen.mjs';
@@ -65,7 +66,7 @@ scenario('the first stop leads past the header', async () => {
   assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
 });
 
-/** The list, in a browser whose time the test moves. Its script has begun: it reads the time then. */
+/** Opens the list in a browser with a clock that the test moves. Its script has started, which is when it reads the time. */
 async function withClock() {
   const page = await (await opened()).newPage();
   await page.clock.install();
@@ -111,7 +112,7 @@ scenario('a session that has ended is said in words', async () => {
   await page.clock.runFor(16_000);
   const ended = page.getByRole('status').filter({ hasText: 'Your session has ended' });
   await ended.waitFor();
-  // Somebody who signs in again in another tab goes on here.
+  // After signing in again in another tab, the user can continue on this page.
   await page.unroute('**/console/**');
   await page.clock.runFor(26_000);
   await ended.waitFor({ state: 'detached' });

@@ -1,4 +1,4 @@
-// What every screen must be: readable for everybody, by WCAG 2.2 AA, in light and dark, wide and narrow.
+// What every screen must meet: WCAG 2.2 AA, in light and dark mode, on wide and narrow screens.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
@@ -7,7 +7,7 @@ const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 const WIDE = { width: 1280, height: 900 };
 const NARROW = { width: 320, height: 640 };
 
-/** What is wrong with the page as it stands, a line for each; it is left wide and light. */
+/** Returns the faults of the page, one line each. Leaves the page wide and light. */
 export async function faults(page) {
   const found = new Set(await page.evaluate(structure));
   for (const viewport of [NARROW, WIDE]) {
@@ -23,7 +23,7 @@ export async function faults(page) {
   return [...found];
 }
 
-/** Axe, which the page's policy would not load: the browser's own tools run it. */
+/** Runs axe with the browser's own tools, because the page's policy would not load it. */
 async function violations(page) {
   await page.evaluate(axe);
   const { violations: found } = await page.evaluate((tags) => globalThis.axe.run(document, {
@@ -33,7 +33,7 @@ async function violations(page) {
     `${rule.id}: ${node.target.join(' ')}: ${(node.any[0] ?? node.all[0] ?? node.none[0])?.message} in ${node.html}`));
 }
 
-/** Everything that can be opened is. */
+/** Opens every collapsed section. */
 export const unfold = (page) =>
   page.evaluate(() => document.querySelectorAll('main details').forEach((one) => { one.open = true; }));
 
@@ -54,18 +54,18 @@ function structure() {
   return faults;
 }
 
-/** Nobody scrolls in two directions (1.4.10), except in a table, which may be wider. */
+/** Checks that no page needs scrolling in two directions (1.4.10), except tables, which may be wider. */
 function sideways() {
   const page = document.scrollingElement;
   const faults = page.scrollWidth > innerWidth ? [`the page is ${page.scrollWidth} px wide`] : [];
   const scrolls = (element) => ['auto', 'scroll'].includes(getComputedStyle(element).overflowX);
   for (const element of document.querySelectorAll('body *:not(textarea, select)')) {
-    // Nobody scrolls what is folded.
+    // Collapsed content can't be scrolled.
     if (!element.checkVisibility()) continue;
     if (element.scrollWidth > element.clientWidth && scrolls(element) && !element.querySelector(':scope > table')) {
       faults.push(`scrolls sideways: ${element.cloneNode().outerHTML}`);
     }
-    // A page that cuts off instead of scrolling is no better.
+    // Content that is cut off and can't be scrolled to is also a fault.
     const { right, width } = element.getBoundingClientRect();
     const cut = width > 1 && right > innerWidth + 1 && !element.closest('.skip, .hidden, svg') && page.scrollWidth <= innerWidth;
     if (cut && !element.closest(':has(> table)')) faults.push(`is cut off: ${element.cloneNode().outerHTML}`);
@@ -73,7 +73,7 @@ function sideways() {
   return faults;
 }
 
-/** What can be hit has 24 px in both directions, unless it stands in a sentence (2.5.8). */
+/** Checks that every target has 24 px in both directions, unless it is inline in a sentence (2.5.8). */
 function small() {
   const faults = [];
   for (const target of document.querySelectorAll('button, input:not([type=hidden]), select, summary, nav a, .button')) {
@@ -87,7 +87,7 @@ function small() {
   return faults;
 }
 
-/** Steps with Tab through the page and back: each stop is seen, and nothing lies over it (2.4.7, 2.4.11). */
+/** Steps with Tab through the page and back. Each stop must be visible and not covered (2.4.7, 2.4.11). */
 export async function unseenStops(page) {
   const found = new Set();
   let stops = 0;

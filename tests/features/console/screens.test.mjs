@@ -1,4 +1,5 @@
-// Every screen that a person can reach, as each of the demonstration's people: WCAG 2.2 AA and no complaint.
+// Every screen that a user can reach, for each user of the demonstration: WCAG 2.2 AA, and no
+// errors in the browser.
 import { strict as assert } from 'node:assert';
 import { ADMIN, APPROVER, AUDITOR, OPERATOR, opened, scenario, signedIn } from './browser.mjs';
 import { kind, visitAll } from './found.mjs';
@@ -33,7 +34,7 @@ scenario('the menus, opened', async () => {
     await page.goto('/console');
     await page.locator(`${menu} > summary`).click();
     assert.deepEqual(await faults(page), [], menu);
-    // It lies over the page only as long as the focus is in it.
+    // The open menu covers the page, but only while the menu has the focus.
     assert.deepEqual(await unseenStops(page), [], menu);
     await page.locator(`${menu} > summary`).press('Enter');
     await page.keyboard.press('Tab');

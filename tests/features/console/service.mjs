@@ -1,7 +1,7 @@
-// The service that is looked at, and what agents and owners do there by its API.
+// The service under test, and the API calls of its agents and owners.
 //
-// It is told by the environment: CONSOLE_URL, an agent's API key in CONSOLE_AGENT_KEY, and a token of the
-// installation's owner in CONSOLE_OWNER_TOKEN. The service has the demonstration, and is this run's own.
+// The environment sets CONSOLE_URL, an agent's API key in CONSOLE_AGENT_KEY, and a token of the installation's owner
+// in CONSOLE_OWNER_TOKEN. The service has the demonstration data and is used only by this run.
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 
@@ -22,14 +22,14 @@ async function call(token, method, path, body) {
   return json;
 }
 
-/** The API as the installation's owner. */
+/** The API, called as the installation's owner. */
 export const owner = {
   get: (path) => call(told('CONSOLE_OWNER_TOKEN'), 'GET', path),
   post: (path, body) => call(told('CONSOLE_OWNER_TOKEN'), 'POST', path, body),
   patch: (path, body) => call(told('CONSOLE_OWNER_TOKEN'), 'PATCH', path, body),
 };
 
-/** An agent asks for something that is held; the id of the request for approval, a new one each time. */
+/** An agent's request that is held. Returns the id of its approval, a new one each time. */
 export async function held(amount, { context = {}, ...members } = {}) {
   const decision = await call(told('CONSOLE_AGENT_KEY'), 'POST', '/api/v1/runtime/evaluate', {
     subject: AGENT, action: 'payment.execute', purpose: 'invoice-settlement', ...members,
@@ -39,5 +39,5 @@ export async function held(amount, { context = {}, ...members } = {}) {
   return decision.approval_id;
 }
 
-/** A request for approval as the API has it. */
+/** Returns an approval from the API. */
 export const approval = async (id) => (await owner.get(`/api/v1/approvals/${encodeURIComponent(id)}`)).approval;

@@ -1,4 +1,4 @@
-// How much the first page weighs, and how soon pages begin to come.
+// The size of the first page, and the time until the first byte of pages.
 import { strict as assert } from 'node:assert';
 import { Agent, request } from 'node:http';
 import { APPROVER, AUDITOR, opened, scenario, signedIn } from './browser.mjs';
@@ -21,7 +21,7 @@ scenario('the first page with all that it needs is under 100 KB', async (t) => {
   assert.ok(bodies.length >= 3 && bytes < FIRST_PAGE, `${bytes} bytes in ${bodies.length} files`);
 });
 
-/** Milliseconds from the request to the answer's first byte, on a connection that is kept. */
+/** Returns the milliseconds from the request to the response's first byte, on a kept connection. */
 function firstByte(agent, path, cookie) {
   return new Promise((resolve, reject) => {
     const start = performance.now();
@@ -33,7 +33,7 @@ function firstByte(agent, path, cookie) {
   });
 }
 
-// Printed, not judged: what else runs on the machine has its part in it.
+// The times are printed and not compared, because other load on the machine affects them.
 scenario('the first byte', async (t) => {
   await held(25_300);
   const page = await signedIn(AUDITOR);
@@ -41,7 +41,7 @@ scenario('the first byte', async (t) => {
   await visitAll(page, (path) => { paths.set(kind(path), path); });
   const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  // Lists of a section, and each section's page of a record.
+  // Measures the list of each section, and one page of a record in each section.
   const measured = [...paths].filter(([of]) => /^\/console\/[a-z-]+(\/\{\})?$/.test(of) && of !== '/console/sign-in');
   for (const [of, path] of measured) {
     const took = [];

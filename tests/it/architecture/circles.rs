@@ -1,6 +1,7 @@
-//! In a crate, files use files below them only: types at the bottom, functions above.
+//! Checks that the files of a crate do not use each other in circles: types are at the bottom,
+//! functions above.
 //!
-//! A crate's root and a folder's `mod.rs` are exempt: they list their files, and hold what these share.
+//! A crate's root and a folder's `mod.rs` are exempt: they list their files and hold shared items.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,7 +28,7 @@ fn files_do_not_use_each_other_in_circles() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// Tests may use anything.
+/// Returns each file with the files that it uses. Tests are omitted, because they may use any file.
 fn uses(source: &Path) -> Uses {
     let is_test = |file: &PathBuf| file.iter().any(|part| part == "tests" || part == "tests.rs");
     let all = files(source.to_str().unwrap()).into_iter().filter(|file| !is_test(file));
@@ -47,7 +48,7 @@ fn uses(source: &Path) -> Uses {
                         _ => place.push(name),
                     }
                 }
-                // What is left of `graph::tail::READ` is the file `graph::tail`.
+                // `graph::tail::READ` is reduced to the file `graph::tail`.
                 while !place.is_empty() && !modules.contains_key(&place) {
                     place.pop();
                 }
@@ -60,7 +61,7 @@ fn uses(source: &Path) -> Uses {
     modules.iter().map(|(module, file)| (module.clone(), used(module, file))).collect()
 }
 
-/// `None` for the root of a crate or a folder.
+/// Returns the module path of a file; `None` for the root of a crate or a folder.
 fn module_path(source: &Path, file: &Path) -> Option<Vec<String>> {
     let whole = root().join(file).with_extension("");
     let is_root = ["mod", "lib", "main"].iter().any(|name| whole.ends_with(name)) || whole.is_dir();
@@ -68,7 +69,8 @@ fn module_path(source: &Path, file: &Path) -> Option<Vec<String>> {
     (!is_root).then(|| path.iter().map(|part| part.to_str().unwrap().to_owned()).collect())
 }
 
-/// Removes files that use none of the others, or are used by none, until there are no more of them.
+/// Repeatedly removes files that use no other file or that no other file uses. The rest are in
+/// circles.
 fn in_circles(mut uses: Uses) -> Uses {
     loop {
         let used: BTreeSet<_> = uses.values().flatten().cloned().collect();

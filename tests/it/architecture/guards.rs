@@ -1,4 +1,5 @@
-//! The table of guards (`tests/guards`): each is where its entry says, and has a test. `script/guards` removes them.
+//! Checks the table of guards (`tests/guards`): each guard's text is in the file that its entry
+//! names, and its test exists. `script/guards` removes each guard and runs its test.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -21,31 +22,34 @@ struct Guard {
     text: String,
     without: String,
     test: String,
-    /// Whose unit test it is.
+    /// The crate of the unit test; `None` for a test in `tests/it`.
     #[serde(rename = "crate")]
     of: Option<PathBuf>,
     fails: String,
-    /// Why no other is removed with it.
+    /// The reason why this guard is removed without others at the same time.
     alone: Option<String>,
 }
 
 impl Guard {
-    /// What is wrong with the entry.
+    /// Returns the fault of the entry, if any.
     fn fault(&self) -> Option<String> {
         let code = fs::read_to_string(root().join(&self.file)).unwrap_or_default();
         let count = code.matches(&self.text).count();
         if count != 1 {
-            return Some(format!("its text is {count} times in {}", self.file.display()));
+            return Some(format!("its text occurs {count} times in {}", self.file.display()));
         }
         let reasons = [Some(&self.protects), self.alone.as_ref()];
         let are_told = reasons.into_iter().flatten().all(|reason| reason.ends_with('.'));
         if self.text == self.without || self.fails.is_empty() || !are_told {
-            return Some("it removes nothing, or does not say what for".to_owned());
+            return Some(
+                "`without` equals `text`, `fails` is empty, or a reason does not end in a period"
+                    .to_owned(),
+            );
         }
         (!self.has_test()).then(|| format!("there is no test `{}`", self.test))
     }
 
-    /// Whether a file of the test's module has a test of this name.
+    /// Returns whether a file of the test's module has a test of this name.
     fn has_test(&self) -> bool {
         let folder = match &self.of {
             Some(of) => root().join(of).join("src"),
@@ -54,7 +58,7 @@ impl Guard {
         let mut path: Vec<&str> = self.test.split("::").collect();
         let name = path.pop().unwrap_or_default();
         let declared = format!("fn {name}()");
-        // A module may be inside the file of the one around it.
+        // A module may be written inside the file of its parent module.
         while !path.is_empty() {
             let module = folder.join(path.join("/"));
             for file in [module.with_extension("rs"), module.join("mod.rs")] {
@@ -82,7 +86,7 @@ fn each_guard_is_where_the_table_says_and_has_its_test() {
         let table: Table = toml::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         for guard in table.guard {
             faults.extend(guard.fault().map(|fault| format!("{}: {fault}", guard.name)));
-            assert!(names.insert(guard.name.clone()), "{} is there twice", guard.name);
+            assert!(names.insert(guard.name.clone()), "duplicate guard: {}", guard.name);
         }
     }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));

@@ -1,4 +1,5 @@
-//! The lists by which `script/test` divides the tests: each line names a module or a test that is there.
+//! Checks the lists by which `script/test` divides the tests into groups: each line names a module
+//! or test that exists.
 
 use std::{fs, path::Path};
 
@@ -6,7 +7,8 @@ use super::root;
 
 const FOLDERS: [&str; 3] = ["tests/it", "gateway-rest/tests/it", "crates/webhook/tests/vectors"];
 
-/// Whether a folder has the file of this module, with this test unless the name is empty.
+/// Returns whether the folder has the file of this module. If `name` is not empty, the file must
+/// have this test.
 fn is_in(folder: &Path, path: &[&str], name: &str) -> bool {
     let module = folder.join(path.join("/"));
     [module.with_extension("rs"), module.join("mod.rs")].iter().any(|file| {
@@ -33,5 +35,8 @@ fn each_line_names_tests_that_are_there() {
         assert!(FOLDERS.iter().any(is_there), "{line}: there is no such module or test");
     }
     let is_outside = |line: &String| outside.contains(line);
-    assert!(lines("alone.txt").iter().all(is_outside), "each of alone.txt is in outside.txt too");
+    assert!(
+        lines("alone.txt").iter().all(is_outside),
+        "outside.txt must contain each line of alone.txt"
+    );
 }

@@ -1,4 +1,4 @@
-//! `archive verify`, `get` and `list`, and other programs that read the files.
+//! `archive verify`, `get` and `list`, and reading the archive's files with other programs.
 
 use std::{fs, path::Path, process::Command};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{TENANT, World, s3::python};
 use crate::command_line::run;
 
-/// A page of the handbook with the commands that are run here.
+/// A page of the documentation. The tests run its commands.
 const PAGE: &str = include_str!("../../../docs/archive.md");
 
 async fn archived() -> (World, Vec<String>) {
@@ -42,7 +42,7 @@ async fn an_archive_is_verified_without_service_and_database() {
     let listed: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((code, &listed["archives"][0]["decisions"]), (0, &json!(6)), "{listed:#}");
     assert_eq!(listed["archives"][0]["month"], *month);
-    // A month's folder alone, as it may have been copied.
+    // A copy of the archive may contain only one month's folder.
     let month_url = format!("{url}/acme/{month}");
     let (code, bundle, told) = run(&["archive", "get", &month_url, &ids[3]], &[]);
     assert_eq!(code, 0, "{told}");
@@ -59,7 +59,7 @@ async fn an_archive_is_verified_without_service_and_database() {
         let (code, _, told) = run(&["archive", "verify", bad], &[]);
         assert!(code == 2 && told.starts_with("error: "), "{bad}: {told}");
     }
-    // Every object, by one byte.
+    // Flips a bit in the middle of every object.
     for object in world.objects("acme").await {
         let path = Path::new(&folder).join(&object);
         let whole = fs::read(&path).unwrap();
@@ -74,7 +74,8 @@ async fn an_archive_is_verified_without_service_and_database() {
     }
 }
 
-/// What was copied, put beside or emptied is told with the URL, and what is valid with it.
+/// Errors name the URLs of files that were copied, added or removed. The valid months are still
+/// listed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_out_of_place_is_named_and_hides_nothing() {
     let (world, _) = archived().await;
@@ -94,8 +95,8 @@ async fn what_is_out_of_place_is_named_and_hides_nothing() {
         let (code, text, told) = run(&["archive", "verify", &url], &[]);
         assert_eq!(code, 1, "{told}");
         assert!(text.starts_with(&format!("acme/{month}: ")), "{text}");
-        assert!(told.contains(&other) && told.contains("not of its folder"), "{told}");
-        // Alone it is in no folder that could be wrong.
+        assert!(told.contains(&other) && told.contains("not for this folder"), "{told}");
+        // On its own, the copied folder is valid.
         let (code, _, told) = run(&["archive", "verify", &format!("{url}/{other}")], &[]);
         assert_eq!(code, 0, "{told}");
         fs::remove_dir_all(to).unwrap();
@@ -110,7 +111,7 @@ async fn what_is_out_of_place_is_named_and_hides_nothing() {
     assert!(told.contains(&manifest) && told.contains("manifest-zz.json"), "{told}");
     assert!(!told.contains("/manifest") && text.contains("6 decisions"), "{text}{told}");
     fs::remove_file(own.join("manifest-zz.json")).unwrap();
-    // Keys of another installation.
+    // Uses the keys of another installation.
     let keys = tempfile::tempdir().unwrap();
     let jwks = keys.path().join("jwks.json").display().to_string();
     fs::write(&jwks, r#"{"keys": []}"#).unwrap();
@@ -123,7 +124,7 @@ async fn what_is_out_of_place_is_named_and_hides_nothing() {
     }
 }
 
-/// What the page shows is what works.
+/// The query in docs/archive.md works.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn duckdb_reads_the_indexes_as_the_page_says() {
     let (world, ids) = archived().await;
@@ -140,7 +141,7 @@ async fn duckdb_reads_the_indexes_as_the_page_says() {
         ["svc:agent:acme:invoice-bot|allow_with_constraints|6"],
         "{text}"
     );
-    // And the lines by any zstd.
+    // Any zstd program can decompress the lines.
     let part = world.objects("acme").await.into_iter().find(|name| name.contains("/decisions-"));
     let path = Path::new(&folder(&world)).join(part.unwrap());
     let script = format!(

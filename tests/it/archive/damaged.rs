@@ -1,4 +1,4 @@
-//! What is damaged in the archive keeps the rows, and is named.
+//! If an object in the archive is damaged, the error names it and the rows stay in the tables.
 
 use authority_archive::Bucket;
 use authority_crypto::{Pair, Signer, jwk, sha256};
@@ -16,7 +16,8 @@ pub(super) async fn flip(bucket: &Bucket, name: &str) {
     bucket.put(name, bytes).await.unwrap();
 }
 
-/// While the month is written, and when it is archived but not removed yet.
+/// Tests damage while the month is being written, and damage after it is archived but before its
+/// rows are removed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_removed_of_a_month_of_which_a_byte_is_wrong() {
     let world = World::start().await;
@@ -30,10 +31,10 @@ async fn nothing_is_removed_of_a_month_of_which_a_byte_is_wrong() {
     let done = steps(&archiver).await;
     assert!(done.contains(&Step::Skipped) && !done.contains(&Step::Archived), "{done:?}");
     assert_eq!(world.count("decisions", "true").await, 6);
-    // It is written anew.
+    // The month is written again.
     world.until_archived().await;
     assert_eq!(world.damages().await, [""; 0]);
-    // A hold or a day comes between.
+    // The objects must be checked again, because two days have passed since the check.
     world.app.database.run("UPDATE archives SET checked_at = now() - interval '2 days'").await;
     for object in world.objects("acme").await {
         flip(&bucket, &object).await;
@@ -58,7 +59,7 @@ async fn other_rows_than_were_archived_are_archived_anew() {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let archiver = world.until_archived().await;
-    // Which no clock of a service would permit.
+    // A service's clock would not permit a decision in this past month.
     let late = world.decided(1).await;
     let done = steps(&archiver).await;
     assert!(done.contains(&Step::Skipped) && !done.contains(&Step::Removed(0)), "{done:?}");
@@ -71,7 +72,7 @@ async fn other_rows_than_were_archived_are_archived_anew() {
     }
 }
 
-/// A decision that is read from a damaged archive is an error, and never something else.
+/// Reading a decision from a damaged archive returns an error, never another decision.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_damaged_is_not_shown() {
     let world = World::start().await;
@@ -91,7 +92,8 @@ async fn what_is_damaged_is_not_shown() {
     }
 }
 
-/// Whoever can write to the archive and has the serving login, but no key.
+/// Changes a manifest as a forger would, who can write to the archive and has the service's login,
+/// but no key.
 async fn forge(world: &World, change: impl Fn(&mut Value)) {
     let bucket = world.parts().bucket;
     let objects = world.objects("acme").await;
@@ -113,7 +115,7 @@ async fn forge(world: &World, change: impl Fn(&mut Value)) {
     assert_eq!(forged.execute(&mut db).await.unwrap(), 1);
 }
 
-/// Another's valid signature, with the key.
+/// Signs the manifest with another key, and includes that key in it.
 fn sign_as_another(manifest: &mut Value) {
     let pair = Pair::ed25519().unwrap();
     let kid = jwk::kid("evidence", 2026, &pair.public_jwk).unwrap();
@@ -125,7 +127,7 @@ fn sign_as_another(manifest: &mut Value) {
     *manifest = serde_json::from_str(&signed).unwrap();
 }
 
-/// One whose objects are others, one without a signature, and one that brings its own key.
+/// Tests three manifests: for other objects, without a signature, and with a key of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_manifest_that_the_service_did_not_sign_is_not_read_and_removes_nothing() {
     let world = World::start().await;
@@ -147,7 +149,7 @@ async fn a_manifest_that_the_service_did_not_sign_is_not_read_and_removes_nothin
         let left = world.objects("acme").await;
         assert!(before.iter().all(|object| left.contains(object)), "{left:?}");
     }
-    // As if the rows were gone.
+    // The service has marked the rows as removed and has removed them.
     let removed =
         "UPDATE archives SET removal_begun = now(); SET session_replication_role = replica;
         DELETE FROM evidence_packs; DELETE FROM decisions";

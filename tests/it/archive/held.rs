@@ -1,4 +1,4 @@
-//! What keeps decisions in the tables.
+//! Rules that keep decisions in the tables: legal holds and retention.
 
 use authority_core::store::allow_removal;
 use diesel_async::SimpleAsyncConnection;
@@ -15,8 +15,8 @@ async fn nothing_goes_under_a_legal_hold() {
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     world.set(TENANT, json!({"legal_hold": {"reason": "case 7"}})).await;
     assert_eq!(world.run().await, [Step::Dropped(0)]);
-    assert!(world.objects("").await.is_empty(), "nor is anything written");
-    // It comes when the month is half written, and then when it is archived.
+    assert!(world.objects("").await.is_empty(), "no object may be written");
+    // The legal hold begins first when the month is half written, and then when it is archived.
     world.set(TENANT, json!({"legal_hold": null})).await;
     let archiver = world.archiver();
     assert_eq!(archiver.step().await.unwrap(), Step::Written);
@@ -28,7 +28,8 @@ async fn nothing_goes_under_a_legal_hold() {
     world.set(TENANT, json!({"legal_hold": {"reason": "case 7"}})).await;
     steps(&archiver).await;
     assert_eq!(world.count("decisions", "true").await, 5);
-    // The functions themselves refuse, whoever calls them, and nobody else may delete.
+    // The database's functions also refuse the removal for every caller, and other users may not
+    // delete rows.
     assert_eq!(world.removed(TENANT).await, None);
     for table in
         ["decisions", "evidence_packs", "decision_reports", "replay_proofs", "authority_changes"]
@@ -81,11 +82,12 @@ async fn nothing_goes_before_its_time_or_without_an_archive() {
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let wishes = Wishes { legal_hold: Some("case 9".to_owned()), ..Wishes::default() };
     let held = world.app.beside(wishes).await;
-    assert!(held.app.archiving.is_none(), "the installation's hold");
+    assert!(held.app.archiving.is_none(), "the installation's hold must disable archiving");
     assert_eq!(world.count("decisions", "true").await, 5);
 }
 
-/// It is the retention of now that counts, also for what is archived, and for the rest of a month that is going.
+/// The current retention also applies to archived decisions, and to the rest of a month that is
+/// being removed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_to_be_kept_longer_stays_although_it_is_archived() {
     let world = World::start().await;
@@ -111,7 +113,7 @@ async fn what_is_to_be_kept_longer_stays_although_it_is_archived() {
     assert_eq!(world.count("decisions", "true").await, 0);
 }
 
-/// Contexts that are to be erased are not archived before.
+/// Contexts that are due for erasure are erased before their decisions are archived.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn contexts_are_erased_before_their_decisions_are_archived() {
     let world = World::start().await;

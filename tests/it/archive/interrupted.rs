@@ -1,11 +1,11 @@
-//! Archiving goes on after whatever ended it.
+//! Archiving continues after any interruption.
 
 use authority_archive::{Archiver, Parts, Step};
 use serde_json::json;
 
 use super::{TENANT, World, removed, steps};
 
-/// As a node that was killed after so many steps: nothing of it is left but what it committed.
+/// Runs a node that is killed after this many steps. Only the work that it committed remains.
 async fn killed_after(world: &World, count: usize) -> Vec<Step> {
     let archiver = world.archiver();
     let mut done = Vec::new();
@@ -25,7 +25,8 @@ async fn a_node_that_is_killed_after_any_step_is_followed_by_another() {
     let mut done = Vec::new();
     while done.last() != Some(&Step::Removed(0)) {
         assert!(done.len() < 100, "{done:?}");
-        // Nothing is left of what a node that dropped partitions would do next.
+        // After `Dropped(0)`, the next node repeats this step: it needs a second step to make
+        // progress.
         let count = if done.last() == Some(&Step::Dropped(0)) { 2 } else { 1 };
         done.extend(killed_after(&world, count).await);
     }
@@ -38,7 +39,8 @@ async fn a_node_that_is_killed_after_any_step_is_followed_by_another() {
     }
 }
 
-/// Killed after an object was written and before the database knew: it is written again, and what nobody names goes.
+/// A node was killed after it wrote an object and before it committed the part. The part is written
+/// again. Objects that no manifest names are deleted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_written_without_being_committed_is_written_again() {
     let world = World::start().await;
@@ -56,10 +58,13 @@ async fn what_was_written_without_being_committed_is_written_again() {
     assert_eq!(world.damages().await, [""; 0]);
     let objects = world.objects("acme").await;
     assert!(!objects.contains(&lost), "{objects:?}");
-    assert!(objects.contains(&"acme/2020-01/half".to_owned()), "not in this month's folder");
+    assert!(
+        objects.contains(&"acme/2020-01/half".to_owned()),
+        "objects outside this month's folder must stay"
+    );
 }
 
-/// Two nodes at once: one has the lease, and a node that lost it commits nothing.
+/// Of two nodes, only one has the lease. A node that has lost the lease commits no work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_node_at_a_time_archives_a_month() {
     let world = World::start().await;
@@ -68,9 +73,9 @@ async fn one_node_at_a_time_archives_a_month() {
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let (one, other) = (world.archiver(), world.archiver());
     assert_eq!(one.step().await.unwrap(), Step::Written);
-    assert_eq!(other.step().await.unwrap(), Step::Dropped(0), "the month is another's");
+    assert_eq!(other.step().await.unwrap(), Step::Dropped(0), "the other node has the month");
     assert_eq!(other.step().await.unwrap(), Step::Idle);
-    // The first one stands still for long.
+    // The first node stalls until its lease ends.
     world.leases_ended().await;
     assert_eq!(other.step().await.unwrap(), Step::Written);
     assert_eq!(one.step().await.unwrap(), Step::Skipped);
@@ -79,7 +84,7 @@ async fn one_node_at_a_time_archives_a_month() {
     assert_eq!(world.damages().await, [""; 0]);
 }
 
-/// One planned it before the other had archived it.
+/// One node plans to archive the month before the other node has archived it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_month_is_archived_once() {
     let world = World::start().await;

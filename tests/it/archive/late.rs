@@ -1,4 +1,5 @@
-//! What comes to a month that is being removed: it is not archived, and stays.
+//! Rows that are added to a month while it is being removed are not archived, and stay in the
+//! tables.
 
 use authority_core::clock::Clock;
 use chrono::TimeDelta;
@@ -7,7 +8,7 @@ use serde_json::json;
 use super::{Step, TENANT, World, months_ago, removed, steps};
 use crate::support::Wishes;
 
-/// The worker's steps until it has removed the first part of a month of nine decisions.
+/// Runs the worker until it has removed the first part of a month that has nine decisions.
 async fn half_removed(world: &World) -> authority_archive::Archiver {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
@@ -17,16 +18,17 @@ async fn half_removed(world: &World) -> authority_archive::Archiver {
             return archiver;
         }
     }
-    panic!("nothing is removed");
+    panic!("no part was removed");
 }
 
-/// No clock of a service permits it; a database that was repaired by hand may have it.
+/// A service's clock does not permit such late decisions, but a repair by hand can cause them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_late_decision_stays_with_those_around_it() {
     let world = World::start().await;
     let ids = world.decided(9).await;
     let archiver = half_removed(&world).await;
-    // One among the second part's, one after all, and one before what is already gone.
+    // Adds one decision in the time of the second part, one after all others, and one before the
+    // removed part.
     world.then.advance(TimeDelta::milliseconds(-7 * 4 + 3));
     let mut late = world.decided(1).await;
     world.then.advance(TimeDelta::milliseconds(1000));
@@ -36,7 +38,7 @@ async fn a_late_decision_stays_with_those_around_it() {
     assert!(ids[4] < late[0] && late[0] < ids[7] && late[1] > ids[8] && late[2] < ids[0]);
 
     let done = steps(&archiver).await;
-    assert_eq!(removed(&done), 1, "the third part alone: {done:?}");
+    assert_eq!(removed(&done), 1, "only the third part may be removed: {done:?}");
     assert_eq!(done.last(), Some(&Step::Removed(0)));
     assert_eq!(world.count("decisions", "true").await, 4 + 3);
     assert_eq!(world.count("archives", "removed_at IS NOT NULL").await, 1);
@@ -47,13 +49,14 @@ async fn a_late_decision_stays_with_those_around_it() {
     for id in &late {
         assert_eq!(reader.get(&format!("/v1/decisions/{id}")).await.0, 200, "{id}");
     }
-    // Nor does anything go later, one by one or as a partition.
+    // Later runs do not remove the late decisions either, neither as rows nor with a partition.
     assert_eq!(world.run().await, [Step::Dropped(0)]);
     assert_eq!(world.count("decisions", "true").await, 4 + 3);
     assert_eq!(world.damages().await, [""; 0]);
 }
 
-/// By the clock of its node it was made before the archive, and it is not in it.
+/// The node's clock is slow. Its rows have times before the archive, but the archive does not
+/// contain them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_node_with_a_slow_clock_adds_stays() {
     let world = World::start().await;
@@ -81,7 +84,7 @@ async fn what_a_node_with_a_slow_clock_adds_stays() {
     assert_eq!(decision["report"]["detail"], "late", "{decision:#}");
 }
 
-/// What is left of a tenant's history has no gap.
+/// Months are removed in their order, because a tenant's remaining history must not have a gap.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn months_go_in_their_order() {
     let world = World::start().await;
@@ -94,7 +97,7 @@ async fn months_go_in_their_order() {
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let archiver = world.until_archived().await;
     while archiver.step().await.unwrap() != Step::Archived {}
-    // The first month is to be read back before.
+    // The first month's objects must be read again before any month is removed.
     let months = "UPDATE archives SET checked_at = now() - interval '2 days' \
                   WHERE month = (SELECT min(month) FROM archives)";
     world.app.database.run(months).await;
@@ -105,7 +108,8 @@ async fn months_go_in_their_order() {
     assert_eq!(world.count("decisions", "true").await, 0);
 }
 
-/// The newest change is not archived. When it is the newest no more, it is archived before it goes.
+/// The newest change is not archived with its month. Once there is a newer one, it is archived
+/// before it is removed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_that_became_old_since_is_archived_first() {
     let world = World::start().await;
@@ -131,7 +135,7 @@ async fn a_change_that_became_old_since_is_archived_first() {
     );
 }
 
-/// The first month is archived anew before any other goes.
+/// The first month is archived again before any later month is removed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_month_that_is_archived_anew_holds_up_those_after_it() {
     let world = World::start().await;
@@ -152,7 +156,7 @@ async fn a_month_that_is_archived_anew_holds_up_those_after_it() {
     assert_eq!((removed(&done), world.count("decisions", "true").await), (5, 0), "{done:?}");
 }
 
-/// Less than a day after it was read back.
+/// Objects are altered less than a day after they were read back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_stay_whose_objects_were_deleted_since() {
     let world = World::start().await;

@@ -1,4 +1,4 @@
-//! Lists, exports, dry runs and repeated calls, whose decisions go while they are walked.
+//! Lists, exports, impact reports and idempotent calls while decisions are being removed.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ async fn lists_go_on_behind_rows_that_went() {
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     world.run().await;
 
-    // The page's last line is of a row that is gone.
+    // The last decision on the page has been removed from the tables since.
     let last = first["decisions"][3]["decision_id"].as_str().unwrap();
     assert!(old.iter().any(|id| id == last), "{first:#}");
     let token = first["next_page_token"].as_str().unwrap();
@@ -44,7 +44,7 @@ async fn lists_go_on_behind_rows_that_went() {
         assert_eq!(end["end"], true, "{text}");
         assert!(old.iter().all(|id| !text.contains(id)), "{text}");
     }
-    // What-if runs over what is there.
+    // An impact report evaluates only the decisions that are still in the tables.
     let forbid =
         json!({"candidate_policies": [{"cedar": "forbid (principal, action, resource);"}]});
     let admin = world.app.person(TENANT, "admin", "ann@example.org");
@@ -52,7 +52,8 @@ async fn lists_go_on_behind_rows_that_went() {
     assert_eq!((status, &impact["considered"]), (200, &json!(3)), "{impact:#}");
 }
 
-/// A key is kept for a day, a decision for thirty at least.
+/// A key of an archived decision makes a new decision: keys are kept for a day, decisions for at
+/// least thirty days.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_of_then_makes_a_new_decision() {
     let world = World::start().await;
@@ -81,7 +82,7 @@ async fn a_key_of_then_makes_a_new_decision() {
     assert_eq!(again, first, "sealing again returns the same pack");
 }
 
-/// An approval outlives the row of the decision that waited for it.
+/// An approval is kept longer than the row of the decision that was held.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_of_then_is_still_shown() {
     let world = World::start().await;
@@ -94,7 +95,11 @@ async fn an_approval_of_then_is_still_shown() {
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let state = |word: &str| format!("UPDATE approvals SET state = '{word}'");
     world.app.database.run(&state("pending")).await;
-    assert_eq!(world.run().await, [super::Step::Dropped(0)], "an open one keeps its month");
+    assert_eq!(
+        world.run().await,
+        [super::Step::Dropped(0)],
+        "an open approval must keep its month"
+    );
     world.app.database.run(&state("expired")).await;
     world.run().await;
     assert_eq!(world.count("decisions", "true").await, 0);

@@ -1,4 +1,4 @@
-//! The log goes on behind a month whose rows are gone, and proves what was in it.
+//! After a month's rows are removed, the log continues and still proves them.
 
 use authority_evidence::log::{
     proof::InclusionProof,
@@ -26,7 +26,7 @@ async fn it_proves_leaves_that_are_gone_and_appends_new_ones() {
     world.run().await;
     assert_eq!(world.count("evidence_packs", "true").await, 0);
 
-    // A node that knows nothing but the database, and its witness of before.
+    // Uses a new node, which has only the database, and a client that knows the earlier checkpoint.
     let node = world.app.beside(Wishes::default()).await;
     let key = node.api_key(TENANT, &["runtime:write", "evidence:read", "evidence:write"]).await;
     let client = node.client(&key);
@@ -35,7 +35,7 @@ async fn it_proves_leaves_that_are_gone_and_appends_new_ones() {
     let sealed = json!({"decision_id": answer["decision_id"]});
     let (status, pack) = client.post("/v1/evidence/seal", sealed).await;
     assert_eq!(status, 200, "{pack:#}");
-    assert_eq!(pack["log"]["index"], 5, "the same log goes on: {pack:#}");
+    assert_eq!(pack["log"]["index"], 5, "the same log must continue: {pack:#}");
     let now = checkpoint(&client).await.checkpoint;
     assert_eq!((now.size, &now.origin), (6, &before.origin));
     let (_, proof) = client.get("/v1/log/acme/consistency?from=5").await;

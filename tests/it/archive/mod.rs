@@ -1,4 +1,5 @@
-//! Months of decisions: archived, removed from the tables, and still verified and replayed.
+//! Months of decisions that are archived, removed from the tables, and can still be verified and
+//! replayed.
 
 mod command_line;
 mod damaged;
@@ -32,26 +33,26 @@ use serde_json::{Value, json};
 use crate::support::{Client, TestApp, Wishes, asking};
 
 const TENANT: &str = "svc:tenant:acme";
-/// More bytes than any object here has.
+/// A size in bytes that no object of these tests exceeds.
 const MOST: u64 = 1 << 20;
 
-/// A demonstration tenant with decisions of a month that is long ago, seen by a service of today.
+/// The demonstration tenant with decisions of a past month, and a service that runs today.
 struct World {
-    /// The service as it was then, whose clock stands still.
+    /// The service of that month, with a fixed clock.
     past: TestApp,
     then: Clock,
-    /// Today's, on the same database.
+    /// The service that runs today, on the same database.
     app: TestApp,
 }
 
-/// The middle of the month that is so many months ago.
+/// Returns the middle of the month that was this many months ago.
 fn months_ago(count: u32) -> DateTime<Utc> {
     let now = Clock::default().now() - Months::new(count);
     now.with_day(15).unwrap()
 }
 
 impl World {
-    /// Three months ago.
+    /// Starts a world in which decisions are made three months ago.
     async fn start() -> Self {
         let then = Clock::fixed(months_ago(3));
         let past = TestApp::wished(Wishes { clock: then.clone(), ..Wishes::default() }).await;
@@ -66,7 +67,7 @@ impl World {
         self.app.owner()
     }
 
-    /// So many decisions of the past; their ids.
+    /// Makes this many decisions in the past month; returns their ids.
     async fn decided(&self, count: usize) -> Vec<String> {
         self.decided_by(TENANT, "svc:agent:acme:invoice-bot", count).await
     }
@@ -92,7 +93,7 @@ impl World {
         assert_eq!(status, 200, "{changed:#}");
     }
 
-    /// A key of today that reads and replays evidence.
+    /// Returns a client of today's service with a key that reads and replays evidence.
     async fn reader(&self, tenant_id: &str) -> Client {
         let scopes = ["runtime:read", "evidence:read", "evidence:write"];
         self.app.client(&self.app.api_key(tenant_id, &scopes).await)
@@ -102,12 +103,12 @@ impl World {
         self.app.app.archiving.clone().unwrap()
     }
 
-    /// Small parts, so that a few decisions make several.
+    /// Returns an archiver with small parts: a few decisions fill several of them.
     fn archiver(&self) -> Archiver {
         Archiver::new(Parts { part: 4, ..self.parts() })
     }
 
-    /// Steps until a month is archived, before anything is removed.
+    /// Runs steps until a month is archived, and stops before any row is removed.
     async fn until_archived(&self) -> Archiver {
         self.leases_ended().await;
         let archiver = self.archiver();
@@ -119,18 +120,19 @@ impl World {
         panic!("no month is archived");
     }
 
-    /// As some minutes later.
+    /// Ends the leases, as if a few minutes had passed.
     async fn leases_ended(&self) {
         let ended = "UPDATE archive_runs SET leased_until = now() - interval '1 second'";
         self.app.database.run(ended).await;
     }
 
-    /// All steps of a run.
+    /// Runs steps until the archiver is idle, and returns them.
     async fn run(&self) -> Vec<Step> {
         steps(&self.archiver()).await
     }
 
-    /// A day later: days are counted for the usage, and what is stored is committed for sure.
+    /// Simulates that a day has passed: daily usage has been counted, and stored rows are so old
+    /// that they are surely committed.
     async fn counted(&self) {
         let later = "
             SET session_replication_role = replica;
@@ -151,20 +153,20 @@ impl World {
         diesel::sql_query(query).get_result::<Count>(&mut db).await.unwrap().count
     }
 
-    /// The objects in the archive of the tenant's month.
+    /// Returns the names of the objects in the archive of the tenant's month.
     async fn objects(&self, slug: &str) -> Vec<String> {
         let listed = self.parts().bucket.list(slug).await.unwrap();
         listed.into_iter().map(|object| object.name).collect()
     }
 }
 
-/// How many decisions some steps removed.
+/// Returns the number of decisions that the steps removed.
 fn removed(done: &[Step]) -> i32 {
     let removed = done.iter().map(|step| if let Step::Removed(count) = step { *count } else { 0 });
     removed.sum()
 }
 
-/// Until nothing is left to do.
+/// Runs this archiver's steps until it is idle, and returns them.
 async fn steps(archiver: &Archiver) -> Vec<Step> {
     let mut done = Vec::new();
     loop {
@@ -177,12 +179,12 @@ async fn steps(archiver: &Archiver) -> Vec<Step> {
 }
 
 impl World {
-    /// The month of the decisions: `2026-07`.
+    /// Returns the month of the decisions, such as `2026-07`.
     fn month(&self) -> String {
         self.then.now().format("%Y-%m").to_string()
     }
 
-    /// What `archive verify` finds in the bucket.
+    /// Returns the damage that `archive verify` finds in the bucket.
     async fn damages(&self) -> Vec<String> {
         let (bucket, trust) = (self.parts().bucket, self.trust().await);
         let mut damages = Vec::new();
@@ -203,7 +205,8 @@ impl World {
         Trust { keys: Some(key_set(jwks.as_bytes()).unwrap()), log_key: None }
     }
 
-    /// As the service, whatever the worker would have decided: how many rows go.
+    /// Removes rows with the service's rights, without the worker's checks; returns the number of
+    /// rows, or `None` if the database refuses.
     async fn removed(&self, tenant_id: &str) -> Option<i32> {
         let month = self.month();
         self.removed_by(&format!("SELECT remove_archived('{tenant_id}', '{month}') AS removed"))
@@ -220,7 +223,7 @@ impl World {
         diesel::sql_query(query).get_result::<Removed>(&mut db).await.unwrap().removed
     }
 
-    /// The worker that erases contexts by age, once.
+    /// Runs, once, the worker that erases contexts by age.
     async fn contexts_erased(&self) {
         let supervisor = Supervisor::default();
         let (store, clock) = (self.app.database.store(), Clock::default());

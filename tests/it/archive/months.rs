@@ -1,4 +1,4 @@
-//! A month from the tables to the archive.
+//! The way of a month from the tables to the archive.
 
 use serde_json::json;
 
@@ -12,7 +12,11 @@ async fn a_month_is_archived_and_only_then_removed() {
     let (status, kept) =
         today.post("/api/v1/runtime/evaluate", crate::support::asking(5.0, "DE")).await;
     assert_eq!(status, 200, "{kept:#}");
-    assert_eq!(world.run().await, [Step::Dropped(0)], "without days nothing is due");
+    assert_eq!(
+        world.run().await,
+        [Step::Dropped(0)],
+        "without a retention in days no month is due"
+    );
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     world.counted().await;
 
@@ -35,8 +39,8 @@ async fn a_month_is_archived_and_only_then_removed() {
     let gone = format!("id = ANY ('{{{}}}')", ids.join(","));
     assert_eq!(world.count("decisions", &gone).await, 0);
     assert_eq!(world.count("evidence_packs", &gone.replace("id =", "decision_id =")).await, 0);
-    assert_eq!(world.count("decisions", "true").await, 1, "today's stays");
-    // The log keeps proving what went.
+    assert_eq!(world.count("decisions", "true").await, 1, "today's decision must stay");
+    // The log still has the leaves of the removed decisions.
     assert_eq!(world.count("log_nodes", "level = 0").await, 3);
     let objects = world.objects("acme").await;
     assert_eq!(objects.len(), 3 + 3 + 1, "parts, their indexes and the manifest: {objects:?}");
@@ -44,7 +48,8 @@ async fn a_month_is_archived_and_only_then_removed() {
     assert_eq!(world.run().await, [Step::Dropped(0)]);
 }
 
-/// Ended versions and old changes go with the month; what holds now, and what later changes are counted from, stays.
+/// Superseded versions and old changes are removed with their month. The newest change stays,
+/// because later revisions continue from it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_history_of_the_month_is_archived_with_it() {
     let world = World::start().await;
@@ -87,13 +92,13 @@ async fn the_history_of_the_month_is_archived_with_it() {
         (&json!(0), &json!(2)),
         "{archive:#}"
     );
-    // Of the one its present version is left, and of the other that it was deleted.
+    // The current version of the first team and the deletion of the second remain.
     for team in &teams {
         assert_eq!(world.count("record_versions", &format!("entity_id = '{team}'")).await, 1);
     }
     let (_, shown) = owner.get(&path).await;
     assert_eq!(shown["team"]["name"], "uno");
-    // Revisions go on, and so do decisions on what holds now.
+    // Revisions continue, and decisions use the current state.
     assert_eq!(owner.patch(&path, json!({"name": "ichi"})).await.0, 200);
     let next = world.count("authority_changes", &format!("tenant_revision = {revision}")).await;
     assert_eq!(next, 1);

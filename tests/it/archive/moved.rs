@@ -1,4 +1,4 @@
-//! An archive that is not where the setting leads: that is said, and is never a missing decision.
+//! If an archive is not at the configured location, reading it returns an error, never "not found".
 
 use authority_archive::Archives;
 use authority_core::store::Scope;
@@ -15,7 +15,7 @@ async fn archived_decisions_are_unavailable_where_the_setting_leads_elsewhere() 
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     world.run().await;
-    // A node with another folder.
+    // Starts a node that looks for the archive in another folder.
     let moved = world.app.apart(Wishes::default()).await;
     let scopes = ["runtime:read", "evidence:read", "evidence:write"];
     let reader = moved.client(&moved.api_key(TENANT, &scopes).await);
@@ -32,21 +32,21 @@ async fn archived_decisions_are_unavailable_where_the_setting_leads_elsewhere() 
         assert_eq!(status, 503, "{path}: {refused:#}");
     }
     let (status, page) = reader.text("GET", &format!("/receipts/{}", ids[0]), None).await;
-    // Whoever they are: folders have tenants' names.
+    // The receipt page is public: its error must not show a folder, which has the name of a tenant.
     assert!(status == 503 && !page.contains("acme"), "{status}: {page}");
-    // Nobody else learns that there is something.
+    // Another tenant does not learn that the decision exists.
     world.owner().post("/api/v1/tenants", json!({"name": "Globex", "slug": "globex"})).await;
     let foreign = moved.client(&moved.api_key("svc:tenant:globex", &scopes).await);
     assert_eq!(foreign.get(&format!("/v1/evidence/{}", ids[0])).await.0, 404);
 
-    // An installation that has an archive no more.
+    // The installation once had an archive, but its setting has been removed.
     let without = Archives::new(world.app.database.store(), world.parts().keys, None);
     let id = DecisionId::parse(&ids[0]).unwrap();
     let told = without.find(&Scope::service(), &id).await.err().unwrap().to_string();
     assert!(told.contains("set `archive.url`"), "{told}");
 }
 
-/// What is archived elsewhere and still has its rows, keeps them.
+/// If rows are archived at another location, they stay in the tables.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_goes_that_is_archived_elsewhere() {
     let world = World::start().await;
@@ -56,7 +56,8 @@ async fn nothing_goes_that_is_archived_elsewhere() {
     world.until_archived().await;
     world.app.database.run("UPDATE archives SET checked_at = now() - interval '2 days'").await;
     let moved = world.app.apart(Wishes::default()).await;
-    // Nor is anything archived there, as it would be in a folder that is not mounted.
+    // No further month is archived at the new location either, because it may be an unmounted mount
+    // point.
     let archiver = authority_archive::Archiver::new(moved.app.archiving.clone().unwrap());
     let told = archiver.step().await.unwrap_err().to_string();
     assert!(told.contains("`archive.url`"), "{told}");
@@ -64,7 +65,7 @@ async fn nothing_goes_that_is_archived_elsewhere() {
     assert_eq!(world.removed(TENANT).await, None);
 }
 
-/// The slug is the name of a folder.
+/// A tenant's slug is the name of its folder in the archive.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_slug_leads_out_of_the_archive_or_into_another_tenants_folder() {
     let world = World::start().await;

@@ -1,4 +1,4 @@
-//! Erasing a person reaches what is archived.
+//! Erasing a person includes the archives.
 
 use authority_archive::Eraser;
 use authority_core::{clock::Clock, store::Scope};
@@ -11,7 +11,7 @@ use crate::support::asking;
 
 const ANN: &str = "ann@example.org";
 
-/// A decision of the past whose context names Ann, and one that does not.
+/// Makes two decisions in the past month. The context of the first names Ann.
 async fn two(world: &World) -> [String; 2] {
     let key = world.past.api_key(TENANT, &["runtime:write"]).await;
     let client = world.past.client(&key);
@@ -36,7 +36,7 @@ async fn erase(world: &World) -> (u16, Value) {
     world.owner().post("/api/v1/personal-data:erase", body).await
 }
 
-/// Every byte of the archive, decompressed where it is compressed.
+/// Returns all objects of the archive as text, decompressed if they are compressed.
 async fn everything(world: &World) -> String {
     let bucket = world.parts().bucket;
     let mut text = String::new();
@@ -68,7 +68,7 @@ async fn an_archive_is_written_anew_without_the_person() {
     let left = everything(&world).await;
     assert!(!left.contains(ANN) && left.contains("bob@example.org"));
     assert_eq!(world.damages().await, [""; 0]);
-    // What was signed stays and verifies; what was erased is not said to match.
+    // The signed pack remains and verifies. A replay of erased data reports no match.
     let again = reader.text("GET", &format!("/v1/evidence/{anns}"), None).await;
     assert_eq!(again, (200, pack));
     let (status, refused) = reader.get(&format!("/v1/evidence/{anns}?bundle=true")).await;
@@ -81,7 +81,7 @@ async fn an_archive_is_written_anew_without_the_person() {
     assert_eq!((status, &again["erasure"]["erased"]["contexts"]), (200, &Value::Null), "{again:#}");
 }
 
-/// A month that is half written when somebody is erased begins again.
+/// If a person is erased while a month is half written, the month is written again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_month_that_is_being_archived_has_nothing_of_the_person() {
     let world = World::start().await;
@@ -93,7 +93,7 @@ async fn a_month_that_is_being_archived_has_nothing_of_the_person() {
     assert_eq!(archiver.step().await.unwrap(), Step::Written);
     assert!(everything(&world).await.contains(ANN));
     assert_eq!(erase(&world).await.0, 200);
-    assert!(!everything(&world).await.contains(ANN), "at once");
+    assert!(!everything(&world).await.contains(ANN), "it must be erased at once");
     super::steps(&archiver).await;
     super::steps(&world.archiver()).await;
     assert_eq!(world.count("decisions", "true").await, 0);
@@ -101,7 +101,7 @@ async fn a_month_that_is_being_archived_has_nothing_of_the_person() {
     assert_eq!(world.damages().await, [""; 0]);
 }
 
-/// Archived, and its rows still there.
+/// The person is erased when the month is archived but its rows still exist.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_archive_whose_rows_are_there_is_read_back_again_before_they_go() {
     let world = World::start().await;
@@ -126,7 +126,8 @@ async fn an_archive_whose_rows_are_there_is_read_back_again_before_they_go() {
     assert_eq!((status, &refused["error"]), (409, &json!("decision_erased")));
 }
 
-/// Between the archives and the last of the tables, a month may be archived with what they still have.
+/// After the archives are erased and before the tables are, a month may still be archived with its
+/// original contexts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_erasure_knows_of_a_month_that_was_archived_meanwhile() {
     let world = World::start().await;
@@ -149,16 +150,20 @@ async fn an_erasure_knows_of_a_month_that_was_archived_meanwhile() {
         });
         asked.await.unwrap()
     };
-    assert!(are_all(Vec::new()).await, "nothing is archived");
-    assert!(world.objects("").await.is_empty(), "what was written of a month is deleted");
-    assert_eq!(world.count("archive_parts", "true").await, 0, "and begins again");
+    assert!(are_all(Vec::new()).await, "no month is archived");
+    assert!(
+        world.objects("").await.is_empty(),
+        "the objects of a half-written month must be deleted"
+    );
+    assert_eq!(world.count("archive_parts", "true").await, 0, "the month must start again");
     world.until_archived().await;
     assert!(!are_all(Vec::new()).await);
     let erased = eraser.erase(&Scope::service(), &person).await.unwrap();
     assert!(are_all(erased.manifests).await);
 }
 
-/// Whatever the files' times say, of clocks that were set back.
+/// Replaced objects are deleted whatever their age seems to be, because a clock may have been set
+/// back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_replaced_goes_however_young_it_seems() {
     let world = World::start().await;
@@ -192,7 +197,7 @@ async fn a_hold_keeps_what_is_archived_and_says_so() {
     assert!(!everything(&world).await.contains(ANN));
 }
 
-/// What cannot be reached is not said to be erased.
+/// If an archive can't be reached, the erasure is not reported as complete.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_erasure_that_cannot_reach_an_archive_is_not_complete() {
     let world = World::start().await;
@@ -213,7 +218,7 @@ async fn an_erasure_that_cannot_reach_an_archive_is_not_complete() {
     assert!(!everything(&world).await.contains(ANN));
 }
 
-/// What was written of a month that is not archived yet has them still.
+/// Contexts are erased by age while the objects of a half-written month still contain them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn contexts_that_age_erases_while_a_month_is_written_are_in_no_archive() {
     let world = World::start().await;

@@ -1,4 +1,5 @@
-//! What somebody planted in an archive: it is told by a decision's id, which has the digest of its record.
+//! Planted content in an archive is detected, because a decision's id contains the digest of its
+//! record.
 
 use authority_archive::{
     format::{frames::lines, index, index::About, names},
@@ -13,7 +14,7 @@ use serde_json::json;
 
 use super::{MOST, Step, TENANT, World, steps};
 
-/// The names of the archive's objects with this beginning.
+/// The names of the archive's objects that begin with this text.
 async fn named(world: &World, start: &str) -> Vec<String> {
     let objects = world.objects("acme").await;
     objects.into_iter().filter(|name| name.rsplit('/').next().unwrap().starts_with(start)).collect()
@@ -42,7 +43,7 @@ async fn a_record_is_the_one_of_its_id() {
     }
 }
 
-/// Even where the manifest is signed as all are.
+/// A planted index is not followed, even if its manifest has a valid signature.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_index_that_leads_to_another_decision_is_not_followed() {
     let world = World::start().await;
@@ -65,7 +66,7 @@ async fn an_index_that_leads_to_another_decision_is_not_followed() {
     let signer = keys.signer(Purpose::Evidence);
     let text = manifest.sign(&keys.public(signer.kid()).unwrap().published(), &signer).unwrap();
     let id = DecisionId::parse(&ids[0]).unwrap();
-    // Beside the genuine one, and first; then alone.
+    // First, the planted manifest is found before the genuine one. Then it is the only one.
     bucket
         .put(&names::path(&found.folder, "manifest-000000000000.json"), text.into())
         .await
@@ -82,7 +83,7 @@ async fn an_index_that_leads_to_another_decision_is_not_followed() {
     assert!(why.contains("leads to another decision"), "{why}");
 }
 
-/// As many rows as are archived, of which one is another.
+/// The archive has as many rows as the tables, but one row differs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_part_with_a_decision_that_the_tables_do_not_have_is_not_archived() {
     let world = World::start().await;
@@ -103,7 +104,7 @@ async fn a_part_with_a_decision_that_the_tables_do_not_have_is_not_archived() {
     let done = steps(&archiver).await;
     assert!(done.contains(&Step::Skipped) && !done.contains(&Step::Archived), "{done:?}");
     assert_eq!(world.count("decisions", "true").await, 6);
-    // It is written anew, of what there is.
+    // The month is written again from the tables' current rows.
     world.run().await;
     assert_eq!(world.reader(TENANT).await.get(&format!("/v1/evidence/{}", late[0])).await.0, 200);
     assert_eq!(world.damages().await, [""; 0]);

@@ -1,4 +1,4 @@
-//! Archived decisions are read as before.
+//! Archived decisions can be read like decisions in the tables.
 
 use authority_evidence::verify::{Trust, Valid, key_set, verify};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{TENANT, World};
 use crate::support::Client;
 
-/// All that can be read of a decision without changing anything.
+/// Returns the responses of all operations that read a decision.
 async fn everything(client: &Client, owner: &Client, id: &str) -> Vec<(u16, String)> {
     let evidence = id.replace("svc:decision:", "svc:evidence:");
     let mut read = Vec::new();
@@ -63,7 +63,7 @@ async fn evidence_receipts_and_replays_are_as_if_nothing_had_happened() {
     let trust = Trust { keys: Some(key_set(jwks.as_bytes()).unwrap()), log_key: None };
     let bundle = &before[2][2].1;
     assert_eq!(verify(bundle.as_bytes(), &trust), Ok(Valid::Trusted));
-    // Sealing again returns the same pack, and every kind of replay goes on.
+    // Sealing an archived decision again returns the same pack, and every kind of replay works.
     let path = "/v1/evidence/seal";
     let again = client.text("POST", path, Some(json!({"decision_id": ids[3]}))).await;
     assert_eq!(again, before[3][0]);
@@ -85,7 +85,7 @@ async fn a_foreign_id_is_as_unknown_as_any_other() {
         world.owner().post("/api/v1/tenants", json!({"name": "Globex", "slug": "globex"})).await;
     assert_eq!(status, 201, "{made:#}");
     let foreign = world.reader("svc:tenant:globex").await;
-    // A key of the tenant that is bound to another agent.
+    // Another key of the same tenant is bound to another agent.
     let body = json!({"tenant_id": TENANT, "label": "bound", "principal_ids": ["svc:agent:acme:support-bot"],
                       "scopes": ["runtime:read", "evidence:read", "evidence:write"]});
     let (status, made) = world.owner().post("/api/v1/api-keys", body).await;

@@ -1,4 +1,4 @@
-//! The archive in a bucket: a server that is compatible with S3, on this machine.
+//! The archive in a bucket of an S3-compatible server on this machine.
 
 use std::{
     net::TcpListener,
@@ -26,12 +26,12 @@ use crate::command_line::run;
 
 const URL: &str = "s3://evidence/archive/of acme";
 
-/// Made by `script/features`.
+/// Returns the Python that `script/features` installs.
 pub(super) fn python() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("features/venv/bin/python")
 }
 
-/// The server; it ends with the test.
+/// A running S3-compatible server, which is stopped at the end of the test.
 struct Server {
     process: Child,
     endpoint: String,
@@ -85,14 +85,14 @@ fn bucket(variables: Vec<(&'static str, &str)>) -> Bucket {
     Bucket::with(URL, owned).unwrap()
 }
 
-/// A server before the store, which passes some requests on and answers the others itself.
+/// A proxy in front of the server, which forwards some requests and answers the others itself.
 #[derive(Clone)]
 struct Faulty {
     endpoint: String,
     store: String,
-    /// How many requests are passed on from now on.
+    /// The number of requests that the proxy still forwards.
     left: Arc<AtomicUsize>,
-    /// The status of all others.
+    /// The status with which it answers the other requests.
     status: Arc<AtomicU16>,
 }
 
@@ -139,7 +139,7 @@ impl Faulty {
     }
 }
 
-/// A world with six decisions that are due, in parts of four.
+/// Starts a world with six decisions that are due for archiving, in parts of four.
 async fn due() -> (World, Vec<String>) {
     let world = World::start().await;
     let ids = world.decided(6).await;
@@ -159,7 +159,7 @@ async fn a_bucket_is_written_read_and_verified_as_a_folder_is() {
     let bucket = server.bucket();
     let done = steps(&archiver(&world, &bucket)).await;
     assert!(done.contains(&Step::Archived) && removed(&done) == 6, "{done:?}");
-    assert!(world.objects("").await.is_empty(), "nothing is in the folder");
+    assert!(world.objects("").await.is_empty(), "the folder must be empty");
     let archives =
         Archives::new(world.app.database.store(), world.parts().keys, Some(bucket.clone()));
     for id in &ids {
@@ -180,7 +180,7 @@ async fn a_bucket_is_written_read_and_verified_as_a_folder_is() {
     let file = folder.path().join("bundle.json");
     std::fs::write(&file, bundle).unwrap();
     assert_eq!(run(&["verify", file.to_str().unwrap()], &[]).0, 0);
-    // The store is away: that is neither a missing decision nor another answer.
+    // The server is stopped. Reading then returns an error, not "not found".
     drop(server);
     let id = DecisionId::parse(&ids[5]).unwrap();
     let archives = Archives::new(world.app.database.store(), world.parts().keys, Some(bucket));
@@ -196,7 +196,7 @@ async fn a_bucket_with_a_wrong_byte_or_without_an_object_deletes_nothing() {
     while archiver.step().await.unwrap() != Step::Archived {}
     world.app.database.run("UPDATE archives SET checked_at = NULL").await;
     let kept = async |what: &str| {
-        // Nothing is begun without the newest manifest.
+        // Without the newest manifest the archiver does not begin.
         if what.contains("manifest-") && what.ends_with("missing") {
             let told = archiver.step().await.unwrap_err().to_string();
             assert!(told.contains("`archive.url`"), "{what}: {told}");
@@ -219,7 +219,7 @@ async fn a_bucket_with_a_wrong_byte_or_without_an_object_deletes_nothing() {
     assert_eq!(removed(&steps(&archiver).await), 6);
 }
 
-/// It is tried again for some seconds, and then at the worker's next turn.
+/// The archiver retries a failed request for some seconds. The worker's next run tries again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bucket_that_answers_with_errors_deletes_nothing() {
     let server = Server::start().await;
@@ -231,7 +231,7 @@ async fn a_bucket_that_answers_with_errors_deletes_nothing() {
     faulty.passes(0, StatusCode::INTERNAL_SERVER_ERROR);
     let told = archiver.step().await.unwrap_err().to_string();
     assert!(told.starts_with("the archive cannot be used: "), "{told}");
-    // Now when the month is archived, and to be read back.
+    // The month is archived, and its objects must be read back before removal.
     faulty.passes(usize::MAX, StatusCode::OK);
     while archiver.step().await.unwrap() != Step::Archived {}
     world.app.database.run("UPDATE archives SET checked_at = NULL, is_tidy = true").await;
@@ -241,10 +241,10 @@ async fn a_bucket_that_answers_with_errors_deletes_nothing() {
     assert_eq!(world.removed(TENANT).await, None);
     faulty.passes(usize::MAX, StatusCode::OK);
     steps(&archiver).await;
-    assert_eq!(removed(&steps(&archiver).await), 6, "at the next turn");
+    assert_eq!(removed(&steps(&archiver).await), 6, "at the next run");
 }
 
-/// Each node gets one request further than the one before it.
+/// Each node fails after some requests. Each next node can send one more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_ends_between_two_requests_is_followed_by_another() {
     let server = Server::start().await;
@@ -269,7 +269,7 @@ async fn a_node_that_ends_between_two_requests_is_followed_by_another() {
             assert!(passed > 3, "{passed} requests");
             break;
         }
-        assert!(passed < 50, "it comes to no end");
+        assert!(passed < 50, "the removal does not end");
     }
     assert_eq!(world.count("decisions", "true").await, 0);
 }

@@ -1,4 +1,4 @@
-//! Tenants that share a month's partition.
+//! Several tenants with rows in the same month's partition.
 
 use authority_archive::{Archiver, Parts};
 use authority_core::store::embedded::LOGIN;
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Step, TENANT, World, removed, steps};
 
 const OTHER: &str = "svc:tenant:globex";
-/// The tables that removing reads or changes.
+/// The tables that removing a month reads or changes.
 const GUARDED: [&str; 14] = [
     "decisions",
     "evidence_packs",
@@ -25,8 +25,8 @@ const GUARDED: [&str; 14] = [
     "usage_cursor",
 ];
 
-/// Gives the decisions' month a partition of its own in these tables, as months have that come after the
-/// installation.
+/// Creates a partition for the decisions' month in these tables, as months after the installation
+/// have.
 pub(super) async fn partitioned(world: &World, tables: &str) {
     let month = world.month();
     world
@@ -59,7 +59,7 @@ pub(super) async fn is_there(world: &World, table: &str) -> bool {
     world.count("pg_class", &format!("relname = '{table}'")).await == 1
 }
 
-/// Two tenants, with five and three decisions.
+/// Starts a world with two tenants, which have five and three decisions.
 async fn two() -> World {
     let world = World::start().await;
     partitioned(&world, "decisions,evidence_packs").await;
@@ -85,14 +85,14 @@ async fn each_tenant_has_its_own_time() {
     assert!(is_there(&world, "decisions_month").await, "the other tenant's rows are there");
     assert_eq!(world.count("decisions", &format!("tenant_id = '{OTHER}'")).await, 3);
     assert!(world.objects("globex").await.is_empty());
-    // Now all that is left of it is due.
+    // Now all remaining rows of the partition are due for removal.
     world.set(OTHER, json!({"retention": {"decisions_days": 30}})).await;
     let done = world.run().await;
     assert!(done.contains(&Step::Archived), "{done:?}");
     assert_eq!(world.count("decisions", "true").await, 0);
     assert!(done.contains(&Step::Dropped(1)), "{done:?}");
     world.run().await;
-    assert!(!is_there(&world, "decisions_month").await, "an empty one goes, too");
+    assert!(!is_there(&world, "decisions_month").await, "an empty partition must also be dropped");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -121,7 +121,8 @@ async fn a_partition_goes_whole_when_all_of_it_is_archived() {
     }
 }
 
-/// Of two tenants whose rows are to go together, one is held in between: nothing of the other is begun.
+/// Rows of two tenants are due together. If one tenant is put on hold in between, its removal must
+/// not begin.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_partition_goes_for_all_of_its_tenants_or_for_none() {
     let world = two().await;
@@ -134,7 +135,7 @@ async fn a_partition_goes_for_all_of_its_tenants_or_for_none() {
     let parts = world.count("archived_parts", "true").await;
     let done = steps(&archiver).await;
     assert!(done.contains(&Step::Dropped(0)) && removed(&done) == 5, "{done:?}");
-    assert_eq!(world.count("archived_parts", "true").await, parts - 2, "its own");
+    assert_eq!(world.count("archived_parts", "true").await, parts - 2, "only its own parts");
     assert_eq!(world.count("decisions", &format!("tenant_id = '{TENANT}'")).await, 0);
     assert_eq!(world.count("decisions", &format!("tenant_id = '{OTHER}'")).await, 3);
     assert_eq!(
@@ -150,7 +151,7 @@ async fn a_partition_goes_for_all_of_its_tenants_or_for_none() {
     assert_eq!(world.damages().await, [""; 0]);
 }
 
-/// Another database writes to the same place: a copy of this one, or another installation.
+/// A copy of this database, or another installation, writes to the same archive.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_another_database_has_archived_stays() {
     let (world, other) = (World::start().await, World::start().await);
@@ -166,14 +167,14 @@ async fn what_another_database_has_archived_stays() {
     let same = Archiver::new(Parts { bucket: world.parts().bucket, ..other.parts() });
     steps(&same).await;
     steps(&same).await;
-    assert_eq!(other.count("decisions", "true").await, 0, "it archived its own");
+    assert_eq!(other.count("decisions", "true").await, 0, "it must archive its own decisions");
     let now = world.objects("acme").await;
     assert!(objects.iter().all(|object| now.contains(object)) && now.len() > objects.len());
     let reader = world.reader(TENANT).await;
     for id in &ids {
         assert_eq!(reader.get(&format!("/v1/evidence/{id}?bundle=true")).await.0, 200, "{id}");
     }
-    // Nobody can say what it has of a person.
+    // The service can't know whether the other database's archive contains the person.
     let body = json!({"email": "ann@example.org", "reason": "request 17"});
     let (status, refused) = world.owner().post("/api/v1/personal-data:erase", body).await;
     assert!(
@@ -182,11 +183,11 @@ async fn what_another_database_has_archived_stays() {
     );
 }
 
-/// As an installation has them whose login is no superuser: policies are for the tables' owner, too.
+/// If the login is not a superuser, row policies apply to it although it owns the tables.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plain_owner_of_the_tables_can_remove() {
     let world = two().await;
-    // One after the other: the service works meanwhile.
+    // The tables change owner one after another, because the service is running.
     for parent in GUARDED {
         let own = format!(
             "DO $$ DECLARE part regclass; BEGIN

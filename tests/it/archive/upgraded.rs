@@ -1,4 +1,5 @@
-//! A database that was upgraded over migration 49: its packs have one partition, to the end of that month.
+//! A database that was upgraded over migration 49 has one partition for all packs up to the end of
+//! that month.
 
 use authority_core::store::allow_removal;
 use serde_json::json;
@@ -29,7 +30,7 @@ async fn its_months_go_part_by_part_and_proofs_before_packs() {
     world.counted().await;
     let (status, proof) = reader.post("/v1/replay/proof", json!({"decision_id": ids[0]})).await;
     assert_eq!((status, &proof["result"]), (200, &json!("match")), "{proof:#}");
-    // Made long before the month is archived.
+    // Makes the proof older, as if it had been stored long before the month is archived.
     let aged = "SET session_replication_role = replica;
         UPDATE replay_proofs SET stored_at = stored_at - interval '1 day'";
     world.app.database.run(aged).await;
@@ -57,7 +58,8 @@ async fn its_months_go_part_by_part_and_proofs_before_packs() {
     for (id, pack) in &packs {
         assert_eq!(reader.text("GET", &format!("/v1/evidence/{id}"), None).await.1, *pack);
     }
-    // The month's empty partition of decisions goes; the one of packs has later months.
+    // The month's partition of decisions is empty and is dropped. The partition of packs also has
+    // other months.
     assert!(world.run().await.contains(&Step::Dropped(1)));
     assert!(!is_there(&world, "decisions_month").await);
     assert!(is_there(&world, "evidence_packs_before").await);

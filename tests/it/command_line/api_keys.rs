@@ -1,4 +1,4 @@
-//! `api-key create`, and the demonstration's own key.
+//! `api-key create`, and the key that the demonstration gets.
 
 use std::{fs, sync::Arc};
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::reads::spawn;
 use crate::support::TestApp;
 
-/// The output of `api-key create --tenant acme` with these flags, on the database of `app`.
+/// Returns the output of `api-key create --tenant acme` with these flags, on the database of `app`.
 async fn create(app: &TestApp, flags: &str) -> (i32, String, String) {
     let folder = tempfile::tempdir().unwrap();
     let typed = format!("api-key create --tenant acme {flags} --data-dir");
@@ -29,8 +29,8 @@ async fn create(app: &TestApp, flags: &str) -> (i32, String, String) {
     spawn(args, environment).await
 }
 
-/// The principals in the record of a key. The command has migrated the database as another user than the service,
-/// which therefore cannot be asked.
+/// Returns the principals to which a key is bound, read from the database. The service can't
+/// answer, because the command has migrated the database as another user.
 async fn bound(app: &TestApp, key: &str) -> Vec<String> {
     #[derive(QueryableByName)]
     struct Row {
@@ -53,11 +53,11 @@ async fn a_key_can_be_bound_to_principals() {
     assert_eq!(code, 0, "{told}");
     assert_eq!(bound(&app, &key).await, bots);
 
-    // A refusal is a sentence with the flag at fault.
+    // An error is a sentence that names the invalid flag.
     for (flags, start) in [
         ("--scope events:reed", "error: invalid_request: --scope"),
         ("--scope runtime:read --principal svc:agent:acme:nobody", "error: "),
-        // An empty variable in a script must not bind the key to every principal.
+        // If a script passes an empty variable, the key must not be valid for every principal.
         ("--scope runtime:read --principal=", "error: "),
     ] {
         let (code, printed, told) = create(&app, flags).await;
@@ -75,7 +75,7 @@ async fn the_demonstrations_key_reads_events() {
     let (status, page) = app.client(&old.api_key).get("/v1/events?limit=1").await;
     assert_eq!((status, page["oldest"].as_i64()), (200, Some(1)), "{page:#}");
 
-    // A key that an earlier version made is replaced, a sound one is kept.
+    // A stored key that an earlier version created is replaced. A valid key is kept.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("key");
     let narrow = ["runtime:read", "runtime:write", "evidence:read", "evidence:write"];
@@ -89,7 +89,8 @@ async fn the_demonstrations_key_reads_events() {
     assert_eq!(seeded().await, first);
 }
 
-/// The demonstration is created as a service starts, when its copy of the records may not be current yet.
+/// The demonstration is created while the service starts. Until the service has the latest records,
+/// it answers 503.
 #[tokio::test]
 async fn what_is_answered_503_at_start_is_asked_again_under_one_idempotency_key() {
     let keys = Arc::<Mutex<Vec<String>>>::default();

@@ -1,11 +1,11 @@
-//! `approvals`: what waits, the whole of it, and the answer.
+//! `approvals`: lists the pending requests, shows one in full, and approves or declines it.
 
 use serde_json::{Value, json};
 
 use super::reads::{answering, ids, owner, with_token};
 use crate::support::{TestApp, asking};
 
-/// A held payment with this member in its context; the id of its request.
+/// Requests a payment with this `iban` in its context, which is held; returns the approval's id.
 async fn held(app: &TestApp, api_key: &str, iban: &str) -> String {
     let mut ask = asking(25_000.0, "DE");
     ask["context"]["iban"] = iban.into();
@@ -43,14 +43,14 @@ async fn a_list_says_who_wants_what_why_and_until_when() {
     let (_, body, _) = owner(&app, "approvals --json").await;
     let body: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(body["approvals"][0]["id"], *id);
-    // A person of the tenant sees the same.
+    // A user of the tenant sees the same list as the owner.
     let approver = app.member_token("svc:tenant:acme", "approver");
     let (_, table, told) = with_token(&app, &approver, "approvals").await;
     assert_eq!(ids(&table), [&id], "{told}");
     assert!(table.contains("(Pays supplier invoices)"), "{table}");
 }
 
-/// What a person cannot see on a terminal is not to be approved unseen.
+/// Characters that a terminal would hide are shown before an approval.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_whole_question_is_shown_with_what_is_hidden_in_it() {
     let app = TestApp::seeded().await;
@@ -60,7 +60,7 @@ async fn the_whole_question_is_shown_with_what_is_hidden_in_it() {
     assert_eq!((code, told.as_str()), (0, ""));
     let (_, read) = app.owner().get(&format!("/api/v1/approvals/{id}")).await;
     let digest = read["approval"]["request_digest"].as_str().unwrap();
-    let (head, question) = shown.split_once(&format!("signs as {digest}:\n")).unwrap();
+    let (head, question) = shown.split_once(&format!("to be signed as {digest}:\n")).unwrap();
     assert!(question.contains(r#""iban": "DE89\u202e4711\u200b\u001b[2J""#), "{shown}");
     let question: Value = serde_json::from_str(question).unwrap();
     assert_eq!(question, read["approval"]["request"]);
@@ -89,18 +89,18 @@ async fn an_approval_asks_first_and_signs_what_was_shown() {
     let api_key = app.demo().await.api_key;
     let id = held(&app, &api_key, "DE89").await;
     let typed = format!("approvals approve {id} --comment checked");
-    // Nobody answers, and somebody says no.
+    // The prompt gets no answer, then a refusal, then an answer that is not exactly yes.
     for (answer, expected) in
         [("", "scripts pass --yes"), ("n\n", "not confirmed"), ("yep\n", "not")]
     {
         let (code, printed, told) = answering(&app, &typed, answer).await;
         assert_eq!((code, printed.as_str()), (1, ""), "{told}");
-        assert!(told.contains(expected) && told.contains("nothing was done"), "{told}");
+        assert!(told.contains(expected) && told.contains("no change was made"), "{told}");
         assert_eq!(state(&app, &id).await, "pending");
     }
     let (code, printed, told) = answering(&app, &typed, "y\n").await;
     assert_eq!(code, 0, "{told}");
-    // The question was shown before the answer was asked for.
+    // The request is shown before the confirmation prompt.
     let (shown, _) = told.split_once("Approve payment.execute 25000").unwrap();
     assert!(shown.contains("\"iban\": \"DE89\"") && told.contains(app.base_url()), "{told}");
     assert!(printed.starts_with(&format!("{id}  approved, 1 of 1")), "{printed}");
@@ -108,20 +108,20 @@ async fn an_approval_asks_first_and_signs_what_was_shown() {
     let (_, read) = app.owner().get(&format!("/api/v1/approvals/{id}")).await;
     assert_eq!(read["approval"]["acts"][0]["comment"], "checked");
 
-    // It is answered: a second answer is refused before anybody is asked.
+    // The request has been approved: another approval is refused before the prompt.
     let (code, _, told) = answering(&app, &typed, "y\n").await;
     assert_eq!(code, 1);
-    assert!(told.contains("is approved: only one that is pending can be"), "{told}");
-    // A withdrawal cannot be taken back: it asks, too.
+    assert!(told.contains("is approved: it must be pending"), "{told}");
+    // A withdrawal is final. It therefore also prompts for a confirmation.
     let typed = format!("approvals withdraw {id} --reason late");
     let (code, _, told) = answering(&app, &typed, "n\n").await;
-    assert!(code == 1 && told.contains("nothing was done"), "{told}");
+    assert!(code == 1 && told.contains("no change was made"), "{told}");
     assert_eq!(state(&app, &id).await, "approved");
     let (code, printed, told) = answering(&app, &typed, "y\n").await;
     assert!(code == 0 && printed.contains("void"), "{printed}");
     assert!(told.contains("Withdraw the approval of payment.execute 25000"), "{told}");
     let (code, _, told) = owner(&app, &format!("{typed} --yes")).await;
-    assert!(code == 1 && told.contains("is void: only one that is approved can be"), "{told}");
+    assert!(code == 1 && told.contains("is void: it must be approved"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,13 +134,13 @@ async fn another_question_than_the_one_seen_is_refused() {
         let typed = format!("approvals {verb} {id} --yes --digest {other}");
         let (code, _, told) = owner(&app, &typed).await;
         assert_eq!(code, 1);
-        assert!(told.contains("is not the one that you saw") && told.contains(&other), "{told}");
+        assert!(told.contains("does not match --digest") && told.contains(&other), "{told}");
         assert_eq!(state(&app, &id).await, "pending");
     }
     let (code, printed, _) =
         owner(&app, &format!("approvals decline {id} --reason no --yes")).await;
     assert!(code == 0 && printed.contains("declined"), "{printed}");
-    // The service's own refusal, with its reason.
+    // If the service refuses, the error shows its reason.
     let id = held(&app, &api_key, "DE90").await;
     let viewer = app.member_token("svc:tenant:acme", "viewer");
     let (code, _, told) = with_token(&app, &viewer, &format!("approvals approve {id} -y")).await;
@@ -151,7 +151,7 @@ async fn another_question_than_the_one_seen_is_refused() {
     assert!(code == 1 && told.starts_with("error: approver_not_eligible: "), "{told}");
 }
 
-/// Whoever approves on the command line is told what the console tells: to whom, and that it may be paid twice.
+/// Like the console, the command line shows the payee and warns of a possible duplicate payment.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_that_may_be_made_twice_is_named_with_what_differs() {
     let app = TestApp::seeded().await;
@@ -173,7 +173,7 @@ async fn a_payment_that_may_be_made_twice_is_named_with_what_differs() {
     let (code, _, told) =
         owner(&app, &format!("approvals decline {first} --yes --reason unclear")).await;
     assert_eq!(code, 0, "{told}");
-    // Another account, the same invoice, spelt otherwise.
+    // The second request has the same invoice, spelt differently, and another account.
     let second = held(ask("DE88", "RE 417")).await;
     let other = held(ask("DE88", "RE-418")).await;
     let (_, shown, _) = owner(&app, &format!("approvals show {second}")).await;
@@ -181,16 +181,17 @@ async fn a_payment_that_may_be_made_twice_is_named_with_what_differs() {
     let lines: Vec<_> = warned.trim().lines().collect();
     let line = lines.iter().find(|line| line.contains(&first)).unwrap();
     for part in [
-        "declined, asked at ",
+        "declined, requested at ",
         "same amount, invoice (written otherwise)",
         "iban DE89",
         "; declined: unclear",
     ] {
         assert!(line.contains(part), "{part} in {line}");
     }
-    // The other one pays the same account.
+    // The third request, which pays to the same account, is also in the list.
     assert!(lines.iter().any(|line| line.contains(&other)), "{shown}");
-    // A cent less hides nothing, nor do many others: what was permitted stands first, the rest is counted.
+    // Neither a difference of one cent nor many other requests hide the duplicate. Approved
+    // requests come first. The requests that are not shown are counted.
     let mut less = ask("DE88", "RE-417");
     less["context"]["amount"] = json!(24_999.99);
     let less = held(less).await;
@@ -209,12 +210,13 @@ async fn a_payment_that_may_be_made_twice_is_named_with_what_differs() {
     let lines: Vec<_> = warned.trim().lines().collect();
     assert!(lines[0].contains(&second) && lines[0].contains("approved"), "{warned}");
     assert_eq!((lines.len(), lines[8].trim()), (9, "and 2 more"), "{warned}");
-    // What would be denied now is not made void.
+    // Approving a request that would now be denied is refused, because it would only make the
+    // request void.
     let signal = json!({"tenant_id": "svc:tenant:acme", "actor_id": "svc:agent:acme:invoice-bot",
                         "reason": "pays twice"});
     assert_eq!(app.owner().post("/api/v1/stop-signals", signal).await.0, 201);
     let (code, _, told) = owner(&app, &format!("approvals approve {less} --yes")).await;
-    assert!(code == 1 && told.contains("would only make it void"), "{told}");
+    assert!(code == 1 && told.contains("would only void it"), "{told}");
     assert_eq!(state(&app, &less).await, "pending");
     let (_, body, _) = owner(&app, &format!("approvals show {second} --json")).await;
     assert!(serde_json::from_str::<Value>(&body).is_ok(), "{body}");

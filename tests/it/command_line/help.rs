@@ -1,13 +1,13 @@
-//! `docs/command-line.md` has every command, as the commands' own help says it.
+//! Checks that `docs/command-line.md` lists every command with the text of its own help.
 
 use std::{env, fmt::Write, fs};
 
 use super::run;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/command-line.md");
-/// The generated part is below this line.
+/// The line above the generated part of the page.
 const MARK: &str = "<!-- from `agent-authority help`; AUTHORITY_UPDATE=1 cargo test --test it -- command_line::help -->\n";
-/// They concern every command, so each table leaves them out.
+/// Flags that every command has, which the tables omit.
 const GLOBAL: [&str; 8] = [
     "--listen",
     "--data-dir",
@@ -19,7 +19,7 @@ const GLOBAL: [&str; 8] = [
     "--version",
 ];
 
-/// The commands and their one line, of a help text.
+/// Returns the commands of a help text, each with its one-line description.
 fn commands(help: &str) -> Vec<(String, String)> {
     let below = help.split_once("Commands:\n").map_or("", |(_, below)| below);
     let lines = below.lines().take_while(|line| !line.is_empty());
@@ -28,7 +28,7 @@ fn commands(help: &str) -> Vec<(String, String)> {
     pairs.filter(|(name, _)| name != "help").collect()
 }
 
-/// The arguments and flags of its own, in the order of the help.
+/// Returns the command's own arguments and flags, in the order of the help.
 fn flags(help: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in help.lines().map(str::trim_start) {
@@ -64,7 +64,7 @@ fn table(of: &[String], out: &mut String) {
 #[expect(clippy::disallowed_methods, reason = "a switch of the test run, not a setting")]
 #[test]
 fn the_page_has_every_command_as_its_help_says_it() {
-    let mut table = "| Command | What it does | Flags of its own |\n|---|---|---|\n".to_owned();
+    let mut table = "| Command | Description | Flags of its own |\n|---|---|---|\n".to_owned();
     self::table(&[], &mut table);
     let page = fs::read_to_string(PAGE).unwrap();
     let (head, below) = page.split_once(MARK).expect("the mark");

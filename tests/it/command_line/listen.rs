@@ -1,4 +1,4 @@
-//! `listen`, as it receives from a service and from anybody else.
+//! `listen`, with deliveries from a service and from senders that are not the service.
 
 use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
@@ -20,7 +20,8 @@ use crate::{
 
 const VERIFIED: &str = "verified by rfc9421, standard-webhooks/v1";
 
-/// The demonstration with its endpoint at this address, and the folder with what `listen` needs.
+/// Starts the demonstration with an endpoint at this address; returns its API key and the folder
+/// that has the files for `listen`.
 async fn demonstration(app: &TestApp, address: &str) -> (String, tempfile::TempDir) {
     let demo = app.demo().await;
     let folder = tempfile::tempdir().unwrap();
@@ -42,7 +43,7 @@ async fn hold(app: &TestApp, api_key: &str) -> String {
     held["approval_id"].as_str().unwrap().to_owned()
 }
 
-/// The first attempt to deliver to this endpoint, once it is recorded.
+/// Returns the first recorded attempt to deliver to this endpoint.
 async fn first_attempt(app: &TestApp, endpoint_id: &str) -> Value {
     let path = format!("/api/v1/webhook-endpoints/{endpoint_id}/deliveries");
     for _ in 0..200 {
@@ -61,7 +62,7 @@ async fn with_nothing_given_it_verifies_the_demonstrations_events() {
     let address = free();
     let (api_key, folder) = demonstration(&app, &address).await;
     let at = ["--listen", &address, "--data-dir", folder.path().to_str().unwrap()];
-    // Nobody listens yet: it comes with the next attempt.
+    // `listen` does not run yet: the event arrives with the second attempt.
     let approval = hold(&app, &api_key).await;
     let id = Webhook::read(folder.path()).unwrap().endpoint_id;
     assert_eq!(first_attempt(&app, &id).await["error_class"], "connect");
@@ -74,7 +75,7 @@ async fn with_nothing_given_it_verifies_the_demonstrations_events() {
     assert!(sequence.parse::<u64>().is_ok() && subject.starts_with("svc:"), "{line}");
     assert_eq!(listening.stop(), Vec::<String>::new());
 
-    // To a script: the envelope as it was sent.
+    // `--json` prints the envelope as it was sent.
     let listening = Listening::start(&[&at[..], &["--json"]].concat());
     let path = format!("/api/v1/app/approvals/{approval}/approve");
     let approver = app.person("svc:tenant:acme", "approver", "approver@acme.example");
@@ -127,7 +128,8 @@ async fn the_demonstrations_secret_is_kept_for_its_owner_and_found_again() {
     seed(&app, "127.0.0.1:9", &folder).await;
     assert_eq!((secret(), endpoints().await.len()), (Some(first.clone()), 1));
 
-    // A lost one is replaced; an endpoint that somebody deleted is not.
+    // If the file with the secret is lost, a new secret replaces it. A deleted endpoint is not
+    // created again.
     fs::remove_file(&file).unwrap();
     seed(&app, "127.0.0.1:9", &folder).await;
     assert_eq!(endpoints().await.len(), 1);
@@ -150,13 +152,14 @@ async fn a_wrong_secret_is_said_and_answered_401() {
     assert_eq!(status, 201, "{made:#}");
     hold(&app, &api_key).await;
     let line = listening.line("svc.decision.requires_approval");
-    let why = "NOT VERIFIED: standard-webhooks/v1: the signature does not fit the request";
+    let why = "NOT VERIFIED: standard-webhooks/v1: the signature does not match the request";
     assert!(line.contains(why) && !line.contains("whsec_"), "{line}");
     let attempt = first_attempt(&app, made["webhook_endpoint"]["id"].as_str().unwrap()).await;
     assert_eq!((&attempt["status"], &attempt["error_class"]), (&json!(401), &json!("http")));
 }
 
-/// A delivery that is signed with this secret, by suite `standard-webhooks/v1`.
+/// Returns the headers of a delivery that is signed with this secret by the suite
+/// `standard-webhooks/v1`.
 fn signed(secret: &[u8], body: &str) -> Vec<(&'static str, String)> {
     let timestamp = Clock::default().now().timestamp().to_string();
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
@@ -191,10 +194,11 @@ async fn only_what_was_signed_is_verified() {
     let (status, said) = post(&listening, &signed(&secret, BODY), &tampered).await;
     assert_eq!(status, 401);
     assert!(said.starts_with("not verified: standard-webhooks/v1: "), "{said}");
-    listening.line("NOT VERIFIED: standard-webhooks/v1: the signature does not fit the request");
-    // Of another tenant; signed by nobody; not an event.
+    listening.line("NOT VERIFIED: standard-webhooks/v1: the signature does not match the request");
+    // Sends an event of another tenant, then an unsigned delivery, then a body that is not an
+    // event.
     assert_eq!(post(&listening, &signed(&secret, &tampered), &tampered).await.0, 401);
-    listening.line("NOT VERIFIED: standard-webhooks/v1: the event is another tenant's");
+    listening.line("NOT VERIFIED: standard-webhooks/v1: the event belongs to another tenant");
     assert_eq!(post(&listening, &[], BODY).await.0, 401);
     listening.line("NOT VERIFIED: no accepted suite has signed the delivery");
     assert_eq!(post(&listening, &signed(&secret, "x"), "x").await.0, 401);
@@ -203,7 +207,8 @@ async fn only_what_was_signed_is_verified() {
     assert_eq!(http().get(listening.url()).send().await.unwrap().status(), 405);
     listening.stop();
 
-    // The body that a script reads is verified; the rest is on standard error.
+    // Standard output has only the bodies of verified deliveries. Everything else is on standard
+    // error.
     let listening = Listening::start(&[
         "--listen",
         "127.0.0.1:0",
@@ -226,7 +231,7 @@ async fn it_ends_when_nobody_reads_its_lines() {
     let mut listening = Listening::before_head(&["--listen", "127.0.0.1:0", "--secret", &text]);
     assert_eq!(post(&listening, &[], BODY).await.0, 401);
     listening.line("NOT VERIFIED");
-    // `head` has read enough; the line of this delivery finds it gone.
+    // `head` has exited after its first line: writing the next line fails.
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(post(&listening, &[], BODY).await.0, 401);
     assert!(listening.ends());
@@ -237,11 +242,11 @@ async fn without_a_key_nothing_is_verified() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().to_str().unwrap();
     let listening = Listening::start(&["--listen", "127.0.0.1:0", "--data-dir", folder]);
-    listening.aside("there is no key to verify it with");
+    listening.aside("no verification key");
     assert_eq!(post(&listening, &signed(&[7; 32], BODY), BODY).await.0, 401);
-    listening.line("NOT VERIFIED: there is no key to verify it with");
+    listening.line("NOT VERIFIED: no verification key");
 
-    // Keys that cannot be fetched.
+    // The server with the keys can't be reached.
     let listening =
         Listening::start(&["--listen", "127.0.0.1:0", "--jwks", "http://127.0.0.1:9/jwks.json"]);
     listening.aside("no keys from http://127.0.0.1:9/jwks.json");
@@ -291,7 +296,7 @@ async fn a_development_server_has_the_endpoint_and_is_quiet_while_nobody_listens
     let list: Value = serde_json::from_str(&printed).unwrap();
     let endpoint = &list["webhook_endpoints"][0];
     assert_eq!((&endpoint["url"], &endpoint["state"]), (&json!(kept.url), &json!("active")));
-    // The first two attempts, whoever else listens there.
+    // Waits for the first two attempts. They may reach another process at the endpoint's address.
     tokio::time::sleep(Duration::from_secs(8)).await;
     let log = service.logged();
     let noise = ["webhook", "deliver", "endpoint"].iter().any(|word| log.contains(word));

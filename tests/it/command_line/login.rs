@@ -1,4 +1,4 @@
-//! `login`, `whoami`, `logout`: the device flow against a provider of the test's own.
+//! `login`, `whoami`, `logout`: the device flow with the test's identity provider.
 
 use std::{os::unix::fs::MetadataExt, path::Path};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::reads::spawn;
 use crate::support::{TestApp, Wishes, provider::Provider};
 
-/// The output of `typed` for a user with this configuration folder.
+/// Returns the output of `typed` for a user with this configuration folder.
 async fn at_home(home: &Path, typed: &str) -> (i32, String, String) {
     let home = vec![("XDG_CONFIG_HOME", home.display().to_string())];
     spawn(typed.split(' ').map(str::to_owned).collect(), home).await
@@ -43,19 +43,21 @@ async fn a_person_logs_in_by_a_code_and_stays_logged_in() {
     let file = home.path().join("agent-authority/logins.json");
     assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
 
-    // From now on no flag is needed; a token that ends within a minute is refreshed first.
+    // After the login, commands need no flags. A token that expires within a minute is refreshed
+    // first.
     let (code, _, told) = at_home(home.path(), "approvals list").await;
     assert_eq!((code, told.as_str()), (0, "no pending approvals\n"));
     assert_eq!(provider.grants("refresh_token").len(), 1);
     let (_, printed, _) = at_home(home.path(), "whoami --json").await;
     let who: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!((&who["role"], &who["who"]), (&json!("approver"), &json!("approver@acme.example")));
-    // The service refuses what the role may not, and the token itself is never shown.
+    // The service refuses operations that the user's role does not permit. No output shows the
+    // token.
     let (code, printed, told) = at_home(home.path(), "tenants list").await;
     assert!(code == 1 && told.starts_with("error: forbidden: "), "{told}");
     assert!(!format!("{printed}{told}").contains("eyJ"), "{told}");
 
-    // While the provider is away, to log in again is no advice.
+    // While the provider is unavailable, the error must not advise a new login.
     provider.behaves(|provider| provider.fails = Some(502));
     let (code, _, told) = at_home(home.path(), "approvals list").await;
     assert_eq!(code, 1, "{told}");
@@ -88,7 +90,7 @@ async fn who_is_not_logged_in_is_told_so_and_a_logout_says_what_it_could_not() {
         ("AGENT_AUTHORITY__LISTEN__MAIN", "127.0.0.1:9".to_owned()),
     ];
     let (code, _, told) = spawn(vec!["approvals".to_owned()], environment).await;
-    assert!(code == 1 && told.starts_with("error: nobody is logged in"), "{told}");
+    assert!(code == 1 && told.starts_with("error: not logged in"), "{told}");
     assert!(told.contains("agent-authority login --url"), "{told}");
 
     let provider = Provider::start(Clock::default()).await;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{run, run_with_input};
 use crate::support::{TestApp, Wishes, database::Database, redacted_text};
 
-/// The output of `typed`, run against `app` with `token`.
+/// Returns the output of `typed`, run against `app` with `token`.
 pub(super) async fn with_token(app: &TestApp, token: &str, typed: &str) -> (i32, String, String) {
     let at = ["--url", app.base_url(), "--token", token];
     let args: Vec<_> = typed.split(' ').chain(at).map(str::to_owned).collect();
@@ -20,7 +20,7 @@ pub(super) async fn owner(app: &TestApp, typed: &str) -> (i32, String, String) {
     with_token(app, app.owner_token(), typed).await
 }
 
-/// The owner's, with this answer to what is asked.
+/// Runs `typed` with the owner's token, and answers its prompt with `answer`.
 pub(super) async fn answering(app: &TestApp, typed: &str, answer: &str) -> (i32, String, String) {
     let at = ["--url", app.base_url(), "--token", app.owner_token()];
     let args: Vec<_> = typed.split(' ').chain(at).map(str::to_owned).collect();
@@ -32,7 +32,7 @@ pub(super) async fn answering(app: &TestApp, typed: &str, answer: &str) -> (i32,
     ran.await.unwrap()
 }
 
-/// On another thread, since the service needs this one.
+/// Runs the command on another thread, because the service needs this one.
 pub(super) async fn spawn(
     args: Vec<String>,
     environment: Vec<(&'static str, String)>,
@@ -46,7 +46,7 @@ pub(super) async fn spawn(
     ran.await.unwrap()
 }
 
-/// The first words of the lines below the header.
+/// Returns the first words of the lines below the header.
 pub(super) fn ids(table: &str) -> Vec<&str> {
     table.lines().skip(1).map(|line| line.split_whitespace().next().unwrap()).collect()
 }
@@ -99,7 +99,8 @@ async fn a_record_is_shown_whole_by_id_or_slug() {
     let (_, shown, _) = owner(&app, &format!("delegations show {}", demo.delegation_id)).await;
     insta::assert_snapshot!("delegation", redacted_text(&shown));
 
-    // A decision has no list to search, a signing key no operation of its own.
+    // The command can't search a list of decisions, and the API has no operation that reads a
+    // single signing key.
     let ask = json!({"subject": "svc:agent:acme:invoice-bot", "action": "payment.execute",
         "purpose": "invoice-settlement",
         "context": {"amount": 12, "currency": "EUR", "jurisdiction": "DE"}});
@@ -107,7 +108,7 @@ async fn a_record_is_shown_whole_by_id_or_slug() {
     let id = made["decision_id"].as_str().unwrap();
     let (code, shown, _) = owner(&app, &format!("decisions show {id}")).await;
     assert_eq!(code, 0);
-    let start = "payment.execute for invoice-settlement, asked for by svc:agent:acme:invoice-bot \
+    let start = "payment.execute for invoice-settlement, requested by svc:agent:acme:invoice-bot \
                  (Pays supplier invoices), was allowed with constraints at ";
     assert!(shown.starts_with(start), "{shown}");
     assert!(shown.contains("\npermission_granted: "), "{shown}");
@@ -161,7 +162,7 @@ async fn a_refusal_is_1_and_says_why() {
     let told: Value = serde_json::from_str(&told).unwrap();
     assert!(told["error"].as_str().unwrap().starts_with("not_found: "), "{told}");
 
-    // A slash is part of the id, and does not change the path.
+    // A slash is part of the id: it can't change the path of the request.
     let (code, _, told) = owner(&app, "tenants show acme/../../keys").await;
     assert_eq!(code, 1, "{told}");
     assert!(told.starts_with("error: not_found: "), "{told}");
@@ -171,11 +172,11 @@ async fn a_refusal_is_1_and_says_why() {
     assert!(told.starts_with("error: unauthenticated: "), "{told}");
     assert!(!told.contains("hush"), "{told}");
 
-    // Errors that only the service finds have the flag's name.
+    // An error that only the service detects also names the flag.
     let (code, _, told) = owner(&app, "tenants list --page-token mine").await;
     assert_eq!(code, 1);
     assert!(told.starts_with("error: invalid_request: --page-token "), "{told}");
-    // A token may begin as a flag does.
+    // A page token may begin with a dash and is not read as a flag.
     let (code, _, told) = owner(&app, "tenants list --page-token -mine").await;
     assert_eq!(code, 1, "{told}");
 }
@@ -183,7 +184,7 @@ async fn a_refusal_is_1_and_says_why() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_url_it_is_the_local_server_with_an_owners_token() {
     let app = TestApp::seeded().await;
-    // The commands below migrate first, as another user: the roles must exist by then.
+    // The commands below run the migrations as another user, who needs the roles to exist.
     migrate(&app.database.owner_address(), LOGIN).await.unwrap();
     let app = app.beside(Wishes::default()).await;
     app.demo().await;
@@ -197,7 +198,7 @@ async fn without_a_url_it_is_the_local_server_with_an_owners_token() {
         vec![
             ("DATABASE_URL", app.database.owner_url()),
             ("AGENT_AUTHORITY__KEYS__RING", ring.to_owned()),
-            // For another service: this one would refuse it.
+            // The variable has a token for another service, which this service would refuse.
             ("AGENT_AUTHORITY_TOKEN", "hush".to_owned()),
         ]
     };
@@ -207,7 +208,7 @@ async fn without_a_url_it_is_the_local_server_with_an_owners_token() {
     assert_eq!((code, told.as_str()), (0, unused));
     assert_eq!(ids(&table), ["svc:tenant:acme"]);
 
-    // Of another installation: its tokens are not this server's.
+    // An owner's token of another installation is invalid at this server.
     let other = Database::fresh().await;
     let mut elsewhere = here(&KeyRing::generate().unwrap());
     elsewhere[0].1 = other.owner_url();
@@ -228,14 +229,14 @@ fn no_server_is_1_and_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let absent = folder.path().join("absent");
     let absent = absent.to_str().unwrap();
-    // Nothing listens on the discard port.
+    // No server listens at the discard port.
     let args = ["tenants", "list", "--listen", "127.0.0.1:9", "--data-dir", absent];
     let (code, printed, told) = run(&args, &[]);
     assert_eq!((code, printed.as_str()), (1, ""));
     assert!(told.starts_with("error: no service at 127.0.0.1:9: "), "{told}");
     assert!(told.contains("agent-authority serve"), "{told}");
 
-    // Something listens, but there is no database here; and none is created.
+    // Another process listens, but the folder has no database. The command must not create one.
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = other.local_addr().unwrap().to_string();
     let (code, _, told) = run(&["keys", "list", "--listen", &listen, "--data-dir", absent], &[]);
@@ -277,7 +278,7 @@ fn a_wrong_use_is_2_and_names_the_flag() {
     let (code, help, _) =
         run(&["delegations", "list", "--help"], &[("AGENT_AUTHORITY_TOKEN", "hush")]);
     assert_eq!(code, 0);
-    // In the protos' words.
+    // The help shows the descriptions from the protos.
     assert!(help.starts_with("Lists delegations, oldest first"), "{help}");
     for said in [
         "--delegator-id <ID>",

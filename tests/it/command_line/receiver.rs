@@ -1,4 +1,4 @@
-//! A running `listen`.
+//! A running `listen` process.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -19,20 +19,20 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-authority");
 
 pub(super) struct Listening {
     child: Child,
-    /// Where it receives.
+    /// The address at which it receives deliveries.
     pub(super) address: String,
     output: Receiver<String>,
     aside: Receiver<String>,
 }
 
 impl Listening {
-    /// On another port than the demonstration's, which a developer may use.
+    /// Starts `listen` on another port than the demonstration's, which a developer may be using.
     #[track_caller]
     pub(super) fn start(args: &[&str]) -> Self {
         Self::run(Command::new(PROGRAM), args)
     }
 
-    /// Somebody reads one line of it.
+    /// Starts `listen` with its output piped into `head -n 1`.
     #[track_caller]
     pub(super) fn before_head(args: &[&str]) -> Self {
         let mut shell = Command::new("sh");
@@ -60,13 +60,13 @@ impl Listening {
         Self { child, address, output, aside }
     }
 
-    /// The next line on standard output that contains this.
+    /// Returns the next line on standard output that contains this text.
     #[track_caller]
     pub(super) fn line(&self, part: &str) -> String {
         find(&self.output, part)
     }
 
-    /// The next line on standard error that contains this.
+    /// Returns the next line on standard error that contains this text.
     #[track_caller]
     pub(super) fn aside(&self, part: &str) -> String {
         find(&self.aside, part)
@@ -76,7 +76,7 @@ impl Listening {
         format!("http://{}/", self.address)
     }
 
-    /// Whether it ends by itself.
+    /// Returns whether the process exits on its own.
     #[track_caller]
     pub(super) fn ends(&mut self) -> bool {
         let ended = (0..100).any(|_| {
@@ -86,7 +86,7 @@ impl Listening {
         ended && self.child.wait().unwrap().success()
     }
 
-    /// As Ctrl-C does; the rest of its output.
+    /// Stops the process like Ctrl-C; returns the rest of its output.
     #[track_caller]
     pub(super) fn stop(mut self) -> Vec<String> {
         kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGINT).unwrap();
@@ -97,7 +97,7 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // With what a shell started.
+        // The group includes the processes that a shell started.
         let _ = killpg(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGKILL);
         let _ = self.child.wait();
     }
@@ -125,7 +125,7 @@ fn find(lines: &Receiver<String>, part: &str) -> String {
     }
 }
 
-/// An address of this machine that is free.
+/// Returns an unused address on this machine.
 pub(super) fn free() -> String {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }

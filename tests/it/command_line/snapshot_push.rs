@@ -1,4 +1,4 @@
-//! `snapshot push`: what is sent, as whom, and what is said if it cannot be.
+//! `snapshot push`: the snapshot that it sends, the caller that it acts for, and its errors.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use crate::support::TestApp;
 const TENANT: &str = "svc:tenant:acme";
 const ANCHOR: &str = "svc:ent:acme:reality_anchor:1";
 
-/// An anchor with this source.
+/// Creates an anchor with this source.
 async fn anchor(app: &TestApp, source: Value) -> String {
     let owner = app.owner();
     let (_, people) = owner.get("/api/v1/principals?principal_class=human").await;
@@ -30,7 +30,7 @@ async fn anchor(app: &TestApp, source: Value) -> String {
     made["reality_anchor"]["id"].as_str().unwrap().to_owned()
 }
 
-/// A key that may bring snapshots: its id and its text.
+/// Creates an API key that may push snapshots; returns its id and its secret.
 async fn feeder(app: &TestApp) -> (String, String) {
     let body = json!({"tenant_id": TENANT, "label": "feeder", "scopes": ["reality:write"]});
     let (_, made) = app.owner().post("/api/v1/api-keys", body).await;
@@ -38,7 +38,7 @@ async fn feeder(app: &TestApp) -> (String, String) {
     (text(&made["api_key"]["id"]), text(&made["secret"]))
 }
 
-/// Pushes as the holder of a token.
+/// Runs `snapshot push` with this token.
 async fn push(app: &TestApp, token: &str, args: &[&str]) -> (i32, String, String) {
     let first = ["snapshot", "push", "--url", app.base_url(), "--token", token];
     spawn(first.iter().chain(args).map(|arg| (*arg).to_owned()).collect(), Vec::new()).await
@@ -50,7 +50,7 @@ fn written(folder: &Path, name: &str, text: &str) -> PathBuf {
     file
 }
 
-/// The text that the command signs is the one that the service verifies, for each kind of key.
+/// The command signs the same text that the service verifies, for each kind of key.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_feeder_brings_what_the_source_signed() {
     let app = TestApp::seeded().await;
@@ -99,7 +99,7 @@ async fn a_feeder_brings_what_the_source_signed() {
         assert_eq!(made["observations"][0], json!({"path": "/rates/USD", "value": 1.1512}));
         assert_eq!(made["tags"], json!(["eur"]));
     }
-    // The owner's too has to be signed, and the same again is nothing new.
+    // The owner's snapshots must also be signed. Pushing the same snapshot again is refused.
     let (code, _, told) = push(&app, app.owner_token(), &from).await;
     assert_eq!(code, 1);
     assert!(told.contains("signature_invalid") && told.contains("--sign"), "{told}");
@@ -138,7 +138,7 @@ async fn the_owner_brings_reference_rates_and_refusals_name_flags() {
     assert!(told.contains("--anchor `"), "{told}");
 }
 
-/// The address of a server that answers one request with this.
+/// Starts a server that answers one request with `answer`; returns its address.
 fn answering(answer: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/rates", listener.local_addr().unwrap());
@@ -146,7 +146,7 @@ fn answering(answer: String) -> String {
         let (mut stream, _) = listener.accept().unwrap();
         let mut request = [0; 4096];
         let _ = stream.read(&mut request).unwrap();
-        // The client may leave before the end.
+        // The client may close the connection before it has read the response.
         let _ = stream.write_all(answer.as_bytes());
     });
     address

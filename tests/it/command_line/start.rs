@@ -1,10 +1,10 @@
-//! What stops a start, and what a command does where nothing was started.
+//! Errors that prevent a start, and commands in a folder in which no service has been started.
 
 use std::{fs, net::TcpListener};
 
 use super::run;
 
-/// One line, and nothing was created that would have to be stopped again.
+/// The command prints one line and exits before it creates the data directory.
 #[test]
 fn an_address_that_is_taken_ends_the_start_before_anything_else() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -26,7 +26,7 @@ fn an_address_that_is_taken_ends_the_start_before_anything_else() {
         assert!(told.contains(remedy), "{told}");
         assert!(!data.exists(), "{told}");
     }
-    // Metrics and requests on one address.
+    // The settings give the same address to metrics and to requests.
     let (code, _, told) =
         run(&[&serve[..], &["127.0.0.1:9191"]].concat(), &[(ops, "127.0.0.1:9191")]);
     assert_eq!(code, 1, "{told}");

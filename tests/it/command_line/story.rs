@@ -1,4 +1,4 @@
-//! The script in `examples/reference-rates`, as the READMEs show what it prints.
+//! Checks that the READMEs show the actual output of the script in `examples/reference-rates`.
 
 use std::{fs, path::Path, process::Command};
 
@@ -25,7 +25,7 @@ async fn the_story_of_the_rates_is_the_one_that_the_readmes_tell() {
         let shown = fs::read_to_string(root.join(readme)).unwrap();
         assert!(shown.contains(&told), "{readme} does not show\n{told}");
     }
-    // Nothing of it is left.
+    // The script deletes all records that it creates.
     for (collection, member) in [
         ("reality-anchors", "reality_anchors"),
         ("reality-coupling-checks", "coupling_checks"),

@@ -1,4 +1,4 @@
-//! `webhooks`: endpoints, what failed, and what helps.
+//! `webhooks`: endpoints, failed deliveries, and the commands that recover them.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use super::{
 };
 use crate::support::{TestApp, asking};
 
-/// An endpoint at this address that gives up after a second; its id and its secret.
+/// Creates an endpoint at this address that gives up a delivery after a second; returns its id and
+/// secret.
 async fn endpoint(app: &TestApp, address: &str) -> (String, String) {
     let body = json!({"tenant_id": "svc:tenant:acme", "url": format!("http://{address}/"),
                       "retry_policy": {"schedule_seconds": [1], "jitter": 0.0}});
@@ -20,13 +21,14 @@ async fn endpoint(app: &TestApp, address: &str) -> (String, String) {
     (text(&made["webhook_endpoint"]["id"]), text(&made["secret"]))
 }
 
-/// Another question is another request: the same one would make no event.
+/// Makes a request that is held. Each call needs another amount, because repeated requests cause no
+/// event.
 async fn hold(app: &TestApp, api_key: &str, amount: f64) {
     let held = app.client(api_key).post("/api/v1/runtime/evaluate", asking(amount, "DE")).await;
     assert_eq!(held.1["decision"], "require_approval", "{:#}", held.1);
 }
 
-/// The output of `typed` when it contains this.
+/// Repeats `typed` until its output contains `part`; returns the output.
 async fn wait_for(app: &TestApp, typed: &str, part: &str) -> String {
     for _ in 0..60 {
         let (code, printed, told) = owner(app, typed).await;
@@ -79,19 +81,20 @@ async fn what_failed_is_shown_redriven_and_arrives() {
     let (_, printed, _) = owner(&app, &format!("webhooks redrive --all-dead {id} --json")).await;
     assert_eq!(printed, "{\"redriven\":[]}\n");
     let nothing = owner(&app, &format!("webhooks redrive --all-dead {id}")).await;
-    let told = "no dead deliveries: nothing is redriven\n".to_owned();
+    let told = "no dead deliveries to redrive\n".to_owned();
     assert_eq!(nothing, (0, String::new(), told));
-    // What is not dead is not redriven, and what was before it is said.
+    // Only dead deliveries can be redriven. The error states how many were redriven before it
+    // occurred.
     let (code, printed, told) = owner(&app, &format!("webhooks redrive {delivery}")).await;
     assert_eq!((code, printed.as_str()), (1, ""));
-    assert!(told.contains(&format!("{delivery} is not redriven; 0 before it are")), "{told}");
+    assert!(told.contains(&format!("{delivery} was not redriven; 0 before it were")), "{told}");
 
     let (code, shown, told) = owner(&app, &format!("webhooks test {id}")).await;
     assert_eq!((code, told.as_str()), (0, ""));
     assert!(shown.starts_with("delivered: true\nstatus: 200\n"), "{shown}");
     listening.line("svc.test");
 
-    // All of the last hour once more, and where that is.
+    // Replays all events of the last hour. The list then shows the replay.
     let typed = format!("webhooks replay {id} --since -1h --only all");
     let (code, replay, told) = owner(&app, &typed).await;
     assert_eq!((code, told.as_str()), (0, ""), "{replay}");
@@ -116,7 +119,7 @@ async fn a_disabled_endpoint_says_why_and_is_enabled() {
     let table = wait_for(&app, "webhooks list --state disabled", &id).await;
     assert!(table.contains("disabled") && table.contains("gone"), "{table}");
     gone.stop();
-    // While it was disabled.
+    // This request is held while the endpoint is disabled.
     hold(&app, &api_key, 30_000.0).await;
     let listening = Listening::start(&at);
     let (code, shown, told) = owner(&app, &format!("webhooks enable {id}")).await;
@@ -149,7 +152,7 @@ async fn what_never_answered_says_what_happened() {
     assert!(table.contains("Z connect: no connection: nothing listens there"), "{table}");
 }
 
-/// The commands call the surface that the credential opens.
+/// The commands use the path of the API that the credential is permitted to call.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenants_admin_and_an_api_key_have_the_same_commands() {
     let app = TestApp::seeded().await;
@@ -182,7 +185,7 @@ async fn a_tenants_admin_and_an_api_key_have_the_same_commands() {
         let (_, _, told) = with_token(&app, token, &format!("webhooks redrive {none}")).await;
         assert!(told.contains("not_found"), "{told}");
     }
-    // Whoever may not is told so by the service.
+    // A caller who lacks the permission gets the service's error.
     let viewer = app.member_token("svc:tenant:acme", "viewer");
     let (code, _, told) = with_token(&app, &viewer, "webhooks").await;
     assert_eq!(code, 1);

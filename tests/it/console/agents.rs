@@ -1,4 +1,4 @@
-//! The agents of a tenant, and that each page about one leads to what stops it.
+//! The agents of a tenant. Each page about an agent links to its stop page.
 
 use regex::Regex;
 use serde_json::json;
@@ -9,7 +9,7 @@ const ADMIN: (&str, &str) = ("admin", "admin@acme.example");
 const AUDITOR: (&str, &str) = ("auditor", "auditor@acme.example");
 const AGENT: &str = "svc:agent:acme:invoice-bot";
 
-/// Where the header's Stop leads, and how it looks.
+/// The style and the target of the Stop link in the header.
 #[track_caller]
 fn halt(page: &str) -> (String, String) {
     let link = Regex::new("<a class=\"button ([a-z]+) halt\" href=\"([^\"]*)\"").unwrap();
@@ -31,13 +31,13 @@ async fn agents_are_in_the_menu_and_found_by_a_part_of_their_name() {
     let page = admin.get("/console/agents").await;
     page.shows("<a href=\"/console/agents/svc%3Aagent%3Aacme%3Ainvoice-bot\">invoice-bot</a>");
     page.shows("Pays supplier invoices");
-    // People are no agents.
+    // People are not listed as agents.
     assert!(!page.text.contains("Head of finance"), "{}", page.text);
     let page = admin.get("/console/agents?q=SUPPORT").await;
     page.shows("support-bot");
     assert!(!page.text.contains("invoice-bot"), "{}", page.text);
     admin.get("/console/agents?state=revoked").await.shows("Nothing matches");
-    // From any page the menu leads to a kind, and its list to each record.
+    // The menu on any page links to each kind, and the list of a kind links to each record.
     let page = admin.get("/console/decisions").await;
     for kind in ["principals", "delegations", "api-keys", "policies", "tools", "purposes"] {
         let list = format!("/console/records/{kind}");
@@ -67,12 +67,12 @@ async fn the_headers_stop_is_on_what_the_page_is_about() {
     ] {
         let page = admin.get(&path).await;
         assert_eq!(halt(&page.text), ("stop".to_owned(), stops.clone()), "{path}");
-        // Who stops nothing is led to what is stopped.
+        // A user without the permission to stop gets a link to the list of stops.
         let page = auditor.get(&path).await;
         let reads = ("quiet".to_owned(), "/console/stop".to_owned());
         assert_eq!(halt(&page.text), reads, "{path}");
     }
-    // One press later stands what ends, and the name is typed.
+    // The next page shows the affected delegations and requires the name.
     for (path, typed) in [(&subject, "invoice-bot"), (&under, "invoice-bot")] {
         let page = admin.get(path).await;
         page.shows("<h2 id=\"ends\">What ends with it</h2>");
@@ -99,7 +99,7 @@ async fn a_stop_says_what_waits_and_what_is_still_permitted() {
     page.shows("1 valid permit: ");
     assert!(!page.text.contains("Approved and not used yet"), "{}", page.text);
     page.shows(&format!("<a href=\"{permit}\"><code>payment.execute</code></a>"));
-    // What a stop of something else leaves as it is, is not said to end.
+    // The consequences of a stop do not list requests and permits of other actions.
     let page = admin.get(&format!("{confirm}&action=refund.*")).await;
     page.shows("No request is open, and no permit is valid.");
     let page = admin.get("/console/stop/confirm?action=payment.execute").await;
@@ -121,6 +121,6 @@ async fn a_stop_says_what_waits_and_what_is_still_permitted() {
     let page = admin.get(&confirm).await;
     page.shows("invoice-bot is stopped already.");
     page.shows(">pays twice</a>");
-    // Once it is stopped, its permits have ended for whoever watches, and the page says what stays.
+    // After a stop, the permits have ended. The page still shows the pending requests.
     page.shows("nobody can approve what waits");
 }

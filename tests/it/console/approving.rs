@@ -1,4 +1,4 @@
-//! Deciding held actions: what was shown is what is answered.
+//! Decisions on held actions: an approval applies to the request exactly as the page showed it.
 
 use authority_core::clock::Clock;
 use chrono::TimeDelta;
@@ -34,7 +34,7 @@ async fn a_request_is_approved_in_three_steps() {
     assert_eq!(approval["state"], "approved", "{approval:#}");
     assert_eq!(approval["acts"][0]["name"], APPROVER.1);
     assert_eq!(approval["acts"][0]["comment"], "as agreed");
-    // Sent twice, as by a double click, it answers the same.
+    // Submitting the form twice, as by a double click, returns the same answer.
     let again = browser.post(&path, &form).await;
     assert_eq!(again.status, 200);
     again.shows("You approved this");
@@ -64,11 +64,12 @@ async fn what_was_not_opened_is_not_answered() {
     let console = Console::start().await;
     let (id, other) = (console.held(25_000.0).await, console.held(26_000.0).await);
     let mut browser = console.signed_in(APPROVER).await;
-    // Its second step leads to the request.
+    // The second step redirects to the request's page if that was not opened.
     let path = format!("/console/approvals/{id}/approve");
     assert_eq!(browser.get(&path).await.path, format!("/console/approvals/{id}"));
     let form = browser.get(&path).await.form(&path);
-    // The same digest for a request that was not opened, and another digest for the one that was.
+    // The valid digest for a request that was not opened, and a wrong digest for the opened
+    // request.
     let there = format!("/console/approvals/{other}/approve");
     assert_eq!(browser.post(&there, &form).await.status, 409);
     let mut altered = form.clone();
@@ -122,7 +123,7 @@ async fn who_may_not_decide_is_told_before_they_try() {
         page.shows(why);
         assert!(!page.text.contains("data-key=\"a\""), "{person:?}");
     }
-    // Who tries all the same, is refused by the API.
+    // The API also refuses the form.
     let mut browser = console.signed_in(("approver", "owner@acme.example")).await;
     let page = browser.get(&path).await;
     let approve = format!("{path}/approve");
@@ -132,7 +133,7 @@ async fn who_may_not_decide_is_told_before_they_try() {
     for (name, member) in [("request_digest", "request_digest"), ("expires", "expires_at")] {
         form.push((name.to_owned(), approval[member].as_str().unwrap().to_owned()));
     }
-    // Pages show the end without its fraction.
+    // Pages show the expiry time without its fraction.
     let expires = form.last_mut().unwrap();
     expires.1 = format!("{}Z", &expires.1[..19]);
     let page = browser.post(&approve, &form).await;
@@ -162,12 +163,12 @@ async fn several_are_approved_only_if_each_was_opened() {
     let two = format!("{several}?id={}&id={}", ids[0], ids[1]);
     let page = browser.get(&two).await;
     page.shows("2 requests");
-    // What tells them apart, in place of the action that they have in common.
+    // The list shows the differences between the requests in place of their common action.
     page.shows("<code>context.invoice</code>");
     page.shows(">INV-12000.5</a>");
     page.shows("23\u{202f}000.50\u{202f}EUR");
     let mut form = page.form(several);
-    // One more than the page listed.
+    // The form has one more request than the page listed.
     let extra = console.approval(&ids[2]).await["request_digest"].as_str().unwrap().to_owned();
     form.push(("item".to_owned(), format!("{}={extra}", ids[2])));
     assert_eq!(browser.post(several, &form).await.status, 400);
@@ -175,7 +176,7 @@ async fn several_are_approved_only_if_each_was_opened() {
     let done = browser.post(several, &form).await;
     assert_eq!(done.status, 200, "{}", done.text);
     done.shows("Approved 2 of 2 requests");
-    // Sent again, after its answer was lost, it has the same one.
+    // Sent again after a lost answer, the form returns the same answer.
     let again = browser.post(several, &form).await;
     assert_eq!(again.status, 200, "{}", again.text);
     again.shows("Approved 2 of 2 requests");
@@ -199,7 +200,7 @@ async fn an_approval_is_withdrawn_while_it_is_unused() {
     assert_eq!(console.approval(&id).await["state"], json!("void"));
 }
 
-/// Whoever approved must still be one who may, when the agent cites it.
+/// When the agent cites an approval, its approver must still be eligible.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_that_counts_no_more_is_not_said_to_permit() {
     const USABLE: &str = "The agent may do it once";
@@ -242,7 +243,7 @@ async fn what_is_over_waits_no_longer() {
     let console = Console { app, agent };
     let id = console.held(25_000.0).await;
     console.signed_in(APPROVER).await.get("/console/approvals").await.shows(&id);
-    // That it is over is not written while somebody has its row.
+    // The expiry can't be written while another transaction locks the row.
     let mut other = console.app.database.owner().await;
     other.begin_test_transaction().await.unwrap();
     let lock = format!("SELECT FROM approvals WHERE id = '{id}' FOR UPDATE");

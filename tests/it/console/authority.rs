@@ -1,4 +1,4 @@
-//! What an agent may do and what stops it, the log, and webhooks.
+//! An agent's authority and the stops on it, the log, and webhooks.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ async fn an_agents_page_has_its_chain_and_what_stops_it() {
     page.shows("payment.execute");
     page.shows("Max amount");
     assert!(!page.text.contains("Stopped now"));
-    // An auditor reads what is stopped, and stops nothing.
+    // An auditor can see stops but can't create them.
     assert!(!page.text.contains("/console/stop/confirm"));
     let mut admin = console.browser();
     admin.sign_in("admin", "admin@acme.example", "/console/records").await;
@@ -48,17 +48,18 @@ async fn an_agents_page_has_its_chain_and_what_stops_it() {
     page.shows("Narrowed to:");
     let narrowed = page.text.split("Narrowed to:").nth(1).unwrap();
     let narrowed = narrowed.split("</li>").next().unwrap();
-    // What is as above is not said again.
+    // Limits that equal the limits of the parent are not repeated.
     assert!(narrowed.contains("Max amount") && !narrowed.contains("Purposes"), "{narrowed}");
     page.shows("pays twice");
     assert!(!page.text.contains("refund.*"));
-    // What is stopped for everybody is stopped for each.
+    // A quarantine for everyone applies to each agent.
     let part = json!({"tenant_id": "svc:tenant:acme", "action": "refund.*", "reason": "audit"});
     let (status, made) = console.app.owner().post("/api/v1/quarantines", part).await;
     assert_eq!(status, 201, "{made:#}");
     let page = browser.get("/console/agents/svc:agent:acme:support-bot").await;
     page.shows("refund.*</a>: audit");
-    // The record of a stop leads to its page, where it is released, and cannot be lifted by a form of its own.
+    // The record of a stop links to its page, which has the release. It has no form of its own for
+    // that.
     let made = made["quarantine"]["id"].as_str().unwrap();
     let page = admin.get(&format!("/console/records/quarantines/{made}")).await;
     page.shows("Who knows of it, and its release");

@@ -1,21 +1,21 @@
-//! A browser without a script: cookies, redirects, and forms as its pages have them.
+//! A browser without scripts: cookies, redirects, and the forms of pages.
 
 use std::collections::BTreeMap;
 
 use regex::Regex;
 use reqwest::{Client, RequestBuilder, Response, redirect::Policy};
 
-/// A page, after redirects.
+/// A page after redirects.
 pub(super) struct Page {
     pub(super) status: u16,
-    /// Path and query.
+    /// Path and query of the page.
     pub(super) path: String,
     pub(super) text: String,
     pub(super) headers: reqwest::header::HeaderMap,
 }
 
 impl Page {
-    /// The names and values that the form with this action has, in order.
+    /// The names and values of the form with this action, in order.
     #[track_caller]
     pub(super) fn form(&self, action: &str) -> Vec<(String, String)> {
         let forms = Regex::new(r#"(?s)<form[^>]*action="([^"]*)"[^>]*>(.*?)</form>"#).unwrap();
@@ -26,7 +26,7 @@ impl Page {
         inputs.map(|input| (unescaped(&input[1]), unescaped(&input[2]))).collect()
     }
 
-    /// The names and values of the fields that a person sees in it, as a browser sends them.
+    /// The names and values of the form's visible fields, as a browser sends them.
     #[track_caller]
     pub(super) fn fields(&self, action: &str) -> Vec<(String, String)> {
         let forms = Regex::new(r#"(?s)<form[^>]*action="([^"]*)"[^>]*>(.*?)</form>"#).unwrap();
@@ -58,7 +58,7 @@ impl Page {
         fields
     }
 
-    /// The same with another member.
+    /// The form with one field changed.
     #[track_caller]
     pub(super) fn form_with(&self, action: &str, name: &str, value: &str) -> Vec<(String, String)> {
         let mut form = self.form(action);
@@ -96,14 +96,14 @@ pub(super) struct Browser {
     pub(super) http: Client,
     /// The address of the service.
     pub(super) base: String,
-    /// The one by which its pages are taken to be reached.
+    /// The origin under which its pages are reached.
     pub(super) origin: String,
     pub(super) cookies: BTreeMap<String, String>,
-    /// The last line that set each cookie.
+    /// The last header line that set each cookie.
     pub(super) set: BTreeMap<String, String>,
 }
 
-/// Where a form says that it comes from.
+/// The origin headers of a form request.
 pub(super) struct Source<'a> {
     pub(super) origin: Option<&'a str>,
     pub(super) site: Option<&'a str>,
@@ -116,7 +116,7 @@ impl Browser {
         Self { http, base, origin, cookies: BTreeMap::new(), set: BTreeMap::new() }
     }
 
-    /// The path of an address of the service; another one's as it stands.
+    /// The path of an address of this service. Other addresses are returned unchanged.
     fn within(&self, to: &str) -> String {
         let own = to.strip_prefix(&self.origin).or_else(|| to.strip_prefix(&self.base));
         own.unwrap_or(to).to_owned()
@@ -146,18 +146,18 @@ impl Browser {
         self.send(request, path).await
     }
 
-    /// As a page's script looks by itself.
+    /// Requests a page as a script does in the background.
     pub(super) async fn look(&mut self, path: &str) -> Page {
         self.get_with(path, "x-console-live", "1").await
     }
 
-    /// With a header that browsers do not send for a page that a person opens.
+    /// Requests a page with a header that browsers do not send when a person opens a page.
     pub(super) async fn get_with(&mut self, path: &str, name: &str, value: &str) -> Page {
         let request = self.http.get(format!("{}{path}", self.base)).header(name, value);
         self.send(request, path).await
     }
 
-    /// Sends a form as a page of this service does, and follows its redirect.
+    /// Sends a form like a page of this service, and follows the redirect.
     pub(super) async fn post(&mut self, path: &str, form: &[(String, String)]) -> Page {
         let origin = self.origin.clone();
         let own = Source { origin: Some(&origin), site: Some("same-origin") };
@@ -208,7 +208,7 @@ impl Browser {
         page(answer, path).await
     }
 
-    /// Signs in as somebody of the demonstration, on the way to `path`.
+    /// Signs in as a user of the demonstration, on the way to `path`.
     pub(super) async fn sign_in(&mut self, role: &str, email: &str, path: &str) -> Page {
         let choice = self.get(path).await;
         let form = person(&choice, role, email);
@@ -221,7 +221,7 @@ async fn page(answer: Response, path: &str) -> Page {
     Page { status, path: path.to_owned(), headers, text: answer.text().await.unwrap() }
 }
 
-/// The development provider's form for a person.
+/// The fields of the development provider's form for this person.
 pub(super) fn person(choice: &Page, role: &str, email: &str) -> Vec<(String, String)> {
     let (_, asked) = choice.form("/dev-idp/authorize").remove(0);
     let members = [

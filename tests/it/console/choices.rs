@@ -1,4 +1,4 @@
-//! What forms offer and explain: scopes, roles, state machines.
+//! The options and explanations in forms: scopes, roles, state machines.
 
 use serde_json::json;
 
@@ -19,10 +19,10 @@ async fn each_scope_and_role_is_explained_beside_it() {
         page.shows(&format!("<span>{scope}<span class=\"dim\">{sentence}</span></span></label>"));
     }
     assert_eq!(page.text.matches("name=\"m.scopes\"").count(), 9, "{}", page.text);
-    // The agents that it could name stand there by name.
+    // The agents that the key can be bound to are listed by name.
     page.shows("<li>Pays supplier invoices <code>svc:agent:acme:invoice-bot</code>");
     assert!(!page.text.contains("<li>Head of finance <code>"), "{}", page.text);
-    // Whose role is signed in stands in the menu of their name.
+    // The user menu explains the role of the signed-in user.
     page.shows("stops agents, ends delegations, and manages API keys");
     let mut owner = console.signed_in(OWNER).await;
     let page = owner.get("/console/records/member-of/new/create").await;
@@ -48,7 +48,7 @@ async fn a_state_machine_is_chosen_from_the_library_or_from_those_that_there_are
     ] {
         form.push((name.to_owned(), value.to_owned()));
     }
-    // What was chosen stays chosen.
+    // After an error, the choices are still selected.
     let refused = owner.post(adopt, &form).await;
     assert_eq!(refused.status, 400, "{}", refused.text);
     refused.shows("<option value=\"payments.card_dispute\" selected>");

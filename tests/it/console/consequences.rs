@@ -1,5 +1,5 @@
-//! What becomes of a request: if nobody does anything, if what held it has changed, and if it is not this person's to
-//! decide.
+//! The future of a request: if it is not decided, if its cause has changed, and if this user may
+//! not decide it.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ async fn what_no_longer_holds_a_request_is_said() {
     let page = approver.get(&path).await;
     page.shows("it expires, and nothing is done.");
     assert!(!page.text.contains("no longer needs"), "{}", page.text);
-    // A text that is activated once more is no other one.
+    // Activating the same text again is not a change.
     let policy = console.threshold().await;
     let again = json!({"version": 1, "reason": "Confirmed."});
     let (status, _) = console.app.owner().post(&format!("{policy}/activate"), again).await;
@@ -43,13 +43,13 @@ async fn what_no_longer_holds_a_request_is_said() {
     let page = approver.get(&path).await;
     assert!(!page.text.contains("no longer needs"), "{}", page.text);
     console.change(&policy, json!({"state": "retired"})).await;
-    // Everybody is told, whether they may simulate decisions or not.
+    // Every user sees this, with or without the permission to simulate decisions.
     let page = approver.get(&path).await;
     page.shows("This no longer needs an approval.");
     page.shows("The policy “Payment threshold” was retired.");
     let page = console.signed_in(ADMIN).await.get(&path).await;
     page.shows("This no longer needs an approval.");
-    // The API permits the choice, so it is there.
+    // The API permits the approval, and the page has the button.
     page.shows("data-key=\"a\"");
 }
 
@@ -120,7 +120,7 @@ async fn a_decision_says_who_approved_it_and_what_was_exceeded() {
         .get(&format!("/console/decisions/{}", denied["decision_id"].as_str().unwrap()))
         .await;
     page.shows("<p class=\"lead\">The amount is 60000.00; the limit is 50000.00 EUR.</p>");
-    // Decided without a request: an administrator reads its amount.
+    // This decision needed no approval. An administrator can read its amount.
     let page = browser.get(&format!("/console/approvals/{id}")).await;
     page.shows("<span class=\"verdict denied\">denied</span>, 60\u{202f}000.00\u{202f}EUR</a>");
 }

@@ -40,7 +40,7 @@ async fn a_filter_is_an_address() {
             assert_eq!(page.text.contains(&link), found.contains(&id), "{query}: {id}");
         }
     }
-    // By the id of the decision, of its evidence, or of an approval.
+    // A decision is found by its id, by the id of its evidence, or by the id of an approval.
     let evidence = allowed.replace("decision", "evidence");
     for id in [&allowed, &evidence] {
         let page = browser.get(&format!("/console/decisions?id={id}")).await;
@@ -53,7 +53,7 @@ async fn a_filter_is_an_address() {
     assert_eq!(lines.len(), 2, "{}", export.text);
     assert_eq!(lines[0]["decision"]["decision_id"], json!(denied));
     assert_eq!(lines[1]["end"], json!(true));
-    // A file does not say that it has more than was asked for.
+    // An export with an unknown filter is refused, since a file can't contain a warning.
     for other in ["outcome=refused", "page=abc", "id=svc:decision:00", "reason=foo"] {
         let refused = browser.get(&format!("/console/decisions/export?{other}")).await;
         assert_eq!(refused.status, 400, "{other}: {}", refused.text);
@@ -92,7 +92,7 @@ async fn a_context_is_there_or_it_was_erased() {
         ids.push(decided(&console, amount, "DE").await);
     }
     let browser = console.signed_in_at(AUDITOR, "/console/decisions").await;
-    // Opened at once, as in several tabs.
+    // All pages are opened at the same time, as in several tabs.
     let pages = ids.iter().map(|id| {
         let mut tab = browser.clone();
         async move { tab.get(&format!("/console/decisions/{id}")).await }
@@ -138,7 +138,7 @@ async fn a_decision_is_sealed_saved_and_replayed() {
         page.shows(shows);
         page.shows("svc.replay.proof.v1");
     }
-    // What is not sealed is not replayed, and the refusal says so.
+    // A decision that is not sealed can't be replayed. The page shows the error code.
     let other = decided(&console, 1_300.0, "DE").await;
     let form = browser.get(&path).await.form_with(&replay, "mode", "current_state");
     let page = browser.post(&format!("/console/decisions/{other}/replay"), &form).await;

@@ -1,4 +1,5 @@
-//! Records that are ended and limited by forms: what a form says first, and what a record's state does not take.
+//! Forms that end or limit records: their warnings, and the operations that a record's state does
+//! not permit.
 
 use serde_json::{Value, json};
 
@@ -73,7 +74,7 @@ async fn a_delegation_is_revoked_by_its_delegates_name_with_a_reason() {
     let page = admin.post(&path, &typed("invoice-bot", "left the company")).await;
     page.shows("Revoked.");
     assert_eq!(state(&console, &id).await, "revoked");
-    // Nothing is done to what is over.
+    // A revoked delegation has no further operations.
     page.shows("Revoke, as it is revoked, which is final");
     assert!(!page.text.contains("/revoke\""), "{}", page.text);
     for verb in ["revoke", "suspend", "reinstate", "approve", "withdraw"] {
@@ -89,7 +90,7 @@ async fn a_delegation_without_limits_is_made_after_the_form_said_so() {
     let from = delegation(&console).await["delegator_id"].as_str().unwrap().to_owned();
     let mut owner = owner(&console).await;
     let page = owner.get(CREATE).await;
-    // Ids are proposed, JSON has an example, and the tenant is asked for where it is not known.
+    // Ids are suggested and JSON has an example. The tenant is required if it is not known.
     page.shows("list=\"list-principals\"");
     page.shows(&format!("<option value=\"{BOT}\">"));
     page.shows("&quot;window_seconds&quot;:86400}</code>");
@@ -103,7 +104,7 @@ async fn a_delegation_without_limits_is_made_after_the_form_said_so() {
     ] {
         form.push((name.to_owned(), value.to_owned()));
     }
-    // One that is over as it is made is no limit that anybody meant.
+    // An expiry time in the past is refused as a mistake.
     let mut over = form.clone();
     over.push(("m.expires_at".to_owned(), "2020-01-01T00:00:00Z".to_owned()));
     let refused = owner.post(CREATE, &over).await;
@@ -113,14 +114,14 @@ async fn a_delegation_without_limits_is_made_after_the_form_said_so() {
     asked.shows("Without limits: any amount, any purpose, everywhere, for ever.");
     asked.shows("Create without limits");
     assert_eq!(asked.path, CREATE);
-    // It is of what was said: with other actions it is asked again.
+    // The confirmation is only for these values. With other actions it is requested again.
     form.extend(said(&asked, CREATE));
     let mut other = form.clone();
     other.retain(|(name, _)| name != "m.actions");
     other.push(("m.actions".to_owned(), "paymnt.execute".to_owned()));
     assert_eq!(owner.post(CREATE, &other).await.path, CREATE);
     owner.post(CREATE, &form).await.shows("Created.");
-    // Nor is narrowing it to one.
+    // Narrowing a delegation to a past expiry time is refused as well.
     let id = delegation(&console).await["id"].as_str().unwrap().to_owned();
     let narrow = format!("/console/records/delegations/{id}/narrow");
     let page = owner.get(&narrow).await;
@@ -128,7 +129,7 @@ async fn a_delegation_without_limits_is_made_after_the_form_said_so() {
     let refused = owner.post(&narrow, &over).await;
     assert_eq!(refused.status, 400, "{}", refused.text);
     refused.shows("is in the past; give a later time");
-    // What is narrowed stays so: that is said first, with what may be misspelt.
+    // Narrowing is final. The warning is shown first, with suggestions for misspelt actions.
     console.held(25_000.0).await;
     let action = narrow.replace(':', "%3A");
     let mut form = page.form_with(&action, "m.actions", "payment.excute");
@@ -146,7 +147,7 @@ async fn a_delegation_without_limits_is_made_after_the_form_said_so() {
     assert_eq!(actions().await, json!(["payment.execute"]));
 }
 
-/// What a form says once more, as it is sent with it.
+/// The hidden fields with which a form confirms its warnings.
 fn said(page: &Page, action: &str) -> Vec<(String, String)> {
     page.form(action).into_iter().filter(|(name, _)| name == "said").collect()
 }
@@ -164,7 +165,7 @@ async fn a_principal_ends_by_its_name_after_what_ends_with_it() {
     let mut owner = owner(&console).await;
     let record = format!("/console/records/principals/{BOT}");
     let address = record.replace(':', "%3A");
-    // A form that changes the state to one that nothing leaves asks once more; any other does not.
+    // A form that sets a final state requires a confirmation. Other changes do not need one.
     let (update, action) = (format!("{record}/update"), format!("{address}/update"));
     let page = owner.get(&update).await;
     let form = |state: &str| {
@@ -197,14 +198,14 @@ async fn a_principal_ends_by_its_name_after_what_ends_with_it() {
     owner.post(&update, &last.form_with(&action, "name", "invoice-bot")).await.shows("Updated.");
     assert_eq!(principal(&console, BOT).await["state"], "revoked");
 
-    // A deletion says the same.
+    // A deletion shows the same consequences.
     let other = format!("{}/delete", record.replace("invoice-bot", "support-bot"));
     let page = owner.get(&other).await;
     page.shows("No delegation that is in force is held or given by it.");
     page.shows("Type <strong>support-bot</strong> to confirm");
     let refused = owner.post(&other, &page.form(&other.replace(':', "%3A"))).await;
     assert_eq!(refused.status, 400, "{}", refused.text);
-    // Of a tenant all that it has is counted.
+    // For a tenant, the page counts all of its records.
     let page = owner.get("/console/records/tenants/svc:tenant:acme/delete").await;
     page.shows("All of it stops");
     page.shows("1 delegation");
@@ -217,7 +218,7 @@ async fn what_is_wrong_is_said_in_words_and_before_what_is_permitted() {
     let from = delegation(&console).await["delegator_id"].as_str().unwrap().to_owned();
     let mut owner = owner(&console).await;
     let page = owner.get(CREATE).await;
-    // The only tenant need not be written, and its slug is enough.
+    // The only tenant is filled in, and its slug is also accepted.
     page.shows("name=\"m.tenant_id\" value=\"svc:tenant:acme\"");
     let form = |members: &[(&str, &str)]| {
         let mut form = page.form(CREATE);
@@ -236,7 +237,8 @@ async fn what_is_wrong_is_said_in_words_and_before_what_is_permitted() {
     let refused = owner.post(CREATE, &form(&until)).await;
     assert_eq!(refused.status, 400, "{}", refused.text);
     refused.shows("must be a date and a time in UTC, such as 2026-11-24T09:00:00Z");
-    // Nobody is asked whether somebody who does not exist may do anything. A browser's own line ends are nothing hidden.
+    // An unknown delegate is reported before any confirmation. The line ends of a browser are not
+    // hidden characters.
     let unknown = [("m.delegate_id", "svc:agent:acme:nobody"), ("m.purposes", "")];
     let mut unknown = form(&unknown);
     unknown.retain(|(name, _)| name != "m.actions");
@@ -244,7 +246,7 @@ async fn what_is_wrong_is_said_in_words_and_before_what_is_permitted() {
     let refused = owner.post(CREATE, &unknown).await;
     assert_eq!(refused.status, 400, "{}", refused.text);
     refused.shows("id=\"wrong-m.delegate_id\">is unknown");
-    // The form is long: what is wrong stands above it, too, and leads to the field.
+    // The form is long. Errors are also listed above it, with links to the fields.
     refused.shows("id=\"problem\" tabindex=\"-1\" autofocus>");
     refused.shows("<li><a href=\"#m.delegate_id\">Delegate ID</a>: is unknown</li>");
     for text in ["Without limits", "It has characters that cannot be seen"] {

@@ -1,4 +1,5 @@
-//! What an approval would achieve is said before it is given, and what tells requests apart stands beside their amounts.
+//! The effect of an approval is shown before it is given, and differences between requests are
+//! shown next to their amounts.
 
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ const TENANT: &str = "svc:tenant:acme";
 const SEVERAL: &str = "/console/approvals/several";
 
 impl Console {
-    /// Makes a record; its id.
+    /// Creates a record; returns its id.
     async fn record(&self, path: &str, kind: &str, body: Value) -> String {
         let (status, made) = self.app.owner().post(path, body).await;
         assert_eq!(status, 201, "{made:#}");
@@ -55,7 +56,7 @@ async fn what_would_be_denied_has_no_button_and_is_not_made_void() {
     let page = browser.get(&approve).await;
     page.shows("This would be denied now.");
     assert!(!page.text.contains("Approve 25"), "{}", page.text);
-    // A form of before approves nothing.
+    // A form that was opened earlier does not approve the request.
     let refused = browser.post(&approve, &form).await;
     assert_eq!(refused.status, 409, "{}", refused.text);
     refused.shows("This would be denied now.");
@@ -89,7 +90,7 @@ async fn that_more_people_are_needed_is_said_before_and_after() {
     let page = browser.get(&path).await;
     page.shows("You have approved this. It waits for one more person.");
     assert!(!page.text.contains("Somebody else must decide"), "{}", page.text);
-    // There is no second step for whoever has answered.
+    // A person who has approved does not get a second step.
     assert_eq!(browser.get(&approve).await.path, path);
     browser.get("/console/approvals").await.shows("1 of 2 approvals, you have answered");
     let mut other = console.signed_in(OTHER).await;
@@ -120,7 +121,7 @@ async fn whom_it_pays_stands_beside_the_amount() {
         page.shows(supplier);
         page.shows("<code>invoice</code> <bdi>RE-417</bdi>");
     }
-    // The table has every member, the short ones first.
+    // The table has every field of the context, short values first.
     let page = browser.get(&request).await;
     let at = |name: &str| page.text.find(&format!("<code>context.{name}</code>")).unwrap();
     let order = ["amount", "currency", "invoice", "note", "supplier.name"].map(at);

@@ -1,5 +1,6 @@
-//! The console in a real browser: each job with a script and without, by keys alone, and WCAG 2.2 AA on every screen.
-//! The tests are `tests/features/console/*.test.mjs`; they need what `script/features` fetches.
+//! The console in a real browser: each task with and without scripts, by keyboard alone, and WCAG
+//! 2.2 AA on every screen. The tests are `tests/features/console/*.test.mjs`, and need the files
+//! that `script/features` fetches.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -8,7 +9,7 @@ use tokio::process::Command;
 use super::Console;
 use crate::support::WHOLE_MACHINE;
 
-/// More than all of it takes on a busy machine.
+/// More than the whole run takes on a busy machine.
 const LONGEST: Duration = Duration::from_mins(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -17,7 +18,7 @@ async fn people_decide_in_a_browser() {
     let console = Console::start().await;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("features/console");
     let run = Command::new("node")
-        // One after the other: they share the list of what waits.
+        // The tests run one after another, because they share the list of pending requests.
         .args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
         .args(tests(&folder))
         .current_dir(&folder)
@@ -29,12 +30,12 @@ async fn people_decide_in_a_browser() {
     let run = tokio::time::timeout(LONGEST, run).await.expect("the browser's tests end");
     let run = run.unwrap_or_else(|why| panic!("node: {why}: run script/features"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    // The times of first bytes are for people to read.
+    // The times to first byte are printed for people to read.
     println!("{}", text(&run.stdout));
     assert!(run.status.success(), "{}\n{}", text(&run.stdout), text(&run.stderr));
 }
 
-/// The names of the files with tests, in order.
+/// The names of the test files, in order.
 #[track_caller]
 fn tests(folder: &Path) -> Vec<String> {
     let files = fs::read_dir(folder);

@@ -1,4 +1,4 @@
-//! The list of requests: what ends first is on top, and nothing is cut off without a word.
+//! The list of requests: the earliest expiry comes first, and a truncated list is marked.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ fn ids(page: &Page) -> Vec<String> {
     links.filter_map(|rest| rest.split('"').next()).map(str::to_owned).collect()
 }
 
-/// The address of the next page.
+/// The address of the next page, if any.
 fn next(page: &Page) -> Option<String> {
     let link = page.text.split("href=\"").find(|rest| rest.contains("\">Next page</a>"))?;
     let path = link.split('"').next()?;
@@ -20,7 +20,7 @@ fn next(page: &Page) -> Option<String> {
 }
 
 impl Console {
-    /// Requests that are opened from now on last so long.
+    /// Sets the lifetime of requests that are opened from now on.
     async fn lasting(&self, seconds: u32) {
         let body = json!({"approval_ttl_seconds": seconds});
         assert_eq!(self.app.owner().patch("/api/v1/tenants/acme", body).await.0, 200);
@@ -35,7 +35,7 @@ async fn what_ends_first_is_on_top_of_two_pages() {
     for number in 0..101_u32 {
         opened.push(console.held(20_000.0 + f64::from(number)).await);
     }
-    // The newest ends first.
+    // The newest request expires first.
     console.lasting(3600).await;
     let urgent = console.held(30_000.0).await;
     let mut expected = vec![urgent.clone()];
@@ -49,12 +49,12 @@ async fn what_ends_first_is_on_top_of_two_pages() {
         let second = browser.get(&next(&first).unwrap()).await;
         assert_eq!(ids(&second), expected[100..], "{person:?}");
         assert!(next(&second).is_none() && !second.text.contains("end first"), "{}", second.text);
-        // A filter is of all requests, not of those that were read.
+        // A filter applies to all requests, and not only to the requests on the page.
         let path = "/console/approvals?action=payment.execute&agent=svc:agent:acme:invoice-bot";
         browser.get(path).await.shows("102 requests waiting");
         browser.get("/console/approvals?action=payment.refund").await.shows("Nothing matches");
     }
-    // Of those that ended the newest is on top.
+    // Decided requests are listed newest first.
     let approver = console.app.person("svc:tenant:acme", "approver", APPROVER.1);
     for id in [&opened[3], &opened[1], &urgent] {
         let path = format!("/api/v1/app/approvals/{id}/decline");

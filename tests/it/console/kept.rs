@@ -1,4 +1,4 @@
-//! What a form sends back: what nobody changed stays as it was, to the byte.
+//! Forms send unchanged values back exactly, byte for byte.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ async fn owner(console: &Console) -> Browser {
     browser
 }
 
-/// Every field of the form, as a browser sends it that changes nothing.
+/// Returns every field of the form as a browser sends it without changes.
 fn whole(page: &Page, action: &str) -> Vec<(String, String)> {
     let mut form = page.form(action);
     form.extend(page.fields(action));
@@ -103,7 +103,7 @@ async fn a_policy_denies_what_it_denied_before() {
     assert_eq!(ask().await, "deny");
 }
 
-/// A page of an older node has no field for what a newer one knows.
+/// A page of an older node lacks the fields that a newer node has added.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_form_does_not_have_stays() {
     let console = Console::start().await;
@@ -130,7 +130,7 @@ async fn what_a_form_does_not_have_stays() {
     for name in ["scopes", "principal_ids", "ip_allowlist", "expires_at"] {
         assert_eq!(after[name], before[name], "{name}");
     }
-    // Twice is neither of both.
+    // A field that is sent twice is an error, and neither value is used.
     for name in ["m.ip_allowlist", "version"] {
         let mut twice = whole(&owner.get(&action).await, &action);
         let value = twice.iter().find(|(known, _)| known == name).unwrap().clone();
@@ -139,7 +139,7 @@ async fn what_a_form_does_not_have_stays() {
         assert_eq!(refused.status, 400, "{name}: {}", refused.text);
         assert_eq!(stored().await["ip_allowlist"], before["ip_allowlist"]);
     }
-    // What a form shows it names: without its version nothing is replaced.
+    // A form must name the version that it shows. Without the version it does not replace values.
     for version in [None, Some("*"), Some("")] {
         let mut unnamed = whole(&owner.get(&action).await, &action);
         unnamed.retain(|(name, _)| name != "version");
@@ -149,14 +149,14 @@ async fn what_a_form_does_not_have_stays() {
         assert_eq!(refused.status, 400, "{version:?}: {}", refused.text);
         assert_eq!(stored().await["label"], "other");
     }
-    // What a person empties is emptied.
+    // A field that a person clears is cleared.
     let mut emptied = whole(&owner.get(&action).await, &action);
     set(&mut emptied, "m.ip_allowlist", "");
     owner.post(&action, &emptied).await.shows("Updated.");
     assert_eq!(stored().await["ip_allowlist"], Value::Null);
 }
 
-/// A link says what is stopped, and neither why nor that it was done before.
+/// A link may set the target of a stop, but neither its reason nor its idempotency key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_brings_no_key_and_no_reason_to_a_stop() {
     let console = Console::start().await;

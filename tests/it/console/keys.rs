@@ -1,4 +1,5 @@
-//! The installation's signing keys: replaced, cancelled, completed and revoked, each by a step of its own.
+//! The installation's signing keys: replacement, cancellation, completion and revocation, each with
+//! its own step.
 
 use serde_json::Value;
 
@@ -33,7 +34,7 @@ async fn owner(console: &Console) -> Browser {
     browser
 }
 
-/// The first link of the page of keys that takes this step.
+/// The first link for this step on the page of keys.
 async fn step(browser: &mut Browser, step: &str) -> String {
     let page = browser.get("/console/keys").await;
     let found = page.text.find(&format!("{ACT}?step={step}&amp;of="));
@@ -86,7 +87,7 @@ async fn a_replacement_is_cancelled_and_the_key_goes_on() {
     assert_eq!(console.status(&kid).await, "active");
 }
 
-/// What the contract says of a revocation is what the page says, and it takes the key's name.
+/// The page describes a revocation as the contract does, and requires the key's name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_is_revoked_by_who_types_its_name() {
     let console = Console::start().await;
@@ -112,7 +113,7 @@ async fn a_key_is_revoked_by_who_types_its_name() {
     assert!(!page.text.contains(&format!("step=revoke&amp;of={kid}")), "{}", page.text);
 }
 
-/// Only the session in which it was done makes the address that says so.
+/// The message about a finished step is only shown to the session that did it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_says_nothing_was_done() {
     let console = Console::start().await;

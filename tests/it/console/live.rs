@@ -1,4 +1,4 @@
-//! What a page's script asks by itself: it keeps no session alive and opens no request.
+//! Background requests of a page's script do not extend the session and do not open a request.
 
 use authority_core::clock::Clock;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -25,12 +25,13 @@ async fn a_look_keeps_no_session_alive() {
         assert_eq!(browser.look("/console/approvals").await.status, 200);
         assert_eq!(ends(&mut browser).await, first);
     }
-    // A page that a person asks for does, also in another tab: a look then says the later time.
+    // Pages that a person opens extend the session, also in another tab. A background request then
+    // returns the later end.
     let mut other = browser.clone();
     assert_eq!(other.get_one("/console/session").await.status, 200);
     assert_eq!(ends(&mut browser).await, first + TimeDelta::minutes(25));
     time.advance(TimeDelta::minutes(31));
-    // Its end is a status of its own, and not the way to a sign-in.
+    // The end of the session has its own status, and does not redirect to a sign-in.
     for path in ["/console/session", "/console/approvals"] {
         let page = browser.look(path).await;
         assert_eq!((page.status, page.headers.get("location")), (401, None), "{path}");
@@ -45,7 +46,7 @@ async fn a_session_ends_when_its_pages_say() {
     app.demo().await;
     let mut browser = Browser::new(app.base_url());
     browser.sign_in(APPROVER.0, APPROVER.1, "/console").await.shows("Approvals");
-    // Use is noted once a minute: the page says when the session ends, not when it might.
+    // Use is recorded once a minute. The page shows the actual end of the session.
     time.advance(TimeDelta::seconds(50));
     let page = browser.get_one("/console/session").await;
     let ends = DateTime::parse_from_rfc3339(&page.text).unwrap().with_timezone(&Utc);
@@ -63,7 +64,7 @@ async fn a_look_opens_no_request() {
     let (request, approve) =
         (format!("/console/approvals/{id}"), format!("/console/approvals/{id}/approve"));
     assert_eq!(browser.look(&request).await.status, 200);
-    // Nor does what a browser fetches ahead, or into another page.
+    // Prefetching and loading in a frame do not open the request either.
     for (name, value) in [("sec-purpose", "prefetch;prerender"), ("sec-fetch-dest", "iframe")] {
         assert_eq!(browser.get_with(&request, name, value).await.status, 200);
     }

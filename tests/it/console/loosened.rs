@@ -1,4 +1,4 @@
-//! Forms that loosen or end a tool that binds requests first list the terms that no longer apply.
+//! Forms that loosen or end a binding tool first list the terms that no longer apply.
 
 use serde_json::json;
 
@@ -27,7 +27,11 @@ async fn what_becomes_milder_is_asked_once_more() {
     let asked = owner.post(&path, &form).await;
     asked.shows("Less will be asked of requests: payment.execute: no longer requires bic");
     asked.shows("Loosen it</button>");
-    assert_eq!(now().await, (json!(["bic"]), json!("active")), "it was done before it was asked");
+    assert_eq!(
+        now().await,
+        (json!(["bic"]), json!("active")),
+        "the change was made before the confirmation"
+    );
     form.extend(asked.form(&action).into_iter().filter(|(name, _)| name == "said"));
     owner.post(&path, &form).await;
     assert_eq!(now().await, (json!([]), json!("active")));

@@ -1,4 +1,4 @@
-//! The console: who signs in, what they are shown, and that nothing happens but by their own forms.
+//! The console: sign-in, the contents of pages, and the protection of forms.
 
 mod agents;
 mod approving;
@@ -39,7 +39,7 @@ use browser::Browser;
 
 const APPROVER: (&str, &str) = ("approver", "approver@acme.example");
 
-/// A service with the demonstration, and its agents' client.
+/// A service with the demonstration, and a client for its agents.
 struct Console {
     app: TestApp,
     agent: Client,
@@ -57,7 +57,7 @@ impl Console {
         Browser::new(self.app.base_url())
     }
 
-    /// A browser in which somebody is signed in.
+    /// A browser with a signed-in user.
     async fn signed_in(&self, (role, email): (&str, &str)) -> Browser {
         let mut browser = self.browser();
         let page = browser.sign_in(role, email, "/console").await;
@@ -65,7 +65,7 @@ impl Console {
         browser
     }
 
-    /// The same, on the way to a page.
+    /// A browser with a signed-in user, on the way to a page.
     async fn signed_in_at(&self, (role, email): (&str, &str), path: &str) -> Browser {
         let mut browser = self.browser();
         let page = browser.sign_in(role, email, path).await;
@@ -73,7 +73,7 @@ impl Console {
         browser
     }
 
-    /// Opens a request for approval; the id.
+    /// Opens a request for approval; returns its id.
     async fn held(&self, amount: f64) -> String {
         self.held_with(asking(amount, "DE")).await
     }
@@ -84,7 +84,7 @@ impl Console {
         held["approval_id"].as_str().unwrap().to_owned()
     }
 
-    /// The request as the API has it.
+    /// The request as the API returns it.
     async fn approval(&self, id: &str) -> Value {
         let (status, found) = self.app.owner().get(&format!("/api/v1/approvals/{id}")).await;
         assert_eq!(status, 200, "{found:#}");

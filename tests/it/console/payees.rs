@@ -1,4 +1,5 @@
-//! Whom a request pays is always shown, whatever else its agent writes, and what looks like the same payment is named.
+//! The payee of a request is always shown, independent of other texts of the agent, and likely
+//! duplicates are listed.
 
 use serde_json::{Value, json};
 
@@ -42,10 +43,11 @@ async fn no_text_of_an_agent_takes_the_place_of_a_payee_or_an_account() {
         let page = browser.get(path).await;
         page.shows(cut);
     }
-    // What tells one of several from the others is whole: two names may begin alike.
+    // Differences between several requests are shown in full, because two names may have the same
+    // beginning.
     let whole = "<bdi>Müller Maschinenbau und Anlagentechnik GmbH &amp; Co. KG, Werk Süd</bdi>";
     browser.get(&several).await.shows(whole);
-    // The note and the place are not shown beside the amount, and are counted.
+    // The note and the place are not shown next to the amount. They are counted instead.
     browser.get(&one).await.shows("and 2 more members");
     browser.get(&several).await.shows(">12345678</a>");
     for path in ["/console/approvals", &other, &format!("{other}/approve")] {
@@ -53,10 +55,10 @@ async fn no_text_of_an_agent_takes_the_place_of_a_payee_or_an_account() {
         page.shows("<code>account</code> <bdi>12345678</bdi>");
         page.shows("<code>iban</code> <bdi>DE89370400440532013000</bdi>");
     }
-    // In the second step it stands in full, with why it waits and on whose authority.
+    // The second step shows it in full, with the reason for the hold and the authority.
     let page = browser.get(&format!("{one}/approve")).await;
     page.shows(whole);
-    page.shows("A policy asks for approval before the action (Payment threshold).");
+    page.shows("A policy requires approval before the action (Payment threshold).");
     page.shows("<strong>Head of finance</strong> lets <strong>invoice-bot</strong> act");
 }
 
@@ -69,7 +71,7 @@ async fn what_looks_like_the_same_payment_is_named() {
     let mut browser = console.signed_in(APPROVER).await;
     let page = browser.get(&format!("/console/approvals/{first}")).await;
     assert!(!page.text.contains(SAME_PAYMENT), "{}", page.text);
-    // An approver, who reads no decisions, reads the other requests.
+    // An approver can't read decisions, but can read the other requests.
     page.shows("Other requests of invoice-bot for");
     page.shows(
         "30\u{202f}000.00\u{202f}EUR</a> <span class=\"tells\"><code>payee</code> <bdi>B</bdi>",
@@ -92,7 +94,8 @@ async fn what_looks_like_the_same_payment_is_named() {
     open(&mut browser, &ids).await;
     let page = browser.get(&format!("{SEVERAL}?id={}", ids.join("&id="))).await;
     assert_eq!(page.status, 200, "{}", page.text);
-    // What differs only in its attempt says so, and that it may be a double payment, of one that was not selected, too.
+    // Requests that differ only in their attempt show that difference and a possible double
+    // payment. The comparison includes requests that are not selected.
     page.shows("<code>attempt</code> <bdi>2</bdi>");
     assert_eq!(
         page.text.matches("It may be the same payment as another of these: <bdi>").count(),
@@ -101,7 +104,8 @@ async fn what_looks_like_the_same_payment_is_named() {
     page.shows(&format!("href=\"/console/approvals/{first}\">Waiting"));
 }
 
-/// Somebody else is asked for what a colleague has refused, in another spelling.
+/// A colleague has declined the request. It is submitted again to another approver, in another
+/// spelling.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_declined_is_named_when_it_is_asked_for_again() {
     let console = Console::start().await;
@@ -123,7 +127,8 @@ async fn what_was_declined_is_named_when_it_is_asked_for_again() {
         page.shows("same amount, payee, invoice (written otherwise). There: ");
         page.shows("<code>invoice</code> <bdi>RE-417</bdi></span> <blockquote>Paid as RE 417 already.</blockquote>");
     }
-    // Another amount to the same payee is no double, and stands below with what is alike.
+    // Another amount to the same payee is not a duplicate. It is listed below, with similar
+    // requests.
     let other = console.held_with(paying(30_000.0, &json!({"payee": "Same AG"}))).await;
     let page = browser.get(&format!("/console/approvals/{other}")).await;
     assert!(!page.text.contains(SAME_PAYMENT), "{}", page.text);
@@ -145,12 +150,12 @@ async fn what_cannot_be_approved_at_once_stays_selected() {
     let page = browser.get(&format!("{SEVERAL}?{filter}")).await;
     assert_eq!(page.status, 400);
     page.shows("No request was selected");
-    // Back leads to the list as it was.
+    // The Back link leads to the list in the same state.
     let page = browser.get(&format!("{SEVERAL}?{filter}&id={}", ids[0])).await;
     let back = page.text.split("quiet\" href=\"").nth(1).unwrap().split('"').next().unwrap();
     let page = browser.get(&back.replace("&amp;", "&")).await;
     page.shows(&format!("value=\"{}\" checked", ids[0]));
-    // One that the person has answered is not selected again.
+    // A request that the person has answered is not selected again.
     console.need_two().await;
     let id = console.held(13_000.0).await;
     open(&mut browser, std::slice::from_ref(&id)).await;
@@ -164,7 +169,7 @@ async fn what_cannot_be_approved_at_once_stays_selected() {
     assert!(!page.text.contains(&format!("name=\"id\" value=\"{id}\"")), "{}", page.text);
 }
 
-/// Many requests, or large ones, push no older one out of sight without a word.
+/// Many requests, or large requests, do not hide older ones without a notice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_not_compared_is_said() {
     let console = Console::start().await;

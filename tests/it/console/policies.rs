@@ -1,4 +1,4 @@
-//! Policies: written as drafts, tried on decisions that were made, and activated only then.
+//! Policies: written as drafts, tried on recent decisions, and activated only then.
 
 use serde_json::{Value, json};
 
@@ -17,12 +17,12 @@ pub(super) async fn owner(console: &Console) -> Browser {
     browser
 }
 
-/// Writes a policy; its id.
+/// Writes a policy; returns its id.
 pub(super) async fn written(console: &Console, browser: &mut Browser, text: &str) -> String {
     let page = browser.get(CREATE).await;
     assert!(!page.text.contains("name=\"m.state\""), "{}", page.text);
     let mut form = page.form(CREATE);
-    // A state that the form does not have is not taken from it.
+    // A state that the form does not offer is ignored.
     for (name, value) in [
         ("m.tenant_id", "svc:tenant:acme"),
         ("m.state", "active"),
@@ -47,7 +47,7 @@ pub(super) async fn policy(console: &Console, id: &str) -> Value {
     found["policy"].clone()
 }
 
-/// What a form that activates the first version of [`ALL`] has, where nothing is in force yet.
+/// The fields of a form that activates the first version of [`ALL`], while no version is active.
 fn version_one() -> [(String, String); 3] {
     let digest = hex::encode(authority_crypto::sha256(ALL.as_bytes()));
     [("version", "1".to_owned()), ("digest", digest), ("base", "none".to_owned())]
@@ -63,7 +63,8 @@ async fn edit(browser: &mut Browser, path: &str, text: &str, act: &str) -> Page 
     browser.post(path, &form).await
 }
 
-/// Of a text that changed, or without a reason, which stays in its field if something else is wrong.
+/// A changed text and a missing reason are refused. The reason stays in its field after another
+/// error.
 async fn nothing_is_activated_otherwise(
     console: &Console,
     owner: &mut Browser,
@@ -110,7 +111,7 @@ async fn a_text_is_checked_tried_and_activated() {
         edit(&mut owner, &path, "forbid (principal, action, resource)\nwhen { contexx };", "try")
             .await;
     page.shows("The text is not valid");
-    // The place is said once, with the line that has it.
+    // The position is shown once, with its line.
     page.shows("<strong>Line 2, column ");
     assert!(!page.text.contains("line 2, column"), "{}", page.text);
     page.shows("<br><code><span class=\"dim\">2</span> when { contexx };</code>");
@@ -140,11 +141,11 @@ async fn a_text_is_checked_tried_and_activated() {
     page.shows("by <span class=\"id\">operator@localhost</span>, because: <q>The board&#39;s\ndecision of 3 May.</q>.");
     assert!(!page.text.contains("another took its place"), "{}", page.text);
 
-    // Another text is a draft, and is compared with the one in force; before it is saved, too.
+    // Another text is a draft and is compared with the text in force, also before it is saved.
     let narrower = ALL.replace("resource);", "resource)\nwhen { context has amount };");
     let page = edit(&mut owner, &path, &narrower, "try").await;
     page.shows("From the text in force to yours");
-    // The text that was tried is the one that is activated.
+    // The text that was tried is the text that is activated.
     page.shows("<button form=\"editor\" name=\"do\" value=\"activate\">");
     let next = edit(&mut owner, &path, &format!("// Narrower.\n{narrower}"), "activate").await;
     next.shows("Activate version 2 of");
@@ -167,10 +168,10 @@ async fn a_text_is_checked_tried_and_activated() {
 
     let retire = format!("{path}/retire");
     let page = owner.get(&retire).await;
-    // It was held before there was the policy, which would deny it now.
+    // The request was held before the policy existed. The policy would deny it now.
     page.shows("Of the last <strong>1</strong> decisions, <strong>1</strong> would be decided differently than by the policies in force now.");
     let action = retire.replace(':', "%3A");
-    // It is final: its name is typed.
+    // Retiring is final and requires the policy's name.
     let unnamed = owner.post(&retire, &page.form(&action)).await;
     assert_eq!(unnamed.status, 400, "{}", unnamed.text);
     unnamed.shows("Nothing was retired. Type the policy&#39;s name exactly");
@@ -195,7 +196,7 @@ async fn a_text_that_was_run_against_nothing_is_not_activated() {
     assert_eq!(page.status, 409, "{}", page.text);
     page.shows("You cannot activate this here");
     assert_eq!(policy(&console, &id).await["state"], "draft");
-    // Nor by the pages of records.
+    // The pages of records can't activate it either.
     let verb = format!("/console/records/policies/{id}/activate");
     assert_eq!(owner.get(&verb).await.status, 404);
     let update = format!("/console/records/policies/{id}/update");
@@ -222,7 +223,7 @@ async fn who_may_not_write_policies_reads_them() {
         let mut form = page.form("/console/sign-out");
         form.extend(version_one());
         let page = browser.post(&format!("/console/policies/{id}/activate"), &form).await;
-        // An administrator runs the text and is told that they do not activate it; an auditor does not run it.
+        // An administrator may run the text but not activate it. An auditor may not run it.
         let expected = if tries { 409 } else { 403 };
         assert_eq!(page.status, expected, "{role}: {}", page.text);
         assert_eq!(policy(&console, &id).await["state"], "draft");
@@ -249,14 +250,14 @@ async fn of_two_editors_the_later_writes_over_nothing() {
     assert_eq!(refused.status, 409, "{}", refused.text);
     refused.shows("Nothing was saved.");
     refused.shows("Somebody changed this policy after you opened it");
-    // What differs, and the way on: nothing that was typed is lost.
+    // The page shows the differences and the way to continue, and keeps the typed text.
     refused.shows("@id(&quot;written-first&quot;)</code>");
     refused.shows("written-second");
     assert_eq!(policy(&console, &id).await["cedar"], json!(earlier));
-    // A check on an old page says it too, before anybody saves.
+    // A check on an old page also shows this, before the text is saved.
     let checked = owner.post(&path, &sent(&second, &later, "check")).await;
     checked.shows("Somebody changed this policy after you opened it");
-    // The page of the refusal has shown the other text; what it sends is a new draft.
+    // The error page has shown the other text. Its form saves a new draft.
     owner.post(&path, &sent(&refused, &later, "save")).await.shows("The text is saved as a draft.");
     assert_eq!(policy(&console, &id).await["cedar"], json!(later));
 }
@@ -277,7 +278,7 @@ async fn an_activation_is_of_the_difference_that_was_shown() {
         let page = edit(&mut owner, &path, &ALL.replace("no-payments", name), "save").await;
         page.shows(&format!("Version {number} is not active"));
     }
-    // Compared with version 1; then somebody activates version 3.
+    // The page compared with version 1. Then another user activates version 3.
     let shown = owner.get(&format!("{activate}?version=2")).await;
     let third = owner.get(&format!("{activate}?version=3")).await;
     let third = third.form_with(&action, "reason", "Third.");
@@ -287,13 +288,13 @@ async fn an_activation_is_of_the_difference_that_was_shown() {
     stale.shows("the text in force is no longer the one that the page compared with");
     stale.shows("@id(&quot;third&quot;)</code>");
     assert_eq!(policy(&console, &id).await["version"], 3);
-    // Now it is compared with version 3, and can be activated as that.
+    // The new page compares with version 3, and its form can activate the draft.
     stale.shows(">Second.</textarea>");
     let form = stale.form_with(&action, "reason", "Second.");
     owner.post(&activate, &form).await.shows("The text is in force.");
     assert_eq!(policy(&console, &id).await["version"], 2);
 
-    // Nor is a policy retired in a state that was not shown.
+    // A policy can't be retired in a state that was not shown either.
     let retire = format!("{path}/retire");
     let page = owner.get(&retire).await;
     edit(&mut owner, &path, ALL, "save").await.shows("The text is saved as a draft.");

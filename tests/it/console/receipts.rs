@@ -1,4 +1,5 @@
-//! Receipts that a tenant keeps to its own people: a session reads them as its person's token would, and nobody else's.
+//! Receipts that a tenant restricts to its users: a session can read them like its user's token,
+//! and other sessions can't.
 
 use serde_json::json;
 
@@ -21,7 +22,7 @@ async fn a_session_reads_the_receipts_of_its_own_tenant_alone() {
     let path = format!("/console/receipts/{id}");
     let mut viewer = console.browser();
     let page = viewer.sign_in(VIEWER.0, VIEWER.1, &path).await;
-    // One that is for anybody has its own address.
+    // A public receipt has its own address.
     assert_eq!((page.status, page.path), (200, format!("/receipts/{}", id.replace(':', "%3A"))));
     let other = json!({"name": "Other", "slug": "other"});
     assert_eq!(console.app.owner().post("/api/v1/tenants", other).await.0, 201);
@@ -31,7 +32,7 @@ async fn a_session_reads_the_receipts_of_its_own_tenant_alone() {
     let page = viewer.get(&path).await;
     assert_eq!((page.status, page.path.as_str()), (200, path.as_str()), "{}", page.text);
     page.shows("<h1>Allowed</h1>");
-    // A person of the tenant reads names.
+    // A user of the tenant can see names.
     page.shows("Head of finance");
     assert_eq!(page.headers["cache-control"], "no-store");
     let policy = page.headers["content-security-policy"].to_str().unwrap();
@@ -42,7 +43,7 @@ async fn a_session_reads_the_receipts_of_its_own_tenant_alone() {
     assert_eq!((file.status, &file.text[..1]), (200, "{"));
     assert_eq!(file.headers["cache-control"], "no-store");
 
-    // The receipt's own address takes no cookie, and leads a browser here.
+    // The receipt's own address does not accept a cookie. It links browsers to the console.
     let refused = viewer.get_with(&format!("/receipts/{id}"), "accept", "text/html").await;
     assert_eq!(refused.status, 401, "{}", refused.text);
     refused.shows(&format!("href=\"{path}\""));
@@ -50,7 +51,8 @@ async fn a_session_reads_the_receipts_of_its_own_tenant_alone() {
     let refused = viewer.get_one(&format!("/receipts/{id}")).await;
     assert!(refused.status == 401 && !refused.text.contains("<html"), "{}", refused.text);
 
-    // To another tenant's people it does not exist; who is not signed in, signs in first.
+    // For users of another tenant the receipt does not exist. Without a session, the sign-in comes
+    // first.
     let mut stranger = console.browser();
     let choice = stranger.get("/console").await;
     let mut form = person(&choice, "admin", "admin@other.example");
@@ -63,7 +65,7 @@ async fn a_session_reads_the_receipts_of_its_own_tenant_alone() {
         assert_eq!(nobody.status, 303, "{path}");
         assert!(nobody.headers["location"].to_str().unwrap().starts_with("/console/sign-in?to="));
     }
-    // The owner of the installation reads each.
+    // The owner of the installation can read every receipt.
     let mut owner = console.signed_in(("owner", "operator@localhost")).await;
     assert_eq!(owner.get_one(&path).await.status, 200);
 }

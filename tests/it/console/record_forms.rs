@@ -1,4 +1,5 @@
-//! Records made, changed and ended by forms: what was typed is never lost, and nothing else is sent.
+//! Forms that create, change and end records: typed values are never lost, and only changes are
+//! sent.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use super::{
     records::{as_role, links},
 };
 
-/// What a form holds when a browser sends it as it stands.
+/// The values of a form as a browser sends it without changes.
 fn filled(page: &Page, action: &str) -> BTreeMap<String, String> {
     let mut form: BTreeMap<_, _> = page.form(action).into_iter().collect();
     let fields = [
@@ -39,7 +40,7 @@ async fn tool(console: &Console, id: &str) -> Value {
     found["tool"].clone()
 }
 
-/// Its form is of an older version.
+/// The form has an older version of the record.
 async fn another_tab_overwrites_nothing(
     console: &Console,
     owner: &mut Browser,
@@ -51,12 +52,13 @@ async fn another_tab_overwrites_nothing(
     let stale = owner.post(&update, &with(form, &[("m.name", "mine"), ("key", "another")])).await;
     assert_eq!(stale.status, 412, "{}", stale.text);
     assert_eq!(tool(console, &id).await["name"], "agenda");
-    // Nothing that was typed is lost, what the record has now is beside it, and there is a way on.
+    // The typed values are kept, the record's current values are shown next to them, and the form
+    // can be sent again.
     stale.shows("value=\"mine\"");
     stale.shows("The record now has: agenda");
     stale.shows("<li><a href=\"#m.name\">Name</a>: the record now has agenda</li>");
     stale.shows("aria-describedby=\"about-m.name present-m.name\"");
-    // What this tab did not change is as the other one left it.
+    // Fields that this tab did not change keep the other tab's values.
     assert_eq!(stale.text.matches("The record now has: ").count(), 1, "{}", stale.text);
     stale.shows(&format!("href=\"{address}\" target=\"_blank\""));
     let again = filled(&stale, &update);
@@ -79,7 +81,7 @@ async fn a_record_is_made_changed_and_ended_by_forms() {
         ("m.access_level", "write"),
         ("m.metadata", "{\"team\": {\"size\": 5}}"),
     ];
-    // What the API refuses is said at its field, and nothing that was typed is lost.
+    // API errors are shown at their fields, and the typed values are kept.
     let nameless = with(&form, &[written.as_slice(), &[("m.name", "")]].concat());
     let refused = owner.post(create, &nameless).await;
     assert_eq!(refused.status, 400, "{}", refused.text);
@@ -104,12 +106,12 @@ async fn a_record_is_made_changed_and_ended_by_forms() {
         (form["m.actions"].as_str(), form["m.access_level"].as_str()),
         ("calendar.book\ncalendar.*", "write")
     );
-    // Another site's form does nothing.
+    // A form of another site has no effect.
     let elsewhere = Source { origin: Some("https://evil.example"), site: Some("cross-site") };
     let foreign = owner.post_from(&update, &with(&form, &[("m.name", "mine")]), elsewhere).await;
     assert_eq!(foreign.status, 403, "{}", foreign.text);
     assert_eq!(tool(&console, &id).await["name"], "calendar");
-    // Nothing that was not changed is sent: not even what a form would write otherwise.
+    // Unchanged fields are not sent, even if a form would format them differently.
     owner.post(&update, &with(&form, &[])).await;
     assert_eq!(tool(&console, &id).await["updated_at"], made["updated_at"]);
     let page =
@@ -117,7 +119,7 @@ async fn a_record_is_made_changed_and_ended_by_forms() {
     page.shows("Updated.");
     let changed = tool(&console, &id).await;
     assert_eq!((&changed["name"], &changed["access_level"]), (&json!("agenda"), &Value::Null));
-    // What each member was, and what it became.
+    // The history shows the old and the new value of each field.
     page.shows("changed by");
     let became =
         "<span class=\"to\" aria-hidden=\"true\">→</span><span class=\"hidden\"> became </span>";

@@ -1,4 +1,5 @@
-//! Records: every kind that the protos have, what each role sees and does, and forms that change them.
+//! Records: every kind in the protos, the contents and actions for each role, and the forms that
+//! change records.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use super::{
 const OWNER: (&str, &str) = ("owner", "operator@localhost");
 const HOSTILE: &str = "\"><script>alert(1)</script>javascript:x\u{202e}'\u{200b}";
 
-/// A kind of records, as the protos have it.
+/// A kind of record in the protos.
 struct Kind {
     path: String,
     table: String,
@@ -23,7 +24,7 @@ struct Kind {
     list: String,
 }
 
-/// Every message that is a record, but requests for approval, with the service that lists it.
+/// Returns every message that is a record, except approvals, with the service that lists it.
 fn kinds() -> Vec<Kind> {
     let pool = DescriptorPool::decode(DESCRIPTORS).unwrap();
     let resource = pool.get_extension_by_name("google.api.resource").unwrap();
@@ -48,7 +49,7 @@ fn kinds() -> Vec<Kind> {
     kinds.collect()
 }
 
-/// Whether the access table opens an operation to a role, `owner` for the installation's owner.
+/// Whether the access table permits an operation for a role; `owner` is the installation's owner.
 fn opens(rpc: &str, role: &str) -> bool {
     let (_, bindings) = RULES.iter().find(|(known, _)| *known == rpc).unwrap();
     bindings.iter().any(|binding| match role {
@@ -57,7 +58,7 @@ fn opens(rpc: &str, role: &str) -> bool {
     })
 }
 
-/// The addresses of a page's links that match, each once.
+/// The addresses of a page's links that match, without duplicates.
 pub(super) fn links(page: &Page, pattern: &str) -> Vec<String> {
     let pattern = Regex::new(&format!("href=\"({pattern})\"")).unwrap();
     let mut links: Vec<_> = pattern.captures_iter(&page.text).map(|c| c[1].to_owned()).collect();
@@ -80,7 +81,7 @@ pub(super) async fn as_role(console: &Console, role: &str) -> (Browser, Page) {
     (browser, page)
 }
 
-/// The first record on the list of a kind.
+/// The first record in the list of a kind.
 async fn first(browser: &mut Browser, kind: &str) -> Option<String> {
     let page = browser.get(&format!("/console/records/{kind}")).await;
     assert_eq!(page.status, 200, "{kind}: {}", page.text);
@@ -114,7 +115,7 @@ async fn a_role_sees_and_can_do_exactly_what_the_api_allows() {
     }
 }
 
-/// Whether the contract says that nobody may: 405.
+/// Whether the contract always refuses the method, with status 405.
 fn is_always_refused(method: &MethodDescriptor) -> bool {
     let rest = method.parent_pool().get_extension_by_name("authority.rest.v1.rest").unwrap();
     let rest = method.options().get_extension(&rest).into_owned();
@@ -122,7 +123,7 @@ fn is_always_refused(method: &MethodDescriptor) -> bool {
     refusals.as_list().unwrap().iter().any(|status| status.as_i32() == Some(405))
 }
 
-/// The record's page, its operations and their forms are those that the role may use.
+/// Checks that the record's page has exactly the operations and forms that the role may use.
 async fn assert_verbs(browser: &mut Browser, role: &str, kind: &Kind, address: &str) {
     let rpc = |name: &str| format!("/{}/{name}", kind.service.full_name());
     let name = kind.message.name();
@@ -135,7 +136,7 @@ async fn assert_verbs(browser: &mut Browser, role: &str, kind: &Kind, address: &
         let Some(method) = method.filter(|method| !is_always_refused(method)) else { continue };
         let path = format!("{address}/{}", verb.to_lowercase());
         let may = opens(&rpc(method.name()), role);
-        // A delegation in force is not reinstated: its page says so.
+        // An active delegation can't be reinstated, and its page explains this.
         let is_offered = may && expected == 200 && verb != "Reinstate";
         assert_eq!(shown.contains(&path), is_offered, "{role} {path}");
         let is_barred = page.text.contains("Reinstate, as it is active");
@@ -164,7 +165,8 @@ async fn every_member_of_a_record_is_on_its_page() {
             kind.message.fields().map(|field| field.name().to_owned()).collect();
         members.sort();
         assert_eq!(shown, members, "{address}: {}", page.text);
-        // What each is stands in the page, too: a title is seen by no touch and no key.
+        // The meaning of each field is also in the page: titles are not accessible by touch or
+        // keyboard.
         for name in members {
             page.shows(&format!("<dd><code>{name}</code>"));
         }
@@ -200,13 +202,13 @@ async fn every_text_of_every_record_is_shown_escaped() {
         assert!(record.text.contains(SHOWN), "{address}: {}", record.text);
         for path in [list, address].into_iter().chain(forms).chain(steps) {
             let page = owner.get(&path).await;
-            // What is at no page is answered as at any other path.
+            // An address without a page has the same answer as any other path.
             if page.status == 404 && !page.text.contains("<html") {
                 continue;
             }
             assert!(page.status < 500, "{path}: {}", page.text);
             assert_eq!(page.text.matches("<script").count(), 1, "{path}: {}", page.text);
-            // What a field sends back is what it was, to the letter.
+            // A field sends back the exact value.
             let text = fields.replace_all(&page.text, "");
             assert!(!text.contains(['\u{202e}', '\u{200b}']), "{path}: {text}");
             assert!(!page.text.contains("href=\"javascript:"), "{path}");
@@ -220,8 +222,8 @@ async fn every_text_of_every_record_is_shown_escaped() {
     }
 }
 
-/// Fills every column of a table that takes such texts; one at least does, where there is a row. A column whose
-/// constraint does not take them keeps its value.
+/// Fills every column of a table that accepts such texts. At least one column must accept them if
+/// the table has rows. A column with a constraint against them keeps its value.
 fn hostile(table: &str) -> String {
     let text = HOSTILE.replace('\'', "''");
     format!(

@@ -1,5 +1,5 @@
-//! A session outlives its access token: its refresh token is sent once, by one request of all nodes, and nothing but the
-//! provider's own word ends it.
+//! A session outlives its access token. Only one request of all nodes sends the refresh token,
+//! once, and only an explicit refusal of the provider ends the session.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ fn refreshes(provider: &Provider) -> usize {
     provider.grants("refresh_token").len()
 }
 
-/// Longer than an access token lasts and shorter than a session without use.
+/// Longer than the lifetime of an access token, and shorter than the lifetime of an unused session.
 const LATER: TimeDelta = TimeDelta::minutes(20);
 
 async fn signed_in() -> (SignedIn, Browser) {
@@ -36,7 +36,7 @@ async fn refresh_tokens_are_sent_once_and_followed_by_their_successors() {
     for count in 1..=3 {
         service.clock.advance(LATER);
         assert_eq!(browser.get_one(PAGE).await.status, 200);
-        // A token that lasts is not refreshed.
+        // A token that is still valid is not refreshed.
         assert_eq!(browser.get_one(PAGE).await.status, 200);
         assert_eq!(refreshes(&service.provider), count);
     }
@@ -76,7 +76,7 @@ async fn of_many_requests_on_two_nodes_one_refreshes() {
 async fn a_slow_refresh_keeps_nobody_else_waiting() {
     let (service, browser) = signed_in().await;
     service.clock.advance(LATER);
-    // Signed in now, so that this token lasts.
+    // This user signs in now and has a valid token.
     let mut other = service.signed_in().await;
     service.provider.behaves(|provider| provider.delay = Duration::from_secs(3));
     let mut slow = browser.clone();
@@ -105,7 +105,7 @@ async fn a_provider_that_is_away_ends_no_session() {
         (503, json!({})),
         (500, json!({"error": "server_error"})),
         (429, json!({})),
-        // The client's secret was replaced at the provider, not yet here.
+        // The client's secret was replaced at the provider, but not yet in the service.
         (401, json!({"error": "invalid_client"})),
         (400, json!({"error": "temporarily_unavailable"})),
         (200, json!({"not": "tokens"})),
@@ -117,7 +117,7 @@ async fn a_provider_that_is_away_ends_no_session() {
         page.shows("It was not ended");
         assert!(browser.cookies.contains_key("__Host-session"), "{status}");
     }
-    // A script that looks by itself learns the same, and nothing is sent to the sign-in.
+    // A background request gets the same status and is not redirected to the sign-in.
     assert_eq!(browser.look(PAGE).await.status, 503);
     service.provider.behaves(|provider| provider.refuses = None);
     assert_eq!(browser.get_one(PAGE).await.status, 200);
@@ -128,7 +128,7 @@ async fn a_provider_that_takes_the_refresh_token_no_more_ends_the_session() {
     let (service, mut browser) = signed_in().await;
     let refusal = json!({"error": "invalid_grant", "error_description": "the session was ended"});
     service.provider.behaves(|provider| provider.refuses = Some((400, refusal)));
-    // What they have counts until it ends.
+    // The current access token is used until it expires.
     service.clock.advance(TimeDelta::seconds(595));
     assert_eq!(browser.get_one(PAGE).await.status, 200);
     service.clock.advance(LATER);
@@ -136,7 +136,7 @@ async fn a_provider_that_takes_the_refresh_token_no_more_ends_the_session() {
     let page = browser.get_one(PAGE).await;
     assert_eq!(page.status, 303);
     assert!(page.headers["location"].to_str().unwrap().starts_with("/console/sign-in?"));
-    // Also after the provider is well again: it is not tried with a session that is over.
+    // The session stays ended after the provider works again. Its refresh token is not tried again.
     service.provider.behaves(|provider| provider.refuses = None);
     let before = refreshes(&service.provider);
     assert_eq!(browser.get_one(PAGE).await.status, 303);

@@ -1,11 +1,11 @@
-//! What began since a request was opened: an approver reviews what they were shown, and nothing else.
+//! Findings after a request was opened: an approval covers only the findings that were shown.
 
 use serde_json::{Value, json};
 
 use super::{APPROVER, Console, assert_waits, browser::Page};
 
 impl Console {
-    /// Drift that holds payments for a review; the event's id.
+    /// Creates a drift that holds payments for a review; returns the event's id.
     async fn drift(&self) -> String {
         let check = json!({"tenant_id": "svc:tenant:acme", "action_id": "ledger.close",
                            "coupling_result": "coupled", "runtime_effect": "continue"});
@@ -22,7 +22,7 @@ impl Console {
     }
 }
 
-/// The link of a request's page to its second step.
+/// The link to the second step on a request's page.
 #[track_caller]
 fn second_step(page: &Page) -> String {
     let found = page.text.split("href=\"").filter_map(|rest| rest.split('"').next());
@@ -41,7 +41,7 @@ async fn what_a_page_showed_is_what_its_form_reviews() {
     let mut browser = console.signed_in(APPROVER).await;
     let path = format!("/console/approvals/{id}");
     let approve = format!("{path}/approve");
-    // It begins after the request's page, and before the second step.
+    // The drift begins after the request's page was opened and before the second step.
     let before = second_step(&browser.get(&path).await);
     let first = console.drift().await;
     let page = browser.get(&before).await;
@@ -51,7 +51,8 @@ async fn what_a_page_showed_is_what_its_form_reviews() {
         "<th scope=\"row\">To review</th><td data-head=\"When you opened it\">not shown</td>",
     );
     page.shows("stable drift, since");
-    // Read as it is now, it can be approved, and the second step says what is reviewed.
+    // After the page is read again, the request can be approved. The second step lists the findings
+    // to review.
     let page = browser.get(&path).await;
     page.shows("By approving you confirm that you have reviewed this.");
     let page = browser.get(&second_step(&page)).await;
@@ -59,13 +60,13 @@ async fn what_a_page_showed_is_what_its_form_reviews() {
     let form = page.form(&approve);
     let [shown] = reviewed(&form)[..] else { panic!("{form:?}") };
     assert!(shown.starts_with(&format!("{first}@20")), "{shown}");
-    // It begins after the second step, too: the form does not review it.
+    // Another drift begins after the second step. The form does not review it.
     let second = console.drift().await;
     let refused = browser.post(&approve, &form).await;
     assert_eq!(refused.status, 409, "{}", refused.text);
     refused.shows("To review");
     assert_waits(&console.approval(&id).await);
-    // A form of the same that names another time reviews nothing of this one.
+    // A form that names another time for the drift does not review it.
     let mut altered = form.clone();
     altered.retain(|(name, _)| name != "reviewed");
     altered.push(("reviewed".to_owned(), format!("{first}@2026-01-01T00:00:00Z")));

@@ -1,11 +1,11 @@
-//! A role sees what the API's own rules open to it, and no more.
+//! A role sees exactly the operations that the API's rules permit.
 
 use authority_model::access::RULES;
 
 use super::Console;
 
 const LIST: &str = "/authority.approval.v1.ApprovalService/ListApprovals";
-/// The header's links, and what each needs.
+/// The links in the header, each with the operation that it needs.
 const SECTIONS: [(&str, &str); 3] = [
     ("/console/approvals", LIST),
     ("/console/decisions", "/authority.runtime.v1.DecisionService/ListDecisions"),
@@ -62,7 +62,7 @@ async fn the_owner_chooses_a_tenant_under_a_new_cookie() {
     let page = browser.get("/console/tenant").await;
     let form = page.form_with("/console/tenant", "tenant_id", "svc:tenant:acme");
     browser.post("/console/tenant", &form).await.shows("invoice-bot");
-    // One that is not there changes nothing: an empty console would say that it has no records.
+    // An unknown tenant has no effect. An empty console would look like a tenant without records.
     let page = browser.get("/console/tenant").await;
     let form = page.form_with("/console/tenant", "tenant_id", "svc:tenant:nowhere");
     let refused = browser.post("/console/tenant", &form).await;
@@ -82,7 +82,7 @@ async fn an_owner_is_told_whose_request_it_is() {
     for page in ["/console/approvals", &path, &format!("{path}/approve")] {
         owner.get(page).await.shows("tenant acme");
     }
-    // Whoever belongs to the tenant knows.
+    // Users of the tenant do not need this label.
     let mut approver = console.signed_in(super::APPROVER).await;
     let page = approver.get(&path).await;
     assert!(!page.text.contains("tenant acme</span>"), "{}", page.text);
@@ -98,7 +98,7 @@ async fn what_an_address_asks_for_in_vain_is_said() {
     page.shows("This list has no filter <code>decision</code>: it is not filtered by that.");
     let page = owner.get("/console/records/tools?m.state=active&page=").await;
     assert!(!page.text.contains("This list has no filter"), "{}", page.text);
-    // A browser is told by a page that there is none, and a program as anywhere else.
+    // A browser gets a page for an unknown address, and a program gets the usual error.
     let browsers = "text/html,application/xhtml+xml,*/*;q=0.8";
     for path in ["/console/nothing", "/console/approvals/a/b/c", "/console/records/tools/a/b/c"] {
         let page = owner.get_with(path, "accept", browsers).await;
@@ -111,7 +111,7 @@ async fn what_an_address_asks_for_in_vain_is_said() {
         assert_eq!(stranger.status, 404, "{path}");
         stranger.shows("There is no page at this address.");
     }
-    // Who may is said where a role may not.
+    // If a role lacks the permission, the page names the roles that have it.
     let mut approver = console.signed_in(super::APPROVER).await;
     let page = approver.get("/console/records").await;
     page.shows("What your role may read of what decisions are made from: ");

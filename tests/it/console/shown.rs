@@ -1,4 +1,4 @@
-//! What pages show, and what they are as responses.
+//! The contents of pages and their response headers.
 
 use regex::Regex;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{APPROVER, Console};
 use crate::support::asking;
 
-/// A markup, a script's address, and a text that reads backwards.
+/// A text with markup, a script address and characters that reverse the reading order.
 const HOSTILE: &str = "\"><script>alert(1)</script>javascript:x\u{202e}'\u{200b}\u{202f}\u{3000}";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -28,7 +28,7 @@ async fn every_text_is_shown_escaped_and_none_is_left_out() {
     ] {
         let page = browser.get(&path.replace(' ', "%20")).await;
         assert_eq!(page.text.matches("<script").count(), 1, "{path}: {}", page.text);
-        // What a field sends back is what it was, to the letter.
+        // A field sends back the exact value.
         let text = fields.replace_all(&page.text, "");
         for hidden in ['\u{202e}', '\u{200b}', '\u{3000}'] {
             assert!(!text.contains(hidden), "{path}");
@@ -36,7 +36,7 @@ async fn every_text_is_shown_escaped_and_none_is_left_out() {
     }
     let page = browser.get(&format!("/console/approvals/{id}")).await;
     page.shows("&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;javascript:x⟨U+202E⟩&#39;⟨U+200B⟩⟨U+202F⟩⟨U+3000⟩");
-    // Between the digits of the service's own amount it stands as it is.
+    // Between the digits of the service's own amount the character is not escaped.
     page.shows("for <strong class=\"num\">25\u{202f}000.00\u{202f}EUR</strong>");
     page.shows("<title>invoice-bot: payment.execute, 25 000.00 EUR");
     page.shows(&long);
@@ -72,7 +72,7 @@ async fn a_page_has_a_strict_policy_and_is_small() {
     assert_eq!(without.headers["location"], "/console/sign-in?to=%2Fconsole%2Fapprovals");
 }
 
-/// Between the service's own words, in headings and on buttons, is no sentence of an agent.
+/// Headings and buttons must not contain text of an agent between the service's own words.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_currency_is_a_code() {
     let console = Console::start().await;

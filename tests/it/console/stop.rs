@@ -1,4 +1,5 @@
-//! Stop: what ends is shown, a name is typed, and then every decision is a denial until it is released.
+//! Stop: the page shows the consequences and requires a name. Until the release, every decision is
+//! a denial.
 
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ async fn ask(console: &Console) -> Value {
     answer["reason_code"].clone()
 }
 
-/// The confirmation's form, filled in.
+/// The filled-in form of the confirmation.
 async fn filled(
     browser: &mut Browser,
     query: &str,
@@ -56,7 +57,7 @@ async fn an_agent_is_stopped_in_two_steps_and_released() {
     let page = browser.post(CONFIRM, &form).await;
     page.shows("It is stopped");
     page.shows("pays twice");
-    // It was permitted before, has reported nothing, and has not asked since.
+    // The agent had a permission, has not reported, and has not made a request since.
     page.shows("nothing reported");
     page.shows("permit open, no report");
     page.shows("No refusal yet");
@@ -65,12 +66,12 @@ async fn an_agent_is_stopped_in_two_steps_and_released() {
     let page = browser.get(&path).await;
     page.shows("Refused once");
     page.shows("Permitted before");
-    // A script that looks again is told of refusals, and not of what was permitted before.
+    // A background request loads the refusals but not the earlier permissions.
     let looked = browser.look(&path).await;
     looked.shows("Refused once");
     assert!(!looked.text.contains("Permitted before"), "{}", looked.text);
     browser.get("/console/stop").await.shows("pays twice");
-    // Sent twice, it stops once.
+    // Sent twice, the form creates one stop.
     assert_eq!(browser.post(CONFIRM, &form).await.path.split('?').next(), Some(path.as_str()));
 
     let release = format!("{path}/release");
@@ -115,7 +116,7 @@ async fn who_may_not_stop_sees_what_is_stopped_or_nothing() {
     let path = format!("{CONFIRM}?subject={AGENT}");
     let page = auditor.get(&path).await;
     page.shows("You cannot stop this");
-    // Who sends the form all the same, is refused by the API.
+    // The API also refuses the form.
     let (_, token) = page.form("/console/sign-out").remove(0);
     let members =
         [("csrf", token.as_str()), ("subject", AGENT), ("name", "invoice-bot"), ("reason", "x")];
@@ -128,7 +129,7 @@ async fn who_may_not_stop_sees_what_is_stopped_or_nothing() {
     assert!(!page.text.contains("href=\"/console/stop\""));
 }
 
-/// Only the newest refusals are read of the API, and an agent collects others.
+/// Only the newest refusals are read from the API, and an agent can have many other denials.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_is_found_under_many_other_denials() {
     let console = Console::start().await;
@@ -151,7 +152,8 @@ async fn a_refusal_is_found_under_many_other_denials() {
     browser.get(&format!("/console/stop/{id}")).await.shows("Refused once");
 }
 
-/// A tool's actions are suspended one by one. What could not be is said, and the same form suspends nothing twice.
+/// A tool's actions are suspended one by one. The page lists the actions that failed, and sending
+/// the form again does not suspend actions twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_of_which_only_a_part_was_stopped_says_which() {
     let console = Console::start().await;
@@ -168,7 +170,7 @@ async fn a_tool_of_which_only_a_part_was_stopped_says_which() {
     page.shows("These are all actions of the tool Bank.");
     let form = filled(&mut browser, &format!("tool={id}"), "bank", "it is hacked").await;
     let key = form.iter().find(|(name, _)| name == "key").unwrap().1.clone();
-    // The key of one of the acts was used for something else before.
+    // The idempotency key of an action in this form was used for something else.
     let mut used = filled(&mut browser, "action=refund.execute", "refund.execute", "other").await;
     used.iter_mut().find(|(name, _)| name == "key").unwrap().1 = key;
     browser.post(CONFIRM, &used).await.shows("It is stopped");
@@ -183,7 +185,7 @@ async fn a_tool_of_which_only_a_part_was_stopped_says_which() {
             assert!(!failed.contains(&format!("<code>{action}</code>")), "{failed}");
             assert!(suspended.contains(&format!("<code>{action}</code>")), "{suspended}");
         }
-        // The page's own form is the same one.
+        // The form on the page is the same form.
         let mut again = page.form(CONFIRM);
         again.sort();
         let mut sent = form.clone();
@@ -194,11 +196,12 @@ async fn a_tool_of_which_only_a_part_was_stopped_says_which() {
     let (_, listed) = owner.get("/api/v1/quarantines?state=active&count=true").await;
     assert_eq!(listed["total"], 3, "{listed:#}");
     assert_eq!(ask(&console).await, "capability_quarantined");
-    // Without the obstacle all of it is stopped, and the list says so.
+    // Without the obstacle the whole tool is stopped, and the list shows it.
     let form = filled(&mut browser, &format!("tool={id}"), "bank", "it is hacked").await;
     let page = browser.post(CONFIRM, &form).await;
     page.shows("It is stopped. Every decision on it is a denial.");
-    // Released, the same form stops nothing again, and its page does not say so.
+    // After the release, the same form does not stop the tool again, and the page does not claim
+    // it.
     let (_, listed) = owner.get("/api/v1/quarantines?state=active").await;
     for one in listed["quarantines"].as_array().unwrap() {
         let path = format!("/api/v1/quarantines/{}/release", one["id"].as_str().unwrap());
@@ -207,18 +210,19 @@ async fn a_tool_of_which_only_a_part_was_stopped_says_which() {
     let page = browser.post(CONFIRM, &form).await;
     assert!(!page.text.contains("It is stopped."), "{}", page.text);
     page.shows("has been released since");
-    // Nor does a link.
+    // A link does not show the message either.
     let page = browser.get("/console/stop?did=stop").await;
     assert!(!page.text.contains("It is stopped."), "{}", page.text);
 }
 
-/// The search is the API's: it finds the newest of many, and says where a list ends.
+/// The API does the search. It finds the newest of many agents, and the page shows where a list
+/// ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_agent_is_found_however_many_there_are() {
     let console = Console::start().await;
     let owner = console.app.owner();
     let mut db = console.app.database.owner().await;
-    // As many as no list of the page holds; the one that is looked for is the newest.
+    // More agents than a list on the page can hold. The agent to find is the newest.
     diesel_async::SimpleAsyncConnection::batch_execute(
         &mut db,
         "INSERT INTO principals (id, tenant_id, state, principal_class, display_name, name, created_at, created_by, \
@@ -244,7 +248,7 @@ async fn every_agent_is_found_however_many_there_are() {
     browser.get("/console/stop?q=nobody-at-all").await.shows(none);
     let long = "a".repeat(101);
     browser.get(&format!("/console/stop?q={long}")).await.shows("at most 100 characters");
-    // The search is of active ones; by its whole name one is found in any state.
+    // The search finds active agents. A full name finds an agent in any state.
     let path = "/api/v1/principals/svc:agent:acme:newest";
     let (status, changed) = owner.patch(path, json!({"state": "suspended"})).await;
     assert_eq!(status, 200, "{changed:#}");
@@ -253,7 +257,7 @@ async fn every_agent_is_found_however_many_there_are() {
     page.shows("agent, suspended");
 }
 
-/// The API lists the oldest first: the newest stop is at the end of the last page.
+/// The API lists the oldest first, and the newest stop is at the end of the last page.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_newest_stop_is_listed_however_many_there_are() {
     let console = Console::start().await;

@@ -1,4 +1,4 @@
-//! Where a policy applies: tried before it is changed, and what covers nothing is named.
+//! The targets of a policy: changes are tried first, and targets that match no action are reported.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::support::asking;
 /// The address of a target.
 const ROW: &str = "/console/records/applies-to/svc[^\"]*";
 
-/// A policy that covers nothing changes nothing, and looks harmless.
+/// A policy with a misspelt target has no effect, but looks harmless.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_misspelt_target_is_named_before_the_policy_is_in_force() {
     let console = Console::start().await;
@@ -31,7 +31,8 @@ async fn a_misspelt_target_is_named_before_the_policy_is_in_force() {
     }
 }
 
-/// The rows of a policy's targets say of which policy they are, and the last one that the policy then applies everywhere.
+/// Each target names its policy. Deleting the last target warns that the policy then applies
+/// everywhere.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_policy_covers_without_its_last_target_is_said() {
     let console = Console::start().await;
@@ -97,7 +98,7 @@ async fn targets_are_tried_before_they_are_changed() {
             "Of the last <strong>2</strong> decisions, <strong>{count}</strong> would be decided differently than by the policies in force now."
         )
     };
-    // The first was held before there was the policy, which refuses both as it is now.
+    // The request was held before the policy existed. The active policy denies both.
     let page = owner.post(&scope, &tried("", "targets")).await;
     page.shows(&changes(0));
     let page = owner.post(&scope, &tried("action:report.*\r\naction:mail.*", "targets")).await;

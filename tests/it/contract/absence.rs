@@ -1,4 +1,4 @@
-//! Absence, null and the empty text, over REST and gRPC: what clears a member, and what is refused.
+//! Absent fields, null and the empty string over REST and gRPC: the effect of each, and the errors.
 
 use authority_model::{
     proto::registry::{Tenant, UpdateTenantRequest, tenant_service_client::TenantServiceClient},
@@ -41,7 +41,7 @@ async fn absence_null_and_the_empty_text_are_three_things() {
     let mut grpc = TenantServiceClient::connect(app.base_url().to_owned()).await.unwrap();
     let token = app.owner_token();
 
-    // Empty: refused with the member's name, and nothing changes.
+    // An empty string is refused, the error names the field, and the record does not change.
     let before = app.owner().get(&path).await.1;
     for member in ["idp_org_id", "owner_email", "env", "state", "region"] {
         let (status, answer) = app.owner().patch(&path, json!({ member: "" })).await;
@@ -53,7 +53,7 @@ async fn absence_null_and_the_empty_text_are_three_things() {
         ("idp_org_id", Tenant { idp_org_id: empty(), ..Tenant::default() }),
         ("env", Tenant { env: empty(), ..Tenant::default() }),
         ("state", Tenant { state: empty(), ..Tenant::default() }),
-        // In the mask and unset: cleared, which a state cannot be.
+        // A field that is in the mask but unset is cleared. A state can't be cleared.
         ("state", Tenant::default()),
     ] {
         let refused = patched(&mut grpc, token, member, tenant).await.unwrap_err();
@@ -64,7 +64,7 @@ async fn absence_null_and_the_empty_text_are_three_things() {
     }
     assert_eq!(app.owner().get(&path).await.1, before);
 
-    // Null, or in the mask and unset: cleared, or its default.
+    // A field that is null, or in the mask but unset, is cleared or set to its default.
     let (status, answer) = app.owner().patch(&path, json!({"idp_org_id": null})).await;
     assert_eq!((status, &answer["tenant"]["idp_org_id"]), (200, &Value::Null), "{answer:#}");
     let (status, answer) = app.owner().patch(&path, json!({"state": null})).await;
@@ -73,7 +73,11 @@ async fn absence_null_and_the_empty_text_are_three_things() {
     assert_eq!(cleared.owner_email, None);
     let usual = patched(&mut grpc, token, "env", Tenant::default()).await.unwrap();
     assert_eq!(usual.env.as_deref(), Some("sandbox"));
-    assert_eq!(usual.state.as_deref(), Some("suspended"), "what the mask does not name stays");
+    assert_eq!(
+        usual.state.as_deref(),
+        Some("suspended"),
+        "fields outside the mask must not change"
+    );
 
     // Free text may be empty.
     let (status, answer) = app.owner().patch(&path, json!({"notes": ""})).await;

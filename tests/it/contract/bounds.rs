@@ -1,4 +1,5 @@
-//! Bounding lists: only null removes a bound, an empty list does not. The removal is an event.
+//! Lists that limit a record: only null removes such a bound, and an empty list is refused. The
+//! removal causes an event.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ const UPDATE_KEY: &str = "/authority.keys.v1.ApiKeyService/UpdateApiKey";
 const UPDATE_PURPOSE: &str = "/authority.registry.v1.PurposeService/UpdatePurpose";
 const NARROW: &str = "/authority.delegation.v1.DelegationService/NarrowDelegation";
 
-/// The lists of each kind of record.
+/// The lists that limit each kind of record.
 const OF_DELEGATIONS: [&str; 4] = ["purposes", "jurisdictions", "resource_ids", "workspace_ids"];
 const OF_PURPOSES: [&str; 2] = ["principal_classes", "jurisdictions"];
 const OF_KEYS: [&str; 2] = ["principal_ids", "ip_allowlist"];
@@ -32,7 +33,7 @@ struct World {
     app: TestApp,
     delegation: String,
     purpose: String,
-    /// A key bound to an agent and to an address.
+    /// The id of a key that is bound to an agent and to an address.
     key: String,
 }
 
@@ -62,7 +63,8 @@ impl World {
         Self { app, delegation, purpose, key }
     }
 
-    /// Calls that create and change records with such lists: caller, method, path, other members, and the lists.
+    /// Returns the calls that create and change records with such lists: caller, method, path,
+    /// other fields, and the names of the lists.
     async fn writes(&self) -> Vec<(Client, &'static str, String, Value, &'static [&'static str])> {
         let (owner, admin) =
             (self.app.owner(), self.app.client(&self.app.member_token(TENANT, "admin")));
@@ -101,20 +103,21 @@ impl World {
         ]
     }
 
-    /// A list of the key, as the owner reads it.
+    /// Returns a list of the key, read as the owner.
     async fn of_key(&self, list: &str) -> Value {
         self.app.owner().get(&format!("/api/v1/api-keys/{}", self.key)).await.1["api_key"][list]
             .clone()
     }
 }
 
-/// An empty list results from two lists without a common item, or from removing the last item.
+/// A client sends an empty list if its two lists have no common item, or after removing the last
+/// item.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_list_is_refused_wherever_it_would_bound_nothing() {
     let world = World::start().await;
     for (client, method, path, body, lists) in world.writes().await {
         for list in lists {
-            // With other members, also if another one is wrong.
+            // Sends the empty list with other fields, of which one may be invalid.
             for (value, more) in [("[]", ""), ("[ \n\t]", ""), ("[]", ", \"notes\": 7")] {
                 let mut members = body.as_object().unwrap().clone();
                 members.remove(*list);
@@ -139,11 +142,11 @@ async fn an_empty_list_is_refused_wherever_it_would_bound_nothing() {
         }
     }
     for list in OF_KEYS {
-        assert_ne!(world.of_key(list).await, Value::Null, "nothing was changed");
+        assert_ne!(world.of_key(list).await, Value::Null, "the key must not change");
     }
 }
 
-/// Values that look like lists with items, but are empty.
+/// Lists with a single empty item, and other empty values, are refused like an empty list.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_of_nothing_is_refused_like_an_empty_one() {
     let world = World::start().await;
@@ -176,7 +179,10 @@ async fn null_takes_a_bound_away_and_that_is_an_event() {
         let (status, other) = client.patch(path, json!({"notes": "n"})).await;
         assert_eq!(status, 200, "{other:#}");
         for list in lists {
-            assert!(other[kind][*list].is_array(), "what is not named stays: {other:#}");
+            assert!(
+                other[kind][*list].is_array(),
+                "fields that are not named must not change: {other:#}"
+            );
             let (status, changed) = client.patch(path, json!({*list: null, "notes": null})).await;
             assert_eq!(status, 200, "{changed:#}");
             assert_eq!(
@@ -200,7 +206,7 @@ async fn null_takes_a_bound_away_and_that_is_an_event() {
         let taken =
             events(&world.app).await.into_iter().filter(|event| event["subject_ref"] == **id);
         let taken = taken.filter(|event| event["data"]["unbound"].is_string()).count();
-        assert_eq!(taken, 2, "one for each, and none for what was unbounded already");
+        assert_eq!(taken, 2, "one event per list; none for lists without a bound");
     }
 }
 
@@ -225,7 +231,8 @@ fn mask(paths: &[&str]) -> FieldMask {
     FieldMask { paths: paths.iter().map(ToString::to_string).collect() }
 }
 
-/// Over gRPC an absent list and an empty one are the same bytes, therefore a separate mask removes the bound.
+/// In gRPC's encoding, an absent list and an empty list are the same bytes. A separate mask
+/// therefore removes the bound.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_grpc_an_empty_list_in_the_mask_is_refused() {
     let world = World::start().await;
@@ -260,12 +267,12 @@ async fn over_grpc_an_empty_list_in_the_mask_is_refused() {
         let request = NarrowDelegationRequest { id, delegation, update_mask, clear: None };
         refused(NARROW, request.encode_to_vec(), &format!("delegation.{list}")).await;
     }
-    // That mask does not clear members that are not bounds.
+    // The mask that removes bounds can't clear other fields.
     refused(UPDATE_KEY, of_key(ApiKey::default(), &[], &["expires_at"]).encode_to_vec(), "clear")
         .await;
     assert_eq!(world.of_key("principal_ids").await, json!([BOT]));
 
-    // A list that the mask names twice is set; its second name does not empty it.
+    // If the mask names a list twice, the list is set and not emptied.
     let other = ApiKey { principal_ids: vec![OTHER.to_owned()], ..ApiKey::default() };
     let twice = of_key(other, &["principal_ids", "principal_ids"], &[]).encode_to_vec();
     caller.grpc(UPDATE_KEY, twice).await.unwrap();
@@ -276,7 +283,7 @@ async fn over_grpc_an_empty_list_in_the_mask_is_refused() {
     assert_eq!(world.of_key("principal_ids").await, Value::Null);
 }
 
-/// The same in the JSON text of a grant. A stored empty list does not grant.
+/// The same rules apply to the JSON text of a grant. A stored empty list does not grant.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_list_in_constraints_grants_nothing() {
     let world = World::start().await;
@@ -322,7 +329,7 @@ async fn events(app: &TestApp) -> Vec<Value> {
     page["events"].as_array().unwrap().clone()
 }
 
-/// Waits for the event that the list of a record no longer binds.
+/// Waits for the event about removing the bound of this list of the record.
 async fn told(app: &TestApp, id: &str, list: &str) -> Value {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Bodies, headers, codes and addresses in the OpenAPI document.
+//! Bodies, headers, codes and addresses that the OpenAPI document describes.
 
 use authority_api::error::ErrorCode;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::document;
 use crate::support::{TestApp, asking, redacted};
 
-/// Whether the value matches the schema; supports only the keywords that the document uses.
+/// Checks a value against a schema. Supports only the keywords that the document uses.
 #[track_caller]
 fn fits(value: &Value, schema: &Value, whole: &Value) -> Result<(), String> {
     if let Some(name) = schema["$ref"].as_str() {
@@ -15,7 +15,7 @@ fn fits(value: &Value, schema: &Value, whole: &Value) -> Result<(), String> {
     }
     if let Some(any) = schema["oneOf"].as_array().or_else(|| schema["anyOf"].as_array()) {
         let found = any.iter().filter(|one| fits(value, one, whole).is_ok()).count();
-        return if found > 0 { Ok(()) } else { Err(format!("{value} is none of {any:?}")) };
+        return if found > 0 { Ok(()) } else { Err(format!("{value} matches none of {any:?}")) };
     }
     let kind = match value {
         Value::Null => "null",
@@ -32,13 +32,13 @@ fn fits(value: &Value, schema: &Value, whole: &Value) -> Result<(), String> {
         _ => vec![kind],
     };
     if !(kinds.contains(&kind) || kind == "integer" && kinds.contains(&"number")) {
-        return Err(format!("{value} is no {kinds:?}"));
+        return Err(format!("{value} has no type of {kinds:?}"));
     }
     if schema.get("const").is_some_and(|only| only != value) {
         return Err(format!("{value} is not {}", schema["const"]));
     }
     if schema["enum"].as_array().is_some_and(|all| !all.contains(value)) {
-        return Err(format!("{value} is none of {}", schema["enum"]));
+        return Err(format!("{value} is not in {}", schema["enum"]));
     }
     if let (Some(pattern), Some(text)) = (schema["pattern"].as_str(), value.as_str())
         && !regex::Regex::new(pattern).unwrap().is_match(text)
@@ -122,7 +122,7 @@ async fn servers_versions_and_codes_are_the_services_own() {
     assert_eq!(decision["enum"], json!(["allow", "require_approval", "deny"]));
     let evaluate = &whole["paths"]["/api/v1/runtime/evaluate"]["post"]["responses"]["200"];
     let shown = &evaluate["content"]["application/json"]["example"]["obligations"];
-    assert_eq!(*shown, json!(["audit.emit"]), "one of a list stands for the list");
+    assert_eq!(*shown, json!(["audit.emit"]), "the example of a list has one item");
     let error = &whole["components"]["schemas"]["Error"];
     let (_, refused) = app.client("").get("/nowhere").await;
     fits(&refused, error, &whole).unwrap();
@@ -137,7 +137,8 @@ async fn servers_versions_and_codes_are_the_services_own() {
     }
 }
 
-/// Bytes that are JSON over REST are shown so; server-sent events are what is sent.
+/// Bytes that REST sends as JSON are described as JSON. Server-sent events are described as they
+/// are sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_are_described_as_they_are_sent() {
     let whole = document(&TestApp::start().await).await;
@@ -153,12 +154,13 @@ async fn events_are_described_as_they_are_sent() {
     let data = &sent["data"]["contentSchema"]["$ref"];
     assert_eq!(data, "#/components/schemas/Event");
     assert!(sent["id"]["description"].as_str().unwrap().contains("`sequence`"));
-    // Without such a member the whole message is an event's data.
+    // If the message has no such field, the whole message is the data of a server-sent event.
     let exported = &content("/api/v1/app/decisions:export")["text/event-stream"]["schema"];
     assert_eq!(exported["required"], json!(["data"]), "{exported:#}");
 }
 
-/// Null is absence: the request schema allows it exactly where the service does.
+/// In a request, null means that the field is absent. The schema permits null exactly where the
+/// service does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn null_is_absence_where_the_schema_says_so() {
     let app = TestApp::seeded().await;
@@ -206,10 +208,10 @@ async fn a_patch_without_a_body_is_refused() {
     }
     assert!(patches > 10);
     let tenants = "/api/v1/tenants/acme";
-    assert_eq!(app.owner().patch(tenants, json!({})).await.0, 200, "a patch of nothing");
+    assert_eq!(app.owner().patch(tenants, json!({})).await.0, 200, "an empty patch is accepted");
 }
 
-/// The headers that an operation declares are those that it reads.
+/// Operations read exactly the headers that the document declares.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn declared_headers_are_taken() {
     let app = TestApp::seeded().await;
@@ -249,7 +251,7 @@ async fn declared_headers_are_taken() {
     }
 }
 
-/// An unknown tenant, or an unknown revision, is an error that says so.
+/// An unknown tenant or revision returns an error that names the field.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_tenant_and_a_future_revision_are_the_callers_fault() {
     let app = TestApp::seeded().await;
@@ -284,7 +286,7 @@ async fn an_unknown_tenant_and_a_future_revision_are_the_callers_fault() {
     }
 }
 
-/// A description that only repeats the name is useless.
+/// A field's description must not only repeat its name.
 #[test]
 fn what_a_record_is_says_more_than_its_name() {
     let document: Value = serde_json::from_str(agent_authority::app::OPENAPI).unwrap();

@@ -1,4 +1,4 @@
-//! Examples of the documentation, sent to the demonstration tenant.
+//! Sends the examples of the documentation to the demonstration tenant.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::TestApp;
 
-/// The first JSON object of a documentation page that begins so.
+/// Returns the first JSON object of a documentation page that begins with this text.
 #[track_caller]
 fn example(page: &str, begins: &str) -> Value {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
@@ -43,7 +43,7 @@ async fn the_example_delegates_on_the_demonstrations_delegation() {
     body["parent_id"] = json!(parent);
     let (status, lent) = key.post("/v1/delegations", body.clone()).await;
     assert_eq!(status, 201, "{lent:#}");
-    // A bound that is left out is refused, and the refusal has what to give.
+    // Leaving out a bound is refused. The error contains the value that the caller can copy.
     let members = body.as_object_mut().unwrap();
     members.remove("purposes");
     members.remove("max_amount");

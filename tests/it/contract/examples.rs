@@ -1,6 +1,7 @@
-//! Every example body of the OpenAPI document is sent to the demonstration tenant, and succeeds.
+//! Sends every example body of the OpenAPI document to the demonstration tenant. Each must succeed.
 //!
-//! An id in an example that holds `c0ffee` represents one of the reader's own, of its kind.
+//! In the examples, an id with `c0ffee` stands for the id of a reader's own record of the same
+//! kind.
 
 mod held;
 
@@ -17,7 +18,7 @@ use crate::{
 const TENANT: &str = "svc:tenant:acme";
 const BOT: &str = "svc:agent:acme:invoice-bot";
 
-/// An operation with an example body.
+/// An operation with an example of its body.
 pub(super) struct Example {
     pub(super) method: String,
     pub(super) path: String,
@@ -47,7 +48,8 @@ pub(super) fn examples(document: &Value) -> Vec<Example> {
             });
         }
     }
-    // Records first, those without references before others; then the operations on them.
+    // Records without references are created first, then other records. Operations on records
+    // follow.
     let rank = |example: &Example| {
         let relates = example.path.contains("/relationships/") || example.path.contains("/teams");
         (example.path.contains('{'), relates, example.path.clone())
@@ -56,11 +58,11 @@ pub(super) fn examples(document: &Value) -> Vec<Example> {
     found
 }
 
-/// The demonstration tenant, and the records created in it.
+/// The demonstration tenant, with the records that the examples create.
 pub(super) struct World {
     pub(super) app: TestApp,
     key: Client,
-    /// A key that is bound to an agent, and delegates.
+    /// A client with a key that is bound to an agent and delegates.
     delegating: Client,
     dns: DnsServer,
     known: HashMap<String, String>,
@@ -75,7 +77,8 @@ impl World {
         let scopes = "runtime:read runtime:write runtime:stop evidence:read evidence:write \
                       webhooks:write reality:write";
         let scopes: Vec<_> = scopes.split(' ').collect();
-        // Created by another person than those who approve what it asks.
+        // The key's creator can't approve the key's requests: another person than the approver
+        // creates it.
         let maker = app.person(TENANT, "admin", "keys@acme.example");
         let body = json!({"label": "test", "scopes": scopes});
         let (_, made) = maker.post("/api/v1/app/api-keys", body).await;
@@ -116,7 +119,7 @@ impl World {
         world
     }
 
-    /// Who may ask for this, besides the owner.
+    /// Returns a client that may call this path: the owner, unless the path needs another caller.
     pub(super) fn client(&self, path: &str) -> Client {
         if path.starts_with("/api/v1/app/") {
             return self.app.person(TENANT, "admin", "admin@acme.example");
@@ -130,7 +133,7 @@ impl World {
         self.app.owner()
     }
 
-    /// Where an example is sent and its body, on what it can have its success with.
+    /// Prepares the records that the example needs; returns its path and its body.
     pub(super) async fn ready(&mut self, example: &Example) -> (String, Value) {
         let mut path = example.path.clone();
         if path.starts_with("/v1/reality-snapshots") {
@@ -145,14 +148,14 @@ impl World {
             path = self.filled(&path).await;
         }
         if path.ends_with("/state-transitions") {
-            // Each begins a record of a machine of its own.
+            // A new state machine has no transitions yet: the example's transition is possible.
             let machine = json!({"tenant_id": TENANT, "entity_class": "x", "states": ["open"]});
             self.made("state-machines", machine).await;
         }
         (path, self.own(&example.body))
     }
 
-    /// What others refer to is what an example has made.
+    /// Stores the ids of records that an example created, for later examples that refer to them.
     pub(super) fn settle(&mut self, example: &Example, answer: &Value) {
         if !example.path.contains('{') {
             self.remember(answer);
@@ -164,7 +167,7 @@ impl World {
         answer["decision_id"].as_str().unwrap().to_owned()
     }
 
-    /// An anchor without snapshots that names the key of the examples.
+    /// Creates an anchor without snapshots that names the public key of the examples.
     async fn fed_anchor(&mut self) -> String {
         let owner = self.known["principal"].clone();
         let body = json!({
@@ -175,7 +178,7 @@ impl World {
         self.made("reality-anchors", body).await
     }
 
-    /// A record created by the owner; its id.
+    /// Creates a record as the owner; returns its id.
     async fn made(&mut self, path: &str, body: Value) -> String {
         let (status, made) = self.app.owner().post(&format!("/api/v1/{path}"), body).await;
         assert_eq!(status, 201, "{made:#}");
@@ -183,7 +186,8 @@ impl World {
         id_of(&made)
     }
 
-    /// A new webhook endpoint in place of those before, of which a tenant has few; its id.
+    /// Creates a webhook endpoint and deletes the earlier ones, because a tenant may have only a
+    /// few; returns its id.
     async fn endpoint(&mut self) -> String {
         let delete = "UPDATE webhook_endpoints SET state = 'deleted' WHERE state <> 'deleted'";
         self.app.database.run(delete).await;
@@ -199,7 +203,7 @@ impl World {
         }
     }
 
-    /// A delivery that is dead, whose event is kept.
+    /// Creates a dead delivery of a stored event.
     async fn dead_letter(&mut self) -> String {
         let endpoint = self.endpoint().await;
         let dead = format!(
@@ -219,7 +223,7 @@ impl World {
         dead["dead_letters"][0]["id"].as_str().unwrap().to_owned()
     }
 
-    /// The path with ids of records that can be changed so.
+    /// Returns the path with ids of records on which the operation can succeed.
     async fn filled(&mut self, path: &str) -> String {
         let id = if let Some(id) = self.of_events(path).await {
             id
@@ -271,7 +275,7 @@ impl World {
         format!("{before}{id}{}", rest.split_once('}').unwrap().1)
     }
 
-    /// A delegation that may be delegated further; its id.
+    /// Creates a delegation that may be delegated further; returns its id.
     async fn delegated(&mut self, from: &str, to: &str) -> String {
         let body = json!({
             "tenant_id": TENANT, "delegator_id": from, "delegate_id": to,
@@ -281,7 +285,7 @@ impl World {
         self.made("delegations", body).await
     }
 
-    /// The id of a delegation in the state that the path's operation needs.
+    /// Returns the id of a delegation in a state that permits the path's operation.
     async fn delegation(&mut self, path: &str) -> String {
         let id = self.delegated(BOT, "svc:agent:acme:support-bot").await;
         let before = [("/reinstate", "suspend"), ("/withdraw", "approve")];
@@ -292,7 +296,7 @@ impl World {
         id
     }
 
-    /// The id of an endpoint, a notification, a delivery or an event, if the path is of one.
+    /// Returns the id of an endpoint, a notification, a delivery or an event, if the path has one.
     async fn of_events(&mut self, path: &str) -> Option<String> {
         let id = if path.contains("/webhook-endpoints/") {
             let id = self.endpoint().await;
@@ -302,7 +306,7 @@ impl World {
             }
             id
         } else if path.contains("/notifications/") {
-            // Of an endpoint that the owner makes, the tenant's admins are told.
+            // Creating an endpoint notifies the tenant's admins.
             let body = json!({"tenant_id": TENANT, "url": "https://hooks.example.com/authority"});
             self.made("webhook-endpoints", body).await;
             let admin = self.client("/api/v1/app/notifications");
@@ -326,7 +330,7 @@ impl World {
         Some(id)
     }
 
-    /// The example with the reader's own ids.
+    /// Returns the example with the ids of the test's own records.
     fn own(&self, value: &Value) -> Value {
         match value {
             Value::String(text) if text.contains("c0ffee") => {

@@ -1,4 +1,4 @@
-//! Every `filter` of an example can be copied: its own parser takes it.
+//! Every `filter` in an example is valid: readers can copy it.
 
 use std::fs;
 
@@ -10,19 +10,19 @@ use authority_webhook::{
 };
 use serde_json::Value;
 
-/// The filters in a document, each in the object that has it.
+/// Returns the objects of a document that have a filter.
 fn objects(document: &Value) -> Vec<&Value> {
     let inner: Vec<&Value> = match document {
         Value::Array(items) => items.iter().collect(),
         Value::Object(members) => members.values().collect(),
         _ => Vec::new(),
     };
-    // A schema's `filter` is the description of one.
+    // In a schema, `filter` describes the field and is not itself a filter.
     let has = document.get("filter").is_some_and(|filter| filter["description"].is_null());
     has.then_some(document).into_iter().chain(inner.into_iter().flat_map(objects)).collect()
 }
 
-/// Of an endpoint, with its `event_types`, or of an audit stream.
+/// Parses the filter of an endpoint, with its `event_types`, or of an audit stream.
 fn parse(object: &Value) -> Result<(), String> {
     match &object["filter"] {
         Value::String(text) => {
@@ -37,11 +37,11 @@ fn parse(object: &Value) -> Result<(), String> {
             AuditFilter::read(Some(members)).map(drop).map_err(|why| why.to_string())
         }
         Value::Null => Ok(()),
-        other => Err(format!("{other} is no filter")),
+        other => Err(format!("{other} is not a filter")),
     }
 }
 
-/// The JSON objects that begin on a line of this text, which may go on in its next lines.
+/// Returns the JSON objects that begin in this text. An object may continue on the next lines.
 fn written(text: &str, comment: &str) -> Vec<Value> {
     let lines = text.lines().map(|line| line.trim_start().trim_start_matches(comment));
     let text: String = lines.flat_map(|line| [line, "\n"]).collect();

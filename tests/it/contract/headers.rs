@@ -1,4 +1,4 @@
-//! The headers that the document declares are those that operations take and give, and no others.
+//! Operations accept and return exactly the headers that the document declares for them.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,16 @@ use super::{
 };
 use crate::support::TestApp;
 
-/// POSTs without an idempotency key, and why.
+/// POST operations that take no idempotency key, each with the reason.
 const UNKEYED: [(&str, &str); 5] = [
-    ("AuthorityService/AdmitPurpose", "judges, and records nothing"),
-    ("DecisionService/ImpactPolicies", "reads decisions and tries policies on them"),
-    ("DecisionService/SimulateDecision", "decides, and records nothing"),
+    ("AuthorityService/AdmitPurpose", "evaluates without a record"),
+    ("DecisionService/ImpactPolicies", "reads decisions and evaluates policies on them"),
+    ("DecisionService/SimulateDecision", "decides without a record"),
     ("PersonalDataService/ExportPersonalData", "reads"),
     ("PolicyService/ValidatePolicy", "reads a text"),
 ];
 
-/// What an operation declares.
+/// The document's declaration of an operation.
 struct Declared<'a>(&'a Value);
 
 impl Declared<'_> {
@@ -58,7 +58,7 @@ async fn every_post_with_an_effect_declares_an_idempotency_key() {
     assert_eq!(unkeyed, excepted);
 }
 
-/// What an operation was sent and what it answered.
+/// The response to an example's call.
 struct Sent {
     status: u16,
     headers: HeaderMap,
@@ -76,7 +76,8 @@ impl Sent {
     }
 }
 
-/// Each example is sent: with the tag of another version, and twice under one key.
+/// Sends each example with another version's entity tag, and then twice with the same idempotency
+/// key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn operations_take_and_give_the_headers_that_they_declare() {
     let mut world = World::start().await;
@@ -116,7 +117,7 @@ async fn faults_of(
             faults.push(format!("If-Match: {} {}", refused.status, refused.body));
         }
     }
-    // Where it is not declared, it is not looked at.
+    // An operation that does not declare `If-Match` ignores it.
     let ignored = [other_version];
     let others: &[_] = if takes_version { &[] } else { &ignored };
     let key = [&[("idempotency-key", id)], others].concat();

@@ -1,4 +1,4 @@
-//! The limits that the service lists are those that it enforces.
+//! The service publishes the limits that it enforces.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ async fn every_limit_is_listed() {
         limit("webhook_tests_per_endpoint", 10, 60),
     ]);
     assert_eq!(listed, json!({"ok": true, "rate_limits": expected}));
-    // One of them at work; the others have tests of their own.
+    // This test exceeds only this limit. Other tests cover the others.
     let anyone = Client::new(app.base_url(), "");
     for n in 0..61 {
         let (status, _) = anyone.text("GET", "/v1/directory/consultants/none", None).await;

@@ -1,4 +1,5 @@
-//! The OpenAPI document has every operation, parameter, member, value and status that the specification shows.
+//! Checks that the OpenAPI document contains every operation, parameter, field, value and status of
+//! the specification.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +8,10 @@ use serde_json::Value;
 use super::document;
 use crate::support::TestApp;
 
-/// The specification's tables, transcribed; its head describes the form.
+/// The specification as tables. The head of the file describes their format.
 const TABLES: &str = include_str!("specification.txt");
 
-/// The tables, read.
+/// The parsed tables.
 #[derive(Default)]
 struct Specification {
     enums: BTreeMap<String, Vec<String>>,
@@ -28,7 +29,7 @@ struct Operation {
     answer: Vec<Member>,
 }
 
-/// A member of a query, a body or an answer.
+/// A field of a query, a body or a response.
 #[derive(Clone)]
 struct Member {
     name: String,
@@ -98,7 +99,7 @@ impl Specification {
         Member { name: name.to_owned(), kind: kind.to_owned(), values, record, is_required }
     }
 
-    /// What the document lacks of it.
+    /// Returns the parts of the specification that the document lacks.
     fn missing(&self, document: &Value) -> Vec<String> {
         let paths = document["paths"].as_object().unwrap().iter();
         let paths = paths.map(|(path, operations)| (unnamed(path), operations)).collect();
@@ -110,7 +111,7 @@ impl Specification {
     }
 }
 
-/// A path without the names of its parameters.
+/// Returns a path without the names of its parameters.
 fn unnamed(path: &str) -> String {
     regex::Regex::new("[{][^}]+[}]").unwrap().replace_all(path, "{}").into_owned()
 }
@@ -118,7 +119,7 @@ fn unnamed(path: &str) -> String {
 struct Missing<'a> {
     specification: &'a Specification,
     document: &'a Value,
-    /// Each path without the names of its parameters, and its operations.
+    /// Each path without its parameters' names, with its operations.
     paths: Vec<(String, &'a Value)>,
     lines: Vec<String>,
 }
@@ -197,7 +198,8 @@ impl<'a> Missing<'a> {
         }
     }
 
-    /// What a reference refers to; else the value itself. Members beside a reference add to it.
+    /// Returns the target of the value's `$ref`, without the fields next to the `$ref`. A value
+    /// without a `$ref` is returned unchanged.
     fn resolved(&self, value: &'a Value) -> &'a Value {
         match value["$ref"].as_str() {
             Some(place) => self.document.pointer(place.strip_prefix('#').unwrap()).unwrap(),
@@ -205,7 +207,7 @@ impl<'a> Missing<'a> {
         }
     }
 
-    /// The schemas that a value may be of, references resolved.
+    /// Returns the schemas that a value may match, with references resolved.
     fn alternatives(&self, schema: &'a Value) -> Vec<&'a Value> {
         let beside = schema["$ref"].is_string().then_some(schema);
         let resolved = self.resolved(schema);
@@ -227,7 +229,7 @@ async fn the_document_lacks_nothing_that_is_specified() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
-/// Of each kind of thing that is specified, one that is taken out is found missing.
+/// Checks that parts that are removed from the document are reported as missing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_taken_out_of_the_document_is_found_missing() {
     let document = document(&TestApp::start().await).await;
@@ -260,7 +262,7 @@ async fn what_is_taken_out_of_the_document_is_found_missing() {
             "POST /api/v1/legal-entities, body `form`: not required",
         ),
         (
-            "/components/schemas/RealityAnchor/properties/anchor_type",
+            "/components/schemas/AnchorType",
             "enum",
             "GET /api/v1/reality-anchors, answer `reality_anchors` `anchor_type`: no value `vendor_context`",
         ),

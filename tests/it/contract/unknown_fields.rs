@@ -1,4 +1,4 @@
-//! Methods that decide or write refuse a newer client's unknown fields instead of dropping them.
+//! Methods that decide or write refuse unknown fields from newer clients, instead of ignoring them.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::support::{TestApp, asking, evaluate, wire, wire::Caller};
 
 const EVALUATE: &str = "/authority.runtime.v1.RuntimeService/Evaluate";
 
-/// The varint field 1999 with the value 1.
+/// The encoded field number 1999, a varint with the value 1.
 const STRANGE: [u8; 3] = [0xf8, 0x7c, 1];
 
 fn with(mut message: Vec<u8>, more: &[u8]) -> Vec<u8> {
@@ -25,7 +25,7 @@ fn with(mut message: Vec<u8>, more: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Each method with how it is bound to HTTP.
+/// Returns each method, with the HTTP verbs of its bindings.
 fn methods() -> Vec<(String, BTreeSet<&'static str>)> {
     let pool = DescriptorPool::decode(authority_model::DESCRIPTORS).unwrap();
     let http = pool.get_extension_by_name("google.api.http").unwrap();
@@ -64,16 +64,17 @@ async fn a_member_that_is_not_known_is_never_dropped_from_what_is_decided() {
             (vec![place.to_owned()], "invalid_request".to_owned())
         );
     };
-    // A number of two and of three bytes, a text, a group.
+    // The unknown field is a number, then a text, then a group.
     for strange in [&STRANGE[..], &[0xfa, 0x7c, 1, b'x'], &[0xfb, 0x7c, 0xfc, 0x7c]] {
         assert!(
             EvaluateRequest::decode(&*with(known.clone(), strange)).is_ok(),
-            "protobuf takes it"
+            "protobuf accepts it"
         );
         refused(EVALUATE, with(known.clone(), strange), "").await;
         refused(EVALUATE, with(strange.to_vec(), &known), "").await;
     }
-    // In the context, in a declaration, and in the second of a batch.
+    // The unknown field is in the context, then in a declaration, then in the second request of a
+    // batch.
     refused(EVALUATE, with(known.clone(), &[0x22, 3, STRANGE[0], STRANGE[1], 1]), "context").await;
     refused(
         EVALUATE,
@@ -88,7 +89,7 @@ async fn a_member_that_is_not_known_is_never_dropped_from_what_is_decided() {
     refused("/authority.runtime.v1.RuntimeService/BatchEvaluate", batch, "requests").await;
     let simulate = with(SimulateDecisionRequest::default().encode_to_vec(), &STRANGE);
     refused("/authority.runtime.v1.DecisionService/SimulateDecision", simulate, "").await;
-    // REST refuses an unknown member by its name. Its requests are not checked a second time.
+    // REST refuses an unknown field by its name when it reads the JSON.
     let client = app.client(&key);
     let mut body = asking(10.0, "DE");
     assert_eq!(client.post("/api/v1/runtime/evaluate", body.clone()).await.0, 200);
@@ -96,7 +97,8 @@ async fn a_member_that_is_not_known_is_never_dropped_from_what_is_decided() {
     assert_eq!(client.post("/api/v1/runtime/evaluate", body).await.0, 400);
 }
 
-/// Exactly the methods that may change data: for a read, an unknown field could only be a filter.
+/// Exactly the methods that may change data refuse unknown fields. In a read, an unknown field
+/// could only be a filter that is then not applied.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_method_that_writes_refuses_what_it_does_not_know() {
     let app = TestApp::start().await;
@@ -118,7 +120,7 @@ async fn every_method_that_writes_refuses_what_it_does_not_know() {
     assert!(writing > 80 && reading > 60, "{writing} {reading}");
     let list = with(ListApiKeysRequest::default().encode_to_vec(), &STRANGE);
     caller.grpc("/authority.keys.v1.ApiKeyService/ListApiKeys", list).await.unwrap();
-    // In the record of a write, where a newer version may have another bound.
+    // The unknown field is in the record to create, where it could be a newer version's bound.
     let create =
         CreateDelegationRequest { delegation: Some(Delegation::default()) }.encode_to_vec();
     let create = with(create, &[0x0a, 3, STRANGE[0], STRANGE[1], 1]);
@@ -147,7 +149,7 @@ async fn over_grpc_web_it_is_refused_as_well() {
     assert!(refused, "{status:?} {trailers}");
 }
 
-/// Clients may send the same fields over both transports, and these are the fields of the messages.
+/// The listed features are fields of the messages, and are the same over both transports.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn features_are_the_members_that_may_be_left_out() {
     let app = TestApp::start().await;

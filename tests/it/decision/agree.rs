@@ -1,6 +1,6 @@
-//! The core and the naive evaluator agree on every random world.
+//! The decision core and the naive evaluator agree on every random world.
 //!
-//! Ten thousand worlds in the suite; a million where `AUTHORITY_LONG` is set.
+//! The suite tests fifteen thousand worlds, or a million if `AUTHORITY_LONG` is set.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
@@ -23,7 +23,7 @@ pub(super) fn cases(usual: u32, long: u32) -> u32 {
     if std::env::var_os("AUTHORITY_LONG").is_some() { long } else { usual }
 }
 
-/// The members on which both must agree.
+/// Returns the parts of a verdict on which both evaluators must agree.
 fn answer(verdict: &Verdict) -> naive::Answer {
     naive::Answer {
         decision: verdict.decision.word(),
@@ -40,7 +40,7 @@ fn answer(verdict: &Verdict) -> naive::Answer {
 #[test]
 fn the_core_and_the_naive_evaluator_agree() {
     let seen = RefCell::new(BTreeMap::<Reason, usize>::new());
-    let outcome = runner(cases(10_000, 1_000_000)).run(&vec(any::<u8>(), 0..700), |bytes| {
+    let outcome = runner(cases(15_000, 1_000_000)).run(&vec(any::<u8>(), 0..700), |bytes| {
         let world = worlds::draw(&bytes);
         let verdict = decide(&world.request(), &world.facts, world.at);
         *seen.borrow_mut().entry(verdict.reason_code).or_default() += 1;
@@ -56,7 +56,8 @@ fn the_core_and_the_naive_evaluator_agree() {
     }
     let seen = seen.into_inner();
     eprintln!("{seen:#?}");
-    // Worlds in which a rule never applies prove nothing about it. The operation supplies the missing one.
+    // A rule that applies in no world would not be tested. `SubjectNotPermitted` comes from the
+    // operation, not from the core.
     for reason in Reason::ALL {
         let met = seen.get(reason).copied().unwrap_or_default();
         assert!(met > 0 || *reason == Reason::SubjectNotPermitted, "no world met `{reason}`");
@@ -80,7 +81,7 @@ fn explaining_changes_nothing_but_the_trace() {
     assert_eq!(outcome, Ok(()));
 }
 
-/// Sealed as JSON and rebuilt, the facts and the request give the same verdict, byte for byte.
+/// Facts and request that are sealed as JSON and read back give the same verdict, byte for byte.
 #[test]
 fn sealed_arguments_replay() {
     let outcome = runner(500).run(&vec(any::<u8>(), 0..700), |bytes| {
@@ -100,7 +101,8 @@ fn sealed_arguments_replay() {
     assert_eq!(outcome, Ok(()));
 }
 
-/// In random worlds a text's digest consists of the numbers of its statements.
+/// Returns the text with this digest. In random worlds, a policy's digest lists the numbers of its
+/// statements.
 fn text_of(sha256: &str) -> String {
     if let Some((_, text)) = worlds::SCHEMAS.iter().find(|(name, _)| *name == sha256) {
         return (*text).to_owned();

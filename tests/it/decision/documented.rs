@@ -1,5 +1,6 @@
-//! docs/decision.md has every code that a decision can have, and the actual gate; the policy of
-//! docs/policies.md is valid; no forbid that users may copy is escaped by leaving a member out.
+//! Checks the documentation: docs/decision.md lists every reason code and the actual gate, the
+//! policy in docs/policies.md is valid, and leaving out a field does not avoid any published
+//! forbid.
 
 use std::{fs, path::Path};
 
@@ -28,7 +29,9 @@ fn every_reason_is_on_the_page() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The oversight of a cell from this effect up: `none; from financial: single_approver`.
+/// Returns the oversight that a table cell of the page requires for this effect class.
+///
+/// An example of a cell: `none; from financial: single_approver`.
 fn asked(cell: &str, class: EffectClass) -> Oversight {
     let mut asked = Oversight::None;
     for part in cell.split(';').map(str::trim) {
@@ -78,7 +81,8 @@ fn the_policy_on_the_page_holds_for_two() {
     }
 }
 
-/// The forbids of a text, also if it is quoted in JSON, in a comment or for a shell.
+/// Returns the forbid statements of a text, even if they are quoted in JSON, in a comment or for a
+/// shell.
 fn forbids(text: &str) -> Vec<String> {
     let plain = text.replace("\\n", "\n").replace("\\\"", "\"");
     let begins = plain.match_indices("forbid").map(|(place, _)| place);

@@ -1,4 +1,4 @@
-//! The gate is total and monotone, by default and under every tightening.
+//! The gate has a result for every input, and worse input never lowers it, with any tightening.
 
 use authority_decision::{
     gate::{Effective, Tightening, Undoing, table},
@@ -8,7 +8,7 @@ use proptest::{prelude::*, sample::select};
 
 const UNDOINGS: [Undoing; 3] = [Undoing::Undone, Undoing::Compensated, Undoing::Final];
 
-/// docs/decision.md's table, cell by cell: below financial, financial, safety critical.
+/// Checks every cell of the table in docs/decision.md: below financial, financial, safety critical.
 #[test]
 fn the_table_is_as_written() {
     use Oversight::{None as Nobody, Prohibited, SingleApprover as Single, TwoPerson as Two};
@@ -83,7 +83,7 @@ fn tightening() -> impl Strategy<Value = Tightening> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..<_>::default() })]
 
-    /// Raising any member never lowers the oversight, under any tightening.
+    /// Raising any value never lowers the oversight, with any tightening.
     #[test]
     fn raising_a_member_never_lowers_oversight(
         one in effective(),
@@ -102,7 +102,7 @@ proptest! {
                 Effective { reversibility: None, ..one },
             ];
             for raised in raised.into_iter().filter(|raised| {
-                // A missing member has a default, and a low declared value is below it.
+                // A missing value has a default. Declaring a value below the default is not a rise.
                 raised.is_declared() && !lowers_a_default(one, *raised)
             }) {
                 prop_assert!(raised.oversight(&rules) >= here, "{raised:?}");
@@ -117,8 +117,9 @@ proptest! {
     }
 }
 
-/// A declared `effect_class: informational` is below the default `digital_state_change`, and
-/// `risk_tier: minimal` below limited: the only way in which declaring lowers, as in docs/decision.md.
+/// Returns whether declaring the value lowers a default: `effect_class: informational` is below
+/// `digital_state_change`, and `risk_tier: minimal` is below `limited`. According to
+/// docs/decision.md, no other declaration lowers a value.
 fn lowers_a_default(from: Effective, to: Effective) -> bool {
     (from.effect_class.is_none() && to.effect_class == Some(EffectClass::Informational))
         || (from.risk_tier.is_none() && to.risk_tier == Some(RiskTier::Minimal))

@@ -1,9 +1,9 @@
-//! Leaving a member out never widens what is permitted.
+//! Leaving out a field never widens the permissions.
 //!
-//! Where docs/decision.md makes a check depend on the presence of a member ("the named resource …"), leaving
-//! it out removes that check, and only that one: the refusals that may disappear are listed. A caller's
-//! declaration only raises, so leaving it out removes what it raised: [`a_declaration_only_raises`] tests the
-//! other direction.
+//! If docs/decision.md makes a check depend on a field ("the named resource …"), leaving out the
+//! field removes only that check. The table lists the refusals that may disappear. A caller's
+//! declaration can only raise the requirements, and leaving it out removes only the raised ones.
+//! [`a_declaration_only_raises`] tests the opposite direction.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::{
 
 type Without = fn(&mut Draft);
 
-/// What a declaration may raise above the records' requirements.
+/// The refusals that a caller's declaration may add to the records' requirements.
 const RAISED: [Reason; 5] = [
     Reason::OversightRequired,
     Reason::RiskProhibited,
@@ -31,12 +31,13 @@ const RAISED: [Reason; 5] = [
     Reason::ProjectAccessMissing,
 ];
 
-/// Each member, how to leave it out, and the refusals that its absence may remove.
+/// Each field, how to leave it out, and the refusals that may disappear with it.
 const MEMBERS: [(&str, Without, &[Reason]); 12] = [
     (
         "tool_id",
         |draft| draft.tool_id = None,
-        // Missing: the only authority is a uses row on another tool than the one named.
+        // `PermissionMissing` can disappear if the only authority is a uses row on another tool
+        // than the named one.
         &[Reason::ToolMismatch, Reason::PermissionMissing],
     ),
     ("action_declaration", |draft| draft.action_declaration = None, &RAISED),
@@ -48,14 +49,14 @@ const MEMBERS: [(&str, Without, &[Reason]); 12] = [
             Reason::PurposeUnknown,
             Reason::PurposeNotAdmitted,
             Reason::PurposeOutOfScope,
-            // The purpose's own list of jurisdictions.
+            // The purpose has a list of jurisdictions of its own.
             Reason::JurisdictionUnsupported,
         ],
     ),
     (
         "resource_id",
         |draft| draft.resource_id = None,
-        // Denied: a uses row with allowed = 0 on the resource itself.
+        // `CapabilityDenied` can disappear if a uses row with allowed = 0 names the resource.
         &[Reason::ResourceAccessMissing, Reason::CapabilityDenied],
     ),
     (
@@ -64,7 +65,7 @@ const MEMBERS: [(&str, Without, &[Reason]); 12] = [
         &[
             Reason::WorkspaceAccessMissing,
             Reason::ProjectAccessMissing,
-            // A resource or a tool of another workspace than the one named.
+            // The resource or the tool belongs to another workspace than the named one.
             Reason::ResourceAccessMissing,
             Reason::ToolMismatch,
         ],
@@ -73,7 +74,7 @@ const MEMBERS: [(&str, Without, &[Reason]); 12] = [
     (
         "context.amount",
         |draft| drop(draft.context.remove("amount")),
-        // A schema's bound on an optional member.
+        // A schema limits the optional field.
         &[Reason::ContextInvalid],
     ),
     ("context.currency", |draft| drop(draft.context.remove("currency")), &[]),
@@ -81,23 +82,23 @@ const MEMBERS: [(&str, Without, &[Reason]); 12] = [
     (
         "context.note",
         |draft| drop(draft.context.remove("note")),
-        // A member of an undeclared type, or a member that a schema refuses.
+        // The field has no declared type, or a schema refuses it.
         &[Reason::ContextInvalid],
     ),
     ("approval_id", |draft| draft.approval_id = None, &[]),
 ];
 
-/// The statements without a `has` test: the effect of an absent member in a policy is up to its author; the
-/// core only makes reading one an error, which denies.
+/// The numbers of statements without a `has` test. If a field is absent, the core makes reading it
+/// an error, which denies. The effect of that is up to the policy's author.
 const UNGUARDED: [usize; 7] = [2, 3, 4, 5, 9, 10, 12];
 
-/// The statements on declarations: they do not depend on the caller, so none of them may stop matching if no
-/// tool is named.
+/// The numbers of statements about declarations. They must all still match if the request names no
+/// tool, because they do not depend on the caller.
 const ON_DECLARATIONS: [usize; 7] = [8, 11, 16, 17, 18, 19, 20];
 
-/// Without the policies that apply by declarations: whether one applies is up to its author, and one that
-/// applies only to worse declarations stops applying with them. If nothing is declared it matches, so leaving
-/// out the declaration does not avoid these either.
+/// Returns the facts without policies that apply only to certain declarations. Such a policy can
+/// stop applying if the declaration is left out, which its author decided. A request without
+/// declared values matches all of them: leaving out the declaration avoids no policy.
 fn unmoved_by_declarations(facts: &Facts) -> Facts {
     let mut gathered = Gathered::clone(&facts.gathered);
     gathered.policies.retain(|policy| {
@@ -107,8 +108,8 @@ fn unmoved_by_declarations(facts: &Facts) -> Facts {
     Facts { gathered: gathered.into(), ..facts.clone() }
 }
 
-/// The same world under one authority. With several, a member may determine which is used, and a request may be
-/// held under one that would be permitted under another, when that one is named.
+/// Returns the same world with a single authority. If there are several, a field may change which
+/// authority is used: a request that is held under one may be permitted under another.
 fn under_one_authority(facts: &Facts, statements: &[usize]) -> Facts {
     let mut gathered = Gathered::clone(&facts.gathered);
     if gathered.uses.len() > 1 {
@@ -134,8 +135,8 @@ fn under_one_authority(facts: &Facts, statements: &[usize]) -> Facts {
     Facts { gathered: gathered.into(), ..facts.clone() }
 }
 
-/// Refusals that a named member causes by itself, whatever else is wrong: a tool that does not perform the
-/// action, a thing that a bound does not list, an amount below zero.
+/// Returns whether the refusal is only about the named value: a tool that does not perform the
+/// action, an id that a bound does not list, an amount below zero.
 fn is_of_what_is_named(member: &str, world: &World, facts: &Facts, reason: Reason) -> bool {
     let draft = &world.draft;
     let unlisted = |id: Option<&String>| {
@@ -188,7 +189,7 @@ fn leaving_a_member_out_never_widens() {
             without(&mut draft);
             let less = ask(facts, &draft);
             let reason = whole.reason_code;
-            // A declaration can raise a hold, or the denial that replaces a hold.
+            // A declaration can cause a hold, or the denial that replaces a hold.
             let held =
                 [Reason::OversightRequired, Reason::ApprovalDeclined, Reason::ApprovalLimitReached];
             let raised = is_declared && held.iter().any(|held| whole.reasons.contains(held));
@@ -204,7 +205,7 @@ fn leaving_a_member_out_never_widens() {
     }
 }
 
-/// No declaration of a caller lowers what records require.
+/// No declaration of a caller lowers the records' requirements.
 #[test]
 fn a_declaration_only_raises() {
     let asked = [
@@ -231,8 +232,8 @@ fn a_declaration_only_raises() {
     }
 }
 
-/// Naming a tool narrows to it: what is refused or held when one of the tools is named is also refused or held
-/// when none is.
+/// Naming a tool narrows the request to that tool. If a request that names a tool is refused or
+/// held, it is also refused or held without the name.
 #[test]
 fn a_tool_that_is_not_named_binds_all_the_same() {
     let statements = [&UNGUARDED[..], &ON_DECLARATIONS].concat();
@@ -265,7 +266,7 @@ fn a_tool_that_is_not_named_binds_all_the_same() {
     }
 }
 
-/// If only the request declares, leaving out a part of its declaration counts as the worst.
+/// If only the request declares values, each value that it leaves out counts as the worst one.
 #[test]
 fn leaving_out_how_it_can_be_undone_never_widens() {
     let outcome = runner(4_000).run(&vec(any::<u8>(), 0..700), |bytes| {

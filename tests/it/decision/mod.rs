@@ -1,4 +1,4 @@
-//! The decision core against a second, naive evaluator, and its properties.
+//! Tests the decision core against a second, naive evaluator, and tests properties of the core.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

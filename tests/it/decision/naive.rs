@@ -1,5 +1,6 @@
-//! A second evaluator, written straight from docs/decision.md in plain style: slow, literal, and sharing
-//! nothing with the core but the types of its inputs. Words and codes are texts here.
+//! A second evaluator, written directly from docs/decision.md in plain style. It is slow and
+//! literal, and shares only the types of its input with the core. It represents words and codes as
+//! strings.
 
 mod authority;
 mod gate;
@@ -21,7 +22,7 @@ pub(super) struct Answer {
     pub reason_code: String,
     pub obligations: Vec<String>,
     pub stop_conditions: Vec<String>,
-    /// People, and whether legal must be among them.
+    /// The number of people, and whether legal must be among them.
     pub approvals: Option<(u32, bool)>,
 }
 
@@ -30,11 +31,11 @@ pub(super) struct World<'a> {
     graph: &'a Gathered,
     facts: &'a Facts,
     at: DateTime<Utc>,
-    /// Every tool of the tenant.
+    /// All tools of the tenant.
     tools: &'a [Arc<Tool>],
 }
 
-/// An authority that may cover the action.
+/// An authority that may permit the action.
 #[derive(Clone)]
 pub(super) struct Way<'a> {
     id: String,
@@ -89,7 +90,8 @@ pub(super) fn any_matches(patterns: &[Pattern], action: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, action))
 }
 
-/// 0 for exact, more for wider.
+/// Returns the rank of the most exact pattern that matches: 0 for an exact one, more for wider
+/// ones.
 pub(super) fn rank(patterns: &[Pattern], action: &str) -> Option<usize> {
     let mut best = None;
     for pattern in patterns.iter().filter(|pattern| matches(pattern, action)) {
@@ -202,7 +204,7 @@ impl<'a> World<'a> {
         ways
     }
 
-    /// Table row and code of the first row that fails.
+    /// Returns the first row of the table that fails, with its reason code.
     pub(super) fn walk(&self, way: &Way<'a>) -> Option<(usize, String)> {
         (1..=19).find_map(|row| self.row(row, way).map(|code| (row, code.to_owned())))
     }
@@ -296,7 +298,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The subject and everyone in the chain.
+    /// Returns the subject and all parties of the delegation chain.
     pub(super) fn actors(&self, way: &Way<'a>) -> Vec<&'a String> {
         let mut actors = vec![&self.ask.subject];
         for link in &way.links {
@@ -306,7 +308,8 @@ impl<'a> World<'a> {
         actors
     }
 
-    /// A thing of a workspace other than the named one cannot be used.
+    /// Returns whether a thing may be used: it must not belong to another workspace than the named
+    /// one.
     pub(super) fn at_home(&self, workspace: Option<&String>) -> bool {
         match (workspace, &self.ask.workspace_id) {
             (Some(own), Some(named)) => own == named,

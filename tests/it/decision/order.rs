@@ -1,4 +1,4 @@
-//! The order of facts changes nothing, and a deny overrides every permission.
+//! The order of facts does not change the verdict, and a denial overrides every permission.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use proptest::{collection::vec, prelude::any};
 
 use super::{agree::runner, templates, worlds};
 
-/// The same facts, every list reversed.
+/// Returns the same facts with every list rotated by `by`, and also reversed if `by` is even.
 fn turned(facts: &Facts, by: usize) -> Facts {
     fn turn<T>(list: &mut [T], by: usize) {
         if !list.is_empty() {
@@ -45,7 +45,8 @@ fn the_order_of_facts_changes_nothing() {
         let request = world.request();
         let mut verdict = decide(&request, &world.facts, world.at);
         let mut other = decide(&request, &turned(&world.facts, by), world.at);
-        // Policies are evaluated in order of @id and tie-break; a trace has the same order.
+        // The core evaluates policies in the order of @id and a tie-break, and the trace follows
+        // that order.
         if let (Some(one), Some(two)) = (&mut verdict.trace, &mut other.trace) {
             one.iter_mut().chain(two).for_each(|stage| stage.steps.sort_by_key(|s| s.id.clone()));
         }

@@ -1,4 +1,4 @@
-//! The facts of a subject that may do everything: what a test of one rule starts from.
+//! The facts of a subject that may do everything. Tests of a single rule begin with them.
 
 use authority_decision::{Gathered, Pattern, facts::*, levels::PrincipalClass, moment::Window};
 

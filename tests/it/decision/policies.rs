@@ -1,4 +1,4 @@
-//! Policies: what is refused on write, and what Cedar statements can read and do.
+//! Policies: texts that are refused on write, and what Cedar statements see and cause.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{
     worlds::{SUBJECT, TENANT, noonish},
 };
 
-/// A subject that may do everything, in two teams: one present, one past.
+/// Returns the facts of a subject that may do everything, in a current team and a past one.
 fn facts(policies: Vec<Arc<CompiledPolicy>>) -> Facts {
     let team = |team_id: &str, until| Membership {
         team_id: team_id.to_owned(),
@@ -128,7 +128,7 @@ fn what_the_tenant_declares_decimal_is_always_one() {
     assert_eq!(judged(Some(&declared), json!(0.00001)), invalid);
     assert_eq!(judged(Some(&declared), json!("6")), invalid);
     assert_eq!(judged(None, json!(6)), ERRED);
-    // Sealed with the facts, so that a replay sees the same.
+    // The schema is sealed with the facts: a replay uses the same one.
     let sealed = serde_json::to_value(&declared).unwrap();
     assert_eq!(serde_json::from_value::<ContextSchema>(sealed).unwrap(), declared);
 }
@@ -207,7 +207,7 @@ fn locates_errors_in_a_text() {
     }
 }
 
-/// Texts made to exhaust a parser's stack are refused, on a stack as small as a worker's.
+/// Texts that would exhaust a parser's stack are refused, even on a stack as small as a worker's.
 #[test]
 fn refuses_what_would_exhaust_the_stack() {
     let wrap =

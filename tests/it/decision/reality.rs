@@ -1,4 +1,5 @@
-//! Reality only lowers: nothing that is observed, found or forgotten about the world permits more.
+//! Reality can only reduce permissions. No observation, finding or missing observation permits
+//! more.
 
 use std::{cell::Cell, sync::Arc};
 
@@ -14,7 +15,7 @@ use super::{
     worlds::{self, World},
 };
 
-/// How much a decision permits.
+/// Returns the rank of the decision: 0 for a denial, 1 for a hold, 2 for a permission.
 fn permits(request: &Request, facts: &Facts, world: &World) -> u8 {
     match decide(request, facts, world.at).decision {
         Decision::Deny => 0,
@@ -29,7 +30,8 @@ fn with(facts: &Facts, change: impl FnOnce(&mut Reality)) -> Facts {
     Facts { gathered: gathered.into(), ..facts.clone() }
 }
 
-/// Each change to the world, and how often it changed a verdict: one that never does would prove nothing.
+/// Changes the world's reality and compares the verdicts. Also counts the changed verdicts, because
+/// a change without any effect would be no test.
 #[test]
 fn nothing_about_the_world_permits_more() {
     let (lifted, by_age) = (Cell::new(0_u32), Cell::new(0_u32));
@@ -47,7 +49,8 @@ fn nothing_about_the_world_permits_more() {
                 let past = newest.filter(|newest| newest.sampled_at <= world.at);
                 if let Some(newest) = past {
                     newest.sampled_at -= TimeDelta::seconds(seconds);
-                    // Another newest snapshot is a write: what was reviewed before was not this one.
+                    // A changed newest snapshot counts as a write: reviews of the earlier one no
+                    // longer apply.
                     Arc::make_mut(anchor).changed_at = world.at;
                 }
             }
@@ -65,7 +68,7 @@ fn nothing_about_the_world_permits_more() {
                 }
             }),
         ];
-        // The world with one anchor more, observed in the past.
+        // Adds an anchor to the world that was observed in the past.
         let grounding = Anchor {
             active: true,
             grounds_actions: vec![Pattern::All],
@@ -92,8 +95,9 @@ fn nothing_about_the_world_permits_more() {
     assert!(lowered.get().iter().all(|count| *count > 0), "{:?}", lowered.get());
 }
 
-/// An override permits no more than a world without what it lifts, and its end no more than it. Whether it
-/// permitted more than its end.
+/// Checks that an override permits no more than a world without the finding that it lifts, and that
+/// the end of the override permits no more than the override did. Returns whether the end permits
+/// less.
 fn an_override_permits_no_more(world: &World, request: &Request, more: Anchor) -> bool {
     let facts = &world.facts;
     let missing = Anchor {

@@ -1,4 +1,4 @@
-//! The remedy of a denial works in every random world when it is applied from its published members alone.
+//! In every random world, a denial's remedy works if its published fields alone are applied.
 
 use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
@@ -17,7 +17,7 @@ use super::{
     worlds::{self, World},
 };
 
-/// A purpose that admits everything, for slugs that a world's draft does not use.
+/// Returns a purpose that permits every action, for a slug that the world's request does not use.
 fn open(slug: &str) -> Arc<Purpose> {
     Arc::new(Purpose {
         id: format!("open-{slug}"),
@@ -30,7 +30,7 @@ fn open(slug: &str) -> Arc<Purpose> {
     })
 }
 
-/// The world's facts about a request that may name another purpose.
+/// Returns the world's facts for a request that may name another purpose.
 fn around(world: &World, other: &Draft) -> Facts {
     let mut gathered = Gathered::clone(&world.facts.gathered);
     if other.purpose != world.draft.purpose {
@@ -39,7 +39,7 @@ fn around(world: &World, other: &Draft) -> Facts {
     Facts { gathered: gathered.into(), ..world.facts.clone() }
 }
 
-/// A world after some changes of a remedy, applied from their published members alone.
+/// A world to which changes of a remedy are applied, from their published fields alone.
 #[derive(Clone)]
 struct After<'w> {
     world: &'w World,
@@ -81,7 +81,7 @@ impl<'w> After<'w> {
     }
 }
 
-/// The asker applies the change.
+/// Applies a change that callers make to their request.
 fn say(draft: &mut Draft, told: &Change) {
     let value = told.value.clone();
     match told.member.as_deref().unwrap() {
@@ -115,7 +115,7 @@ fn edit(gathered: &mut Gathered, id: &str, change: impl Fn(&mut Delegation)) {
     links.filter(|link| link.id == id).for_each(|link| change(Arc::make_mut(link)));
 }
 
-/// People apply the change.
+/// Applies a change that users make to the records.
 #[track_caller]
 fn give(gathered: &mut Gathered, world: &World, told: &Change) {
     let (id, value) = (told.id.clone().unwrap_or_default(), told.value.clone());
@@ -194,7 +194,8 @@ fn a_remedy_turns_the_denial() {
     }
     let seen = seen.into_inner();
     eprintln!("{seen:#?}");
-    // Few worlds have only a signal or a quarantine; the core's own tests do.
+    // In few worlds a stop signal or a quarantine is the only obstacle. The core's own tests cover
+    // them.
     let rare = |kind: &&Kind| !matches!(kind, Kind::Stop | Kind::Quarantine);
     for kind in Kind::ALL.iter().filter(rare) {
         assert!(seen.contains_key([*kind].as_slice()), "no world was turned by `{kind}` alone");
@@ -204,7 +205,8 @@ fn a_remedy_turns_the_denial() {
     }
 }
 
-/// The changes help, each of them is necessary, and no larger amount would work.
+/// Checks that the changes help, that each one is necessary, and that a larger amount would be
+/// denied.
 #[track_caller]
 fn check(world: &World, told: &Remedy) {
     let then = After::all(world, &told.changes).judged();
@@ -215,7 +217,7 @@ fn check(world: &World, told: &Remedy) {
         let mut fewer = told.changes.clone();
         fewer.remove(place);
         let without = After::all(world, &fewer).judged();
-        assert_eq!(without.decision, Decision::Deny, "number {place} is idle: {told:#?}");
+        assert_eq!(without.decision, Decision::Deny, "change {place} is unnecessary: {told:#?}");
     }
     let last = told.changes.last().unwrap();
     if last.kind == Kind::Amount {

@@ -1,7 +1,7 @@
-//! The policy statements of random worlds, as Cedar text and as plain data.
+//! The policy statements of random worlds, both as Cedar text and as plain data.
 //!
-//! A record's id lists its statements (`pol-<statement>-<statement>…`), so that the naive evaluator needs no
-//! compiled policy.
+//! A policy's id lists its statements (`pol-<statement>-<statement>…`): the naive evaluator needs
+//! only the id and no compiled policy.
 
 use std::{
     collections::HashMap,
@@ -41,12 +41,13 @@ pub(super) const TEXTS: [&str; 21] = [
        when { context.now < datetime("2026-01-06T00:00:00Z") };"#,
     r#"@id("l-13") forbid(principal, action in [Svc::Action::"report", Svc::Action::"email.send"],
        resource == Svc::Resource::"res-1");"#,
-    // It can never be true, so it is an error: policies see a place as country and subdivision.
+    // This comparison is always an error, because policies see the country and the subdivision as
+    // two fields.
     r#"@id("j-14") forbid(principal, action == Svc::Action::"email.send", resource)
        when { context has jurisdiction && context.jurisdiction == "DE-BY" };"#,
     r#"@id("i-15") forbid(principal, action, resource)
        when { context has subdivision && context.subdivision == "DE-BY" };"#,
-    // Statements on declarations: a milder value, and an absent one.
+    // These statements read declarations: a milder value, and an absent value.
     r#"@id("n-16") forbid(principal, action, resource)
        unless { context has reversibility || context has rollback_available };"#,
     r#"@id("o-17") @decision("require_approval") forbid(principal, action, resource)
@@ -79,7 +80,7 @@ pub(super) const TARGETS: [&str; 16] = [
     "jurisdiction:DEU",
 ];
 
-/// The record of these statements and rows; its text is compiled once per process.
+/// Returns the policy with these statements and targets. Each text is compiled once per process.
 pub(super) fn policy(
     statements: &[usize],
     rows: &[usize],
@@ -104,7 +105,7 @@ pub(super) fn policy(
     Arc::new(compiled.applied_to(applies_to, effective))
 }
 
-/// A record that forbids everything, everywhere.
+/// Returns a policy that forbids every action.
 pub(super) fn forbid_all() -> Arc<CompiledPolicy> {
     compile("forbid(principal, action, resource);").unwrap()
 }

@@ -1,4 +1,5 @@
-//! Three hundred tools that perform an action cost a decision as much as one.
+//! Checks that a decision with three hundred tools for an action takes as long as one with a single
+//! tool.
 
 use std::{
     hint::black_box,
@@ -20,7 +21,7 @@ use super::{
     worlds::{SUBJECT, TENANT, noonish},
 };
 
-/// Tools of all kinds, none of which needs approval.
+/// Returns this many tools of all kinds, none of which requires an approval.
 fn tools(count: usize) -> Vec<Tool> {
     let kind = |number: usize| Tool {
         id: format!("svc:ent:t:tool:{number:032x}"),
@@ -43,8 +44,8 @@ fn tools(count: usize) -> Vec<Tool> {
     (0..count).map(kind).collect()
 }
 
-/// A hundred tools with ten different declarations, and a policy that reads all of them: their evaluation is the
-/// only additional cost.
+/// Three hundred tools have ten different declarations, which a policy reads. Only evaluating the
+/// ten declarations may add time.
 #[test]
 fn a_policy_costs_by_what_is_declared_and_not_by_the_tools() {
     let text = r#"forbid(principal, action, resource)
@@ -80,7 +81,8 @@ fn request() -> Request {
     .unwrap()
 }
 
-/// How long a run takes: the fastest of many short series, since other load on the machine can only add.
+/// Returns the duration of a run: the shortest of many short series, because other load on the
+/// machine can only add time.
 pub(super) fn least(run: impl Fn()) -> Duration {
     let timed = || {
         let start = Instant::now();
@@ -101,7 +103,7 @@ fn three_hundred_tools_cost_what_one_costs() {
     let sealing = |facts: &Gathered| {
         least(|| drop(black_box(PreparedFacts::new(facts.clone(), &request).unwrap())))
     };
-    // Repeated if the machine was too busy for a good run of either.
+    // Measured again if the machine was too busy for a good run of either.
     let ratio = |one: Duration, many: Duration| many.as_secs_f64() / one.as_secs_f64();
     let decide: Vec<f64> =
         (0..5).map(|_| ratio(deciding(&one_ready), deciding(&many_ready))).collect();

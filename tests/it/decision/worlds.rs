@@ -1,7 +1,7 @@
-//! Random worlds: a request and the facts about it, drawn from bytes.
+//! Random worlds: a request and the facts about it, both read from random bytes.
 //!
-//! A byte of zero always draws the harmless value, so that a failing world shrinks towards one in which only the
-//! failing part is wrong.
+//! A zero byte always gives the harmless value. A failing world therefore shrinks to a world in
+//! which only the cause of the failure is not harmless.
 
 mod dice;
 mod inputs;
@@ -46,7 +46,7 @@ const PATTERNS: [&str; 10] = [
 const HUMANS: [&str; 2] = ["svc:ent:t:principal:h1", "svc:ent:t:principal:h2"];
 const AGENTS: [&str; 2] = ["svc:agent:t:b", "svc:agent:t:c"];
 
-/// Monday, 5 January 2026, 10:30.
+/// Monday, 5 January 2026, 10:30, in UTC.
 pub(super) fn noonish() -> DateTime<Utc> {
     "2026-01-05T10:30:00.25Z".parse().unwrap()
 }
@@ -55,7 +55,7 @@ pub(super) struct World {
     pub draft: Draft,
     pub facts: Facts,
     pub at: DateTime<Utc>,
-    /// Every tool of the tenant.
+    /// All tools of the tenant.
     pub tools: Vec<Arc<Tool>>,
 }
 
@@ -64,7 +64,7 @@ impl World {
         Request::new(self.draft.clone()).unwrap()
     }
 
-    /// The facts for a request that may name another tool, or none.
+    /// Returns the facts for a request that may name another tool or no tool.
     pub(super) fn facts_with_tools(&self, facts: &Facts, draft: &Draft) -> Facts {
         let mut gathered = Gathered::clone(&facts.gathered);
         look_up_tools(&self.tools, draft, &mut gathered);
@@ -72,13 +72,14 @@ impl World {
     }
 }
 
-/// Any anchor and any drift event.
+/// Returns any anchor and any drift event, read from these bytes.
 pub(super) fn drawn_reality(bytes: &[u8], at: DateTime<Utc>) -> (Anchor, Drift) {
     let dice = &mut Dice::new(bytes);
     (anchor(dice, at, 0), drift(dice, at))
 }
 
-/// The named tool; if none is named, the terms of all live ones that perform the action.
+/// Adds the named tool to the facts. If no tool is named, adds the combined terms of all active
+/// tools that perform the action.
 fn look_up_tools(tools: &[Arc<Tool>], draft: &Draft, gathered: &mut Gathered) {
     let performs = |tool: &&Arc<Tool>| {
         tool.live && tool.actions.iter().any(|pattern| pattern.covers(&draft.action))
@@ -92,7 +93,7 @@ fn look_up_tools(tools: &[Arc<Tool>], draft: &Draft, gathered: &mut Gathered) {
     };
 }
 
-/// The world of these bytes.
+/// Returns the world that these bytes describe.
 pub(super) fn draw(bytes: &[u8]) -> World {
     let dice = &mut Dice::new(bytes);
     let at = noonish();
@@ -109,7 +110,8 @@ pub(super) fn draw(bytes: &[u8]) -> World {
         ..Gathered::default()
     };
     gathered.principals = principals(dice);
-    // The last draws of a short text are all harmless, so the later stages are drawn first.
+    // A short text ends early, and all later choices are harmless. The later stages are therefore
+    // read first.
     rules(dice, at, &mut gathered);
     things(dice, at, &draft, &mut gathered);
     let mut tools: Vec<Arc<Tool>> = Vec::new();
@@ -321,7 +323,7 @@ fn uses(dice: &mut Dice<'_>, at: DateTime<Utc>, tools: &[Arc<Tool>], number: usi
 }
 
 fn authority(dice: &mut Dice<'_>, at: DateTime<Utc>, tools: &[Arc<Tool>], gathered: &mut Gathered) {
-    // At least one authority in most worlds.
+    // Most worlds have at least one authority.
     let chains = if dice.rarely(5) { 0 } else { 1 + dice.below(3) };
     gathered.delegations = (0..chains).map(|number| chain(dice, at, number)).collect();
     let rows = dice.below(4);

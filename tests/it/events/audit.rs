@@ -1,4 +1,4 @@
-//! Audit streams reach real sinks, in order, whatever fails on the way.
+//! Audit streams deliver to real sinks in order, despite failures on the way.
 
 use std::{
     net::TcpListener,
@@ -35,7 +35,7 @@ struct Server {
 }
 
 impl Server {
-    /// At a free port, not started.
+    /// A server with a free port that is not started yet.
     fn new() -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         Self { child: None, folder: TempDir::new().unwrap(), port }
@@ -45,7 +45,7 @@ impl Server {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
-    /// With a stream that takes everything below `audit`.
+    /// Starts the server with a stream for all subjects below `audit`.
     async fn start(&mut self) -> jetstream::Context {
         let port = self.port.to_string();
         let mut server = Command::new("nats-server");
@@ -81,7 +81,7 @@ impl Drop for Server {
     }
 }
 
-/// Stored messages of a subject: their ids and bodies.
+/// Returns the ids and bodies of the messages stored under a subject.
 async fn stored(context: &jetstream::Context, subject: &str) -> Vec<(String, Vec<u8>)> {
     let stream = context.get_stream("audit").await.unwrap();
     let config = pull::Config { filter_subject: subject.to_owned(), ..Default::default() };
@@ -123,7 +123,8 @@ async fn stopped(app: &TestApp) -> String {
     made(&app.owner(), "/api/v1/stop-signals", "stop_signal", stop).await
 }
 
-/// The whole log is in the sink, byte for byte and in order, with each decision, and checkpoints beside it.
+/// The sink receives the whole log with each decision, byte for byte and in order, and the
+/// checkpoints.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nats_has_every_event_in_order_and_the_checkpoints() {
     let mut server = Server::new();
@@ -166,7 +167,7 @@ async fn nats_has_every_event_in_order_and_the_checkpoints() {
     assert_eq!(shown["audit_stream"]["cursor"], json!(log.len().to_string()), "{shown:#}");
 }
 
-/// While the sink is away nothing is lost and nothing is skipped; a sealed stream never goes on.
+/// No event is lost or skipped while the sink is unavailable. A sealed stream sends no more events.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sink_that_comes_back_gets_all_and_a_sealed_stream_none() {
     let mut server = Server::new();
@@ -213,8 +214,8 @@ async fn what_a_stream_cannot_do_is_refused_by_name() {
     }
 }
 
-/// A webhook gets the same, signed, in order: a failure is tried again and holds up what follows. A sealed
-/// stream sends nothing more.
+/// A webhook receives the same events, signed and in order. A failed event is retried and delays
+/// the events after it. A sealed stream sends no more events.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_gets_every_event_in_order_and_signed() {
     let (app, receiver) = (TestApp::seeded().await, Receiver::start().await);
@@ -247,7 +248,7 @@ async fn a_webhook_gets_every_event_in_order_and_signed() {
     assert_eq!(receiver.received().len(), 5);
 }
 
-/// NATS compares ids in a whole stream, and these two share one.
+/// NATS detects duplicate ids within a whole NATS stream, which these two audit streams share.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_audit_streams_in_one_nats_stream_both_get_all() {
     let mut server = Server::new();
@@ -265,7 +266,8 @@ async fn two_audit_streams_in_one_nats_stream_both_get_all() {
     }
 }
 
-/// From the answer on, the new filter judges: nothing that the old one left out is passed over.
+/// The new filter applies as soon as the change is answered. Events that the old filter excluded
+/// are sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_is_changed_while_it_sends_skips_nothing() {
     let (app, receiver) = (TestApp::seeded().await, Receiver::start().await);
@@ -294,7 +296,7 @@ async fn a_stream_that_is_changed_while_it_sends_skips_nothing() {
     }
 }
 
-/// A receiver that checks every request takes checkpoints as well.
+/// A receiver that verifies every request can also verify checkpoints.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_gets_checkpoints_that_receivers_can_check() {
     let (app, receiver) = (TestApp::seeded().await, Receiver::start().await);
@@ -312,7 +314,7 @@ async fn a_webhook_gets_checkpoints_that_receivers_can_check() {
     assert_eq!(message["kind"], json!("svc.log.checkpoint.v1"));
 }
 
-/// A sink that hangs does not hold up another stream.
+/// A sink that hangs does not delay another stream.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_webhook_does_not_hold_up_another_stream() {
     let (app, slow, quick) =
@@ -332,9 +334,9 @@ async fn a_slow_webhook_does_not_hold_up_another_stream() {
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
-/// A node without a memory of its own, on a database that was restored to an earlier day, learns from NATS
-/// what was signed, and begins a new epoch. What others write there changes nothing; while NATS is
-/// away nothing is signed.
+/// A node without its own checkpoints, on a database that was restored to an earlier day, reads the
+/// last signed checkpoint from NATS and begins a new epoch. Messages from other writers there have
+/// no effect. While NATS is unavailable, the node does not sign.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_checkpoint_in_nats_is_a_third_witness() {
     let mut server = Server::new();
@@ -364,7 +366,7 @@ async fn a_checkpoint_in_nats_is_a_third_witness() {
     let node = fresh().await;
     assert_eq!(elsewhere(&node, &ids[1]).await, "log/acme/2");
     drop(node);
-    // A note that is not the service's own is passed over.
+    // A note that the service did not sign is skipped.
     let forged = json!({"kind": "svc.log.checkpoint.v1", "checkpoint":
         format!("{origin}/2\n999\n{}\n\n\u{2014} {origin}/2 {}\n", "A".repeat(43) + "=",
                 "AAAA".repeat(22) + "AAA=")});

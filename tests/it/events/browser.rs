@@ -1,5 +1,5 @@
-//! The TypeScript client in a real browser: a page of another origin decides and follows events by gRPC-Web.
-//! It needs what `script/features` fetches.
+//! The TypeScript client in a real browser: a page of another origin decides and follows events
+//! over gRPC-Web. The test needs the files that `script/features` fetches.
 
 use std::{fs, path::Path, process::Stdio, time::Duration};
 
@@ -25,7 +25,7 @@ async fn succeeds(command: &mut Command) {
     assert!(run.status.success(), "{}\n{}", text(&run.stdout), text(&run.stderr));
 }
 
-/// `sdk/typescript/browser/page.ts` with the library, as one script.
+/// Builds `sdk/typescript/browser/page.ts` and the library into one script.
 async fn script() -> String {
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("features/typescript/browser");
     let library = copy.join("sdk/typescript");
@@ -35,7 +35,7 @@ async fn script() -> String {
     fs::read_to_string(library.join("dist/page.js")).unwrap()
 }
 
-/// Another address of the service, which pages of the origin may call.
+/// Starts another listener of the service, which pages of the origin may call.
 async fn callable_from(app: &TestApp, origin: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
@@ -46,7 +46,7 @@ async fn callable_from(app: &TestApp, origin: &str) -> String {
     base
 }
 
-/// What the page reports to its own origin.
+/// Returns the report of the page to its own origin.
 async fn reported(app: &TestApp, api_key: &str) -> Value {
     let script = script().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -112,6 +112,6 @@ async fn a_page_decides_and_follows_events() {
     assert_eq!(report["anonymous"]["code"], "unauthenticated", "{report:#}");
     assert_eq!(report["ahead"]["code"], "sequence_ahead", "{report:#}");
     assert_eq!(report["ahead"]["metadata"]["oldest"], "1", "{report:#}");
-    // A page is given no API key.
+    // The client does not accept an API key in a page.
     assert_eq!(report["key"], "TypeError", "{report:#}");
 }

@@ -1,4 +1,4 @@
-//! Audit streams whose sinks fail: what their records show, who is told, and what goes on.
+//! Audit streams with failing sinks: stored failures, notifications, and the parts that continue.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ async fn stopped(app: &TestApp) -> String {
     made(&app.owner(), "/api/v1/stop-signals", "stop_signal", stop).await
 }
 
-/// Waits until the stream's last failure is as wanted.
+/// Waits until the stream's last failure satisfies the condition.
 async fn until(app: &TestApp, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     let begun = Instant::now();
     loop {
@@ -40,7 +40,7 @@ async fn until(app: &TestApp, id: &str, wanted: impl Fn(&Value) -> bool) -> Valu
     }
 }
 
-/// The notifications of failing streams that an admin has.
+/// Returns an admin's notifications about failing streams.
 async fn told(app: &TestApp) -> Vec<Value> {
     let admin = app.person(TENANT, "admin", "ann@acme.example");
     let (_, list) = admin.get("/api/v1/app/notifications").await;
@@ -80,7 +80,7 @@ async fn a_stream_shows_why_its_sink_fails_and_admins_are_told_once() {
     until(&app, &id, Value::is_null).await;
 }
 
-/// It is tried again on its own.
+/// A refused checkpoint is retried separately from the events.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_checkpoint_does_not_hold_up_events() {
     let (app, receiver) = (TestApp::seeded().await, Receiver::start().await);
@@ -92,7 +92,7 @@ async fn a_refused_checkpoint_does_not_hold_up_events() {
     });
     let id = stream(&app, &receiver).await;
     sealed(&app.owner(), &decided(&client, 10.0, "DE").await).await;
-    // By now the next attempt is 16 seconds away.
+    // After the fourth failure, the next attempt is 16 seconds away.
     let failure = until(&app, &id, |failure| failure["failures"].as_i64() >= Some(4)).await;
     assert_eq!(failure["error"], "checkpoint: the webhook did not take it: it answered 422");
     let refused = receiver.received().len();
@@ -102,7 +102,7 @@ async fn a_refused_checkpoint_does_not_hold_up_events() {
         assert!(begun.elapsed() < Duration::from_secs(4), "the event waits for the checkpoint");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    // Neither is it tried with each event, nor forgotten.
+    // The checkpoint is not retried together with an event. Once its retry is due, it is sent.
     assert_eq!(receiver.received().len(), refused + 1);
     receiver.always(Answer::status(204));
     run(&app, "UPDATE audit_cursors SET checkpoint_failed_at = now() - interval '1 h'").await;
@@ -110,7 +110,7 @@ async fn a_refused_checkpoint_does_not_hold_up_events() {
     assert!(is_checkpoint(&receiver.received().last().unwrap().event()));
 }
 
-/// Without a server the setting is named.
+/// The error names the setting that is missing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_to_nats_needs_a_server() {
     let app = TestApp::seeded().await;
@@ -125,7 +125,7 @@ async fn a_stream_to_nats_needs_a_server() {
     let (status, refused) =
         owner.patch(&path, json!({"sink": "nats", "target": "audit.acme"})).await;
     assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("sink")), "{refused:#}");
-    // One from before the setting was taken away can be sealed.
+    // A stream that was created before NATS was removed from the settings can still be sealed.
     run(&app, "UPDATE audit_streams SET sink = 'nats', target = 'audit.acme'").await;
     assert_eq!(owner.patch(&path, json!({"state": "sealed"})).await.0, 200);
 }

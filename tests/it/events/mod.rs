@@ -1,4 +1,4 @@
-//! Events, and where they go.
+//! Events and their consumers.
 
 mod audit;
 mod browser;

@@ -1,4 +1,4 @@
-//! Notifications: who is told of what, what each person has read, and the stream.
+//! Notifications: their recipients, the read marks of each person, and the stream.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::{Client, TestApp, asking};
 
 const LIST: &str = "/api/v1/app/notifications";
 
-/// The kinds of what a person sees, newest first.
+/// The kinds of a person's notifications, newest first.
 async fn kinds(client: &Client) -> Vec<String> {
     let (status, list) = client.get(LIST).await;
     assert_eq!(status, 200, "{list:#}");
@@ -23,7 +23,7 @@ async fn unread(client: &Client) -> Value {
     client.get(&format!("{LIST}/unread-count")).await.1["unread"].clone()
 }
 
-/// A notification for these roles.
+/// Adds a notification for these roles.
 async fn tell(world: &World, role: &str) {
     let call = format!(
         "SELECT notify_people('webhook_endpoint.lost', '{TENANT}', '{{{role}}}', 'svc:endpoint:0')"
@@ -39,7 +39,7 @@ async fn a_held_decision_is_told_to_whoever_may_decide_it() {
     let other = json!({"name": "other", "slug": "other"});
     assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
     let mut approval = String::new();
-    // Asking again opens no other request.
+    // A repeated request opens no other approval, and therefore sends no other notification.
     for _ in 0..2 {
         let (_, held) = runtime.post("/api/v1/runtime/evaluate", asking(25_000.0, "DE")).await;
         approval = held["approval_id"].as_str().unwrap().to_owned();
@@ -61,7 +61,7 @@ async fn a_held_decision_is_told_to_whoever_may_decide_it() {
     let ids = ["approval_id", "decision_id", "expires_at", "principal_id", "reason_code"];
     assert_eq!(members, ids, "{told:#}");
 
-    // What one person read, another has still to read.
+    // A person's read mark does not apply to other people.
     let read = format!("{LIST}/{}:read", told["id"].as_str().unwrap());
     let key = [("idempotency-key", "k")];
     let (status, first) = approver.call("POST", &read, Some(json!({})), &key).await;
@@ -138,11 +138,11 @@ async fn an_expiry_is_told_a_week_and_a_day_before_once_each() {
     for (within, lasted, told) in [
         ("8 days", "90 days", "0"),
         ("6 days", "90 days", "1"),
-        // Another end.
+        // A changed expiry time sends another notification.
         ("5 days", "90 days", "1"),
         ("20 hours", "90 days", "1"),
         ("-1 hour", "90 days", "0"),
-        // It never had as long.
+        // A key that was never valid for a week, or a day, gets no notification that far ahead.
         ("6 days", "6 days 12 hours", "0"),
         ("20 hours", "23 hours", "0"),
         ("21 hours", "2 days", "1"),
@@ -210,7 +210,7 @@ async fn notifications_page_and_are_read_all_at_once() {
     assert_eq!(unread(&world.admin).await, 0);
     tell(&world, "admin").await;
     assert_eq!(unread(&world.admin).await, 1);
-    // The same person in another role: the marks are theirs.
+    // The same person in another role keeps their read marks.
     let auditor = world.app.person(TENANT, "auditor", ANN);
     assert_eq!(unread(&auditor).await, 1);
     let outsider = world.app.owner();
@@ -264,7 +264,7 @@ impl Events {
         Self(response, String::new())
     }
 
-    /// The next event with data: its id, and the data.
+    /// Returns the next event with data: its id and the data.
     async fn next(&mut self) -> (String, Value) {
         let next = async {
             loop {
@@ -296,7 +296,7 @@ async fn a_stream_sends_each_new_notification() {
     let world = World::start().await;
     tell(&world, "admin").await;
     let mut events = Events::open(&world.admin, None).await;
-    // One transaction draws its id, and another commits before it.
+    // One transaction takes its id first, but another one commits before it.
     let mut late = world.db().await;
     let call = format!(
         "BEGIN; SELECT notify_people('webhook_endpoint.paused', '{TENANT}', '{{admin}}', 'svc:endpoint:1')"
@@ -311,14 +311,14 @@ async fn a_stream_sends_each_new_notification() {
     assert_eq!(second["kind"], "webhook_endpoint.paused");
     assert!(second["id"].as_str() < first["id"].as_str());
     assert!(events.is_silent().await);
-    // A client that reconnects gets at least what it had not.
+    // A client that reconnects receives at least the notifications that it missed.
     drop(events);
     tell(&world, "admin").await;
     let (_, list) = world.admin.get(&format!("{LIST}?limit=1")).await;
     let newest = &list["notifications"][0]["id"];
     let mut events = Events::open(&world.admin, Some(&place)).await;
     while events.next().await.1["id"] != *newest {}
-    // It ends with its person.
+    // The stream ends when the person is suspended.
     let suspended = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Ann",
                       "email": ANN, "state": "suspended"});
     assert_eq!(world.app.owner().post("/api/v1/principals", suspended).await.0, 201);

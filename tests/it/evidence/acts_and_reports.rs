@@ -1,4 +1,4 @@
-//! Acts and reports, checked as in EVIDENCE.md, with published keys only.
+//! Checks acts and reports as EVIDENCE.md describes, using only the published keys.
 
 use authority_crypto::{sha256, verify_with_jwk};
 use authority_evidence::{digest_text, verify::KeySet};
@@ -18,14 +18,14 @@ fn digest(value: &Value) -> String {
     digest_text(&sha256(&jcs(value)))
 }
 
-/// The text is the canonical form of these members, and signed.
+/// Checks that the text is the canonical form of these fields, and that it is signed.
 #[track_caller]
 fn check(text: &Value, members: &Value, kid: &Value, signature: &Value, keys: &KeySet) {
     assert_eq!(text.as_str().unwrap().as_bytes(), jcs(members), "{text}");
     verifies(text, kid, signature, keys);
 }
 
-/// The text is signed by a key of purpose `evidence`.
+/// Checks that the text is signed by a key of purpose `evidence`.
 #[track_caller]
 pub(crate) fn verifies(text: &Value, kid: &Value, signature: &Value, keys: &KeySet) {
     let (text, kid) = (text.as_str().unwrap(), kid.as_str().unwrap());
@@ -40,14 +40,15 @@ pub(crate) fn verifies(text: &Value, kid: &Value, signature: &Value, keys: &KeyS
     assert!(verify_with_jwk(&jwk, format!("{text} ").as_bytes(), &signature).is_err());
 }
 
-/// The salted digest of a text, null without one.
+/// Returns the salted digest of a text; null without a salt.
 pub(crate) fn salted(salt: &Value, text: &Value) -> Value {
     let Some(salt) = salt.as_str() else { return Value::Null };
     let salted = [STANDARD.decode(salt).unwrap(), jcs(text)].concat();
     digest_text(&sha256(&salted)).into()
 }
 
-/// An act as the page defines it, built from the members shown beside its text.
+/// Builds an act's canonical text as EVIDENCE.md defines it, from the fields that are shown next to
+/// it.
 pub(crate) fn act(act: &Value, about: &Value, question: &str) -> Value {
     assert_eq!(act["comment"].is_null(), act["comment_salt"].is_null(), "{act:#}");
     let mut members = json!({

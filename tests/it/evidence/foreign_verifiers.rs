@@ -1,5 +1,6 @@
-//! Three verifiers that share no code (this program's, one in Python, one in JavaScript) agree on 40
-//! good files of a live service and on 40 that were tampered with, by the log's key and by the JWKS alone.
+//! Three verifiers that share no code (this program's, a Python one, a JavaScript one) agree on 40
+//! valid files of a live service and on 40 tampered files. They verify with the log's key or with
+//! the JWKS alone.
 
 use std::{
     fs,
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use super::{TENANT, asking, bundle, decided, sealed, sealing};
 use crate::support::Client;
 
-/// Made by `script/features`.
+/// Installed by `script/features`.
 fn tools() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("features")
 }
@@ -25,7 +26,7 @@ fn python(arguments: &[&str]) -> Output {
     run.unwrap_or_else(|why| panic!("{}: {why}: run script/features", tools.display()))
 }
 
-/// This program's own exit code, as a user gets it.
+/// Runs this program's own verifier; returns its exit code and its output.
 fn own(file: &Path, jwks: &Path, log_key: Option<&str>) -> (i32, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agent-authority"));
     command.arg("verify").arg(file).arg("--jwks").arg(jwks);
@@ -82,7 +83,7 @@ async fn three_verifiers_agree() {
         let valid = (0, "valid".to_owned());
         assert_eq!(own(&folder.join(file), &jwks, Some(&log_key)), valid, "{file}");
         cases.push(case(file, 0));
-        // The published keys also pin the log's.
+        // The published key set also contains the log's key.
         assert_eq!(own(&folder.join(file), &jwks, None), valid, "{file}");
         cases.push(json!({"file": file, "exit": 0, "jwks": "jwks.json", "output": "valid",
                           "require_trust": true}));
@@ -105,7 +106,7 @@ async fn three_verifiers_agree() {
             cases.push(case(file, code));
         }
     }
-    // A bundle has keys, too, and cannot vouch for itself.
+    // A bundle also contains keys, but can't vouch for itself.
     let bundle = good.iter().find(|file| file.starts_with("bundle")).unwrap();
     assert_eq!(own(&folder.join(bundle), &folder.join(bundle), None).0, 2);
     cases.push(json!({"file": bundle, "exit": 2, "jwks": bundle}));

@@ -1,4 +1,4 @@
-//! Rows that whoever has the serving login could add, and lacks the keys: they make no evidence.
+//! Rows that are inserted with the service's login, but without its keys, do not become evidence.
 
 use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{asking, check, decided, published, sealed, sealing};
 use crate::support::{Client, TestApp};
 
-/// As the role of the workers, which the serving login takes.
+/// Runs SQL in the workers' role, which the service's login can take.
 async fn add(app: &TestApp, sql: &str) {
     let role = "SELECT set_config('role', authority_role('system'), false)";
     app.database.owner().await.batch_execute(&format!("{role}; {sql}")).await.unwrap();
@@ -29,7 +29,7 @@ async fn a_leaf_that_was_added_to_the_tree_is_not_signed() {
     let first = decided(&client, asking(1.0, "DE")).await;
     let pack = sealed(&client, &first).await;
     let (_, before) = client.text("GET", "/v1/log/acme/checkpoint", None).await;
-    // The second leaf, and the root over both (RFC 9162, 2.1.1).
+    // Adds a second leaf, and the root over both leaves (RFC 9162, 2.1.1).
     add(
         &app,
         "INSERT INTO log_nodes SELECT tenant_id, epoch, 0, 1, sha256('forged') FROM log_nodes;
@@ -43,7 +43,7 @@ async fn a_leaf_that_was_added_to_the_tree_is_not_signed() {
     assert_eq!(status, 500, "{answer}");
     let (_, after) = client.text("GET", "/v1/log/acme/checkpoint", None).await;
     assert_eq!(after, before);
-    // What was sealed before is as it was.
+    // Packs that were sealed earlier are unchanged.
     check(&sealed(&client, &first).await, Some(&published(&client).await)).unwrap();
     assert_eq!(sealed(&client, &first).await, pack);
 }
@@ -55,7 +55,8 @@ async fn a_pack_is_of_its_own_decision_and_log() {
     let pack: Value = serde_json::from_str(&sealed(&client, &first).await).unwrap();
     let proof = pack["log"]["proof"].as_str().unwrap();
     let origin = pack["log"]["origin"].as_str().unwrap();
-    // As rows from before migration 49 were: another decision's, and one that no log has.
+    // Adds rows in the format before migration 49: the pack of another decision, and a pack that is
+    // not in any log.
     let other = decided(&client, asking(2.0, "DE")).await;
     let invented = decided(&client, asking(3.0, "DE")).await;
     let mut leaf = pack.clone();

@@ -1,8 +1,9 @@
 //! The golden corpus: sealed decisions of the past, which `crates/evidence/tests/golden.rs` decides
 //! again.
 //!
-//! `AUTHORITY_UPDATE=1 cargo test --test it -- worlds asking` adds the kinds of decision that it lacks, from the worlds
-//! and from the tests of declines and limits. An existing file never changes.
+//! `AUTHORITY_UPDATE=1 cargo test --test it -- worlds asking` adds the kinds of decision that the
+//! corpus lacks. They come from the worlds and from the tests of declines and limits. Existing
+//! files never change.
 
 use std::{fs, path::PathBuf};
 
@@ -25,7 +26,8 @@ struct Kind {
     name: String,
 }
 
-/// Some decisions of each kind that the app has made: sealed, and decided again from the bundle.
+/// Seals some decisions of each kind that the app has made, and decides them again from their
+/// bundles.
 pub(crate) async fn every_kind_replays(app: &TestApp) {
     let kinds: Vec<Kind> = diesel::sql_query(
         "SELECT id, reason_code || '-' || n AS name FROM ( \

@@ -1,4 +1,5 @@
-//! Sealing and replaying under an idempotency key: once, and the same answer again.
+//! Sealing and replaying with an idempotency key: the effect happens once, and repeats return the
+//! same response.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -40,18 +41,19 @@ async fn a_decision_is_sealed_once_under_a_key() {
     }
     assert_eq!(many.iter().filter(|answer| !answer.replayed).count(), 1);
     assert!(check(&many[0].text, Some(&published(&client).await)).is_ok());
-    assert_eq!(sealed(&client, &id).await, many[0].text, "and the same without a key");
-    // With another body it is refused, and has no effect.
+    assert_eq!(sealed(&client, &id).await, many[0].text, "the same response without a key");
+    // Another body under the same key is refused and not sealed.
     let other = decided(&client, asking(1300.0, "DE")).await;
     let refused = keyed(&client, SEAL, "k", json!({"decision_id": other})).await;
     assert_eq!((refused.status, refused.error()), (422, json!("idempotency_key_reused")));
     assert_eq!(client.get(&format!("/v1/evidence/{other}")).await.0, 404);
-    // What is refused is not kept, and what is sealed already is answered under a new key.
+    // Refusals are not stored under a key. Sealing a sealed decision under a new key returns the
+    // existing pack.
     let unknown = json!({"decision_id": format!("svc:decision:{}", "0".repeat(64))});
     assert_eq!(keyed(&client, SEAL, "free", unknown).await.status, 404);
     let fresh = keyed(&client, SEAL, "free", body.clone()).await;
     assert_eq!((fresh.status, fresh.replayed, &fresh.text), (200, false, &many[0].text));
-    // Another caller's key is another key; the owner's is of the decision's tenant.
+    // Each caller has separate keys. The owner's keys are stored with the decision's tenant.
     let scopes = ["evidence:read", "evidence:write"];
     let second = app.client(&app.api_key(TENANT, &scopes).await);
     let theirs = keyed(&second, SEAL, "k", json!({"decision_id": other})).await;
@@ -74,10 +76,10 @@ async fn a_replay_proof_is_made_once_under_a_key() {
     let now = json!({"decision_id": id, "mode": "current_state"});
     let refused = keyed(&client, REPLAY, "k", now).await;
     assert_eq!((refused.status, refused.error()), (422, json!("idempotency_key_reused")));
-    // Another key, or none, makes another proof.
+    // A request with another key, or without a key, makes another proof.
     let second = keyed(&client, REPLAY, "l", body.clone()).await;
     assert!(!second.replayed && second.text != many[0].text);
-    // The owner replays by another path, and has a key of their own.
+    // The owner replays at another path, and the owner's keys are separate.
     let path = format!("/api/v1/decisions/{id}:replay");
     let owner = app.owner();
     let first = keyed(&owner, &path, "k", json!({})).await;

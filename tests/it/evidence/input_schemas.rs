@@ -1,4 +1,4 @@
-//! Schemas of tools' input are sealed with a decision. A replay checks with the same schemas.
+//! Schemas of tools' input are sealed with a decision. A replay checks the input against them.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ async fn a_decision_is_decided_again_by_the_schema_of_then() {
         let body = json!({"decision_id": id, "mode": "historical_state_snapshot"});
         let (status, proof) = client.post("/v1/replay/proof", body).await;
         assert_eq!((status, &proof["result"]), (200, &json!("match")), "{proof:#}");
-        // A bundle without its schema, or with another one, no longer matches its seal.
+        // A bundle with a missing or a different schema no longer matches its seal.
         let mut bundle: Value = serde_json::from_str(&file).unwrap();
         let blobs = bundle["blobs"].as_array_mut().unwrap();
         let place = blobs

@@ -1,4 +1,4 @@
-//! The log as a monitor sees it; a log that does not continue itself is never signed.
+//! The log as a monitor sees it. A log that does not continue its own past is never signed.
 
 use std::{fs, process::Command};
 
@@ -25,7 +25,7 @@ pub(crate) async fn checkpoint(client: &Client) -> SignedCheckpoint {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_checkpoint_is_the_beginning_of_the_next() {
     let (_app, client) = sealing().await;
-    assert_eq!(client.get("/v1/log/acme/checkpoint").await.0, 404, "nothing is sealed");
+    assert_eq!(client.get("/v1/log/acme/checkpoint").await.0, 404, "no decision is sealed");
     let mut before: Option<SignedCheckpoint> = None;
     for round in 1..=7_u32 {
         let id = decided(&client, asking(f64::from(round), "DE")).await;
@@ -60,7 +60,7 @@ async fn every_checkpoint_is_the_beginning_of_the_next() {
     assert_eq!(client.get("/v1/log/none/checkpoint").await.0, 404);
 }
 
-/// The database as it was after a checkpoint.
+/// Restores the log's tables to their state at a checkpoint.
 pub(crate) async fn restore(app: &TestApp, to: &SignedCheckpoint) {
     let (size, root) = (to.checkpoint.size, hex::encode(to.checkpoint.root));
     let earlier = format!(
@@ -74,8 +74,9 @@ pub(crate) async fn restore(app: &TestApp, to: &SignedCheckpoint) {
     app.database.owner().await.batch_execute(&earlier).await.unwrap();
 }
 
-/// A database restored to an earlier day would have other leaves signed at indices that were signed before.
-/// Instead a new epoch begins, and its first leaf has the last known checkpoint of the previous one.
+/// Without a new epoch, a database restored to an earlier day would sign different leaves at
+/// indices that are already signed. So a new epoch begins. Its first leaf contains the last known
+/// checkpoint of the previous epoch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_restore_a_new_epoch_begins() {
     let (app, client) = sealing().await;
@@ -87,15 +88,15 @@ async fn after_a_restore_a_new_epoch_begins() {
     restore(&app, &first).await;
     let before = epochs();
     let again = sealed(&client, &ids[1]).await;
-    assert!(epochs() > before, "operators can see it");
+    assert!(epochs() > before, "the metric must count the new epoch");
     let (then, now): (Value, Value) =
         (serde_json::from_str(&later).unwrap(), serde_json::from_str(&again).unwrap());
     let origin = then["log"]["origin"].as_str().unwrap();
     assert_eq!(now["log"]["origin"], format!("{origin}/2"));
-    assert_eq!(now["log"]["index"], 1, "after the leaf that names the epoch before");
+    assert_eq!(now["log"]["index"], 1, "after the leaf with the checkpoint of the previous epoch");
     let keys = published(&client).await;
     assert!(check(&again, Some(&keys)).is_ok() && check(&later, Some(&keys)).is_ok());
-    // It continues there, here and on another node that does not know of it.
+    // The new epoch continues on this node, and on another node that has not seen the restore.
     let beside = app.beside(Wishes::default()).await;
     let more = decided(&client, asking(3.0, "DE")).await;
     let there = sealed(&beside.client(&client.token), &more).await;
@@ -106,14 +107,14 @@ async fn after_a_restore_a_new_epoch_begins() {
     );
 }
 
-/// How many new epochs this process has begun.
+/// Returns the number of epochs that this process has begun.
 fn epochs() -> u64 {
     let metrics = agent_authority::telemetry::Metrics::install().render();
     let line = metrics.lines().find(|line| line.starts_with("authority_log_epochs_total"));
     line.map_or(0, |line| line.rsplit(' ').next().unwrap().parse().unwrap())
 }
 
-/// The published verifier key is the one that pins the log of a pack.
+/// The published verifier key verifies the log of a pack.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_logs_key_is_published() {
     use authority_evidence::{
@@ -122,7 +123,7 @@ async fn the_logs_key_is_published() {
     };
     let (app, client) = sealing().await;
     let path = "/v1/log/acme/key";
-    assert_eq!(client.text("GET", path, None).await.0, 404, "nothing is signed yet");
+    assert_eq!(client.text("GET", path, None).await.0, 404, "no checkpoint is signed yet");
     let pack = sealed(&client, &decided(&client, asking(1.0, "DE")).await).await;
     let (status, vkey) = client.text("GET", path, None).await;
     assert_eq!(status, 200, "{vkey}");
@@ -139,7 +140,8 @@ async fn the_logs_key_is_published() {
     assert_eq!(app.client("").text("GET", path, None).await.0, 401);
 }
 
-/// A node that has sealed nothing knows what others sealed, and detects the restore as well.
+/// The node has not sealed since before the restore, but it follows the checkpoints of other nodes.
+/// It therefore detects the restore.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_node_does_not_sign_another_past() {
     let (app, client) = sealing().await;
@@ -166,7 +168,7 @@ async fn what_a_node_remembers_is_its_own_users_alone() {
     let mode =
         |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&folder), mode(&folder.join("acme"))), (0o700, 0o600));
-    // Existing files and folders are made private at the next start.
+    // Existing files and folders become private at the next start.
     for (path, wide) in [(folder.join("acme"), 0o644), (folder.clone(), 0o755)] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(wide)).unwrap();
     }
@@ -174,7 +176,7 @@ async fn what_a_node_remembers_is_its_own_users_alone() {
     assert_eq!((mode(&folder), mode(&folder.join("acme"))), (0o700, 0o600));
 }
 
-/// One tenant's log that cannot continue does not stop another's.
+/// A tenant's log that can't continue does not stop the logs of others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broken_log_stops_no_other() {
     let (app, client) = sealing().await;
@@ -194,7 +196,7 @@ async fn a_broken_log_stops_no_other() {
     assert_eq!(both, (500, 200));
 }
 
-/// A checkpoint that somebody else has kept shows whether the log has one history.
+/// A checkpoint that another party has kept proves whether the log has a single history.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn verify_holds_the_log_to_a_checkpoint_seen_elsewhere() {
     let (app, client) = sealing().await;
@@ -233,7 +235,7 @@ async fn verify_holds_the_log_to_a_checkpoint_seen_elsewhere() {
     let expected = format!("is not a checkpoint (`kind` is {})", kind(&pack));
     assert_eq!((code, text.contains(&expected)), (2, true), "{text}");
     assert_eq!(run(&["--seen", &later, "--consistency", &proof]).0, 0);
-    // The same key, and another history.
+    // These checkpoints are signed with the same key, but for another history.
     let origin = SignedCheckpoint::parse(&same).unwrap().checkpoint.origin;
     let forked = |size, root| {
         let body = Checkpoint { origin: origin.clone(), size, root }.body();
@@ -246,7 +248,7 @@ async fn verify_holds_the_log_to_a_checkpoint_seen_elsewhere() {
         let (code, text) = run(&["--seen", fork, "--consistency", &proof]);
         assert_eq!((code, text.contains("two histories")), (1, true), "{text}");
     }
-    // Nobody else's checkpoint is an accusation.
+    // A checkpoint with an invalid signature does not prove a fork.
     let last = same.trim_end().len() - 4;
     let damaged = format!("{}AAA=\n", &same[..last]);
     let (code, text) = run(&["--seen", &keep("damaged", &damaged)]);

@@ -1,4 +1,4 @@
-//! Evidence: sealing, the log, bundles, replays; verified offline with the published keys.
+//! Evidence: sealing, the log, bundles and replays, verified offline with the published keys.
 
 pub(crate) mod acts_and_reports;
 mod foreign_verifiers;
@@ -22,7 +22,7 @@ use crate::support::{Client, TestApp, asking};
 
 const TENANT: &str = "svc:tenant:acme";
 
-/// The demonstration tenant, and a key that decides and seals.
+/// Starts the demonstration tenant. Returns a client with a key that decides and seals.
 async fn sealing() -> (TestApp, Client) {
     let app = TestApp::seeded().await;
     app.demo().await;
@@ -31,14 +31,14 @@ async fn sealing() -> (TestApp, Client) {
     (app, client)
 }
 
-/// A decision's id.
+/// Makes a decision; returns its id.
 async fn decided(client: &Client, ask: Value) -> String {
     let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
     assert_eq!(status, 200, "{answer:#}");
     answer["decision_id"].as_str().unwrap().to_owned()
 }
 
-/// A pack, exactly as sent.
+/// Seals a decision; returns the pack exactly as sent.
 pub(crate) async fn sealed(client: &Client, decision_id: &str) -> String {
     let (status, text) =
         client.text("POST", "/v1/evidence/seal", Some(json!({"decision_id": decision_id}))).await;

@@ -1,4 +1,5 @@
-//! A pack is stored as its place in the log, and written again from the decision: the same bytes ever after, or none.
+//! A pack is stored only as a position in the log, and is built again from its decision. Its bytes
+//! never change: if a row was altered, reading the pack fails.
 
 use authority_core::{store::Scope, stored_packs};
 use authority_ids::TenantId;
@@ -13,17 +14,18 @@ use super::{
 };
 use crate::support::{Client, TestApp, Wishes};
 
-/// Decisions with their packs.
+/// Decision ids, each with its pack.
 pub(super) type Packs = Vec<(String, String)>;
 
-/// Seals so many decisions at once: one or several trees.
+/// Seals this many decisions at once, in one or several trees.
 pub(super) async fn seal_some(client: &Client, count: u32) -> Packs {
     let ids = join_all((0..count).map(|n| decided(client, asking(f64::from(n), "DE")))).await;
     let packs = join_all(ids.iter().map(|id| sealed(client, id))).await;
     ids.into_iter().zip(packs).collect()
 }
 
-/// Sealing again, reading by either id and the files of the receipt give the same bytes as the first time.
+/// Sealing again, reading by either id, and downloading from the receipt all return the original
+/// bytes.
 pub(super) async fn are_as_they_were(packs: &Packs, client: &Client) {
     for (id, pack) in packs {
         assert_eq!(sealed(client, id).await, *pack, "sealed again");
@@ -43,7 +45,7 @@ pub(super) async fn are_as_they_were(packs: &Packs, client: &Client) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pack_is_the_same_bytes_ever_after() {
     let (app, client) = sealing().await;
-    // Trees of one leaf to eleven, whose right edges differ.
+    // The trees have one to eleven leaves and different right edges.
     let mut packs = Packs::new();
     for count in [1, 1, 1, 5, 3] {
         packs.extend(seal_some(&client, count).await);
@@ -56,7 +58,7 @@ async fn a_pack_is_the_same_bytes_ever_after() {
     packs.extend(seal_some(&client, 7).await);
     are_as_they_were(&packs, &client).await;
 
-    // Other keys sign.
+    // Rotates the signing keys.
     let owner = app.owner();
     for purpose in ["evidence", "log"] {
         let (_, keys) = owner.get(&format!("/api/v1/key-rotation?scope={purpose}")).await;
@@ -69,7 +71,7 @@ async fn a_pack_is_the_same_bytes_ever_after() {
     packs.extend(seal_some(&client, 2).await);
     are_as_they_were(&packs, &client).await;
 
-    // Another epoch begins.
+    // Begins another epoch.
     let known = checkpoint(&client).await;
     let (lost, _) = seal_some(&client, 1).await.remove(0);
     restore(&app, &known).await;
@@ -79,7 +81,7 @@ async fn a_pack_is_the_same_bytes_ever_after() {
     packs.push((lost, again));
     are_as_they_were(&packs, &client).await;
 
-    // Another process, which has another public URL.
+    // Starts another process with another public URL.
     let beside = app.beside(Wishes::default()).await;
     assert_ne!(beside.base_url(), app.base_url());
     let there = beside.client(&client.token);
@@ -88,19 +90,20 @@ async fn a_pack_is_the_same_bytes_ever_after() {
     are_as_they_were(&packs, &client).await;
 }
 
-/// In place of the owner, to whom no rule applies.
+/// Runs SQL as the owner of the tables, with their triggers disabled.
 async fn alter(app: &TestApp, sql: &str) {
     let sql = format!("SET session_replication_role = replica; {sql}");
     app.database.owner().await.batch_execute(&sql).await.unwrap();
 }
 
-/// Statements that flip one bit, so that each takes itself back, and the part that is then named.
+/// Returns statements that each alter one value, with the part that the error then names. Running a
+/// statement again restores the value.
 fn alterations(id: &str) -> [(String, &'static str); 9] {
     let flip = |column: &str, bit: u32| {
         format!("{column} = set_bit({column}, {bit}, 1 - get_bit({column}, {bit}))")
     };
     let decision = |set: String| format!("UPDATE decisions SET {set} WHERE id = '{id}'");
-    // Of the signature: still base64.
+    // The signature is changed and remains valid base64.
     let signature =
         "note = left(note, -25) || reverse(left(right(note, 25), 20)) || right(note, 5)";
     let place = |column: &str| {
@@ -110,13 +113,13 @@ fn alterations(id: &str) -> [(String, &'static str); 9] {
     [
         (format!("UPDATE log_checkpoints SET {signature} WHERE size = 2"), "log"),
         (place("log_index"), "log"),
-        // Of the first member's name: still JSON.
+        // The name of the record's first field is changed. The record remains valid JSON.
         (decision(flip("record", 16)), "record"),
         (decision(flip("signature", 0)), "pack"),
         (decision("kid = reverse(kid)".to_owned()), "pack"),
         ("UPDATE log_checkpoints SET issuer = reverse(issuer) WHERE size = 2".to_owned(), "pack"),
         ("UPDATE log_checkpoints SET note = reverse(note) WHERE size = 2".to_owned(), "log"),
-        // Its own leaf, and its sibling.
+        // The first statement alters the pack's own leaf, the second its sibling.
         (format!("UPDATE log_nodes SET {} WHERE first = 1", flip("hashes", 0)), "log"),
         (
             format!("UPDATE log_nodes SET {} WHERE first = 0 AND level = 0", flip("hashes", 0)),
@@ -143,7 +146,8 @@ async fn an_altered_row_gives_no_pack_rather_than_a_wrong_one() {
             assert_eq!(status, 500, "{alteration}: {path}: {answer}");
             assert!(!answer.contains("c2sp.org"), "{answer}");
         }
-        // Whoever seals beside it gets their packs.
+        // Another decision that is sealed at the same time still gets a pack, unless the log is
+        // altered.
         let new = decided(&client, asking(1.0, "DE")).await;
         let both = [id.as_str(), new.as_str()].map(|id| json!({"decision_id": id}));
         let both = both.map(|body| client.post("/v1/evidence/seal", body));
@@ -164,7 +168,8 @@ async fn an_altered_row_gives_no_pack_rather_than_a_wrong_one() {
     are_as_they_were(&vec![first, second], &client).await;
 }
 
-/// What reads many decisions reads their packs together, each tenant its own.
+/// An operation that reads many decisions reads their packs in one query. A tenant gets only its
+/// own packs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_of_packs_is_read_together() {
     let (app, client) = sealing().await;
@@ -200,7 +205,7 @@ async fn a_page_of_packs_is_read_together() {
     assert_eq!(own.len(), 8);
     let acme = TenantId::parse(TENANT).unwrap();
     assert_eq!(page(Scope::service(), Some(acme.clone())).await, own);
-    // Row-level security alone.
+    // Only row-level security limits this page.
     let scope = Scope { tenant: Some(acme), ..Scope::service() };
     assert_eq!(page(scope, None).await, own);
 }

@@ -1,4 +1,4 @@
-//! Packs from before migration 49, which were stored whole, and that migration.
+//! Packs that were sealed before migration 49 and are stored whole, and the migration itself.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use super::{
 };
 use crate::support::{TestApp, Wishes};
 
-/// The migration, and those after it that build on it; the last first.
+/// Migration 49 and the later migrations that build on it, newest first.
 const MIGRATIONS: [&str; 2] = ["00000000000050_archives", "00000000000049_packs_by_month"];
 
-/// The schema as it was, with these packs as rows of it, in the order of the log; as if the release before had sealed
-/// them.
+/// Restores the schema before the migrations, with these packs as its rows in the order of the log,
+/// as if an earlier release had sealed them.
 async fn go_back(app: &TestApp, packs: &Packs) {
     app.database.run("SET session_replication_role = replica; DELETE FROM evidence_packs").await;
     for migration in MIGRATIONS {
@@ -50,7 +50,7 @@ async fn go_back(app: &TestApp, packs: &Packs) {
     }
 }
 
-/// The database after the upgrade from the release before, which had sealed these packs.
+/// Upgrades the database from an earlier release that had sealed these packs.
 pub(crate) async fn upgraded(app: &TestApp, packs: &Packs) {
     go_back(app, packs).await;
     migrate(&app.database.owner_address(), LOGIN).await.unwrap();
@@ -76,7 +76,7 @@ async fn whole_packs_stay_and_the_log_goes_on() {
     let owner = app.database.owner_address();
     let versions = ["00000000000049", "00000000000050"];
     assert_eq!(migrate(&owner, LOGIN).await.unwrap().versions, versions);
-    // An attempt that ended between the migration and its version.
+    // The migration ran, but its attempt ended before its version was stored.
     app.database.run("DELETE FROM __diesel_schema_migrations WHERE version LIKE '%49'").await;
     assert_eq!(migrate(&owner, LOGIN).await.unwrap().versions, ["00000000000049"]);
 
@@ -89,7 +89,7 @@ async fn whole_packs_stay_and_the_log_goes_on() {
     let sealed_last = line(&app, "SELECT last_decision_id AS text FROM log_heads").await;
     assert_eq!(sealed_last, last.unwrap().0);
 
-    // The log goes on where it was, and the packs of both forms are read together.
+    // The log continues, and packs in the old and in the new form are read together.
     let more = seal_some(&there, 3).await;
     let indices = more.iter().map(|(_, pack)| {
         serde_json::from_str::<Value>(pack).unwrap()["log"]["index"].as_u64().unwrap()
@@ -105,7 +105,7 @@ async fn whole_packs_stay_and_the_log_goes_on() {
     assert_eq!(line(&app, forms).await, "7 whole, 3 by place");
 }
 
-/// Nobody gets to packs by the table that became a partition.
+/// The original table is now a partition. It grants no access of its own to packs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_table_of_before_is_a_partition_like_any_other() {
     let (app, client) = sealing().await;
@@ -120,7 +120,7 @@ async fn the_table_of_before_is_a_partition_like_any_other() {
     let of_both = "(c.relrowsecurity OR c.relforcerowsecurity)";
     assert_eq!(line(&app, &with(rights)).await, "none");
     assert_eq!(line(&app, &with(of_both)).await, "none");
-    // The present month's packs are in it, and the next month has its own.
+    // That partition contains the packs of the current month. The next month has its own partition.
     let next = "SELECT 'evidence_packs_' || to_char(
         date_trunc('month', now() + interval '1 day', 'UTC') + interval '1 month', 'YYYYMMDD') AS text";
     let next = line(&app, next).await;

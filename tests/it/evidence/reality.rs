@@ -1,4 +1,4 @@
-//! What a decision knew of the world is sealed with it: replays and offline verifiers find it again.
+//! The reality facts of a decision are sealed with it. Replays and offline verifiers use them.
 
 use chrono::SecondsFormat;
 use serde_json::{Value, json};
@@ -40,10 +40,10 @@ async fn a_decision_on_anchors_replays_after_the_world_has_moved() {
     assert_eq!(reality["anchors"][0]["id"], json!(anchor), "{reality:#}");
     assert_eq!(reality["anchors"][0]["newest"]["content_hash"], "sha256:1");
     assert!(!text.contains("/rates/USD"), "observations are not sealed: they can be erased");
-    // Altered, it no longer gives the decision.
+    // An altered bundle no longer gives the same decision.
     let altered = text.replace("sha256:1\"", "sha256:2\"");
     assert!(check(&altered, Some(&keys)).is_err());
-    // Another source contradicts the first.
+    // Another observation contradicts the first one.
     observe("sha256:9").await;
     let replay = async |mode: &str| {
         let body = json!({"decision_id": id, "mode": mode});

@@ -1,4 +1,5 @@
-//! The receipt page: readable without a script, and verified in a real browser with it.
+//! The receipt page is readable without a script. With its script, the page verifies the receipt's
+//! signature in a real browser.
 
 use std::time::Duration;
 
@@ -13,14 +14,14 @@ async fn page(client: &Client, id: &str) -> (u16, String) {
     client.text("GET", &format!("/receipts/{id}"), None).await
 }
 
-/// The text of a page without its tags, a line for each piece.
+/// Returns the text of a page without its tags, one line for each piece.
 fn readable(page: &str) -> String {
     let tags = Regex::new("<[^>]*>").unwrap();
     let pieces = tags.split(page).map(str::trim).filter(|piece| !piece.is_empty());
     pieces.collect::<Vec<_>>().join("\n")
 }
 
-/// With U+202E and others a name could be made to read as another one.
+/// U+202E and similar characters could make one name look like another.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hidden_characters_are_shown_escaped() {
     let (app, client) = sealing().await;
@@ -40,7 +41,7 @@ async fn hidden_characters_are_shown_escaped() {
         let units = letter.encode_utf16(&mut units).iter();
         let escaped = units.map(|unit| format!("\\u{unit:04x}")).collect::<Vec<_>>().concat();
         assert!(seen.contains(&escaped) && rest.contains(&escaped), "{letter:?}");
-        // What is verified is what was signed.
+        // The attribute `data-exact`, which the script verifies, has the exact signed text.
         assert!(exact.contains(letter), "{letter:?}");
     }
 }
@@ -81,8 +82,8 @@ async fn the_facts_are_there_for_anybody_without_script() {
     }
 }
 
-/// Each link of a page is a file that needs no credential, and `verify` finds the saved pack `valid` with the
-/// saved keys.
+/// Each link of a page leads to a file that needs no credential, and `verify` reports the saved
+/// pack as `valid` with the saved keys.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_receipt_links_is_there_for_its_reader() {
     let (app, client) = sealing().await;
@@ -101,12 +102,12 @@ async fn what_a_receipt_links_is_there_for_its_reader() {
     let links: Vec<_> = shown
         .split("href=\"")
         .filter_map(|rest| rest.split('"').next())
-        // From the page, what begins with `./` is beside it.
+        // Links that start with `./` are relative to `/receipts/`.
         .filter(|link| link.starts_with(['/', '.']))
         .map(|link| link.replacen("./", "/receipts/", 1))
         .collect();
     assert!(links.len() >= 6, "{links:?}");
-    // On paper an address has its host.
+    // When the page is printed, a link with `data-print` shows its full URL, including the host.
     let printed = format!("/receipts/{id}/pack.json\">evidence pack</a>");
     assert!(shown.contains("data-print=\"http") && shown.contains(&printed), "{shown}");
     for link in links {
@@ -130,7 +131,7 @@ async fn what_a_receipt_links_is_there_for_its_reader() {
     assert_eq!(super::check(&pack, Some(&keys)).unwrap().to_string(), "valid");
 }
 
-/// Names are beside the ids; a person's only where the reader is a person of the tenant.
+/// Names are shown next to ids, but a person's name only to users of the same tenant.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_held_receipt_names_its_policy_and_leads_approvers_to_the_console() {
     let (app, client) = sealing().await;
@@ -157,7 +158,7 @@ async fn a_held_receipt_names_its_policy_and_leads_approvers_to_the_console() {
     }
 }
 
-/// What ended is open for nobody.
+/// The page of an ended approval request does not offer approvers a link to open it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receipt_says_what_became_of_its_request() {
     let (app, client) = sealing().await;
@@ -207,7 +208,7 @@ async fn a_receipt_says_what_became_of_its_request() {
     }
 }
 
-/// A tenant restricts its receipts to its own credentials, page and files alike.
+/// A tenant can restrict its receipts, both the page and the files, to its own credentials.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn receipts_of_members_need_a_credential_of_the_tenant() {
     let (app, client) = sealing().await;
@@ -249,7 +250,7 @@ async fn receipts_of_members_need_a_credential_of_the_tenant() {
     assert!(refused.headers()["www-authenticate"].to_str().unwrap().starts_with("Bearer"));
 }
 
-/// The page in the browser after its script ran, and the console's log.
+/// Returns the page in the browser after its script has run, and the browser's console log.
 async fn browsed(url: &str) -> (String, String) {
     let profile = tempfile::tempdir().unwrap();
     let page = Command::new("chromium")
@@ -275,5 +276,5 @@ async fn a_browser_verifies_the_signature() {
     let id = decided(&client, asking(12.5, "DE")).await;
     let (dom, log) = browsed(&format!("{}/receipts/{id}", app.base_url())).await;
     assert!(dom.contains(r#"id="verification" data-state="verified""#), "{dom}");
-    assert!(!log.contains("CONSOLE"), "nothing is blocked or amiss: {log}");
+    assert!(!log.contains("CONSOLE"), "the browser reported an error: {log}");
 }

@@ -1,4 +1,4 @@
-//! Replay proofs: three modes, member by member, signed whatever the result.
+//! Replay proofs: three modes, a comparison field by field, and a signature on every result.
 
 use authority_evidence::verify::Valid;
 use diesel_async::SimpleAsyncConnection;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{TENANT, asking, check, decided, published, sealed, sealing};
 use crate::support::{Client, TestApp};
 
-/// A replay proof, verified.
+/// Requests a replay proof and verifies it.
 async fn replayed(client: &Client, body: Value) -> Value {
     let (status, text) = client.text("POST", "/v1/replay/proof", Some(body)).await;
     assert_eq!(status, 200, "{text}");
@@ -22,7 +22,7 @@ async fn the_sealed_arguments_give_the_same_bytes() {
     let (status, refused) = client.post("/v1/replay/proof", json!({"decision_id": id})).await;
     assert_eq!((status, &refused["error"]), (409, &json!("decision_not_sealed")), "{refused:#}");
     let pack: Value = serde_json::from_str(&sealed(&client, &id).await).unwrap();
-    // Whatever happens to the authority later.
+    // Later changes of the agent's authority do not affect the replay.
     let stop =
         json!({"tenant_id": TENANT, "actor_id": "svc:agent:acme:invoice-bot", "reason": "x"});
     assert_eq!(app.owner().post("/api/v1/stop-signals", stop).await.0, 201);
@@ -75,7 +75,7 @@ async fn a_version_of_a_policy_is_put_in() {
     assert_eq!((status, field), (400, &json!("policy_version")), "{unknown:#}");
 }
 
-/// An altered row is detected: what is stored no longer leads to what was signed.
+/// An altered row is detected, because its digest differs from the signed one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn altered_facts_are_a_mismatch() {
     let (app, client) = sealing().await;
@@ -94,7 +94,7 @@ async fn altered_facts_are_a_mismatch() {
     }
 }
 
-/// What a decision spent itself does not count against it.
+/// The decision used the approval itself: the replay still counts the approval.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_allow_that_used_up_its_approval_still_follows() {
     let (app, client) = sealing().await;

@@ -1,4 +1,4 @@
-//! Sealing: one pack for each decision, its record as signed, its index in the tenant's log.
+//! Sealing gives each decision one pack, with the signed record and its index in the tenant's log.
 
 use std::time::{Duration, Instant};
 
@@ -21,12 +21,12 @@ async fn a_sealed_decision_verifies_offline() {
         let bundle = bundle(&client, &id).await;
         assert_eq!(check(&bundle, Some(&keys)), Ok(Valid::Trusted), "{bundle}");
         assert!(matches!(check(&bundle, None), Ok(Valid::IssuerNotPinned(_))));
-        // A JWK set without the log's keys pins only the issuer.
+        // A key set without the log's keys verifies only the issuer.
         let mut issuer = keys.clone();
         issuer.retain(|kid, _| !kid.starts_with("svc-log-"));
         assert_eq!(check(&pack, Some(&issuer)), Ok(Valid::CheckpointUnchecked));
         assert_eq!(check(&bundle, Some(&issuer)), Ok(Valid::LogNotPinned));
-        // One with another log's keys refuses this log.
+        // A key set with another log's keys does not verify this log.
         let (kid, x) = keys.iter().find(|(kid, _)| kid.starts_with("svc-evidence-")).unwrap();
         let other = kid.replace("svc-evidence-", "svc-log-");
         issuer.insert(other, x.clone());
@@ -37,7 +37,7 @@ async fn a_sealed_decision_verifies_offline() {
     }
 }
 
-/// To those who see the decision; to others it does not exist.
+/// Only callers who may read the decision learn that it is not sealed. Others get "not found".
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn missing_evidence_names_the_operation_that_seals() {
     let (app, client) = sealing().await;
@@ -78,7 +78,7 @@ async fn sealing_again_gives_the_same_pack_on_every_node() {
     let both = join_all((0..12).map(|n| sealed(if n % 2 == 0 { &client } else { &there }, &id)));
     let packs = both.await;
     assert!(packs.iter().all(|pack| *pack == packs[0]));
-    // Others are sealed at the same time, on both nodes.
+    // Other decisions are sealed at the same time, on both nodes.
     let ids = join_all((0..20).map(|n| decided(&client, asking(f64::from(n), "DE")))).await;
     let nodes = [&client, &there];
     let more = join_all(ids.iter().enumerate().map(|(n, id)| sealed(nodes[n % 2], id))).await;
@@ -110,14 +110,18 @@ async fn another_tenants_decision_is_neither_sealed_nor_shown() {
     let body = json!({"decision_id": id});
     assert_eq!(stranger.post("/v1/evidence/seal", body.clone()).await.0, 404);
     let (status, missing) = client.get(&format!("/v1/evidence/{id}")).await;
-    assert_eq!((status, &missing["error"]), (404, &json!("not_found")), "and so it is not sealed");
+    assert_eq!(
+        (status, &missing["error"]),
+        (404, &json!("not_found")),
+        "an unsealed decision has no pack"
+    );
     sealed(&client, &id).await;
     for path in [format!("/v1/evidence/{id}"), "/v1/log/acme/checkpoint".to_owned()] {
         assert_eq!(stranger.get(&path).await.0, 404, "{path}");
     }
     assert_eq!(stranger.post("/v1/evidence/seal", body).await.0, 404);
     assert_eq!(stranger.post("/v1/replay/proof", json!({"decision_id": id})).await.0, 404);
-    // A pack is for every member; its facts are not.
+    // Every user of the tenant may read a pack, but not its facts.
     for (role, bundle) in [("viewer", 403), ("auditor", 200)] {
         let member = app.person(TENANT, role, "mo@example.org");
         assert_eq!(member.get(&format!("/v1/evidence/{id}")).await.0, 200);
@@ -127,7 +131,7 @@ async fn another_tenants_decision_is_neither_sealed_nor_shown() {
     assert_eq!(reader.post("/v1/evidence/seal", json!({"decision_id": id})).await.0, 403);
 }
 
-/// The tenant requests nothing: its decisions are sealed automatically.
+/// A tenant can have all of its decisions sealed automatically.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenant_may_have_everything_sealed() {
     let (app, client) = sealing().await;
@@ -145,7 +149,8 @@ async fn a_tenant_may_have_everything_sealed() {
     }
 }
 
-/// One tenant's log was tampered with: the others' decisions are sealed, and operators see that the worker fails.
+/// One tenant's log has been tampered with. Decisions of other tenants are still sealed, and
+/// operators see that the worker fails.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_that_cannot_be_continued_fails_the_run_and_stops_no_other() {
     let (app, client) = sealing().await;

@@ -1,4 +1,4 @@
-//! The offline verifier against files that were tampered with: each is refused.
+//! The offline verifier refuses every file that was tampered with.
 
 use authority_crypto::sha256;
 use authority_evidence::verify::{Trust, verify};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{asking, bundle, decided, published, sealing};
 
-/// Every leaf of a JSON value, by pointer.
+/// Collects every leaf of a JSON value, as JSON pointers.
 fn leaves(value: &Value, at: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(members) if !members.is_empty() => {
@@ -21,8 +21,8 @@ fn leaves(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// No member of a bundle can be changed, removed or added unnoticed, even if the bundle's own digest is
-/// recomputed.
+/// No field of a bundle can be changed, removed or added without detection, even if the bundle's
+/// own digest is recomputed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_member_of_a_bundle_can_be_altered() {
     let (_app, client) = sealing().await;

@@ -1,4 +1,4 @@
-//! A node whose clock is wrong: first a warning, then it decides nothing.
+//! A node with a wrong clock: it warns first and then refuses to decide.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use super::{figures::figure, process::allowed};
 use crate::support::{Client, TestApp, Wishes};
 
-/// Waits until the node decides, or refuses to.
+/// Waits until an evaluate call has this status. Returns its decision or its error code.
 async fn until(client: &Client, wanted: u16) -> String {
     let begun = Instant::now();
     loop {
@@ -29,25 +29,26 @@ async fn a_node_too_far_from_the_databases_clock_is_not_ready_and_decides_nothin
         let clock = Clock::wrong(TimeDelta::seconds(off));
         let node = right.beside(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
         let client = node.client(&demo.api_key);
-        // From the start: it is measured before the first response.
+        // The node refuses from the start, because it measures its clock before the first response.
         let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
         assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{off}: {answer}");
         let (status, answer) = client.get("/health/ready").await;
         assert_eq!(status, 503, "{answer}");
         assert!(super::readiness::fault(&answer, "clock").is_some(), "{answer}");
 
-        // Corrected, and within the limit of 5 seconds, it decides.
+        // After the clock is corrected to 2 seconds off, within the limit of 5 seconds, the node
+        // decides.
         clock.advance(TimeDelta::seconds(if off > 0 { -118 } else { 118 }));
         assert_eq!(until(&client, 200).await, "allow");
         let begun = Instant::now();
         while client.get("/health/ready").await.0 != 200 {
-            assert!(begun.elapsed() < Duration::from_secs(20), "it decides and is not ready");
+            assert!(begun.elapsed() < Duration::from_secs(20), "the node decides but is not ready");
         }
-        // Also while it runs.
+        // The node also notices a clock that becomes wrong while it runs.
         clock.advance(TimeDelta::seconds(off));
         let begun = Instant::now();
         until(&client, 503).await;
         let after = begun.elapsed().as_secs_f64();
-        figure(&format!("a clock {off} s off"), &format!("nothing decided from {after:.1} s on"));
+        figure(&format!("a clock {off} s off"), &format!("no decisions after {after:.1} s"));
     }
 }

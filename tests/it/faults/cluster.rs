@@ -1,5 +1,6 @@
-//! A database cluster under Patroni with etcd, by the commands of docs/high-availability.md: three members on this machine,
-//! each in a network namespace of its own, as if it were a machine.
+//! A database cluster under Patroni with etcd, set up by the commands of docs/high-availability.md.
+//! Its three members run on this machine, each in its own network namespace, as if they were
+//! separate machines.
 
 use std::{
     collections::HashSet,
@@ -20,16 +21,16 @@ use crate::support::shown::{forbidden, hindrance, not_shown};
 
 const HANDBOOK: &str = include_str!("../../../docs/high-availability.md");
 const MEMBERS: [usize; 3] = [1, 2, 3];
-/// The network of the page's addresses.
+/// The bridge of the network. Its members have the addresses that docs/high-availability.md uses.
 const BRIDGE: &str = "authority-ha";
-/// Where the nodes are in it.
+/// The address of the service nodes in that network.
 const HERE: &str = "198.51.100.1/24";
-/// A card that nobody has: what is sent to it is lost.
+/// A hardware address that no network card has: packets sent to it are lost.
 const NOBODY: &str = "02:00:00:00:00:01";
-/// How long the members have to agree.
+/// How long the members may take to agree on a state.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The page's block with this text.
+/// Returns the code block of docs/high-availability.md that contains this text.
 #[track_caller]
 pub(super) fn block(part: &str) -> &'static str {
     let mut blocks = HANDBOOK.split("```").skip(1).step_by(2);
@@ -37,7 +38,7 @@ pub(super) fn block(part: &str) -> &'static str {
     block.split_once('\n').unwrap().1
 }
 
-/// What the commands print.
+/// Runs the commands and returns their output.
 #[track_caller]
 pub(super) fn sh(script: &str) -> String {
     let output = Command::new("bash").args(["-euc", script]).output().unwrap();
@@ -52,15 +53,15 @@ pub(super) fn sh(script: &str) -> String {
 pub(super) enum Fault {
     /// PostgreSQL and Patroni get SIGKILL.
     Killed,
-    /// Every process of the machine gets SIGSTOP, etcd too.
+    /// Every process of the machine gets SIGSTOP, including etcd.
     Hung,
     /// The machine loses its network.
     CutOff,
-    /// The machine loses the two others, and the nodes still reach it.
+    /// The machine can't reach the two others, but the nodes still reach it.
     Parted,
-    /// An operator moves it.
+    /// An operator moves the primary with a switchover.
     SwitchedOver,
-    /// Patroni alone gets SIGSTOP: PostgreSQL goes on, and nobody tells it that it lost the lock.
+    /// Only Patroni gets SIGSTOP: PostgreSQL continues, unaware that it lost the lock.
     PatroniHung,
 }
 
@@ -71,7 +72,7 @@ pub(super) struct Cluster {
     http: reqwest::Client,
 }
 
-/// Says why this machine cannot have one, if so.
+/// Returns whether this machine can't run the cluster, and prints the reason.
 #[track_caller]
 fn cannot_be_here() -> bool {
     let can =
@@ -92,7 +93,7 @@ fn cannot_be_here() -> bool {
     hindrance.is_some()
 }
 
-/// Another test run may have such a cluster; one that was killed leaves it behind.
+/// Waits until no other test run has a cluster. A run that was killed leaves its cluster behind.
 async fn wait_for_others() {
     let since = Instant::now();
     while Command::new("ip").args(["link", "show", BRIDGE]).output().unwrap().status.success() {
@@ -106,7 +107,8 @@ async fn wait_for_others() {
 }
 
 impl Cluster {
-    /// With the page's logins and an empty database; `None` if this machine cannot have one.
+    /// Starts the cluster with the logins of docs/high-availability.md and an empty database.
+    /// Returns `None` if this machine can't run it.
     pub(super) async fn start() -> Option<Self> {
         if cannot_be_here() {
             return None;
@@ -143,7 +145,7 @@ impl Cluster {
         self.folder.path().join(format!("db{member}"))
     }
 
-    /// The machine: its network, its certificate and its files.
+    /// Sets up one member's machine: its network, its certificate and its files.
     fn prepare(&self, member: usize) {
         let home = self.home(member);
         let home = home.display();
@@ -172,7 +174,7 @@ impl Cluster {
         sh(&format!("chown -R postgres: {home}"));
     }
 
-    /// A program of the machine as the user of its database.
+    /// Runs a program on the member's machine as the user that runs the database.
     fn run(&mut self, member: usize, program: &str, settings: &str, arguments: &[&Path]) {
         let home = self.home(member);
         let log = File::options().append(true).create(true).open(home.join("log")).unwrap();
@@ -195,7 +197,7 @@ impl Cluster {
         self.run(member, "/usr/bin/patroni", "", &[&settings]);
     }
 
-    /// Commands on the machine as the database's superuser.
+    /// Runs commands on the member's machine as the database's superuser.
     #[track_caller]
     fn as_postgres(&self, member: usize, commands: &str) -> String {
         let home = self.home(member);
@@ -207,13 +209,13 @@ impl Cluster {
         ))
     }
 
-    /// The ids of the decisions that a member has; none while it takes no connections.
+    /// Returns the ids of a member's stored decisions, or none while it refuses connections.
     pub(super) fn decisions(&self, member: usize) -> HashSet<String> {
         let ids = "psql -qAt -d agent_authority -c 'SELECT id FROM decisions' || true";
         self.as_postgres(member, ids).lines().map(str::to_owned).collect()
     }
 
-    /// What a member's Patroni answers, if it does.
+    /// Returns the response of a member's Patroni, or `None` if it does not respond.
     async fn asked(&self, member: usize, path: &str) -> Option<Value> {
         let url = format!("http://198.51.100.1{member}:8008{path}");
         let answer = self.http.get(url).send().await.ok()?.error_for_status().ok()?;
@@ -229,7 +231,7 @@ impl Cluster {
         None
     }
 
-    /// Waits until there are a primary, a synchronous standby and another one on one timeline.
+    /// Waits until a primary, a synchronous standby and a second standby follow the same timeline.
     pub(super) async fn whole(&self) {
         let since = Instant::now();
         loop {
@@ -250,23 +252,23 @@ impl Cluster {
             {
                 return;
             }
-            assert!(since.elapsed() < PATIENCE, "not whole after {PATIENCE:?}: {told}");
+            assert!(since.elapsed() < PATIENCE, "incomplete after {PATIENCE:?}: {told}");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
 
-    /// Sends a signal to those of the machine's processes whose names are `chosen`.
+    /// Sends a signal to the member's processes with names that satisfy `chosen`.
     fn signal(member: usize, signal: Signal, chosen: fn(&str) -> bool) {
         for pid in sh(&format!("ip netns pids authority{member}")).lines() {
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             if chosen(name.trim()) {
-                // It may have ended by itself.
+                // The process may have ended already.
                 let _ = kill(Pid::from_raw(pid.parse().unwrap()), signal);
             }
         }
     }
 
-    /// Loses or finds what two members send to one another.
+    /// Blocks or restores the traffic between one member and the two others.
     fn part(member: usize, change: &str) {
         for other in MEMBERS.into_iter().filter(|other| *other != member) {
             sh(&format!(

@@ -1,4 +1,4 @@
-//! Connections to the database are cut under load, all of them, again and again: nothing that was answered is lost.
+//! All connections to the database are cut repeatedly under load: no answered decision is lost.
 
 use std::{
     collections::HashSet,
@@ -18,10 +18,10 @@ use super::{
 use crate::support::{TestApp, Wishes, database::Database};
 
 const CUTS: usize = 10;
-/// Some decisions are made between two cuts.
+/// The time between two cuts, enough for some decisions.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Ends every other connection; how many there were.
+/// Ends every other connection and returns their number.
 const CUT: &str = "SELECT count(pg_terminate_backend(pid)) AS n FROM pg_stat_activity \
                    WHERE datname = current_database() AND pid <> pg_backend_pid() \
                    AND backend_type = 'client backend'";
@@ -45,7 +45,7 @@ async fn nothing_answered_is_lost_when_connections_are_cut() {
     }
     let cut = Instant::now();
     while client.post("/api/v1/runtime/evaluate", allowed()).await.0 != 200 {
-        assert!(cut.elapsed() < Duration::from_secs(10), "it does not go on");
+        assert!(cut.elapsed() < Duration::from_secs(10), "no decision after a cut");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let answered = decided.finish().await;

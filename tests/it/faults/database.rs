@@ -1,5 +1,5 @@
-//! The database dies under load, repeatedly, and comes back: in between nothing is permitted, no response is lost, and
-//! the service recovers by itself.
+//! The database fails repeatedly under load and recovers. While it is unavailable, no action is
+//! permitted. No answered decision is lost, and the service recovers without a restart.
 
 use std::{
     collections::HashSet,
@@ -18,11 +18,11 @@ use super::{
     process::{Folder, Service, allowed, rows},
 };
 
-/// How often each of the two dies.
+/// How often each test kills the database.
 const ROUNDS: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A process of the postmaster that serves a connection.
+/// Finds a process of the postmaster that serves a connection.
 fn backend(postmaster: Pid) -> Option<Pid> {
     let mut found = fs::read_dir("/proc").unwrap().filter_map(|process| {
         let process = process.unwrap().path();
@@ -35,7 +35,7 @@ fn backend(postmaster: Pid) -> Option<Pid> {
     found.next().map(Pid::from_raw)
 }
 
-/// From now to the first decision after a refusal.
+/// Measures the time from now to the first decision that follows a refusal.
 async fn back_after(service: &Service) -> Duration {
     let (gone, mut refused) = (Instant::now(), 0);
     loop {
@@ -64,18 +64,20 @@ async fn a_database_that_goes_away_permits_nothing_and_is_found_again() {
         let decided = load(&service.client, Duration::from_millis(200)).await;
         let postmaster = folder.database().unwrap();
         if round % 2 == 0 {
-            // The service starts its own database again.
+            // The whole database stops, and the service starts it again.
             kill(postmaster, Signal::SIGQUIT).unwrap();
         } else {
-            // The postmaster ends all other connections, and recovers.
+            // A single server process is killed: the postmaster closes all other connections and
+            // recovers.
             kill(backend(postmaster).unwrap(), Signal::SIGKILL).unwrap();
         }
         longest = longest.max(back_after(&service).await);
         let decided = decided.finish().await;
-        assert!(!decided.is_empty(), "round {round} answered nothing");
+        assert!(!decided.is_empty(), "no answers in round {round}");
         answered.extend(decided);
     }
-    // Authority that could not be read for too long is stale, and then nothing is answered.
+    // After a long outage the node's authority is stale, and reads are refused until it is current
+    // again.
     let asked = Instant::now();
     let last = format!("/v1/decisions/{}", answered.last().unwrap());
     while service.client.get(&last).await.0 != 200 {

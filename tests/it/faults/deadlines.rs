@@ -1,4 +1,4 @@
-//! Every call has a deadline: the service's own or, if sooner, its caller's.
+//! Every call has a deadline: the service's own, or the caller's if that is earlier.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,8 @@ pub(super) async fn number(db: &mut Db, sql: &str) -> i64 {
     found.n
 }
 
-/// A node behind a proxy, and a caller of the demonstration tenant.
+/// Starts a node that reaches its database through a proxy, and a client of the demonstration
+/// tenant.
 async fn behind_a_line() -> (TestApp, Line, Client) {
     let database = std::sync::Arc::new(Database::fresh().await);
     let line = Line::before(&database).await;
@@ -37,8 +38,8 @@ async fn behind_a_line() -> (TestApp, Line, Client) {
     (node, line, client)
 }
 
-/// One gRPC-Web call, to which no client library adds its own timeout: the status, from the headers or the
-/// trailers, and its duration.
+/// Makes one gRPC-Web call without a client library, which would add its own timeout. Returns the
+/// status, from the headers or the trailers, and the call's duration.
 async fn grpc(client: &Client, path: &str, message: &[u8], timeout: &str) -> (String, Duration) {
     let mut frame = vec![0];
     frame.extend(u32::try_from(message.len()).unwrap().to_be_bytes());
@@ -89,7 +90,7 @@ async fn a_decision_has_two_seconds_and_another_call_ten() {
     let begun = Instant::now();
     let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
     assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer}");
-    // And not the recorder, whose batch times out after 4.
+    // This is the call's own deadline, because the recorder's batch times out only after 4 s.
     assert!(answer["message"].as_str().unwrap().contains("within 2 s"), "{answer}");
     assert!(begun.elapsed() >= Duration::from_secs(2), "{:?}", begun.elapsed());
     let (status, took) = grpc(&client, EVALUATE, &question(), "60S").await;
@@ -97,7 +98,8 @@ async fn a_decision_has_two_seconds_and_another_call_ten() {
     assert!(took < Duration::from_secs(30), "{took:?}");
     let (status, answer) = node.owner().get("/api/v1/tenants").await;
     assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer}");
-    // And not the store, whose transaction times out after 17 here.
+    // This is the call's own deadline, because the store's transaction times out only after 17 s
+    // here.
     assert!(answer["message"].as_str().unwrap().contains("within 10 s"), "{answer}");
 }
 
@@ -109,7 +111,7 @@ async fn a_callers_own_time_is_kept() {
     assert_eq!(status, DEADLINE_EXCEEDED);
     assert!(took >= Duration::from_millis(300), "{took:?}");
     let (status, _) = grpc(&client, EVALUATE, &question(), "soon").await;
-    assert_eq!(status, "3", "what cannot be read is refused");
+    assert_eq!(status, "3", "an invalid timeout is refused");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -121,12 +123,12 @@ async fn a_stream_ends_at_its_callers_time() {
     let path = "/authority.runtime.v1.RuntimeService/WatchStopConditions";
     let call = grpc(&client, path, &watch, "1500m");
     let ended = tokio::time::timeout(Duration::from_secs(20), call).await;
-    let (status, took) = ended.expect("it goes on");
+    let (status, took) = ended.expect("the stream continues");
     assert_eq!(status, DEADLINE_EXCEEDED);
     assert!(took >= Duration::from_millis(1500), "{took:?}");
 }
 
-/// After a timeout nothing is on record, except a batch in progress.
+/// After its caller's timeout, a decision is recorded only if its batch was already running.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn queued_decisions_without_a_caller_are_not_recorded() {
     let (node, line, client) = behind_a_line().await;
@@ -135,7 +137,7 @@ async fn queued_decisions_without_a_caller_are_not_recorded() {
     line.hold();
     let ask = |client: Client| async move { grpc(&client, EVALUATE, &question(), "600m").await.0 };
     let first = tokio::spawn(ask(client.clone()));
-    // Its batch is on its way to the database.
+    // Waits until the first decision's batch has been sent to the database.
     tokio::time::sleep(Duration::from_millis(200)).await;
     let queued: Vec<_> = (0..5).map(|_| tokio::spawn(ask(client.clone()))).collect();
     for asked in queued.into_iter().chain([first]) {
@@ -148,7 +150,7 @@ async fn queued_decisions_without_a_caller_are_not_recorded() {
     assert_eq!(after - before, 2, "the one under way, and the last");
 }
 
-/// A decision that commits after its caller's deadline is found by its key.
+/// A decision that commits after its caller's deadline can be found by its idempotency key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_late_commit_is_found_by_its_idempotency_key() {
     let (node, line, client) = behind_a_line().await;
@@ -157,7 +159,8 @@ async fn a_late_commit_is_found_by_its_idempotency_key() {
         let headers = [("idempotency-key", "late")];
         client.call("POST", "/api/v1/runtime/evaluate", Some(allowed()), &headers).await
     };
-    // Read first, so that only the response is late.
+    // The insert of the key is slow and commits after the call's deadline. Only the response is
+    // late.
     let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS \
         $$ BEGIN PERFORM pg_sleep(2.6); RETURN NULL; END $$; \
         CREATE TRIGGER slow AFTER INSERT ON idempotency_keys \

@@ -1,4 +1,4 @@
-//! Database defaults that other programs set must not make the service forget a stop, or stop deciding.
+//! Database defaults that other programs set: decisions and stops still work.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn decided(client: &Client, body: Value) -> (u16, Value) {
     (status, answer["decision"].clone())
 }
 
-/// Closes all connections of the service; the next ones have the new defaults.
+/// Closes all connections of the service. New connections have the new defaults.
 async fn renew(node: &TestApp) {
     node.database
         .run(
@@ -40,7 +40,7 @@ async fn decisions_are_recorded_whatever_level_the_database_begins_with() {
         for amount in [1200.0, 1300.0] {
             assert_eq!(decided(&client, asking(amount, "DE")).await, (200, json!("allow")));
         }
-        // With more rows than the decision's own.
+        // A held request writes to more tables than an allowed one.
         let held = decided(&client, asking(25_000.0, "DE")).await;
         assert_eq!(held, (200, json!("require_approval")), "{level}");
         let stop = json!({"tenant_id": "svc:tenant:acme", "actor_id": "svc:agent:acme:invoice-bot",
@@ -64,7 +64,7 @@ async fn a_stop_that_raises_no_revision_fails_and_the_node_says_why() {
     let (status, failed) = node.owner().post("/api/v1/stop-signals", stop.clone()).await;
     assert_eq!(status, 500, "{failed:#}");
     let (_, found) = node.owner().get("/api/v1/stop-signals?tenant_id=svc:tenant:acme").await;
-    assert_eq!(found["stop_signals"], json!([]), "it stays, and stops nothing");
+    assert_eq!(found["stop_signals"], json!([]), "an ineffective stop signal was stored");
     let answer = until(&node.client(""), 503).await;
     assert!(fault(&answer, "database").is_some(), "{answer:#}");
     assert!(answer.to_string().contains("ALTER TABLE stop_signals ENABLE TRIGGER"), "{answer:#}");
@@ -84,7 +84,7 @@ async fn a_node_whose_new_connections_are_replicas_is_not_ready() {
     let set = format!("ALTER DATABASE {name} SET session_replication_role = replica");
     node.database.run(&set).await;
     renew(&node).await;
-    // Whichever check connects first says so.
+    // Several checks fail, because all of them connect. Waits for the check that names the setting.
     let mut told = until(&client, 503).await;
     for _ in 0..100 {
         if told.to_string().contains("session_replication_role") {
@@ -99,7 +99,7 @@ async fn a_node_whose_new_connections_are_replicas_is_not_ready() {
     until(&client, 200).await;
 }
 
-/// The probe does not check tables that only some decisions write.
+/// The recorder's probe does not cover tables that only some decisions write.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_whose_batches_fail_is_not_ready_although_its_probe_passes() {
     let node = TestApp::seeded().await;
@@ -111,7 +111,7 @@ async fn a_node_whose_batches_fail_is_not_ready_although_its_probe_passes() {
         CREATE TRIGGER broken AFTER INSERT ON decisions FOR EACH ROW EXECUTE FUNCTION broken()";
     node.database.run(breaks).await;
     assert_eq!(decided(&client, asking(1200.0, "DE")).await.0, 503);
-    // Two probes have passed since.
+    // Waits until two probes have succeeded.
     tokio::time::sleep(Duration::from_millis(2500)).await;
     let answer = until(&node.client(""), 503).await;
     assert!(fault(&answer, "recorder").is_some(), "{answer:#}");

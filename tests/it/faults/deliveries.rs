@@ -1,7 +1,7 @@
-//! Events reach a receiver that fails now and then, while the service is killed at each step of their way and
-//! the database goes away: each is delivered or among the dead letters.
+//! Events are sent to a receiver that sometimes fails, while the service is killed at each step of
+//! a delivery and the database fails. Each event is either delivered or becomes a dead letter.
 //!
-//! `AUTHORITY_FAULT_EVENTS` sets how many events there are.
+//! `AUTHORITY_FAULT_EVENTS` sets the number of events.
 
 use std::{
     collections::HashSet,
@@ -28,12 +28,14 @@ use super::{
 use crate::events::delivery::{Answer, Receiver};
 
 const TENANT: &str = "svc:tenant:acme";
-/// A lease of 60 s has to end after the last kill.
+/// How long to wait for the deliveries: longer than the 60 s after which a killed node's lease
+/// expires.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// So many events end in each second more.
+/// The number of events for which the wait is one second longer.
 const EACH_SECOND: u64 = 100;
 
-/// The step that the service is killed in: after these hold.
+/// The steps at which the service is killed, each
+/// with the query that shows that the step has begun.
 const STEPS: [(&str, &str); 3] = [
     ("numbering", "SELECT count(*) AS value FROM event_outbox"),
     (
@@ -47,7 +49,7 @@ const STEPS: [(&str, &str); 3] = [
     ),
 ];
 
-/// The database of a service that may be dead, as its owner.
+/// The database of a service that may have been killed, opened as its owner.
 struct Ledger(Embedded);
 
 impl Ledger {
@@ -57,7 +59,7 @@ impl Ledger {
             #[diesel(sql_type = BigInt)]
             value: i64,
         }
-        // It may be restarting.
+        // The database may be starting again.
         let mut db = Address::parse(&self.0.owner_url()).unwrap().connect().await.ok()?;
         diesel::sql_query(sql).get_result(&mut db).await.ok().map(|row: Row| row.value)
     }
@@ -73,7 +75,7 @@ impl Ledger {
         rows.into_iter().map(|row| row.value).collect()
     }
 
-    /// Waits until the value is above 0.
+    /// Waits until the query returns a value above 0.
     async fn wait_for(&self, what: &str, sql: &str) {
         let begun = Instant::now();
         let patience = PATIENCE + Duration::from_secs(how_many() as u64 / EACH_SECOND);
@@ -83,7 +85,8 @@ impl Ledger {
         }
     }
 
-    /// Events as a change announces them: committed with it. The numbers become their subjects.
+    /// Adds an event for each number to the outbox in one commit, as a change does. The number
+    /// becomes part of the event's subject.
     async fn announce(&self, numbers: std::ops::Range<usize>) {
         let (first, last) = (numbers.start, numbers.end - 1);
         let sql = format!(
@@ -97,12 +100,13 @@ impl Ledger {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "of this test alone")]
+#[expect(clippy::disallowed_methods, reason = "only this test reads it")]
 fn how_many() -> usize {
     std::env::var("AUTHORITY_FAULT_EVENTS").map_or(1500 * times(), |text| text.parse().unwrap())
 }
 
-/// Every seventh request fails. Says when a request has come, and remembers what it took.
+/// Makes every seventh request fail. Notifies the test of each request, and collects the subjects
+/// of accepted events.
 fn behave(receiver: &Receiver) -> (Arc<Notify>, Arc<parking_lot::Mutex<HashSet<String>>>) {
     let (came, taken) =
         (Arc::<Notify>::default(), Arc::<parking_lot::Mutex<HashSet<_>>>::default());
@@ -134,7 +138,8 @@ async fn no_event_is_lost_when_the_service_is_killed_at_each_step() {
     let (status, made) = service.owner(&folder).post("/api/v1/webhook-endpoints", endpoint).await;
     assert_eq!(status, 201, "{made:#}");
     let endpoint_id = made["webhook_endpoint"]["id"].as_str().unwrap();
-    // Numbering, fan-out, claim, POST, record, and the database.
+    // The events are announced in six parts: one each for numbering, fan-out, claim, POST, record
+    // and the database.
     let part = events / 6;
     let mut told = 0;
     for (step, sql) in STEPS {
@@ -181,13 +186,13 @@ async fn no_event_is_lost_when_the_service_is_killed_at_each_step() {
         (ledger.texts(&state("delivered")).await, ledger.texts(&state("dead")).await);
     let taken = taken.lock().clone();
     let missing: Vec<_> = delivered.iter().filter(|one| !taken.contains(*one)).collect();
-    assert!(missing.is_empty(), "delivered, but never taken: {missing:?}");
+    assert!(missing.is_empty(), "delivered, but never received: {missing:?}");
     let all: HashSet<String> = delivered.into_iter().chain(dead).collect();
-    assert_eq!(all, expected, "each is delivered or dead");
+    assert_eq!(all, expected, "each event is delivered or dead");
     let (requests, seconds) = (receiver.received().len(), begun.elapsed().as_secs());
     figure(
         &format!(
-            "{events} events in {requests} deliveries, of which each seventh failed; kill -9 at numbering, \
+            "{events} events in {requests} deliveries, every seventh failed; kill -9 at numbering, \
              fan-out, claim, request and record, and of the database; {seconds} s"
         ),
         "0 events neither delivered nor dead",

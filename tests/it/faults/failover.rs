@@ -1,5 +1,6 @@
-//! The primary of a database cluster is killed, hung, cut off and moved under load: nothing that was answered is lost,
-//! and two nodes decide again within 15 seconds without a restart. The cluster is that of docs/high-availability.md.
+//! The primary of a database cluster is killed, hung, cut off and moved under load. No answered
+//! decision is lost, and two nodes decide again within 15 seconds without a restart. The cluster is
+//! set up by the commands of docs/high-availability.md.
 
 use std::{
     fs,
@@ -25,29 +26,30 @@ use super::{
 };
 use crate::support::{Client, WHOLE_MACHINE, evaluate};
 
-/// What the page promises.
+/// The limit that docs/high-availability.md promises.
 const PROMISED: Duration = Duration::from_secs(15);
-/// Where Patroni alone hangs, the old primary goes on writing: the third machine may have to give that up before it follows
-/// the new one, for which commits wait.
+/// If only Patroni hangs, the old primary continues to write. The third machine may have to discard
+/// those writes before it follows the new primary, and commits wait for it.
 const PROMISED_WITHOUT_PATRONI: Duration = Duration::from_secs(30);
-/// The load before a fault, and after decisions went on.
+/// The time under load before a fault, and the time under load after decisions have resumed.
 const STEADY: Duration = Duration::from_secs(1);
 
-/// A node that answers nothing for so long has lost the primary.
+/// A node that has not decided for this long has lost the primary.
 const SILENT: Duration = Duration::from_millis(500);
 
-/// What was answered.
+/// The decisions that were answered.
 #[derive(Default)]
 struct Answered {
-    /// When, by which node, the decision.
+    /// For decisions without keys: the time of the answer, the node and the decision's id.
     plain: Mutex<Vec<(Instant, usize, String)>>,
-    /// Under idempotency keys.
+    /// The ids of decisions that were made with idempotency keys.
     keyed: Mutex<Vec<String>>,
-    /// Other decisions under the same key.
+    /// The number of keys for which a repeat returned a different decision.
     doubled: AtomicUsize,
 }
 
-/// Calls of both nodes until told to stop; each is answered, or `unavailable`.
+/// Callers of both nodes, which run until they are stopped. Each answer is a decision or
+/// `unavailable`.
 struct Load {
     stop: Arc<AtomicBool>,
     answered: Arc<Answered>,
@@ -70,7 +72,8 @@ impl Load {
         Self { stop, answered, callers }
     }
 
-    /// From then to the end of each node's longest silence; nothing until both answer again.
+    /// Returns the time from `since` to the end of each node's longest silence, or `None` until
+    /// both nodes respond again.
     fn silences(&self, since: Instant) -> Option<[Duration; 2]> {
         Some([self.silence(0, since)?, self.silence(1, since)?])
     }
@@ -87,7 +90,7 @@ impl Load {
         gaps.max().filter(|(gap, _)| *gap > SILENT).map(|(_, until)| until)
     }
 
-    /// From then to the node's next answer.
+    /// Returns the time from `since` to the node's next answer.
     fn answers(&self, node: usize, since: Instant) -> Option<Duration> {
         let answers = self.answered.plain.lock();
         let next = answers.iter().find(|(at, by, _)| *by == node && *at > since);
@@ -149,7 +152,7 @@ async fn grpc(
     }
 }
 
-/// Asks with a key until there is an answer, then once more at the other node.
+/// Repeats a call with a key on alternating nodes until it is answered, and once more after that.
 async fn keyed(
     clients: [Client; 2],
     node: usize,
@@ -179,7 +182,7 @@ async fn keyed(
                     answered.doubled.fetch_add(usize::from(is_other), Ordering::Relaxed);
                     break;
                 }
-                // It was permitted, and the delegation is suspended now.
+                // The request was permitted, but the delegation has been suspended since then.
                 ((409, answer), _) if answer["error"] == "decision_stopped" => break,
                 ((503, _), _) => pause().await,
                 ((status, answer), _) => panic!("{status}: {answer}"),
@@ -188,7 +191,8 @@ async fn keyed(
     }
 }
 
-/// Two nodes by the page's commands: the first reaches the primary by `HAProxy`, the second by the list of servers.
+/// Two nodes started by the commands of docs/high-availability.md: the first connects through
+/// `HAProxy`, the second with a list of servers.
 struct Nodes {
     services: [Service; 2],
     clients: [Client; 2],
@@ -222,7 +226,7 @@ impl Nodes {
         assert!(migrated.unwrap().success());
         let folders = ["failover-1", "failover-2"].map(Folder::new);
         let services = [0, 1].map(|node| Service::node(free(), &urls[node], &folders[node]));
-        // An idempotency key belongs to its caller, so that both are called by one.
+        // An idempotency key belongs to one caller: both nodes use the same credential.
         let caller = &services[0].client.token;
         let clients = services.each_ref().map(|node| Client::new(&node.client.base, caller));
         let owner = services[0].owner_at(&urls[0], &folders[0]);
@@ -232,7 +236,7 @@ impl Nodes {
         Self { services, clients, owner, delegation, _balancer: balancer, _folders: folders }
     }
 
-    /// What one node has suspended, the other permits no more, from the answer on.
+    /// Checks that the second node no longer permits once a suspension is answered.
     async fn suspension_binds(&self) {
         let path = format!("/api/v1/delegations/{}", self.delegation);
         let changed = async |verb: &str| loop {
@@ -253,7 +257,7 @@ impl Nodes {
         changed("reinstate").await;
     }
 
-    /// Both nodes seal, in the log's first epoch.
+    /// Checks that both nodes can seal, and that the log is still in its first epoch.
     async fn log_goes_on(&self, ids: &[String]) {
         for (node, id) in self.clients.iter().zip(ids) {
             loop {
@@ -273,7 +277,7 @@ impl Nodes {
     }
 }
 
-/// Waits for what is measured.
+/// Waits until the measurement returns a value.
 async fn until<T>(fault: Fault, measured: impl Fn() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -281,11 +285,11 @@ async fn until<T>(fault: Fault, measured: impl Fn() -> Option<T>) -> T {
         if let Some(measured) = measured() {
             return measured;
         }
-        assert!(begun.elapsed() < 4 * PROMISED, "{fault:?}: nothing for {:?}", begun.elapsed());
+        assert!(begun.elapsed() < 4 * PROMISED, "{fault:?}: no result after {:?}", begun.elapsed());
     }
 }
 
-/// The fault under load; prints what the table says.
+/// Causes the fault under load and prints its line for the table of `script/faults`.
 async fn break_under_load(cluster: &mut Cluster, nodes: &Nodes, fault: Fault) {
     let primary = cluster.primary().await.unwrap();
     let load = Load::start(&nodes.clients);
@@ -294,11 +298,12 @@ async fn break_under_load(cluster: &mut Cluster, nodes: &Nodes, fault: Fault) {
     cluster.hurt(fault, primary);
     let took = if fault == Fault::PatroniHung {
         let by_balancer = until(fault, || load.silence(0, begun)).await;
-        // Nobody tells the old primary, or the node that stays with it, and no commit succeeds there.
+        // The old primary and the node connected to it do not learn of the failover, but no commit
+        // succeeds on the old primary.
         tokio::time::sleep(STEADY).await;
         let by_then = Instant::now();
         tokio::time::sleep(2 * STEADY).await;
-        assert_eq!(load.answers(1, by_then), None, "{fault:?}: it goes on");
+        assert_eq!(load.answers(1, by_then), None, "{fault:?}: it still decides");
         let mended = Instant::now();
         cluster.mend(fault, primary);
         [by_balancer, until(fault, || load.answers(1, mended)).await]
@@ -321,7 +326,7 @@ async fn break_under_load(cluster: &mut Cluster, nodes: &Nodes, fault: Fault) {
         ids.iter().filter(|id| !stored.contains(*id)).count()
     };
     if times() > 1 {
-        // The old primary has nothing of its own, and receives all the rest.
+        // The old primary has kept no decision that others lack, and it receives all others.
         let begun = Instant::now();
         while missing(primary).await > 0 {
             assert!(begun.elapsed() < PROMISED, "{fault:?}: the old primary lacks decisions");
@@ -340,7 +345,7 @@ async fn break_under_load(cluster: &mut Cluster, nodes: &Nodes, fault: Fault) {
     );
     assert_eq!((missing, doubled), (0, 0), "{fault:?}");
     let promised = if fault == Fault::PatroniHung { PROMISED_WITHOUT_PATRONI } else { PROMISED };
-    assert!(took.iter().all(|took| *took <= promised), "{fault:?}: decisions again after {took:?}");
+    assert!(took.iter().all(|took| *took <= promised), "{fault:?}: resumed after {took:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

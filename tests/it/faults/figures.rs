@@ -1,17 +1,18 @@
-//! How much the fault tests do, and the figures that they print: `script/faults` makes them do more.
+//! The amount of work of the fault tests, and the figures that they print. `script/faults` sets a
+//! larger amount.
 
-/// How many times as much as in the test suite: `AUTHORITY_FAULTS`.
+/// Returns by how much the tests' work is multiplied, from `AUTHORITY_FAULTS`.
 ///
 /// # Panics
-/// It is no whole number above 0.
-#[expect(clippy::disallowed_methods, reason = "of these tests alone")]
+/// Panics if the variable is not an integer above 0.
+#[expect(clippy::disallowed_methods, reason = "only these tests read it")]
 pub(super) fn times() -> usize {
     let times = std::env::var("AUTHORITY_FAULTS").map_or(1, |text| text.parse().unwrap());
     assert!(times > 0, "AUTHORITY_FAULTS is 0");
     times
 }
 
-/// A line of the table that `script/faults` prints: what was done, and what was lost or wrong.
+/// Prints a line of the table of `script/faults`: the fault, and the losses or errors.
 pub(super) fn figure(done: &str, lost: &str) {
     println!("figure | {done} | {lost} |");
 }

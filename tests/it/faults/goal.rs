@@ -1,4 +1,4 @@
-//! What `script/bench` judges an overloaded service by.
+//! The criteria by which `script/bench` judges an overloaded service.
 
 #[path = "../../../benches/load/goal.rs"]
 mod judged;
@@ -12,7 +12,7 @@ fn four_fifths_of_the_goodput_must_remain() {
         (10_000.0, 8_000.0, true),
         (10_000.0, 7_999.0, false),
         (10_000.0, 0.0, false),
-        // Nothing was answered: no share is a number then.
+        // Without a capacity, the share of it is not a number.
         (0.0, 0.0, false),
         (0.0, 5_000.0, false),
         (f64::NAN, 5_000.0, false),
@@ -23,7 +23,7 @@ fn four_fifths_of_the_goodput_must_remain() {
     let told = shortfall(640, 10_000.0, 7_900.0).unwrap();
     assert_eq!(
         told,
-        "overload: 640 in flight leave 7900 of 10000 decisions a second, and not 80 %"
+        "overload: 640 in flight leave 7900 of 10000 decisions a second; the goal is 80 %"
     );
 }
 

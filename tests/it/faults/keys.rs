@@ -1,4 +1,4 @@
-//! API keys and two nodes: a new one works on the other at once, and a revoked one reads nothing.
+//! API keys on two nodes: a new key works on both at once, and a revoked key stops working on both.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tonic::{Code, Request};
 
 use crate::support::{Client, TestApp, Wishes, asking};
 
-/// Another node, which applies changes only this long after it is notified.
+/// Starts another node, which applies each change this long after its notification.
 async fn late(app: &TestApp, delay: Duration) -> TestApp {
     let graph = graph::Settings { delay, ..Default::default() };
     app.beside(Wishes { graph, ..Wishes::default() }).await
@@ -38,7 +38,7 @@ async fn a_revoked_key_reads_nothing_on_any_node() {
         app.client(&demo.api_key).post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
     let id = decided["decision_id"].as_str().unwrap().to_owned();
     let key = app.api_key("svc:tenant:acme", &["runtime:read"]).await;
-    // Three seconds late, and still fresh enough to answer.
+    // The node is three seconds behind, which is still recent enough to answer.
     let late = late(&app, Duration::from_secs(3)).await;
     let client = Client::new(late.base_url(), &key);
     let paths = [

@@ -1,4 +1,5 @@
-//! The service is killed under load, repeatedly, and sometimes its database with it: every response is on record.
+//! The service is killed repeatedly under load, sometimes together with its database. Every
+//! answered decision is stored.
 
 use std::{
     collections::HashSet,
@@ -19,7 +20,7 @@ use super::{
 use crate::support::Client;
 
 const KILLS: usize = 20;
-/// Every so many kills the database has the same moment.
+/// Every fourth kill also kills the database.
 const BOTH: usize = 4;
 const CALLERS: usize = 8;
 
@@ -33,15 +34,15 @@ async fn no_answered_decision_is_lost_when_the_service_is_killed() {
         let lasting = Duration::from_millis(150 + 20 * (round % KILLS) as u64);
         let decided = load(&service.client, lasting).await;
         if round % BOTH == BOTH - 1 {
-            // Without a checkpoint, as when the machine loses power.
+            // The database writes no checkpoint, as in a power failure.
             kill(folder.database().unwrap(), Signal::SIGQUIT).unwrap();
             both += 1;
         }
         service.kill();
         let decided = decided.finish().await;
-        assert!(!decided.is_empty(), "round {round} answered nothing");
+        assert!(!decided.is_empty(), "no answers in round {round}");
         service = Service::start(&folder);
-        // The last responses are the ones that a lost commit would affect.
+        // A lost commit would affect the last responses.
         for id in decided.iter().rev().take(25) {
             let (status, found) = service.client.get(&format!("/v1/decisions/{id}")).await;
             assert_eq!(status, 200, "round {round}: `{id}` was answered and is lost: {found}");
@@ -64,7 +65,7 @@ async fn no_answered_decision_is_lost_when_the_service_is_killed() {
     service.stop();
 }
 
-/// Callers that continue until the service stops answering.
+/// Callers that make requests until the service stops responding.
 pub(super) struct Load {
     stop: Arc<AtomicBool>,
     callers: Vec<tokio::task::JoinHandle<()>>,
@@ -91,13 +92,13 @@ pub(super) async fn load(client: &Client, lasting: Duration) -> Load {
             while !AtomicBool::load(&stop, Ordering::Acquire) {
                 let request = client.http.post(format!("{}/api/v1/runtime/evaluate", client.base));
                 let asked = request.bearer_auth(&client.token).json(&allowed()).send().await;
-                // The kill ends the connection, also within an answer.
+                // The kill closes the connection, possibly in the middle of a response.
                 let Ok(answer) = asked else { return };
                 let status = answer.status().as_u16();
                 let Ok(answer) = answer.json::<Value>().await else { return };
                 match status {
                     200 => {}
-                    // The database is away, or a busy machine slow; the kill ends this.
+                    // The database is unavailable, or the machine is slow. The kill ends this loop.
                     503 => {
                         tokio::time::sleep(Duration::from_millis(10)).await;
                         continue;

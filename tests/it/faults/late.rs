@@ -1,4 +1,5 @@
-//! Time does not change the revision: an allow that is recorded too late permits nothing.
+//! Permissions that expire before they are recorded. Expiry does not change the revision, and the
+//! fence can't detect it. Still, an allow that is recorded too late has no effect.
 
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ async fn keyed(client: &Client, key: &str, ask: Value) -> (u16, Value) {
     client.call("POST", EVALUATE, Some(ask), &[("idempotency-key", key)]).await
 }
 
-/// A batch waits at the fence until something that one of its decisions depends on has ended.
+/// A batch waits at the fence until the delegation behind a decision in it has expired.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_that_expires_before_the_insert_is_removed_alone_with_its_claims() {
     let (node, client, delegation) = demo().await;
@@ -58,7 +59,7 @@ async fn a_decision_that_expires_before_the_insert_is_removed_alone_with_its_cla
         let client = client.clone();
         tokio::spawn(async move { keyed(&client, key, ask).await })
     };
-    // Alone in its batch, at the fence; the others queue behind it together.
+    // The first decision waits at the fence in its own batch. The others form the next batch.
     let first = spawn(allowed(), "first");
     tokio::time::sleep(Duration::from_millis(150)).await;
     let (late, other) = (spawn(under, "late"), spawn(allowed(), "other"));
@@ -71,19 +72,19 @@ async fn a_decision_that_expires_before_the_insert_is_removed_alone_with_its_cla
     let found = (status, &answer["decision"], &answer["reason_code"]);
     assert_eq!(found, (200, &"deny".into(), &"delegation_expired".into()), "{answer}");
     let allows = "SELECT count(*) AS n FROM decisions WHERE decision LIKE 'allow%'";
-    assert_eq!(number(&mut owner, allows).await, 3, "the late one is on record");
+    assert_eq!(number(&mut owner, allows).await, 3, "the late decision was recorded");
     let spent = "SELECT coalesce(sum(used), 0)::bigint AS n FROM counters";
-    assert_eq!(number(&mut owner, spent).await, 0, "it has spent its budget");
+    assert_eq!(number(&mut owner, spent).await, 0, "the late decision has spent budget");
 }
 
-/// The same holds for the single statement, without claims or key.
+/// A single statement records a decision without claims or a key. It also checks the expiry.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_that_has_expired_at_the_fence_is_repeated() {
     let (node, client, _) = demo().await;
     let short = json!({"valid_for_seconds": 1});
     let (status, answer) = node.owner().patch("/api/v1/tenants/acme", short).await;
     assert_eq!(status, 200, "{answer}");
-    // So that its facts are stored already, and only the decision is new.
+    // The first decision stores the facts. The next one stores only itself.
     client.post(EVALUATE, allowed()).await;
     let mut owner = node.database.owner().await;
     owner.batch_execute("SELECT pg_advisory_lock(4157001)").await.unwrap();
@@ -101,7 +102,8 @@ async fn a_decision_that_has_expired_at_the_fence_is_repeated() {
     assert!(until > released + TimeDelta::milliseconds(900), "{until} was decided before");
 }
 
-/// A commit that takes longer than the permission: it is on record, and not returned.
+/// If the commit takes longer than the permission is valid, the decision is stored but not
+/// returned.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_first_answer_goes_out_past_its_end() {
     let (node, client, _) = demo().await;
@@ -120,14 +122,14 @@ async fn no_first_answer_goes_out_past_its_end() {
         let (status, answer) = client.call("POST", EVALUATE, Some(allowed()), headers).await;
         assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer}");
     }
-    // It is found by its key, and not repeated: it has ended.
+    // The key leads to the decision, but it is not returned, because the permission has expired.
     let (status, answer) = keyed(&client, "slow", allowed()).await;
     assert_eq!((status, &answer["error"]), (409, &"decision_stopped".into()), "{answer}");
     assert!(answer["message"].as_str().unwrap().contains("`valid_until`"), "{answer}");
     figure("2 commits that took longer than their permissions", "0 answered past their end");
 }
 
-/// A clock within a generous staleness limit that is still too far off for recording.
+/// The staleness limit permits this clock, but it is too far off to record decisions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_with_a_wrong_time_is_not_recorded() {
     let (node, client, _) = demo().await;
@@ -149,7 +151,7 @@ async fn a_decision_with_a_wrong_time_is_not_recorded() {
     assert_eq!(number(&mut owner, count).await - before, 4);
 }
 
-/// A node that hangs while it holds a key blocks that key only.
+/// A node that hangs while it claims a key blocks only that key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_that_another_node_is_claiming_does_not_block_the_batch() {
     let (node, client, _) = demo().await;
@@ -174,10 +176,11 @@ async fn a_key_that_another_node_is_claiming_does_not_block_the_batch() {
         let (status, answer) = keyed(&client, &format!("free{n}"), allowed()).await;
         assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
     }
-    // It waits as long as it may, and then gets that the first is still running.
+    // The call waits for the key until its time limit, and reports that the first call is still
+    // running.
     let (status, answer) = hung.await.unwrap();
     assert_eq!((status, &answer["error"]), (409, &"idempotency_in_progress".into()), "{answer}");
-    // The other gives up: the key is free.
+    // The other node rolls back, which frees the key.
     let waits = tokio::spawn({
         let client = client.clone();
         async move { keyed(&client, "hung", allowed()).await }

@@ -1,4 +1,4 @@
-//! The log at its most verbose: what happened, and nothing that is secret.
+//! The log at its most verbose level shows what happened, without secrets.
 
 use authority_core::store::Address;
 use diesel_async::SimpleAsyncConnection;
@@ -30,7 +30,8 @@ async fn it_names_what_happens_and_holds_no_context_token_or_key() {
     assert!(!log.contains(key), "the secret of an API key is in the log");
 }
 
-/// A table whose rows DETAIL tells of: it tells nothing of one with row-level security. Each tenant's notes go there.
+/// A table with a constraint, to which a trigger copies each tenant's notes. PostgreSQL includes
+/// rows in DETAIL only for tables without row-level security.
 const HOLD: &str = "
     CREATE TABLE held (notes text CONSTRAINT held_unique UNIQUE
                                   CONSTRAINT held_check CHECK (notes NOT LIKE '%!'));
@@ -38,7 +39,7 @@ const HOLD: &str = "
         BEGIN INSERT INTO public.held VALUES (NEW.notes); RETURN NEW; END $$;
     CREATE TRIGGER hold AFTER UPDATE ON tenants FOR EACH ROW EXECUTE FUNCTION hold()";
 
-/// The DETAIL of Postgres' errors has the values of rows.
+/// The DETAIL of PostgreSQL's errors contains the values of rows, which must not be logged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_value_of_a_row_that_the_database_refuses_is_logged_or_answered() {
     let folder = Folder::new("detail");
@@ -56,7 +57,7 @@ async fn no_value_of_a_row_that_the_database_refuses_is_logged_or_answered() {
     }
     service.stop();
     let log = service.logged();
-    assert!(log.contains("held_check"), "the log does not name what was violated");
+    assert!(log.contains("held_check"), "the log does not name the violated constraint");
     let told = log.lines().find(|line| line.contains(SECRET));
     assert_eq!(told, None);
 }

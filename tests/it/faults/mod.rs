@@ -1,4 +1,4 @@
-//! What happens when things go wrong: the service is killed, the database goes away, nodes differ.
+//! Faults: the service is killed, the database fails, clocks differ, nodes are behind.
 
 mod clocks;
 mod cluster;

@@ -1,5 +1,5 @@
-//! Two nodes on one database, one of which is notified late: it never permits on authority that was revoked
-//! before the request.
+//! Two nodes on one database. Changes are notified late to the second. The late node never permits
+//! on authority that was revoked before the request.
 
 use std::{
     sync::{
@@ -21,7 +21,7 @@ use crate::support::{Client, TestApp, Wishes};
 const REQUESTS: usize = 20_000;
 const CALLERS: usize = 24;
 
-/// The results of the late node.
+/// Counts the results of the late node's calls.
 #[derive(Debug, Default)]
 struct Counts {
     allows: AtomicUsize,
@@ -41,7 +41,7 @@ async fn a_late_node_never_permits_what_is_revoked() {
     assert!(allows > 0 && others > 0, "{counts:?}");
 }
 
-/// Without the fence the same load does permit on revoked authority.
+/// Without the fence, the late node does permit on revoked authority under the same load.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_fence_it_would() {
     let counts = ask_a_late_node(false, REQUESTS / 10).await;
@@ -60,7 +60,7 @@ async fn ask_a_late_node(fenced: bool, requests: usize) -> Arc<Counts> {
     let demo = prompt.demo().await;
     let late = graph::Settings { delay: Duration::from_millis(250), ..Default::default() };
     let late = prompt.beside(Wishes { graph: late, fenced, ..Wishes::default() }).await;
-    // Odd: the delegation is suspended, and the suspension has been acknowledged.
+    // While this epoch is odd, the delegation is suspended and the suspension has been answered.
     let epoch = Arc::new(AtomicU64::new(0));
     let counts = Arc::new(Counts::default());
     let left = Arc::new(AtomicUsize::new(requests));
@@ -72,7 +72,8 @@ async fn ask_a_late_node(fenced: bool, requests: usize) -> Arc<Counts> {
         .collect();
     let owner = prompt.owner();
     let path = format!("/api/v1/delegations/{}", demo.delegation_id);
-    // Usually over before the late node is notified; sometimes long enough that it is, and denies.
+    // The first two suspensions end before the late node is notified. The third is long enough for
+    // the node to notice and deny.
     let mut suspended = [150, 150, 600].map(Duration::from_millis).into_iter().cycle();
     while callers.iter().any(|caller| !caller.is_finished()) {
         let (status, answer) = owner.post(&format!("{path}/suspend"), json!({})).await;
@@ -93,7 +94,7 @@ async fn call(client: Client, epoch: Arc<AtomicU64>, counts: Arc<Counts>, left: 
         let begun = AtomicU64::load(&epoch, Ordering::Acquire);
         let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
         let ended = AtomicU64::load(&epoch, Ordering::Acquire);
-        // Suspended before the request, and still at the response.
+        // The delegation was suspended before the request, and still was when the response arrived.
         let suspended = begun % 2 == 1 && begun == ended;
         let permitted = status == 200 && answer["decision"] == "allow";
         let count = match (permitted, suspended) {

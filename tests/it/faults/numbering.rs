@@ -1,4 +1,5 @@
-//! The service is killed between decisions and the numbers of their events: each decision has its event, once.
+//! The service is killed between recording decisions and numbering their events: each decision has
+//! exactly one event.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -18,7 +19,7 @@ async fn each_decision_has_its_event_once_when_the_service_is_killed() {
     let folder = Folder::new("numbering");
     let mut service = Service::start(&folder);
     let database = folder.embedded().await;
-    // Nobody is there.
+    // No server listens at this address.
     let endpoint = json!({"tenant_id": TENANT, "url": "http://127.0.0.1:9/",
                           "event_types": ["svc.decision.*"]});
     let (status, made) = service.owner(&folder).post("/api/v1/webhook-endpoints", endpoint).await;
@@ -52,7 +53,7 @@ async fn each_decision_has_its_event_once_when_the_service_is_killed() {
     let decided = "SELECT 0::bigint AS number, id FROM decisions";
     let decided: BTreeSet<String> =
         rows(&database, decided).await.into_iter().map(|(_, id)| id).collect();
-    assert_eq!(told.len(), decided.len(), "an event for each, once");
+    assert_eq!(told.len(), decided.len(), "not one event for each decision");
     assert_eq!(told.into_iter().collect::<BTreeSet<_>>(), decided);
     let numbers = rows(&database, "SELECT sequence AS number, id FROM events ORDER BY 1").await;
     let numbers: Vec<i64> = numbers.into_iter().map(|(number, _)| number).collect();

@@ -1,5 +1,5 @@
-//! More calls than can be decided: the queue is bounded, a refusal comes before any work, and no tenant is refused
-//! or delayed for what another asks.
+//! More calls than the service can decide. The queue is bounded, and calls are refused before any
+//! work is done. No tenant is refused or delayed because of another tenant's calls.
 
 use std::{
     sync::Arc,
@@ -26,22 +26,22 @@ use crate::support::{
 const EVALUATE: &str = "/api/v1/runtime/evaluate";
 const BATCH: &str = "/v1/decisions:batchEvaluate";
 const RPC: &str = "/authority.runtime.v1.RuntimeService/Evaluate";
-/// Every change and every batch takes this lock.
+/// Takes the lock that every change and every batch needs.
 const HOLD: &str = "SELECT pg_advisory_lock(4157001)";
 const RELEASE: &str = "SELECT pg_advisory_unlock(4157001)";
 const POLITE: &str = "svc:tenant:polite";
-/// Decisions in a batch.
+/// The number of decisions in a batch.
 const EACH: usize = 64;
-/// Six batches are worked on, and 32 wait: the queue is full.
+/// The number of batches that fit: six in progress and 32 that wait.
 const FIT: usize = 38;
-/// The decisions of these six.
+/// The number of decisions in the six batches.
 const PLACES: i64 = 384;
 const FLOOD: usize = 44;
 
-/// Status, Retry-After, body, and when it came.
+/// Status, Retry-After, body, and the time of the response.
 type Answer = (u16, Option<String>, Value, Instant);
 
-/// Batches of decisions, all at once.
+/// Sends all batches of decisions at once.
 fn flood(client: &Client) -> Vec<JoinHandle<Answer>> {
     let body = Arc::new(json!({"requests": vec![allowed(); EACH]}));
     let ask = |_| {
@@ -58,7 +58,8 @@ fn flood(client: &Client) -> Vec<JoinHandle<Answer>> {
     (0..FLOOD).map(ask).collect()
 }
 
-/// One decision of the polite tenant over each protocol, and when both were there.
+/// Makes one decision of the polite tenant over REST and one over gRPC. Returns the time when both
+/// had been answered.
 async fn polite(client: Client) -> Instant {
     let subject = "svc:agent:polite:bot";
     let mut grpc = RuntimeServiceClient::connect(client.base.clone()).await.unwrap();
@@ -73,8 +74,8 @@ async fn polite(client: Client) -> Instant {
     let body = json!({"subject": subject, "action": "payment.execute", "purpose": "any"});
     let (grpc, (status, answer)) =
         tokio::join!(grpc.evaluate(request), client.post(EVALUATE, body));
-    grpc.expect("refused for what another tenant asks");
-    assert_eq!(status, 200, "refused for what another tenant asks: {answer:#}");
+    grpc.expect("refused because of another tenant's calls");
+    assert_eq!(status, 200, "refused because of another tenant's calls: {answer:#}");
     Instant::now()
 }
 
@@ -86,7 +87,7 @@ async fn a_flood_is_refused_before_its_bodies_are_read_and_delays_nobody_else() 
     let made = json!({"name": "Polite", "slug": "polite"});
     assert_eq!(app.owner().post("/api/v1/tenants", made).await.0, 201);
     let other = app.client(&app.api_key(POLITE, &["runtime:write"]).await);
-    // The first decision stores what it was made on.
+    // The first decision stores the facts that the others are based on.
     assert_eq!(client.post(EVALUATE, allowed()).await.0, 200);
     let mut owner = app.database.owner().await;
     let recorded = "SELECT count(*) AS n FROM decisions WHERE tenant_id = 'svc:tenant:acme'";
@@ -100,7 +101,7 @@ async fn a_flood_is_refused_before_its_bodies_are_read_and_delays_nobody_else() 
         assert!(begun.elapsed() < Duration::from_secs(3), "the queue has no end");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // Nobody reads what the body is.
+    // The body is invalid, but the call is refused before the body is read.
     let broken = wire::Caller::owner(&app).with(Some(&client.token));
     let (status, answer) = broken.rest("POST", EVALUATE, Some(b"{".to_vec())).await;
     assert_eq!((status, &answer["error"]), (429, &json!("rate_limited")), "{answer:#}");
@@ -137,20 +138,21 @@ async fn a_flood_is_refused_before_its_bodies_are_read_and_delays_nobody_else() 
         }
     }
     assert_eq!(answered.len(), FIT);
-    // Those that waited had no place, and were decided only when they had one.
+    // Batches that waited in the queue were decided only after others had finished.
     let early = format!("{recorded} AND evaluated_at < '{}'", released.to_rfc3339());
     let early = number(&mut owner, &early).await - before;
-    assert!(early <= PLACES, "{early} were decided while they waited for places");
+    assert!(early <= PLACES, "{early} decisions before the release; {PLACES} fit");
     let later = answered.iter().filter(|at| **at > first).count();
-    assert!(later > FIT / 2, "the polite tenant waited for {} of {FIT} batches", FIT - later);
-    // What was refused is not on record, not even in part.
+    assert!(later > FIT / 2, "{} of {FIT} batches preceded the polite tenant", FIT - later);
+    // Refused batches are not recorded, not even partly.
     let after = number(&mut owner, recorded).await;
     figure(
         &format!(
-            "{FLOOD} batches of {EACH} at once, of which {FIT} fit; another tenant asked meanwhile"
+            "{FLOOD} batches of {EACH} at once, {FIT} of them fit; calls of another tenant in between"
         ),
         &format!(
-            "0 of its calls refused, before {later} of the batches; 0 refused decisions on record"
+            "0 of its calls refused, the first answered before {later} of the batches; 0 refused \
+             decisions recorded"
         ),
     );
     assert_eq!(after - before, i64::try_from(FIT * EACH).unwrap());

@@ -1,4 +1,4 @@
-//! The real program, started as a new user would start it, with a database of its own.
+//! Runs the real program as a new user would start it, with its own database.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use crate::support::{Client, asking};
 
-/// A folder for a service's data that its unprivileged database can reach too.
+/// A folder for a service's data, which its unprivileged database can also access.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -41,13 +41,13 @@ impl Folder {
         &self.0
     }
 
-    /// The database of a service that may be dead.
+    /// Starts the database of a service that may have been killed.
     pub(crate) async fn embedded(&self) -> Embedded {
         let options = Options { data_dir: self.0.clone(), ..Options::default() };
         Embedded::start(options).await.unwrap()
     }
 
-    /// The postmaster's process.
+    /// Returns the postmaster's process id.
     pub(crate) fn database(&self) -> Option<Pid> {
         let file = self.0.join("postgres/data/postmaster.pid");
         let pid = fs::read_to_string(file).ok()?.lines().next()?.parse().ok()?;
@@ -65,10 +65,10 @@ impl Drop for Folder {
     }
 }
 
-/// The key ring that all nodes on a database have.
+/// The encryption key ring that all nodes on a database share.
 const RING: &str = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-/// The setting of how long connections are accepted after the stop signal, in seconds.
+/// The setting for how many seconds the service still accepts connections after the stop signal.
 pub(crate) const LAME_DUCK: &str = "AGENT_AUTHORITY__LIMITS__LAME_DUCK_SECONDS";
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-authority");
@@ -83,36 +83,36 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Starts it and waits for the banner, which shows a live API key.
+    /// Starts the service and waits for the banner, which shows a live API key.
     pub(crate) fn start(folder: &Folder) -> Self {
         Self::run(Command::new(PROGRAM), folder)
     }
 
-    /// The same from a shell with this soft limit of open files, below the hard limit.
+    /// Like `start`, from a shell that sets this soft limit on open files, below the hard limit.
     pub(crate) fn with_open_files(soft: u32, folder: &Folder) -> Self {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("ulimit -Sn {soft} && exec \"$0\" \"$@\""), PROGRAM]);
         Self::run(shell, folder)
     }
 
-    /// The same with this filter of the log.
+    /// Like `start`, with this log filter.
     pub(crate) fn logging(filter: &str, folder: &Folder) -> Self {
         Self::with("RUST_LOG", filter, folder)
     }
 
-    /// The same with this setting, given by its environment variable.
+    /// Like `start`, with this environment variable set.
     pub(crate) fn with(setting: &str, value: &str, folder: &Folder) -> Self {
         let mut program = Command::new(PROGRAM);
         program.env(setting, value);
         Self::run(program, folder)
     }
 
-    /// A client with the token of the installation's owner.
+    /// Returns a client with a token of the installation's owner.
     pub(crate) fn owner(&self, folder: &Folder) -> Client {
         self.owner_by(Command::new(PROGRAM), folder)
     }
 
-    /// The same of one of the nodes on a database.
+    /// Like `owner`, for a node that uses a shared database.
     pub(crate) fn owner_at(&self, database_url: &str, folder: &Folder) -> Client {
         let mut program = Command::new(PROGRAM);
         program.envs(shared(database_url));
@@ -125,18 +125,18 @@ impl Service {
         Client::new(&self.client.base, token.trim())
     }
 
-    /// Its metrics.
+    /// Returns the service's metrics.
     pub(crate) async fn metrics(&self) -> String {
         let url = format!("{}/metrics", self.ops);
         self.client.http.get(url).send().await.unwrap().text().await.unwrap()
     }
 
-    /// What it said so far that is not of the log: the banner.
+    /// Returns the output so far except the log: the banner.
     pub(crate) fn banner(&self) -> String {
         self.banner.lock().clone()
     }
 
-    /// The lines of the log so far, as JSON; without the banner.
+    /// Returns the lines of the log so far, as JSON, without the banner.
     pub(crate) fn logged(&self) -> String {
         self.logged.lock().clone()
     }
@@ -146,8 +146,8 @@ impl Service {
         Self::at(free(), program, folder)
     }
 
-    /// One of the nodes on a database, at this address, which still accepts connections for two seconds when
-    /// it stops.
+    /// Starts a node that uses a shared database at this address. After the stop signal it accepts
+    /// connections for two more seconds.
     #[track_caller]
     pub(crate) fn node(main: SocketAddr, database_url: &str, folder: &Folder) -> Self {
         let mut program = Command::new(PROGRAM);
@@ -173,7 +173,8 @@ impl Service {
         let log = Arc::clone(&logged);
         let banner = Arc::<Mutex<String>>::default();
         let words = Arc::clone(&banner);
-        // Keeps reading after the key: a full pipe would block the service.
+        // The thread keeps reading after it has found the key, because a full pipe would block the
+        // service.
         std::thread::spawn(move || {
             let mut said = String::new();
             for line in lines.map_while(Result::ok) {
@@ -191,7 +192,7 @@ impl Service {
         });
         let token = match key.recv_timeout(Duration::from_secs(90)) {
             Ok(Ok(key)) => key,
-            Ok(Err(said)) => panic!("the service ended: {said}"),
+            Ok(Err(said)) => panic!("it ended: {said}"),
             Err(timeout) => panic!("no banner in 90 s: {timeout}"),
         };
         let base = format!("http://{main}");
@@ -199,7 +200,7 @@ impl Service {
         Self { child, client: Client::new(&base, &token), ops, logged, banner }
     }
 
-    /// Its resident memory, in bytes; without its database's.
+    /// Returns the service's resident memory in bytes, without its database.
     #[track_caller]
     pub(crate) fn memory(&self) -> usize {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
@@ -207,7 +208,7 @@ impl Service {
         line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
     }
 
-    /// Its limits of open files: soft and hard.
+    /// Returns the service's limits of open files, soft and hard.
     pub(crate) fn open_files(&self) -> [u64; 2] {
         let limits = fs::read_to_string(format!("/proc/{}/limits", self.child.id())).unwrap();
         let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
@@ -215,27 +216,27 @@ impl Service {
         [(); 2].map(|()| numbers.next().unwrap())
     }
 
-    /// Without time to clean up.
+    /// Kills the service without time to clean up.
     #[track_caller]
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// As an operator stops it.
+    /// Stops the service as an operator would.
     #[track_caller]
     pub(crate) fn stop(&mut self) {
         self.terminate();
         self.ended();
     }
 
-    /// Sends the signal alone.
+    /// Sends SIGTERM without waiting until the service has exited.
     #[track_caller]
     pub(crate) fn terminate(&self) {
         kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).unwrap();
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the service has exited successfully.
     #[track_caller]
     pub(crate) fn ended(&mut self) {
         assert!(self.child.wait().unwrap().success());
@@ -249,12 +250,12 @@ impl Drop for Service {
     }
 }
 
-/// What all nodes on a database have.
+/// The settings shared by all nodes on a database.
 pub(crate) fn shared(database_url: &str) -> [(&'static str, &str); 2] {
     [("DATABASE_URL", database_url), ("AGENT_AUTHORITY__KEYS__RING", RING)]
 }
 
-/// An address that nobody listens on.
+/// Returns a free address, at which no server listens.
 pub(crate) fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
@@ -264,7 +265,7 @@ fn key_in(line: &str) -> Option<String> {
     key.starts_with("svc_").then(|| key.to_owned())
 }
 
-/// A number and an id of each row that a query finds.
+/// Returns a number and an id from each row of a query.
 pub(crate) async fn rows(database: &Embedded, sql: &str) -> Vec<(i64, String)> {
     let mut db = Address::parse(&database.owner_url()).unwrap().connect().await.unwrap();
     let rows: Vec<Row> = diesel::sql_query(sql).load(&mut db).await.unwrap();
@@ -279,7 +280,7 @@ struct Row {
     id: String,
 }
 
-/// A request that the demonstration tenant permits.
+/// Returns a request that the demonstration tenant permits.
 pub(crate) fn allowed() -> Value {
     asking(1200.0, "DE")
 }

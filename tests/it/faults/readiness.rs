@@ -1,5 +1,5 @@
-//! Ready means that a decision can be recorded: whatever prevents that shows over REST and gRPC, for as long as
-//! it lasts.
+//! A node is ready when it can record decisions. Any fault that prevents this is reported over REST
+//! and gRPC as long as it lasts.
 
 use std::{
     sync::Arc,
@@ -15,7 +15,7 @@ use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use super::process::allowed;
 use crate::support::{Client, TestApp, Wishes, database::Database, redacted};
 
-/// Has a row for each worker.
+/// This page must list every worker.
 const RUNNING: &str = include_str!("../../../docs/running.md");
 const SERVING: i32 = 1;
 const NOT_SERVING: i32 = 2;
@@ -33,7 +33,7 @@ pub(super) async fn until(client: &Client, wanted: u16) -> Value {
     }
 }
 
-/// The status of a check that is not ok.
+/// Returns the message of a check, unless its status is ok.
 #[track_caller]
 pub(super) fn fault(answer: &Value, name: &str) -> Option<String> {
     let mut checks = answer["checks"].as_array().unwrap().iter();
@@ -51,12 +51,12 @@ async fn until_grpc_says(node: &TestApp, wanted: i32) {
         if status == wanted {
             return;
         }
-        assert!(begun.elapsed() < Duration::from_secs(30), "gRPC health still says {status}");
+        assert!(begun.elapsed() < Duration::from_secs(30), "gRPC health still reports {status}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Every connection of the service is closed, so that its next ones are under the new rule.
+/// Closes every connection of the service. New connections follow the new setting.
 async fn disconnect(database: &Database) {
     let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                   WHERE datname = current_database() AND pid <> pg_backend_pid()";
@@ -80,14 +80,14 @@ async fn a_read_only_database_is_not_ready() {
     disconnect(&node.database).await;
     let answer = until(&client, 503).await;
     assert_eq!(answer["status"], "not_ready", "{answer}");
-    // The same shape in every state.
+    // The response has the same fields and checks in every state.
     let names = |answer: &Value| -> Vec<String> {
         let checks = answer["checks"].as_array().unwrap().iter();
         checks.map(|check| check["name"].as_str().unwrap().to_owned()).collect()
     };
     let members = |answer: &Value| answer.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!((members(&answer), names(&answer)), (members(&ready), names(&ready)));
-    // The response has the check that still fails when connections are back.
+    // The database accepts connections again, and the response names the check that still fails.
     let begun = Instant::now();
     while fault(&until(&client, 503).await, "recorder").is_none() {
         assert!(begun.elapsed() < Duration::from_secs(30));
@@ -118,7 +118,8 @@ async fn a_missing_partition_is_not_ready() {
     assert!(fault(&answer, "recorder").is_some(), "{answer}");
 }
 
-/// It cannot be said whose authority changed, so nothing is decided on what may have ended.
+/// The tenant of this change is unknown. Any tenant's authority may have ended. The node must not
+/// decide.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_without_a_valid_tenant_is_not_ready() {
     let node = TestApp::start().await;
@@ -154,7 +155,7 @@ async fn a_fence_that_nobody_lets_go_is_not_ready() {
     let node = TestApp::start().await;
     let client = node.client("");
     until(&client, 200).await;
-    // Whoever may connect can take this lock; while they hold it, no decision is stored.
+    // Any client that can connect can take this lock. While it is taken, no decision is stored.
     let mut holder = node.database.owner().await;
     holder.batch_execute("SELECT pg_advisory_lock(4157001)").await.unwrap();
     let begun = Instant::now();
@@ -178,7 +179,8 @@ async fn probes_leave_nothing_behind() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn partitions_are_there_before_a_node_is_ready() {
     let database = Arc::new(Database::fresh().await);
-    // A database that was unused for long: the partitions created ahead have passed.
+    // The database was unused for so long that all partitions that were created in advance are in
+    // the past.
     let alone = "DO $$ DECLARE part regclass; BEGIN \
         FOR part IN SELECT inhrelid::regclass FROM pg_inherits \
                     WHERE inhparent = 'decisions'::regclass \
@@ -188,13 +190,14 @@ async fn partitions_are_there_before_a_node_is_ready() {
         UPDATE time_partitions SET made_until = date_trunc('month', now()) \
         WHERE table_name = 'decisions'; END $$";
     database.run(alone).await;
-    // The creation of partitions waits for this lock, which is released once the node could be ready.
+    // Creating partitions waits for this lock, which is held for three seconds. Without the wait,
+    // the node would be ready earlier.
     let mut holder = database.owner().await;
     let lock = "SELECT pg_advisory_lock(4157002)";
     holder.batch_execute(lock).await.unwrap();
     let starting = tokio::spawn(TestApp::on(Arc::clone(&database), Wishes::default()));
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert!(!starting.is_finished(), "ready, and there is no partition");
+    assert!(!starting.is_finished(), "the node is ready without a partition");
     drop(holder);
     let node = starting.await.unwrap();
     let demo = node.demo().await;
@@ -203,7 +206,7 @@ async fn partitions_are_there_before_a_node_is_ready() {
     assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
 }
 
-/// What an answer says of a background worker.
+/// Returns the status of a background worker in a readiness response.
 #[track_caller]
 fn worker(answer: &Value, name: &str) -> Value {
     let mut workers = answer["workers"].as_array().unwrap().iter();
@@ -243,14 +246,14 @@ async fn a_worker_that_keeps_failing_is_named_and_is_no_reason_not_to_decide() {
     let late = follows(false).await;
     let late = late["workers"].as_array().unwrap().iter().filter(|one| one["status"] != "ok");
     let names: Vec<&str> = late.map(|one| one["name"].as_str().unwrap()).collect();
-    // Audit streams send the heads' checkpoints.
+    // Audit streams may also be late, because they send the checkpoints in `log_heads`.
     assert!(names.iter().all(|name| ["audit_streams", "log_heads"].contains(name)), "{names:?}");
     assert!(names.contains(&"log_heads"), "{names:?}");
     node.database.run("ALTER TABLE away RENAME TO log_heads").await;
     follows(true).await;
 }
 
-/// People cannot sign in during this time, but agents with API keys can work: the node is ready.
+/// The node is ready: users can't sign in while the provider is unavailable, but API keys work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_provider_that_is_away_at_the_start_is_shown_and_used_as_soon_as_it_is_there() {
     let address = super::process::free();
@@ -265,14 +268,14 @@ async fn a_provider_that_is_away_at_the_start_is_shown_and_used_as_soon_as_it_is
     let away = until(&client, 200).await;
     let shown = fault(&away, "identity").unwrap();
     assert!(shown.contains("tokens are refused"), "{shown}");
-    assert!(!away.to_string().contains(&address.to_string()), "anybody may read this: {away}");
+    assert!(!away.to_string().contains(&address.to_string()), "the page is public: {away}");
     assert_eq!(away["status"], "ready");
 
     let document = Keys::ephemeral(Clock::default()).unwrap().token_jwks().to_string();
     let jwks = Router::new().route("/.well-known/jwks.json", get(async move || document));
     let listener = tokio::net::TcpListener::bind(address).await.unwrap();
     tokio::spawn(axum::serve(listener, jwks).into_future());
-    // No call has a token of this provider.
+    // The keys are fetched again although no call uses a token of this provider.
     let begun = Instant::now();
     while fault(&until(&client, 200).await, "identity").is_some() {
         assert!(begun.elapsed() < Duration::from_secs(8), "it is not asked again");

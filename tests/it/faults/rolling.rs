@@ -1,4 +1,5 @@
-//! Two nodes behind a balancer, with the configuration of the handbook, are restarted one after the other under load.
+//! Rolling restarts: two nodes behind a load balancer are restarted in turn under load. The
+//! balancer uses the configuration in `deploy/haproxy`.
 
 use std::{
     fs,
@@ -23,16 +24,16 @@ use super::{
 use crate::support::{Client, database::Database, evaluate};
 
 const CONFIGURATION: &str = include_str!("../../../deploy/haproxy/haproxy.cfg");
-/// Its address, which takes root and a certificate.
+/// The line of the configuration that requires root and a certificate. The tests replace it.
 const BIND: &str = "bind :443 ssl crt /etc/haproxy/authority.pem alpn h2,http/1.1";
 const ROUNDS: usize = 2;
-/// From the start of a node to the balancer's next check.
+/// The time until the balancer checks a node that has started.
 const NOTICED: Duration = Duration::from_secs(1);
 
 pub(super) struct HaProxy(Child);
 
 impl HaProxy {
-    /// With the configuration of the handbook, at these addresses.
+    /// Starts `HAProxy` with the configuration in `deploy/haproxy`, changed to these addresses.
     fn start(folder: &Folder, front: SocketAddr, nodes: [SocketAddr; 2]) -> Self {
         let (_, config) = CONFIGURATION.split_once("\ndefaults").unwrap();
         assert!(config.contains(BIND), "{config}");
@@ -43,7 +44,7 @@ impl HaProxy {
         Self::run(&config, folder.path())
     }
 
-    /// With this configuration.
+    /// Starts `HAProxy` with this configuration.
     pub(super) fn run(config: &str, folder: &Path) -> Self {
         let path = folder.join("haproxy.cfg");
         fs::write(&path, config).unwrap();
@@ -60,7 +61,7 @@ impl Drop for HaProxy {
     }
 }
 
-/// Calls until told to stop, and how many were made.
+/// Callers that run until they are stopped, and count their calls.
 struct Load {
     stop: Arc<AtomicBool>,
     calls: Arc<AtomicUsize>,
@@ -68,7 +69,7 @@ struct Load {
 }
 
 impl Load {
-    /// REST on kept and on new connections, and gRPC.
+    /// Starts REST calls on reused and on new connections, and gRPC calls.
     fn start(base: &str, key: &str) -> Self {
         let (stop, calls) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
         let ended = |stop: &Arc<AtomicBool>, calls: &Arc<AtomicUsize>| {
@@ -107,7 +108,7 @@ impl Load {
         Self { stop, calls, callers }
     }
 
-    /// How many calls were made; each succeeded.
+    /// Stops the callers and returns the number of calls. Each call must have succeeded.
     async fn finish(self) -> usize {
         AtomicBool::store(&self.stop, true, Ordering::Relaxed);
         for caller in self.callers {

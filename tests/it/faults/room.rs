@@ -1,4 +1,5 @@
-//! The data folder is full: nothing is sealed, nothing half-written stays, readiness says so, and it goes on by itself.
+//! A full data folder: sealing fails without leaving partial files, readiness reports the fault,
+//! and sealing resumes once there is room.
 
 use std::{
     fs::{self, File, Permissions},
@@ -22,7 +23,8 @@ use crate::support::{
 
 const TENANT: &str = "svc:tenant:acme";
 
-/// A folder that can be full: as root a small file system, otherwise one that its owner closes.
+/// A folder that can be made full: when the test runs as root, a small mounted file system;
+/// otherwise, a folder without write permission.
 struct Folder {
     path: PathBuf,
     is_mounted: bool,
@@ -30,7 +32,7 @@ struct Folder {
 
 impl Folder {
     /// # Errors
-    /// Why root may mount nothing here.
+    /// The reason why root can't mount a file system here.
     fn new(path: PathBuf) -> Result<Self, String> {
         fs::create_dir_all(&path).unwrap();
         if not_root().is_some() {
@@ -66,11 +68,11 @@ impl Folder {
         }
     }
 
-    /// Without the filler.
+    /// Returns the files in the folder, except the filler.
     fn files(&self) -> Vec<String> {
         let files = fs::read_dir(&self.path).unwrap().map(|file| file.unwrap().file_name());
         let mut files: Vec<String> = files.map(|file| file.into_string().unwrap()).collect();
-        // The service tries whether there is room.
+        // The service creates `.room.` files to check for free space.
         files.retain(|file| file != "filler" && !file.starts_with(".room."));
         files.sort();
         files
@@ -128,14 +130,17 @@ async fn a_full_data_folder_stops_sealing_and_is_told() {
     for (status, refused) in [seal(&second).await, seal_once(&third).await] {
         assert_eq!((status, &refused["error"]), (503, &json!("unavailable")), "{refused:#}");
         let told = refused["message"].as_str().unwrap();
-        assert!(told.starts_with("nothing was sealed") && told.contains("/health/ready"), "{told}");
+        assert!(
+            told.starts_with("the decision was not sealed") && told.contains("/health/ready"),
+            "{told}"
+        );
     }
-    assert_eq!(packs(&app).await, 1, "sealed, and not said so");
-    assert_eq!(folder.files(), ["acme"], "left behind");
+    assert_eq!(packs(&app).await, 1, "a refused seal was stored");
+    assert_eq!(folder.files(), ["acme"], "a partial file was left behind");
     let answer = until(&client, 503).await;
     let problem = fault(&answer, "data_folder").unwrap();
     assert!(problem.contains("make room on its disk"), "{problem}");
-    // What needs no folder goes on.
+    // Operations that don't need the folder still work.
     assert!(decided().await["decision_id"].is_string());
 
     folder.empty();
@@ -148,5 +153,5 @@ async fn a_full_data_folder_stops_sealing_and_is_told() {
     figure("the data folder full, 2 seals refused", "0 packs sealed, 0 files half written");
     let known = fs::read_to_string(Path::new(&folder.path).join("acme")).unwrap();
     let (_, head) = client.text("GET", "/v1/log/acme/checkpoint", None).await;
-    assert_eq!(known, head, "the last checkpoint is not remembered");
+    assert_eq!(known, head, "the last checkpoint is not stored");
 }

@@ -1,5 +1,5 @@
-//! Connections that fall silent, as behind a proxy when the database moved: nothing waits for them for ever, and
-//! the service needs no restart.
+//! Connections on which no data arrives, as behind a proxy after the database has moved. No call
+//! waits forever, and the service recovers without a restart.
 
 use std::{
     sync::Arc,
@@ -17,19 +17,20 @@ use super::{
 };
 use crate::support::{Client, Line, TestApp, Wishes, asking, database::Database, run_workers};
 
-/// With a key, so that it reads through another pool first.
+/// Evaluates with an idempotency key, which the service first looks up through another pool.
 async fn keyed(client: &Client, key: &str) -> (u16, serde_json::Value) {
     let headers = [("idempotency-key", key)];
     client.call("POST", "/api/v1/runtime/evaluate", Some(allowed()), &headers).await
 }
 
-/// From now until decisions with and without a key succeed; meanwhile readiness answers.
+/// Measures the time until decisions with and without a key succeed. Readiness must respond all the
+/// time.
 async fn back_after(client: &Client, round: usize) -> Duration {
     let cut = Instant::now();
     for tries in 0.. {
         let ready = Instant::now();
         client.get("/health/ready").await;
-        // One second is promised; a loaded machine is late.
+        // Readiness promises a response within one second. The margin is for a loaded machine.
         assert!(ready.elapsed() < Duration::from_millis(2500), "{:?}", ready.elapsed());
         let key = format!("after-{round}-{tries}");
         let plain = client.post("/api/v1/runtime/evaluate", allowed());
@@ -52,7 +53,7 @@ async fn a_node_decides_again_within_ten_seconds_of_a_silent_failover() {
     let node = TestApp::on(database, wishes).await;
     let demo = node.demo().await;
     let client = node.client(&demo.api_key);
-    // Many at once, so that every pool holds connections.
+    // Makes so many calls at once that every pool has connections.
     let asked = (0..24).map(|n| {
         let client = client.clone();
         async move { keyed(&client, &format!("before-{n}")).await }
@@ -71,7 +72,7 @@ async fn a_node_decides_again_within_ten_seconds_of_a_silent_failover() {
         &format!("again after {:.1} s at most", longest.as_secs_f64()),
     );
     assert!(longest < Duration::from_secs(10), "it took {longest:?}");
-    // And notifications arrive again.
+    // Notifications arrive again as well.
     let path = format!("/api/v1/delegations/{}/suspend", demo.delegation_id);
     let (status, answer) = node.owner().post(&path, json!({})).await;
     assert_eq!(status, 200, "{answer}");
@@ -95,7 +96,8 @@ async fn a_transaction_ends_and_its_connection_is_not_used_again() {
     line.hold();
     assert!(matches!(one(&store).await, Err(Error::Unavailable(_))));
     line.release();
-    // The only connection of the pool: had it come back busy, this would wait or be mixed up.
+    // The pool has only this connection. If the pool reused it while it is busy, this call would
+    // wait or get another call's result.
     let begun = Instant::now();
     while one(&store).await.is_err() {
         assert!(begun.elapsed() < Duration::from_secs(10), "the pool did not recover");

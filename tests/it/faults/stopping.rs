@@ -1,4 +1,5 @@
-//! Stopping: sweeps end at once, what calls need when they are over, and all of it in time.
+//! Stopping: periodic workers end at once, and workers that calls need end after the calls, all
+//! within the time limit.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,8 @@ use super::{
 };
 use crate::support::{Client, TestApp};
 
-/// A call that is under way when the service begins to stop: past the listener.
+/// Makes a call that bypasses the listener, like a call in progress when the service begins to
+/// stop.
 async fn evaluate(node: &TestApp, api_key: &str) -> StatusCode {
     let request = Request::post("/api/v1/runtime/evaluate")
         .header(header::HOST, "localhost")
@@ -30,14 +32,14 @@ async fn calls_under_way_are_recorded_before_the_last_workers_end() {
     let demo = node.demo().await;
     assert_eq!(evaluate(&node, &demo.api_key).await, StatusCode::OK);
     node.supervisor.shutdown().cancel();
-    // Longer than the graph may go without a look at the log.
+    // The wait is longer than the graph may go without reading the change log.
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(6) {
         assert_eq!(evaluate(&node, &demo.api_key).await, StatusCode::OK);
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
     let begun = Instant::now();
-    assert_eq!(node.supervisor.stop().await, Vec::<&str>::new(), "they go on");
+    assert_eq!(node.supervisor.stop().await, Vec::<&str>::new(), "workers are still running");
     assert!(begun.elapsed() < Duration::from_secs(5));
     assert_eq!(evaluate(&node, &demo.api_key).await, StatusCode::SERVICE_UNAVAILABLE);
 }
@@ -57,7 +59,7 @@ async fn sigterm_ends_the_process_within_the_drain() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_service_that_stops_is_not_ready_and_serves_until_balancers_know() {
-    // Longer than what was found of the database counts.
+    // The wait is longer than the last result of the database check remains valid.
     const SPAN: Duration = Duration::from_secs(7);
     const SERVED: Duration = Duration::from_millis(6_500);
     let folder = Folder::new("lame_duck");
@@ -69,7 +71,7 @@ async fn a_service_that_stops_is_not_ready_and_serves_until_balancers_know() {
         assert!(begun.elapsed() < Duration::from_secs(1), "it is ready");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    // Each on a connection of its own.
+    // Each call opens its own connection.
     let mut served = 0;
     while begun.elapsed() < SERVED {
         let (status, answer) =

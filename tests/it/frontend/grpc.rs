@@ -1,11 +1,11 @@
-//! gRPC as its clients expect it: unknown methods, and requests that are not gRPC.
+//! gRPC errors that clients expect for unknown methods and for requests that are not gRPC.
 
 use serde_json::{Value, json};
 
 use super::{EVALUATE, asking, demo, post, runtime, told};
 use crate::support::TestApp;
 
-/// The path is looked up before the credential.
+/// The service looks up the method before it checks the credential.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_method_or_service_is_unimplemented() {
     let app = TestApp::start().await;
@@ -33,7 +33,7 @@ async fn an_unknown_method_or_service_is_unimplemented() {
             assert_eq!(headers["grpc-status"], "12", "{path}: {headers:?}");
         }
     }
-    // A known method requires a credential, as before.
+    // A known method does require a credential.
     let answer = post(&nobody, EVALUATE, web).body(vec![0; 5]).send().await.unwrap();
     assert_eq!(answer.headers()["grpc-status"], "16");
 }
@@ -49,7 +49,7 @@ async fn what_is_not_grpc_is_refused_on_a_grpc_path() {
         assert_eq!((status, error(&body).as_str()), (415, "unsupported_media_type"), "{kind}");
         assert!(body["message"].as_str().unwrap().contains("application/grpc"), "{body:#}");
         assert!(body["request_id"].is_string(), "{body:#}");
-        // The credential comes first.
+        // The credential is checked first.
         let answer = post(&nobody, EVALUATE, kind).body(vec![0; 5]).send().await.unwrap();
         assert!(answer.headers().contains_key("www-authenticate"));
         let (status, body) = told(answer).await;
@@ -66,7 +66,7 @@ async fn what_is_not_grpc_is_refused_on_a_grpc_path() {
         let (status, body) = told(answer).await;
         assert_eq!((status, error(&body).as_str()), (405, "method_not_allowed"), "{method}");
     }
-    // A method that needs no credential says so at once.
+    // A method that needs no credential returns the same error.
     let url = format!("{}/authority.directory.v1.DirectoryService/CheckHealth", client.base);
     assert_eq!(client.http.get(url).send().await.unwrap().status(), 405);
     let coded = post(&client, EVALUATE, "application/grpc").header("content-encoding", "br");

@@ -1,4 +1,4 @@
-//! Sizes and depths: the same over REST and gRPC, and an error names the limit.
+//! Limits of size and depth are the same over REST and gRPC, and the error states the limit.
 
 use serde_json::{Value, json};
 use tonic::Code;
@@ -32,13 +32,13 @@ async fn a_body_that_grows_past_the_limit_in_protobuf_is_too_large() {
         let [sent, found, limit] = numbers[..] else { panic!("{message}") };
         assert!(sent < 256 << 10 && found > 1 << 20 && limit == 1 << 20, "{message}");
     }
-    // Half of it is within both.
+    // Half as many items are within both limits: the size as JSON and the size as a message.
     let mut body = crate::support::asking(1.0, "DE");
     body["context"]["a"] = json!(vec![1; 40_000]);
     assert_eq!(client.post(EVALUATE, body).await.0, 200);
 }
 
-/// A decision has a way of its own past the router, with the same limit.
+/// Decision requests over gRPC bypass the router, but the same limit applies.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_past_the_limit_is_out_of_range_over_grpc() {
     let (app, client) = demo().await;
@@ -54,7 +54,7 @@ async fn a_message_past_the_limit_is_out_of_range_over_grpc() {
     assert_eq!(read.code(), Code::InvalidArgument, "{read}");
 }
 
-/// A context of so many levels, itself counted.
+/// Returns a context that is nested this many levels deep. The context itself is the first level.
 fn nested(levels: usize, list: bool) -> Value {
     let inner = (1..levels)
         .fold(json!(1), |inner, _| if list { json!([inner]) } else { json!({"a": inner}) });
@@ -98,7 +98,7 @@ async fn depth_counts_alike_over_rest_and_grpc() {
             assert!(fault.description.contains("deeper than 32"), "{levels}: {fault:?}");
         }
     }
-    // Free members of records, too.
+    // The same limit applies to free-form fields of records.
     for (levels, expected) in [(32, 201), (33, 400)] {
         let made = json!({"tenant_id": "svc:tenant:acme", "name": format!("t{levels}"), "function_signature": "f()", "metadata": nested(levels, true)});
         let (status, answer) = app.owner().post("/api/v1/tools", made).await;
@@ -106,7 +106,8 @@ async fn depth_counts_alike_over_rest_and_grpc() {
     }
 }
 
-/// A library's own status has no reason: it gets one from its code, never `internal` with a 4xx.
+/// A status that a library creates has no reason. The service derives the reason from the code, and
+/// for a 4xx status it is never `internal`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_tonic_refuses_is_not_called_internal() {
     let (_app, client) = demo().await;

@@ -1,5 +1,5 @@
-//! The front end of the whole service: the errors of malformed calls over gRPC and REST, and the sizes of
-//! requests and errors.
+//! Errors for malformed calls over gRPC and REST, and size limits of requests and errors, tested on
+//! the whole service.
 
 mod grpc;
 mod limits;
@@ -17,7 +17,7 @@ use crate::support::{Client, TestApp, evaluate};
 
 const EVALUATE: &str = "/authority.runtime.v1.RuntimeService/Evaluate";
 
-/// The demonstration tenant with a caller who holds an API key.
+/// Starts the demonstration tenant. Returns a client that has its API key.
 async fn demo() -> (TestApp, Client) {
     let app = TestApp::seeded().await;
     let demo = app.demo().await;
@@ -25,7 +25,7 @@ async fn demo() -> (TestApp, Client) {
     (app, client)
 }
 
-/// A question of the demonstration tenant over gRPC, with a given context.
+/// Returns a gRPC evaluate request to the demonstration tenant, with this context.
 #[track_caller]
 fn asking(token: &str, context: &Value) -> Request<EvaluateRequest> {
     bearing(token, evaluate(context))
@@ -43,14 +43,14 @@ async fn runtime(app: &TestApp) -> RuntimeServiceClient<Channel> {
     RuntimeServiceClient::connect(app.base_url().to_owned()).await.unwrap()
 }
 
-/// A POST with a content type, with or without a credential.
+/// Returns a POST with a content type. The client may have no credential.
 fn post(client: &Client, path: &str, kind: &str) -> RequestBuilder {
     let request = client.http.post(format!("{}{path}", client.base));
     let request = if kind.is_empty() { request } else { request.header("content-type", kind) };
     if client.token.is_empty() { request } else { request.bearer_auth(&client.token) }
 }
 
-/// Status and body.
+/// Returns the status and the body.
 async fn told(answer: Response) -> (u16, Value) {
     (answer.status().as_u16(), answer.json().await.unwrap_or_default())
 }

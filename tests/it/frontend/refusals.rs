@@ -1,4 +1,4 @@
-//! Errors are bounded in size.
+//! Errors are limited in size.
 
 use authority_model::proto::delegation::{CreateDelegationRequest, Delegation};
 use prost::Message as _;
@@ -23,7 +23,8 @@ async fn refused(client: &Client, path: &str, body: &Value) -> Value {
     refused
 }
 
-/// The error to each of these used to be up to a hundred times the size of the request.
+/// Without the limit, the error for each of these requests could be a hundred times as large as the
+/// request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_is_never_larger_than_16_kib() {
     let (app, client) = demo().await;
@@ -43,7 +44,10 @@ async fn a_refusal_is_never_larger_than_16_kib() {
         "actions": vec!["!"; 60_000]});
     let told = refused(&owner, "/api/v1/delegations", &delegation).await;
     let fields: Vec<_> = told["details"].as_array().unwrap().iter().map(|d| &d["field"]).collect();
-    assert!(fields.contains(&&json!("actions")), "the list is too long: {told:#}");
+    assert!(
+        fields.contains(&&json!("actions")),
+        "expected an error for the length of `actions`: {told:#}"
+    );
 
     let admin = app.client(&app.member_token("svc:tenant:acme", "admin"));
     let key = json!({"label": "x", "scopes": vec!["!"; 60_000]});
@@ -51,7 +55,7 @@ async fn a_refusal_is_never_larger_than_16_kib() {
     let simulated = json!({"request": {"subject": "svc:agent:acme:invoice-bot",
         "action": "payment.execute"}, "without_policies": vec![""; 80_000]});
     refused(&client, "/v1/decisions:simulate", &simulated).await;
-    // Few enough for the list to be checked, each with a long value.
+    // The list is short enough that its items are checked, but each item is long.
     let long: Vec<_> = (0..200).map(|n| format!("{n}!{}", "x".repeat(1000))).collect();
     let delegation = json!({"tenant_id": "acme", "delegator_id": "a", "delegate_id": "b",
         "actions": long});
@@ -70,7 +74,7 @@ fn framed(message: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// grpcio refuses more than 8 KiB of metadata, and then tells its caller to retry.
+/// grpcio rejects metadata above 8 KiB, and its error makes the caller retry.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_grpc_refusal_leaves_room_in_8_kib() {
     let app = TestApp::start().await;
@@ -95,7 +99,7 @@ async fn a_grpc_refusal_leaves_room_in_8_kib() {
     }
 }
 
-/// The proto's rule and the registry's agree on an action's pattern.
+/// The rule for action patterns in the protos agrees with the registry's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_fault_is_reported_once() {
     let app = TestApp::start().await;

@@ -1,4 +1,4 @@
-//! REST: codings, repeated headers, and the public document.
+//! REST: content encodings, repeated headers, and the public OpenAPI document.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ async fn a_coded_body_is_refused_and_the_coding_named() {
         assert!(message.contains(&format!("Content-Encoding: {named}")), "{message}");
         let call = post(&app.client(""), PATH, "").header("content-encoding", coding);
         let answer = call.json(&asking(1.0, "DE")).send().await.unwrap();
-        assert_eq!(answer.status(), 401, "the credential comes first");
+        assert_eq!(answer.status(), 401, "the credential must be checked first");
     }
     let call = post(&client, PATH, "").header("content-encoding", "Identity");
     let (status, body) = told(call.json(&asking(1.0, "DE")).send().await.unwrap()).await;
@@ -45,7 +45,7 @@ async fn two_idempotency_keys_are_refused() {
         assert_eq!(nobody.send().await.unwrap().status(), 401, "{path}");
     }
     let (status, _) = app.owner().get("/api/v1/tenants/b").await;
-    assert_eq!(status, 404, "nothing was made");
+    assert_eq!(status, 404, "the tenant must not exist");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -73,7 +73,7 @@ async fn the_contract_is_not_sent_again_if_unchanged() {
     }
     let (status, refused) = client.get("/openapi?x=1").await;
     assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("x")));
-    // The same bytes over gRPC.
+    // gRPC returns the same bytes as REST.
     let web = post(&client, "/authority.directory.v1.DirectoryService/GetOpenApi", "");
     let web = web.header("content-type", "application/grpc-web+proto").body(vec![0; 5]);
     let answer = web.send().await.unwrap().bytes().await.unwrap();

@@ -1,4 +1,4 @@
-//! Access: every credential at every binding of every RPC.
+//! Access control: each type of credential at every binding of every RPC.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ const SCOPES: [&str; 9] = [
     "reality:write",
 ];
 
-/// The surface of a path, by the rules of the API and not by the service's own table.
+/// The surface of a path, determined by the API's naming rules and not by the service's own table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Admin,
@@ -65,7 +65,7 @@ fn every_binding_has_a_rule_and_an_admin_path_takes_the_owner_alone() {
         let tenants = member || !roles.is_empty() || !scope.is_empty();
         let right = match part(route.path) {
             Part::Admin => owner && !tenants && !public,
-            // The caller's own tenant: only people, since owners and keys have other paths.
+            // These paths admit only users of the tenant. Owners and keys have other paths.
             Part::App => !owner && !public && scope.is_empty() && (member || !roles.is_empty()),
             Part::Runtime => owner && !scope.is_empty() && !public,
             Part::Other => owner || tenants || public,
@@ -77,11 +77,12 @@ fn every_binding_has_a_rule_and_an_admin_path_takes_the_owner_alone() {
     report(failures);
 }
 
-/// The document's security alternatives are those that admit: any one of them, each with its one role or scope.
+/// The document's security alternatives match the access rule. Each alternative is one role or one
+/// scope, of which a caller needs only one.
 #[test]
 fn the_document_says_who_may_call_each_operation() {
     let document: Value = serde_json::from_str(agent_authority::app::OPENAPI).unwrap();
-    // `/x/{id}` and `/x/{x.id}` are one path there.
+    // `/x/{id}` and `/x/{x.id}` count as the same path.
     let shape = |path: &str| {
         let parts = path.split('{').map(|part| part.split_once('}').map_or(part, |(_, rest)| rest));
         parts.collect::<Vec<_>>().join("{}")
@@ -100,7 +101,7 @@ fn the_document_says_who_may_call_each_operation() {
     }
 }
 
-/// A credential of the tenant, the owner's, or none.
+/// A caller with a credential of the tenant, with the owner's credential, or without any.
 #[derive(Clone)]
 struct Who {
     name: String,
@@ -172,8 +173,8 @@ async fn tried(route: &Route, who: &Who) -> Option<String> {
     (!right).then(|| format!("{} {} by {}: {status} {answer}", route.verb, route.path, who.name))
 }
 
-/// What a tenant's credential may do on its own path, it may not do on the admin path of the same operation;
-/// over gRPC it may, but not at the admin surface's own address.
+/// A tenant's credential can call an operation at the tenant's path, but not at its admin path.
+/// Over gRPC it can, except at an address that serves only the admin surface.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_admin_path_refuses_whom_its_twin_admits() {
     let app = TestApp::start().await;
@@ -230,7 +231,7 @@ async fn over_grpc_an_address_serves_the_methods_of_its_bindings() {
         let code = answer.map_or_else(|status| status.code(), |_| Code::Ok);
         let mut reached = bindings(rpc).iter().filter(|binding| serves(surfaces, binding.path));
         let right = if reached.clone().next().is_none() {
-            // Refused before authentication.
+            // Such a call is refused before authentication.
             !matches!(code, Code::PermissionDenied | Code::Unauthenticated | Code::Ok)
         } else if reached.any(|binding| who.may(&binding.access)) {
             !matches!(code, Code::PermissionDenied | Code::Unauthenticated)
@@ -245,7 +246,7 @@ async fn over_grpc_an_address_serves_the_methods_of_its_bindings() {
 
 fn serves(surfaces: Surfaces, path: &str) -> bool {
     let own = match part(path) {
-        // Reality coupling is on the application's address too.
+        // Reality coupling is served at the application's address as well.
         Part::Admin if path.contains("/v1/reality-") || path.contains("/v1/stable-drift-") => {
             Surfaces::ADMIN.and(Surfaces::APP)
         }

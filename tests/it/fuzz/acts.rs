@@ -1,4 +1,4 @@
-//! The log of admin acts: each operation that changes something has a line, which names the record.
+//! The log of admin acts: each operation that changes a record logs a line with that record's id.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,13 +25,13 @@ use super::{
 };
 use crate::support::{TestApp, wire::Caller};
 
-/// Their writes are records of their own.
+/// Services that write records about their operations instead of lines in this log.
 const RECORDED: [&str; 3] = [
     "/authority.runtime.v1.",
     "/authority.evidence.v1.",
     "/authority.reality.v1.RealitySnapshotService/",
 ];
-/// They are about no single record; `src/app/acts.rs` says why.
+/// Operations that do not change one particular record. `src/app/acts.rs` gives the reasons.
 const NAMELESS: [&str; 4] = [
     "/authority.programme.v1.PersonalDataService/WithdrawConsent",
     "/authority.programme.v1.PublicLeadService/CaptureLead",
@@ -39,7 +39,7 @@ const NAMELESS: [&str; 4] = [
     "/authority.states.v1.StateLibraryService/SeedStateLibrary",
 ];
 
-/// The members of a line of the log.
+/// The fields of one line of the log.
 #[derive(Default)]
 struct Members(BTreeMap<&'static str, String>);
 
@@ -53,7 +53,7 @@ impl Visit for Members {
     }
 }
 
-/// The lines of admin acts.
+/// Collects the lines of admin acts.
 #[derive(Clone, Default)]
 struct Acts(Arc<Mutex<Vec<Members>>>);
 
@@ -73,7 +73,7 @@ impl<S: Subscriber> Layer<S> for Acts {
     }
 }
 
-/// What is wrong with the lines of a call that succeeded.
+/// Returns the fault in the lines of a successful call, if any.
 fn problem(route: &Route, path: &str, answer: &Value, lines: &[Members]) -> Option<String> {
     let is_recorded = RECORDED.iter().any(|service| route.rpc.starts_with(service));
     let [line] = lines else {
@@ -92,7 +92,7 @@ fn problem(route: &Route, path: &str, answer: &Value, lines: &[Members]) -> Opti
     (!is_right).then(|| format!("{path}: {:?}: {answer}", line.0))
 }
 
-/// On one thread, so that the subscriber of this thread sees all of it.
+/// Runs on one thread, because this thread's subscriber must receive every line.
 #[tokio::test]
 async fn each_act_has_a_line_that_names_its_record() {
     let app = TestApp::start().await;

@@ -1,4 +1,4 @@
-//! The records before the bad input: two tenants with a record of every kind.
+//! The records that exist before the bad input: two tenants, each with records of every kind.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::support::wire::{Caller, encoded};
 
-/// Members that change by themselves, and those that only repeat parts of their records.
+/// Fields that change without a write, and fields that only repeat parts of other records.
 const VOLATILE: [&str; 8] = [
     "age_seconds",
     "counted_until",
@@ -30,24 +30,24 @@ pub(super) fn bytes(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
-/// Two tenants with a record of every kind that can be created from its descriptor alone.
+/// Two tenants with records of every kind that can be created from the descriptor alone.
 pub(super) struct Ground {
     pub(super) tenants: Vec<String>,
-    /// By tenant: kind and id, in the order of creation.
+    /// For each tenant, the kind and id of each record, in the order of creation.
     made: Vec<Vec<(String, String)>>,
-    /// Kinds whose samples need their optional references too.
+    /// Kinds with samples that must also include optional references.
     whole: BTreeSet<String>,
-    /// Collection paths by kind.
+    /// The path of each kind's collection.
     collections: BTreeMap<String, String>,
-    /// Kinds without a tenant.
+    /// Kinds of records that belong to no tenant.
     shared: BTreeSet<String>,
     numbers: AtomicUsize,
 }
 
-/// One tenant's records, to refer to.
+/// One tenant's records, to which fields can refer.
 pub(super) struct Side<'a>(pub(super) &'a Ground, pub(super) usize);
 
-/// Members whose names do not end with the kind that they refer to.
+/// Fields with names that do not end with the kind to which they refer.
 pub(super) const ALIASES: [(&str, &str); 16] = [
     ("delegator", "principal"),
     ("delegate", "principal"),
@@ -75,7 +75,7 @@ impl Source for Side<'_> {
         }
         let kind = ground.kind_of(member)?;
         let mut known = ground.made[*side].iter().filter(|(made, _)| *made == kind);
-        // The delegator is not the delegate.
+        // The delegator must not be the delegate.
         let found = if member == "delegator_id" { known.next() } else { known.next_back() };
         found.map(|(_, id)| id.clone())
     }
@@ -111,12 +111,13 @@ impl Ground {
             ground.tenants.push(answer["tenant"]["id"].as_str().unwrap().to_owned());
         }
         let mut problems = Vec::new();
-        // A record that refers to another kind waits for it: as many rounds as references are deep.
+        // Records that refer to others are created after them. Each round creates one more level of
+        // references.
         for _ in 0..4 {
             problems.clear();
             for route in &creates {
                 for side in 0..2 {
-                    // Two of each, one for either end of a relationship.
+                    // Two records of each kind are needed, one for each end of a relationship.
                     let found = ground.plant(owner, route, side, 2).await;
                     problems.extend(found.map(|problem| format!("POST {}: {problem}", route.path)));
                 }
@@ -154,17 +155,18 @@ impl Ground {
                 last = Some(format!("{body}: {status} {answer}"));
             }
         }
-        // A second row of a unique pair is correctly refused.
+        // If a pair of references must be unique, a second record with the same pair is correctly
+        // refused.
         let made = self.made[side].iter().any(|(made, _)| made == kind);
         last.filter(|_| !made)
     }
 
-    /// Whether a member refers to a kind that belongs to the installation, and not to a tenant.
+    /// Returns whether the field refers to a kind of records that belong to the installation.
     pub(super) fn is_shared(&self, member: &str) -> bool {
         self.kind_of(member).is_some_and(|kind| self.shared.contains(&kind))
     }
 
-    /// The kind that a member refers to.
+    /// Returns the kind to which a field refers.
     fn kind_of(&self, member: &str) -> Option<String> {
         let stem = member.strip_suffix("_id").or_else(|| member.strip_suffix("_ids"));
         let stem = stem.unwrap_or(member);
@@ -179,18 +181,18 @@ impl Ground {
         self.collections.keys().filter(ends).max_by_key(|kind| kind.len()).cloned()
     }
 
-    /// The ids of one tenant's records.
+    /// Returns the ids of one tenant's records.
     pub(super) fn ids_of(&self, side: usize) -> Vec<String> {
         self.made[side].iter().map(|(_, id)| id.clone()).filter(|id| id != "-").collect()
     }
 
-    /// The ids of one tenant's records of a kind.
+    /// Returns the ids of one tenant's records of a kind.
     pub(super) fn of_kind(&self, side: usize, kind: &str) -> Vec<String> {
         let of = self.made[side].iter().filter(|(made, _)| made == kind);
         of.map(|(_, id)| id.clone()).collect()
     }
 
-    /// An id for the route's path, of the first tenant.
+    /// Returns an id for the variable of the route's path, from the first tenant.
     pub(super) fn item(&self, route: &Route, variable: &str) -> String {
         let collection = route.collection();
         let kind = self.collections.iter().find(|(_, path)| *path == collection);
@@ -220,7 +222,7 @@ impl Ground {
     }
 }
 
-/// Whether the route creates a record of the kind that its body is named after.
+/// Returns whether the route creates records of the kind after which its body is named.
 pub(super) fn is_create(route: &Route) -> bool {
     let admin = route.path.starts_with("/api/v1/") && !is_app(route);
     let plain = route.variables().is_empty() && !route.path.contains(':');
@@ -228,7 +230,7 @@ pub(super) fn is_create(route: &Route) -> bool {
     route.verb == "POST" && admin && plain && kind
 }
 
-/// The path with its variables filled in.
+/// Returns the path with values for its variables.
 pub(super) fn fill(route: &Route, value: impl Fn(&str) -> String) -> String {
     let mut path = String::new();
     let mut rest = route.path.as_str();
@@ -242,7 +244,7 @@ pub(super) fn fill(route: &Route, value: impl Fn(&str) -> String) -> String {
     path + rest
 }
 
-/// Every list, as seen by the owner.
+/// Returns every list, as the owner reads it.
 pub(super) async fn snapshot(owner: &Caller, routes: &[Route]) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     for route in routes.iter().filter(|route| route.verb == "GET") {
@@ -258,7 +260,7 @@ pub(super) async fn snapshot(owner: &Caller, routes: &[Route]) -> BTreeMap<Strin
     found
 }
 
-/// Removes members that change by themselves.
+/// Removes the volatile fields.
 pub(super) fn still(value: &mut Value) {
     match value {
         Value::Object(members) => {

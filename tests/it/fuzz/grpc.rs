@@ -1,4 +1,4 @@
-//! Invalid gRPC calls: what protobuf can encode and the rules do not allow.
+//! Invalid gRPC calls: protobuf can encode their values, but the rules reject them.
 
 use prost_reflect::{
     DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::support::wire::{Caller, named};
 
-/// A gRPC call that must be refused.
+/// A gRPC call that the service must refuse.
 pub(super) struct Call {
     title: String,
     rpc: String,
@@ -37,7 +37,7 @@ pub(super) fn grpc_cases(pool: &DescriptorPool, method: &MethodDescriptor) -> Ve
         let name = field.name().to_owned();
         calls.push(call(format!("without `{name}`"), Vec::new(), Some(name)));
     }
-    // Bytes that are not a message, and a truncated message.
+    // Sends bytes that are not a message, and a truncated message.
     for garbage in [vec![0xff; 16], vec![0x0a, 0x7f, 1], vec![0x08]] {
         let no_bug = [Code::InvalidArgument, Code::NotFound, Code::Unimplemented, Code::Ok];
         let call = call(format!("as {garbage:?}"), garbage, None);
@@ -104,7 +104,7 @@ pub(super) fn set(whole: &mut DynamicMessage, place: &Place, value: Reflected) {
     whole.set_field(&field, value);
 }
 
-/// Values that protobuf can encode and the rules do not allow.
+/// Returns values that protobuf can encode and the field's rules reject.
 pub(super) fn bad_values(field: &FieldDescriptor, rules: &Rules) -> Vec<(String, Reflected)> {
     let items = rules.items.as_deref();
     let rules = if field.is_list() { items.unwrap_or(rules) } else { rules };
@@ -117,7 +117,7 @@ pub(super) fn bad_values(field: &FieldDescriptor, rules: &Rules) -> Vec<(String,
                 bad("too long", Reflected::String("a".repeat(most + 1)));
             }
             if !rules.one_of.is_empty() {
-                bad("no such word", Reflected::String("no_such_word".to_owned()));
+                bad("unknown value", Reflected::String("no_such_word".to_owned()));
             }
             if rules.refuse_empty(field) {
                 bad("empty", Reflected::String(String::new()));
@@ -146,7 +146,7 @@ pub(super) fn bad_values(field: &FieldDescriptor, rules: &Rules) -> Vec<(String,
             let zero = Reflected::String("b\0c".to_owned());
             for (why, name, kind_of_value, value) in [
                 ("not a number", "a", "number_value", Reflected::F64(f64::NAN)),
-                ("endless", "a", "number_value", Reflected::F64(f64::INFINITY)),
+                ("infinite", "a", "number_value", Reflected::F64(f64::INFINITY)),
                 ("U+0000", "a", "string_value", zero),
                 ("U+0000 in a name", "a\0", "bool_value", Reflected::Bool(true)),
             ] {
@@ -158,7 +158,7 @@ pub(super) fn bad_values(field: &FieldDescriptor, rules: &Rules) -> Vec<(String,
     found
 }
 
-/// A `google.protobuf.Struct` of one member.
+/// Returns a `google.protobuf.Struct` with one field.
 fn object(of: &MessageDescriptor, name: &str, kind: &str, value: Reflected) -> Reflected {
     let wire = of.parent_pool().get_message_by_name("google.protobuf.Value").unwrap();
     let mut inner = DynamicMessage::new(wire);

@@ -1,4 +1,5 @@
-//! Lists read page by page while records are created: each earlier record comes once.
+//! Lists are read page by page while records are created. Each record that existed before must
+//! appear once.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +12,16 @@ use super::{
 };
 use crate::support::wire::{Caller, encoded};
 
-/// Records that are created while a list is read.
+/// The number of records that are created while a list is read.
 const MEANWHILE: usize = 5;
 
-/// Whether the route is a list that pages.
+/// Returns whether the route is a list with pages.
 pub(super) fn is_paged(route: &Route) -> bool {
     let has = |name| route.input.get_field_by_name(name).is_some();
     route.verb == "GET" && route.variables().is_empty() && has("limit") && has("page_token")
 }
 
-/// The problem with the list's pages, if any.
+/// Returns the fault in the list's pages, if any.
 pub(super) async fn try_pages(
     owner: &Caller,
     ground: &Ground,
@@ -45,7 +46,7 @@ pub(super) async fn try_pages(
             return complaint(format!("page {pages}: {status} {body}"));
         };
         if found.len() > 1 {
-            return complaint(format!("a page of {} where 1 was asked", found.len()));
+            return complaint(format!("a page of {} records for a limit of 1", found.len()));
         }
         for record in found {
             *seen.entry(record).or_insert(0) += 1;
@@ -64,14 +65,14 @@ pub(super) async fn try_pages(
     lost.and_then(|lost| complaint(format!("leaves out: {lost}")))
 }
 
-/// The texts of the list's records, without members that change by themselves.
+/// Returns the list's records as text, without the volatile fields.
 fn records(body: &Value) -> Option<Vec<String>> {
     let mut list = body.as_object()?.values().find(|member| member.is_array())?.clone();
     super::ground::still(&mut list);
     list.as_array().map(|list| list.iter().map(Value::to_string).collect())
 }
 
-/// Creates another record, if its sample allows another.
+/// Creates another record, if the sample permits a second one.
 async fn plant(owner: &Caller, ground: &Ground, create: &Route) {
     let field = create.input.get_field_by_name(&create.body);
     let Some(of) = field.and_then(|field| message(&field)) else { return };

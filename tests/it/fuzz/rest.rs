@@ -1,4 +1,4 @@
-//! Invalid REST calls: members of the body and of the query, variables of the path.
+//! Invalid REST calls: fields of the body and the query, and variables of the path.
 
 use prost_reflect::{FieldDescriptor, Kind};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::support::wire::{Caller, encoded};
 
-/// A REST call that must be refused.
+/// A REST call that the service must refuse.
 pub(super) struct Case {
     title: String,
     verb: String,
@@ -18,7 +18,7 @@ pub(super) struct Case {
     body: Option<Vec<u8>>,
     content_type: &'static str,
     statuses: Vec<u16>,
-    /// The member that `details` must name.
+    /// The field that `details` must name.
     member: Option<String>,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn rest_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     cases
 }
 
-/// Each member of the body, invalid.
+/// Returns cases with an invalid value for each field of the body.
 pub(super) fn body_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     if route.body.is_empty() {
         return Vec::new();
@@ -73,7 +73,7 @@ pub(super) fn body_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     for place in places(route.body_fields()) {
         let (name, rules) = (place.name(), Rules::of(&place.field));
         let nested = !place.around.is_empty();
-        // A batch's items fail one by one, inside a 200.
+        // A batch can succeed with status 200 although some of its items fail.
         let alone = place.around.first().is_some_and(FieldDescriptor::is_list);
         let statuses: &[u16] = if alone { &[200, 400] } else { &[400] };
         let named = |case: Case| if alone { case } else { case.naming(name.clone()) };
@@ -114,7 +114,7 @@ pub(super) fn body_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     cases
 }
 
-/// The body as a whole, invalid.
+/// Returns cases in which the body as a whole is invalid.
 pub(super) fn text_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     if route.body.is_empty() {
         return Vec::new();
@@ -135,12 +135,12 @@ pub(super) fn text_cases(route: &Route, ground: &Ground) -> Vec<Case> {
         case("too deep", &deep),
         case("far too deep", &far).giving(&[400, 413]),
         case("with U+0000 in a name", &zero),
-        case("with no object", "[]"),
-        case("with no object", "5"),
-        case("with no object", r#""x""#),
+        case("with a body that is not an object", "[]"),
+        case("with a body that is not an object", "5"),
+        case("with a body that is not an object", r#""x""#),
         case("with half an object", "{"),
         case("with two objects", "{}{}"),
-        case("with no JSON", "hello"),
+        case("with a body that is not JSON", "hello"),
         case("with a comma too many", r#"{"a":1,}"#),
     ];
     if let Some((member, value)) = ground.base(route).into_iter().next() {
@@ -149,7 +149,7 @@ pub(super) fn text_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     }
     cases.push(Case {
         body: Some(vec![b'{', b'"', 0xff, b'"', b':', b'1', b'}']),
-        ..case("with no UTF-8", "")
+        ..case("with invalid UTF-8", "")
     });
     let large = format!(r#"{{"x":"{}"}}"#, "a".repeat(257 << 10));
     cases.push(case("with too large a body", &large).giving(&[413]));
@@ -157,11 +157,11 @@ pub(super) fn text_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     cases
 }
 
-/// Each parameter of the query, invalid.
+/// Returns cases with an invalid value for each parameter of the query.
 pub(super) fn query_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     let path = fill(route, |name| ground.item(route, name));
     let body = (!route.body.is_empty()).then(|| Value::Object(ground.base(route)).to_string());
-    // A DELETE without its parameters may use another form of key.
+    // A rejected query of a DELETE may lead to another operation's path, which answers 405.
     let refused: &[u16] = if route.verb == "DELETE" { &[400, 405] } else { &[400] };
     let case = |why: String, query: String| {
         let path = format!("{path}?{query}");
@@ -207,16 +207,16 @@ pub(super) fn query_cases(route: &Route, ground: &Ground) -> Vec<Case> {
             cases.push(case(format!("with {name} twice"), query).naming(name.clone()));
         }
         if field.kind() == Kind::String {
-            cases.push(case(format!("with {name} of no UTF-8"), format!("{name}=%ff")));
+            cases.push(case(format!("with {name} of invalid UTF-8"), format!("{name}=%ff")));
         }
     }
     cases
 }
 
-/// Each variable of the path, invalid.
+/// Returns cases with an invalid value for each variable of the path.
 pub(super) fn path_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     let mut cases = Vec::new();
-    // A relationship's key is in the query as well, or encoded in the path.
+    // A relationship's key can be in the query, or encoded in the path.
     let unread = route.collection().contains("/relationships/");
     let statuses: &[u16] = if unread { &[400, 404, 405] } else { &[404, 405] };
     for variable in route.variables() {
@@ -241,7 +241,7 @@ pub(super) fn path_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     cases
 }
 
-/// Each reference of a record to another tenant's.
+/// Returns cases in which a reference is the id of another tenant's record.
 pub(super) fn foreign_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     if !is_create(route) && !route.is_partial() {
         return Vec::new();
@@ -255,7 +255,7 @@ pub(super) fn foreign_cases(route: &Route, ground: &Ground) -> Vec<Case> {
         if rules.output_only || (route.is_partial() && rules.immutable) || name == "tenant_id" {
             continue;
         }
-        // The installation's own records are no tenant's.
+        // Records of the installation may be used by all tenants.
         let Some(id) = theirs.reference(name, "").filter(|_| !ground.is_shared(name)) else {
             continue;
         };
@@ -265,7 +265,8 @@ pub(super) fn foreign_cases(route: &Route, ground: &Ground) -> Vec<Case> {
         let why = format!("with another tenant's `{}`", place.name());
         cases.push(Case::new(route, &why, path.clone(), Some(body)).naming(place.name()));
     }
-    // Where a record is in the tenant of its only reference, that one cannot be another tenant's.
+    // A record without a `tenant_id` takes the tenant of the record that it refers to. If it has
+    // only one reference, that reference is therefore never to another tenant.
     let names_tenant = places(route.body_fields())
         .iter()
         .any(|place| place.field.name() == "tenant_id" && !Rules::of(&place.field).output_only);
@@ -321,7 +322,7 @@ pub(super) fn judge(
     (!found).then(|| format!("details do not name `{member}`"))
 }
 
-/// Whether a violation's field is the member, or within it.
+/// Returns whether the reported field is this field, or is within it.
 pub(super) fn is_member(field: &str, member: &str) -> bool {
     let rest = field.strip_prefix(member);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

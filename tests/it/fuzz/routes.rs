@@ -1,4 +1,4 @@
-//! The HTTP bindings and the rules of each RPC, from the descriptors.
+//! The HTTP bindings and access rules of each RPC, read from the descriptors.
 
 use std::borrow::Cow;
 
@@ -7,33 +7,35 @@ use prost_reflect::{
     Value,
 };
 
-/// One RPC at one HTTP address.
+/// One HTTP binding of an RPC.
 #[derive(Clone)]
 pub(crate) struct Route {
     /// `/package.Service/Method`.
     pub(crate) rpc: String,
     pub(crate) verb: String,
-    /// The path template.
+    /// The template of the path.
     pub(crate) path: String,
-    /// The member that the body fills; `*` for all that the path does not; empty for none.
+    /// The field that the body fills; `*` for all fields that the path does not fill; empty for
+    /// none.
     pub(crate) body: String,
-    /// The field mask that a PATCH body's keys fill; empty for none.
+    /// The field mask that the keys of a PATCH body determine; empty for none.
     pub(crate) mask: String,
     pub(crate) input: MessageDescriptor,
-    /// The operation is always refused: 405.
+    /// Whether the operation is always refused, with status 405.
     pub(crate) refused: bool,
-    /// A caller may make few of these calls, valid or not: 429.
+    /// Whether a caller may make only a few such calls, valid or invalid (429 above the limit).
     pub(crate) limited: bool,
 }
 
 impl Route {
-    /// The names in the path's braces.
+    /// Returns the names in the braces of the path.
     pub(crate) fn variables(&self) -> Vec<&str> {
         let parts = self.path.split('{').skip(1);
         parts.filter_map(|part| part.split(['}', '=']).next()).collect()
     }
 
-    /// The members that the body may have: the message's own, without what the path fills.
+    /// Returns the fields that the body may have: the message's fields, except the fields that the
+    /// path fills.
     pub(crate) fn body_fields(&self) -> Vec<FieldDescriptor> {
         match self.body.as_str() {
             "" => Vec::new(),
@@ -53,7 +55,8 @@ impl Route {
         }
     }
 
-    /// The members that the query may have: scalars that neither path nor body fill.
+    /// Returns the fields that the query may have: scalars that neither the path nor the body
+    /// fills.
     pub(crate) fn query_fields(&self) -> Vec<FieldDescriptor> {
         if self.body == "*" {
             return Vec::new();
@@ -66,23 +69,24 @@ impl Route {
         self.input.fields().filter(free).collect()
     }
 
-    /// Whether the record is changed in place: what a body leaves out stays.
+    /// Returns whether the record is changed in part: fields that the body leaves out keep their
+    /// values.
     pub(crate) fn is_partial(&self) -> bool {
         !self.mask.is_empty()
     }
 
-    /// The collection that the path begins with: `/api/v1/tools` of `/api/v1/tools/{id}/x`.
+    /// Returns the collection at the start of the path: `/api/v1/tools` for `/api/v1/tools/{id}/x`.
     pub(crate) fn collection(&self) -> &str {
         self.path.split("/{").next().unwrap_or_default()
     }
 }
 
-/// The API's descriptors.
+/// Returns the API's descriptors.
 pub(crate) fn pool() -> DescriptorPool {
     DescriptorPool::decode(authority_model::DESCRIPTORS).unwrap()
 }
 
-/// Every RPC of the API.
+/// Returns every RPC of the API.
 pub(crate) fn methods(pool: &DescriptorPool) -> Vec<MethodDescriptor> {
     let ours = |method: &MethodDescriptor| method.full_name().starts_with("authority.");
     pool.services().flatten_methods().filter(ours).collect()
@@ -98,22 +102,22 @@ impl<I: Iterator<Item = prost_reflect::ServiceDescriptor>> FlattenMethods for I 
     }
 }
 
-/// The gRPC path of an RPC.
+/// Returns the gRPC path of an RPC.
 pub(crate) fn rpc(method: &MethodDescriptor) -> String {
     format!("/{}/{}", method.parent_service().full_name(), method.name())
 }
 
-/// Every HTTP binding of every RPC.
+/// Returns every HTTP binding of every RPC.
 pub(crate) fn routes(pool: &DescriptorPool) -> Vec<Route> {
     methods(pool).iter().flat_map(|method| bindings(pool, method)).collect()
 }
 
-/// Whether the method is declared to be refused.
+/// Returns whether the method is declared to be always refused.
 pub(crate) fn is_refused(pool: &DescriptorPool, method: &MethodDescriptor) -> bool {
     declares(pool, method, 405)
 }
 
-/// Whether the method is declared to limit its callers.
+/// Returns whether the method is declared to limit the number of calls.
 pub(crate) fn is_limited(pool: &DescriptorPool, method: &MethodDescriptor) -> bool {
     declares(pool, method, 429)
 }
@@ -151,11 +155,11 @@ fn bindings(pool: &DescriptorPool, method: &MethodDescriptor) -> Vec<Route> {
     rules.iter().filter_map(route).collect()
 }
 
-/// The rules of one member.
+/// The validation rules of one field.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) required: bool,
-    /// Set only by the server.
+    /// Whether only the server sets the field.
     pub(crate) output_only: bool,
     pub(crate) immutable: bool,
     pub(crate) one_of: Vec<String>,
@@ -166,7 +170,7 @@ pub(crate) struct Rules {
     pub(crate) unique: bool,
     pub(crate) least: Option<i64>,
     pub(crate) most: Option<i64>,
-    /// The rules of a list's items.
+    /// The rules for the items of a list.
     pub(crate) items: Option<Box<Rules>>,
 }
 
@@ -184,8 +188,8 @@ impl Rules {
         rules
     }
 
-    /// Whether the member refuses the empty text: it has a closed set or a pattern, is required, or identifies
-    /// something. Free text may be empty.
+    /// Returns whether the field rejects the empty string. It does if it has a closed set of values
+    /// or a pattern, is required, or identifies something. Free text may be empty.
     pub(crate) fn refuse_empty(&self, field: &FieldDescriptor) -> bool {
         let identifies = ["external_subject", "subject", "purpose"].contains(&field.name())
             || field.name().ends_with("_id");
@@ -216,7 +220,7 @@ impl Rules {
     }
 }
 
-/// The member's message, if it is one of the API's.
+/// Returns the field's message type, if the API defines it.
 pub(crate) fn message(field: &FieldDescriptor) -> Option<MessageDescriptor> {
     let Kind::Message(message) = field.kind() else { return None };
     message.full_name().starts_with("authority.").then_some(message)

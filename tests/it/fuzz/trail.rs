@@ -1,4 +1,4 @@
-//! A tenant's reads of its own records: every list, record and export under /api/v1/app.
+//! A tenant's users read all of its records: every list, record and export under /api/v1/app.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::support::{TestApp, Wishes, wire::Caller};
 
-/// What the roles admin and auditor read, by list and export, and only by list.
+/// The collections that users with the roles admin and auditor may list and export.
 const EXPORTED: [&str; 9] = [
     "decisions",
     "policies",
@@ -43,7 +43,7 @@ fn admins_and_auditors_read_all_of_their_tenant() {
             }
         }
     }
-    // What a person needs to decide on: the request, the agent, the chain, the policies.
+    // An approval needs these records: the request, the agent, the chain and the policies.
     for name in ["approvals", "principals", "delegations", "policies"] {
         for role in ["approver", "legal"] {
             if !opens(&format!("/api/v1/app/{name}/{{id}}"), role) {
@@ -54,7 +54,7 @@ fn admins_and_auditors_read_all_of_their_tenant() {
     report(failures);
 }
 
-/// The lines of an export.
+/// Returns the lines of an export.
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -102,17 +102,17 @@ async fn a_tenants_reads_hold_its_own_and_nothing_else() {
             }
         }
     }
-    // For each exported kind of the ground, the tenant's own records are there.
+    // The export must contain the tenant's own records of each kind.
     for kind in ["policy", "principal", "purpose", "delegation", "tool", "stop_signal"] {
         let own = ground.of_kind(0, kind);
         if own.is_empty() || !own.iter().all(|id| shown.contains(id)) {
-            failures.push(format!("{kind}: {own:?} not among what is shown"));
+            failures.push(format!("{kind}: {own:?} not shown"));
         }
     }
     report(failures);
 }
 
-/// An id of the same shape that nobody has.
+/// Returns an id of the same form that no record has.
 fn nobody(id: &str) -> String {
     let (front, _) = id.split_at(id.len() - 4);
     format!("{front}0000")
@@ -153,11 +153,13 @@ async fn an_export_is_the_list_and_goes_on_from_any_line() {
         };
         let mut records: Vec<Value> = records.iter().map(member).collect();
         if name == "decisions" {
-            // In the order of time; tests/it/runtime/exports.rs has the rest.
+            // The export is in chronological order, unlike the list. tests/it/runtime/exports.rs
+            // tests the rest.
             records.reverse();
         }
         assert_eq!(&records, list, "{name}");
-        // From each line the export continues with the rest, and at the end with nothing.
+        // After any line, the export can continue with the next one. After the last line it has no
+        // records.
         for (place, line) in exported.iter().enumerate() {
             let Some(token) = line["page_token"].as_str().filter(|token| !token.is_empty()) else {
                 continue;
@@ -175,7 +177,7 @@ async fn an_export_is_the_list_and_goes_on_from_any_line() {
         let bad = format!("{path}?{place}=AAAA");
         assert_eq!(auditor.get(&bad).await.0, 400, "{name}");
     }
-    // A decision's line has the signed record, and the signature.
+    // Each line of the decisions export contains the signed record and the signature.
     let (_, text) = auditor.text("GET", "/api/v1/app/decisions:export?decision=deny", None).await;
     let denied = lines(&text);
     assert_eq!(denied.len(), 2, "{text}");

@@ -1,17 +1,18 @@
-//! Values of members, good and bad, from their types and rules.
+//! Valid and invalid values of fields, derived from the fields' types and rules.
 
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 use serde_json::{Map, Value, json};
 
 use super::routes::{Rules, message};
 
-/// A value as JSON text, since some cannot be a `Value` (a duplicate member), and its problem.
+/// An invalid value and its fault. The value is JSON text, because a `Value` can't have, for
+/// example, a duplicate field.
 pub(crate) struct Bad {
     pub(crate) why: &'static str,
     pub(crate) json: String,
-    /// Below the member: `[0]`, `.x`.
+    /// The path below the field: `[0]`, `.x`.
     pub(crate) at: &'static str,
-    /// Whether the response must name the member; problems of the whole text need not.
+    /// Whether the error must name the field. It need not if the whole text is invalid.
     pub(crate) named: bool,
 }
 
@@ -23,15 +24,15 @@ fn unnamed(why: &'static str, json: impl Into<String>) -> Bad {
     Bad { named: false, ..bad(why, json) }
 }
 
-/// Inputs of good values: ids to refer to, and a number that makes names unique.
+/// Provides what valid values need: ids to refer to, and numbers that make names unique.
 pub(crate) trait Source {
-    /// A value for a member that refers to a record, if it is one.
+    /// Returns a value for a field that refers to a record; `None` for any other field.
     fn reference(&self, member: &str, owner: &str) -> Option<String>;
-    /// A number that was not used before.
+    /// Returns a number that was not returned before.
     fn next(&self) -> usize;
 }
 
-/// An object with the required members, and with optional references on request.
+/// Returns an object with the required fields, and optionally with the optional references.
 pub(crate) fn sample(
     of: &MessageDescriptor,
     whole: bool,
@@ -53,7 +54,7 @@ pub(crate) fn sample(
     members
 }
 
-/// A valid value.
+/// Returns a valid value for the field.
 pub(crate) fn good(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option<Value> {
     if field.is_list() {
         let items = rules.items.as_deref().cloned().unwrap_or_default();
@@ -67,7 +68,7 @@ fn one(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option<Va
         Kind::String => string(field, rules, source)?.into(),
         Kind::Bool => false.into(),
         Kind::Message(inner) => match inner.full_name() {
-            // Observed; all others are ends of periods.
+            // `sampled_at` is the time of an observation. All other times are ends of periods.
             "google.protobuf.Timestamp" if field.name() == "sampled_at" => {
                 "2026-01-01T00:00:00Z".into()
             }
@@ -86,7 +87,7 @@ fn one(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option<Va
 
 fn string(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option<String> {
     if let Some(word) = rules.one_of.first() {
-        // `tool` refers to something that every tenant has.
+        // `tool` refers to a kind of which every tenant has a record.
         return Some(rules.one_of.iter().find(|word| *word == "tool").unwrap_or(word).clone());
     }
     let owner = field.parent_message().name().to_owned();
@@ -118,11 +119,11 @@ fn string(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Option
     tries.into_iter().find(|text| pattern.is_match(text))
 }
 
-/// Values that break a rule of the member or are not of its type.
+/// Returns values that break a rule of the field or have the wrong type.
 pub(crate) fn bads(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) -> Vec<Bad> {
     let mut found = Vec::new();
     if field.is_map() {
-        return vec![bad("no object", "[]")];
+        return vec![bad("not an object", "[]")];
     }
     if !field.is_list() {
         return singles(field, rules);
@@ -138,7 +139,7 @@ pub(crate) fn bads(field: &FieldDescriptor, rules: &Rules, source: &dyn Source) 
         found.push(bad("too many", json!(vec![&item; most + 1]).to_string()));
     }
     if rules.unique && field.kind() == Kind::String {
-        found.push(bad("twice the same", json!([item, item]).to_string()));
+        found.push(bad("a duplicate item", json!([item, item]).to_string()));
     }
     found
 }
@@ -154,13 +155,15 @@ fn singles(field: &FieldDescriptor, rules: &Rules) -> Vec<Bad> {
         }
         Kind::Bool => vec![bad("no bool", r#""yes""#), bad("no bool", "1"), bad("no bool", "{}")],
         Kind::Int32 | Kind::Uint32 => numbers(rules),
-        Kind::Float | Kind::Double => vec![bad("no number", r#""x""#), bad("no number", "{}")],
-        Kind::Enum(_) => vec![bad("no such word", r#""no_such_word""#), bad("no word", "{}")],
+        Kind::Float | Kind::Double => {
+            vec![bad("not a number", r#""x""#), bad("not a number", "{}")]
+        }
+        Kind::Enum(_) => vec![bad("unknown value", r#""no_such_word""#), bad("not a word", "{}")],
         Kind::Message(inner) => match inner.full_name() {
             "google.protobuf.Timestamp" => vec![
                 bad("no time", r#""yesterday""#),
                 bad("no time", "17"),
-                bad("no day of the calendar", r#""2026-02-30T00:00:00Z""#),
+                bad("not a day of the calendar", r#""2026-02-30T00:00:00Z""#),
                 bad("no zone", r#""2026-01-01T00:00:00""#),
                 bad("beyond the calendar", r#""99999-01-01T00:00:00Z""#),
             ],
@@ -181,7 +184,7 @@ fn strings(rules: &Rules) -> Vec<Bad> {
         unnamed("half a surrogate pair", r#""\ud800""#),
     ];
     if !rules.one_of.is_empty() {
-        found.push(bad("no such word", r#""no_such_word""#));
+        found.push(bad("unknown value", r#""no_such_word""#));
     }
     if let Some(wrong) = rules.pattern.as_deref().and_then(misfit) {
         found.push(bad("wrong shape", json!(wrong).to_string()));
@@ -195,7 +198,7 @@ fn strings(rules: &Rules) -> Vec<Bad> {
     found
 }
 
-/// A text that does not match the pattern.
+/// Returns a text that does not match the pattern.
 fn misfit(pattern: &str) -> Option<&'static str> {
     let pattern = regex::Regex::new(pattern).ok()?;
     ["!! no", "\u{1}", ""].into_iter().find(|text| !pattern.is_match(text))
@@ -232,21 +235,21 @@ fn structs() -> Vec<Bad> {
         unnamed("too deep", deep(33)),
         unnamed("far too deep", deep(3000)),
         unnamed("a number over 2^53", r#"{"a":9007199254740993}"#),
-        unnamed("a number over all doubles", r#"{"a":1e999}"#),
-        unnamed("a member twice", r#"{"a":1,"a":1}"#),
-        unnamed("no JSON", r#"{"a":NaN}"#),
+        unnamed("a number above all doubles", r#"{"a":1e999}"#),
+        unnamed("a duplicate field", r#"{"a":1,"a":1}"#),
+        unnamed("not JSON", r#"{"a":NaN}"#),
     ]
 }
 
-/// A member of a request, with the messages around it.
+/// A field of a request, with the messages that contain it.
 pub(crate) struct Place {
-    /// The messages around it, outermost first.
+    /// The fields of the enclosing messages, outermost first.
     pub(crate) around: Vec<FieldDescriptor>,
     pub(crate) field: FieldDescriptor,
 }
 
 impl Place {
-    /// As in errors: `gate.tightenings[0].oversight`.
+    /// Returns the name of the field as errors show it: `gate.tightenings[0].oversight`.
     pub(crate) fn name(&self) -> String {
         let mut name = String::new();
         for outer in &self.around {
@@ -256,7 +259,7 @@ impl Place {
         name + self.field.name()
     }
 
-    /// A body whose only problem is this member's value, or its absence.
+    /// Returns a body in which only this field is invalid or absent.
     pub(crate) fn body(
         &self,
         base: &Map<String, Value>,
@@ -275,7 +278,7 @@ impl Place {
     }
 }
 
-/// The object with one member replaced, or without it.
+/// Returns the object with one field replaced or removed.
 fn with(base: &Map<String, Value>, member: &str, json: Option<&str>) -> String {
     let mut texts: Vec<_> = base
         .iter()
@@ -286,7 +289,7 @@ fn with(base: &Map<String, Value>, member: &str, json: Option<&str>) -> String {
     format!("{{{}}}", texts.join(","))
 }
 
-/// The members and those of nested messages of the API.
+/// Returns the fields, and the fields of nested messages that the API defines.
 pub(crate) fn places(fields: Vec<FieldDescriptor>) -> Vec<Place> {
     let mut found = Vec::new();
     descend(fields, &mut Vec::new(), &mut found);

@@ -1,4 +1,4 @@
-//! API keys: their form, their checks, their last use.
+//! API keys: their format, how they are checked, and their last use.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use super::{OWNER, WRITE, World};
 
 const ID: &str = "0193a1b2c3d47e8f9a0b1c2d3e4f5a6b";
 
-/// The id of the key with this public id.
+/// Returns the id of the API key that has this public id.
 pub(super) fn record_id(public_id: &str) -> ApiKeyId {
     format!("svc:api_key:{public_id}").parse().unwrap()
 }
 
-/// A live key of acme's, and its text.
+/// Creates an active key of the tenant acme and returns its text.
 #[track_caller]
 pub(super) fn make(world: &World, change: impl FnOnce(&mut ApiKey)) -> String {
     let issued = issue(&world.keys, "dev", ID, [7; 32]).unwrap();
@@ -53,7 +53,7 @@ fn the_form_holds_what_it_says() {
     assert_eq!((key.env, key.public_id), ("dev", ID));
     assert_eq!(prefix("dev", ID), text[..prefix("dev", ID).len()]);
     assert_eq!(record_id(ID).public_id(), ID);
-    // CRC-32 of IEEE 802.3, by Python's zlib.
+    // The expected CRC-32 (IEEE 802.3) was computed with Python's zlib.
     assert_eq!(parts[4], "25490566");
 }
 
@@ -68,7 +68,7 @@ fn secrets_keep_all_their_bits() {
     one[31] = 1;
     assert_eq!(secret([0; 32]), "0".repeat(43));
     assert_eq!(secret(one), format!("{}1", "0".repeat(42)));
-    // 2^256 - 1 in base 62.
+    // The expected text is 2^256 - 1 in base 62.
     assert_eq!(secret([0xff; 32]), "yhjskwdA6OZ1AL1YmHWZWm8LLG7HjnuCA2j5rOw8Xp1");
 }
 
@@ -125,7 +125,7 @@ async fn a_right_form_with_a_wrong_secret_is_unknown() {
         let forged = issue(&world.keys, env, id, secret).unwrap().text;
         assert_eq!(world.call(WRITE, &forged).await, Err(Error::Key("it is unknown")));
     }
-    // Another installation's code for the same secret.
+    // The code belongs to the same secret in another installation.
     let text = make(&world, |facts| {
         facts.code = issue(&World::new().keys, "dev", ID, [7; 32]).unwrap().code;
     });

@@ -1,4 +1,4 @@
-//! Exports: one at a time for each caller, ended with the credential.
+//! Exports: one at a time for each caller. An export ends when its caller's credential ends.
 
 use std::sync::{
     Arc,
@@ -12,7 +12,7 @@ use authority_api::{
 use futures_util::StreamExt as _;
 use tonic::Code;
 
-/// This many pages of two lines.
+/// An export with this many pages of two lines each.
 struct Counted(usize);
 
 impl Pages for Counted {
@@ -44,7 +44,7 @@ async fn a_caller_has_one_export_at_a_time() {
     let lines: Vec<_> = first.map(Result::unwrap).collect().await;
     assert_eq!(lines, [2, 2, 1, 1, 0]);
     drop(exports.stream(caller("a"), Counted(1)).await.unwrap());
-    // A cancelled one has ended, too.
+    // After a cancelled export, the caller can start another one.
     let left = exports.stream(caller("a"), Counted(3)).await.unwrap();
     drop(left);
     drop(exports.stream(caller("a"), Counted(3)).await.unwrap());
@@ -63,6 +63,7 @@ async fn an_export_ends_with_its_callers_credential() {
     assert_eq!(lines.len(), 4);
     assert!(lines[..3].iter().all(Result::is_ok));
     assert_eq!(lines[3].as_ref().unwrap_err().code(), Code::Unauthenticated);
-    // The rest of a page in memory is not sent either: the credential is checked for each line.
+    // The credential is checked for each line. Lines of a page that is already in memory are not
+    // sent.
     assert_eq!(asked.load(Ordering::Relaxed), 4);
 }

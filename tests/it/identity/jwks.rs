@@ -1,4 +1,4 @@
-//! An issuer's keys over the network: one request at a time, not too many keys, and none too old.
+//! Fetching an issuer's keys: one request at a time, a limited number of keys, and a maximum age.
 
 use std::{
     net::SocketAddr,
@@ -21,12 +21,12 @@ use serde_json::{Value, json};
 
 use super::{OWNER, World};
 
-/// A provider on this machine.
+/// An identity provider on this machine.
 #[derive(Clone, Default)]
 pub(super) struct Provider {
     asked: Arc<AtomicUsize>,
     pub(super) answer: Arc<Mutex<(u16, String)>>,
-    /// What it says of itself.
+    /// The metadata document of the provider, if it has one.
     description: Arc<Mutex<Option<Value>>>,
 }
 
@@ -80,7 +80,7 @@ pub(super) async fn world() -> (World, Provider) {
 #[tokio::test]
 async fn keys_are_where_the_issuer_says_they_are() {
     for (description, works) in [
-        // Without a description, or with that of another issuer, at the usual place.
+        // Without metadata, or if it names another issuer, the keys are at the usual path.
         (|_: &str| None, true),
         (
             |_| Some(json!({"issuer": "https://evil.example", "jwks_uri": "http://127.0.0.1:9/"})),
@@ -109,7 +109,7 @@ async fn keys_are_where_the_issuer_says_they_are() {
 #[tokio::test]
 async fn many_at_once_ask_once() {
     let (world, provider) = world().await;
-    // Different tokens, so that none is cached.
+    // The tokens differ: none is in the cache.
     let tokens: Vec<_> =
         (0..20).map(|n| world.token(|claims| claims["sub"] = json!(format!("u{n}")))).collect();
     let answers = join_all(tokens.iter().map(|token| world.call(OWNER, token))).await;
@@ -175,7 +175,7 @@ async fn known_keys_outlive_an_outage_but_not_for_ever() {
     assert_eq!(provider.asked(), 6);
     world.clock.advance(TimeDelta::hours(4));
     assert_eq!(world.call(OWNER, &token(1)).await, Err(Error::Unavailable));
-    // An earlier verification no longer counts either.
+    // The cached verification of an earlier token has also expired.
     assert_eq!(world.call(OWNER, &token(0)).await, Err(Error::Unavailable));
 }
 
@@ -217,7 +217,7 @@ async fn keys_that_may_not_verify_are_passed_over() {
         let answer = world.call(OWNER, &world.token(|_| {})).await;
         assert!(matches!(answer, Err(Error::Token(_))), "{member}: {answer:?}");
     }
-    // A key that declares its own use.
+    // This key declares its own `key_ops`, which may include `verify`.
     let mut key = document["keys"][0].clone();
     key["key_ops"] = json!(["verify", "sign"]);
     provider.answers(200, &json!({"keys": [key]}).to_string());

@@ -1,4 +1,4 @@
-//! Key sets that have no key that can be used: earlier keys stay, and the provider is asked again.
+//! If a key set has no usable key, the earlier keys remain and the provider is asked again.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{OWNER, World, jwks::world};
 
-/// A token that is not cached.
+/// Returns a token that is not in the cache.
 fn fresh(world: &World, name: &str) -> String {
     world.token(|claims| {
         claims["sub"] = json!(name);
@@ -39,7 +39,7 @@ async fn a_set_without_a_usable_key_leaves_the_earlier_keys() {
             .to_owned(),
         with("use", json!("enc")),
         with("kid", json!("")),
-        // Of less than 2048 bits, without the zeros before it.
+        // The modulus has fewer than 2048 bits after its leading zeros.
         with("n", json!(small)),
         with("e", json!("AQ")),
         with("e", json!("AQAA")),
@@ -51,15 +51,16 @@ async fn a_set_without_a_usable_key_leaves_the_earlier_keys() {
         world.clock.advance(TimeDelta::minutes(11));
         let answer = world.call(OWNER, &fresh(&world, &format!("u{number}"))).await;
         assert!(answer.is_ok(), "{body}: {answer:?}");
-        // The provider may have another key; the token is not at fault.
+        // The provider may have a key that the service does not know yet: the token is not called
+        // invalid.
         let mut header = world.header();
         header["kid"] = json!("another");
         let unknown = world.call(OWNER, &world.sign(&header, &world.claims())).await;
         assert_eq!(unknown, Err(Error::Unavailable), "{body}");
         let state = world.identity.remote_keys()[0].state().unwrap_err();
-        assert!(state.contains("earlier ones are used"), "{state}");
+        assert!(state.contains("earlier keys are used"), "{state}");
     }
-    // The earlier keys also expire.
+    // The earlier keys also expire after some hours.
     world.clock.advance(TimeDelta::hours(4));
     assert_eq!(world.call(OWNER, &fresh(&world, "last")).await, Err(Error::Unavailable));
     let state = world.identity.remote_keys()[0].state().unwrap_err();
@@ -77,7 +78,7 @@ async fn a_key_that_is_gone_or_revoked_is_not_an_earlier_key() {
     world.clock.advance(TimeDelta::minutes(11));
     let gone = world.call(OWNER, &fresh(&world, "second")).await;
     assert!(matches!(gone, Err(Error::Token(_))), "{gone:?}");
-    // The key comes back, and is then revoked while the set has no other key.
+    // The provider publishes the key again. Then the key is revoked, and the set has no other key.
     provider.answers(200, &document(&world).to_string());
     world.clock.advance(TimeDelta::minutes(11));
     world.call(OWNER, &fresh(&world, "third")).await.unwrap();
@@ -104,7 +105,7 @@ async fn without_any_key_the_provider_is_asked_each_second() {
     provider.answers(200, &good);
     world.call(OWNER, &fresh(&world, "u")).await.unwrap();
     assert_eq!(world.identity.remote_keys()[0].state(), Ok(()));
-    // From now on not more often than each 30 seconds.
+    // Now that a key is known, the provider is asked at most every 30 seconds.
     provider.answers(503, "");
     let mut header = world.header();
     header["kid"] = json!("another");
@@ -132,7 +133,8 @@ async fn zeros_before_a_number_of_a_key_do_not_change_it() {
     }
 }
 
-/// A body without end holds no more than its own time: callers with a key that is known do not wait for it either.
+/// If the response never ends, it is abandoned at the timeout. Callers with a known key don't wait
+/// for it.
 #[tokio::test]
 async fn a_key_set_that_does_not_end_is_given_up() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

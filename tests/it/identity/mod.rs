@@ -1,4 +1,4 @@
-//! Authentication and authorisation.
+//! Authentication and authorization.
 
 mod api_keys;
 mod exports;
@@ -65,10 +65,10 @@ static RULES: [(&str, &[Binding]); 7] = [
     (CLOSED, &[at("/v1/closed", NOBODY)]),
 ];
 
-/// Over gRPC, at an address that serves all surfaces.
+/// A gRPC call at an address that serves all surfaces.
 const EVERYWHERE: Via<'static> = Via::Grpc(Surfaces::ALL);
 
-/// Everything around one [`Identity`], with a stopped clock.
+/// An [`Identity`] with its surroundings, and a clock that only the test moves.
 struct World {
     keys: Keys,
     clock: Clock,
@@ -80,12 +80,12 @@ struct World {
 struct Book {
     keys: Mutex<HashMap<String, ApiKey>>,
     tenants: Mutex<HashMap<String, TenantFacts>>,
-    /// Tenant, subject and e-mail address of people whom a tenant's records exclude.
+    /// A person excluded by a tenant's records: tenant, subject and email address.
     excluded: Mutex<Option<(String, String, Option<String>)>>,
-    /// Keys created elsewhere, which the next read finds.
+    /// Keys that another node created. The next read finds them.
     unseen: Mutex<HashMap<String, ApiKey>>,
     looks: AtomicUsize,
-    /// How often it is read before its data are too old.
+    /// How many reads succeed before the data count as too old.
     recent_for: Mutex<Option<usize>>,
 }
 
@@ -111,7 +111,7 @@ impl Directory for Book {
     }
 
     fn tenant_of_org(&self, org: &str) -> Result<Option<TenantFacts>, Error> {
-        // A tenant that was stored with an empty organisation: nobody may belong to it.
+        // Even a tenant that was stored with an empty organization must not match a person.
         let org = if org.is_empty() { "org_acme" } else { org };
         let slug = org.strip_prefix("org_").and_then(|slug| TenantId::from_slug(slug).ok());
         slug.map_or(Ok(None), |id| self.tenant(&id))
@@ -175,7 +175,7 @@ impl World {
         provider.issue(holder, TimeDelta::hours(1)).unwrap()
     }
 
-    /// Whichever of the looks at the data finds them too old, the caller may try again.
+    /// Checks that the caller gets `unavailable` regardless of which read finds the data too old.
     async fn is_unavailable_at_each_look(&self, path: &str, credential: &str) {
         for looks in 0.. {
             *self.book.recent_for.lock() = Some(looks);
@@ -186,7 +186,7 @@ impl World {
         }
     }
 
-    /// The claims of a valid owner's token.
+    /// Returns the claims of a valid token for the owner.
     fn claims(&self) -> Value {
         let now = self.clock.now().timestamp();
         json!({
@@ -204,7 +204,7 @@ impl World {
         sign_with(header, claims, |bytes| self.keys.token_signer().unwrap().sign(bytes).unwrap())
     }
 
-    /// A correctly signed token with a valid header and claims changed by `change`.
+    /// Returns a token with a valid header and signature, and with claims changed by `change`.
     fn token(&self, change: impl FnOnce(&mut Value)) -> String {
         let mut claims = self.claims();
         change(&mut claims);

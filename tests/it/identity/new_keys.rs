@@ -1,4 +1,5 @@
-//! Keys that were just created elsewhere: a wait that all share and that forgers cannot extend.
+//! Keys that another node has just created: all callers share one wait, which forged keys can't
+//! extend.
 
 use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -11,7 +12,7 @@ use futures_util::future::join_all;
 
 use super::{WRITE, World, api_keys::record_id};
 
-/// A key of acme's of this age, and its text; known only after the next read.
+/// Creates a key of acme with this age, which is known only after the next read. Returns its text.
 fn elsewhere(world: &World, seconds_ago: i64, number: u32) -> String {
     let made = world.clock.now().timestamp_millis() - seconds_ago * 1000;
     let id = format!("{made:012x}7000800000{number:010x}");

@@ -1,4 +1,5 @@
-//! The tenant of an organisation's people, while tenants are created, deleted and created again.
+//! Which tenant an organization's people belong to while tenants are created, deleted and created
+//! again.
 
 use serde_json::{Value, json};
 
@@ -22,7 +23,7 @@ async fn change(app: &TestApp, slug: &str, body: Value) {
     assert_eq!(status, 200, "{answer:#}");
 }
 
-/// A person of the organisation; `tenant` is the one in their record at the provider.
+/// Returns a person of the organization. `tenant` is the tenant that the identity provider names.
 fn person(app: &TestApp, org: &str, tenant: Option<&str>) -> Client {
     let tenant = tenant.map(|slug| format!("svc:tenant:{slug}"));
     app.client(&app.token(&json!({
@@ -49,7 +50,7 @@ async fn an_organisation_that_comes_back_is_the_new_tenants() {
             }
         }
     }
-    // Nodes that followed every change, and one that loaded the result.
+    // The nodes that followed each change agree with a node that starts now and reads the result.
     let late = app.beside(Wishes::default()).await;
     beside.app.graph.catch_up().await;
     for pair in 0..12 {
@@ -85,7 +86,7 @@ async fn an_organisation_moves_with_its_tenants_record() {
     assert_eq!(person(&app, "org_new", None).get(PATH).await.0, 403);
 }
 
-/// An empty text in the table is not an organisation.
+/// An empty text in the table does not count as an organization.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_organisation_matches_no_tenant() {
     let app = TestApp::start().await;

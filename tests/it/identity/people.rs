@@ -1,4 +1,5 @@
-//! A person whose principal is suspended or deleted is refused everywhere, on every node.
+//! If a person's principal is suspended or deleted, the person is refused everywhere, on every
+//! node.
 
 use authority_model::proto::runtime::{
     GetAuthorityRequest, authority_service_client::AuthorityServiceClient,
@@ -12,7 +13,7 @@ const TENANT: &str = "svc:tenant:acme";
 const AGENT: &str = "svc:agent:acme:invoice-bot";
 const NORA: &str = "nora@acme.example";
 
-/// A human principal; its id.
+/// Creates a human principal and returns its id.
 async fn principal(app: &TestApp, subject: Option<&str>, email: Option<&str>) -> String {
     let body = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Nora",
                       "external_subject": subject, "email": email});
@@ -32,12 +33,12 @@ async fn delete(app: &TestApp, id: &str) {
     assert_eq!(app.owner().call("DELETE", &path, None, &[]).await.0, 200);
 }
 
-/// A person's reads and writes over REST, and reads over gRPC.
+/// Returns the statuses of a person's two reads and one write over REST, and of one read over gRPC.
 async fn statuses(app: &TestApp, person: &Client, approval: &str) -> (u16, u16, u16, Code) {
     let list = person.get("/api/v1/app/approvals").await.0;
     let read = person.get(&format!("/v1/authority/{AGENT}")).await.0;
     let act = format!("/api/v1/app/approvals/{approval}/approve");
-    // Without the required members: an authorised caller gets an error on them.
+    // The body is invalid: an authorized caller gets an error about the body.
     let acted = person.post(&act, json!({"nonsense": true})).await.0;
     let mut grpc = AuthorityServiceClient::connect(app.base_url().to_owned()).await.unwrap();
     let mut request = Request::new(GetAuthorityRequest { entity_id: AGENT.to_owned() });
@@ -68,7 +69,7 @@ async fn a_suspended_or_deleted_person_neither_reads_nor_approves() {
             (None, Some("Nina@ACME.example"))
         };
         let nora = app.person(TENANT, "approver", address);
-        assert_eq!(statuses(&app, &nora, approval).await, IN, "nobody has heard of her");
+        assert_eq!(statuses(&app, &nora, approval).await, IN, "she has no principal");
         let id = principal(&app, subject, email).await;
         assert_eq!(statuses(&app, &nora, approval).await, IN);
         for state in ["suspended", "pending"] {
@@ -83,7 +84,8 @@ async fn a_suspended_or_deleted_person_neither_reads_nor_approves() {
         assert_eq!(statuses(&app, &nora, approval).await, OUT, "deleted");
         let late = app.beside(Wishes::default()).await;
         assert_eq!(statuses(&late, &nora, approval).await, OUT, "a node that starts later");
-        // A new person with the old address, once their own subject has a principal.
+        // Another person who now has the address is refused too, until their own subject has a
+        // principal.
         let user = format!("user of {address}");
         let other = app.client(&app.token(&json!({
             "sub": user, "email": address,
@@ -96,7 +98,7 @@ async fn a_suspended_or_deleted_person_neither_reads_nor_approves() {
     }
 }
 
-/// An error has its kind, and nothing of the record.
+/// The refusal has an error code, but no data about the principal.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_refusal_says_no_more_than_that() {
     let app = TestApp::seeded().await;
@@ -107,7 +109,7 @@ async fn the_refusal_says_no_more_than_that() {
     let (status, answer): (u16, Value) = nora.get("/api/v1/app/approvals").await;
     assert_eq!((status, &answer["error"]), (403, &json!("forbidden")), "{answer:#}");
     assert!(!answer.to_string().contains(&id) && !answer.to_string().contains("suspended"));
-    // Operations without a credential are open to her as to everyone, and another tenant's records do not affect
+    // She can call public operations like any other caller. Another tenant's records do not affect
     // her.
     assert_eq!(nora.get("/health").await.0, 200);
     let body = json!({"name": "Other", "slug": "other"});

@@ -1,4 +1,4 @@
-//! Keys in the database: created once, shared by all nodes, revoked permanently.
+//! Signing keys in the database: created once, shared by all nodes, revoked for good.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::support::database::Database;
 
-/// A database of its own, with the ring that seals its keys.
+/// A database, and the key ring that encrypts its keys.
 pub(super) struct Place {
     database: Database,
     pub(super) store: Store,
@@ -36,7 +36,7 @@ impl Place {
         Keys::start(self.store.clone(), ring, self.clock.clone(), true).await
     }
 
-    /// Creates a key of the inventory, as a request would.
+    /// Creates a signing key, as a request would.
     pub(super) async fn create(&self, keys: &Keys, new: NewKey) -> SigningKey {
         let pair = keys.pair(new.algorithm).await.unwrap();
         let (own, scope) = (keys.clone(), Scope { actor: "o".to_owned(), ..Scope::service() });
@@ -113,7 +113,7 @@ async fn the_wrong_ring_refuses_and_a_new_one_takes_over() {
         place.node(&other).await.err(),
         Some(Error::Crypto(crypto::Error::UnknownRingKey(_)))
     ));
-    // The new key before the old one: after rewrapping the old one may be removed.
+    // The new ring key is listed before the old one. After rewrapping, the old one may be removed.
     let both = place.node(&format!("{other}{}", place.ring)).await.unwrap();
     assert_eq!(both.rewrap().await.unwrap(), Purpose::ALL.len() + 2);
     assert_eq!(both.rewrap().await.unwrap(), 0);
@@ -140,7 +140,7 @@ async fn a_moved_or_altered_private_key_is_refused() {
     ));
 }
 
-/// Whoever can write to the table and has no ring could otherwise sign evidence that verifies.
+/// Otherwise an attacker who can write to the table, but has no ring, could sign valid evidence.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_the_service_did_not_make_is_not_published() {
     let place = Place::new().await;
@@ -177,7 +177,8 @@ async fn revoking_a_managed_key_lets_its_successor_sign() {
     assert_eq!((revoked.status.as_str(), revoked.revoked_at), ("revoked", Some(place.clock.now())));
     let after = one.signer(Purpose::Evidence);
     assert_ne!(after.kid(), before.kid());
-    // Another node keeps signing until it reads again; what was signed before stays valid.
+    // Another node signs with the revoked key until it reads the keys again. Earlier signatures
+    // stay valid.
     assert_eq!(two.signer(Purpose::Evidence).kid(), before.kid());
     two.refresh().await.unwrap();
     assert_eq!(two.signer(Purpose::Evidence).kid(), after.kid());
@@ -198,7 +199,7 @@ async fn revoking_a_managed_key_lets_its_successor_sign() {
     );
     assert!(place.run(&back).await.unwrap_err().to_string().contains("stays so"));
 
-    // A receiver of webhooks trusts a key at once or not at all.
+    // Receivers of webhooks must not trust a revoked key: it is unpublished at once.
     let webhooks = one.webhook_signer().unwrap();
     one.revoke(webhooks.kid(), "o@example.com").await.unwrap();
     assert!(published(&one).iter().all(|jwk| jwk["kid"] != webhooks.kid()));

@@ -1,4 +1,4 @@
-//! Keys: the ring, sealed secrets, signatures, published keys.
+//! Keys: the key ring, encrypted secrets, signatures, published keys.
 
 mod inventory;
 mod published;

@@ -1,4 +1,4 @@
-//! Signatures, kids, and the JWKS.
+//! Signatures, key ids, and the JWKS.
 
 use authority_core::{
     clock::Clock,
@@ -38,7 +38,7 @@ fn what_is_signed_verifies_by_kid_and_by_jwks() {
 
 #[test]
 fn signatures_are_rfc_8032s() {
-    // Ed25519 is deterministic, so a second signature of the same bytes is the same.
+    // Ed25519 is deterministic: signing the same bytes again gives the same signature.
     let signer = keys().signer(Purpose::Evidence);
     assert_eq!(signer.sign(b"a"), signer.sign(b"a"));
     assert_ne!(signer.sign(b"a"), signer.sign(b"b"));

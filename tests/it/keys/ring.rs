@@ -1,4 +1,4 @@
-//! The key ring's file.
+//! The file that contains the key ring.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 

@@ -1,4 +1,5 @@
-//! Rotations: published first, signing later, the old key retired and its signatures still valid.
+//! Rotations: a new key is published first and signs later. The old key is then retired, and its
+//! signatures stay valid.
 
 use authority_core::{
     clock::Clock,
@@ -51,7 +52,7 @@ async fn a_due_key_is_rotated_in_two_steps() {
     assert_eq!(at(150, 0).await.rotate().await.unwrap(), 0);
 }
 
-/// It belongs to the one who requested it, so it is counted and never rotated automatically.
+/// A key that a request created is counted as due, but only its owner rotates it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_a_request_made_falls_due_like_any_other() {
     let app = TestApp::start().await;

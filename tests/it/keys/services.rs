@@ -1,4 +1,4 @@
-//! The services of API keys and of signing keys.
+//! The services that manage API keys and signing keys.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ impl KeyServices {
         Ok((made.api_key.unwrap(), made.secret))
     }
 
-    /// Whether the table accepts a key's text now.
+    /// Returns whether the table accepts the text of this key now.
     async fn counts(&self, text: &str) -> bool {
         let mut db = self.place.owner().await;
         let id = format!("svc:api_key:{}", api_key::parse(text).unwrap().public_id);
@@ -252,7 +252,7 @@ async fn faults_are_named() {
     assert!(services.make(&owner(), unknown).await.is_err());
 }
 
-/// It delegates what its agents hold.
+/// A key with the scope to delegate must be bound to agents, because it delegates their authority.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_delegates_is_bound_to_agents() {
     let services = KeyServices::open().await;
@@ -362,7 +362,7 @@ async fn the_inventory_follows_the_specification() {
     assert_eq!(fields(&none), ["kid"]);
 }
 
-/// The record is all that the check of a credential needs to know of a key.
+/// The record of a key contains all facts that checking the key needs.
 #[test]
 fn a_record_tells_the_facts() {
     let record = ApiKey { ip_allowlist: vec!["10.0.0.0/8".to_owned()], ..key("svc:tenant:a") };

@@ -1,4 +1,4 @@
-//! What `docs/production.md` has an owner make on an empty installation ends in decisions.
+//! Following `docs/production.md` from an empty installation leads to decisions.
 
 use std::process::Command;
 

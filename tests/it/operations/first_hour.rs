@@ -1,4 +1,5 @@
-//! The first hour: the banner's lines as pasted, answers that people can read, the API's pages, starting afresh.
+//! The first hour of a user: pasting the banner's commands, readable responses, the API's pages,
+//! and a reset.
 
 use std::{
     fs::{self, Permissions},
@@ -18,7 +19,7 @@ use crate::{
     },
 };
 
-/// Content and type of a page.
+/// Returns the status, content and headers of a page.
 async fn page(app: &TestApp, path: &str) -> (u16, String, reqwest::header::HeaderMap) {
     let answer = app.owner().http.get(format!("{}{path}", app.base_url())).send().await.unwrap();
     let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
@@ -36,7 +37,7 @@ async fn any_answer_has_lines_if_asked_to() {
     assert!(text.starts_with("{\n  \"decision\": \"allow\",\n  \"reason_code\": "), "{text}");
     assert!(text.ends_with("\n}\n"), "{text}");
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["decision"], "allow");
-    // Refusals too; and other parameters stay what they are.
+    // Errors are formatted as well, and `pretty` can be combined with other parameters.
     let (status, text) = agent.text("POST", path, Some(Value::Null)).await;
     assert!(status == 400 && text.starts_with("{\n  \"ok\": false,\n"), "{text}");
     let (_, text) = app.owner().text("GET", "/api/v1/tenants?pretty=true&limit=1", None).await;
@@ -58,13 +59,13 @@ async fn the_api_has_pages_that_need_no_script_and_nothing_from_elsewhere() {
         "{policy}"
     );
     assert!(index.contains("/api/v1/runtime/evaluate"), "{index}");
-    // One script filters the list, which is there without it.
+    // A script filters the list, which is complete without the script too.
     let scripts: Vec<&str> = index.split("<script").skip(1).collect();
     assert!(
         scripts.len() == 1 && scripts[0].starts_with(" src=\"/docs/filter.js\" defer></script>")
     );
     assert!(index.len() < 200_000, "{} bytes", index.len());
-    assert!(!index.contains("http://") && !index.contains("https://"), "nothing from elsewhere");
+    assert!(!index.contains("http://") && !index.contains("https://"), "external links");
     let link = index.split("href=\"/docs/").find(|part| part.contains("evaluate</code>")).unwrap();
     let id = link.split('"').next().unwrap();
     let (status, operation, _) = page(&app, &format!("/docs/{id}")).await;
@@ -84,12 +85,13 @@ async fn the_api_has_pages_that_need_no_script_and_nothing_from_elsewhere() {
     }
 }
 
-/// The banner of a server of its own, pasted; then everything is removed, and only that.
+/// Pastes the banner's commands with a separate server. Then a reset removes the server's data and
+/// no other file.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_banner_works_as_pasted_and_reset_starts_afresh() {
     let folder = Folder::new("first-hour");
     let service = Service::start(&folder);
-    // Its key comes first.
+    // The banner prints the key before its other lines: the test waits for the last one.
     while !service.banner().contains("/receipts/DECISION_ID") {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -116,17 +118,20 @@ async fn the_banner_works_as_pasted_and_reset_starts_afresh() {
     let kept = folder.path().join("notes.txt");
     std::fs::write(&kept, "mine").unwrap();
     let (code, _, told) = reset("yes\n");
-    assert!(code == 1 && told.contains("for good") && told.contains("nothing was done"), "{told}");
+    assert!(
+        code == 1 && told.contains("for good") && told.contains("no change was made"),
+        "{told}"
+    );
     assert!(folder.path().join("keys.ring").exists());
     let (code, printed, told) = reset(&format!("{data_dir}\n"));
     assert!(code == 0 && printed.contains("keys.ring"), "{printed}{told}");
     let left: Vec<_> = folder.path().read_dir().unwrap().map(|file| file.unwrap().path()).collect();
     assert_eq!(left, [kept]);
     let (code, _, told) = reset(&format!("{data_dir}\n"));
-    assert!(code == 0 && told.contains("nothing of a development server"), "{told}");
+    assert!(code == 0 && told.contains("no development server data"), "{told}");
 }
 
-/// Root's folder is closed to the database's user, so that its database is below /var/lib.
+/// The database's user can't enter root's folder: root's database is below /var/lib.
 #[test]
 fn reset_removes_a_database_that_is_outside_of_its_folder() {
     if let Some(reason) = not_root() {

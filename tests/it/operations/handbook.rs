@@ -1,4 +1,5 @@
-//! The commands of `docs/production.md`, run in their order by root on a machine that looks like a fresh Debian.
+//! Runs the commands of `docs/production.md` in order, as root on a machine like a newly installed
+//! Debian.
 
 use std::{
     io::Write,
@@ -13,10 +14,10 @@ use crate::{
 
 const PAGE: &str = include_str!("../../../docs/production.md");
 const MACHINE: &str = include_str!("handbook.sh");
-/// What the page installs, as far as it is not in every Debian.
+/// Programs that the page's commands install. Not every Debian has them.
 const NEEDED: [&str; 4] = ["pg_createcluster", "haproxy", "prometheus", "openssl"];
 
-/// The blocks of shell commands.
+/// Returns the page's shell commands.
 fn commands() -> String {
     let blocks = PAGE.split("```sh\n").skip(1);
     blocks.map(|block| block.split("```").next().unwrap()).collect()
@@ -47,7 +48,7 @@ fn a_reader_of_the_page_ends_with_two_nodes_tls_a_backup_and_metrics() {
         .env("PROGRAM", PROGRAM)
         .env("REPOSITORY", repository)
         .env("SYSTEMCTL", repository.join("tests/it/operations/systemctl.sh"))
-        // No balancer of this test needs the time.
+        // This test has no load balancer that must notice the stop.
         .env(LAME_DUCK, "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

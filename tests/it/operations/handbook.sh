@@ -1,7 +1,9 @@
-# Runs the commands of the handbook, on standard input, as root of a machine that looks like a fresh one: mounts,
-# network and processes are its own and end with it. Nothing outside it is changed.
+# Runs the commands of the handbook, given on standard input, as root
+# of a machine that looks like a fresh one. Its mounts, network and
+# processes are separate and end with it. It changes no files outside.
 #
-# `$PROGRAM` is the service, `$REPOSITORY` its repository, and `$SYSTEMCTL` what stands in for systemctl.
+# `$PROGRAM` is the service, `$REPOSITORY` its repository, and `$SYSTEMCTL` the replacement for
+# systemctl.
 set -eu
 ip link set lo up
 scratch="$(mktemp -d)"
@@ -13,7 +15,7 @@ for place in etc usr/local var/lib var/log var/backups; do
 done
 mount -t tmpfs tmpfs /run
 
-# The programs are here, and the service is built.
+# The programs are installed already, and the service is built.
 mkdir "$scratch/bin"
 for name in apt-get cargo; do printf '#!/bin/sh\n' >"$scratch/bin/$name"; done
 cp "$SYSTEMCTL" "$scratch/bin/systemctl"
@@ -24,7 +26,7 @@ ln -s "$PROGRAM" "$scratch/repository/target/dist/agent-authority"
 ln -s "$REPOSITORY/deploy" "$scratch/repository/deploy"
 cd "$scratch/repository"
 
-# What `apt-get install postgresql` leaves: a cluster that runs.
+# The state after `apt-get install postgresql`: a running cluster.
 rm -rf /etc/postgresql/* /var/lib/postgresql/*
 install -d -o postgres -g postgres -m 2775 /run/postgresql
 HANDBOOK_POSTGRES="$(ls /usr/lib/postgresql | sort -n | tail -n 1)"
@@ -35,7 +37,7 @@ pg_ctlcluster "$HANDBOOK_POSTGRES" main start
 commands="$(cat)"
 eval "$commands"
 
-# What a reader of the page ends with.
+# Checks the state that a reader of the page ends with.
 says() { echo "handbook: $1"; }
 keys="SELECT string_agg(kid, ' ' ORDER BY kid) FROM signing_keys"
 [ -n "$(admin psql -d restored -tAc "$keys")" ]

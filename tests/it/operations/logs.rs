@@ -1,4 +1,4 @@
-//! What the log says at its usual level.
+//! The content of the log at its default level.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
 
 const SECRET: &str = "marker-77ab10";
 
-/// The lines with this message.
+/// Returns the log lines that have this message.
 fn lines(log: &str, message: &str) -> Vec<Value> {
     let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["message"].as_str().unwrap().starts_with(message)).collect()
@@ -58,14 +58,16 @@ async fn it_has_the_start_refused_credentials_and_admin_acts() {
         );
     }
 
-    // Of five within a moment one or two have a line, which counts those before it.
+    // Five refusals in quick succession cause one or two lines. A line counts the refusals before
+    // it.
     let refused = lines(&log, "refused a credential");
     assert!((1..=3).contains(&refused.len()), "lines of refusals: {refused:#?}");
     assert_eq!(refused[0]["reason"], "malformed_key");
     assert_eq!(refused[0]["client"], "127.0.0.1");
     assert_eq!(refused[0]["operation"], "/authority.runtime.v1.RuntimeService/Evaluate");
 
-    // What the service did itself at its start, what was refused and what only read have none.
+    // Only a successful change by a caller is logged: not the service's own work at its start, a
+    // refused call or a read.
     let acts = lines(&log, "admin act");
     let [act] = &acts[..] else { panic!("lines of acts: {acts:#?}") };
     assert_eq!(act["operation"], "/authority.registry.v1.TenantService/UpdateTenant");
@@ -88,7 +90,7 @@ async fn it_counts_refused_decisions_and_names_who_had_most() {
     let answers = futures_util::future::join_all(asked).await;
     let refused = answers.iter().filter(|(status, _)| *status == 429).count();
     assert!(refused > 10, "{answers:?}");
-    // The line of those that came after the first is due a second later.
+    // The second line, which counts the later refusals, is due one second after the first.
     tokio::time::sleep(Duration::from_millis(1500)).await;
     service.stop();
     let log = service.logged();

@@ -1,4 +1,4 @@
-//! The metrics of a running server, and that the dashboard and the alert rules name only such.
+//! The metrics of a running server. The dashboard and alert rules use no others.
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
     support::{Client, TestApp, Wishes, asking, evaluate},
 };
 
-/// The families of a scrape; each must have its help and its type.
+/// Returns the names of a scrape's metrics. Each must have a help text and a type.
 #[track_caller]
 fn families(scraped: &str) -> BTreeSet<String> {
     let named = |mark: &str| -> BTreeSet<String> {
@@ -29,7 +29,7 @@ fn families(scraped: &str) -> BTreeSet<String> {
     typed
 }
 
-/// The metrics that a file names, without the endings of a histogram's series.
+/// Returns the metrics that a file mentions, without the suffixes of a histogram's series.
 fn named_in(path: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
     let names = Regex::new(r"\b(authority|transport|process)_[a-z_]+[a-z]\b").unwrap();
@@ -40,13 +40,13 @@ fn named_in(path: &str) -> BTreeSet<String> {
     names.find_iter(&text).map(|found| bare(found.as_str())).collect()
 }
 
-/// The value of a series, by its name and labels as they are served.
+/// Returns the value of a series, by its exported name and labels.
 fn value(scraped: &str, series: &str) -> Option<f64> {
     let line = scraped.lines().find_map(|line| line.strip_prefix(series));
     line.and_then(|rest| rest.trim().parse().ok())
 }
 
-/// A call without a credential and one that is permitted.
+/// Makes one call without a valid credential, and then a permitted one.
 async fn ask_over_grpc(client: &Client) {
     let mut grpc = RuntimeServiceClient::connect(client.base.clone()).await.unwrap();
     let mut request = Request::new(evaluate(&allowed()["context"]));
@@ -70,7 +70,7 @@ async fn a_server_shows_all_that_the_dashboard_and_the_alerts_name() {
     assert_eq!(forger.post("/api/v1/runtime/evaluate", allowed()).await.0, 401);
     ask_over_grpc(&service.client).await;
 
-    // Those that the database is asked for are measured every 15 seconds.
+    // Metrics that require a query are updated only every 15 seconds.
     let mut scraped = service.metrics().await;
     for _ in 0..40 {
         if value(&scraped, "authority_approvals_pending ") == Some(1.0) {
@@ -131,7 +131,8 @@ async fn a_server_shows_all_that_the_dashboard_and_the_alerts_name() {
     deployed::name_only_what_is_shown(&scraped);
 }
 
-/// Sealing and counting wait for locks: the lag grows, runs of a worker fail, and the database's errors have their class.
+/// Sealing and counting wait for locks. Their lag grows, a worker's runs fail, and the database's
+/// errors are counted by class.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_does_not_go_on_is_shown() {
     let folder = Folder::new("lag");
@@ -188,7 +189,7 @@ async fn what_does_not_go_on_is_shown() {
     service.stop();
 }
 
-/// On one thread, whose metrics are its own.
+/// The test runs on one thread, with its own metrics recorder.
 #[tokio::test]
 async fn how_far_the_clock_is_ahead_is_shown() {
     let recorder = Recorder::default();

@@ -1,4 +1,5 @@
-//! What an operator sees and does: metrics, the dashboard and the alerts, logs, logins, starting, the handbook.
+//! What operators need: metrics, dashboard, alerts, logs, logins, starting, and the documented
+//! commands.
 
 mod deployed;
 mod first_decision;

@@ -1,4 +1,4 @@
-//! pgbouncer before the database: a session for each connection works, a shared one is refused.
+//! pgbouncer in front of the database: session pooling works, and shared sessions are refused.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ use crate::support::{database::Database, shown::not_shown};
 
 const PROGRAM: &str = "/usr/sbin/pgbouncer";
 
-/// A pgbouncer before one database.
+/// A pgbouncer in front of one database.
 struct Pooler {
     child: Child,
     port: u16,
@@ -29,7 +29,7 @@ struct Pooler {
 }
 
 impl Pooler {
-    /// None if this machine has none.
+    /// Starts pgbouncer, or returns `None` if it is not installed.
     fn start(database: &Database, mode: &str) -> Option<Self> {
         if !Path::new(PROGRAM).is_file() {
             not_shown(&format!("this machine has no {PROGRAM}; script/features installs it"));
@@ -38,7 +38,7 @@ impl Pooler {
         let socket = database.socket();
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        // It may not run as root, and only the server's user reaches the socket.
+        // pgbouncer may not run as root, and only the server's user can access the socket.
         let owner = fs::metadata(&socket).unwrap().uid();
         let user = User::from_uid(Uid::from_raw(owner)).unwrap().unwrap().name;
         let (users, settings) = (folder.path().join("users"), folder.path().join("ini"));
@@ -83,7 +83,7 @@ struct Role {
     role: String,
 }
 
-/// The role of a session as the next client finds it.
+/// Returns the role of a session when the next client gets it.
 async fn role(address: &Address) -> String {
     let mut db = address.connect().await.unwrap();
     let role = diesel::sql_query("SELECT current_user::text AS role");
@@ -126,13 +126,13 @@ async fn shared_sessions_are_refused_and_no_role_leaks() {
                 assert!(told.contains(part), "{mode}: {told}");
             }
         }
-        // Nothing of the attempt is left in the sessions, whoever has them next.
+        // The refused attempt leaves no state in the sessions that the next client gets.
         let url = pooler.address(LOGIN, &database);
         assert_eq!(role(&url).await, LOGIN, "{mode}");
     }
 }
 
-/// The sessions of two connections are told apart also where none is shared: directly, by TCP and by socket.
+/// Direct connections, over TCP or over a socket, are recognized as separate sessions.
 #[tokio::test]
 async fn sessions_of_postgres_itself_are_not_refused() {
     let database = Database::fresh().await;

@@ -1,4 +1,5 @@
-//! Prometheus' own judgement of the alert rules: `promtool` reads them, and tries them on series of metrics.
+//! Prometheus's own check of the alert rules: `promtool` reads them and applies them to test
+//! series.
 
 use std::{fs, path::Path, process::Command};
 
@@ -6,7 +7,7 @@ use crate::support::shown::not_shown;
 
 const RULES: &str = "deploy/prometheus/alerts.yaml";
 
-/// What `promtool` says; `None` if this machine has none.
+/// Runs `promtool` and returns its output, or `None` if it is not installed.
 fn promtool(arguments: &[&str], file: &Path) -> Option<(bool, String)> {
     let run = Command::new("promtool").args(arguments).arg(file).output();
     let Ok(output) = run else {
@@ -25,7 +26,7 @@ fn in_repository(path: &str) -> std::path::PathBuf {
 fn promtool_reads_the_rules_and_the_configuration() {
     for (arguments, file) in [
         (&["check", "rules", "--lint=all", "--lint-fatal"][..], RULES),
-        // The rules that it names are beside it.
+        // The configuration names the rules file in the same folder, which is checked as well.
         (&["check", "config"], "deploy/prometheus/prometheus.yml"),
     ] {
         let Some((is_fine, told)) = promtool(arguments, &in_repository(file)) else { return };
@@ -33,13 +34,13 @@ fn promtool_reads_the_rules_and_the_configuration() {
     }
 }
 
-/// `alerts.test.yaml` has series of metrics, and which alerts they raise when.
+/// `alerts.test.yaml` has series of metrics, and the alerts that they must raise at given times.
 #[test]
 fn the_alerts_fire_when_they_are_to() {
     let tests = in_repository("tests/it/operations/alerts.test.yaml");
     let Some((is_fine, told)) = promtool(&["test", "rules"], &tests) else { return };
     assert!(is_fine, "{told}");
-    // Every rule is tried.
+    // Each rule must have a test.
     let (rules, tests) =
         (fs::read_to_string(in_repository(RULES)).unwrap(), fs::read_to_string(tests).unwrap());
     for rule in rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {

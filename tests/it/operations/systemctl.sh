@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `systemctl` for the test of the handbook, on a machine that was not started by systemd: reads the service's own unit
-# file, and starts Debian's services as their units do.
+# A replacement for `systemctl` in the handbook test, on a machine that was not started by systemd.
+# It reads the service's own unit file, and starts Debian's services as their units do.
 set -euo pipefail
 
 verb="" units=()
@@ -13,7 +13,7 @@ done
 
 ended() { for _ in $(seq 300); do kill -0 "$1" 2>/dev/null || return 0; sleep 0.1; done; return 1; }
 
-# Starts a program in the background as a user, and notes its process.
+# Starts a program in the background as a user, and stores its process id.
 run() {
   local name="$1" user="$2"
   shift 2
@@ -21,7 +21,7 @@ run() {
   echo $! >"/run/$name.pid"
 }
 
-# The values of a setting of our unit file, for this instance.
+# The values of a setting in the service's unit file, for this instance.
 values() { sed -n "s/^$2=//p" "/etc/systemd/system/agent-authority@.service" | sed "s/%i/$1/g"; }
 
 node() {
@@ -36,7 +36,7 @@ node() {
   eval "$(values "$instance" Environment)"
   set +a
   cd /
-  # One command, without quotes.
+  # The value is one command without quotes.
   # shellcheck disable=SC2046
   run "$1" "$user" $(values "$instance" ExecStart)
 }

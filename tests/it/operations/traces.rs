@@ -1,4 +1,4 @@
-//! Traces, as a collector of OpenTelemetry receives them.
+//! Traces as an OpenTelemetry collector receives them.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -20,7 +20,7 @@ const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
 const MARKER: &str = "marker-5d10c3";
 
-/// What a collector has received.
+/// Collects the exports that the service sends.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Vec<ExportTraceServiceRequest>>>);
 
@@ -91,7 +91,7 @@ async fn a_decision_is_part_of_its_callers_trace_with_a_span_for_each_stage() {
     for stage in ["decide", "gather", "sign", "record"] {
         assert!(names.contains(stage), "{stage}: {names:?}");
     }
-    // No span of the trace hangs in the air.
+    // The parent of every span is in the trace.
     let ids: BTreeSet<_> = of_trace.iter().map(|span| &span.span_id).collect();
     for span in &of_trace {
         let has_parent = ids.contains(&span.parent_span_id);

@@ -1,10 +1,11 @@
-//! A person who was erased and still has a token approves nothing that they could not approve before.
+//! An erased person with a token that is still valid gains no right to approve.
 
 use serde_json::json;
 
 use super::{ANN, BOB, World};
 
-/// Ann made the key that asks: she may not approve what it asks, erased or not.
+/// Ann made the API key that makes the requests. She may not approve them, before or after her
+/// erasure.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_made_the_key_is_still_recognised() {
     let world = World::start().await;
@@ -21,11 +22,12 @@ async fn whoever_made_the_key_is_still_recognised() {
     assert_eq!(world.act(&bob, &approval, "approve", json!({})).await.0, 200);
 }
 
-/// Another owner asked, and the request waits: it stays, and they may still not approve it.
+/// Ann made a request as an owner, and it is pending. The request stays, and she still may not
+/// approve it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_asked_is_still_recognised() {
     let world = World::start().await;
-    // People ask with the owner's token alone; the same person is also one of the tenant's.
+    // A person makes requests as the installation's owner. Ann is also a user of the tenant.
     let asker = world.app.owner_named(ANN);
     let ann = world.person("admin", ANN);
     let (_, approval) = world.held(&asker, "Globex").await;
@@ -37,7 +39,7 @@ async fn whoever_asked_is_still_recognised() {
     assert_eq!((status, &refused["error"]), (409, &json!("approver_not_eligible")), "{refused:#}");
 }
 
-/// A person with a principal loses their access with it, under each of their names.
+/// A person who has a principal loses access with it, by subject and by address.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_of_an_erased_principal_is_refused() {
     let world = World::start().await;
@@ -50,12 +52,12 @@ async fn a_token_of_an_erased_principal_is_refused() {
     assert_eq!(status, 200, "{erased:#}");
     let (status, refused) = world.act(&ann, &approval, "approve", json!({})).await;
     assert!(matches!(status, 401 | 403), "{status} {refused:#}");
-    // Also by the address alone.
+    // A token with only the principal's address is refused as well.
     let other = world.person("approver", "ann.other@example.org");
     assert!(matches!(other.get("/api/v1/app/approvals").await.0, 401 | 403));
 }
 
-/// What she approved and nobody used is void, and cannot be used.
+/// The erased person's approvals that were not used yet are void.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_of_an_erased_person_is_void() {
     let world = World::start().await;

@@ -1,4 +1,5 @@
-//! An erasure that ends before its last transaction has committed, as when its node is killed.
+//! An erasure that ends before its last transaction commits, for example because its node is
+//! killed.
 
 use std::time::Duration;
 
@@ -7,11 +8,12 @@ use serde_json::{Value, json};
 
 use super::{ANN, World, dump::columns_with};
 
-/// Whoever waits to write the erasure.
+/// Selects the sessions that wait to write the erasure.
 const WAITING: &str =
     "SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'erasures'::regclass";
 
-/// The pages stay erased, the rest stays as it was, nothing is listed; and the same erasure, asked again, completes.
+/// Data that were already erased stay erased, all other data are unchanged, and the erasure is not
+/// listed. Requesting it again completes it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_erasure_that_crashed_is_asked_again() {
     let world = World::start().await;

@@ -1,4 +1,4 @@
-//! Everything that the database holds, searched for a text.
+//! Searches all of the database's data for a text.
 
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::RunQueryDsl;
@@ -13,8 +13,8 @@ struct Column {
     query: String,
 }
 
-/// Columns that can hold a text, of all tables, each with a query for the rows that hold `$1` in any case. Of bytes the
-/// printable ones are searched.
+/// Selects all columns that can contain a text, each with a query for the rows that contain `$1` in
+/// any letter case. In columns of bytes, the query searches the printable bytes.
 const COLUMNS: &str = "
     SELECT c.table_name || '.' || c.column_name AS place,
            format('SELECT count(*)::text AS found FROM %I WHERE strpos(lower(%s), lower($1)) > 0',
@@ -34,7 +34,7 @@ struct Found {
     found: String,
 }
 
-/// The columns that hold the text, each with the number of its rows.
+/// Returns the columns that contain the text, each with the number of rows that do.
 pub(super) async fn columns_with(app: &TestApp, text: &str) -> Vec<String> {
     let mut db = app.database.owner().await;
     let columns: Vec<Column> = diesel::sql_query(COLUMNS).load(&mut db).await.unwrap();

@@ -1,10 +1,11 @@
-//! After an erasure nothing in the database names the person, and they are recognised all the same.
+//! After an erasure, the database no longer names the person but still recognizes them.
 
 use serde_json::{Value, json};
 
 use super::{ANN, BOB, TENANT, World, dump::columns_with};
 
-/// Ann everywhere: lead, consultant, principal, key, request, acts, context, drift of nothing else.
+/// Stores data about Ann wherever possible: lead, consultant, principal, key, request, acts,
+/// context, activation. Returns the ids of her principal and of an approval.
 async fn ann_everywhere(world: &World) -> (String, String) {
     world.lead(ANN).await;
     world.lead(BOB).await;
@@ -31,7 +32,7 @@ async fn ann_everywhere(world: &World) -> (String, String) {
     let lift =
         format!("/api/v1/app/stop-signals/{}/lift", stopped["stop_signal"]["id"].as_str().unwrap());
     assert_eq!(ann.post(&lift, json!({})).await.0, 200);
-    // She put a text in force, and somebody else did with a reason that names her.
+    // Ann activated a policy. Another person also did, and gave a reason that names her.
     let (_, listed) = world.owner.get("/api/v1/policies").await;
     let policy = listed["policies"][0]["id"].as_str().unwrap();
     let path = format!("/api/v1/policies/{policy}/activate");
@@ -47,14 +48,14 @@ async fn nothing_names_the_person_any_more() {
     let world = World::start().await;
     let (principal, approval) = ann_everywhere(&world).await;
     let before = columns_with(&world.app, ANN).await;
-    assert!(before.len() > 15, "the test puts her into many places: {before:#?}");
+    assert!(before.len() > 15, "her data must be in many places: {before:#?}");
     let erasure = world.erase_ann().await;
     assert_eq!(columns_with(&world.app, ANN).await, Vec::<String>::new());
     for hers in ["Ann Example", "1234567"] {
         assert_eq!(columns_with(&world.app, hers).await, Vec::<String>::new(), "{hers}");
     }
     assert!(!columns_with(&world.app, BOB).await.is_empty(), "his data stays");
-    // The erasure counts, and names nobody.
+    // The record of the erasure contains counts but no names.
     let counted = &erasure["erased"];
     for (kind, count) in
         [("leads", 1), ("consultants", 1), ("principals", 1), ("voided_approvals", 1)]
@@ -69,7 +70,7 @@ async fn nothing_names_the_person_any_more() {
     assert_eq!(erasure["tenant_id"], Value::Null);
     let (_, listed) = world.owner.get("/api/v1/erasures").await;
     assert_eq!(listed["erasures"], json!([erasure]), "{listed:#}");
-    // What stays of her records.
+    // Her records remain without her data.
     let gone =
         world.shown(&format!("/api/v1/principals/{principal}?deleted=true"), "principal").await;
     assert_eq!((&gone["state"], &gone["display_name"]), (&json!("revoked"), &json!("erased")));
@@ -114,7 +115,7 @@ async fn another_tenant_keeps_its_data() {
     assert_eq!(kept["email"], ANN);
     assert_eq!(columns_with(&world.app, "user_1234").await, Vec::<String>::new());
     assert!(columns_with(&world.app, ANN).await.iter().any(|place| place.starts_with("leads.")));
-    // A principal names a person of its tenant alone.
+    // A principal identifies a person only within the principal's tenant.
     let (status, _) = world.erase(json!({"principal_id": there, "tenant_id": "acme"})).await;
     assert_eq!(status, 404);
 }

@@ -1,4 +1,4 @@
-//! What was signed verifies after the erasure, and nothing is said to match that cannot be compared.
+//! Signed data still verify after an erasure. A replay that lacks erased inputs is indeterminate.
 
 use authority_evidence::verify::{Trust, Valid, verify};
 use serde_json::{Value, json};
@@ -17,14 +17,14 @@ async fn a_record_its_pack_and_the_acts_verify_without_context_and_names() {
     let before = sealed(&world.key, &decision).await;
     world.erase_ann().await;
     let keys = published(&world.key).await;
-    // The record and its pack.
+    // The signed record and its pack have not changed.
     let after = sealed(&world.key, &decision).await;
     assert_eq!(after, before, "the pack is the same bytes");
     let trust = Trust { keys: Some(keys.clone()), log_key: None };
     assert_eq!(verify(after.as_bytes(), &trust), Ok(Valid::Trusted));
     let (status, shown) = world.owner.get(&format!("/api/v1/decisions/{decision}")).await;
     assert_eq!(status, 200, "{shown:#}");
-    // The act: its text has neither name nor comment, and its signature holds.
+    // The act no longer contains name or comment, but its signature is still valid.
     let acted = world.shown(&format!("/api/v1/approvals/{earlier}"), "approval").await;
     let act = &acted["acts"][0];
     for gone in ["comment", "by_salt", "comment_salt"] {
@@ -32,7 +32,7 @@ async fn a_record_its_pack_and_the_acts_verify_without_context_and_names() {
     }
     assert!(act["record"].as_str().unwrap().contains("by_digest"), "{act:#}");
     verifies(&act["record"], &act["kid"], &act["signature"], &keys);
-    // What held it cannot be shown, so that nobody can approve it.
+    // The held request can't be shown: it can't be approved.
     let unshown = world.shown(&format!("/api/v1/approvals/{approval}"), "approval").await;
     assert_eq!(unshown["request"], Value::Null);
     let other = world.person("approver", "carl@example.org");
@@ -57,7 +57,7 @@ async fn an_erased_decision_is_replayed_with_no_result() {
     assert_eq!((status, &refused["error"]), (409, &json!("decision_erased")), "{refused:#}");
 }
 
-/// Facts name who signed a standing approval, and are shared by many decisions.
+/// Facts name the signer of a standing approval, and many decisions share them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shared_facts_that_name_the_person_go() {
     let world = World::start().await;

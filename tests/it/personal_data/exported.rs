@@ -1,4 +1,4 @@
-//! An export has everything that is stored of a person, and nothing of others.
+//! An export contains all stored data about a person, and none about others.
 
 use std::collections::BTreeSet;
 
@@ -36,11 +36,11 @@ async fn everything_of_the_person_and_nothing_of_others() {
     for his in [BOB, "Bob"] {
         assert!(!text.contains(his), "{his} in {text}");
     }
-    // Of one tenant: without the installation's own records.
+    // An export for one tenant omits data that belongs to no tenant.
     let (within, _) = world.export(json!({"email": ANN, "tenant_id": "acme"})).await;
     assert!(within.iter().all(|line| line["tenant_id"] == super::TENANT), "{within:#?}");
     assert_eq!(within.len(), lines.len() - 2);
-    // By another of her names it is the same.
+    // An export by another of her identifiers has the same number of lines.
     let subject = json!({"external_subject": format!("dev|{ANN}")});
     assert_eq!(world.export(subject).await.0.len(), lines.len());
     assert_eq!(world.export(json!({"email": "nobody@example.org"})).await.0.len(), 0);

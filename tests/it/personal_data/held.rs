@@ -1,4 +1,4 @@
-//! A legal hold keeps a person's data, of a tenant and of the installation.
+//! A legal hold, of a tenant or of the installation, keeps a person's data from erasure.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ async fn a_tenants_hold_keeps_what_it_has() {
     let kept = world.shown(&format!("/api/v1/principals/{principal}"), "principal").await;
     assert_eq!(kept["email"], ANN);
     assert_eq!(world.export(json!({"email": ANN})).await.0.len(), 2);
-    // Somebody of whom the tenant has nothing.
+    // A person who has no data in the held tenant can be erased.
     world.lead("lee@globex.example").await;
     let (status, erased) = world.erase(json!({"email": "lee@globex.example"})).await;
     assert_eq!((status, &erased["erasure"]["erased"]["leads"]), (200, &json!(1)), "{erased:#}");

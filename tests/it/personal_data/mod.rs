@@ -1,4 +1,5 @@
-//! People's data: exported, erased, kept by a legal hold, erased by age; and what was signed verifies after it.
+//! People's data: exported, erased on request or by age, or kept by a legal hold. Signed data still
+//! verify afterwards.
 
 mod acts;
 mod crashed;
@@ -16,12 +17,12 @@ use serde_json::{Value, json};
 use crate::support::{Client, TestApp, Wishes};
 
 const TENANT: &str = "svc:tenant:acme";
-/// The person whose data it is.
+/// The person to export or erase.
 const ANN: &str = "ann@example.org";
-/// Another, whose data stays.
+/// Another person. Their data must remain.
 const BOB: &str = "bob@example.org";
 
-/// The demonstration tenant, its installation's owner, and an API key that decides and seals.
+/// The demonstration tenant, the installation's owner, and an API key that decides and seals.
 struct World {
     app: TestApp,
     owner: Client,
@@ -41,19 +42,19 @@ impl World {
         Self { owner: app.owner(), app, key }
     }
 
-    /// One of the tenant's people.
+    /// Returns a client of a user of the tenant.
     fn person(&self, role: &str, email: &str) -> Client {
         self.app.person(TENANT, role, email)
     }
 
-    /// A lead with this address; its id.
+    /// Creates a lead with this address and returns its id.
     async fn lead(&self, email: &str) -> String {
         let body = json!({"submitter_email": email, "submitter_name": "A Lead", "message": "Call me.",
                           "consent_marketing": true});
         self.make("/api/v1/consultant-leads", body, "lead").await
     }
 
-    /// A principal of class human; its id.
+    /// Creates a human principal and returns its id.
     async fn human(&self, email: &str, subject: &str) -> String {
         let body = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "A Human",
                           "email": email, "external_subject": subject});
@@ -72,7 +73,8 @@ impl World {
         shown[record].take()
     }
 
-    /// A held payment with this payee in its context: the decision's and the approval's id.
+    /// Requests a payment to this payee, which is held. Returns the ids of the decision and the
+    /// approval.
     async fn held(&self, asker: &Client, payee: &str) -> (String, String) {
         let mut ask = crate::support::asking(25_000.0, "DE");
         ask["context"]["payee"] = json!(payee);
@@ -92,14 +94,14 @@ impl World {
         self.owner.post("/api/v1/personal-data:erase", body).await
     }
 
-    /// Erases Ann everywhere; the erasure.
+    /// Erases Ann everywhere and returns the erasure.
     async fn erase_ann(&self) -> Value {
         let (status, mut erased) = self.erase(json!({"email": ANN})).await;
         assert_eq!(status, 200, "{erased:#}");
         erased["erasure"].take()
     }
 
-    /// The lines of an export, and its last one.
+    /// Returns the lines of an export, and separately its last line.
     async fn export(&self, named: Value) -> (Vec<Value>, Value) {
         let path = "/api/v1/personal-data:export";
         let (status, text) = self.owner.text("POST", path, Some(named)).await;

@@ -1,11 +1,11 @@
-//! An override by a person who is erased.
+//! An override by an author who is erased.
 
 use serde_json::json;
 
 use super::{ANN, BOB, TENANT, World, dump::columns_with};
 use crate::support::asking;
 
-/// Their part in it names nobody any more, and it lifts nothing.
+/// The override no longer names the person, and it ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_override_ends_with_the_person_who_gave_it() {
     let world = World::start().await;
@@ -39,7 +39,7 @@ async fn an_override_ends_with_the_person_who_gave_it() {
     let shown = world.shown(&path, "coupling_check").await;
     assert_eq!(shown["override"]["state"], "ended", "{shown:#}");
     assert!(!shown.to_string().to_lowercase().contains(ANN), "{shown:#}");
-    // What was signed stays.
+    // The signature remains.
     assert!(shown["override"]["by"][0]["signature"].is_string(), "{shown:#}");
     assert_eq!(decided().await, "reality_revalidation_required");
 }

@@ -1,4 +1,4 @@
-//! What is asked for, by whom, and withdrawn consent.
+//! Requests for export and erasure, the roles that may make them, and withdrawn consent.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ async fn a_person_is_named_in_one_way_that_exists() {
         (json!({"email": ANN, "reason": "Ann@Example.org asked"}), 400, "reason"),
         (json!({"email": ANN, "tenant_id": "none", "reason": "x"}), 400, "tenant_id"),
         (json!({"principal_id": agent, "reason": "x"}), 404, ""),
-        // The erasure would name the owner who asks.
+        // The record of the erasure would still name the owner, who requests it.
         (json!({"email": "owner@example.org", "reason": "x"}), 400, "email"),
     ] {
         let (found, refused) = world.owner.post("/api/v1/personal-data:erase", body.clone()).await;

@@ -1,4 +1,4 @@
-//! What is erased by its age, and what a legal hold keeps from that.
+//! Erasure by age, and legal holds that prevent it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{ANN, BOB, TENANT, World};
 
-/// Runs the worker once, so many days from now.
+/// Runs the worker once, as if this many days had passed.
 async fn run(world: &World, days: i64, is_held: bool) {
     let clock = Clock::fixed(Clock::default().now() + TimeDelta::days(days));
     let supervisor = Supervisor::default();
@@ -31,7 +31,8 @@ async fn set(world: &World, body: Value) {
     assert_eq!(status, 200, "{changed:#}");
 }
 
-/// Whether the approval's question is still shown, from the context of its decision.
+/// Returns whether the approval can still show its request, which it reads from the decision's
+/// context.
 async fn is_shown(world: &World, approval: &str) -> bool {
     let shown = world.shown(&format!("/api/v1/approvals/{approval}"), "approval").await;
     !shown["request"].is_null()
@@ -54,7 +55,7 @@ async fn contexts_go_when_their_tenant_says_so() {
     assert!(is_shown(&world, &approval).await, "the installation's hold");
     run(&world, 31, false).await;
     assert!(!is_shown(&world, &approval).await);
-    // Those after them are found, too.
+    // A later run erases contexts that are newer.
     let (_, later) = world.held(&world.key, "Initech").await;
     run(&world, 31, false).await;
     assert!(!is_shown(&world, &later).await);
@@ -64,7 +65,7 @@ async fn contexts_go_when_their_tenant_says_so() {
     }
 }
 
-/// What a snapshot observed goes; its times, its digests and what follows from them stay.
+/// Erasing a snapshot removes its observations. Its times, digests and derived results remain.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn observations_go_when_their_tenant_says_so() {
     let world = World::start().await;

@@ -7,7 +7,7 @@ use crate::support::Wishes;
 
 pub(super) const PATH: &str = "/white-label-configs";
 
-/// A tenant's domain, verified.
+/// Creates and verifies a domain of the tenant.
 pub(super) async fn verified(world: &World, dns: &DnsServer, tenant: &str, fqdn: &str) -> String {
     let made = world.make("/domains", json!({"tenant_id": tenant, "fqdn": fqdn})).await;
     dns.set(&format!("_svc-challenge.{fqdn}"), &[made["verification_token"].as_str().unwrap()]);
@@ -133,7 +133,7 @@ async fn a_brand_is_on_a_verified_domain_of_its_tenant() {
     assert_eq!(world.post(&format!("{domain}/verify"), json!({})).await.0, 200);
     let (status, body) = world.patch(&path, active).await;
     assert_eq!((status, &record(&body)["status"]), (200, &json!("active")), "{body:#}");
-    // The domain stays the tenant's while the brand is on it.
+    // While the brand uses the domain, the tenant can neither delete nor change it.
     is(&world.delete(&domain).await, 409, "in_use");
     is(&world.patch(&domain, json!({"fqdn": "new.example"})).await, 409, "in_use");
     assert_eq!(world.patch(&path, json!({"status": "archived"})).await.0, 200);

@@ -1,4 +1,4 @@
-//! Certifications and their signatures.
+//! Certifications of consultants, and their signatures.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::support::{Wishes, asking};
 
 const PATH: &str = "/consultant-certifications";
 
-/// The keys that the service publishes.
+/// Returns the keys that the service publishes.
 async fn published(world: &World) -> Vec<Value> {
     let (_, jwks) = world.owner.get("/.well-known/jwks.json").await;
     jwks["keys"].as_array().unwrap().clone()
@@ -114,7 +114,7 @@ async fn certify_moves_a_consultant_and_a_plain_certification_does_not() {
     }
 }
 
-/// Whoever is certified has a certification that holds, or is made so by hand.
+/// A consultant's status is `certified` while a certification is valid, or if a user has set it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_certification_takes_the_status_with_it() {
     let (world, clock) = World::at_a_fixed_time().await;
@@ -131,13 +131,13 @@ async fn the_last_certification_takes_the_status_with_it() {
     let revoke = json!({"revoke": true});
     let (first, second) = (certify(json!({})).await, certify(json!({})).await);
     assert_eq!(world.patch(&first, revoke.clone()).await.0, 200);
-    assert_eq!(status().await, "certified", "another one holds");
+    assert_eq!(status().await, "certified", "another certification is valid");
     assert_eq!(world.patch(&second, revoke.clone()).await.0, 200);
     assert_eq!(status().await, "onboarding");
     let third = certify(json!({})).await;
     assert_eq!(world.delete(&third).await.0, 200);
     assert_eq!(status().await, "onboarding");
-    // An end in the past, and one that is yet to come.
+    // Sets the certification's end to a time in the future, then to one in the past.
     let fourth = certify(json!({})).await;
     let end =
         |minutes| json!({"not_after": (clock.now() + TimeDelta::minutes(minutes)).to_rfc3339()});
@@ -145,10 +145,10 @@ async fn the_last_certification_takes_the_status_with_it() {
     assert_eq!(status().await, "certified");
     assert_eq!(world.patch(&fourth, end(-1)).await.0, 200);
     assert_eq!(status().await, "onboarding");
-    // By the clock alone.
+    // This certification expires as time passes.
     certify(end(1)).await;
     clock.advance(TimeDelta::minutes(2));
-    // A node's first run is at its start.
+    // Starting a node runs the worker that updates the status.
     let wishes = Wishes { clock: clock.clone(), ..Wishes::default() };
     let _beside = world.app.beside(wishes.clone()).await;
     for _ in 0..100 {
@@ -158,7 +158,7 @@ async fn the_last_certification_takes_the_status_with_it() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(status().await, "onboarding");
-    // Another status is not touched, and people may move it.
+    // The worker changes no other status, and users may change the status themselves.
     let path = format!("/consultants/{ada}");
     assert_eq!(world.patch(&path, json!({"status": "certified"})).await.0, 200);
     assert_eq!(status().await, "certified");
@@ -187,7 +187,7 @@ async fn the_evidence_of_a_certification_exists() {
     world.make(PATH, body(&decision.replace("svc:decision:", "svc:evidence:"))).await;
 }
 
-/// An issuer with one key, whose JWKS is on this machine.
+/// Starts a server on this machine with the JWKS of an issuer that has one key. Returns its URL.
 async fn issuer(keys: Value) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/jwks.json", listener.local_addr().unwrap());
@@ -253,7 +253,7 @@ async fn a_key_of_the_service_itself_is_no_issuers() {
         "signature_value_b64": STANDARD.encode(signing.sign(text.as_bytes())),
     });
     is_about(&world.post(PATH, body).await, "signature_kid");
-    // Keys that exist only in a process cannot make one.
+    // A process that does not store its keys can't create a key for the programme.
     let ephemeral = Keys::ephemeral(Clock::default()).unwrap();
     assert!(ephemeral.programme_signer().await.is_err());
 }

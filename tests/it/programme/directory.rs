@@ -1,4 +1,4 @@
-//! The public directory.
+//! The public directory of consultants.
 
 use serde_json::{Value, json};
 

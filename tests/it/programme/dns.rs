@@ -1,4 +1,4 @@
-//! A DNS server on this machine (RFC 1035), so that no test asks the internet.
+//! A DNS server on this machine (RFC 1035), because tests must not query the internet.
 
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 
@@ -40,7 +40,7 @@ impl DnsServer {
         self.0.lock().texts.insert(name.to_owned(), texts);
     }
 
-    /// From now on every question fails.
+    /// Makes every query fail from now on.
     pub(crate) fn break_down(&self) {
         self.0.lock().is_broken = true;
     }
@@ -62,12 +62,12 @@ impl DnsServer {
             true => NO_SUCH_NAME,
             false => 0,
         };
-        // A response, recursion desired and available; one question.
+        // The header: a response, recursion desired and available, one question.
         answer.extend([0x81, 0x80 | code, 0, 1, 0, u8::try_from(texts.len()).unwrap(), 0, 0, 0, 0]);
         answer.extend(question);
         for text in texts {
             let length = u8::try_from(text.len()).unwrap();
-            // The name of the question, TXT of the internet, for no time, one string.
+            // The answer: the question's name, type TXT, class internet, TTL 0, one string.
             answer.extend([0xc0, 12, 0, 16, 0, 1, 0, 0, 0, 0, 0, length + 1, length]);
             answer.extend(text.as_bytes());
         }

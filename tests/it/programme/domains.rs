@@ -1,4 +1,4 @@
-//! Whether a domain is its tenant's.
+//! Verification of the domains of a tenant.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ async fn a_domain_is_verified_by_the_txt_record_of_its_token() {
     is(&world.post(&verify, json!({})).await, 409, "domain_not_verified");
 }
 
-/// A record that is not there is told from servers that do not say.
+/// A missing record and unreachable DNS servers cause different errors.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_down_is_not_a_record_that_is_missing() {
     let (world, dns) = world().await;

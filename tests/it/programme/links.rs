@@ -1,4 +1,4 @@
-//! Links of consultants to tenants.
+//! Links between consultants and tenants.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ async fn a_link_is_invited_accepted_and_revoked() {
     assert!(made["accepted_at"].is_null());
     let twice = world.post(PATH, pair.clone()).await;
     is(&twice, 409, "already_exists");
-    let named = |field: &str| json!({"field": field, "problem": "has a link already"});
+    let named = |field: &str| json!({"field": field, "problem": "already has a link"});
     assert_eq!(twice.1["details"], json!([named("consultant_id"), named("tenant_id")]));
     let path = format!("{PATH}/{}", id(&made));
     is_about(&world.patch(&path, json!({"accept": false})).await, "accept");

@@ -1,4 +1,5 @@
-//! The consultant programme: its records, what tenants and the public see of it, and that it grants nothing.
+//! The consultant programme: its records, and what tenants and the public see of them. It grants no
+//! authority.
 
 mod brands;
 mod certifications;
@@ -18,13 +19,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, TestApp, Wishes};
 
-/// A service, its owner, and the members of what it answers.
+/// A service and its owner, with helpers for requests and responses.
 pub(super) struct World {
     pub(super) app: TestApp,
     pub(super) owner: Client,
 }
 
-/// A status and a body.
+/// The status and the body of a response.
 pub(super) type Answer = (u16, Value);
 
 #[track_caller]
@@ -32,7 +33,7 @@ pub(super) fn is(answer: &Answer, status: u16, error: &str) {
     assert_eq!((answer.0, &answer.1["error"]), (status, &json!(error)), "{:#}", answer.1);
 }
 
-/// The member that a 400 is about.
+/// Checks that the response has status 400 and an error about this field.
 #[track_caller]
 pub(super) fn is_about(answer: &Answer, member: &str) {
     assert_eq!(answer.0, 400, "{:#}", answer.1);
@@ -42,7 +43,7 @@ pub(super) fn is_about(answer: &Answer, member: &str) {
     assert_eq!(fields, [member], "{:#}", answer.1);
 }
 
-/// The one record of a body.
+/// Returns the only record in a body.
 #[track_caller]
 pub(super) fn record(body: &Value) -> Value {
     let mut found = body.as_object().unwrap().values().filter(|value| value.is_object());
@@ -65,7 +66,7 @@ impl World {
         Self { app, owner }
     }
 
-    /// At a fixed time, which the test moves.
+    /// Starts the service with a clock that only the test advances.
     pub(super) async fn at_a_fixed_time() -> (Self, Clock) {
         let clock = Clock::fixed(Clock::default().now());
         let wishes = Wishes { clock: clock.clone(), proxied: true, ..Wishes::default() };
@@ -95,7 +96,7 @@ impl World {
         record(&made)
     }
 
-    /// The ids of a list.
+    /// Returns the ids of the records in a list.
     pub(super) async fn ids(&self, path: &str) -> Vec<String> {
         let (status, body) = self.get(path).await;
         assert_eq!(status, 200, "{path}: {body:#}");
@@ -103,18 +104,18 @@ impl World {
         rows.iter().map(id).collect()
     }
 
-    /// A tenant with this slug; its id.
+    /// Creates a tenant with this slug and returns its id.
     pub(super) async fn tenant(&self, slug: &str) -> String {
         id(&self.make("/tenants", json!({"name": slug, "slug": slug})).await)
     }
 
-    /// A consultant with this name; their id.
+    /// Creates a consultant with this name and returns their id.
     pub(super) async fn consultant(&self, name: &str) -> String {
         let body = json!({"display_name": name, "email": format!("{name}@advice.example")});
         id(&self.make("/consultants", body).await)
     }
 
-    /// A consultant with a certification that holds.
+    /// Creates a consultant with a valid certification.
     pub(super) async fn certified(&self, name: &str) -> String {
         let id = self.consultant(name).await;
         let (status, body) =
@@ -123,7 +124,7 @@ impl World {
         id
     }
 
-    /// A link with this status; its id.
+    /// Creates a link with this status and returns its id.
     pub(super) async fn link(&self, consultant: &str, tenant: &str, status: &str) -> String {
         let body = json!({"consultant_id": consultant, "tenant_id": tenant, "status": status});
         id(&self.make("/consultant-tenant-links", body).await)

@@ -1,4 +1,4 @@
-//! A link grants nothing: no decision, list or role depends on one.
+//! A link grants no authority: decisions, lists and roles do not depend on links.
 
 use diesel::{QueryableByName, sql_types::BigInt};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
@@ -10,14 +10,14 @@ use crate::{
     support::asking,
 };
 
-/// What the links are shown by.
+/// The operations with responses that show links.
 const OWN: [&str; 2] = ["/api/v1/app/consultants", "/api/v1/app/consultant-tenant-links"];
-/// A worker counts decisions a minute later, with or without links.
+/// Usage changes up to a minute after a decision, whether or not there is a link.
 const COUNTED_LATER: &str = "/api/v1/app/usage";
 const TENANT: &str = "svc:tenant:acme";
 const EMAIL: &str = "ada@advice.example";
 
-/// What each kind of caller gets of each GET of the tenant's application and the gateway.
+/// Returns the response of every GET of the tenant's API and the gateway, for each caller.
 async fn readings(world: &World) -> Vec<(String, String, u16, Value)> {
     let mut all = Vec::new();
     for route in routes(&pool()) {
@@ -39,7 +39,7 @@ async fn readings(world: &World) -> Vec<(String, String, u16, Value)> {
     all
 }
 
-/// Removes members that differ from call to call.
+/// Removes fields that differ from call to call.
 fn steady(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -51,7 +51,8 @@ fn steady(value: &mut Value) {
     }
 }
 
-/// Decision and reason: allowed, held, denied, and of a subject that does not exist.
+/// Returns the decisions and reasons of four requests: an allowed one, a held one, a denied one,
+/// and one with an unknown subject.
 async fn decisions(world: &World, key: &str) -> Vec<(Value, Value)> {
     let runtime = world.app.client(key);
     let mut all = Vec::new();
@@ -87,7 +88,7 @@ async fn no_link_changes_a_decision_a_list_or_a_role() {
     let key = world.app.api_key(TENANT, &["runtime:write", "runtime:read"]).await;
     let ada = world.certified("ada").await;
     let decided = decisions(&world, &key).await;
-    // Decisions are themselves shown in lists: they are read after the last of them.
+    // Lists also show decisions: they are read after the last decision.
     let before = (decided, readings(&world).await, changes(&world).await);
     for (scope, status) in [("attest", "active"), ("operate", "invited"), ("view_only", "active")] {
         let body =
@@ -105,7 +106,8 @@ async fn no_link_changes_a_decision_a_list_or_a_role() {
         json!({"consultant_id": ada, "tenant_id": TENANT, "scope": "operate", "status": "active"});
     world.make("/consultant-tenant-links", body).await;
     assert_eq!(decisions(&world, &key).await, before.0);
-    // Without a token of the tenant's provider a consultant is nobody there.
+    // The consultant has no token from the tenant's provider, and therefore no access to the
+    // tenant.
     let claims = json!({"sub": "ada", "email": EMAIL, "public_metadata": {"role": "admin"}});
     let stranger = world.app.client(&world.app.token(&claims));
     for path in ["/api/v1/app/approvals", "/api/v1/app/decisions", OWN[0]] {

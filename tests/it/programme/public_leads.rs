@@ -1,4 +1,4 @@
-//! Enquiries without a credential.
+//! Enquiries that are sent without a credential.
 
 use std::{
     fmt::Write,
@@ -19,7 +19,7 @@ fn anyone(world: &World) -> Client {
     world.app.client("")
 }
 
-/// An enquiry from an address.
+/// Sends an enquiry from this address.
 async fn ask(world: &World, from: &str, body: Value) -> (u16, Value) {
     anyone(world).call("POST", PATH, Some(body), &[("x-forwarded-for", from)]).await
 }
@@ -41,7 +41,7 @@ async fn the_answer_is_the_same_for_a_known_and_an_unknown_address() {
     let unknown = ask(&world, "192.0.2.3", enquiry("other@globex.example", "two")).await;
     let repeated = ask(&world, "192.0.2.4", enquiry("Lee@globex.example", "one")).await;
     assert_eq!((&known, &unknown, &repeated), (&first, &first, &first));
-    assert_eq!(stored(&world).await, 3, "the repeated one is stored once");
+    assert_eq!(stored(&world).await, 3, "the repeated enquiry is stored once");
     clock.advance(TimeDelta::hours(24) + TimeDelta::seconds(1));
     let later = ask(&world, "192.0.2.4", enquiry("lee@globex.example", "one")).await;
     assert_eq!(later, first);
@@ -87,7 +87,7 @@ async fn five_in_ten_minutes_from_an_address_valid_or_not() {
     let one = "203.0.113.7";
     assert_eq!(ask(&world, one, enquiry("none", "x")).await.0, 400);
     assert_eq!(ask(&world, one, json!({"message": "x"})).await.0, 400);
-    // What is no enquiry at all is not counted.
+    // A body that can't be read as an enquiry does not count towards the limit.
     assert_eq!(ask(&world, one, json!([])).await.0, 400);
     for n in 0..3 {
         let body = enquiry("lee@globex.example", &format!("{n}"));
@@ -165,7 +165,7 @@ struct Line {
     line: String,
 }
 
-/// Every row of every table that an anonymous call writes.
+/// Returns all rows of all tables to which an anonymous call writes.
 async fn rows(world: &World) -> String {
     let mut db = world.app.database.owner().await;
     db.batch_execute("SELECT set_config('role', authority_role('system'), false)").await.unwrap();
@@ -196,7 +196,7 @@ async fn an_address_is_stored_only_as_a_code_and_for_a_day() {
     assert_eq!(call.0, 200);
     let before = rows(&world).await;
     assert!(before.contains("anonymous_calls") && before.contains("address_keys"), "{before}");
-    // As text, and as the bytes of the address.
+    // The address must be stored neither as text nor as bytes.
     for clear in ["203.0.113.77", "cb00714d"] {
         assert!(!before.contains(clear), "{before}");
     }
@@ -206,7 +206,7 @@ async fn an_address_is_stored_only_as_a_code_and_for_a_day() {
         !left.contains("anonymous_calls") && !left.contains("lead_repeats")
     };
     let wishes = Wishes { clock: clock.clone(), proxied: true, ..Wishes::default() };
-    // The first run of a node's worker is at its start.
+    // Starting a node runs the worker that deletes old rows.
     let _beside = world.app.beside(wishes).await;
     for _ in 0..50 {
         if swept().await {
@@ -240,7 +240,7 @@ async fn an_enquiry_is_small_and_names_no_brand() {
     assert_eq!(answer.send().await.unwrap().status().as_u16(), 413);
     let long = [("name", 201), ("message", 4001), ("source", 201)];
     let long = long.map(|(member, length)| (member, "x".repeat(length)));
-    // What comes from the form of a brand is sent by the form.
+    // Only the brand's own form may name the brand as the source.
     let forged = ("source", "widget:svc:brand:01999999999999999999999999999999".to_owned());
     for (member, value) in long.into_iter().chain([forged]) {
         let mut body = enquiry("lee@globex.example", "x");
@@ -251,7 +251,7 @@ async fn an_enquiry_is_small_and_names_no_brand() {
     assert_eq!(stored(&world).await, 0);
 }
 
-/// Neither the headers nor the time of an answer tell whether an address is known.
+/// Neither headers nor duration of a response reveal whether an address is known already.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_of_an_answer_tells_whether_an_address_is_known() {
     let (world, _clock) = World::at_a_fixed_time().await;

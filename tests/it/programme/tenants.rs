@@ -1,4 +1,4 @@
-//! What a tenant's people see of the programme.
+//! The programme as a tenant's users see it.
 
 use std::slice;
 
@@ -77,7 +77,7 @@ async fn a_tenant_sees_the_certified_consultants_that_are_linked_to_it() {
     );
     assert_eq!(seen(&here, &format!("{CONSULTANTS}?sector=energy")).await, [""; 0]);
 
-    // Links: the tenant's own, of any status.
+    // The list has all links of the tenant, whatever their status.
     assert_eq!(seen(&here, LINKS).await.len(), 3);
     assert_eq!(seen(&here, &format!("{LINKS}?status=invited")).await, [invited]);
     assert_eq!(seen(&there, LINKS).await, slice::from_ref(&theirs));
@@ -110,7 +110,7 @@ async fn a_certification_holds_for_its_time_and_its_consultant() {
     assert_eq!(seen(&here, CONSULTANTS).await, slice::from_ref(&ada));
     let consultant = format!("/consultants/{ada}");
     assert_eq!(world.patch(&consultant, json!({"status": "suspended"})).await.0, 200);
-    assert_eq!(seen(&here, CONSULTANTS).await, [""; 0], "their status counts");
+    assert_eq!(seen(&here, CONSULTANTS).await, [""; 0], "a suspended consultant is not shown");
     assert_eq!(world.patch(&consultant, json!({"status": "certified"})).await.0, 200);
     clock.advance(TimeDelta::minutes(5));
     assert_eq!(seen(&here, CONSULTANTS).await, [""; 0], "the end is exclusive");
@@ -178,7 +178,7 @@ struct Count {
     count: i64,
 }
 
-/// What SQL of a tenant's own transaction counts.
+/// Counts rows in a transaction that has the tenant's rights.
 async fn counted(world: &World, tenant: &str, sql: &'static str) -> Result<i64, Error> {
     let tenant = Some(TenantId::parse(tenant).unwrap());
     let scope = Scope { tenant, ..Scope::service() };
@@ -190,7 +190,7 @@ async fn counted(world: &World, tenant: &str, sql: &'static str) -> Result<i64, 
     read.await
 }
 
-/// The database itself shows a tenant no more, whatever the query.
+/// In any query, the database itself hides the rows and columns that a tenant may not see.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn policies_and_rights_show_a_tenant_no_other_rows_and_members() {
     let world = World::start().await;

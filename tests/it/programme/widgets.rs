@@ -1,4 +1,4 @@
-//! The widgets: who may frame them, and what they do.
+//! The widgets: their behaviour, and the sites that may embed them.
 
 use reqwest::Response;
 use serde_json::json;
@@ -71,7 +71,7 @@ async fn an_active_brand_is_framed_by_its_domain() {
     let policy = policy(&response);
     assert!(policy.ends_with("frame-ancestors https://help.acme.example"), "{policy}");
     assert!(policy.contains("img-src https://help.acme.example;"), "{policy}");
-    // What is sent from it keeps the brand and its consultant.
+    // An enquiry from the form stores the brand and the brand's consultant.
     let sent = world.owner.http.post(format!("{}{path}", world.owner.base));
     let sent = sent
         .header("content-type", "application/x-www-form-urlencoded")

@@ -58,7 +58,7 @@ async fn nested_objects_keep_what_is_unknown_and_check_what_is_known() {
     }
 }
 
-/// What is expected is shown, of a published set of keys too.
+/// The error shows the form of a key set that is expected.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_list_of_keys_is_told_what_one_is() {
     let world = World::start().await;
@@ -133,7 +133,7 @@ async fn lists_are_filtered_and_searched_for_the_text_itself() {
         let (_, found) = world.owner.get(&path).await;
         assert_eq!(found["total"], count, "{query}: {found:#}");
     }
-    // People who decide read them; nobody else of the tenant does, and no other tenant's.
+    // Among the tenant's users, only those with a deciding or auditing role can read its anchors.
     for (role, status) in
         [("admin", 200), ("auditor", 200), ("approver", 200), ("legal", 200), ("viewer", 403)]
     {
@@ -160,7 +160,7 @@ async fn verifying_judges_the_newest_snapshot_and_activates_a_coupled_draft() {
     assert_eq!(found["coupling_result"], "revalidation_required");
     assert_eq!(found["drift_type"], "source_of_truth_stale");
     assert_eq!((&found["snapshot_id"], &found["signature"]), (&Value::Null, &json!("none")));
-    // A judgement is no change.
+    // Verifying an anchor does not change its version.
     assert_eq!((&missing["status"], &missing["version"]), (&json!("draft"), &json!(1)));
     world.new_snapshot(&id, 61, "sha256:old").await;
     let stale = verify().await;

@@ -1,4 +1,4 @@
-//! Checks: a report affects nothing; a run judges the anchors as they are, and opens drift.
+//! Checks: a report has no effects. A run judges the current anchors and opens drift events.
 
 use serde_json::{Map, Value, json};
 
@@ -57,8 +57,8 @@ async fn a_run_that_consults_nothing_says_so() {
     assert_eq!((&ran["result_source"], &ran["severity"]), (&json!("engine"), &Value::Null));
 }
 
-/// What is stored of an anchor, with the age of its snapshots and the hash of each, and what is assumed; then what
-/// is found: result, effect, kind of drift and severity.
+/// Each line has the anchor's fields, the age and hash of its snapshots, and the assumption,
+/// followed by the expected result, effect, drift type and severity.
 const FINDINGS: &str = r#"
 {} | 5 a | {} | coupled | continue | |
 {} | | {} | revalidation_required | require_revalidation | source_of_truth_stale | medium
@@ -142,7 +142,7 @@ async fn a_run_judges_every_anchor_that_grounds_the_action_and_takes_the_worst()
     assert!(!judged.contains(&other.as_str()) && !judged.contains(&draft.as_str()));
     assert_eq!(ran["coupling_result"], "revalidation_required");
     assert_eq!(ran["snapshot_refs"].as_array().unwrap().len(), 1);
-    // An anchor of which something is assumed is judged although it grounds another action.
+    // An anchor that an assumption names is judged even if it grounds another action.
     let check =
         world.new_check(json!({"assumptions": [{"anchor_id": other, "max_age_seconds": 9}]})).await;
     assert_eq!(world.run(&check).await["findings"].as_array().unwrap().len(), 3);
@@ -169,7 +169,7 @@ async fn a_run_again_updates_the_drift_that_is_open_and_remembers_the_last_hundr
         .owner
         .patch(&format!("/api/v1/reality-anchors/{anchor}"), json!({"status": "draft"}))
         .await;
-    // Nothing grounds the action any more.
+    // No active anchor grounds the action any longer.
     assert_eq!(world.run(&check).await["reason_codes"], json!(["no_anchor_consulted"]));
     for _ in 0..100 {
         world.run(&check).await;
@@ -181,7 +181,8 @@ async fn a_run_again_updates_the_drift_that_is_open_and_remembers_the_last_hundr
 }
 
 impl World {
-    /// An anchor that grounds nothing. Members of its freshness contract are given beside its own.
+    /// Creates an anchor that grounds no action. Fields of its freshness contract can be mixed with
+    /// its own fields.
     async fn anchor_of(&self, given: Value) -> String {
         let own = ["anchor_type", "status"];
         let (own, contract): (Map<_, _>, Map<_, _>) = given

@@ -1,10 +1,10 @@
-//! Drift events: reports, verbs, resolutions, and what they take with them.
+//! Drift events: reports, operations, resolutions, and their effects on other records.
 
 use serde_json::{Value, json};
 
 use super::{ACTION, AGENT, TENANT, World, fault, refusal};
 
-/// A reported event, by its path.
+/// Reports a drift event and returns its path.
 async fn reported(world: &World, more: Value) -> String {
     let check = world.new_check(json!({})).await;
     let body = json!({"tenant_id": TENANT, "check_id": check, "action_id": ACTION,
@@ -53,7 +53,7 @@ async fn the_effect_of_a_report_is_by_its_severity_unless_it_says() {
             world.owner.post("/api/v1/stable-drift-events", super::with(body.clone(), more)).await;
         assert_eq!(fault(&answer), field);
     }
-    // Admins and auditors are told.
+    // Admins and auditors are notified.
     let auditor = world.app.client(&world.app.member_token(TENANT, "auditor"));
     let (_, told) = auditor.get("/api/v1/app/notifications").await;
     assert!(told.to_string().contains("reality.drift_detected"), "{told:#}");
@@ -108,7 +108,7 @@ async fn a_quarantine_is_of_the_action_and_actor_and_ends_with_the_drift() {
     );
     let again = verb(&world, &path, "quarantine", json!({})).await;
     assert_eq!(refusal(&again), (409, "transition_not_allowed".to_owned()));
-    // Escalated, it stays; released elsewhere, the event stays.
+    // An escalated event keeps its quarantine. Deleting the event releases the quarantine.
     let (_, escalated) = verb(&world, &path, "resolve", json!({"resolution": "escalated"})).await;
     assert_eq!(escalated["drift_event"]["recommended_runtime_effect"], "require_human_review");
     assert_eq!(world.owner.get(&quarantine).await.1["quarantine"]["state"], "active");
@@ -152,7 +152,8 @@ async fn recoupling_runs_the_check_again() {
     );
 }
 
-/// That check's later finding of equal anchor, kind and content is a warning; another content is not.
+/// Once a finding is tolerated, the same anchor, drift type and content only give a warning. A
+/// finding with other content is not tolerated.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_tolerated_is_a_warning_from_then_on() {
     let world = World::start().await;
@@ -189,7 +190,7 @@ async fn revoking_ends_the_delegation_of_the_check() {
     assert_eq!(world.events("svc.recovery.").await, ["svc.recovery.failed"]);
 }
 
-/// A decision of the tenant stands for its action, its subject and its delegation.
+/// A decision's id can replace its action, subject and delegation in a report.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_stands_for_its_action_and_subject() {
     let world = World::start().await;

@@ -1,11 +1,11 @@
-//! What is written is what decisions go by: anchors, snapshots, overrides and drift, end to end.
+//! Effects of reality data on decisions, from anchors, snapshots, overrides and drift.
 
 use serde_json::{Value, json};
 
 use super::{AGENT, TENANT, World, refusal};
 use crate::support::{Client, asking};
 
-/// The decision on a small payment.
+/// Returns the decision on a small payment.
 async fn decided(key: &Client) -> Value {
     key.post("/v1/decisions/evaluate", asking(10.0, "DE")).await.1
 }
@@ -26,14 +26,14 @@ async fn an_anchor_without_a_snapshot_holds_until_one_comes_or_a_person_override
     let check = json!({"action_id": "payment.execute", "actor_entity_id": AGENT});
     let check = world.new_check(check).await;
     world.run(&check).await;
-    // Not the owner who made the API key that asks.
+    // The owner who created this API key may not override for it. Another owner overrides.
     let (status, overridden) =
         world.decide(&world.another_owner("second@example.org"), &check, "override").await;
     assert_eq!(status, 200, "{overridden:#}");
     let permitted = decided(&key).await;
     assert_eq!(permitted["reason_code"], "permission_granted", "{permitted:#}");
     assert!(permitted["obligations"].to_string().contains("reality.overridden"), "{permitted:#}");
-    // A run ends the override; a fresh snapshot ends the drift about age, too.
+    // A new run ends the override. A fresh snapshot also ends the drift about age.
     world.run(&check).await;
     assert_eq!(decided(&key).await["reason_code"], "reality_revalidation_required");
     world.new_snapshot(&anchor, 1, "sha256:a").await;
@@ -60,7 +60,7 @@ async fn drift_applies_until_it_is_resolved_and_a_report_on_a_check_does_not() {
     assert_eq!(decided(&key).await["reason_code"], "permission_granted");
 }
 
-/// An override is of the snapshot that was reviewed, also where drift by an assumption is what holds.
+/// An override covers only the snapshot that was reviewed, even for drift by an assumption.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newer_snapshot_ends_an_override_for_good() {
     let world = World::start().await;
@@ -80,11 +80,12 @@ async fn a_newer_snapshot_ends_an_override_for_good() {
     let path = format!("/api/v1/reality-coupling-checks/{check}");
     let (_, read) = world.owner.get(&path).await;
     assert_eq!(read["coupling_check"]["override"]["state"], "ended");
-    // Deleting it brings the earlier snapshot back, and not the override.
+    // Deleting the snapshot makes the earlier one the
+    // newest again, but does not restore the override.
     let snapshot = format!("/api/v1/reality-snapshots/{newer}");
     assert_eq!(world.owner.call("DELETE", &snapshot, None, &[]).await.0, 200);
     assert_eq!(decided(&key).await["reason_code"], "reality_review_required");
-    // What the run found is there again: it can be overridden once more. Then a person escalates.
+    // The run's finding applies again and is overridden again. Then a person escalates its event.
     assert_eq!(world.decide(&second, &check, "override").await.0, 200);
     assert_eq!(decided(&key).await["reason_code"], "permission_granted");
     let event = world.drift(&check).await[0]["id"].as_str().unwrap().to_owned();
@@ -93,7 +94,7 @@ async fn a_newer_snapshot_ends_an_override_for_good() {
     assert_eq!(decided(&key).await["reason_code"], "reality_review_required");
 }
 
-/// A run that is out of date was of something else than what decisions see now.
+/// A run is too old for an override if snapshots have changed since.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_override_is_of_the_present_snapshots() {
     let world = World::start().await;
@@ -107,7 +108,8 @@ async fn an_override_is_of_the_present_snapshots() {
     assert_eq!(world.decide(&world.owner, &check, "override").await.0, 200);
 }
 
-/// A drift event about an assumed age ends by an observation of that age, not by one that is only newer.
+/// A drift event about an assumed age ends with an observation within that age. A newer observation
+/// that is still too old does not end it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn drift_by_an_assumed_age_ends_by_an_observation_that_is_young_enough() {
     let world = World::start().await;
@@ -126,7 +128,7 @@ async fn drift_by_an_assumed_age_ends_by_an_observation_that_is_young_enough() {
     assert_eq!(decided(&key).await["reason_code"], "permission_granted");
 }
 
-/// An approval reviews what applied when it was given.
+/// An approval covers only the drift that existed when the approval was given.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_earlier_approval_reviews_no_drift_that_was_escalated_or_dated_back() {
     let world = World::start().await;
@@ -171,7 +173,7 @@ async fn an_earlier_approval_reviews_no_drift_that_was_escalated_or_dated_back()
     assert_eq!(cited(26_000.0, &second).await, "require_approval");
 }
 
-/// Drift by an assumption is shown with the anchor, and the path at which it is not as assumed.
+/// Drift from an assumption shows the anchor and the path of the mismatch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_held_request_shows_the_anchors_and_paths_of_drift() {
     let world = World::start().await;
@@ -197,7 +199,7 @@ async fn a_held_request_shows_the_anchors_and_paths_of_drift() {
     }
 }
 
-/// Who is asked to approve is shown what drifted.
+/// Approvers see the drift that holds the request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_held_request_shows_what_of_reality_holds_it() {
     let world = World::start().await;
@@ -235,7 +237,7 @@ async fn a_held_request_shows_what_of_reality_holds_it() {
     );
     assert_eq!(of(&reality[1]), json!(["drift", drift, "stable_drift", review, null]));
     assert!(reality.iter().all(|shown| shown["since"].is_string()), "{reality:#?}");
-    // Read by its id, it shows what holds the request now.
+    // Read by its id, the approval shows the findings that hold the request now.
     let resolve = format!("/api/v1/stable-drift-events/{drift}/resolve");
     let tolerated = json!({"resolution": "tolerated", "rationale": "known"});
     assert_eq!(world.owner.post(&resolve, tolerated).await.0, 200);
@@ -249,7 +251,8 @@ async fn a_held_request_shows_what_of_reality_holds_it() {
     );
 }
 
-/// Whoever delegates to the agent, or asks for it, after they overrode, has lifted nothing for it.
+/// An override does not apply to the requests of its author. It ends for an agent once its author
+/// delegates to that agent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_may_override_is_judged_at_each_decision() {
     let world = World::start().await;
@@ -279,14 +282,15 @@ async fn who_may_override_is_judged_at_each_decision() {
     let used = held["delegations"][0]["id"].clone();
     world.made("delegations", "delegation", given).await;
     assert_eq!(reason(&key).await, "reality_revalidation_required");
-    // Naming the delegation of another lifts no more.
+    // Citing a delegation from another person does not restore the override.
     let mut naming = asking(10.0, "DE");
     naming["delegation_id"] = used;
     let (_, answer) = key.post("/v1/decisions/evaluate", naming).await;
     assert_eq!(answer["reason_code"], "reality_revalidation_required", "{answer:#}");
 }
 
-/// Nobody approves what they were not shown: what began after the opening must be named.
+/// An approval covers findings that the approver was shown. Later ones must be listed in
+/// `reviewed`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_names_what_began_after_the_request_was_opened() {
     let world = World::start().await;
@@ -299,7 +303,8 @@ async fn an_approval_names_what_began_after_the_request_was_opened() {
     let drift = world.made("stable-drift-events", "drift_event", drift).await;
     let approver = world.app.person(TENANT, "approver", "another@example.org");
     let path = format!("/api/v1/app/approvals/{id}/approve");
-    // With a time it is what began then, and nothing else of the same name.
+    // An entry with a time matches only a finding that began then. An entry that only begins with
+    // the finding's id does not match.
     let of_another_time = json!({"reviewed": [format!("{drift}@2026-01-01T00:00:00Z")]});
     let longer = json!({"reviewed": [format!("{drift}@"), format!("{drift}x")]});
     for unseen in [

@@ -1,4 +1,4 @@
-//! Snapshots that API keys bring: who may, how fast, several at once.
+//! Snapshots sent with API keys: permissions, rate limits, batches.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ async fn only_a_key_that_the_anchor_names_brings_snapshots() {
         )
         .await;
     assert_eq!(refusal(&again), (409, "snapshot_exists".to_owned()));
-    // With a key of its own the answer is repeated.
+    // The second call has an idempotency key and gets the same response again.
     let headers = [("idempotency-key", "one")];
     let same = body(&anchor, 8);
     let (first, second) = (
@@ -47,7 +47,7 @@ async fn only_a_key_that_the_anchor_names_brings_snapshots() {
     );
     assert_eq!(first.0, 201, "{:#}", first.1);
     assert_eq!(first, second);
-    // A revoked feeder's snapshots count no more.
+    // Once a feeder is revoked, its snapshots are ignored.
     let verify = format!("/api/v1/reality-anchors/{anchor}/verify");
     let newest = async || {
         let (_, verified) = world.owner.post(&verify, json!({})).await;
@@ -98,7 +98,7 @@ async fn each_of_a_batch_is_refused_alone_and_the_rate_is_for_an_anchor_and_key(
         let message = results[index]["message"].as_str().unwrap();
         assert!(message.contains(&format!("reality_snapshots[{index}].{member}")), "{message}");
     }
-    // The one from the future was counted too.
+    // The invalid snapshot with a future time also counted towards the limit.
     let mine = &codes[3..15];
     assert_eq!(mine.iter().filter(|code| code.is_empty()).count(), 9, "{mine:?}");
     assert_eq!(mine.iter().filter(|code| **code == "rate_limited").count(), 3, "{mine:?}");
@@ -115,7 +115,7 @@ async fn each_of_a_batch_is_refused_alone_and_the_rate_is_for_an_anchor_and_key(
     assert_eq!(key.post(&format!("{PATH}:batch"), many).await.0, 400);
 }
 
-/// Many callers at once: each has its own answer, and few transactions are needed.
+/// Many callers push at once. Each gets its own response, but there are few transactions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_at_once_are_gathered() {
     let world = World::start().await;

@@ -18,14 +18,14 @@ use authority_core::clock::Clock;
 
 const TENANT: &str = "svc:tenant:acme";
 const AGENT: &str = "svc:agent:acme:invoice-bot";
-/// No action of the demonstration, so that nothing else concerns it.
+/// An action that the demonstration does not use.
 const ACTION: &str = "ledger.close";
 
-/// The demonstration tenant, as the installation's owner sees it.
+/// The demonstration tenant, with a client of the installation's owner.
 struct World {
     app: TestApp,
     owner: Client,
-    /// A person of the tenant.
+    /// The id of a person of the tenant.
     person: String,
 }
 
@@ -39,7 +39,7 @@ impl World {
         Self { app, owner, person }
     }
 
-    /// A body of an anchor that grounds [`ACTION`] and goes stale after a minute.
+    /// Returns the body of an anchor that grounds [`ACTION`] and goes stale after a minute.
     fn anchor(&self, more: Value) -> Value {
         let body = json!({
             "tenant_id": TENANT, "anchor_type": "system_of_record", "display_name": "Ledger",
@@ -53,7 +53,7 @@ impl World {
         self.made("reality-anchors", "reality_anchor", self.anchor(more)).await
     }
 
-    /// A snapshot of an anchor, sampled so many seconds ago.
+    /// Creates a snapshot of an anchor, sampled this many seconds ago.
     async fn new_snapshot(&self, anchor: &str, seconds: i64, hash: &str) -> String {
         let body = json!({"tenant_id": TENANT, "anchor_id": anchor, "sampled_at": ago(seconds),
                           "content_hash": hash});
@@ -66,7 +66,7 @@ impl World {
         self.made("reality-coupling-checks", "coupling_check", with(body, more)).await
     }
 
-    /// The check after a run.
+    /// Runs a check and returns the run.
     async fn run(&self, check: &str) -> Value {
         let path = format!("/api/v1/reality-coupling-checks/{check}/check");
         let (status, ran) = self.owner.post(&path, json!({})).await;
@@ -74,7 +74,7 @@ impl World {
         ran["coupling_check"].clone()
     }
 
-    /// Drift events of a check, newest first.
+    /// Returns the drift events of a check, newest first.
     async fn drift(&self, check: &str) -> Vec<Value> {
         let path = format!("/api/v1/stable-drift-events?tenant_id={TENANT}");
         let (_, listed) = self.owner.get(&path).await;
@@ -88,21 +88,21 @@ impl World {
         made[kind]["id"].as_str().unwrap().to_owned()
     }
 
-    /// Another of the installation's owners.
+    /// Returns a client for another owner of the installation.
     fn another_owner(&self, name: &str) -> Client {
         let claims = json!({"sub": format!("dev|{name}"), "email": name,
                             "public_metadata": {"role": "owner"}});
         self.app.client(&self.app.token(&claims))
     }
 
-    /// Decides on a check, with a rationale.
+    /// Records a decision on a check's run, with a rationale.
     async fn decide(&self, by: &Client, check: &str, decision: &str) -> (u16, Value) {
         let path = format!("/api/v1/reality-coupling-checks/{check}/decide");
         by.post(&path, json!({"decision": decision, "rationale": "the ledger is being moved"}))
             .await
     }
 
-    /// Types of the tenant's events so far that begin so.
+    /// Returns the types of the tenant's events so far, if they start with this text.
     async fn events(&self, start: &str) -> Vec<String> {
         let key = self.app.client(&self.app.api_key(TENANT, &["events:read"]).await);
         // The sequencer polls twice a second.
@@ -114,26 +114,26 @@ impl World {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as `json!` makes it")]
+#[expect(clippy::needless_pass_by_value, reason = "callers pass `json!` values")]
 fn with(mut body: Value, more: Value) -> Value {
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     body
 }
 
-/// RFC 3339, so many seconds ago; ahead if negative.
+/// Returns the RFC 3339 time this many seconds ago. A negative number gives a time in the future.
 fn ago(seconds: i64) -> String {
     let at = Clock::default().now() - TimeDelta::seconds(seconds);
     at.to_rfc3339_opts(SecondsFormat::Micros, true)
 }
 
-/// The member at fault of a 400.
+/// Returns the field that a 400 response reports as invalid.
 #[track_caller]
 fn fault((status, answer): &(u16, Value)) -> String {
     assert_eq!(*status, 400, "{answer:#}");
     answer["details"][0]["field"].as_str().unwrap().to_owned()
 }
 
-/// The status and error code.
+/// Returns the status and the error code.
 fn refusal((status, answer): &(u16, Value)) -> (u16, String) {
     (*status, answer["error"].as_str().unwrap_or_default().to_owned())
 }

@@ -1,4 +1,4 @@
-//! Who may override: nobody for themselves, and two are two people.
+//! Who may override: not for oneself, and some overrides need two people.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::Client;
 
 const PAYMENT: &str = "payment.execute";
 
-/// A check that found an anchor of the action without a snapshot.
+/// Creates a check and runs it. Its anchor of the action has no snapshot.
 async fn check(world: &World, action: &str, more: Value) -> String {
     world.new_anchor(json!({"grounds_actions": [action]})).await;
     let check = world.new_check(super::with(json!({"action_id": action}), more)).await;
@@ -18,13 +18,13 @@ async fn check(world: &World, action: &str, more: Value) -> String {
 #[track_caller]
 fn not_permitted(answer: &(u16, Value)) {
     assert_eq!(refusal(answer), (409, "override_not_permitted".to_owned()), "{:#}", answer.1);
-    // It names those who may: people of the tenant may not.
+    // The message names the permitted role. Users of the tenant may not override.
     let message = answer.1["message"].as_str().unwrap();
     assert!(message.contains("role owner of the installation"), "{message}");
     assert!(!message.contains("legal"), "{message}");
 }
 
-/// Of the demonstration: it owns the agent, and delegates to it.
+/// Returns a client for the demonstration's owner, who owns the agent and delegates to it.
 fn keeper(world: &World) -> Client {
     let claims = json!({"sub": "dev|owner@acme.example", "email": "owner@acme.example",
                         "public_metadata": {"role": "owner"}});
@@ -39,7 +39,7 @@ async fn whoever_owns_the_agent_does_not_override_for_it() {
     assert_eq!(world.decide(&world.owner, &check, "override").await.0, 200);
 }
 
-/// Without an actor it concerns everyone who could perform the action.
+/// A check without an actor concerns everyone who can perform the action.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leaving_out_the_actor_permits_nobody_more() {
     let world = World::start().await;
@@ -72,7 +72,7 @@ async fn whoever_made_a_key_that_may_ask_does_not_override() {
                "principal_ids": bound})
     };
     let check = check(&world, PAYMENT, json!({"actor_entity_id": AGENT})).await;
-    // A key that asks for another agent does not count.
+    // Creating a key for another agent does not exclude the maker.
     assert_eq!(maker.post("/api/v1/api-keys", body(&[other])).await.0, 201);
     assert_eq!(world.decide(&maker, &check, "override").await.0, 200);
     world.run(&check).await;
@@ -86,7 +86,7 @@ async fn whoever_made_a_key_that_may_ask_does_not_override() {
     assert_eq!(world.decide(&maker, &check, "override").await.0, 200);
 }
 
-/// Of a quarantine: the second is recorded as the same person.
+/// Overriding a quarantine needs two owners. These two are one person in the tenant's records.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_names_of_one_person_are_not_two_owners() {
     let world = World::start().await;
@@ -107,7 +107,7 @@ async fn two_names_of_one_person_are_not_two_owners() {
     assert_eq!((status, &whole["coupling_check"]["override"]["state"]), (200, &json!("in_force")));
 }
 
-/// Override of a quarantine: a person who may no longer override does not count as the first of two.
+/// For a quarantine, the first owner's override does not count if they may no longer override.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_first_owner_who_could_not_override_now_does_not_count() {
     let world = World::start().await;
@@ -138,7 +138,7 @@ async fn a_first_owner_who_could_not_override_now_does_not_count() {
         let third = world.another_owner("third@example.org");
         assert_eq!(state(&world.decide(&third, &check, "override").await), whole);
     }
-    // The agent's present owner does not count either.
+    // The first owner does not count either once they own the agent.
     let check = world.new_check(json!({"actor_entity_id": AGENT})).await;
     world.run(&check).await;
     let buyer = world.another_owner("buyer@example.org");
@@ -152,7 +152,8 @@ async fn a_first_owner_who_could_not_override_now_does_not_count() {
     assert_eq!(state(&world.decide(&world.owner, &check, "override").await), pending);
 }
 
-/// What a run no longer finds at its worst may still apply by its drift event, and be lifted with the rest.
+/// The last run no longer finds the worst effect, but that effect's drift event still applies. An
+/// override would lift the drift event as well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn drift_that_denies_takes_two_owners_whatever_the_last_run_found() {
     let world = World::start().await;

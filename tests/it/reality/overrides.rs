@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{AGENT, World, fault, refusal};
 use crate::evidence::acts_and_reports::salted;
 
-/// Rows of `reality_overrides`.
+/// Returns the number of rows in `reality_overrides`.
 async fn in_force(world: &World) -> i64 {
     use authority_model::schema::reality_overrides;
     use diesel::QueryDsl;
@@ -27,7 +27,7 @@ async fn a_report_is_not_decided_on_and_an_override_says_why() {
     assert_eq!(fault(&world.owner.post(&path, json!({"decision": "override"})).await), "rationale");
     assert_eq!(fault(&world.owner.post(&path, json!({"decision": "ignore"})).await), "decision");
     assert_eq!(fault(&world.owner.post(&path, json!({})).await), "decision");
-    // Nothing was found that could be lifted.
+    // The run has no finding that an override could lift.
     world.run(&check).await;
     let nothing = world.decide(&world.owner, &check, "override").await;
     assert_eq!(refusal(&nothing), (409, "transition_not_allowed".to_owned()));

@@ -1,4 +1,5 @@
-//! Signed snapshots: an anchor with keys takes only what one of them signed.
+//! Signed snapshots: if an anchor has keys, it accepts only snapshots with a signature by these
+//! keys.
 
 use authority_crypto::{Pair, Signer};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{TENANT, World, ago, refusal};
 
-/// A source's key.
+/// The signing key of a source.
 struct Key {
     signer: Signer,
     jwk: Value,
@@ -20,7 +21,7 @@ impl Key {
         Self { signer: Signer::read(kid, &pair.private).unwrap(), jwk }
     }
 
-    /// The body with its signature, as the specification of the engine says.
+    /// Returns the body with its signature, over the text that the service specifies.
     fn signed(&self, mut body: Value) -> Value {
         let mut text = json!({"kind": "svc.reality.snapshot.v1"});
         for member in [
@@ -54,7 +55,7 @@ async fn an_anchor_with_keys_takes_only_what_one_of_them_signed() {
     let anchor = world.new_anchor(json!({"source": {"jwks": [key.jwk]}})).await;
     let post = async |body| world.owner.post("/api/v1/reality-snapshots", body).await;
     let invalid = (400, "signature_invalid".to_owned());
-    // The owner's too.
+    // Unsigned snapshots are refused even from the owner.
     assert_eq!(refusal(&post(body(&anchor, 40)).await), invalid);
     assert_eq!(refusal(&post(other.signed(body(&anchor, 40))).await), invalid);
     let mut altered = key.signed(body(&anchor, 40));
@@ -74,7 +75,7 @@ async fn an_anchor_with_keys_takes_only_what_one_of_them_signed() {
         verified["reality_snapshot"]["verification"]["signature"].clone()
     };
     assert_eq!(signature().await, "valid");
-    // Without its key it counts no more.
+    // Once the anchor no longer has the key, the snapshot is ignored.
     let anchor_path = format!("/api/v1/reality-anchors/{anchor}");
     let newest = async || {
         let (_, verified) = world.owner.post(&format!("{anchor_path}/verify"), json!({})).await;

@@ -1,4 +1,4 @@
-//! Snapshots: what is refused, which is the newest, freshness and verification.
+//! Snapshots: refusals, which one is the newest, freshness and verification.
 
 use authority_crypto::sha256;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ async fn what_contradicts_the_clock_the_anchor_or_itself_is_refused() {
     ] {
         assert_eq!(fault(&post(more).await), field);
     }
-    // Within a minute a clock may be ahead.
+    // A source's clock may be up to a minute ahead.
     assert_eq!(post(json!({"sampled_at": ago(-50)})).await.0, 201);
     let hash = format!("sha256:{}", hex::encode(sha256(br#"{"a":"x","n":1}"#)));
     let (status, made) = post(json!({
@@ -97,7 +97,8 @@ async fn freshness_is_computed_on_each_read() {
     assert_eq!(world.owner.get(&since).await.1["total"], 1);
 }
 
-/// The greatest `sampled_at` that is live and counts; deleting it brings back the one before.
+/// The newest snapshot is the one with the greatest `sampled_at`. After its deletion, the previous
+/// one is the newest.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_newest_is_by_the_time_of_the_sample() {
     let world = World::start().await;

@@ -1,4 +1,4 @@
-//! What would end if a principal were stopped.
+//! The delegations and agents that stopping a principal would affect.
 
 use serde_json::{Value, json};
 
@@ -37,17 +37,18 @@ async fn a_principals_blast_radius_is_what_it_holds_or_gave_and_all_below() {
     lend(&app, &tenant, (&ada, &dog), json!({})).await;
     let whole = radius(&bot, "").await;
     assert_eq!(ids(&whole), [&*held, &*given, &*below]);
-    // Its own id is not among those who act under it.
+    // The principal itself is not in the list of agents that depend on it.
     assert_eq!(whole["agents"], json!([cat, dog]));
     assert_eq!((&whole["delegation_total"], &whole["agent_total"]), (&json!(3), &json!(2)));
     assert_eq!(whole["last_used"], Value::Null);
     let cut = radius(&bot, "?limit=1").await;
     assert_eq!((ids(&cut), &cut["agents"]), (vec![&*held], &json!([cat])));
     assert_eq!((&cut["delegation_total"], &cut["agent_total"]), (&json!(3), &json!(2)));
-    // The same of one delegation counts too.
+    // The blast radius of a single delegation shows the totals as well.
     let of_one = app.get(&format!("/delegations/{given}/blast-radius")).await.is(200).body;
     assert_eq!((&of_one["delegation_total"], &of_one["agent_total"]), (&json!(2), &json!(2)));
-    // One that is suspended may be reinstated; what is revoked, and all below it, has ended.
+    // A suspended delegation is still in the list, because it may be reinstated. Revoking a
+    // delegation ends it and all delegations below it.
     let act = async |id: &str, verb: &str| {
         let path = format!("/delegations/{id}/{verb}");
         app.call("POST", &path, json!({})).await.is(200);

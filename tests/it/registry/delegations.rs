@@ -1,4 +1,4 @@
-//! Delegations: chains that only narrow.
+//! Delegations: each one in a chain can only be narrower than its parent.
 
 use authority_core::clock::Clock;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ impl Chain {
         Self { app, tenant, people }
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "as `json!` makes it")]
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass `json!` values")]
     #[track_caller]
     fn body(&self, from: usize, to: usize, more: Value) -> Value {
         let mut body = json!({
@@ -96,20 +96,20 @@ async fn it_is_halted_narrowed_and_ended() {
         let refused = post(verb, json!({})).await.is(409);
         assert_eq!(refused.body["error"], "record_is_final", "{verb}");
     }
-    // The row below does not change: every decision walks the chain.
+    // The delegation below keeps its state, because every decision checks the whole chain.
     let below = app.get(&format!("/delegations/{}", id(&child))).await.body;
     assert_eq!(below["delegation"]["state"], "active");
     let late = chain.body(1, 2, json!({"parent_id": id(&root)}));
     app.call("POST", "/delegations", late).await.is(409);
 }
 
-/// A delegation below a revoked or expired one could never act.
+/// A new delegation below a revoked or expired one would have no effect: it is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_made_below_an_ended_ancestor() {
     let chain = Chain::start().await;
     let root = chain.lend(0, 1, json!({})).await;
     let middle = chain.lend(1, 2, json!({"parent_id": id(&root)})).await;
-    // Below the root itself, and below its children.
+    // One would be below the root itself, the other below the root's child.
     let below = [(1, 0, id(&root)), (2, 0, id(&middle))];
     let end = Clock::default().now() + chrono::TimeDelta::seconds(2);
     let refused = async |word: &str| {
@@ -129,7 +129,7 @@ async fn nothing_is_made_below_an_ended_ancestor() {
     refused("is suspended").await;
     act("reinstate", json!({})).await;
     chain.lend(2, 0, json!({"parent_id": id(&middle)})).await;
-    // The one below was given longer, and now ends with it.
+    // The existing child was to last longer, but it now ends with its parent.
     act("narrow", json!({"expires_at": end.to_rfc3339()})).await;
     let left = end - Clock::default().now();
     tokio::time::sleep(left.to_std().unwrap_or_default()).await;

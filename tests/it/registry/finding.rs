@@ -1,4 +1,4 @@
-//! Finding principals by a text, and stops by what they concern.
+//! Finding principals by text, and finding stops by the records that they affect.
 
 use std::time::{Duration, Instant};
 

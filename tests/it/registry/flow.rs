@@ -1,4 +1,5 @@
-//! What all records share: the five operations, violations, pages, versions, tenants, history.
+//! The behaviour shared by all records: the five operations,
+//! violations, pages, versions, tenants, history.
 
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::RunQueryDsl;
@@ -125,7 +126,7 @@ async fn a_change_may_ask_for_the_version_it_knows() {
         let refused = app.call_as("owner", method, &path, body, &known).await.is(412);
         assert_eq!(refused.body["error"], "precondition_failed");
     }
-    // Any of several versions may be the present one, on one line or on several lines.
+    // `If-Match` may list several versions, in one header line or in several. One must be current.
     let mut etag = first.headers["etag"].to_str().unwrap().to_owned();
     let lists: [fn(&str) -> Vec<String>; 3] = [
         |etag| vec![format!("\"0\", {etag}")],

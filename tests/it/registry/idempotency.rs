@@ -1,4 +1,4 @@
-//! Idempotency keys: one effect, a repeated answer, and nothing shown to others.
+//! Idempotency keys: the effect happens once, and only the same caller gets the stored response.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The registry through REST on a real Postgres.
+//! The registry over REST, with a real PostgreSQL.
 
 mod blast_radius;
 mod delegations;

@@ -45,7 +45,7 @@ async fn a_new_text_waits_until_it_is_activated() {
     app.call("POST", &activate, json!({"version": 9})).await.is(400);
     let versions = app.get(&format!("{path}/versions")).await.is(200).body;
     assert_eq!(versions["versions"].as_array().unwrap().len(), 2);
-    // A new text has a number of its own, although an older one is in force again.
+    // A new text gets a new version number, even while an older version is active.
     let next =
         app.call("PATCH", &path, json!({"cedar": FORBID.replace("forbid", " forbid")})).await;
     assert_eq!(next.is(200).body["policy"]["draft_version"], 3);
@@ -56,7 +56,7 @@ async fn a_new_text_waits_until_it_is_activated() {
 
 const PAST: &str = include_str!("../../../migrations/00000000000058_past_activations/up.sql");
 
-/// Version, who activated it, why, and whether another took its place.
+/// Returns for each version who activated it, the reason, and whether it was superseded.
 fn activations(versions: &Value) -> Vec<(i64, Value, Value, bool)> {
     let activation = |version: &Value| {
         assert_eq!(version["activated_at"].is_null(), version["activated_by"].is_null());
@@ -77,7 +77,7 @@ async fn who_put_a_text_in_force_is_kept_with_it_and_in_the_history() {
     let app = App::start().await;
     let tenant = app.tenant("acme").await;
     let body = json!({"tenant_id": tenant, "regime": "internal", "cedar": FORBID});
-    // One that is active at once was activated by whoever made it.
+    // A policy that is created as active counts as activated by its creator.
     let made = app.make("/policies", body.clone()).await;
     let (by, none) = (made["created_by"].clone(), Value::Null);
     assert_eq!((&made["activated_by"], &made["activation_reason"]), (&by, &none));
@@ -96,7 +96,7 @@ async fn who_put_a_text_in_force_is_kept_with_it_and_in_the_history() {
     let active = app.call("POST", &activate, json!({"reason": why})).await.is(200).body;
     assert_eq!(active["policy"]["activation_reason"], json!(why));
     assert_ne!(active["policy"]["activated_at"], made["activated_at"]);
-    // A reason is of its activation alone.
+    // An activation without a reason does not keep the reason of an earlier one.
     let again = app.call("POST", &activate, json!({"version": 1, "reason": null})).await.is(200);
     assert_eq!(again.body["policy"]["activation_reason"], none);
     let found = app.get(&versions).await.is(200).body;
@@ -104,7 +104,7 @@ async fn who_put_a_text_in_force_is_kept_with_it_and_in_the_history() {
     assert_eq!(activations(&found), expected);
     assert_eq!(found["versions"][1]["superseded_at"], found["versions"][0]["activated_at"]);
 
-    // A text that is in force can be given another reason.
+    // The active text can be activated again with another reason.
     app.call("POST", &activate, json!({"version": 1, "reason": "Confirmed."})).await.is(200);
     let changed = app.call("PATCH", &path, json!({"description": "Payments."})).await.is(200).body;
     assert_eq!(changed["policy"]["activation_reason"], "Confirmed.");
@@ -129,7 +129,7 @@ async fn who_put_a_text_in_force_is_kept_with_it_and_in_the_history() {
     reasons.dedup();
     assert_eq!(reasons, [None, Some(why.as_str()), None, Some("Confirmed.")]);
 
-    // A draft was never in force.
+    // A draft that was never active has no activation.
     let mut draft = body;
     draft["state"] = "draft".into();
     let draft = app.make("/policies", draft).await;
@@ -148,7 +148,7 @@ struct Kept {
     reason: Option<String>,
 }
 
-/// The release before says neither who activates nor why, and what was activated then is in the history alone.
+/// The previous release stores neither who activated a version nor why. Only the history shows it.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_another_release_activates_is_noted_too() {
     let app = App::start().await;
@@ -173,7 +173,8 @@ async fn what_another_release_activates_is_noted_too() {
     let found = app.get(&path).await.is(200).body;
     assert_eq!(found["policy"]["activation_reason"], Value::Null);
 
-    // From before the columns: who and when are read from the history, once for each time that a text came into force.
+    // Activations from before the migration that added these columns are read from the history: the
+    // user and the time, once for each time that a text became active.
     let past = format!(
         "ALTER TABLE policy_activations DISABLE TRIGGER ALL; DELETE FROM policy_activations;
          ALTER TABLE policy_activations ENABLE TRIGGER ALL;

@@ -1,4 +1,4 @@
-//! Policies' texts against the declarations of the tenant and its tools.
+//! The validation of policy texts against the declarations of the tenant and its tools.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ async fn tool(app: &App, tenant: &str, kind: &str) -> String {
     id(&app.make("/tools", body).await)
 }
 
-/// The lines and columns of a response's problems.
+/// Returns the lines and columns of a response's problems.
 #[track_caller]
 fn places(problems: &Value) -> Vec<(u64, u64)> {
     let number = |one: &Value, name: &str| one[name].as_u64().unwrap();
@@ -81,7 +81,7 @@ async fn what_is_in_force_stays_so_and_is_listed_as_invalid() {
     assert_eq!(app.get(&path).await.is(200).body["policy"]["problems"], json!([]));
     let number = when("context.input has iban && context.input.iban > 3");
     app.call("POST", "/policies", policy(&tenant, &number)).await.is(400);
-    // Other tenants' tools do not count.
+    // Tools of other tenants are ignored.
     let other = app.tenant("other").await;
     app.make("/policies", policy(&other, &number)).await;
     let schema = json!({"type": "object", "properties": {"iban": {"type": "integer"}}});
@@ -95,7 +95,7 @@ async fn what_is_in_force_stays_so_and_is_listed_as_invalid() {
     assert_eq!(stale["problems"][0]["line"], 1, "{stale:#}");
     let activate = format!("{path}/activate");
     app.call("POST", &activate, json!({"version": 1})).await.is(409);
-    // If two tools disagree, the text's own use counts again.
+    // If two tools declare different types, the policy may use either.
     tool(&app, &tenant, "string").await;
     assert_eq!(app.get(&path).await.is(200).body["policy"]["problems"], json!([]));
     app.call("POST", &activate, json!({"version": 1})).await.is(200);
@@ -118,7 +118,7 @@ async fn a_tenant_may_have_itself_warned_and_declares_its_input() {
         (&json!(true), vec![(1, 44)]),
         "{said:#}"
     );
-    // A text that is not Cedar is refused in any case.
+    // A text that is not valid Cedar is always refused.
     app.call("POST", "/policies", policy(&tenant, "forbid(")).await.is(400);
     let declared = json!({"payment.*": {"rate": "decimal", "payee": {"name": "string"}}});
     let body = json!({"policy_validation": "enforce", "context_schema": declared});

@@ -1,5 +1,5 @@
-//! Warnings about policies and bounds: forbids that callers can escape, names that do not exist, places and currencies
-//! outside the standards, patterns that use up a decision's steps.
+//! Warnings about policies and bounds: forbids that callers can avoid, unknown names, jurisdictions
+//! and currencies outside the standards, and patterns that use up a decision's steps.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn policy(tenant: &str, text: &str) -> Value {
     json!({"tenant_id": tenant, "regime": "internal", "cedar": text})
 }
 
-/// The problems of a list of warnings.
+/// Returns the problems in a list of warnings.
 #[track_caller]
 fn told(warnings: &Value) -> String {
     let all = warnings.as_array().unwrap_or_else(|| panic!("{warnings:#}"));
@@ -44,7 +44,7 @@ async fn a_forbid_that_is_escaped_by_leaving_a_member_out_is_warned_of_at_every_
     let good = "forbid(principal, action, resource)\n\
         unless { context has amount && context.amount.lessThanOrEqual(decimal(\"10.0\")) };";
     assert_eq!(validated(&app, &tenant, good).await["warnings"], json!([]));
-    // If the tool requires the member, callers cannot escape.
+    // If the tool requires the field, callers can't avoid the forbid.
     let of_tool = "forbid(principal, action == Svc::Action::\"payment.execute\", resource)\n\
         when { context has amount && context.amount.greaterThan(decimal(\"10.0\")) };";
     let tool = json!({"tenant_id": tenant, "name": "pay", "function_signature": "pay()",
@@ -56,7 +56,7 @@ async fn a_forbid_that_is_escaped_by_leaving_a_member_out_is_warned_of_at_every_
     assert_eq!(validated(&app, &tenant, of_tool).await["warnings"], json!([]));
 }
 
-/// Records that the policies of the tests below may name.
+/// The records to which the policies of these tests refer.
 struct Known {
     agent: String,
     delegation: String,
@@ -153,7 +153,7 @@ async fn names_that_exist_are_not_warned_of() {
     ] {
         assert_eq!(validated(&app, &tenant, &text).await["warnings"], json!([]), "{text}");
     }
-    // Without a tenant, the check cannot find missing names.
+    // Without a tenant, names can't be looked up: none is reported.
     let body = json!({"cedar": forbid(ANY, "resource == Svc::Resource::\"x\"")});
     let said = app.call("POST", "/policies:validate", body).await.is(200).body;
     assert_eq!(said["warnings"], json!([]));
@@ -184,7 +184,7 @@ async fn targets_that_do_not_exist_are_warned_of() {
 async fn words_outside_closed_sets_are_errors() {
     let app = App::start().await;
     let tenant = app.tenant("acme").await;
-    // Words outside closed sets are errors, also for a tenant that gets only warnings.
+    // Values outside closed sets are errors, even if the tenant's `policy_validation` is `warn`.
     let tenants = format!("/tenants/{tenant}");
     app.call("PATCH", &tenants, json!({"policy_validation": "warn"})).await.is(200);
     for wrong in [
@@ -267,7 +267,8 @@ fn heavy(id: &str) -> String {
     )
 }
 
-/// Eight patterns of 499 characters behind `*` take 4,000 steps for each of 1,024 characters; a decision has 16,000,000.
+/// Each text has eight patterns of 499 characters, which take 4,000 steps for each of 1,024
+/// characters. A decision may take 16,000,000 steps.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_policy_that_would_leave_nothing_to_decide_is_refused_and_a_cheaper_one_never() {
     let app = App::start().await;
@@ -287,7 +288,8 @@ async fn a_policy_that_would_leave_nothing_to_decide_is_refused_and_a_cheaper_on
     let draft = id(&app.make("/policies", draft).await);
     let activate = format!("/policies/{draft}/activate");
     app.call("POST", &activate, json!({})).await.is(409);
-    // It is accepted for a target where it applies alone, and refused where other policies also apply.
+    // The policy is accepted for an action to which no other policy applies, and refused where
+    // others apply.
     let row = json!({"policy_id": made[2], "target_class": "action:b.*"});
     let row = app.make("/relationships/applies-to", row).await;
     settled().await;
@@ -307,7 +309,7 @@ async fn a_policy_that_would_leave_nothing_to_decide_is_refused_and_a_cheaper_on
     settled().await;
     app.call("DELETE", &format!("/relationships/applies-to/{}", id(&row)), json!({})).await.is(200);
     settled().await;
-    // A policy that comes into force later counts from that time.
+    // A policy with a later start counts from its start.
     let mut later = policy(&tenant, &heavy("p5"));
     later["effective_from"] = json!("2099-01-01T00:00:00Z");
     let refused = app.call("POST", "/policies", later.clone()).await.is(409).body;
@@ -321,7 +323,7 @@ async fn a_policy_that_would_leave_nothing_to_decide_is_refused_and_a_cheaper_on
     app.call("PATCH", &format!("/policies/{}", made[1]), forever).await.is(409);
 }
 
-/// The graph of this registry follows on its own.
+/// Waits until the registry's graph, which follows changes in the background, has them.
 async fn settled() {
     tokio::time::sleep(std::time::Duration::from_millis(400)).await;
 }

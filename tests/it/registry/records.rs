@@ -86,7 +86,7 @@ async fn records_in_use_cannot_be_deleted() {
     let project = format!("/projects/{}", id(&project));
     app.call("PATCH", &project, moved).await.is(200);
     app.call("DELETE", &path, Value::Null).await.is(409);
-    // Slugs outlive the workspaces that had them.
+    // The slug of a deleted workspace can't be used again.
     let spare = app.make("/workspaces", of(json!({"slug": "spare"}))).await;
     let gone =
         app.call("DELETE", &format!("/workspaces/{}", id(&spare)), Value::Null).await.is(200);
@@ -118,7 +118,7 @@ async fn a_principal_takes_its_authority_along() {
     assert_eq!(rows["uses"], json!([]));
     let ended = app.get(&format!("/delegations/{lent}")).await.body;
     assert_eq!(ended["delegation"]["state"], "revoked");
-    // Neither its name nor its id is used again.
+    // Neither the deleted agent's name nor its id can be used again.
     let again = json!({"tenant_id": tenant, "principal_class": "agent", "display_name": "Pay Bot"});
     app.call("POST", "/principals", again).await.is(409);
     let body = json!({"team_id": team, "principal_id": bot});

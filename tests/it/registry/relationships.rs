@@ -48,7 +48,7 @@ async fn uses_are_found_by_all_three_parts() {
     app.get(&path.replace("&used_kind=tool", "")).await.is(400);
     app.get(&path.replace("used_kind=tool", "used_kind=model")).await.is(404);
     app.call("DELETE", &format!("/tools/{tool}"), Value::Null).await.is(409);
-    // An unknown reference may be due to the other member's tenant: both are reported.
+    // Either reference may be in the wrong tenant. Both fields are therefore reported.
     for (body, members) in [
         (
             json!({"agent_id": bot, "used_id": "x", "used_kind": "tool"}),

@@ -1,4 +1,4 @@
-//! Only the registry, behind REST, on a database of its own.
+//! Runs the registry alone, over REST, with its own database.
 
 use std::sync::{
     Arc, LazyLock,
@@ -32,7 +32,7 @@ pub(super) struct App {
     router: Router,
 }
 
-/// A whole response.
+/// A complete response.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
@@ -40,7 +40,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The members in the error.
+    /// Returns the fields that the error reports as invalid.
     #[track_caller]
     pub(super) fn fields(&self) -> Vec<&str> {
         let details = self.body["details"].as_array();
@@ -54,7 +54,8 @@ impl Answer {
     }
 }
 
-/// No test changes them, and to generate an RSA key takes longer than most tests.
+/// All tests share these keys, which never change, because generating an RSA key takes longer than
+/// most tests.
 static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys::ephemeral(Clock::default()).unwrap());
 
 impl App {
@@ -93,12 +94,12 @@ impl App {
         Self { database, caught_up, router }
     }
 
-    /// How often a call waited for the graph.
+    /// Returns how many calls have waited for the graph.
     pub(super) fn caught_up(&self) -> usize {
         self.caught_up.load(Ordering::Relaxed)
     }
 
-    /// As the owner.
+    /// Makes a call as the owner.
     pub(super) async fn call(&self, method: &str, path: &str, body: Value) -> Answer {
         self.call_as("owner", method, path, body, &[]).await
     }
@@ -107,8 +108,8 @@ impl App {
         self.call("GET", path, Value::Null).await
     }
 
-    /// `who`: `owner`, or the id of a tenant for a member of it: an admin called Ada, unless the
-    /// headers `x-role`, `x-actor` and `x-subject` say otherwise.
+    /// Makes a call as `who`: `owner`, or a tenant's id for a user of that tenant. The user is an
+    /// admin named Ada, unless the headers `x-role`, `x-actor` and `x-subject` override this.
     pub(super) async fn call_as(
         &self,
         who: &str,

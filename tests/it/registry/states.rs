@@ -1,4 +1,4 @@
-//! State machines, their moves, and the chain of events.
+//! State machines, their transitions, and the chain of events.
 
 use authority_crypto::sha256;
 use std::collections::BTreeSet;
@@ -159,7 +159,7 @@ async fn two_people_are_two_and_ask_for_the_same() {
     }
     let events = app.get(&format!("/state-events?machine_id={machine}")).await.body;
     assert_eq!(events["state_events"], json!([]));
-    // A person stays the same under another name, and under one name in other letter cases.
+    // The same person is recognized by the subject, or by the name in other letter case.
     for (actor, subject) in [("new@example.com", "ada@example.com"), ("ADA@example.com", "other")] {
         let mut body = cancel.clone();
         body["machine_id"] = json!(machine);
@@ -175,7 +175,7 @@ async fn two_people_are_two_and_ask_for_the_same() {
         (&json!("ada@example.com"), &json!("bob@example.com"))
     );
     assert_eq!(event["evidence_refs"], json!(["note:b", "note:a"]));
-    // A request from before a move no longer counts.
+    // After a transition, requests that were made before it no longer count.
     moved(&app, &machine, "i-2", cancel.clone()).await.is(412);
     moved(&app, &machine, "i-2", json!({"trigger": "send"})).await.is(201);
     moved_by(&app, "bob@example.com", &machine, "i-2", cancel).await.is(412);

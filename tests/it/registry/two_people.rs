@@ -1,10 +1,11 @@
-//! Moves that need two people: the rule of approvals determines who counts as two.
+//! Transitions that need two people. The same rule as for approvals decides whether two callers are
+//! one person.
 
 use serde_json::{Value, json};
 
 use super::rest::{Answer, App, id};
 
-/// A caller: `owner` or a tenant, the address or name, and the subject.
+/// A caller: `owner` or a tenant's id, the name or address, and the subject.
 #[derive(Clone, Copy)]
 struct Who<'a> {
     caller: &'a str,
@@ -16,7 +17,7 @@ struct World {
     app: App,
     tenant: String,
     machine: String,
-    /// A new record for each case.
+    /// The number of records so far. Each case uses a new one.
     records: std::cell::Cell<usize>,
 }
 
@@ -28,7 +29,7 @@ impl World {
         Self { app, tenant, machine, records: std::cell::Cell::default() }
     }
 
-    /// A record that has not moved yet.
+    /// Returns the id of a record that has had no transition.
     fn record(&self) -> String {
         self.records.set(self.records.get() + 1);
         format!("order-{}", self.records.get())
@@ -72,7 +73,7 @@ const BOB: (&str, &str) = ("bob@example.com", "s-bob");
 async fn whom_the_rule_of_approvals_calls_one_person_is_not_two() {
     let world = World::start().await;
     world.principal(json!({"external_subject": "s-a", "email": "b@example.com"})).await;
-    // Two principals with one address and different subjects.
+    // These principals have the same address, in different letter case, and different subjects.
     world.principal(json!({"external_subject": "s-c", "email": "c@example.com"})).await;
     world.principal(json!({"external_subject": "s-d", "email": "C@example.com"})).await;
     let own = |name, subject| world.member(name, subject);
@@ -82,7 +83,7 @@ async fn whom_the_rule_of_approvals_calls_one_person_is_not_two() {
         (own("änn@example.com", "s-1"), own("Änn@example.com", "s-2")),
         (own("a@example.com", "s-a"), own("b@example.com", "s-b")),
         (own("x@example.com", "s-c"), own("y@example.com", "s-d")),
-        // As owner or as a person of the tenant.
+        // The same person, as the installation's owner and as a user of the tenant.
         (owner("a@example.com", "s-a"), owner("b@example.com", "s-b")),
         (owner("a@example.com", "s-a"), own("b@example.com", "s-b")),
         (own("same-name", "same-name"), own("same-name", "same-name")),
@@ -117,12 +118,13 @@ async fn a_first_person_who_is_no_longer_active_does_not_count() {
         } else {
             world.app.call("PATCH", &path, ending).await.is(200);
         }
-        // The second person becomes the first.
+        // The ended person no longer counts. The second person becomes the first.
         world.asks(bob, &record).await.is(412);
         world.asks(bob, &record).await.is(412);
         let event = world.asks(cid, &record).await.is(201).body["state_event"].clone();
         assert_eq!((&event["first_actor"], &event["actor"]), (&json!(BOB.0), &json!(cid.name)));
-        // The same in the other direction: no other check requires an owner to be active in the tenant.
+        // Now the ended person is the second, acting as the owner. No other check requires that an
+        // owner is active in the tenant.
         let record = world.record();
         world.asks(bob, &record).await.is(412);
         let as_owner = Who { caller: "owner", ..ann };
@@ -132,7 +134,8 @@ async fn a_first_person_who_is_no_longer_active_does_not_count() {
     }
 }
 
-/// A machine of the installation has no tenant: principals of any tenant determine who is one person.
+/// A state machine of the installation has no tenant. Principals of all tenants are considered to
+/// decide whether two callers are one person.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_owners_who_are_one_person_do_not_move_a_record_of_the_installation() {
     let world = World::start().await;

@@ -1,4 +1,4 @@
-//! Lists of approvals: in which order, and of which action.
+//! Lists of approvals: their order, and the filter by action.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::support::{Client, asking};
 
-/// The ids of all pages of two.
+/// Returns the ids on all pages, two a page.
 async fn ids(client: &Client, query: &str) -> Vec<String> {
     let (mut found, mut token) = (Vec::new(), String::new());
     loop {
@@ -26,7 +26,7 @@ async fn ids(client: &Client, query: &str) -> Vec<String> {
 async fn a_list_is_by_opening_or_by_expiry() {
     let (app, client, _) = demo().await;
     let ann = approver(&app);
-    // Each ends before the one that was opened before it.
+    // Each approval expires before the earlier ones.
     let mut opened = Vec::new();
     for number in 0..5 {
         let body = json!({"approval_ttl_seconds": 36_000 - 3600 * number});
@@ -46,7 +46,7 @@ async fn a_list_is_by_opening_or_by_expiry() {
     ] {
         assert_eq!(&ids(&ann, query).await, expected, "{query}");
     }
-    // What others do while somebody reads on moves no request to another page.
+    // Declining an approval of the first page does not shift the second page.
     let first = "/api/v1/app/approvals?state=pending&order=expiry&limit=2";
     let (_, page) = ann.get(first).await;
     let token = page["next_page_token"].as_str().unwrap();
@@ -54,7 +54,7 @@ async fn a_list_is_by_opening_or_by_expiry() {
     assert_eq!(ann.post(&decline, json!({"reason": "no"})).await.0, 200);
     let (_, page) = ann.get(&format!("{first}&page_token={token}")).await;
     assert_eq!(page["approvals"][0]["id"], reversed[2], "{page:#}");
-    // A token continues the order that returned it, and no other.
+    // A token is only valid for the order that returned it.
     for query in ["state=pending", "state=pending&order=newest"] {
         let path = format!("/api/v1/app/approvals?{query}&page_token={token}");
         let (status, refused) = ann.get(&path).await;

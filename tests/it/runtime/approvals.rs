@@ -1,4 +1,5 @@
-//! Holding and approving: who may, how many, and the one allow that results.
+//! Holding and approving: eligible approvers, the
+//! number required, and the single allow that results.
 
 use authority_core::clock::Clock;
 use chrono::TimeDelta;
@@ -13,7 +14,7 @@ use crate::{
 
 const TENANT: &str = "svc:tenant:acme";
 
-/// A held payment: its decision.
+/// Requests a payment that is held, and returns the response.
 async fn held(client: &Client, amount: f64) -> Value {
     let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(amount, "DE")).await;
     assert_eq!((status, &answer["decision"]), (200, &json!("require_approval")), "{answer:#}");
@@ -40,7 +41,7 @@ fn citing(amount: f64, id: &str) -> Value {
     ask
 }
 
-/// A policy that holds refunds for two people, one of them from legal by the gate's own rule.
+/// Creates a policy with this text, which holds every action for two approvers.
 async fn two_people(app: &TestApp, cedar: &str) {
     let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "Two people",
                         "cedar": cedar});
@@ -64,7 +65,7 @@ async fn an_approved_question_is_allowed_once() {
     let said = &approved["acts"][0];
     assert_eq!((&said["role"], &said["comment"]), (&json!("approver"), &json!("checked")));
     proven(&app, &approved);
-    // Not for another question, and not for another agent's.
+    // The approval is not valid for another request or another agent.
     let (_, other) = client.post("/api/v1/runtime/evaluate", citing(25_001.0, &id)).await;
     assert_eq!(other["decision"], "require_approval", "{other:#}");
     let calls = (0..16).map(|_| client.post("/api/v1/runtime/evaluate", citing(25_000.0, &id)));
@@ -81,7 +82,7 @@ async fn an_approved_question_is_allowed_once() {
     assert_eq!((status, &late["error"]), (409, &json!("record_is_final")), "{late:#}");
 }
 
-/// Each act is signed: by the service, over the text that is shown.
+/// Checks each act's signature by the service, which covers the text that is shown.
 #[track_caller]
 fn proven(app: &TestApp, approval: &Value) {
     use base64::{Engine, engine::general_purpose::STANDARD};
@@ -119,14 +120,15 @@ async fn callers_that_may_not_approve_cannot() {
     let (app, client, _) = demo().await;
     let id = approval(&held(&client, 25_000.0).await);
     let path = format!("/api/v1/app/approvals/{id}/approve");
-    // A key, a member without the role, another tenant's approver, nobody.
+    // None of these may approve: an API key, a user without the role, another tenant's approver, a
+    // caller without credential.
     assert_eq!(client.post(&path, json!({})).await.0, 403);
     let member = app.person(TENANT, "member", "mo@example.org");
     assert_eq!(member.post(&path, json!({})).await.0, 403);
     let stranger = app.person("svc:tenant:other", "approver", "eve@example.org");
     assert!([403, 404].contains(&stranger.post(&path, json!({})).await.0));
     assert_eq!(app.client("").post(&path, json!({})).await.0, 401);
-    // The human who owns the agent.
+    // Nor may the human who owns the agent.
     let person = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Owner",
                         "external_subject": "dev|boss@example.org"});
     let (_, made) = app.owner().post("/api/v1/principals", person).await;
@@ -160,7 +162,7 @@ async fn two_are_two_different_people() {
     assert_eq!((status, &again["error"]), (409, &json!("approver_not_eligible")));
     let (status, no) = act(&ann, &id, "decline", json!({"reason": "changed my mind"})).await;
     assert_eq!((status, &no["error"]), (409, &json!("approver_not_eligible")));
-    // Both at the same time: one of them is the second.
+    // Two people approve at the same time. Only one person can be the second approver.
     let (bob, eve) = (
         app.person(TENANT, "legal", "bob@example.org"),
         app.person(TENANT, "admin", "eve@example.org"),
@@ -184,7 +186,7 @@ async fn one_no_ends_it_and_asking_again_opens_none() {
     assert_eq!(found, (&json!("deny"), &json!("approval_declined"), &Value::Null), "{answer:#}");
 }
 
-/// An action that was permitted when it was held may no longer be at the last approval.
+/// An action that was permitted when it was held may no longer be permitted at the last approval.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_of_what_is_no_longer_permitted_is_void() {
     let (app, client, delegation) = demo().await;
@@ -196,7 +198,7 @@ async fn an_approval_of_what_is_no_longer_permitted_is_void() {
     assert_eq!(void["state"], "void", "{void:#}");
 }
 
-/// Between the first approval and the last, the number of people needed rises.
+/// The number of required approvers rises between the first approval and the last.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn present_authority_may_ask_for_more_people() {
     let (app, client, _) = demo().await;
@@ -209,7 +211,7 @@ async fn present_authority_may_ask_for_more_people() {
     assert_eq!(act(&bob, &id, "approve", json!({})).await.1["state"], "approved");
 }
 
-/// The demonstration tenant, with a clock that only tests move.
+/// Starts the demonstration tenant with a clock that only the test moves.
 async fn standing_still() -> (Clock, TestApp, Client) {
     let clock = Clock::fixed(Clock::default().now());
     let app = TestApp::wished(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
@@ -237,7 +239,7 @@ async fn an_approval_expires() {
     .unwrap();
 }
 
-/// Given in time and cited too late: the question is held again.
+/// The approval is given in time but cited too late. The request is held again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expired_approval_does_not_count() {
     let (clock, app, client) = standing_still().await;
@@ -250,7 +252,7 @@ async fn an_expired_approval_does_not_count() {
     assert_ne!(late["approval_id"], json!(id));
 }
 
-/// Two people are not enough if one of them must have the legal role.
+/// Two approvers are not enough if legal review is required and neither has the legal role.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn legal_is_one_of_those_who_approve() {
     let (app, client, _) = demo().await;
@@ -282,7 +284,7 @@ async fn legal_is_one_of_those_who_approve() {
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");
 }
 
-/// An approval belongs to its tenant: cited elsewhere it has no effect and is not spent.
+/// An approval belongs to its tenant: cited elsewhere it has no effect and is not used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_tenants_approval_serves_nothing() {
     let (app, client, _) = demo().await;
@@ -345,5 +347,5 @@ async fn a_standing_approval_serves_one_delegation() {
     let (status, twice) =
         app.person(TENANT, "approver", "bob@example.org").post(&path, json!({})).await;
     assert_eq!((status, &twice["error"]), (409, &json!("approver_not_eligible")));
-    assert_eq!(client.post(&path, json!({})).await.0, 403, "never by a key");
+    assert_eq!(client.post(&path, json!({})).await.0, 403, "an API key can't do this");
 }

@@ -1,4 +1,4 @@
-//! Who may approve: nobody for themselves, whatever their relation to the question.
+//! Eligible approvers: people may not approve a request in which they have a part.
 
 mod askers;
 mod claims;
@@ -17,7 +17,7 @@ const TENANT: &str = "svc:tenant:acme";
 const AGENT: &str = "svc:agent:acme:invoice-bot";
 const AMOUNT: f64 = 25_000.0;
 
-/// A held payment, asked with this credential; its approval.
+/// Requests a payment that is held, with this client's credential. Returns the approval's id.
 async fn held(asker: &Client) -> String {
     let (status, answer) = asker.post("/api/v1/runtime/evaluate", asking(AMOUNT, "DE")).await;
     assert_eq!((status, &answer["decision"]), (200, &json!("require_approval")), "{answer:#}");
@@ -34,13 +34,13 @@ async fn approve(person: &Client, id: &str) -> (u16, Value) {
     person.post(&format!("/api/v1/app/approvals/{id}/approve"), json!({})).await
 }
 
-/// They are refused as not eligible, with this reason.
+/// Checks that the service refuses the person as not eligible, with this reason.
 async fn refused(person: &Client, id: &str, why: &str) {
     let (status, answer) = approve(person, id).await;
     assert_eq!((status, &answer["error"]), (409, &json!("approver_not_eligible")), "{answer:#}");
     let message = answer["message"].as_str().unwrap();
     assert!(message.contains(why), "`{why}` in: {message}");
-    assert!(message.contains("role approver, legal or admin"), "who could: {message}");
+    assert!(message.contains("role approver, legal or admin"), "no eligible roles: {message}");
 }
 
 async fn approved(person: &Client, id: &str) -> Value {
@@ -57,12 +57,12 @@ fn person(app: &TestApp, role: &str, name: &str) -> Client {
     app.person(TENANT, role, &format!("{name}@acme.example"))
 }
 
-/// As in tokens of the development provider.
+/// Returns an identity in the form of the development provider's tokens.
 fn identity(name: &str) -> String {
     format!("https://dev-idp.authority.localhost|dev|{name}@acme.example")
 }
 
-/// A key that an admin of the tenant creates: its id and a caller with it.
+/// Creates a key as an admin of the tenant. Returns its id and a client with it.
 async fn key_of(app: &TestApp, admin: &Client) -> (String, Client) {
     let body = json!({"label": "an agent's", "scopes": ["runtime:read", "runtime:write"]});
     let (status, made) = admin.post("/api/v1/app/api-keys", body).await;

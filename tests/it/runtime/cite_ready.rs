@@ -11,7 +11,7 @@ use crate::support::{Client, TestApp, asking};
 
 const SCOPES: [&str; 2] = ["runtime:read", "runtime:write"];
 
-/// The demonstration tenant with `cite_ready_approval`, and a key of it.
+/// Starts the demonstration tenant with `cite_ready_approval` and a client with its key.
 async fn citing() -> (TestApp, Client) {
     let (app, client, _) = demo().await;
     cite(&app, true).await;
@@ -30,7 +30,7 @@ async fn asked(client: &Client, ask: &Value) -> Value {
     answer
 }
 
-/// A ready approval for the question.
+/// Creates a ready approval for the request.
 async fn ready(app: &TestApp, client: &Client, ask: &Value) -> String {
     let id = held(client, ask).await;
     let (_, approved) = act(&approver(app), &id, "approve", json!({})).await;
@@ -44,7 +44,7 @@ async fn a_ready_approval_is_cited_once() {
     cite(&app, false).await;
     let ask = asking(25_000.0, "DE");
     let first = ready(&app, &client, &ask).await;
-    // Another one, as from before one was enough.
+    // A second ready approval for the same request, which is possible only in older data.
     let hidden = format!("UPDATE approvals SET requested_by = '{{}}' WHERE id = '{first}'");
     let asked_by =
         app.owner().get(&format!("/api/v1/approvals/{first}")).await.1["approval"]["requested_by"]
@@ -61,14 +61,14 @@ async fn a_ready_approval_is_cited_once() {
     assert_eq!(asked(&client, &asking(25_001.0, "DE")).await["decision"], "require_approval");
     let allowed = asked(&client, &ask).await;
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");
-    // The oldest is used, and is in the record.
+    // The oldest approval is used and stored in the record.
     let used = read(&approver(&app), &first).await;
     assert_eq!((&used["state"], &used["used_by"]), (&json!("used"), &allowed["decision_id"]));
     assert_eq!(read(&approver(&app), &second).await["state"], "approved");
     let path = format!("/v1/decisions/{}", allowed["decision_id"].as_str().unwrap());
     let (_, shown) = client.get(&path).await;
     assert_eq!(shown["record"]["request"]["approval_id"], json!(first), "{shown:#}");
-    // The second serves one more call, however many ask at once.
+    // The second approval permits exactly one call when twelve are made at once.
     let answers = join_all((0..12).map(|_| asked(&client, &ask))).await;
     let allowed = answers.iter().filter(|answer| answer["decision"] == "allow").count();
     assert_eq!(allowed, 1, "{answers:#?}");
@@ -88,7 +88,7 @@ async fn only_the_asking_credential_cites_it() {
         assert_eq!(answer["decision"], "require_approval", "{answer:#}");
         assert_ne!(answer["approval_id"], json!(id));
     }
-    // A key stays the same under a new secret.
+    // A key stays the same after its secret is rotated.
     let rotate = format!("/api/v1/api-keys/{}/rotate", made["api_key"]["id"].as_str().unwrap());
     let (status, rotated) = app.owner().post(&rotate, json!({})).await;
     assert_eq!(status, 200, "{rotated:#}");
@@ -108,7 +108,7 @@ async fn what_is_not_ready_or_not_needed_is_not_cited() {
     let next = held(&client, &ask).await;
     assert_ne!(next, pending);
     assert_eq!(act(&ann, &next, "approve", json!({})).await.1["state"], "approved");
-    // Without the policy it is not needed, and not used.
+    // Without the policy no approval is needed or used.
     let (_, policies) = app.owner().get("/api/v1/policies").await;
     let policy = policies["policies"][0]["id"].as_str().unwrap();
     let retired = json!({"state": "retired"});

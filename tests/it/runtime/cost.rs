@@ -1,5 +1,6 @@
-//! The exact costs of a decision. The bounds are the present values in a debug build. A change that lowers a cost lowers
-//! its bound, and a commit that raises a bound gives the reason.
+//! The exact cost of a decision, in allocations and bytes of write-ahead log. The bounds are the
+//! values that a debug build measures now. A commit that lowers a cost also lowers its bound; one
+//! that raises a bound gives the reason.
 
 use agent_authority::transport::{Settings, Surfaces, with_response_layer};
 use allocation_counter::measure;
@@ -14,15 +15,16 @@ use tower::Service;
 
 use crate::support::{TestApp, asking, evaluate};
 
-/// Allocations on the service's side for one call that is decided and recorded alone: its transport's framing, without
-/// sockets.
+/// Allocations by the service for one call that is decided and recorded alone. Includes the
+/// transport's framing, without sockets.
 const OVER_GRPC: u64 = 351;
 const OVER_REST: u64 = 360;
-/// Bytes of write-ahead log for a decision among a hundred that are stored together.
+/// Bytes of write-ahead log per decision, if a hundred are stored together.
 const LOG: u64 = 2_680;
 
-/// The share of a bound by which a count may be below it before the bound is to be lowered, and the log above it: its
-/// page headers, and where index pages are split.
+/// The tolerance is a bound divided by this number. A count that is further below its bound fails
+/// so that the bound is lowered. The log may also exceed its bound by the tolerance, because page
+/// headers and split index pages vary.
 const SLACK: u64 = 50;
 const CALLS: usize = 60;
 
@@ -58,7 +60,8 @@ fn assert_near(counted: u64, bound: u64, above: u64, about: &str) {
     assert!(counted >= least, "{about}: {counted}; lower the bound of {bound}");
 }
 
-/// Everything runs on one thread, whose allocations are counted; the fewest of many calls have none of workers.
+/// Everything runs on one thread, which counts allocations. Taking the minimum of many calls
+/// excludes allocations by background workers.
 #[test]
 fn a_decision_allocates_no_more_than_before() {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -96,7 +99,7 @@ struct Written {
     bytes: i64,
 }
 
-/// The log is the whole cluster's: this test runs alone.
+/// The log is shared by the whole database cluster: this test must run alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_writes_no_more_log_than_before() {
     const BATCHES: u64 = 15;
@@ -117,7 +120,7 @@ async fn a_decision_writes_no_more_log_than_before() {
         let allowed = |result: &Value| result["answer"]["reason_code"] == "permission_granted";
         assert!(results.iter().all(allowed), "{answer:#}");
     };
-    // The first decisions write whole pages.
+    // The first decisions write full page images to the log and are not counted.
     decide().await;
     let mut least = u64::MAX;
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Which responses wait for the disk, by the setting that the database committed with.
+//! Responses that wait for the disk, tested by the `synchronous_commit` setting of the commit.
 
 use diesel::{QueryableByName, sql_query, sql_types::Text};
 use diesel_async::RunQueryDsl;
@@ -23,7 +23,7 @@ struct Commit {
     waits: String,
 }
 
-/// Asks, and returns the setting that the decision was committed with.
+/// Makes a request and returns the setting with which its decision was committed.
 async fn waits(app: &TestApp, client: &Client, headers: &[(&str, &str)], ask: Value) -> String {
     let (status, answer) =
         client.call("POST", "/api/v1/runtime/evaluate", Some(ask), headers).await;
@@ -43,7 +43,7 @@ async fn a_relaxed_tenant_waits_for_the_disk_for_holds_and_keys_alone() {
     let relaxed = json!({"durability": "relaxed"});
     let (status, answer) = app.owner().patch("/api/v1/tenants/acme", relaxed).await;
     assert_eq!(status, 200, "{answer:#}");
-    // The first has new facts and so is stored in another way than the second.
+    // The first decision stores new facts, with other SQL than the second.
     for amount in [1.0, 1.0, 2.0] {
         assert_eq!(waits(&app, &client, &[], asking(amount, "DE")).await, "off");
     }

@@ -20,7 +20,7 @@ async fn the_bound_and_both_values_and_what_would_help() {
     let found = findings.iter().find(|one| one["check"] == format!("delegation {delegation}"));
     let told = format!("max_amount 50000.00 EUR of {delegation}; asked 60000.00");
     assert_eq!(found.unwrap()["detail"], told, "{answer:#}");
-    // Neither the place nor the amount helps by itself.
+    // Changing only the jurisdiction or only the amount would not help.
     insta::assert_snapshot!("explained_denial", redacted(answer.clone()));
     let change = &answer["smallest_change"];
     let (_, then) = client.post("/api/v1/runtime/evaluate", asking(50_000.0, "DE")).await;
@@ -39,7 +39,8 @@ async fn the_bound_and_both_values_and_what_would_help() {
     assert!(answer.trace[0].findings.iter().any(|one| one.detail() == told));
 }
 
-/// If it is held again with a cited approval, explain has why that did not count; the codes stay.
+/// `explain` shows why a cited approval did not count when the request is held again. The codes
+/// stay the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cited_approval_that_does_not_count_says_why() {
     let (app, client, _) = demo().await;
@@ -55,7 +56,7 @@ async fn a_cited_approval_that_does_not_count_says_why() {
         let (status, answer) = ann.post(&format!("/api/v1/app/approvals/{id}/{verb}"), body).await;
         assert_eq!(status, 200, "{answer:#}");
     };
-    // The rules' finding on the approval.
+    // Returns the finding of the `rules` stage about the approval.
     let told = |answer: &Value| -> String {
         let stages = answer["trace"].as_array().unwrap();
         let rules = stages.iter().find(|stage| stage["stage"] == "rules").unwrap();
@@ -68,7 +69,7 @@ async fn a_cited_approval_that_does_not_count_says_why() {
         let answer = ask(amount, None).await;
         answer["approval_id"].as_str().unwrap().to_owned()
     };
-    // A declined question may be asked again at once.
+    // A setting of 0 seconds lets a declined request be repeated at once.
     let at_once = json!({"declined_for_seconds": 0});
     assert_eq!(app.owner().patch("/api/v1/tenants/acme", at_once).await.0, 200);
     let unlike = async |amount: f64, id: &str, part: &str| {
@@ -90,7 +91,7 @@ async fn a_cited_approval_that_does_not_count_says_why() {
     other["approval_id"] = json!(id);
     let (_, answer) = client.post("/api/v1/runtime/evaluate", other).await;
     assert!(told(&answer).contains("another subject"), "{answer:#}");
-    // If nobody is needed it is not spent.
+    // An approval that is not needed is not used.
     assert!(told(&ask(10.0, Some(&id)).await).contains("another question"));
     let allowed = ask(25_000.0, Some(&id)).await;
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");

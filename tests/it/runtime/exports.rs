@@ -1,4 +1,4 @@
-//! The export of decisions: all of them in the order of their ids, up to its beginning.
+//! The export of decisions: all that exist when it starts, in the order of their ids.
 
 use authority_core::clock::Clock;
 use authority_ids::DecisionId;
@@ -33,7 +33,7 @@ async fn decided(client: &Client, amount: f64) -> String {
     answer["decision_id"].as_str().unwrap_or_else(|| panic!("{answer:#}")).to_owned()
 }
 
-/// Decisions of the last hour, more than a page and a window of HTTP/2 hold.
+/// Stores decisions of the last hour: more than one page and one HTTP/2 window can contain.
 async fn many(app: &TestApp, count: u32) {
     let at = Clock::default().now() - TimeDelta::hours(1);
     let first = DecisionId::first(u64::try_from(at.timestamp_millis()).unwrap());
@@ -66,12 +66,12 @@ async fn it_goes_on_after_any_line_and_ends_where_it_began() {
         let rest = lines(&auditor, &format!("?after={}", exported[place])).await;
         assert_eq!(ids(&rest), exported[place + 1..], "{place}");
     }
-    // What could still come before the last lines is not passed over.
+    // `next` does not skip decisions that may still commit with an id before the last lines.
     let next = last["next"].as_str().unwrap();
     let least = DecisionId::first(u64::try_from(before.timestamp_millis()).unwrap());
     assert!(next >= least.as_str() && next < first.as_str(), "{next}");
     assert_eq!(ids(&lines(&auditor, &format!("?after={next}")).await), [&first, &second]);
-    // Long ago nothing comes any more.
+    // No new decisions can appear before ten minutes ago: `next` is the last id.
     let until = (Clock::default().now() - TimeDelta::minutes(10)).format("%Y-%m-%dT%H:%M:%SZ");
     let old = lines(&auditor, &format!("?until={until}")).await;
     assert_eq!((&old[250]["next"], &old[250]["count"]), (&json!(exported[249]), &json!(250)));
@@ -81,7 +81,7 @@ async fn it_goes_on_after_any_line_and_ends_where_it_began() {
     assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("after")), "{refused:#}");
 }
 
-/// What is decided while it runs is not in it.
+/// Decisions made while the export runs are not included.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn its_end_is_fixed_when_it_begins() {
     let (app, client, _) = demo().await;
@@ -111,7 +111,7 @@ fn call(client: &Client) -> tonic::Request<ExportDecisionsRequest> {
     call
 }
 
-/// The context comes with the salt that makes it the record's; without being asked for it stays away.
+/// The context and the salt of its digest are exported only on request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn contexts_are_shown_on_request() {
     let (app, client, _) = demo().await;
@@ -125,7 +125,7 @@ async fn contexts_are_shown_on_request() {
         assert_eq!(shown["context"]["value"]["amount"], json!(1234.5), "{shown:#}");
         let salt = STANDARD.decode(shown["context"]["salt"].as_str().unwrap()).unwrap();
         assert_eq!(salt.len(), 16);
-        // `context_digest` as in EVIDENCE.md.
+        // This is the `context_digest` that EVIDENCE.md describes.
         let text = r#"{"amount":1234.5,"currency":"EUR","jurisdiction":"DE"}"#;
         let digest = authority_crypto::sha256(&[&salt, text.as_bytes()].concat());
         let digest = format!("sha256:{}", hex::encode(digest));
@@ -141,7 +141,7 @@ async fn contexts_are_shown_on_request() {
     assert_eq!(client.get(&format!("{PATH}?context=true")).await.0, 403);
 }
 
-/// One at a time, and with the person it ends.
+/// A caller can run one export at a time. The export ends when the person is suspended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_is_the_callers_only_one_and_ends_with_the_person() {
     let (app, _, _) = demo().await;
@@ -156,7 +156,7 @@ async fn it_is_the_callers_only_one_and_ends_with_the_person() {
         (second.status().as_u16(), &second.headers()["retry-after"]),
         (429, &"1".parse().unwrap())
     );
-    // Another caller's is another.
+    // Another caller can run an export at the same time.
     let other = app.person(TENANT, "auditor", "eve@example.org");
     drop(grpc.export_decisions(call(&other)).await.unwrap());
     let (_, people) = app.owner().get("/api/v1/principals?limit=500").await;
@@ -167,20 +167,20 @@ async fn it_is_the_callers_only_one_and_ends_with_the_person() {
     assert_eq!(status, 200, "{done:#}");
     let ended = loop {
         match export.message().await {
-            Ok(Some(line)) => assert!(!line.end, "it was not ended"),
-            Ok(None) => panic!("it ended without saying why"),
+            Ok(Some(line)) => assert!(!line.end, "the export completed"),
+            Ok(None) => panic!("the export ended without an error"),
             Err(status) => break status,
         }
     };
     assert_eq!(ended.code(), Code::PermissionDenied, "{ended:?}");
 }
 
-/// It ends when the token does.
+/// The export ends when the token expires.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_ends_with_the_token() {
     let (app, _, _) = demo().await;
     many(&app, 12_000).await;
-    // Tokens are taken for 30 s longer.
+    // Tokens are accepted for 30 s after their expiry.
     let end = Clock::default().now() - TimeDelta::seconds(25);
     let token =
         app.token(&json!({"sub": "dev|x", "email": "x@acme.example", "exp": end.timestamp(),
@@ -192,11 +192,11 @@ async fn it_ends_with_the_token() {
     export.message().await.unwrap().unwrap();
     let ended = loop {
         match export.message().await {
-            Ok(Some(line)) if line.end => panic!("it outlived its token"),
+            Ok(Some(line)) if line.end => panic!("the export outlived its token"),
             Ok(Some(_)) => {
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             }
-            Ok(None) => panic!("it ended without saying why"),
+            Ok(None) => panic!("the export ended without an error"),
             Err(status) => break status,
         }
     };

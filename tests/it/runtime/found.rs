@@ -18,7 +18,8 @@ async fn decided(client: &Client, ask: Value, decision: &str) -> String {
     answer["decision_id"].as_str().unwrap().to_owned()
 }
 
-/// What evaluate returns as `allow` is found by that word, whatever its record has.
+/// A decision that `evaluate` returns as `allow` is also found by the filter `allow`, even if its
+/// record contains `allow_with_constraints`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_permission_with_constraints_is_found_as_an_allow() {
     let (app, client, _) = demo().await;
@@ -56,7 +57,7 @@ async fn a_permission_with_constraints_is_found_as_an_allow() {
     assert_eq!(found, [(&allowed, Decision::AllowWithConstraints)]);
 }
 
-/// An allow has the approval that it used wherever it is read, and waits for nobody.
+/// Wherever an allow is read, it names the approval that it used and is not pending.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_allow_names_the_approval_that_it_spent() {
     let (app, client, _) = demo().await;
@@ -75,7 +76,7 @@ async fn an_allow_names_the_approval_that_it_spent() {
     let auditor = app.person(TENANT, "auditor", "eve@example.org");
     let (_, found) = auditor.get("/api/v1/app/decisions?decision=allow").await;
     assert_eq!(found["decisions"][0]["approval_id"], json!(approval), "{found:#}");
-    // The stream ends by itself.
+    // The stream ends after its first line.
     let (_, lines) = client.text("GET", &format!("/v1/decisions/{allowed}:watch"), None).await;
     let [line] = lines.lines().collect::<Vec<_>>()[..] else { panic!("{lines}") };
     let update: Value = serde_json::from_str(line).unwrap();

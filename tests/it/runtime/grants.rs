@@ -1,4 +1,4 @@
-//! The grant chain of an entity: what is in force, and why the rest is not.
+//! The grant chain of an entity: the active grants, and why the others are not active.
 
 use authority_core::clock::Clock;
 use authority_model::proto::runtime::{
@@ -14,7 +14,7 @@ use crate::support::{Client, TestApp};
 const TENANT: &str = "svc:tenant:acme";
 const AGENT: &str = "svc:agent:acme:support-bot";
 
-/// The grant of this id.
+/// Returns the grant with this id.
 async fn grant(client: &Client, id: &str) -> Value {
     let (status, found) = client.get(&format!("/v1/authority/{AGENT}")).await;
     assert_eq!(status, 200, "{found:#}");
@@ -97,7 +97,7 @@ async fn a_delegation() {
     acme.act(&plain, "revoke").await;
     is(client, &plain, "revoked", &format!("{plain} is revoked")).await;
 
-    // A problem above is reported on the grant below.
+    // A problem higher up in the chain is reported on the grant below it.
     let bot = "svc:agent:acme:invoice-bot";
     let root = acme.lend(json!({"delegate_id": bot, "can_delegate": true})).await;
     let below = acme.lend(json!({"delegator_id": bot, "parent_id": root})).await;

@@ -1,10 +1,11 @@
-//! Texts made to exhaust a parser's stack, wherever one is accepted: refused, and the service runs on.
+//! Texts made to exhaust a parser's stack: every
+//! operation refuses them, and the service keeps running.
 
 use serde_json::{Value, json};
 
 use super::{asking, demo, simulate::TENANT};
 
-/// Brackets behind a comment that Cedar ends at a carriage return.
+/// Returns nested brackets after a `//` comment, which Cedar ends at a carriage return.
 fn hidden(depth: usize) -> String {
     let (open, close) = ("(".repeat(depth), ")".repeat(depth));
     format!("forbid(principal, action, resource) when {{ //\r{open}true{close}\n }};")
@@ -21,7 +22,8 @@ async fn nested_texts_are_refused_wherever_they_come_in() {
         assert_eq!(answer["details"][0]["field"], member, "{answer:#}");
         assert!(answer["message"].as_str().unwrap().contains("nests too deep"), "{answer:#}");
     };
-    // The parser could handle 25 levels: they are refused as without the comment.
+    // The parser could handle 25 levels. They are refused here just as they are without the
+    // comment.
     for depth in [25, 400, 30_000] {
         let text = hidden(depth);
         let candidate = json!([{"cedar": text}]);

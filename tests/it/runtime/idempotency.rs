@@ -50,7 +50,7 @@ async fn a_key_with_another_body_is_refused() {
     other["context"]["amount"] = json!(11);
     let (status, answer) = authorize(&client, other, "pay-2").await;
     assert_eq!((status, &answer["error"]), (422, &"idempotency_key_reused".into()));
-    // Another operation, another key.
+    // The same key in another operation is a different key.
     let headers = [("idempotency-key", "pay-2")];
     let body = Some(asking(5.0, "DE"));
     let (status, _) = client.call("POST", "/api/v1/runtime/evaluate", body, &headers).await;
@@ -96,7 +96,8 @@ async fn a_key_is_its_callers_own() {
             let id = one["decision_id"].as_str().or(one["answer"]["decision_id"].as_str());
             id.unwrap_or_else(|| panic!("{path}: {answer:#}")).to_owned()
         };
-        // Two callers with the same keys do not block one another, and neither gets the other's answer.
+        // Two callers with the same keys don't block each
+        // other, and neither gets the other's response.
         let first = [ask(&client, &body, "1").await, ask(&client, &body, "2").await];
         for who in [&stranger, &owner] {
             let theirs = ask(who, &other, "1").await;
@@ -106,7 +107,7 @@ async fn a_key_is_its_callers_own() {
         }
         assert_eq!(ask(&client, &body, "1").await, first[0], "{path}");
     }
-    // Reports, each about a decision of its own.
+    // Each caller reports on its own decision.
     for (who, amount) in [(&client, 7.0), (&stranger, 8.0)] {
         let (_, made) = who.post("/api/v1/runtime/evaluate", bare(amount)).await;
         let path = format!("/v1/decisions/{}:report", made["decision_id"].as_str().unwrap());
@@ -133,7 +134,7 @@ async fn a_rotated_key_stays_the_same_caller() {
     assert_eq!(authorize(&after, authorizing(&delegation), "pay-5").await, (200, first));
 }
 
-/// An answer that was stored before callers were stored is not repeated, and not decided again.
+/// A response stored before callers were recorded with keys is neither repeated nor decided again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_response_without_a_caller_is_never_repeated() {
     let (app, client, delegation) = demo().await;

@@ -1,4 +1,4 @@
-//! The impact of a change of policies on past decisions.
+//! The impact of policy changes on past decisions.
 
 use authority_core::clock::Clock;
 use chrono::TimeDelta;
@@ -38,7 +38,8 @@ async fn a_change_of_policies_is_run_over_past_decisions() {
     for after in [&held["after"], &allowed["after"]] {
         assert_eq!(outcome(after), ("deny", "policy_denied"));
     }
-    // Where it applies counts; so does what is removed or replaced, and who must approve.
+    // A policy's scope, removed and replaced policies, and the number of approvers change the
+    // result.
     let elsewhere = json!({"candidate_policies": [
         {"cedar": "forbid (principal, action, resource);", "applies_to": ["action:report.*"]}]});
     assert_eq!(totals(&run(elsewhere).await), [4, 0, 0]);
@@ -65,7 +66,7 @@ async fn a_change_of_policies_is_run_over_past_decisions() {
     let answer = simulated(&admin, "/api/v1/app/policies:impact", own.clone()).await;
     assert_eq!(totals(&answer), [4, 2, 0]);
     assert_eq!(rows(&app).await, before);
-    // Who may ask for which tenant.
+    // Each caller may query only some tenants.
     for (who, path, body, status) in [
         (&admin, "/api/v1/app/policies:impact", json!({"tenant_id": "svc:tenant:b"}), 400),
         (&owner, IMPACT, own.clone(), 400),
@@ -78,7 +79,7 @@ async fn a_change_of_policies_is_run_over_past_decisions() {
     }
 }
 
-/// What was decided before a policy came into force tells nothing of what its change does now.
+/// A policy is compared with its current version, even for decisions made before it became active.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_is_compared_with_what_is_in_force() {
     let (app, client, _) = demo().await;
@@ -98,7 +99,7 @@ async fn a_change_is_compared_with_what_is_in_force() {
     };
     let same = json!({"candidate_policies": [{"policy_id": id, "cedar": cedar}]});
     let without = json!({"without_policies": [id]});
-    // A draft says nothing, whatever it is compared with.
+    // A draft has no effect in any comparison.
     for word in [json!(null), json!("recorded"), json!("present")] {
         assert_eq!(run(same.clone(), word.clone()).await["changed_total"], 2, "{word}");
         assert_eq!(run(without.clone(), word).await["changed_total"], 0);
@@ -116,7 +117,7 @@ async fn a_change_is_compared_with_what_is_in_force() {
         assert_eq!(outcome(&changed["before"]), ("deny", "policy_denied"), "{changed:#}");
         assert!(outcome(&changed["after"]).0 != "deny", "{changed:#}");
     }
-    // What another policy denied that is retired by now does not hide what this one would permit.
+    // An earlier denial by a policy that is now retired does not hide the effect of this change.
     let frozen = json!({"tenant_id": TENANT, "regime": "internal", "name": "Freeze",
         "cedar": "@id(\"freeze\")\nforbid (principal, action, resource);"});
     let (status, freeze) = owner.post("/api/v1/policies", frozen).await;
@@ -128,8 +129,8 @@ async fn a_change_is_compared_with_what_is_in_force() {
     let weaker = json!({"candidate_policies": [{"policy_id": id, "cedar": weaker}]});
     assert_eq!(run(weaker, json!("present")).await["changed_total"], 2);
     let added = json!({"candidate_policies": [{"cedar": cedar}]});
-    assert_eq!(run(added, json!("present")).await["changed_total"], 0, "it is in force already");
-    // One whose time is over says nothing.
+    assert_eq!(run(added, json!("present")).await["changed_total"], 0, "already active");
+    // A policy past its `effective_until` has no effect.
     let over = json!({"effective_until": "2020-01-01T00:00:00Z"});
     let (status, over) = owner.patch(&format!("/api/v1/policies/{id}"), over).await;
     assert_eq!(status, 200, "{over:#}");
@@ -139,7 +140,8 @@ async fn a_change_is_compared_with_what_is_in_force() {
     assert_eq!(status, 400, "{refused:#}");
 }
 
-/// More than a page of them; those that do not lead to their own record are counted separately.
+/// Tests more decisions than fit on a page. Decisions that can't be reproduced count as
+/// `unreadable`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn decisions_that_cannot_be_repeated_are_counted_apart() {
     let (app, client, _) = demo().await;
@@ -157,7 +159,7 @@ async fn decisions_that_cannot_be_repeated_are_counted_apart() {
     };
     assert_eq!(run(1000).await, [120, 58, 0]);
     let (id, _) = decided(&client, asking(2000.0, "DE")).await;
-    // Its context has another amount than the one decided on.
+    // Changes the amount in the stored context, which no longer matches the decision.
     app.database
         .run(&format!(
             "SET session_replication_role = replica; \
@@ -166,7 +168,7 @@ async fn decisions_that_cannot_be_repeated_are_counted_apart() {
         ))
         .await;
     assert_eq!(run(1).await, [1, 0, 1]);
-    // And no facts match their digests any more.
+    // Changes all facts, which no longer match their digests.
     let spoil = "SET session_replication_role = replica; \
                  UPDATE fact_blobs SET body = convert_to('{}', 'UTF8')";
     app.database.run(spoil).await;

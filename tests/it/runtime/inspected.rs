@@ -15,7 +15,7 @@ async fn the_trace_is_that_of_the_recorded_facts() {
     explained["explain"] = true.into();
     let (_, answer) = client.post("/api/v1/runtime/evaluate", explained).await;
     let (_, plain) = client.post("/api/v1/runtime/evaluate", asking(25_000.0, "DE")).await;
-    // What is changed afterwards does not count.
+    // Later changes do not affect the trace.
     let revoke = format!("/api/v1/delegations/{delegation}/revoke");
     assert_eq!(app.owner().post(&revoke, json!({})).await.0, 200);
     let auditor = app.person(TENANT, "auditor", "eve@example.org");
@@ -26,7 +26,7 @@ async fn the_trace_is_that_of_the_recorded_facts() {
         let shown = &shown["decision"];
         assert_eq!(shown["trace"], answer["trace"], "{shown:#}");
         assert_eq!(shown["trace"].as_array().unwrap().len(), 4);
-        // Otherwise it is what the gateway shows.
+        // Apart from the trace, the gateway returns the same decision.
         let (_, mut gateway) = client.get(&format!("/v1/decisions/{id}")).await;
         assert_eq!(gateway["trace"], json!([]));
         gateway["trace"] = shown["trace"].clone();
@@ -62,7 +62,7 @@ async fn a_decision_is_its_tenants() {
     assert_eq!(client.get(&path).await.0, 403);
 }
 
-/// The context comes with the salt that makes it the record's, where it is asked for and not erased.
+/// The context and the salt of its digest are shown only on request, unless the context is erased.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_context_is_shown_on_request() {
     let (app, client, _) = demo().await;
@@ -87,7 +87,7 @@ async fn the_context_is_shown_on_request() {
         let digest = format!("sha256:{}", hex::encode(digest));
         assert_eq!(shown["record"]["request"]["context_digest"], json!(digest), "{shown:#}");
     }
-    // The gateway's decision has none, whoever asks.
+    // The gateway's decision has no context for any caller.
     for path in [format!("/v1{path}"), format!("/v1{path}?context=true")] {
         let (_, shown) = client.get(&path).await;
         assert!(!shown.to_string().contains("1234.5"), "{shown:#}");
@@ -99,7 +99,7 @@ async fn the_context_is_shown_on_request() {
     assert_eq!((status, &erased["decision"]["context"]), (200, &Value::Null), "{erased:#}");
 }
 
-/// Without the facts it was decided on there is no trace, and the rest is there.
+/// If a decision's facts are deleted, it has no trace. The other fields remain.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_erased_leaves_no_trace() {
     let (app, client, _) = demo().await;

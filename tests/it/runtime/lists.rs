@@ -1,4 +1,4 @@
-//! Lists of decisions: an index finds each page, and a list that does not end says what to change.
+//! Lists of decisions: an index finds each page, and a list that times out shows how to narrow it.
 
 use std::iter::once;
 
@@ -21,17 +21,18 @@ use tonic::Code;
 use super::demo;
 use crate::support::database::Database;
 
-/// The decisions that the bench measures, fewer of them.
+/// Creates the decisions that the load benchmark uses, in a smaller number.
 const FILL: &str = include_str!("../../../benches/load/lists.sql");
 const ROWS: u32 = 60_000;
 const BIG: &str = "svc:tenant:load-00";
 const PAGE: i64 = 101;
 
-/// The most rows that a page may pass over, and the most blocks of 8 KiB that it may read.
+/// How many rows a query for one page may read without returning them, and how many blocks of 8 KiB
+/// it may read.
 const PASSED_OVER: u64 = 1_000;
 const BLOCKS: u64 = 1_500;
 
-/// For each filter: a frequent value, a rare one, and one that no decision has.
+/// For each filter: a frequent value, a rare value, and a value that no decision has.
 const VALUES: [[&str; 3]; 4] = [
     ["svc:agent:load-00:bot-000", "svc:agent:load-00:rare", "svc:agent:load-00:none"],
     ["act.01", "rare.act", "none.act"],
@@ -57,7 +58,7 @@ impl<Q> Query for Explain<Q> {
     type SqlType = Text;
 }
 
-/// Each of nothing, and each value, of every filter.
+/// Returns all combinations of filters. Each filter is unset or has a value from `VALUES`.
 fn combinations() -> Vec<ListDecisionsRequest> {
     let choices = VALUES.map(|values| once(None).chain(values.map(Some)).collect::<Vec<_>>());
     let [subjects, actions, decisions, reasons] = choices;
@@ -91,14 +92,14 @@ async fn filled() -> Database {
     database
 }
 
-/// The sum of a number over a plan's nodes.
+/// Returns the sum of the named number over all nodes of a query plan.
 fn sum(plan: &Value, name: &str) -> u64 {
     let below = plan["Plans"].as_array().into_iter().flatten().map(|plan| sum(plan, name));
     let loops = plan["Actual Loops"].as_u64().unwrap_or(1);
     plan[name].as_u64().unwrap_or_default() * loops + below.sum::<u64>()
 }
 
-/// Whether a table is read from its beginning; partitions without rows may be.
+/// Returns whether the plan scans a table that has rows. Empty partitions may be scanned.
 fn scans(plan: &Value) -> bool {
     let rows = ["Actual Rows", "Rows Removed by Filter"].map(|name| plan[name].as_f64());
     let has_rows = rows.into_iter().flatten().any(|rows| rows > 0.0);
@@ -127,7 +128,8 @@ async fn check(db: &mut Db, filter: &DecisionFilter, before: Option<&str>) {
     }
 }
 
-/// Whatever is asked for, an index has it: few rows are read that the page does not show.
+/// An index serves every combination of filters. The query reads few rows that the page does not
+/// show.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_filter_of_a_tenants_decisions_is_found_by_an_index() {
     let database = filled().await;
@@ -161,7 +163,7 @@ struct Id {
     id: String,
 }
 
-/// What is found is what a scan of the table finds, in the same order, page by page.
+/// The pages contain the same decisions as a scan of the table, in the same order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_together_have_each_decision_once() {
     let (app, _, _) = demo().await;
@@ -212,7 +214,8 @@ async fn pages_together_have_each_decision_once() {
     }
 }
 
-/// Asking again would end the same way: the answer is not the one for an absent database.
+/// A retry would time out as well. The error therefore differs from the one for an unavailable
+/// database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_that_does_not_end_names_the_remedy() {
     let (app, client, _) = demo().await;
@@ -241,11 +244,11 @@ async fn a_list_that_does_not_end_names_the_remedy() {
             (400, &json!("invalid_request")),
             "{about} {answer:#}"
         );
-        let problem = format!("the list did not end within 3 s: {remedy}");
+        let problem = format!("the list took longer than 3 s: {remedy}");
         assert_eq!(answer["details"], json!([{"field": field, "problem": problem}]), "{about}");
         assert_eq!(answer["message"], json!(problem), "{about}");
     }
-    // Nothing could be narrowed: it is the database that is slow.
+    // The query for all decisions has no filter to narrow: the error reports a slow database.
     assert_eq!(all.0, 503, "{:#}", all.1);
     let mut grpc = DecisionServiceClient::connect(app.base_url().to_owned()).await.unwrap();
     let by = ListDecisionsRequest { action: Some("a".to_owned()), ..Default::default() };

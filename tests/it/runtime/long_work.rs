@@ -1,4 +1,5 @@
-//! Work that a caller can make long: bounded, scheduled fairly, and cancelled with its caller.
+//! Work that callers can make long is bounded, scheduled fairly, and cancelled when they
+//! disconnect.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use crate::support::Client;
 
 const SIMULATE: &str = "/v1/decisions:simulate";
 
-/// A statement whose pattern has a run of one more than this many characters.
+/// Returns a statement with this pattern: a wildcard, this many times `a`, and a `b`.
 fn pattern(run: usize) -> String {
     let run = "a".repeat(run);
     format!(
@@ -26,7 +27,7 @@ fn noting(length: usize) -> Value {
     ask
 }
 
-/// Texts that take a while to parse.
+/// Returns texts that take a while to parse.
 fn heavy() -> Value {
     let one = "forbid(principal, action, resource) when { context has amount && \
                context.amount.greaterThan(decimal(\"1.0\")) };\n";
@@ -52,7 +53,7 @@ async fn a_pattern_costs_no_more_than_a_decision_may() {
     assert_eq!((status, &answer["reason_code"]), (200, &json!("rule_error")), "{answer:#}");
     let told = answer["stages"].to_string();
     assert!(told.contains("would take too long"), "{told}");
-    // The same in force: it denies, and short texts are evaluated.
+    // The same policy, once active, denies long texts as an error and still evaluates short ones.
     let stored = json!({"tenant_id": TENANT, "regime": "long", "cedar": pattern(511)});
     assert_eq!(owner.post("/api/v1/policies", stored).await.0, 201);
     for (length, decision, reason) in
@@ -64,7 +65,7 @@ async fn a_pattern_costs_no_more_than_a_decision_may() {
     }
 }
 
-/// Whether sequential decisions are answered well before a timeout.
+/// Checks that sequential decisions are answered well before a timeout.
 async fn decides(client: &Client) {
     for _ in 0..5 {
         let begun = Instant::now();
@@ -85,7 +86,7 @@ async fn simulations_wait_in_turn_and_never_keep_decisions_or_other_tenants() {
         .collect();
     tokio::time::sleep(Duration::from_millis(500)).await;
     decides(&client).await;
-    // Another tenant's is not behind them.
+    // Another tenant's simulation does not wait behind the long ones.
     let mut other = asking(1.0, "DE");
     other["subject"] = json!("svc:agent:other:bot");
     let begun = Instant::now();
@@ -93,7 +94,7 @@ async fn simulations_wait_in_turn_and_never_keep_decisions_or_other_tenants() {
     let (status, answer) = app.owner().post("/api/v1/decisions:simulate", other).await;
     assert_eq!((status, &answer["decision"]), (200, &json!("deny")), "{answer:#}");
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
-    // The work of a caller that leaves is cancelled.
+    // Work is cancelled when its caller disconnects.
     let (answered, waiting): (Vec<_>, Vec<_>) =
         flood.into_iter().partition(JoinHandle::is_finished);
     waiting.iter().for_each(JoinHandle::abort);

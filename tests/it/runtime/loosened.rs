@@ -1,4 +1,5 @@
-//! A tool that binds requests is loosened or ends: the answer lists the milder terms, also before the change.
+//! If a tool's requirements become milder, or the tool is deleted, the response lists the milder
+//! terms. `validate_only` lists them in advance.
 
 use authority_model::proto::registry::{DeleteToolRequest, DeleteToolResponse};
 use prost::Message;
@@ -9,7 +10,7 @@ use crate::support::{Client, TestApp, asking, wire::Caller};
 
 const TENANT: &str = "svc:tenant:acme";
 
-/// A tool that holds payments, with its path.
+/// Creates a tool that holds payments, and returns its path.
 async fn strict(app: &TestApp) -> String {
     let strict = json!({"tenant_id": TENANT, "name": "wires", "function_signature": "wire()",
         "actions": ["payment.execute"], "requires": ["bic"],
@@ -50,7 +51,7 @@ async fn the_end_of_a_binding_tool_says_what_becomes_milder() {
     let (status, gone) = owner.call("DELETE", &path, None, &[]).await;
     assert_eq!((status, &gone["tool"]["state"]), (200, &json!("deprecated")), "{gone:#}");
     let told = milder(&gone["tool"]);
-    assert_eq!(told, milder(&tried["tool"]), "what was announced");
+    assert_eq!(told, milder(&tried["tool"]), "the preview differs");
     for part in [
         "`payment.execute`: oversight none, was two_person",
         "no longer requires `bic`",

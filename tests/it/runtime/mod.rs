@@ -43,7 +43,7 @@ use serde_json::json;
 
 use crate::support::{Client, TestApp, asking, redacted};
 
-/// The demonstration tenant with a caller who holds an API key.
+/// Starts the demonstration tenant. Returns a client with an API key, and the delegation's id.
 async fn demo() -> (TestApp, Client, String) {
     let app = TestApp::seeded().await;
     let demo = app.demo().await;
@@ -63,7 +63,7 @@ async fn the_three_requests_of_the_banner() {
     }
 }
 
-/// Asking the same question again does not open a second approval request.
+/// Repeating a held request does not open a second approval request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_held_question_waits_for_one_approval() {
     let (_app, client, _) = demo().await;
@@ -72,7 +72,7 @@ async fn a_held_question_waits_for_one_approval() {
     let first = &answers[0].1;
     for (status, answer) in &answers {
         assert_eq!((*status, &answer["approval_id"]), (200, &first["approval_id"]), "{answer:#}");
-        // Each call is a decision of its own.
+        // Each call is a separate decision.
         let same = answer["decision_id"] == first["decision_id"];
         assert_eq!(same, std::ptr::eq(answer, first));
     }

@@ -1,4 +1,5 @@
-//! Drafts, targets on create, and a tenant's own reason codes, in decisions.
+//! Drafts, targets in the call that creates a policy, and a tenant's own reason codes, in
+//! decisions.
 
 use serde_json::json;
 
@@ -61,7 +62,7 @@ async fn a_tenants_own_reason_is_recorded_and_returned() {
     assert_eq!(listed["decisions"].as_array().unwrap().len(), 1, "{listed:#}");
     let (status, again) = owner.post(&format!("/api/v1/decisions/{id}:replay"), json!({})).await;
     assert!(status == 200 || status == 404 || status == 409, "{again:#}");
-    // Held ones keep their people.
+    // A policy that holds can also have a tenant's own reason code.
     let holding = OWN.replace("forbid", "@decision(\"require_approval\") forbid");
     let candidate = json!({"request": asking(1.0, "DE"), "without_policies": [],
         "candidate_policies": [{"cedar": holding, "policy_id": null}]});
@@ -70,11 +71,12 @@ async fn a_tenants_own_reason_is_recorded_and_returned() {
     let (_, codes) = client.get("/v1/reason-codes").await;
     assert!(
         codes.to_string().contains("x_"),
-        "the listing says that tenants have their own: {codes:#}"
+        "the list does not mention tenants' own codes: {codes:#}"
     );
 }
 
-/// Stored bounds with codes outside the standard never match, and are named at start and in the record.
+/// Stored jurisdictions outside the standard never match. They are listed at start and in the
+/// record.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stored_place_outside_the_standard_is_named() {
     let (app, client, _) = demo().await;

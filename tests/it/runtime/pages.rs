@@ -1,4 +1,5 @@
-//! Every client accepts a page of a list: bytes as well as items limit it, and the next page continues exactly there.
+//! Every page of a list is small enough for every client. It is limited in bytes and in items, and
+//! the next page continues exactly where it ended.
 
 use authority_model::proto::registry::{ListToolsRequest, ListToolsResponse};
 use prost::Message;
@@ -7,10 +8,10 @@ use serde_json::{Value, json};
 use crate::support::{Client, TestApp, wire::Caller};
 
 const TENANT: &str = "svc:tenant:acme";
-/// In gRPC encoding; clients accept twice as much.
+/// The largest size of a page in bytes, encoded for gRPC. Clients accept twice as much.
 const LARGEST: usize = (2 << 20) + 4096;
 
-/// A schema of about 190 kB.
+/// Returns a schema of about 190 kB.
 fn schema(mark: usize) -> Value {
     json!({"type": "object", "description": format!("{mark} {}", "x".repeat(190_000))})
 }
@@ -23,7 +24,7 @@ async fn tool(owner: &Client, number: usize) -> String {
     made["tool"]["id"].as_str().unwrap().to_owned()
 }
 
-/// The items of all pages, and how many pages there are.
+/// Returns the items of all pages, and the number of pages.
 async fn pages(client: &Client, path: &str, list: &str) -> (Vec<Value>, usize) {
     let (mut items, mut token, mut count) = (Vec::new(), String::new(), 0);
     loop {
@@ -73,7 +74,7 @@ async fn a_page_of_large_records_is_one_that_clients_take() {
     assert_eq!(by_grpc, ids);
 }
 
-/// Versions of a record, and of a policy's text, which other code lists.
+/// Lists the versions of a record and of a policy's text, which use separate code.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_of_large_versions_is_one_that_clients_take() {
     let app = TestApp::seeded().await;
@@ -93,7 +94,8 @@ async fn a_page_of_large_versions_is_one_that_clients_take() {
         .collect();
     let wanted: Vec<String> = (0..24).rev().map(|number: u32| number.to_string()).collect();
     assert_eq!(marks, wanted);
-    // Also at the end of a page, changes are computed from the version before it.
+    // The last version on a page also shows its changes since the version before it, which is on
+    // the next page.
     assert!(found[..23].iter().all(|one| one["changed"].to_string().contains("input_schema")));
     assert!(count >= 3, "{count} pages");
 

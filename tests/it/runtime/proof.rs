@@ -18,7 +18,7 @@ async fn a_record_verifies_against_the_published_keys() {
     let (_app, client, _) = demo().await;
     for (amount, place) in [(1200.0, "DE"), (25_000.0, "DE"), (1200.0, "US")] {
         let mut ask = asking(amount, place);
-        // Written out of order, to test the record's own order.
+        // The fields are out of order here, because the record must sort them itself.
         ask["action_risk_classification"] =
             json!({"risk_tier": "minimal", "required_oversight_mode": "none"});
         ask["action_declaration"] = json!({"rollback_available": true,
@@ -35,7 +35,7 @@ async fn a_record_verifies_against_the_published_keys() {
         let bytes = serde_json_canonicalizer::to_vec(&found["record"]).unwrap();
         let hash = hex::encode(digest(&SHA256, &bytes));
         assert_eq!(found["evidence_pack"]["record_digest"], format!("sha256:{hash}"));
-        // The id is time, then the record's own digest.
+        // The id consists of the time and the record's own digest.
         assert_eq!(id["svc:decision:".len() + 12..], hash[..52]);
 
         let signature = &found["evidence_pack"]["signature"];
@@ -47,7 +47,7 @@ async fn a_record_verifies_against_the_published_keys() {
         altered[10] ^= 1;
         assert!(UnparsedPublicKey::new(&ED25519, &key).verify(&altered, &value).is_err());
 
-        // The record has the request's context only as a digest.
+        // The record contains the request's context only as a digest.
         let text = String::from_utf8(bytes).unwrap();
         assert!(!text.contains("jurisdiction\":"), "{text}");
         assert_eq!(found["record"]["verdict"]["reason_code"], answer["reason_code"]);
@@ -72,7 +72,7 @@ async fn another_tenants_key_sees_no_decision_of_this_one() {
     let key = app.api_key("svc:tenant:other", &["runtime:read", "runtime:write"]).await;
     let (status, _) = app.client(&key).get(&path).await;
     assert_eq!(status, 404);
-    // Nor does another tenant's agent resolve.
+    // Another tenant's agent does not resolve either.
     let (_, answer) = app.client(&key).post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
     assert_eq!(answer["reason_code"], "subject_unknown", "{answer:#}");
     let (status, _) = app.owner().get(&path).await;

@@ -1,4 +1,4 @@
-//! What is shown to people who approve is what they sign.
+//! Approvers sign exactly the request that they are shown.
 
 use authority_crypto::sha256;
 use authority_evidence::digest_text;
@@ -8,7 +8,7 @@ use super::demo;
 use crate::support::{Client, TestApp, asking};
 
 pub(super) const TENANT: &str = "svc:tenant:acme";
-/// A marker in a context, to search for copies.
+/// A marker in a context, used to search for copies.
 const MARKER: &str = "Mallory-4f1d-Limited";
 
 /// A policy that holds every payment to a new payee, with advice.
@@ -16,7 +16,7 @@ const NEW_PAYEE: &str = "@id(\"new-payee\")\n@decision(\"require_approval\")\n\
     @advice(\"Call the supplier back.\")\nforbid (principal, action, resource)\n\
     when { context has input && context.input has payee };\n";
 
-/// The id of the approval that a question waits for.
+/// Makes a request that is held, and returns the id of its approval.
 pub(super) async fn held(client: &Client, ask: &Value) -> String {
     let (status, answer) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
     assert_eq!((status, &answer["decision"]), (200, &json!("require_approval")), "{answer:#}");
@@ -45,7 +45,7 @@ pub(super) async fn act(client: &Client, id: &str, verb: &str, body: Value) -> (
     (status, if status == 200 { answer["approval"].clone() } else { answer })
 }
 
-/// SHA-256 of the canonical JSON, computed independently.
+/// Returns the SHA-256 of the canonical JSON, computed independently.
 #[track_caller]
 fn digest(shown: &Value) -> String {
     digest_text(&sha256(&serde_json_canonicalizer::to_vec(shown).unwrap()))
@@ -100,14 +100,14 @@ async fn an_approver_is_shown_what_they_sign() {
     let wanted = (json!("New payees"), json!("Whom nobody paid before."));
     assert_eq!(named(&policies[0]), wanted, "{policies:#?}");
     assert!(policies[1]["name"].is_string(), "{policies:#?}");
-    // The record's present value, in the list too.
+    // The list also shows the policy's current name.
     let path = format!("/api/v1/policies/{}", policies[0]["id"].as_str().unwrap());
     let (status, renamed) = app.owner().patch(&path, json!({"name": "Payees"})).await;
     assert_eq!(status, 200, "{renamed:#}");
     let (_, listed) = approver(&app).get("/api/v1/app/approvals").await;
     assert_eq!(listed["approvals"][0]["policies"][0]["name"], "Payees", "{listed:#}");
     assert_eq!((&shown["justification"], &shown["earlier"]), (&Value::Null, &json!([])));
-    // The signed text has the digest of what was shown.
+    // The signed text contains the digest of the shown request.
     let body = json!({"request_digest": shown["request_digest"]});
     let (status, approved) = act(&approver(&app), &id, "approve", body).await;
     assert_eq!((status, &approved["state"]), (200, &json!("approved")), "{approved:#}");
@@ -138,7 +138,7 @@ async fn what_was_shown_is_compared_with_what_is_signed() {
     assert_eq!((&pending["state"], &pending["acts"]), (&json!("pending"), &json!([])));
 }
 
-/// A question that was declined, or that nobody answered, and is asked again.
+/// A request is declined or expires, and is then repeated.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn earlier_requests_for_the_same_question_are_shown() {
     let (app, client, _) = demo().await;
@@ -151,7 +151,7 @@ async fn earlier_requests_for_the_same_question_are_shown() {
     app.database
         .run(&format!("UPDATE approvals SET state = 'expired' WHERE id = '{second}'"))
         .await;
-    // Those of another question are not shown.
+    // Approvals of a different request are not shown.
     let other = held(&client, &to_mallory(25_001.0)).await;
     assert_eq!(act(&ann, &other, "decline", json!({"reason": "no"})).await.0, 200);
     let third = held(&client, &ask).await;
@@ -163,18 +163,18 @@ async fn earlier_requests_for_the_same_question_are_shown() {
     assert_eq!(earlier.as_array().unwrap().len(), 2, "{earlier:#}");
     assert_eq!(told(0), (&json!(second), &json!("expired"), &Value::Null, true));
     assert_eq!(told(1), (&json!(first), &json!("declined"), &json!("too much"), true));
-    // Each shows those before it.
+    // Each approval shows only earlier ones.
     assert_eq!(read(&ann, &first).await["earlier"], json!([]));
     assert_eq!(read(&ann, &second).await["earlier"].as_array().unwrap().len(), 1);
 }
 
-/// The question is read from the decision: erased there, it is erased here, and what cannot be shown cannot be
-/// approved.
+/// The request is read from its decision. If the decision's context is erased, the approval can't
+/// show the request, and a request that can't be shown can't be approved.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_erased_is_not_shown_and_not_approved() {
     let (app, client, _) = demo().await;
     let ann = approver(&app);
-    // Gone, or no longer what was asked.
+    // The context is erased, or differs from the request.
     for (amount, context) in [(25_000.0, ""), (25_001.0, "{\"amount\":1,\"currency\":\"EUR\"}")] {
         let id = held(&client, &to_mallory(amount)).await;
         let erase = format!(
@@ -189,13 +189,13 @@ async fn what_was_erased_is_not_shown_and_not_approved() {
         let (status, refused) = act(&ann, &id, "approve", json!({})).await;
         assert_eq!((status, &refused["error"]), (409, &json!("request_erased")), "{refused:#}");
         assert_eq!(read(&ann, &id).await["acts"], json!([]));
-        // A decline permits nothing.
+        // A decline is still possible, because it permits no action.
         let (status, no) = act(&ann, &id, "decline", json!({"reason": "who knows"})).await;
         assert_eq!((status, &no["state"]), (200, &json!("declined")), "{no:#}");
     }
 }
 
-/// Only people who decide or audit see a context, and it is stored in one place.
+/// Only users who approve or audit can read a context. The context is stored in one place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_context_is_shown_to_nobody_else() {
     let (app, client, _) = demo().await;
@@ -241,13 +241,13 @@ async fn a_context_is_shown_to_nobody_else() {
     ] {
         shown.push(who.text("GET", &path, None).await.1);
     }
-    // The digest is not salted: it would confirm a guess of the context.
+    // The digest is unsalted and would confirm a guess of the context.
     let digest = approved["approval"]["request_digest"].as_str().unwrap().to_owned();
     for text in shown {
         assert!(!text.contains(MARKER) && !text.contains(&digest), "{text}");
     }
     assert_eq!(key.get(&format!("/api/v1/app/approvals/{id}")).await.0, 403);
-    // One copy, the decision's: neither the approval nor a stored answer has another.
+    // Only the decision stores the context: neither the approval nor a stored response has a copy.
     let copies = format!(
         "DO $$ BEGIN \
          IF EXISTS (SELECT FROM approvals a WHERE a::text LIKE '%{MARKER}%') \
@@ -259,7 +259,8 @@ async fn a_context_is_shown_to_nobody_else() {
     app.database.run(&copies).await;
 }
 
-/// A row that gives authority is shown like a delegation; a request held for its risk has no policy.
+/// A `uses` relationship that authorizes the request is shown like a delegation. A request that is
+/// held because of its risk lists no policy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_row_that_gives_authority_is_shown() {
     let (app, client, _) = demo().await;

@@ -11,14 +11,14 @@ use crate::support::{Client, TestApp, Wishes};
 const EVALUATE: &str = "/api/v1/runtime/evaluate";
 const TENANT: &str = "svc:tenant:acme";
 
-/// Sets the limit of the tenant or of a key.
+/// Sets the limit of a tenant or a key.
 async fn limit(app: &TestApp, path: &str, per_second: Value) {
     let body = json!({"decisions_per_second": per_second});
     let (status, answer) = app.owner().patch(path, body).await;
     assert_eq!(status, 200, "{answer:#}");
 }
 
-/// Asks so often at once; the number of decisions.
+/// Makes this many calls at once and returns the number of decisions.
 async fn decided(client: &Client, calls: usize) -> usize {
     let asked = (0..calls).map(|_| client.post(EVALUATE, asking(1.0, "DE")));
     let answers = join_all(asked).await;
@@ -28,7 +28,7 @@ async fn decided(client: &Client, calls: usize) -> usize {
     answers.iter().filter(|(status, _)| *status == 200).count()
 }
 
-/// Asks all the time, more than the limit permits; the number of decisions.
+/// Calls continuously, above the limit, and returns the number of decisions.
 async fn decided_within(client: &Client, time: Duration) -> usize {
     let begun = Instant::now();
     let mut all = 0;
@@ -39,24 +39,24 @@ async fn decided_within(client: &Client, time: Duration) -> usize {
     all
 }
 
-/// Each node by itself would permit as much as both together do.
+/// The limit applies to both nodes together. Either node alone could reach it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_together_keep_to_a_tenants_limit() {
     let (app, client, _) = demo().await;
     let second = app.beside(Wishes::default()).await;
     let there = second.client(&client.token);
     limit(&app, "/api/v1/tenants/acme", json!(10)).await;
-    // The other node knows it, too.
+    // Waits until the other node has the limit.
     second.app.graph.catch_up().await;
     let begun = Instant::now();
     let time = Duration::from_secs(5);
     let (here, there) = tokio::join!(decided_within(&client, time), decided_within(&there, time));
-    // Ten at once, and ten in each second since.
+    // The limit permits ten decisions at once, and ten more for each second since.
     let most = 10.0 + 10.0 * begun.elapsed().as_secs_f64() + 1.0;
     let both = f64::from(u32::try_from(here + there).unwrap());
     assert!((35.0..=most).contains(&both), "{here} and {there}, {most} at most");
     assert!(here > 0 && there > 0, "{here} and {there}");
-    // Another tenant has no limit, and this one has none once it is lifted.
+    // Without a limit, the tenant's 30 simultaneous decisions are all made.
     limit(&app, "/api/v1/tenants/acme", Value::Null).await;
     assert_eq!(decided(&client, 30).await, 30);
 }
@@ -70,7 +70,7 @@ async fn a_keys_limit_is_its_own_and_says_when_to_ask_again() {
     let batch = json!({"requests": vec![asking(1.0, "DE"); 3]});
     let (status, answer) = other.post("/v1/decisions:batchEvaluate", batch).await;
     assert_eq!(status, 200, "{answer:#}");
-    // It had three seconds' worth.
+    // The batch used up three seconds of the key's rate.
     let begun = Instant::now();
     let request = other.http.post(format!("{}{EVALUATE}", other.base)).bearer_auth(&other.token);
     let refused = request.json(&asking(1.0, "DE")).send().await.unwrap();

@@ -1,4 +1,4 @@
-//! Reads by kind of credential; a bound key reads nothing of other agents.
+//! Reads by each type of credential. A key bound to agents can't read data of other agents.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ async fn a_record_is_shown_as_the_credential_is_for() {
         ("admin", &admin),
         ("owner", &owner),
     ];
-    // A member, and who may see it.
+    // Id of a record, a field, and the callers that can read the field.
     for (id, member, shown) in [
         (TENANT, "name", "viewer reader auditor admin owner"),
         (TENANT, "owner_email", "auditor admin owner"),
@@ -94,7 +94,7 @@ async fn a_bound_key_reads_nothing_of_other_agents() {
     let id = answer["decision_id"].as_str().unwrap().to_owned();
     let (status, sealed) = own.post("/v1/evidence/seal", json!({"decision_id": id})).await;
     assert_eq!(status, 200, "{sealed:#}");
-    // An id of the same length that does not exist.
+    // Uses an unknown id of the same length.
     let nothing = format!("svc:decision:{}", "0".repeat(id.len() - "svc:decision:".len()));
     let gone = "svc:agent:acme:nobody00000".to_owned();
     let same = |text: String, of: &str, by: &str| text.replace(of, by);
@@ -137,7 +137,7 @@ async fn a_bound_key_reads_nothing_of_other_agents() {
     assert_eq!((other.get(&grant).await.0, own.get(&grant).await.0), (404, 200));
 }
 
-/// An error without its request's id.
+/// Returns an error without its request's id.
 #[track_caller]
 fn kept(text: &str) -> Value {
     let mut body: Value = serde_json::from_str(text).unwrap();

@@ -1,4 +1,5 @@
-//! An allow is repeated under its idempotency key, and its stream goes on, only while the question would be permitted.
+//! An allow is repeated under its idempotency key only while its request would still be permitted.
+//! Once it would not, the decision's stream ends as well.
 
 mod doors;
 mod own;
@@ -9,7 +10,7 @@ mod world;
 use super::{demo, watch::Lines};
 use crate::support::TestApp;
 
-/// Alters decisions, which are otherwise immutable.
+/// Changes stored decisions, which are otherwise immutable.
 async fn altered(app: &TestApp, statement: &str) {
     let all = format!("SET session_replication_role = replica; {statement}");
     app.database.run(&all).await;

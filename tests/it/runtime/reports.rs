@@ -20,7 +20,7 @@ async fn report(client: &Client, id: &str, body: Value) -> (u16, Value) {
     client.post(&format!("/v1/decisions/{id}:report"), body).await
 }
 
-/// Status, whether it is a repeated answer, and the raw body.
+/// Returns the status, whether the response was repeated, and the raw body.
 async fn keyed(client: &Client, id: &str, body: &Value, key: &str) -> (u16, bool, String) {
     let url = format!("{}/v1/decisions/{id}:report", client.base);
     let request = client.http.post(url).bearer_auth(&client.token).header("idempotency-key", key);
@@ -72,7 +72,7 @@ async fn with_a_key_the_first_answer_comes_again() {
     assert_eq!(answers.iter().filter(|(_, replayed, _)| !replayed).count(), 1);
     let (status, _, text) = keyed(&client, &id, &json!({"outcome": "executed"}), "report-1").await;
     assert_eq!(status, 422, "{text}");
-    // Under another key it is a second report, and another caller's key is another's.
+    // Under another key it is a second report. Another caller's key is a different key.
     assert_eq!(keyed(&client, &id, &body, "report-2").await.0, 409);
     let other = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
     assert_eq!(keyed(&other, &id, &body, "report-1").await.0, 409);
@@ -124,7 +124,7 @@ async fn only_callers_that_act_for_the_subject_report() {
         app.client(made["secret"].as_str().unwrap())
     };
     let support = bound("svc:agent:acme:support-bot").await;
-    // Another agent's decision does not exist for it.
+    // A key bound to another agent gets the decision as not found.
     let (status, refused) = report(&support, &id, body()).await;
     assert_eq!((status, &refused["error"]), (404, &json!("not_found")));
     let invoice = bound("svc:agent:acme:invoice-bot").await;

@@ -1,4 +1,4 @@
-//! Approvals on pages: large questions, deep ones, and what would be decided.
+//! Approvals as pages show them: large and deeply nested requests, and the outcome of an approval.
 
 use authority_model::proto::approval::{
     ListApprovalsRequest, approval_service_client::ApprovalServiceClient,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::support::asking;
 
-/// A page has as many contexts as a client accepts, and the next page's token.
+/// A page holds as many contexts as a client accepts, and the token of the next page.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_questions_make_short_pages() {
     let (app, client, _) = demo().await;
@@ -43,7 +43,7 @@ async fn large_questions_make_short_pages() {
     assert!(pages > 1);
 }
 
-/// The deepest accepted context can be shown, over REST and to protobuf readers.
+/// The deepest context that is accepted can be read over REST and by protobuf readers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_deepest_question_can_be_shown() {
     let (app, client, _) = demo().await;
@@ -87,8 +87,8 @@ async fn one_approval_is_shown_with_its_would_be() {
     assert_eq!(would_be["no_longer_needed"], false, "{would_be}");
     let (_, list) = ann.get("/api/v1/app/approvals").await;
     assert_eq!(list["approvals"][0]["would_be"], Value::Null);
-    assert_eq!(rows(&app).await, before, "nothing remains of it");
-    // More people are needed now than it waits for: approved, it would still be held.
+    assert_eq!(rows(&app).await, before, "the preview was stored");
+    // A new policy requires a second approver. With one approval the request would still be held.
     let two = "@id(\"two\") @decision(\"require_approval\") @approvals(\"2\")\n\
                forbid (principal, action, resource);";
     let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "Two", "cedar": two});
@@ -100,13 +100,13 @@ async fn one_approval_is_shown_with_its_would_be() {
     assert_eq!((&would_be["needed"], &would_be["roles"]), (&json!(2), &json!([])), "{would_be}");
     let by: Vec<_> = would_be["policies"].as_array().unwrap().iter().collect();
     assert!(by.iter().any(|by| by["statement"] == "two" && by["name"] == "Two"), "{would_be}");
-    // With the first of two, it is as if the second had approved, too.
+    // After the first of the two approvals, the preview assumes that the second follows.
     let (_, given) = act(&ann, &id, "approve", json!({})).await;
     assert_eq!((&given["state"], &given["needed"]), (&json!("pending"), &json!(2)), "{given:#}");
     assert_eq!(outcome(&read(&ann, &id).await), permitted);
     let policy = format!("/api/v1/policies/{}", made["policy"]["id"].as_str().unwrap());
     assert_eq!(app.owner().patch(&policy, json!({"state": "retired"})).await.0, 200);
-    // Whatever people approve, a delegation that has ended is denied.
+    // A request under a delegation that has ended is denied regardless of approvals.
     let revoke = format!("/api/v1/delegations/{delegation}/revoke");
     assert_eq!(app.owner().post(&revoke, json!({})).await.0, 200);
     assert_eq!(outcome(&read(&ann, &id).await), ("deny", "delegation_revoked"));

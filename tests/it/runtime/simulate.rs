@@ -1,4 +1,4 @@
-//! Simulation: on other policies, other facts, other times; nothing is stored.
+//! Simulation with other policies, other facts and other times, without storing data.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const SIMULATE: &str = "/api/v1/decisions:simulate";
 pub(super) const OVER_1000: &str = "@id(\"no-large-payments\")\nforbid (principal, action in \
     Svc::Action::\"payment\", resource)\nwhen { context.amount.greaterThan(decimal(\"1000.0\")) };";
 
-/// A decision's id, decision and reason.
+/// Makes a decision and returns its id and the response.
 pub(super) async fn decided(client: &Client, ask: Value) -> (String, Value) {
     let (status, answer) = client.post("/v1/decisions/evaluate", ask).await;
     assert_eq!(status, 200, "{answer:#}");
@@ -39,7 +39,7 @@ fn turned(answer: &Value) -> (&Value, &Value, &Value, &Value) {
     (&change["kind"], &change["member"], &change["value"], &change["id"])
 }
 
-/// Every row of every table, counted.
+/// Counts the rows of every table.
 pub(super) async fn rows(app: &TestApp) -> Vec<String> {
     #[derive(QueryableByName)]
     struct Counted {
@@ -52,7 +52,8 @@ pub(super) async fn rows(app: &TestApp) -> Vec<String> {
                  WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') ORDER BY 1";
     let mut db = app.database.owner().await;
     let mut before = Vec::new();
-    // Events are numbered, and people notified, shortly after what they tell of.
+    // Events are numbered and users notified shortly
+    // after the change. Wait until the counts are stable.
     loop {
         let counted: Vec<Counted> = diesel::sql_query(count).load(&mut db).await.unwrap();
         let lines: Vec<String> = counted.into_iter().map(|counted| counted.line).collect();
@@ -86,7 +87,7 @@ async fn a_candidate_policy_is_tried_and_nothing_remains() {
         assert_eq!(change, amount, "{answer:#}");
         assert_eq!(answer["stages"].as_array().unwrap().len(), 4);
     }
-    // A held question opens no approval request, and one with a key stores no answer.
+    // A simulated hold opens no approval request, and an idempotency key stores no response.
     let held = json!({"request": asking(25_000.0, "DE")});
     let keyed = client.call(
         "POST",
@@ -174,12 +175,12 @@ async fn changed_facts_and_times() {
     assert_eq!(purpose, ["purpose", "purpose", "invoice-settlement"]);
     let unnamed = told(json!({"delegation_id": "svc:del:acme:0"})).await;
     assert_eq!(unnamed, ["delegation", "delegation_id", delegation.as_str()]);
-    // A resource that is not granted to anyone.
+    // Uses a resource that no grant covers.
     let resource = json!({"tenant_id": TENANT, "kind": "ledger", "name": "Other"});
     let (_, made) = app.owner().post("/api/v1/resources", resource).await;
     let access = told(json!({"resource_id": made["resource"]["id"]})).await;
     assert_eq!(access, ["grant", "granted_access_to", "execute"]);
-    // A delegation that ends tomorrow, simulated for the day after.
+    // The delegation ends tomorrow, and the simulated time is the day after.
     let tomorrow = Clock::default().now() + TimeDelta::days(1);
     let narrow = json!({"expires_at": tomorrow.to_rfc3339()});
     let path = format!("/api/v1/delegations/{delegation}/narrow");
@@ -267,7 +268,7 @@ async fn what_is_wrong_is_named() {
     }
     let unknown = json!({"decision_id": "svc:decision:00"});
     assert_eq!(client.post("/v1/decisions:simulate", unknown).await.0, 404);
-    // Another tenant's key, a member without the role, a key bound to another agent.
+    // Another tenant's key, a user without the role, a key bound to another agent.
     let body = json!({"name": "Other", "slug": "other"});
     assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
     let stranger = app.client(&app.api_key("svc:tenant:other", &["runtime:read"]).await);
@@ -287,8 +288,8 @@ async fn what_is_wrong_is_named() {
     }
 }
 
-/// `explain` returns what would turn a denial; the record is the same as without, and the same key gets the same
-/// answer.
+/// `explain` returns the smallest change that would permit a denied request. It changes neither the
+/// record nor the response that is stored under the idempotency key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_denial_explained_names_the_smallest_change() {
     let (_app, client, _) = demo().await;

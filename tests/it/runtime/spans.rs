@@ -1,4 +1,5 @@
-//! A span for a request, for each stage of its decision, and for each transaction.
+//! Tracing spans: one for a request, one for each stage of its decision and one for each
+//! transaction.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +17,7 @@ use tracing_subscriber::{Layer, layer::Context, prelude::*};
 
 use crate::support::{TestApp, asking};
 
-/// The fields of the spans that were opened, by their names.
+/// Collects the fields of the opened spans, by name.
 #[derive(Clone, Default)]
 struct Spans(Arc<Mutex<BTreeMap<&'static str, String>>>);
 
@@ -40,7 +41,7 @@ impl<S: Subscriber + for<'s> tracing_subscriber::registry::LookupSpan<'s>> Layer
     }
 }
 
-/// On one thread, so that the subscriber of this thread sees all of it.
+/// Runs on one thread, where this thread's subscriber sees every span.
 #[tokio::test]
 async fn each_stage_has_a_span_with_ids_and_outcome() {
     let app = TestApp::seeded().await;
@@ -70,7 +71,7 @@ async fn each_stage_has_a_span_with_ids_and_outcome() {
     }
 }
 
-/// Ours, and not those of libraries below.
+/// Returns whether the span belongs to the service and not to a library.
 fn stages(name: &str) -> bool {
     [
         "request",

@@ -8,7 +8,7 @@ use crate::support::Client;
 const AGENT: &str = "svc:agent:acme:invoice-bot";
 const TENANT: &str = "svc:tenant:acme";
 
-/// The reason of a small payment's decision.
+/// Returns the reason code for a small payment.
 async fn outcome(client: &Client) -> String {
     let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(10.0, "DE")).await;
     assert_eq!(status, 200, "{answer:#}");
@@ -72,7 +72,7 @@ async fn a_quarantine_applies_to_what_matches_all_its_members() {
     let body = json!({"tenant_id": TENANT, "delegation_id": "svc:del:acme:0", "reason": "x"});
     let (status, refused) = owner.post("/api/v1/quarantines", body).await;
     assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("delegation_id")));
-    // A key bound to some agents can quarantine only theirs.
+    // A key bound to some agents can quarantine only these agents.
     let bound = json!({"tenant_id": TENANT, "label": "bound", "scopes": ["runtime:stop"],
                        "principal_ids": [AGENT]});
     let (_, key) = owner.post("/api/v1/api-keys", bound).await;

@@ -1,4 +1,5 @@
-//! A tool binds even if the request does not name it, over the service's own operations; and related rules.
+//! A tool's requirements apply even if the request does not name it, in all operations of the
+//! service.
 
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ async fn made(app: &TestApp, path: &str, body: Value) -> Value {
     answer
 }
 
-/// The id of the demonstration's tool of this name.
+/// Returns the id of the demonstration's tool of this name.
 async fn tool(app: &TestApp, name: &str) -> String {
     let (_, found) = app.owner().get(&format!("/api/v1/tools?tenant_id={TENANT}")).await;
     let mut tools = found["tools"].as_array().unwrap().iter();
@@ -47,12 +48,12 @@ async fn the_three_requests_come_out_alike_named_and_unnamed() {
     }
 }
 
-/// Response and record have the tool that a permit is for; a `uses` row on a tool narrows to it.
+/// If a `uses` relationship names a tool, response and record name the same tool.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_permit_by_a_row_on_a_tool_is_for_that_tool() {
     let (app, client, _) = demo().await;
     let tickets = tool(&app, "tickets").await;
-    // It performs the same action, and would never be permitted.
+    // This tool performs the same action, but no request that names it would be permitted.
     let other = json!({"tenant_id": TENANT, "name": "wild", "function_signature": "f()",
         "actions": ["ticket.*"], "action_risk_classification": {"risk_tier": "prohibited"}});
     made(&app, "tools", other).await;
@@ -100,7 +101,7 @@ async fn making_a_tool_warns_where_an_action_becomes_stricter() {
     let detail = own["detail"].as_str().unwrap();
     assert!(detail.contains("risk_tier high") && detail.contains("narrows"), "{detail}");
 
-    // A change warns exactly of the terms that it makes stricter or milder.
+    // The response to a change lists exactly the terms that become stricter or milder.
     let path = format!("/api/v1/tools/{id}");
     let tamer = json!({"action_risk_classification": {"risk_tier": "limited"}});
     let (_, changed) = app.owner().patch(&path, tamer).await;
@@ -122,7 +123,7 @@ async fn making_a_tool_warns_where_an_action_becomes_stricter() {
     assert_eq!(ask(&client, &asking(1200.0, "DE")).await["decision"], "allow");
 }
 
-/// Unreadable members of a stored tool count as the worst.
+/// Unreadable fields of a stored tool are treated as the strictest value.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_that_cannot_be_read_binds_as_the_worst() {
     let (app, client, _) = demo().await;
@@ -137,8 +138,8 @@ async fn a_tool_that_cannot_be_read_binds_as_the_worst() {
         .await;
     let answer = settled(&client, "context_incomplete").await;
     assert_eq!(answer["reason_code"], "context_incomplete", "{answer:#}");
-    assert_eq!(ask(&client, &named).await["decision"], "allow", "naming one narrows");
-    // A subject that is denied a tool is denied everything that it performs.
+    assert_eq!(ask(&client, &named).await["decision"], "allow", "naming a tool narrows");
+    // A subject that is denied a tool is denied every action that it performs.
     let denied = json!({"agent_id": "svc:agent:acme:invoice-bot", "used_id": id,
                         "used_kind": "tool", "allowed": 0});
     made(&app, "relationships/uses", denied).await;
@@ -153,7 +154,8 @@ async fn a_tool_that_cannot_be_read_binds_as_the_worst() {
     assert_eq!(answer["reason_code"], "risk_prohibited", "{answer:#}");
 }
 
-/// The response to the first request, once the service has read what was written directly.
+/// Repeats a request until the service has noticed the write made directly to the database. Returns
+/// the response.
 async fn settled(client: &Client, reason: &str) -> Value {
     let mut answer = Value::Null;
     for _ in 0..100 {
@@ -200,7 +202,7 @@ async fn a_stored_policy_that_can_never_be_true_denies_and_is_listed() {
     assert_eq!(fields, ["candidate_policies[0].applies_to[0]", "candidate_policies[0].cedar"]);
 }
 
-/// An approval that is no longer needed is not used.
+/// An approval that has become unnecessary is not used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_cited_without_need_is_not_spent() {
     let (app, client, _) = demo().await;

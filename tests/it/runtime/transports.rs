@@ -1,4 +1,4 @@
-//! One meaning over REST, gRPC and gRPC-Web.
+//! REST, gRPC and gRPC-Web behave the same.
 
 use authority_model::proto::runtime::{
     Decision, EvaluateRequest, EvaluateResponse, runtime_service_client::RuntimeServiceClient,

@@ -1,4 +1,4 @@
-//! Decisions are counted by day and tenant: each once, also one that is committed late.
+//! Decisions are counted exactly once, by day and tenant, even if they are committed late.
 
 use authority_core::clock::Clock;
 use authority_ids::DecisionId;
@@ -13,7 +13,7 @@ use crate::support::{Client, TestApp, Wishes, asking};
 const ACME: &str = "svc:tenant:acme";
 const OTHER: &str = "svc:tenant:other";
 
-/// Decisions of a time, as they would be stored.
+/// Returns SQL that stores decisions made at this time, as the service would.
 fn stored(tenant: &str, decision: &str, at: DateTime<Utc>, count: u32) -> String {
     let first = DecisionId::first(u64::try_from(at.timestamp_millis()).unwrap());
     format!(
@@ -26,7 +26,8 @@ fn stored(tenant: &str, decision: &str, at: DateTime<Utc>, count: u32) -> String
     )
 }
 
-/// The cursor as it is right after a look: it may move up to a minute before it.
+/// Returns SQL that sets the roll-up's cursor as if a check had just run. The cursor may then
+/// advance to one minute before that check.
 fn looked(from: DateTime<Utc>) -> String {
     let first = DecisionId::first(u64::try_from(from.timestamp_millis()).unwrap());
     format!(
@@ -47,7 +48,8 @@ async fn usage(client: &Client, query: &str) -> Vec<(String, String, Value)> {
     .collect()
 }
 
-/// Waits until everything before this time is counted; other tests' transactions delay it.
+/// Counts until all decisions before this time are counted. Open transactions of other tests can
+/// delay it.
 async fn counted(app: &TestApp, until: DateTime<Utc>) {
     let roll_up = UsageRollUp::new(app.database.store());
     for _ in 0..600 {
@@ -84,7 +86,7 @@ async fn decisions_are_counted_by_day_and_tenant() {
         (ACME, "deny", before, 7),
         (ACME, "allow", old, 1),
         (OTHER, "allow", before, 9),
-        // Older than what is kept.
+        // These decisions are older than the retention of counts.
         (OTHER, "allow", now - TimeDelta::days(401), 9),
     ] {
         app.database.run(&stored(tenant, decision, at, count)).await;
@@ -100,7 +102,7 @@ async fn decisions_are_counted_by_day_and_tenant() {
     ];
     let owner = app.owner();
     assert_eq!(usage(&owner, "").await, all);
-    // Again, and by another node: nothing is counted twice.
+    // A second run on another node counts no decision twice.
     let beside = app.beside(Wishes::default()).await;
     counted(&beside, recent + TimeDelta::seconds(1)).await;
     assert_eq!(usage(&beside.owner(), "").await, all);
@@ -120,7 +122,7 @@ async fn decisions_are_counted_by_day_and_tenant() {
     }
     assert_eq!(paged, all.iter().map(|(_, day, _)| day.clone()).collect::<Vec<_>>());
     assert_eq!(token, "");
-    // A tenant sees its own, whatever it asks for.
+    // A tenant's users get only their tenant's counts, whatever filter they use.
     for (role, expected) in [("admin", 200), ("auditor", 200), ("approver", 403), ("viewer", 403)] {
         let person = app.person(ACME, role, "p@example.org");
         let (status, own) = person.get("/api/v1/app/usage").await;
@@ -136,7 +138,7 @@ async fn decisions_are_counted_by_day_and_tenant() {
     }
 }
 
-/// The cursor does not pass a transaction that is open, and nothing is lost when the worker starts again.
+/// The cursor does not pass an open transaction. A restart of the worker loses no decisions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_that_is_committed_late_is_counted() {
     let app = TestApp::start().await;
@@ -161,20 +163,20 @@ async fn a_decision_that_is_committed_late_is_counted() {
         [sum(0), sum(1), sum(2)]
     };
     assert_eq!(total().await, [2, 0, 1]);
-    // A worker that was stopped goes on where the last one was; what came meanwhile is counted once.
+    // A new worker continues from the stored cursor. Decisions made in between are counted once.
     drop(roll_up);
     app.database.run(&stored(ACME, "require_approval", late + TimeDelta::minutes(1), 3)).await;
     app.database.run(&looked(late + TimeDelta::seconds(30))).await;
     counted(&app, late + TimeDelta::minutes(2)).await;
     assert_eq!(total().await, [2, 3, 1]);
-    // Of a database that was restored elsewhere the transaction ids are other ones.
+    // A database that was restored elsewhere has different transaction ids.
     app.database.run("UPDATE usage_cursor SET seen_xid = 1::bigint << 60").await;
     let again = Clock::default().now() - TimeDelta::seconds(61);
     counted(&app, again).await;
     assert_eq!(total().await, [2, 3, 1]);
 }
 
-/// The whole way: what is decided is counted a minute later. The counts wait until nothing can come before them.
+/// End to end: decisions are counted a minute later, once no earlier decision can appear.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_just_decided_is_not_counted_yet() {
     let (app, client, _) = demo().await;

@@ -1,4 +1,4 @@
-//! Streams: the end of a permission, and the progress of a held decision, as it happens.
+//! Streams that report the end of a permission and the progress of a held decision.
 
 mod chain;
 mod credentials;
@@ -19,7 +19,7 @@ use crate::support::{Client, TestApp};
 
 const TENANT: &str = "svc:tenant:acme";
 const AGENT: &str = "svc:agent:acme:invoice-bot";
-/// Longer than anything here takes on a busy machine.
+/// Longer than any operation here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A stream of JSON lines.
@@ -37,7 +37,7 @@ impl Lines {
         Self { answer, rest: Vec::new() }
     }
 
-    /// The stop conditions of a decision; the first event is that it is in force.
+    /// Watches the stop conditions of a decision. The first event confirms the permission.
     pub(super) async fn stops(client: &Client, decision_id: &str) -> (Self, Value) {
         let path = format!("/v1/decisions/{decision_id}:watch-stop-conditions");
         let mut lines = Self::open(client, &path).await;
@@ -57,7 +57,7 @@ impl Lines {
         }
     }
 
-    /// What comes after the heartbeats, and nothing after it.
+    /// Returns the event after the heartbeats, and checks that the stream then ends.
     pub(super) async fn last(&mut self) -> Value {
         let begun = Instant::now();
         loop {
@@ -71,7 +71,7 @@ impl Lines {
     }
 }
 
-/// A small payment that is permitted: its decision's id.
+/// Gets a small payment permitted, and returns the decision's id.
 async fn permitted(client: &Client) -> String {
     decided(client, asking(10.0, "DE"), "allow").await
 }
@@ -82,12 +82,12 @@ async fn decided(client: &Client, ask: Value, decision: &str) -> String {
     answer["decision_id"].as_str().unwrap().to_owned()
 }
 
-/// Waits until nobody watches the tenant's authority.
+/// Waits until the tenant's authority has no watchers.
 async fn nobody_watches(app: &TestApp) {
     let gone = async {
         while app.app.graph.watchers(&TENANT.parse().unwrap()) > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(5), gone).await.expect("a stream goes on for nobody");
+    tokio::time::timeout(Duration::from_secs(5), gone).await.expect("an unwatched stream remains");
 }

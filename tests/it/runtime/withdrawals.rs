@@ -1,4 +1,4 @@
-//! Withdrawing an approved request, and its lifetime.
+//! Withdrawing an approved request, and how long approval requests wait.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn why() -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approved_request_can_be_withdrawn() {
     let (app, client, _) = demo().await;
-    // A person who could not have approved: they own the agent.
+    // This person could not have approved the request, because they own the agent.
     let person = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Boss",
                         "external_subject": "dev|boss@example.org"});
     let (_, made) = app.owner().post("/api/v1/principals", person).await;
@@ -64,12 +64,12 @@ async fn callers_that_may_not_act_cannot_withdraw() {
     let stranger = app.person("svc:tenant:other", "approver", "eve@example.org");
     assert!([403, 404].contains(&act(&stranger, &id, "withdraw", why()).await.0));
     let path = format!("/api/v1/approvals/{id}/withdraw");
-    assert_eq!(approver(&app).post(&path, why()).await.0, 403, "the admin path is the owner's");
+    assert_eq!(approver(&app).post(&path, why()).await.0, 403, "not the installation's owner");
     let (status, void) = app.owner().post(&path, why()).await;
     assert_eq!((status, &void["approval"]["state"]), (200, &json!("void")), "{void:#}");
 }
 
-/// An agent uses what a person withdraws: exactly one of them wins.
+/// An agent uses an approval while a person withdraws it. Only one call succeeds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_withdrawal_and_a_claim_do_not_both_win() {
     let (app, client, _) = demo().await;
@@ -79,7 +79,8 @@ async fn a_withdrawal_and_a_claim_do_not_both_win() {
         let amount = 25_000.0 + f64::from(u32::try_from(round).unwrap());
         let id = held(&client, &asking(amount, "DE")).await;
         assert_eq!(act(&ann, &id, "approve", json!({})).await.1["state"], "approved");
-        // A withdrawal is the shorter way: some begin a little later, so that claims win, too.
+        // A withdrawal is faster than a use. Some start a few milliseconds later so that some uses
+        // win.
         let later = std::time::Duration::from_millis(round % 6);
         let withdraw = async {
             tokio::time::sleep(later).await;
@@ -94,10 +95,10 @@ async fn a_withdrawal_and_a_claim_do_not_both_win() {
         assert_eq!(left["used_by"].is_string(), allowed);
         withdrawn += i32::from(!allowed);
     }
-    assert!(withdrawn < 30, "no claim was ever first");
+    assert!(withdrawn < 30, "the approval was never used first");
 }
 
-/// A delegation whose actions all need a standing approval.
+/// Creates a delegation that requires a standing approval for all its actions.
 async fn standing(app: &TestApp) -> String {
     let body = json!({
         "tenant_id": TENANT, "delegator_id": "svc:agent:acme:invoice-bot",
@@ -136,12 +137,12 @@ async fn a_standing_approval_can_be_withdrawn_and_given_again() {
     let bob = app.person(TENANT, "legal", "bob@example.org");
     assert_eq!(bob.post(&path("approve"), json!({})).await.0, 200);
     let admin = format!("/api/v1/delegations/{id}/withdraw");
-    assert_eq!(bob.post(&admin, why()).await.0, 403, "the admin path is the owner's");
+    assert_eq!(bob.post(&admin, why()).await.0, 403, "not the installation's owner");
     assert_eq!(app.owner().post(&admin, why()).await.0, 200);
     assert_eq!(closes(&client, &id).await, "require_approval");
 }
 
-/// The tenant sets how long a request waits.
+/// The tenant sets how long an approval request waits for approvals.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_waits_as_long_as_its_tenant_says() {
     let (app, client, _) = demo().await;

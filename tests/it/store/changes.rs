@@ -1,4 +1,4 @@
-//! The change log's order, and the fence.
+//! The order of the change log, and the fence.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -35,7 +35,7 @@ async fn after(db: &mut Db, seq: i64) -> Vec<Change> {
     diesel::sql_query(sql).bind::<BigInt, _>(seq).load(db).await.unwrap()
 }
 
-/// A few milliseconds that differ from one call to the next.
+/// Returns a duration of a few milliseconds that varies with the seed.
 fn moment(seed: u32) -> Duration {
     Duration::from_micros(u64::from(seed.wrapping_mul(2_654_435_761) >> 20) * 2)
 }
@@ -102,7 +102,7 @@ async fn the_fence_waits_for_a_change_under_way_and_sees_it() {
     let database = with_tables().await;
     let store = database.store();
     let mut change = database.owner().await;
-    // The deferred trigger runs now, as in a slow commit.
+    // Runs the deferred trigger now, as in a commit that takes long.
     let held = "BEGIN; INSERT INTO things (id, tenant_id) VALUES ('1', 'svc:tenant:a');
                 SET CONSTRAINTS ALL IMMEDIATE";
     change.batch_execute(held).await.unwrap();
@@ -111,7 +111,7 @@ async fn the_fence_waits_for_a_change_under_way_and_sees_it() {
     sleep(Duration::from_millis(150)).await;
     assert!(!fence.is_finished(), "the fence did not wait");
     change.batch_execute("COMMIT").await.unwrap();
-    assert_eq!(fence.await.unwrap(), 1, "the fence read what was before the wait");
+    assert_eq!(fence.await.unwrap(), 1, "the fence read a state from before its wait");
 }
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn the_fence_holds_later_changes_back_and_other_fences_not() {
                 .await
         });
         sleep(Duration::from_millis(150)).await;
-        assert!(!change.is_finished(), "authority changed behind the fence");
+        assert!(!change.is_finished(), "the change did not wait for the fence");
         Ok::<_, Error>(change)
     });
     let change = fenced.await.unwrap();

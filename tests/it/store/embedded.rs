@@ -74,15 +74,16 @@ async fn the_last_of_several_users_stops_it() {
         Embedded::start(options(folder.path()))
     );
     let (first, second) = (first.unwrap(), second.unwrap());
-    assert_ne!(first.is_joined(), second.is_joined(), "one starts it, the other joins");
+    assert_ne!(first.is_joined(), second.is_joined(), "one process starts it, the other joins");
     let (starter, joiner) = if second.is_joined() { (first, second) } else { (second, first) };
     run(&joiner, "CREATE TABLE seen ()").await;
     starter.stop().await.unwrap();
-    assert_eq!(rows(&joiner).await, 0, "it was stopped under its other user");
+    assert_eq!(rows(&joiner).await, 0, "the server stopped too early");
     joiner.stop().await.unwrap();
 }
 
-/// Ends like a killed process: its locks are released, the server is not notified.
+/// Abandons the server as a killed process would: its locks are released, but the server gets no
+/// stop signal.
 #[tokio::test]
 async fn a_server_left_running_is_rejoined() {
     let folder = folder();
@@ -110,7 +111,8 @@ async fn a_killed_server_recovers() {
     assert!(idle.batch_execute("SELECT 1").await.is_err());
 }
 
-/// After a reboot the process id in the lock files may be any process: here, this test.
+/// After a reboot, the process id in the lock files may belong to any other process. Here it is the
+/// test's own.
 #[tokio::test]
 async fn a_stale_lock_file_of_a_live_process_is_cleared() {
     let folder = folder();
@@ -174,16 +176,16 @@ async fn a_watched_server_that_dies_is_started_again() {
     kill_hard(&server);
     let since = Instant::now();
     while Address::parse(&server.url()).unwrap().connect().await.is_err() {
-        assert!(since.elapsed() < Duration::from_secs(30), "nobody started it again");
+        assert!(since.elapsed() < Duration::from_secs(30), "the server was not started again");
         sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(rows(&server).await, 1);
     server.stop().await.unwrap();
     sleep(Duration::from_secs(1)).await;
-    assert_eq!(server.pid(), None, "it was started again although it was left");
+    assert_eq!(server.pid(), None, "an abandoned server restarted");
 }
 
-/// Runs this very test in another process, where it holds a server until it is killed.
+/// Runs this same test in another process, which keeps a server running until it is killed.
 #[expect(clippy::disallowed_methods, reason = "a switch of the test run, not a setting")]
 #[tokio::test]
 async fn the_server_of_a_killed_process_is_rejoined() {
@@ -202,7 +204,7 @@ async fn the_server_of_a_killed_process_is_rejoined() {
     let mut other = other.spawn().unwrap();
     let since = Instant::now();
     while !folder.path().join("ready").exists() {
-        assert!(since.elapsed() < Duration::from_mins(1), "the other process got nowhere");
+        assert!(since.elapsed() < Duration::from_mins(1), "the other process did not start");
         sleep(Duration::from_millis(20)).await;
     }
     other.kill().unwrap();
@@ -213,7 +215,7 @@ async fn the_server_of_a_killed_process_is_rejoined() {
     server.stop().await.unwrap();
 }
 
-/// Only for root, whose folders the database's user may not enter.
+/// Runs only as root. The database's user can't enter root's folders: the database is elsewhere.
 #[tokio::test]
 async fn an_unreachable_folder_has_a_link_to_its_database() {
     if let Some(reason) = not_root() {
@@ -237,7 +239,7 @@ async fn an_unreachable_folder_has_a_link_to_its_database() {
     assert_eq!(server.home(), home, "the database moved when the folder could be entered");
     server.stop().await.unwrap();
     set(0o700);
-    // It goes with the folder, wherever that is moved.
+    // The link to the database moves with the folder.
     let moved = closed.join("moved");
     fs::rename(&private, &moved).unwrap();
     let server = Embedded::start(options(&moved)).await.unwrap();
@@ -245,7 +247,7 @@ async fn an_unreachable_folder_has_a_link_to_its_database() {
     server.stop().await.unwrap();
     fs::rename(&moved, &private).unwrap();
 
-    // Removing the folder is to start afresh.
+    // After the folder is removed, a new database is created.
     fs::remove_dir_all(&private).unwrap();
     let server = Embedded::start(options(&private)).await.unwrap();
     let other = server.home().to_owned();
@@ -255,7 +257,7 @@ async fn an_unreachable_folder_has_a_link_to_its_database() {
     assert_eq!(
         server.left_behind(),
         std::slice::from_ref(&home),
-        "nobody is told of the one before"
+        "the earlier database is not reported"
     );
     server.stop().await.unwrap();
 
@@ -268,7 +270,7 @@ async fn an_unreachable_folder_has_a_link_to_its_database() {
     assert!(fault.to_string().contains(&remedy), "{fault}");
 }
 
-/// Only for root, too: a database of an earlier version has no link, and gets one.
+/// Runs only as root. A database of an earlier version has no link and gets one.
 #[tokio::test]
 async fn a_database_without_a_link_is_found_by_its_folder() {
     if let Some(reason) = not_root() {
@@ -294,7 +296,7 @@ async fn a_database_without_a_link_is_found_by_its_folder() {
     assert_eq!(fs::read_link(private.join("postgres")).unwrap(), earlier);
 }
 
-/// Only for root, too, which gives the folder to another user: it follows no link but its own.
+/// Runs only as root. Root follows only links that it made, and only into its own folder.
 #[tokio::test]
 async fn a_link_that_root_did_not_make_is_refused() {
     if let Some(reason) = not_root() {
@@ -316,7 +318,8 @@ async fn a_link_that_root_did_not_make_is_refused() {
     assert_eq!(fs::metadata(&kept).unwrap().uid(), 0);
 }
 
-/// Only for root, too: a run with an external database keeps the folder usable for the embedded one.
+/// Runs only as root. A start with an external database leaves the folder usable for the embedded
+/// one.
 #[tokio::test]
 async fn a_start_with_another_database_leaves_the_folder_open_to_the_embedded_one() {
     if let Some(reason) = not_root() {
@@ -328,19 +331,19 @@ async fn a_start_with_another_database_leaves_the_folder_open_to_the_embedded_on
     Embedded::start(options(&home)).await.unwrap().stop().await.unwrap();
     assert_eq!(mode(), 0o710);
     data_folder(&home, None).unwrap();
-    assert_eq!(mode(), 0o710, "closed to the embedded database");
-    // A folder open to all is made private, except for the database's own group.
+    assert_eq!(mode(), 0o710, "the embedded database can't enter");
+    // A folder that is open to all becomes private, except that the database's group may enter.
     fs::set_permissions(&home, fs::Permissions::from_mode(0o755)).unwrap();
     data_folder(&home, None).unwrap();
     assert_eq!(mode(), 0o710);
     Embedded::start(options(&home)).await.unwrap().stop().await.unwrap();
-    // A folder that its owner made private stays so.
+    // A folder that its owner made private stays private.
     fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).unwrap();
     data_folder(&home, None).unwrap();
     assert_eq!(mode(), 0o700);
 }
 
-/// The database's user may put links where root writes: none is followed, nothing overwritten.
+/// The database's user may create links where root writes. Root must not follow or overwrite them.
 #[tokio::test]
 async fn links_in_the_databases_folder_lead_root_nowhere() {
     if let Some(reason) = not_root() {
@@ -353,7 +356,7 @@ async fn links_in_the_databases_folder_lead_root_nowhere() {
     server.stop().await.unwrap();
     let (kept, made) = (folder.path().join("kept"), folder.path().join("made"));
     fs::write(&kept, "of root").unwrap();
-    // A folder in the way of the old log, so that it cannot be moved there.
+    // A folder named like the old log prevents the service from moving the log there.
     let (log, old) = (database.join("postgres.log"), database.join("postgres.log.1"));
     let _ = fs::remove_file(&old);
     fs::create_dir(&old).unwrap();
@@ -362,7 +365,7 @@ async fn links_in_the_databases_folder_lead_root_nowhere() {
     symlink(&kept, &log).unwrap();
     Embedded::start(options(&home)).await.unwrap().stop().await.unwrap();
     assert_eq!(fs::read_to_string(&kept).unwrap(), "of root");
-    assert!(fs::symlink_metadata(&log).unwrap().is_file(), "a log of its own");
+    assert!(fs::symlink_metadata(&log).unwrap().is_file(), "the log is still a link");
     for lock in ["launch.lock", "users.lock"] {
         let lock = database.join(lock);
         fs::remove_file(&lock).unwrap();

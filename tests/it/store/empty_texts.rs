@@ -1,4 +1,4 @@
-//! The migration that fixes empty texts stored by older versions.
+//! The migration that repairs empty texts which older versions stored.
 
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
@@ -8,8 +8,9 @@ use crate::support::{TestApp, asking};
 
 const MEND: &str = include_str!("../../../migrations/00000000000017_empty_texts/up.sql");
 
-/// Each statement that stores as an older version did, its row's kind, and the fixed members. `$t` is the
-/// demonstration tenant; `id` is the row if a test created one.
+/// Table, the SQL assignment that an older version stored, the condition that selects the row, and
+/// its fields after the repair. `$t` is the demonstration tenant, `id` the row that the test
+/// created.
 const STORED: [(&str, &str, &str, &str); 17] = [
     ("tenants", "idp_org_id = ''", "id = 'svc:tenant:blank'", r#"{"idp_org_id": null}"#),
     ("tenants", "owner_email = ''", "id = 'svc:tenant:blank'", r#"{"owner_email": null}"#),
@@ -66,7 +67,8 @@ async fn stored_empty_texts_are_repaired_and_permit_no_more() {
     let evaluate = "/api/v1/runtime/evaluate";
     assert_eq!(agent.post(evaluate, ask.clone()).await.1["decision"], "allow");
 
-    // The demonstration's own delegation too, which then permits nothing, before and after.
+    // The demonstration's own delegation is repaired as well. It permits no action before or after
+    // the repair.
     let bound = format!("id = '{}'", demo.delegation_id);
     let own = ("delegations", "currency = ''", bound.as_str(), r#"{"state": "suspended"}"#);
     let stored = || STORED.into_iter().chain([own]);
@@ -86,7 +88,8 @@ async fn stored_empty_texts_are_repaired_and_permit_no_more() {
         for (member, value) in wanted.as_object().unwrap() {
             assert!(includes(&is_now[member], value), "{table}.{member}: {is_now:#}");
         }
-        // In the history, with the actor, and in the change log if authority depends on it.
+        // The repair is in the history with its actor. If authority depends on the record, it is in
+        // the change log as well.
         let kept = version(&mut database, &is_now["id"]).await;
         assert!(includes(&kept["body"], &wanted), "{table}: {kept:#}");
         if wanted.get("max_amount").is_none() {
@@ -97,20 +100,20 @@ async fn stored_empty_texts_are_repaired_and_permit_no_more() {
     }
     let after = agent.post(evaluate, ask).await.1;
     assert_eq!(after["reason_code"], "delegation_suspended", "{after:#}");
-    // Nor does reinstating it restore what cannot be read.
+    // Reinstating the delegation does not bring back the unreadable bound.
     let path = format!("/api/v1/delegations/{}/reinstate", demo.delegation_id);
     let (status, answer) = app.owner().post(&path, json!({})).await;
     assert_eq!(status, 409, "{answer:#}");
     assert!(answer["message"].as_str().unwrap().contains("`currency` is empty"), "{answer:#}");
 
-    // A second run finds nothing to fix.
+    // A second run makes no changes.
     let changes = "SELECT count(*) AS n FROM record_versions";
     let count = super::number(&mut database, changes).await;
     database.batch_execute(&mend).await.unwrap();
     assert_eq!(super::number(&mut database, changes).await, count);
 }
 
-/// Whole records, as a client creates them.
+/// Creates complete records, as a client would.
 async fn records(app: &TestApp) {
     let tenant = "svc:tenant:acme";
     let make = async |path: &str, body: Value| {
@@ -169,7 +172,7 @@ async fn version(database: &mut authority_core::store::Db, id: &Value) -> Value 
     json_of(database, &sql).await
 }
 
-/// Whether all expected members are there.
+/// Returns whether `found` has all expected fields.
 fn includes(found: &Value, wanted: &Value) -> bool {
     match (found, wanted) {
         (Value::Object(found), Value::Object(wanted)) => wanted

@@ -67,7 +67,7 @@ async fn a_tenant_sees_and_touches_its_own_rows_alone() {
     }
 }
 
-/// The login role without a role set, as on a connection that skipped its set-up.
+/// Uses the login role itself, as on a connection for which no role was set.
 #[tokio::test]
 async fn the_login_role_itself_sees_nothing() {
     let database = with_tables().await;
@@ -122,11 +122,11 @@ async fn every_change_leaves_a_version_without_secrets() {
     let expected = [("ada of a", body("")), ("bob's \\ machine", body("new")), ("ada of a", None)];
     assert_eq!(told, expected);
     assert!(kept.iter().all(|version| version.is_joined && !version.is_present));
-    // What was skipped is not a change of authority either.
+    // The update without an effect does not count as a change of authority either.
     assert_eq!(number(&mut db, "SELECT count(*) AS n FROM authority_changes").await, 3);
     assert_eq!(number(&mut db, "SELECT max(revision) AS n FROM tenant_revisions").await, 3);
 
-    // Personal data that is erased is erased from the versions, by its own tenant.
+    // Personal data can be erased from stored versions too, but only by the tenant that owns them.
     act(&store, &of("b"), "SELECT forget('1', '{label}')").await.unwrap();
     let holding = "SELECT count(*) AS n FROM record_versions WHERE body ? 'label'";
     assert_eq!(number(&mut db, holding).await, 2);
@@ -238,8 +238,8 @@ async fn decision_columns_are_never_analyzed() {
     assert_eq!(number(&mut db, &targets("tenant_id", 10)).await, before + made);
 }
 
-/// A row of decisions is over the 2 KiB from which PostgreSQL compresses, which would cost as much as all other
-/// work on it.
+/// PostgreSQL compresses rows above 2 KiB by default, which decisions exceed. The tables raise this
+/// limit, because compression would cost as much as all other work on the row.
 #[tokio::test]
 async fn rows_of_decisions_stay_as_they_are() {
     let database = Database::fresh().await;
@@ -264,7 +264,7 @@ async fn rows_of_decisions_stay_as_they_are() {
     db.batch_execute(&row("a", 3000)).await.unwrap();
     db.batch_execute(&row("b", 5000)).await.unwrap();
     let whole = "SELECT count(*) AS n FROM decisions WHERE pg_column_size(record) > 3000";
-    assert_eq!(number(&mut db, whole).await, 1, "the longer one is compressed");
+    assert_eq!(number(&mut db, whole).await, 1, "only the shorter one is whole");
 }
 
 #[tokio::test]
@@ -290,7 +290,7 @@ async fn errors_are_distinguished() {
         let fault = format!("{:?}", fault(sql).await);
         assert!(fault.starts_with(expected), "{sql}: {fault}");
     }
-    // Both ends of a foreign key have one SQLSTATE.
+    // A missing parent and a parent that is still used give the same SQLSTATE.
     let mut db = store.system().await.unwrap();
     let in_use = db.batch_execute("DELETE FROM parents").await.unwrap_err();
     let in_use = format!("{:?}", Error::of_deletion(in_use));
@@ -300,7 +300,7 @@ async fn errors_are_distinguished() {
     assert_eq!(refusal.about, [("constraint", "parents_pkey".to_owned())]);
 }
 
-/// COMMIT succeeds with this tag, and nothing is stored.
+/// After an ignored error, PostgreSQL answers COMMIT with the tag ROLLBACK and stores no data.
 #[tokio::test]
 async fn an_ignored_failure_is_no_success() {
     let database = with_tables().await;

@@ -1,4 +1,5 @@
-//! The table of idempotency keys: who reaches what in it, how long, and how it came to be one.
+//! The table of idempotency keys: access rights,
+//! retention, and the migration that merged two tables.
 
 use authority_api::idempotency::sweep;
 use authority_core::{
@@ -14,7 +15,8 @@ use crate::support::database::Database;
 const UP: &str = include_str!("../../../migrations/00000000000027_one_idempotency/up.sql");
 const DOWN: &str = include_str!("../../../migrations/00000000000027_one_idempotency/down.sql");
 
-/// A decision's key and another of each of two tenants; one that holds a secret.
+/// Inserts four keys for each of two tenants: a decision, a create, a rotation with a secret, a
+/// report.
 const KEYS: &str = "INSERT INTO idempotency_keys \
     (tenant_id, caller, scope, key, request_sha256, answer, sealed, decision_id, created_at) \
     SELECT t, 'ada', s, 'k', sha256('x'), 'y', s = 'rotate', \
@@ -98,7 +100,7 @@ async fn secrets_are_forgotten_after_minutes_and_answers_after_a_day() {
     }
 }
 
-/// What was kept in two tables is found in one, and back.
+/// The migration merges the keys of two tables into one, and can be reverted.
 #[tokio::test]
 async fn keys_of_decisions_are_moved_there_and_back() {
     let database = with_keys().await;
@@ -107,7 +109,7 @@ async fn keys_of_decisions_are_moved_there_and_back() {
                      + (SELECT count(*) FROM idempotency_keys) AS n";
     db.batch_execute(&format!("BEGIN; {DOWN}; COMMIT")).await.unwrap();
     assert_eq!(number(&mut db, both).await, 24);
-    // As they were written before, reports of decisions among them.
+    // Stores keys as earlier versions did, including reports of decisions.
     let old = "INSERT INTO decision_keys \
         (tenant_id, scope, key, request_sha256, decision_id, answer, created_at, caller) \
         VALUES ('svc:tenant:a', 'report', 'k', sha256('x'), 'svc:decision:1', 'y', now(), 'ada')";

@@ -1,4 +1,4 @@
-//! A server that does not speak English: errors are told apart by their SQLSTATE.
+//! A server with messages in another language: errors are recognized by their SQLSTATE.
 
 use std::{process::Command, time::Duration};
 
@@ -13,7 +13,7 @@ use diesel_async::SimpleAsyncConnection;
 use super::owner;
 use crate::support::shown::not_shown;
 
-/// A German locale of this machine.
+/// Returns the name of a German locale on this machine.
 fn german() -> Option<String> {
     let known = Command::new("locale").arg("-a").output().ok()?;
     let known = String::from_utf8(known.stdout).ok()?;
@@ -48,7 +48,7 @@ async fn errors_of_a_german_server_are_told_apart() {
     };
 
     let divided = fault("SELECT 1 / 0").await;
-    assert_eq!(divided, "Internal(\"Division durch Null\")", "the server does not speak German");
+    assert_eq!(divided, "Internal(\"Division durch Null\")", "the messages are not German");
     for (sql, expected) in [
         ("INSERT INTO parents VALUES ('1')", "Conflict(\"parents_pkey\")"),
         ("INSERT INTO parents VALUES ('')", "Refused(\"parents_id_check\")"),
@@ -68,7 +68,7 @@ async fn errors_of_a_german_server_are_told_apart() {
     });
     assert!(ended.starts_with("Unavailable(") && ended.contains("Verbindung"), "{ended}");
 
-    // Each holds what the other waits for; Postgres ends one.
+    // The two transactions deadlock, and PostgreSQL cancels the first or the second.
     let update = |first: &'static str, second: &'static str| {
         store.write_tx(&owner(), async move |db| {
             for id in [first, second] {

@@ -1,4 +1,4 @@
-//! Migrations: by many at once, beside long readers, and whether they were run.
+//! Migrations: several at once, alongside long readers, and the check whether they have run.
 
 use std::{
     fs,
@@ -39,7 +39,7 @@ async fn an_empty_database_is_not_current() {
     assert!(!database.store().is_current().await.unwrap_or(false));
 }
 
-/// As on a managed Postgres: the only user owns the database and may create roles.
+/// Managed PostgreSQL services give no superuser: the user owns the database and may create roles.
 #[tokio::test]
 async fn an_owner_without_superuser_rights_suffices() {
     let database = Database::empty().await;
@@ -75,7 +75,8 @@ async fn an_owner_without_superuser_rights_suffices() {
     ran.unwrap();
 }
 
-/// While a migration waits for a table, every later statement on it waits as well.
+/// While a migration waits for a table's lock, all later statements on that table would wait as
+/// well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_migration_that_waits_for_a_reader_gives_up_and_names_it() {
     let database = Database::empty().await;

@@ -1,4 +1,4 @@
-//! The store: what Postgres enforces, and how the service copes.
+//! The store: the rules that PostgreSQL enforces, and how the service handles faults.
 
 mod changes;
 mod embedded;
@@ -21,7 +21,7 @@ use diesel_async::RunQueryDsl;
 
 use crate::support::database::Database;
 
-/// A governed table that authority depends on, and an append-only one.
+/// A governed table that authority depends on, and an append-only table.
 const TABLES: &str = r#"
     CREATE TABLE things (
         id text COLLATE "C" PRIMARY KEY, tenant_id text COLLATE "C" NOT NULL,
@@ -53,7 +53,7 @@ struct Number {
     n: i64,
 }
 
-/// The first column, `n`, of the only row.
+/// Returns the first column, `n`, of the only row.
 async fn number(db: &mut authority_core::store::Db, sql: &str) -> i64 {
     let row: Number = diesel::sql_query(sql).get_result(db).await.unwrap();
     row.n

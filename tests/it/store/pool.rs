@@ -1,4 +1,4 @@
-//! The pools: time-outs, and a Postgres that goes away and comes back.
+//! The pools: timeouts, and a PostgreSQL that becomes unavailable and recovers.
 
 use std::{
     path::PathBuf,
@@ -97,8 +97,8 @@ async fn a_panic_in_the_work_affects_no_other() {
     assert_eq!(kept.await.unwrap(), 0);
 }
 
-/// What the recorder relies on if one statement is its own transaction: rows arrive before the commit, and are
-/// void if it fails.
+/// If one statement is its own transaction, its rows arrive before the commit. The recorder relies
+/// on an error if the commit then fails.
 #[tokio::test]
 async fn a_statement_is_not_done_before_its_commit() {
     let database = with_tables().await;
@@ -134,7 +134,7 @@ async fn a_database_that_returns_is_used_again() {
         let away = store.read_tx(&owner(), async move |_| Ok::<_, Error>(())).await;
         assert!(matches!(away, Err(Error::Unavailable(_))), "{away:?}");
     }
-    assert!(since.elapsed() < Duration::from_secs(3), "callers wait for a server that is away");
+    assert!(since.elapsed() < Duration::from_secs(3), "callers wait for an unavailable server");
 
     let server = Embedded::start(options).await.unwrap();
     let since = Instant::now();

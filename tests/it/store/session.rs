@@ -6,7 +6,7 @@ use diesel_async::SimpleAsyncConnection;
 use super::{number, of, with_tables};
 use crate::support::database::Database;
 
-/// Why a store on the database gets no connection.
+/// Returns the error with which a store refuses a connection to the database.
 async fn refused(database: &Database) -> String {
     match database.store().system().await {
         Ok(_) => panic!("the session is used"),
@@ -14,7 +14,8 @@ async fn refused(database: &Database) -> String {
     }
 }
 
-/// Where a setting of new sessions may come from, with what takes it back.
+/// Returns the statements that set a default of new
+/// sessions, each with the statement that resets it.
 fn places(database: &Database, setting: &str) -> Vec<(String, String)> {
     let (login, name) = database.names();
     let of_database = format!("ALTER DATABASE {name} ");
@@ -34,7 +35,7 @@ async fn a_session_in_which_triggers_do_not_run_is_refused() {
         let why = refused(&database).await;
         assert!(why.contains("the setting `session_replication_role` is `replica`"), "{why}");
         assert!(why.contains(&remedy), "{why}");
-        // The pools' other roles, and connections outside the pools.
+        // Other roles of the pools, and connections outside the pools, are refused as well.
         let store = database.store();
         assert!(store.recorder().await.is_err() && store.tail().await.is_err());
         assert!(store.read_tx(&of("a"), async |_: &mut Db| Ok::<_, Error>(())).await.is_err());
@@ -72,13 +73,14 @@ async fn rows_names_and_roles_are_what_the_service_means() {
             database.run(&reset).await;
         }
     }
-    // Schemas after `public` do not hide its tables.
+    // Schemas after `public` do not hide its tables: they are permitted.
     let set = places(&database, "search_path = public, other").remove(0);
     database.run(&set.0).await;
     drop(database.store().system().await.unwrap());
     database.run(&set.1).await;
 
-    // Roles of its own: other tests run on the template's at the same time.
+    // This database needs roles of its own, because other tests use the template's roles at the
+    // same time.
     let (login, _) = database.names();
     migrate(&database.owner_address(), login).await.unwrap();
     let role = "DO $$ BEGIN EXECUTE format('{}', authority_role('tenant'), authority_role('system')); \
@@ -144,7 +146,7 @@ async fn a_change_of_authority_without_its_revision_is_rolled_back() {
         let mut db = database.owner().await;
         assert_eq!(number(&mut db, "SELECT count(*) AS n FROM things").await, 0, "{breaks}");
     }
-    // A session keeps the plan that such a rule made.
+    // Uses a new store, because an open session keeps the plan that the rule produced.
     let written = database
         .store()
         .write_tx(&of("a"), async |db: &mut Db| Ok::<_, Error>(db.batch_execute(CHANGE).await?));
@@ -153,7 +155,7 @@ async fn a_change_of_authority_without_its_revision_is_rolled_back() {
     assert_eq!(number(&mut db, "SELECT max(revision) AS n FROM tenant_revisions").await, 1);
 }
 
-/// A setting that a pooled connection keeps, from work of a superuser.
+/// A pooled connection keeps a setting that was made with superuser rights.
 #[tokio::test]
 async fn a_change_in_a_session_that_became_a_replica_is_rolled_back() {
     let database = with_tables().await;
@@ -198,7 +200,7 @@ async fn a_write_of_many_rows_writes_its_tenants_revision_once() {
 async fn what_is_not_as_migrations_made_it_is_found_at_start() {
     let database = with_tables().await;
     database.run("INSERT INTO things (id, tenant_id) VALUES ('1', 'svc:tenant:a')").await;
-    // The template's roles are another database's.
+    // The template's roles belong to another database: this one gets its own.
     migrate(&database.owner_address(), database.names().0).await.unwrap();
     Serving::inspect(&database.address()).await.unwrap();
     for (breaks, mends, named) in [

@@ -1,18 +1,20 @@
-//! The statements of a migration, as far as the rules for them need it: lower case, without comments, one line each.
+//! Parses the statements of a migration as far as the rules for migrations need it: one line each,
+//! in lower case, without comments.
 
 const EXCEPTION: &str = "-- exception: ";
-/// What begins a statement.
+/// The first words of the statements that the rules examine.
 const VERBS: &[&str] = &["alter", "call", "create", "drop", "execute", "revoke"];
-/// What a statement within a DO block may follow without a semicolon.
+/// The words after which a statement in a DO block starts without a semicolon.
 const BEFORE_STATEMENTS: &[&str] = &["begin", "then", "else", "loop"];
 
-/// A statement in one line, in lower case and without comments, and whether it has an exception.
+/// A statement, and whether a comment marks it as an exception.
 pub(super) struct Statement {
     pub(super) text: String,
     pub(super) is_excepted: bool,
 }
 
-/// The statements between semicolons. Of texts in dollars only DO blocks, which run at once; functions run later.
+/// Returns the statements of a migration. Dollar-quoted texts are included only if they belong to a
+/// DO block, which runs at once; functions run later.
 pub(super) fn statements(sql: &str) -> Vec<Statement> {
     let mut found = Vec::new();
     let (mut text, mut is_excepted) = (String::new(), false);
@@ -44,7 +46,8 @@ pub(super) fn statements(sql: &str) -> Vec<Statement> {
 }
 
 impl Statement {
-    /// Without what opens its branch, and with what EXECUTE runs in its place.
+    /// Removes the words before the statement in its branch, and unwraps a statement that EXECUTE
+    /// runs.
     fn of_block(self) -> Self {
         let words: Vec<_> = self.text.split(' ').collect();
         let begins = |at: &usize| {
@@ -60,7 +63,7 @@ impl Statement {
     }
 }
 
-/// The parts between the commas that are in no parentheses.
+/// Returns the parts that are separated by commas outside parentheses.
 pub(super) fn clauses(text: &str) -> Vec<String> {
     let mut found = vec![String::new()];
     let mut depth = 0;
@@ -79,7 +82,7 @@ pub(super) fn clauses(text: &str) -> Vec<String> {
     found.iter().map(|clause| clause.trim().to_owned()).collect()
 }
 
-/// The word after `before`, without quotes, schema and what follows a parenthesis.
+/// Returns the name after `before`, without quotes or schema, up to a space, quote or parenthesis.
 pub(super) fn named<'t>(text: &'t str, before: &str) -> Option<&'t str> {
     let rest = text.split_once(before)?.1.trim_start();
     let rest = ["if not exists ", "if exists ", "only "]

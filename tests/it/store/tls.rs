@@ -1,7 +1,7 @@
-//! TLS to a real Postgres: what each `sslmode` accepts.
+//! TLS to a real PostgreSQL: the certificates that each `sslmode` accepts.
 //!
-//! The server listens on a loopback address of its own (Linux has many), so that it disturbs no
-//! other; its port is Postgres' usual one.
+//! The server listens on a separate loopback address, of which Linux has many, and on PostgreSQL's
+//! usual port. It therefore doesn't conflict with other servers.
 #![cfg(target_os = "linux")]
 
 use std::{
@@ -29,8 +29,8 @@ use crate::support::run_workers;
 
 const LISTENING: &str = "127.0.0.77";
 
-/// Files `<name>.pem` of an authority, and `.crt` and `.key` of what it gave: `<name>` to db.test, and
-/// `<name>-client` to the login `authority`.
+/// Creates a certificate authority in `<name>.pem`, and two certificates with their keys. The files
+/// `<name>.crt` and `.key` are for db.test, and `<name>-client` for the login `authority`.
 fn authority(folder: &Path, name: &str) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -51,7 +51,7 @@ fn authority(folder: &Path, name: &str) {
     }
 }
 
-/// A server at an address that admits connections over TCP by this method.
+/// Starts a server that listens on this address and authenticates TCP connections by this method.
 async fn server(folder: &Path, listening: &str, method: &str) -> Embedded {
     let options = Options { data_dir: folder.join("server"), ..Options::default() };
     let plain = Embedded::start(options.clone()).await.unwrap();
@@ -97,7 +97,7 @@ async fn each_sslmode_accepts_what_it_says() {
         ("db.test", format!("sslmode=require sslrootcert='{foreign}'"), false),
         ("db.test", "sslmode=prefer".to_owned(), true),
         ("localhost", String::new(), true),
-        // The server refuses plain text.
+        // The server refuses connections without TLS.
         ("db.test", "sslmode=disable".to_owned(), false),
     ] {
         let url =
@@ -115,7 +115,7 @@ async fn each_sslmode_accepts_what_it_says() {
     server.stop().await.unwrap();
 }
 
-/// As libpq's `sslcert` and `sslkey`.
+/// Client certificates work as with libpq's `sslcert` and `sslkey`.
 #[tokio::test]
 async fn a_client_certificate_is_who_logs_in() {
     const HERE: &str = "127.0.0.78";
@@ -139,9 +139,9 @@ async fn a_client_certificate_is_who_logs_in() {
     assert_eq!(number(&mut db, sql).await, 1);
     assert!(
         connect("postgres", &files(&home, "ours")).await.is_err(),
-        "it is another's certificate"
+        "the certificate is for another login"
     );
-    assert!(connect(LOGIN, "").await.is_err(), "there is none");
+    assert!(connect(LOGIN, "").await.is_err(), "there is no certificate");
     assert!(connect(LOGIN, &files(&elsewhere, "foreign")).await.is_err(), "its signer is unknown");
 
     let key = folder.path().join("foreign-client.key");
@@ -152,8 +152,8 @@ async fn a_client_certificate_is_who_logs_in() {
     server.stop().await.unwrap();
 }
 
-/// A connection that was lost says so each time that it is asked, over TLS without a pause: a listener that asked on
-/// and on would occupy its thread, which is the only one here, and keep each answer.
+/// A lost TLS connection returns the same error on every poll, without a pause. A listener that
+/// kept polling would block the only thread and collect errors without end.
 #[test]
 fn a_listener_that_lost_its_connection_lets_others_run() {
     const HERE: &str = "127.0.0.79";
@@ -179,5 +179,5 @@ fn a_listener_that_lost_its_connection_lets_others_run() {
         });
         ended.send(()).unwrap();
     });
-    is_over.recv_timeout(Duration::from_secs(60)).expect("it does not listen again");
+    is_over.recv_timeout(Duration::from_secs(60)).expect("the listener did not reconnect");
 }

@@ -1,21 +1,23 @@
-//! Migrations run while the release before them serves: what would stop it, or hold it up, is refused here.
+//! Migrations run while the previous release still serves requests. This test refuses statements
+//! that would stop or delay that release.
 //!
-//! A statement that is an exception says so in the comment before it: `-- exception: why it does no harm`. Those of
-//! migrations from before a rule are in [`EXCEPTIONS`], since a migration that has run somewhere is not edited.
+//! A statement can be an exception if the comment before it states why:
+//! `-- exception: why it does no harm`. Exceptions of migrations older than a rule are in
+//! [`EXCEPTIONS`], because a migration that has run somewhere is not edited.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
 use super::statements::{Statement, clauses, named, statements};
 
-/// The last migration from before these rules.
+/// The number of the last migration that these rules do not apply to.
 const BEFORE: u64 = 46;
-/// Migration, the beginning of a statement, and why it is an exception.
+/// Migration, the beginning of the statement, and the reason for the exception.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     (
         "00000000000049_packs_by_month",
         "alter table evidence_packs rename to evidence_packs_before",
-        "the table that takes its name in the same transaction has its columns; new packs are errors to the \
-         release before, as docs/production.md says",
+        "the table that takes its name in the same transaction has its columns; new packs fail in the \
+         previous release, see docs/production.md",
     ),
     (
         "00000000000049_packs_by_month",
@@ -28,7 +30,8 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "packs are reached through the table that it is now a partition of",
     ),
 ];
-/// What is wrong with a migration; `in_transaction` as its metadata.toml has it.
+/// Returns each faulty statement of a migration, with its fault. `in_transaction` is the value in
+/// its metadata.toml.
 fn faults(sql: &str, in_transaction: bool) -> Vec<(String, &'static str)> {
     let statements = statements(sql);
     let mut new = BTreeSet::new();
@@ -56,23 +59,23 @@ fn faults(sql: &str, in_transaction: bool) -> Vec<(String, &'static str)> {
             text.starts_with("create index ") || text.starts_with("create unique index ");
         let is_short = text.contains(" concurrently ") || text.contains(" on only ");
         if is_index && !is_short && !is_of_new {
-            fault("an index on a table that is there needs CONCURRENTLY, or writes wait for it");
+            fault("an index on an existing table needs CONCURRENTLY, or writes wait for it");
         }
         let revokes = text.starts_with("revoke ") || text.starts_with("call revoke_from(");
         if revokes && !text.contains(" on function ") && !is_of_new {
-            fault("the release before this one has the right: revoke it in the next");
+            fault("the previous release uses the right: revoke it in the next one");
         }
         if text.starts_with("drop table ") {
-            fault("the release before this one uses the table: drop it in the next");
+            fault("the previous release uses the table: drop it in the next one");
         }
         if text.starts_with("alter ") && text.contains(" rename ") {
-            fault("the release before this one uses the old name: add the new beside it");
+            fault("the previous release uses the old name: add the new one and keep both");
         }
     }
     faults
 }
 
-/// Why a clause of ALTER TABLE does harm.
+/// Returns why a clause of ALTER TABLE would harm the previous release.
 fn unsafe_action(action: &str) -> Option<&'static str> {
     let column = action.strip_prefix("add column ").or_else(|| {
         let rest = action.strip_prefix("add ")?;
@@ -83,36 +86,36 @@ fn unsafe_action(action: &str) -> Option<&'static str> {
     if let Some(column) = column {
         let has_value = [" default ", " generated "].iter().any(|word| column.contains(word));
         return (column.contains(" not null") && !has_value).then_some(
-            "the release before this one inserts rows without the column: give it a default",
+            "the previous release inserts rows without the new column: give it a default value",
         );
     }
     let is_type = action.starts_with("alter ")
         && (action.contains(" type ") || action.contains(" set data type "));
     if is_type {
-        return Some("a change of a column's type writes the table anew: add a column beside it");
+        return Some("a change of a column's type rewrites the table: add another column");
     }
     if action.starts_with("alter ") && action.ends_with(" set not null") {
         return Some(
-            "SET NOT NULL reads every row under a lock: add a CHECK, NOT VALID, beside it",
+            "SET NOT NULL reads every row under a lock: add a CHECK that is NOT VALID instead",
         );
     }
     if action.starts_with("add ") {
         return unsafe_constraint(action);
     }
     if action.starts_with("drop ") && !action.starts_with("drop constraint ") {
-        return Some("the release before this one uses the column: drop it in the next");
+        return Some("the previous release uses the column: drop it in the next one");
     }
     None
 }
 
-/// Why a constraint that is added to a table with rows does harm.
+/// Returns why adding the constraint to a table with rows would harm the previous release.
 fn unsafe_constraint(action: &str) -> Option<&'static str> {
     let has_index = ["unique", "primary key", "exclude"].iter().any(|kind| {
         action.starts_with(&format!("add {kind}")) || action.contains(&format!(" {kind} "))
     });
     if has_index {
         return (!action.contains(" using index ")).then_some(
-            "its index is built while nothing can be written: build it CONCURRENTLY, then USING INDEX",
+            "its index is built while writes wait: build it CONCURRENTLY, then USING INDEX",
         );
     }
     (!action.contains(" not valid")).then_some(
@@ -202,7 +205,7 @@ fn what_does_no_harm_passes() {
         "CREATE INDEX i ON ONLY decisions (tenant_id);",
         "-- DROP TABLE tenants;\nSELECT 1;",
         "CREATE FUNCTION f() RETURNS void LANGUAGE sql AS $$ DROP TABLE tenants; $$;",
-        "-- exception: nobody has used the table yet\nDROP TABLE tenants;",
+        "-- exception: the table has not been used yet\nDROP TABLE tenants;",
     ] {
         assert_eq!(faults(sql, true), [], "{sql}");
     }

@@ -1,4 +1,4 @@
-//! The whole service in this process, on a database of its own, listening on a real socket.
+//! The whole service in this process, with a database of its own, listening on a real socket.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -27,7 +27,7 @@ use tokio::net::TcpListener;
 
 use super::{database::Database, seeded};
 
-/// A running service. Dropping it ends it.
+/// A running service. Dropping it stops the service.
 pub(crate) struct TestApp {
     pub(crate) database: Arc<Database>,
     pub(crate) app: App,
@@ -35,41 +35,41 @@ pub(crate) struct TestApp {
     owner: String,
     ring: String,
     pub(crate) supervisor: Supervisor,
-    /// The demonstration tenant, if the database had it from the start.
+    /// The demonstration tenant, if the copied database already had it.
     seeded: Option<Demo>,
 }
 
-/// Options of a test.
+/// The options with which a test starts the service.
 #[derive(Clone)]
 pub(crate) struct Wishes {
     pub(crate) graph: graph::Settings,
     pub(crate) clock: Clock,
-    /// Whether the fence is on; false shows what it is for.
+    /// Whether the fence is on. Tests turn it off to show that it is necessary.
     pub(crate) fenced: bool,
-    /// The interval of a stream's heartbeats.
+    /// The time between two heartbeats of a stream.
     pub(crate) heartbeat: Duration,
-    /// The most open streams of a tenant.
+    /// The maximum number of streams that a tenant may have open.
     pub(crate) tenant_streams: usize,
-    /// Files of its own, instead of those of the other nodes on its database.
+    /// Whether the node has files of its own. Otherwise, all nodes on a database share their files.
     pub(crate) own_files: bool,
-    /// Another address of the database.
+    /// An address to use instead of the database's own, such as a proxy's.
     pub(crate) address: Option<Address>,
-    /// The NATS server of audit streams.
+    /// The URL of the NATS server for audit streams.
     pub(crate) nats: Option<String>,
     /// Whether Web Push is on.
     pub(crate) push: bool,
-    /// The DNS servers; the system's if empty.
+    /// The DNS servers to use. If empty, the system's servers are used.
     pub(crate) dns: Vec<SocketAddr>,
-    /// URLs of the JWKS of those who may sign certifications.
+    /// The JWKS URLs of issuers that may sign certifications.
     pub(crate) issuers: Vec<String>,
     /// The installation's legal hold.
     pub(crate) legal_hold: Option<String>,
-    /// Whether a call's `X-Forwarded-For` says where it comes from.
+    /// Whether the service takes a caller's address from `X-Forwarded-For`.
     pub(crate) proxied: bool,
-    /// The identity provider, and the console's client there.
+    /// The settings of the identity provider, and of the console's client there.
     pub(crate) identity: config::Identity,
     pub(crate) console: config::ConsoleConfig,
-    /// The URL by which browsers are taken to reach it.
+    /// The URL under which browsers reach the service.
     pub(crate) public_url: Option<String>,
 }
 
@@ -101,7 +101,7 @@ impl TestApp {
         Self::with_ring(seeded::started().await, seeded::RING).await
     }
 
-    /// With the demonstration tenant, which [`TestApp::demo`] returns.
+    /// Starts the service with the demonstration tenant, which [`TestApp::demo`] returns.
     pub(crate) async fn seeded() -> Self {
         let (database, demo) = seeded::demonstration().await;
         let mut app = Self::with_ring(database, seeded::RING).await;
@@ -109,7 +109,7 @@ impl TestApp {
         app
     }
 
-    /// On a database with keys that are sealed by this ring.
+    /// Starts the service on a database with keys that this ring encrypts.
     pub(super) async fn with_ring(database: Database, ring: &str) -> Self {
         Box::pin(Self::node(Arc::new(database), ring.to_owned(), Wishes::default())).await
     }
@@ -118,25 +118,25 @@ impl TestApp {
         Self::on(Arc::new(Database::fresh().await), wishes).await
     }
 
-    /// On an existing database.
+    /// Starts the service on an existing database.
     pub(crate) async fn on(database: Arc<Database>, wishes: Wishes) -> Self {
         Box::pin(Self::node(database, KeyRing::generate().unwrap(), wishes)).await
     }
 
-    /// Another node on the same database, with files of its own.
+    /// Starts another node on the same database, with files of its own.
     pub(crate) async fn apart(&self, wishes: Wishes) -> Self {
         let wishes = Wishes { own_files: true, ..wishes };
         Box::pin(Self::node(Arc::clone(&self.database), self.ring.clone(), wishes)).await
     }
 
-    /// Another node on the same database.
+    /// Starts another node on the same database, with the same files.
     pub(crate) async fn beside(&self, wishes: Wishes) -> Self {
         Box::pin(Self::node(Arc::clone(&self.database), self.ring.clone(), wishes)).await
     }
 
     async fn node(database: Arc<Database>, ring: String, wishes: Wishes) -> Self {
         super::callers::show_callers();
-        // A test that fails shows what the service warned of.
+        // If a test fails, its output shows the service's warnings.
         let told = tracing_subscriber::fmt().with_test_writer();
         let _ = told.with_max_level(tracing::Level::WARN).try_init();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -184,7 +184,7 @@ impl TestApp {
         Self { database, app, base_url, owner, ring, supervisor, seeded: None }
     }
 
-    /// Another address of the same service, which serves only these surfaces.
+    /// Serves this service at another address, which serves only these surfaces.
     pub(crate) async fn listening(&self, surfaces: Surfaces) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -207,12 +207,12 @@ impl TestApp {
         &self.app.keys
     }
 
-    /// The key ring that seals private keys, for another process on the same database.
+    /// Returns the key ring, for another process that uses the same database.
     pub(crate) fn ring(&self) -> &str {
         &self.ring
     }
 
-    /// A JWT of a tenant's member.
+    /// Returns a JWT of a tenant user.
     pub(crate) fn member_token(&self, tenant_id: &str, role: &str) -> String {
         let holder = Holder::Member {
             tenant_id: tenant_id.to_owned(),
@@ -222,7 +222,7 @@ impl TestApp {
         self.issue(&holder)
     }
 
-    /// REST as a certain person of a tenant.
+    /// Returns a client for the user of a tenant who has this role and address.
     pub(crate) fn person(&self, tenant_id: &str, role: &str, email: &str) -> Client {
         let holder = Holder::Member {
             tenant_id: tenant_id.to_owned(),
@@ -237,7 +237,8 @@ impl TestApp {
         self.app.provider.as_ref().unwrap().issue(holder, TimeDelta::hours(1)).unwrap()
     }
 
-    /// A token of the development provider for another hour, with these claims replacing its own.
+    /// Returns a token of the development provider that is valid for an hour, with these claims
+    /// replaced.
     #[track_caller]
     pub(crate) fn token(&self, claims: &Value) -> String {
         let signer = self.app.keys.token_signer().unwrap();
@@ -250,27 +251,27 @@ impl TestApp {
         format!("{text}.{}", URL_SAFE_NO_PAD.encode(signer.sign(text.as_bytes()).unwrap()))
     }
 
-    /// REST as the owner, with a token made now, for a clock that was moved.
+    /// Returns a client for the owner with a new token, for tests that have moved the clock.
     pub(crate) fn owner_now(&self) -> Client {
         self.owner_named("owner@example.org")
     }
 
-    /// REST as an owner with this address.
+    /// Returns a client for an owner with this address.
     pub(crate) fn owner_named(&self, email: &str) -> Client {
         self.client(&self.issue(&Holder::Owner { email: email.to_owned() }))
     }
 
-    /// REST as the owner.
+    /// Returns a client for the owner.
     pub(crate) fn owner(&self) -> Client {
         self.client(&self.owner)
     }
 
-    /// REST with any credential.
+    /// Returns a client with any credential.
     pub(crate) fn client(&self, token: &str) -> Client {
         Client::new(&self.base_url, token)
     }
 
-    /// A new API key of a tenant.
+    /// Creates an API key of a tenant.
     pub(crate) async fn api_key(&self, tenant_id: &str, scopes: &[&str]) -> String {
         let body = json!({"tenant_id": tenant_id, "label": "test", "scopes": scopes});
         let (status, made) = self.owner().post("/api/v1/api-keys", body).await;
@@ -278,7 +279,7 @@ impl TestApp {
         made["secret"].as_str().unwrap().to_owned()
     }
 
-    /// The demonstration tenant, and an API key for it.
+    /// Returns the demonstration tenant with its API key.
     pub(crate) async fn demo(&self) -> Demo {
         if let Some(demo) = &self.seeded {
             return demo.clone();
@@ -294,15 +295,16 @@ impl Drop for TestApp {
     }
 }
 
-/// A client that leaves a connection before the service would: one that was opened and not used is
-/// closed by it after `first_byte_seconds`, and a request that meets that closing fails. It trusts no certificate: the
-/// service is asked in plain text, and reading those of the system took longer than the calls of most tests.
+/// Returns a client that closes an idle connection before the service would. The service closes an
+/// unused connection after `first_byte_seconds`, and a request at that moment would fail. The
+/// client trusts no certificates, because calls are in plain text and reading the system's
+/// certificates took longer than the calls of most tests.
 pub(crate) fn http() -> reqwest::Client {
     let client = reqwest::Client::builder().tls_certs_only([]);
     client.pool_idle_timeout(Duration::from_secs(2)).build().unwrap()
 }
 
-/// A question of the demonstration tenant: the banner's three are this one's.
+/// Returns a request for a payment in the demonstration tenant, like those in the banner.
 pub(crate) fn asking(amount: f64, jurisdiction: &str) -> Value {
     json!({
         "subject": "svc:agent:acme:invoice-bot",
@@ -312,7 +314,7 @@ pub(crate) fn asking(amount: f64, jurisdiction: &str) -> Value {
     })
 }
 
-/// The same over gRPC, with any context.
+/// Returns the same request as a gRPC message, with any context.
 #[track_caller]
 pub(crate) fn evaluate(context: &Value) -> EvaluateRequest {
     EvaluateRequest {
@@ -324,7 +326,7 @@ pub(crate) fn evaluate(context: &Value) -> EvaluateRequest {
     }
 }
 
-/// REST with one credential.
+/// A REST client with one credential.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) base: String,
@@ -349,7 +351,7 @@ impl Client {
         self.call("GET", path, None, &[]).await
     }
 
-    /// Any call, with the raw body.
+    /// Makes a call with any method and returns the body as text.
     pub(crate) async fn text(
         &self,
         method: &str,
@@ -368,7 +370,8 @@ impl Client {
         (answer.status().as_u16(), answer.text().await.unwrap())
     }
 
-    /// Any call; a body that is not JSON becomes null.
+    /// Makes a call with any method and returns the body as JSON. Any other body is returned as
+    /// null.
     pub(crate) async fn call(
         &self,
         method: &str,

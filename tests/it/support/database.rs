@@ -1,8 +1,9 @@
-//! A fresh database for each test: a copy of one that was migrated once, in one server that all
-//! test runs share.
+//! A new database for each test: a copy of a migrated database, on a server that all test runs
+//! share.
 //!
-//! The server keeps running when the tests end and the next run uses it again. Its data are in memory where there is room,
-//! and it may lose them in a crash (fsync is off), which does not matter here.
+//! The server keeps running after the tests, and the next run uses it again. Its data are in memory
+//! if there is enough. Because fsync is off, a crash may lose the data, which only have to be
+//! created again.
 
 use std::{
     collections::hash_map::DefaultHasher,
@@ -34,30 +35,30 @@ use nix::{
 };
 use tokio::sync::OnceCell;
 
-/// What the tests may need in memory, in bytes.
+/// The memory that must be free to keep the server's data there, in bytes.
 const ROOM: u64 = 2 << 30;
 
-/// What begins the names of databases that `seeded.rs` makes.
+/// The prefix of databases that `seeded.rs` creates.
 pub(super) const SEEDED: &str = "seeded_";
 
-/// A database of its own, gone when dropped.
+/// A database of its own, which is deleted when the value is dropped.
 pub(crate) struct Database {
     name: String,
 }
 
 impl Database {
-    /// Migrated.
+    /// Creates a migrated database.
     pub(crate) async fn fresh() -> Self {
         Self::copy(template().await).await
     }
 
-    /// A copy of another database, which must have no connections.
+    /// Copies another database, which must have no connections.
     pub(super) async fn copy(template: &str) -> Self {
         let strategy = if copies_files().await { "STRATEGY FILE_COPY" } else { "" };
         Self::make(&format!("TEMPLATE {template} {strategy}")).await
     }
 
-    /// A copy under this name: of the migrated one if of no other.
+    /// Copies a database to this name: the database `other`, or else the migrated one.
     pub(super) async fn named(name: &str, other: Option<&str>) -> Self {
         let template = match other {
             Some(other) => other,
@@ -67,7 +68,7 @@ impl Database {
         Self { name: name.to_owned() }
     }
 
-    /// With nothing in it.
+    /// Creates a database without a schema.
     pub(crate) async fn empty() -> Self {
         template().await;
         Self::make("").await
@@ -82,17 +83,17 @@ impl Database {
         Self { name }
     }
 
-    /// A folder for the files of a service on it.
+    /// Returns the folder for the files of a service that uses this database.
     pub(crate) fn folder(&self) -> PathBuf {
         Path::new(env!("CARGO_TARGET_TMPDIR")).join("services").join(&self.name)
     }
 
-    /// As the service sees it: for `DATABASE_URL`.
+    /// Returns the service's URL, for `DATABASE_URL`.
     pub(crate) fn url(&self) -> String {
         cluster().url_of(&self.name)
     }
 
-    /// As its owner, a superuser.
+    /// Returns the URL with the login of the owner, who is a superuser.
     pub(crate) fn owner_url(&self) -> String {
         cluster().owner_url_of(&self.name)
     }
@@ -107,12 +108,12 @@ impl Database {
         Address::parse(&self.owner_url()).unwrap()
     }
 
-    /// The login and the name of the database.
+    /// Returns the login and the name of the database.
     pub(crate) fn names(&self) -> (&'static str, &str) {
         (LOGIN, &self.name)
     }
 
-    /// The address of the server, as in its URL.
+    /// Returns the path of the server's socket, as in its URL.
     pub(crate) fn socket(&self) -> PathBuf {
         let url = self.url();
         let host = url.split(['@', '/']).nth(3).unwrap_or_default();
@@ -132,12 +133,12 @@ impl Database {
 
     #[track_caller]
     pub(crate) fn store(&self) -> Store {
-        // A test has few callers; each connection begins with plans and caches of its own.
+        // A test has few callers, and each new connection begins without cached plans.
         let limits = Limits { tenant: 8, system: 6, recorder: 2, events: 3, ..Limits::default() };
         Store::open(&self.address(), &limits).unwrap()
     }
 
-    /// A connection as the owner, to whom no rule applies.
+    /// Connects as the owner, to which row-level security does not apply.
     pub(crate) async fn owner(&self) -> Db {
         self.owner_address().connect().await.unwrap()
     }
@@ -153,17 +154,17 @@ impl Drop for Database {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(self.folder());
         let name = self.name.clone();
-        // The test's own runtime may be ending.
+        // Runs on a thread of its own, because the test's runtime may be ending.
         let done = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async { drop_database(&mut server().await, &name).await })
         });
-        // A panic here would hide the test's own; the next run cleans up.
+        // A panic here would hide the test's own panic. The next run cleans up.
         let _ = done.join();
     }
 }
 
-/// Also the roles that a service created for it.
+/// Drops a database, and the roles that a service created for it.
 pub(crate) async fn drop_database(server: &mut Db, name: &str) -> QueryResult<()> {
     let name = name.replace('"', "\"\"");
     server.batch_execute(&format!("DROP DATABASE IF EXISTS \"{name}\" WITH (FORCE)")).await?;
@@ -181,7 +182,7 @@ pub(crate) fn cluster() -> &'static Embedded {
             ("shared_buffers", "128MB"),
             ("max_connections", "300"),
             ("max_wal_size", "256MB"),
-            // Of each copy of the template; it took a quarter of the time of all tests.
+            // With compression, copying the template took a quarter of the time of all tests.
             ("wal_compression", "off"),
         ];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
@@ -195,7 +196,8 @@ pub(crate) fn cluster() -> &'static Embedded {
     })
 }
 
-/// Where the server's data are: to copy and drop a database for each test was mostly the file system's work.
+/// Returns the folder of the server's data. It is in memory if possible, because file-system work
+/// took most of the time of copying and dropping databases.
 fn place() -> PathBuf {
     let own = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cluster");
     let memory = Path::new("/dev/shm");
@@ -206,8 +208,8 @@ fn place() -> PathBuf {
     if place.is_dir() || free >= ROOM { place } else { own }
 }
 
-/// Whether the server can copy a database without writing the whole copy to its log as well. It does in PostgreSQL 14
-/// anyway, which has no word for it.
+/// Returns whether databases can be copied as files, without writing the copy to the write-ahead
+/// log. PostgreSQL 14 always copies files and has no such option.
 async fn copies_files() -> bool {
     static COPIES: OnceCell<bool> = OnceCell::const_new();
     let asked = async || {
@@ -223,7 +225,8 @@ pub(super) async fn server() -> Db {
     Address::parse(&cluster().owner_url_of("postgres")).unwrap().connect().await.unwrap()
 }
 
-/// The migrated database, created if the migrations are new. Other processes may do so as well.
+/// Returns the name of the migrated database. If the migrations are new, the database is created,
+/// possibly by another process at the same time.
 async fn template() -> &'static str {
     static TEMPLATE: OnceCell<String> = OnceCell::const_new();
     TEMPLATE.get_or_init(make_template).await
@@ -247,7 +250,7 @@ async fn make_template() -> String {
     name
 }
 
-/// Also while connections to it are still closing.
+/// Renames a database. Tries several times, because connections to it may still be closing.
 pub(super) async fn rename(server: &mut Db, from: &str, to: &str) {
     let close =
         format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{from}'");
@@ -267,7 +270,7 @@ pub(super) async fn run_on(server: &mut Db, sql: &str) {
     done.unwrap_or_else(|fault| panic!("{fault}\n{sql}"));
 }
 
-/// Drops databases that earlier migrations and test runs left.
+/// Drops databases that earlier test runs or earlier migrations have left.
 async fn sweep(server: &mut Db, there: &[String], template: &str) {
     for name in there {
         let of_process = name.strip_prefix("test_").and_then(|rest| rest.split('_').next());
@@ -293,7 +296,7 @@ pub(super) async fn databases(server: &mut Db) -> Vec<String> {
     names.filter(|name| ours.iter().any(|start| name.starts_with(start))).collect()
 }
 
-/// Changes with any migration.
+/// Returns a hash that changes if any migration changes.
 fn migrations() -> u64 {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files: Vec<_> = fs::read_dir(root.join("migrations"))

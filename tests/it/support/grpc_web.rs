@@ -1,4 +1,4 @@
-//! gRPC-Web, as a browser speaks it: messages and trailers in the frames of a body.
+//! gRPC-Web as browsers use it: the frames of the response body contain messages and trailers.
 
 use prost::Message;
 
@@ -7,7 +7,7 @@ use super::Client;
 const FRAME: &str = "application/grpc-web+proto";
 
 impl Client {
-    /// The only message of the response to `method`, which must succeed.
+    /// Calls `method`, which must succeed, and returns the only message of the response.
     pub(crate) async fn grpc_web<R: Message + Default>(
         &self,
         method: &str,
@@ -24,7 +24,7 @@ impl Client {
         assert_eq!(answer.headers()["content-type"], FRAME);
         let body = answer.bytes().await.unwrap();
         let length = u32::from_be_bytes(body[1..5].try_into().unwrap()) as usize;
-        // The trailers come as a last frame.
+        // The trailers are in the last frame.
         let trailers = String::from_utf8_lossy(&body[5 + length + 5..]).into_owned();
         assert!(trailers.contains("grpc-status:0"), "{trailers}");
         R::decode(&body[5..5 + length]).unwrap()

@@ -1,5 +1,5 @@
-//! A proxy between a service and its Postgres, which falls silent as proxies do: connections stay
-//! open and nothing comes through.
+//! A proxy between a service and its PostgreSQL. It can become silent as real proxies do:
+//! connections stay open, but transfer no bytes.
 
 use std::{
     io,
@@ -16,7 +16,7 @@ use tokio::{
 
 use super::database::Database;
 
-/// Once dropped, it accepts no connections.
+/// The proxy. Once dropped, it accepts no new connections.
 pub(crate) struct Line {
     port: u16,
     database: Arc<Database>,
@@ -27,9 +27,9 @@ pub(crate) struct Line {
 /// Which connections are silent.
 #[derive(Clone, Copy, Default)]
 struct Rule {
-    /// How often the line was cut: connections of before a cut are silent for ever.
+    /// The number of cuts so far. Connections that were open at a cut stay silent.
     cuts: u32,
-    /// Nothing is forwarded until this ends.
+    /// Whether no connection transfers bytes.
     held: bool,
 }
 
@@ -50,7 +50,7 @@ impl Line {
         Self { port, database: Arc::clone(database), rule, accepting }
     }
 
-    /// The database, through this line.
+    /// Returns the address at which the database can be reached through this proxy.
     #[track_caller]
     pub(crate) fn address(&self) -> Address {
         let (user, name) = self.database.names();
@@ -58,17 +58,18 @@ impl Line {
         Address::parse(&url).unwrap()
     }
 
-    /// Every open connection falls silent permanently; new ones work: an unannounced failover.
+    /// Makes every open connection silent for good. New connections work, as after a failover of
+    /// which the clients are not notified.
     pub(crate) fn cut(&self) {
         self.rule.send_modify(|rule| rule.cuts += 1);
     }
 
-    /// Nothing is forwarded any more, on new connections either.
+    /// Stops transferring bytes on all connections, including new ones.
     pub(crate) fn hold(&self) {
         self.rule.send_modify(|rule| rule.held = true);
     }
 
-    /// Held-back bytes are forwarded now.
+    /// Resumes the transfer, including the bytes that were held back.
     pub(crate) fn release(&self) {
         self.rule.send_modify(|rule| rule.held = false);
     }
@@ -88,7 +89,7 @@ async fn forward(client: TcpStream, socket: &Path, rules: watch::Receiver<Rule>)
     let cuts = rules.borrow().cuts;
     let there = pass(from_client, to_server, rules.clone(), cuts);
     let back = pass(from_server, to_client, rules, cuts);
-    // A close ends both directions.
+    // If one direction closes, both end.
     tokio::select! {
         ended = there => ended,
         ended = back => ended,

@@ -18,7 +18,7 @@ pub(crate) use app::{Client, TestApp, Wishes, asking, evaluate, http};
 pub(crate) use line::Line;
 pub(crate) use redacted::{redacted, redacted_text};
 
-/// For tests that keep the whole machine busy, or hold it to a time: one at once.
+/// The lock for tests that load the whole machine or measure its speed. They run one at a time.
 pub(crate) static WHOLE_MACHINE: Mutex<()> = Mutex::const_new(());
 
 /// Runs background work until the test's runtime ends.
@@ -26,7 +26,7 @@ pub(crate) fn run_workers(workers: impl IntoIterator<Item = Worker>) {
     Supervisor::default().run(workers);
 }
 
-/// An `async fn` between a test and a failure does not hide the test's line.
+/// If the failure is in an `async fn`, the output still shows the test's line.
 #[tokio::test]
 async fn a_failure_in_a_helper_leads_to_the_line_of_its_test() {
     async fn helper() -> Vec<String> {

@@ -1,5 +1,6 @@
-//! An identity provider of the tests: the authorization code flow with PKCE, the device flow, refresh tokens that are
-//! taken once, and logout. Its person is signed in there already and agrees to everything.
+//! An identity provider for tests, with the authorization code flow with PKCE, the device flow,
+//! refresh tokens that work only once, and logout. Its user is already signed in and consents to
+//! every request.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -22,42 +23,42 @@ use tokio::{net::TcpListener, time::sleep};
 
 use super::wire::encoded;
 
-/// The `aud` of its access tokens.
+/// The `aud` of the provider's access tokens.
 pub(crate) const AUDIENCE: &str = "authority";
-/// The console's client.
+/// The console's client id.
 pub(crate) const CLIENT_ID: &str = "console";
-/// With characters that are encoded in a header and in a form.
+/// The client's secret. It contains characters that must be encoded in a header and in a form.
 const CLIENT_SECRET: &str = "hush: 100 % & +";
 
-/// How it behaves; a test changes it at any time.
+/// How the provider behaves. A test can change this at any time.
 pub(crate) struct Behaviour {
-    /// Its person's claims, in both tokens.
+    /// The user's claims, which are in both tokens.
     pub(crate) person: Value,
-    /// Claims of access tokens that differ.
+    /// Claims that replace the user's in access tokens.
     pub(crate) access: Value,
-    /// Claims of ID tokens that differ.
+    /// Claims that replace the user's in ID tokens.
     pub(crate) id: Value,
-    /// Members of its description that differ.
+    /// Fields that replace the usual ones in the provider's metadata.
     pub(crate) metadata: Value,
-    /// Whether access tokens are JWTs, which the service can read.
+    /// Whether access tokens are JWTs, which the service can read, or opaque.
     pub(crate) reads: bool,
-    /// Whether it gives refresh tokens.
+    /// Whether the provider issues refresh tokens.
     pub(crate) refreshes: bool,
-    /// How long access tokens last, in seconds.
+    /// The lifetime of access tokens, in seconds.
     pub(crate) lasts: i64,
-    /// How clients of a sign-in prove who they are: `basic` or `post`.
+    /// How clients must authenticate during a sign-in: `basic` or `post`.
     pub(crate) secret_by: &'static str,
-    /// The `iss` of its answers to a sign-in.
+    /// The `iss` of its sign-in responses.
     pub(crate) iss: Option<String>,
-    /// What every address answers instead.
+    /// If set, every endpoint answers with this status.
     pub(crate) fails: Option<u16>,
-    /// What the token endpoint answers instead.
+    /// If set, the token endpoint answers with this status and body.
     pub(crate) refuses: Option<(u16, Value)>,
-    /// How long the token endpoint takes.
+    /// How long the token endpoint waits before it answers.
     pub(crate) delay: Duration,
 }
 
-/// A code or a refresh token, and whose it is.
+/// The request for which a code or a refresh token was issued.
 #[derive(Clone, Default)]
 struct Grant {
     challenge: String,
@@ -71,9 +72,9 @@ struct Grant {
 struct Given {
     codes: HashMap<String, Grant>,
     refresh: HashMap<String, Grant>,
-    /// Refresh tokens that were taken: one that comes again ends them all.
+    /// Refresh tokens that were used. Using such a token again invalidates all tokens.
     spent: Vec<String>,
-    /// The form or query of each request.
+    /// The endpoint of each request, with its form or query.
     asked: Vec<(&'static str, Value)>,
     count: u32,
 }
@@ -86,7 +87,7 @@ struct Inner {
     given: Mutex<Given>,
 }
 
-/// It runs until the test's runtime ends.
+/// The provider, which runs until the test's runtime ends.
 #[derive(Clone)]
 pub(crate) struct Provider(Arc<Inner>);
 
@@ -193,26 +194,26 @@ impl Provider {
         change(&mut self.0.behaviour.lock());
     }
 
-    /// The forms or queries of the requests to an endpoint, such as `/token`.
+    /// Returns the forms or queries of all requests to an endpoint, such as `/token`.
     pub(crate) fn asked(&self, endpoint: &str) -> Vec<Value> {
         let given = self.0.given.lock();
         let asked = given.asked.iter().filter(|(known, _)| *known == endpoint);
         asked.map(|(_, form)| form.clone()).collect()
     }
 
-    /// The forms of requests for this kind of grant.
+    /// Returns the forms of all token requests with this grant type.
     pub(crate) fn grants(&self, kind: &str) -> Vec<Value> {
         let forms = self.asked("/token").into_iter();
         forms.filter(|form| form["grant_type"] == kind).collect()
     }
 
-    /// What a service's settings say of it.
+    /// Returns the settings of a service that uses this provider.
     pub(crate) fn settings(&self) -> (config::Identity, config::ConsoleConfig) {
         let identity = config::Identity {
             issuer: Some(self.0.issuer.clone()),
             audience: Some(AUDIENCE.to_owned()),
             jwks_url: None,
-            // For the demonstration's records, and the test's own calls.
+            // The demonstration's records and the test's own calls use the development provider.
             dev_provider: Some(true),
         };
         let console = config::ConsoleConfig {
@@ -237,7 +238,7 @@ impl Provider {
         merged(own, &[&self.0.behaviour.lock().metadata])
     }
 
-    /// A code for its person, who is sent back at once.
+    /// Issues a code for the user and redirects the user's browser at once.
     fn authorize(&self, asked: &Value) -> Response {
         let mut given = self.0.given.lock();
         given.asked.push(("/authorize", asked.clone()));
@@ -281,7 +282,7 @@ impl Provider {
     fn grant(&self, headers: &HeaderMap, asked: &Value) -> Result<Grant, &'static str> {
         let mut given = self.0.given.lock();
         let is_device = text(asked, "grant_type").ends_with("device_code");
-        // A command line has no secret.
+        // The command line is a client without a secret.
         if asked["client_id"] != "cli" && !self.is_client(headers, asked) {
             return Err("invalid_client");
         }
@@ -308,7 +309,7 @@ impl Provider {
             _ if is_device && asked["device_code"] == "device-1" => {
                 let kind = &asked["grant_type"];
                 let times = given.asked.iter().filter(|(_, form)| form["grant_type"] == *kind);
-                // The person agrees when they are asked for the second time.
+                // The user consents before the second poll.
                 if times.count() < 2 {
                     return Err("authorization_pending");
                 }
@@ -337,7 +338,7 @@ impl Provider {
     }
 
     fn issued(&self, mut grant: Grant) -> Value {
-        // In the order in which all of it locks them.
+        // Every function takes these locks in the same order.
         let mut given = self.0.given.lock();
         let behaviour = self.0.behaviour.lock();
         given.count += 1;
@@ -359,7 +360,7 @@ impl Provider {
             "expires_in": lasts.max(0), "refresh_token": refresh})
     }
 
-    /// A logout token for the console's client, with these claims in place of the usual ones.
+    /// Returns a logout token for the console's client, with some claims replaced.
     pub(crate) fn logout_token(&self, claims: &Value) -> String {
         let now = self.0.clock.now().timestamp();
         let events = json!({"http://schemas.openid.net/event/backchannel-logout": {}});
@@ -368,7 +369,7 @@ impl Provider {
         self.signed("logout+jwt", &merged(usual, &[claims]))
     }
 
-    /// Claims that are null are left out.
+    /// Signs the claims, without the null values.
     fn signed(&self, typ: &str, claims: &Value) -> String {
         let mut claims = claims.clone();
         claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());

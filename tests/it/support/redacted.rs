@@ -1,17 +1,18 @@
-//! Whole answers, to be compared with files: without what differs from run to run.
+//! Replaces the values in responses that differ from run to run. Whole responses can then be
+//! compared.
 //!
-//! A snapshot is compared by `insta::assert_snapshot!`; `INSTA_UPDATE=always cargo test --test it` writes those of
-//! the tests that it runs.
+//! `insta::assert_snapshot!` compares a response with a stored snapshot. `INSTA_UPDATE=always cargo
+//! test --test it` stores the snapshots of the tests that it runs.
 
 use std::{collections::HashMap, sync::LazyLock};
 
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-/// Members that count what happened in this run.
+/// Fields with numbers that depend on the run.
 const COUNTS: [&str; 2] = ["authority_revision", "seconds_since_success"];
 
-/// Times, revisions, signatures, digests, ids and addresses.
+/// Matches times, revisions, signatures, digests, ids and addresses.
 static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
     let time = r"(?<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\b\d{16}\b)";
     let date = r"(?<date>\d+ [A-Z][a-z]+ \d{4}, \d\d:\d\d:\d\d UTC)";
@@ -24,7 +25,7 @@ static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&[time, date, revision, key, signature, digest, id, address].join("|")).unwrap()
 });
 
-/// `answer` as text. Equal ids have equal names.
+/// Returns `answer` as text with such values replaced by names. Equal ids get equal names.
 pub(crate) fn redacted(mut answer: Value) -> String {
     without_counts(&mut answer);
     redacted_text(&format!("{answer:#}"))
@@ -36,7 +37,7 @@ pub(crate) fn redacted_text(text: &str) -> String {
     let name = |found: &Captures<'_>| {
         let kind = VARIABLE.capture_names().flatten().find(|kind| found.name(kind).is_some());
         let kind = kind.unwrap_or_default();
-        // Two times may be the same one by chance.
+        // Times get no numbered names, because two may be equal by chance.
         if ["time", "date", "revision"].contains(&kind) {
             return format!("<{kind}>");
         }

@@ -1,5 +1,5 @@
-//! Two databases on which a service was started, the second with the demonstration tenant. They are made once for each
-//! build of the tests, since to make them for each test took longer than most tests.
+//! Two databases on which a service was started, the second with the demonstration tenant. They are
+//! created once for each build, because creating them for each test took longer than most tests.
 
 use std::{
     env, fs,
@@ -16,17 +16,17 @@ use super::{
     database::{self, Database},
 };
 
-/// What seals the keys of the databases, and of their copies.
+/// The key ring of both databases and of their copies.
 pub(super) const RING: &str = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-/// A database while it is made.
+/// The name of a database that is still being created.
 const BEGUN: &str = "seeding";
 
-/// A copy of the first database.
+/// Returns a copy of the first database.
 pub(super) async fn started() -> Database {
     Database::copy(&made().await.0).await
 }
 
-/// A copy of the second database, with the tenant's API key and delegation.
+/// Returns a copy of the second database, with the tenant's API key and delegation.
 pub(super) async fn demonstration() -> (Database, Demo) {
     let name = &made().await.1;
     let demo: Value = serde_json::from_slice(&fs::read(file(name)).unwrap()).unwrap();
@@ -35,7 +35,8 @@ pub(super) async fn demonstration() -> (Database, Demo) {
     (Database::copy(name).await, demo)
 }
 
-/// The names of both, which are made unless another process of this build has.
+/// Returns the names of both databases. Creates them, unless another process with this build
+/// already has.
 async fn made() -> &'static (String, String) {
     static NAMES: OnceCell<(String, String)> = OnceCell::const_new();
     NAMES.get_or_init(make).await
@@ -66,19 +67,19 @@ async fn make() -> (String, String) {
     (started, demonstration)
 }
 
-/// Its database keeps this name, and is not dropped with it.
+/// Stops the service and renames its database to this name.
 async fn stop(app: TestApp, name: &str) {
     app.supervisor.stop().await;
     app.app.store.close();
     database::rename(&mut database::server().await, BEGUN, name).await;
 }
 
-/// Where the tenant's API key is.
+/// Returns the path of the file that stores the tenant's API key.
 fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("seeded").join(name)
 }
 
-/// Changes with each build: the service in it makes the tenant.
+/// Returns a hash of this build. Each build's service creates a tenant of its own.
 fn build() -> u64 {
     let about = fs::metadata(env::current_exe().unwrap()).unwrap();
     let mut hash = DefaultHasher::new();

@@ -1,35 +1,37 @@
-//! What a test says that cannot show here what it is for.
+//! Reports tests that can't show anything on this machine.
 //!
-//! It must not pass as if it had: without the programs that `script/features` installs it fails. What a machine
-//! forbids, it cannot be given: that is printed, and passes.
+//! Such a test must not look as if it had passed. If a program that `script/features` installs is
+//! missing, the test fails. If the machine forbids the test's actions, the test prints this and
+//! passes.
 
 use std::{fs, io::Write, path::Path, process::Command};
 
 use nix::unistd::geteuid;
 
-/// Set to 1, a test passes on a machine that lacks what it needs.
+/// If set to 1, a test passes even if a program that it requires is missing.
 const ALLOWED: &str = "AUTHORITY_ALLOW_NOT_SHOWN";
-/// The bit of `CAP_SYS_ADMIN` in the kernel's masks, which mounts and namespaces need.
+/// The number of the bit for `CAP_SYS_ADMIN` in the kernel's masks. Mounts and namespaces require
+/// it.
 const ADMINISTERS: u32 = 21;
 
-/// The machine lacks something that `script/features` installs.
+/// Reports that the machine lacks a program that `script/features` installs.
 ///
 /// # Panics
-/// Unless `AUTHORITY_ALLOW_NOT_SHOWN` is 1.
+/// Panics unless `AUTHORITY_ALLOW_NOT_SHOWN` is 1.
 #[track_caller]
-#[expect(clippy::disallowed_methods, reason = "of the tests alone")]
+#[expect(clippy::disallowed_methods, reason = "only tests read it")]
 pub(crate) fn not_shown(reason: &str) {
     say(reason);
     let is_allowed = std::env::var(ALLOWED).is_ok_and(|text| text == "1");
     assert!(is_allowed, "NOT SHOWN: {reason}; {ALLOWED}=1 lets it pass");
 }
 
-/// The machine forbids what the test does; `reason` is exactly what.
+/// Reports that the machine forbids the test's actions. `reason` states exactly which actions.
 pub(crate) fn forbidden(reason: &str) {
     say(reason);
 }
 
-/// Why this process may not use mounts and network namespaces, if so.
+/// Returns why this process can't use mounts and network namespaces, or `None` if it can.
 pub(crate) fn hindrance() -> Option<String> {
     if let Some(reason) = not_root() {
         return Some(reason.to_owned());
@@ -45,12 +47,13 @@ pub(crate) fn hindrance() -> Option<String> {
     (!tried.status.success()).then(|| format!("the kernel refuses namespaces: {}", told.trim()))
 }
 
-/// Why what only root can do is not shown.
+/// Returns why a test that needs root can't run, or `None` if it can.
 pub(crate) fn not_root() -> Option<&'static str> {
     (!geteuid().is_root()).then_some("only root can do this, and the tests do not run as root")
 }
 
-/// Also to a file, since the output of a test that passes is not shown: `script/test` prints it.
+/// Also writes the reason to a file, which `script/test` prints, because the output of a test that
+/// passed is hidden.
 #[track_caller]
 fn say(reason: &str) {
     let thread = std::thread::current();

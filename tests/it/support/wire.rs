@@ -1,4 +1,4 @@
-//! Raw calls: any bytes as a body, over REST and over gRPC.
+//! Calls over REST and gRPC, with any bytes as the body.
 
 use std::{collections::HashSet, sync::LazyLock, time::Duration};
 
@@ -16,7 +16,7 @@ use tonic_types::StatusExt as _;
 
 use super::{TestApp, http};
 
-/// A caller with a credential, or none.
+/// A caller, with or without a credential, at one address.
 #[derive(Clone)]
 pub(crate) struct Caller {
     client: reqwest::Client,
@@ -37,7 +37,7 @@ impl Caller {
         }
     }
 
-    /// The same at another address of the service.
+    /// Returns the same caller at another address of the service.
     #[track_caller]
     pub(crate) fn at(&self, base: &str) -> Self {
         let channel = Channel::from_shared(base.to_owned()).unwrap().connect_lazy();
@@ -48,7 +48,7 @@ impl Caller {
         Self { token: token.map(str::to_owned), ..self.clone() }
     }
 
-    /// Status and body; a body that is not JSON is null.
+    /// Returns status and body. A body that is not JSON is returned as null.
     pub(crate) async fn rest(&self, verb: &str, path: &str, body: Option<Vec<u8>>) -> (u16, Value) {
         self.typed(verb, path, body, "application/json").await
     }
@@ -62,7 +62,8 @@ impl Caller {
     ) -> (u16, Value) {
         let method = reqwest::Method::from_bytes(verb.as_bytes()).unwrap();
         let mut failure = String::new();
-        // A kept connection may be closed under a request: the next attempt takes a new one.
+        // The service may close a reused connection during a request. The next attempt opens a new
+        // one.
         for _ in 0..4 {
             let mut request = self.client.request(method.clone(), format!("{}{path}", self.base));
             if let Some(token) = &self.token {
@@ -75,7 +76,7 @@ impl Caller {
                 Ok(answer) => {
                     let status = answer.status().as_u16();
                     let kind = answer.headers().get("content-type");
-                    // A stream need not end.
+                    // The response may be a stream that stays open: its body is not read.
                     if kind.is_some_and(|kind| kind == "application/x-ndjson") {
                         return (status, Value::Null);
                     }
@@ -101,13 +102,13 @@ impl Caller {
             return Ok(client.unary(request, path, Raw).await?.into_inner());
         }
         let mut messages = client.server_streaming(request, path, Raw).await?.into_inner();
-        // It may have nothing to send yet.
+        // The stream may send no message for a while.
         let first = timeout(Duration::from_secs(3), messages.message()).await;
         Ok(first.unwrap_or(Ok(None))?.unwrap_or_default())
     }
 }
 
-/// The methods that answer with a stream.
+/// The methods with streaming responses.
 static STREAMS: LazyLock<HashSet<String>> = LazyLock::new(|| {
     let pool = DescriptorPool::decode(authority_model::DESCRIPTORS).unwrap();
     let methods = pool.services().flat_map(|service| service.methods().collect::<Vec<_>>());
@@ -115,20 +116,20 @@ static STREAMS: LazyLock<HashSet<String>> = LazyLock::new(|| {
     streams.map(|m| format!("/{}/{}", m.parent_service().full_name(), m.name())).collect()
 });
 
-/// The members in a gRPC error.
+/// Returns the fields that a gRPC error reports as invalid.
 pub(crate) fn named(status: &Status) -> Vec<String> {
     let details = status.get_error_details();
     let violations = details.bad_request().map(|bad| bad.field_violations.clone());
     violations.unwrap_or_default().into_iter().map(|violation| violation.field).collect()
 }
 
-/// ErrorInfo's reason.
+/// Returns the reason in the error's `ErrorInfo`.
 pub(crate) fn reason(status: &Status) -> String {
     let details = status.get_error_details();
     details.error_info().map(|info| info.reason.clone()).unwrap_or_default()
 }
 
-/// Bytes as they are.
+/// A codec that transfers bytes unchanged.
 #[derive(Clone, Default)]
 struct Raw;
 
@@ -166,7 +167,7 @@ impl Decoder for Raw {
     }
 }
 
-/// Percent-encoded for a path segment or a query.
+/// Percent-encodes a text for a path segment or a query.
 pub(crate) fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let code = |byte| {

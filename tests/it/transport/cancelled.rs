@@ -1,4 +1,4 @@
-//! Calls that are cancelled together do not take the other streams of their connection with them.
+//! Many calls that are cancelled at once do not end the other streams of their connection.
 
 use agent_authority::transport::Settings;
 
@@ -7,8 +7,8 @@ use super::{
     server::{serve, settings},
 };
 
-/// The response to the request on stream 1, after so many others were cancelled at once; `None` if the connection was
-/// closed.
+/// Returns `Some` if stream 1 got its response although this many others were cancelled at once,
+/// and `None` if the connection was closed.
 async fn beside_cancelled(settings: Settings, cancelled: u32) -> Option<()> {
     let served = serve(settings).await;
     let mut peer = Peer::new(served.connect().await, true, 1000).await;
@@ -37,7 +37,7 @@ async fn as_many_calls_as_a_connection_may_have_can_be_cancelled_together() {
     }
 }
 
-/// A runtime that ends cancels all of its calls.
+/// If a client's runtime ends, it cancels all of its calls at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_calls_are_cancelled_together_by_default() {
     assert_eq!(settings().bounds.streams, 1000);

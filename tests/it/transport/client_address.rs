@@ -1,4 +1,5 @@
-//! If a trusted proxy reports an unreadable client address, the client has no address, and never the proxy's.
+//! If a trusted proxy reports an unreadable client address, the call has no client address. It
+//! never counts as the proxy's own.
 
 use http::HeaderValue;
 use serde_json::{Value, json};
@@ -6,7 +7,8 @@ use serde_json::{Value, json};
 use super::server::{serve, settings};
 use crate::support::{Client, TestApp, Wishes};
 
-/// The status of a call from the trusted proxy on this machine, with these lines of `X-Forwarded-For`.
+/// Makes a call from the trusted proxy on this machine, with these lines of `X-Forwarded-For`.
+/// Returns the status.
 async fn status(client: &Client, path: &str, body: Option<&Value>, lines: &[&[u8]]) -> u16 {
     let url = format!("{}{path}", client.base);
     let mut request = match body {
@@ -41,10 +43,10 @@ async fn a_key_for_the_proxys_addresses_is_refused_to_a_client_that_cannot_be_re
         (&[][..], 200, 403),
         (&[&b"10.1.2.3"[..]], 200, 403),
         (&[b"203.0.113.9"], 403, 200),
-        // nginx appends the address to the client's header.
+        // nginx appends the client's address to the header that the client sent.
         (&[b"\xff, 203.0.113.9"], 403, 200),
         (&[b"127.0.0.1", b"\xff, 203.0.113.9"], 403, 200),
-        // The proxy's own entry is unreadable.
+        // The entry that the proxy itself added is unreadable.
         (&[b"\xff"], 403, 403),
         (&[b"\xc3\xa9"], 403, 403),
         (&[b"203.0.113.9, zz"], 403, 403),
@@ -77,7 +79,7 @@ async fn clients_that_cannot_be_read_share_a_limit_of_their_own() {
     }
     assert_eq!(ask(&[last]).await, 429, "one limit for all of them");
     assert_eq!(ask(&[]).await, 200, "and it is not the proxy's");
-    assert_eq!(ask(&[b"\xff, 203.0.113.9"]).await, 200, "nor that of a client with an address");
+    assert_eq!(ask(&[b"\xff, 203.0.113.9"]).await, 200, "and it is not another client's");
 }
 
 #[tokio::test(flavor = "multi_thread")]

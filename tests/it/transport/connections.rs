@@ -1,4 +1,4 @@
-//! Peers that send nothing, too little, too slowly or too much, or read nothing.
+//! Peers that are silent, send slowly, incompletely or too much, or do not read.
 
 use std::time::{Duration, Instant};
 
@@ -58,7 +58,7 @@ async fn a_head_that_drips_is_closed_but_an_idle_connection_is_kept_longer() {
     served.stop().await;
 }
 
-/// One request on a connection that stays open.
+/// Makes one request and checks that the connection stays open.
 async fn succeeds(stream: &mut TcpStream, request: &str) {
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = vec![0; 8192];
@@ -67,7 +67,7 @@ async fn succeeds(stream: &mut TcpStream, request: &str) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// The second connection of a tenant whose share is one.
+/// The tenant's share is one connection: its second connection is closed once it is idle.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_beyond_its_tenants_share_is_kept_only_while_it_is_used() {
     let mut settings = settings();
@@ -114,7 +114,7 @@ async fn a_connection_belongs_to_the_tenant_whose_credential_it_carried() {
     served.stop().await;
 }
 
-/// Requests of many tenants come through a proxy's connections.
+/// A proxy's connections carry requests of many tenants: no tenant's share applies to them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trusted_proxys_connections_belong_to_no_tenant() {
     let app = TestApp::seeded().await;
@@ -147,7 +147,7 @@ fn a_tenants_share_is_a_quarter_of_an_address() {
     }
 }
 
-/// Nobody reads the bodies: there is only a GET.
+/// The service does not read the bodies, because the only route accepts GET.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_before_a_large_or_late_body_closes_the_connection() {
     let mut settings = settings();
@@ -171,7 +171,7 @@ async fn an_answer_before_a_large_or_late_body_closes_the_connection() {
         let answer = String::from_utf8_lossy(&answer[..length]);
         assert!(answer.starts_with("HTTP/1.1 405") && !answer.contains("connection:"), "{answer}");
     }
-    // One that is read to its end leaves it open.
+    // If the body is read to its end, the connection stays open.
     let echoed = "x".repeat(5000);
     let echo = format!("POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 5000\r\n\r\n{echoed}");
     for _ in 0..2 {
@@ -237,13 +237,14 @@ async fn a_peer_that_reads_nothing_is_cut_off() {
     let mut stream = served.connect().await;
     stream.write_all(b"GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     sleep(SHORT * 4).await;
-    // What was in flight can still be read, and then nothing follows.
+    // Bytes that were already sent can still be read. After them the connection ends.
     rest(&mut stream).await;
 
     served.stop().await;
 }
 
-/// However busy the connection is otherwise, and whether or not a part of the response was read.
+/// Only the stream is reset, however busy the connection is, and even if part of the response was
+/// read.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_with_an_unread_response_is_reset_alone() {
     let mut settings = settings();
@@ -255,7 +256,7 @@ async fn a_stream_with_an_unread_response_is_reset_alone() {
         peer.get(1, "/endless").await;
         let (mut reset, mut answered) = (None, 0);
         for stream in (3..13).step_by(2) {
-            // No body: it needs no window.
+            // This response has no body: it needs no flow-control window.
             peer.get(stream, "/slow").await;
             loop {
                 let frame = peer.next().await.expect("the connection stays");
@@ -278,8 +279,8 @@ async fn a_connection_holds_so_much_that_its_peer_has_not_taken() {
     settings.bounds.stalled = SHORT;
     settings.bounds.unsent_bytes = 90_000;
     let served = serve(settings).await;
-    // Each holds 64 KiB and what its stream takes: two reach the limit, and the third waits until those are
-    // reset.
+    // Each response buffers 64 KiB and the amount that its stream buffers. Two reach the limit, and
+    // the third waits until they are reset.
     let mut peer = Peer::new(served.connect().await, true, 0).await;
     for stream in [1, 3] {
         peer.get(stream, "/large").await;
@@ -298,7 +299,7 @@ async fn a_connection_holds_so_much_that_its_peer_has_not_taken() {
     served.stop().await;
 }
 
-/// Responses to earlier requests are dropped beyond twice as much.
+/// If twice this amount is buffered, responses of the connection's earlier requests are dropped.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_too_many_for_its_connection_is_given_up() {
     let mut settings = settings();

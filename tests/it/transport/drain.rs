@@ -1,4 +1,4 @@
-//! Stopping: requests in progress complete, and nothing delays the shutdown past its bound.
+//! Stopping: requests in progress are completed, but never delay the stop beyond its time limit.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use super::{
 const SLOW: &[u8] = b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n";
 const STUCK: &[u8] = b"GET /stuck HTTP/1.1\r\nhost: x\r\n\r\n";
 const BOUND: Duration = Duration::from_millis(600);
-/// The settings' own bound, with room for a busy machine.
+/// The time limit that the settings give, with a margin for a busy machine.
 const WELL_BEFORE: Duration = Duration::from_secs(3);
-/// After this a sent request is in progress.
+/// After this time, a request that was sent is in progress.
 const BEGUN: Duration = Duration::from_millis(100);
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! Heads that two readers could take for different requests are refused.
+//! Request heads that two servers could interpret differently are refused.
 
 use super::{
     http2::{DATA, HEADERS, Peer},
@@ -47,7 +47,7 @@ async fn a_head_that_can_be_read_in_two_ways_is_refused() {
     served.stop().await;
 }
 
-/// The bytes after such a request are not read: they might be the rest of its body.
+/// The service reads no bytes after such a request, because they might belong to its body.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_read_after_a_body_of_unclear_length() {
     let served = serve(settings()).await;

@@ -1,4 +1,5 @@
-//! An HTTP/2 peer that misbehaves on purpose: frames by hand (RFC 9113), as no client library sends them.
+//! An HTTP/2 peer that breaks the rules on purpose. It writes frames itself (RFC 9113), because
+//! client libraries would not.
 
 use std::time::Duration;
 
@@ -15,9 +16,9 @@ const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 pub(super) const GOAWAY: u8 = 7;
 const ACK: u8 = 1;
-/// The error code of a call that its client gave up.
+/// The error code `CANCEL` of a stream that its client cancelled.
 const CANCEL: u8 = 8;
-/// `END_STREAM` and `END_HEADERS`.
+/// The flags `END_STREAM` and `END_HEADERS`.
 const WHOLE: u8 = 5;
 
 pub(super) struct Frame {
@@ -28,12 +29,12 @@ pub(super) struct Frame {
 
 pub(super) struct Peer {
     socket: TcpStream,
-    /// Answers settings and pings.
+    /// Whether the peer acknowledges settings and pings.
     polite: bool,
 }
 
 impl Peer {
-    /// `window` is the flow-control window for responses, in bytes.
+    /// Connects. `window` is the flow-control window for responses, in bytes.
     pub(super) async fn new(mut socket: TcpStream, polite: bool, window: u32) -> Self {
         socket.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
         let mut peer = Self { socket, polite };
@@ -46,18 +47,18 @@ impl Peer {
         self.get_with(stream, path, &[]).await;
     }
 
-    /// The same with further headers.
+    /// Sends a GET with further headers.
     pub(super) async fn get_with(&mut self, stream: u32, path: &str, headers: &[(&str, &str)]) {
         self.send(HEADERS, WHOLE, stream, &head(path, headers)).await;
     }
 
-    /// Many requests at once, without a wait between them.
+    /// Sends many requests at once, without a wait between them.
     pub(super) async fn get_all(&mut self, streams: impl Iterator<Item = u32>, path: &str) {
         let requests = streams.flat_map(|one| frame(HEADERS, WHOLE, one, &head(path, &[])));
         self.write(&requests.collect::<Vec<u8>>()).await;
     }
 
-    /// Requests that are cancelled at once, all together.
+    /// Sends requests and cancels each at once, all in a single write.
     pub(super) async fn cancel_all(&mut self, streams: impl Iterator<Item = u32>) {
         let calls = streams.flat_map(|one| {
             let begun = frame(HEADERS, WHOLE, one, &head("/slow", &[]));
@@ -66,7 +67,8 @@ impl Peer {
         self.write(&calls.collect::<Vec<u8>>()).await;
     }
 
-    /// The next frame other than settings and pings; `None` once the service closed.
+    /// Returns the next frame that is neither settings nor a ping, or `None` once the service has
+    /// closed.
     pub(super) async fn next(&mut self) -> Option<Frame> {
         loop {
             let frame = timeout(Duration::from_secs(10), self.read()).await.expect("in time")?;
@@ -99,12 +101,12 @@ impl Peer {
     }
 
     async fn write(&mut self, bytes: &[u8]) {
-        // The service may have closed: then reading says so.
+        // If the service has closed the connection, the next read shows it.
         let _ = self.socket.write_all(bytes).await;
     }
 }
 
-/// The head of a GET for the authority `x`, as literals of HPACK (RFC 7541).
+/// Encodes the head of a GET for the authority `x`, as HPACK literals (RFC 7541).
 fn head(path: &str, headers: &[(&str, &str)]) -> Vec<u8> {
     let mut block = vec![0x82, 0x86, 0x04];
     text(&mut block, path);

@@ -1,4 +1,4 @@
-//! The transport on real sockets: limits on peers, and the headers of every response.
+//! The transport on real sockets: limits on clients, and the headers of every response.
 
 mod cancelled;
 mod client_address;

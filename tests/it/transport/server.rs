@@ -1,4 +1,4 @@
-//! A small service behind a real listener, with bounds short enough to wait for.
+//! A small service behind a real listener, with time limits short enough to wait for in a test.
 
 use std::{
     io,
@@ -24,7 +24,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Longer than anything here may take.
+/// A time that no operation of these tests may exceed.
 const EVER: Duration = Duration::from_secs(10);
 
 pub(super) struct Served {
@@ -33,7 +33,7 @@ pub(super) struct Served {
     pub(super) done: JoinHandle<io::Result<()>>,
 }
 
-/// Long timeouts where the test is not about them.
+/// Returns settings with long timeouts, for tests that are not about timeouts.
 pub(super) fn settings() -> Settings {
     let mut settings = Settings::default();
     let bounds = &mut settings.bounds;
@@ -61,7 +61,7 @@ pub(super) async fn serve_routes(routes: Router, settings: Settings) -> Served {
     Served { address, shutdown, done }
 }
 
-/// The connection is used by this tenant.
+/// Marks the connection as used by the tenant in the path.
 async fn held(Path(slug): Path<String>, Extension(holder): Extension<Holder>) -> &'static str {
     holder.note(&TenantId::from_slug(&slug).unwrap());
     "ok"
@@ -114,7 +114,7 @@ impl Served {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// One HTTP/1 request on a connection of its own; the whole response.
+    /// Sends one HTTP/1 request on a new connection. Returns the whole response.
     pub(super) async fn ask(&self, head: &str) -> String {
         self.send(&format!("{head}\r\nhost: x\r\nconnection: close\r\n\r\n")).await
     }
@@ -125,7 +125,7 @@ impl Served {
         rest(&mut stream).await
     }
 
-    /// Stops it; returns how long that took.
+    /// Stops the service and returns how long that took.
     pub(super) async fn stop(self) -> Duration {
         let start = Instant::now();
         self.shutdown.cancel();
@@ -134,7 +134,7 @@ impl Served {
     }
 }
 
-/// Everything until the service closes; a reset is an end, too.
+/// Reads until the service closes the connection. A reset counts as closing it.
 pub(super) async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let closed = timeout(EVER, stream.read_to_end(&mut bytes)).await;
@@ -142,14 +142,14 @@ pub(super) async fn rest(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// How long the service leaves the connection open.
+/// Returns how long the service leaves the connection open.
 pub(super) async fn open_for(stream: &mut TcpStream) -> Duration {
     let start = Instant::now();
     rest(stream).await;
     start.elapsed()
 }
 
-/// Whether it is within scheduling delay of `bound`.
+/// Returns whether the time differs from `bound` by no more than a scheduling delay.
 pub(super) fn about(taken: Duration, bound: Duration) -> bool {
     (bound.mul_f64(0.9)..bound + Duration::from_millis(1500)).contains(&taken)
 }

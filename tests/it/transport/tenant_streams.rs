@@ -1,4 +1,4 @@
-//! The open streams of a tenant are bounded, over both protocols together.
+//! The number of a tenant's open streams is limited, over both protocols together.
 
 use std::time::{Duration, Instant};
 
@@ -51,10 +51,10 @@ async fn a_caller_has_half_of_its_tenants_streams_and_the_tenant_no_more_than_al
     assert_eq!(told["message"], message, "{told}");
     let refused = grpc.watch_stop_conditions(asked()).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
-    // What is no stream goes on.
+    // Calls that open no stream still work.
     permitted(&client).await;
 
-    // Other credentials of the tenant have theirs, and it has no more than all of these.
+    // Each credential of the tenant has its own limit, and the tenant has a limit for all of them.
     let person = app.person("svc:tenant:acme", "admin", "ann@acme.example");
     let beside = [watch(&person, &id).await, watch(&person, &id).await];
     assert_eq!(beside.each_ref().map(|answer| answer.status().as_u16()), [200, 200]);
@@ -64,16 +64,17 @@ async fn a_caller_has_half_of_its_tenants_streams_and_the_tenant_no_more_than_al
     let told: Value = refused.json().await.unwrap();
     assert_eq!(told["message"], "the tenant has 4 streams open on this node; close one", "{told}");
 
-    // One that its client has left makes room.
+    // If a client closes its stream, another one can be opened.
     drop(first);
     let begun = Instant::now();
     while watch(&client, &id).await.status() != 200 {
-        assert!(begun.elapsed() < PATIENCE, "its place is not free");
+        assert!(begun.elapsed() < PATIENCE, "the closed stream is still counted");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// A runtime watches each of its running permits, and goes on asking on the same channel.
+/// An agent runtime watches each of its running permissions, and makes more requests on the same
+/// connection.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hundreds_of_watches_on_a_channel_leave_room_for_decisions() {
     let app = TestApp::seeded().await;

@@ -1,4 +1,4 @@
-//! The unread responses of all connections together have a budget.
+//! The unread responses of all connections share one budget of bytes.
 
 use std::{
     sync::Arc,
@@ -17,7 +17,7 @@ use super::{
 const MIB: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A connection may hold one or two MiB, all together four.
+/// Limits a connection to one MiB, or two with responses in progress, and all connections to four.
 fn bounded() -> Settings {
     let mut settings = settings();
     settings.bounds.unsent_bytes = MIB;
@@ -25,8 +25,8 @@ fn bounded() -> Settings {
     settings
 }
 
-/// Opens connections with a thousand streams each that request `path` and do not read. Returns the most bytes held, and
-/// the connections, some of them closed.
+/// Opens connections with a thousand streams each, which request `path` and do not read. Returns
+/// the largest number of bytes that were buffered, and the connections, of which some are closed.
 async fn hoard(served: &Served, budget: &Budget, path: &str, window: u32) -> (u64, Vec<Peer>) {
     let (mut peers, mut most) = (Vec::new(), 0);
     for _ in 0..8 {
@@ -37,7 +37,7 @@ async fn hoard(served: &Served, budget: &Budget, path: &str, window: u32) -> (u6
             most = most.max(budget.held());
             sleep(Duration::from_millis(5)).await;
         }
-        // Clients that read get answers all the time.
+        // Clients that read still get their responses.
         let answer = served.ask("GET /health HTTP/1.1").await;
         assert!(answer.ends_with("live"), "{answer}");
         let answer = served.ask("GET /large HTTP/1.1").await;
@@ -55,7 +55,8 @@ async fn closed(peers: Vec<Peer>) -> usize {
     closed
 }
 
-/// A thousand streams on each of eight connections. The peers open no window, or a window of one byte.
+/// Each of eight connections has a thousand streams, with a flow-control window of 0 bytes or 1
+/// byte.
 #[tokio::test(flavor = "multi_thread")]
 async fn peers_that_read_nothing_hold_no_more_than_the_budget() {
     for (path, window) in [("/large", 0), ("/", 0), ("/large", 1)] {
@@ -65,7 +66,7 @@ async fn peers_that_read_nothing_hold_no_more_than_the_budget() {
         let served = serve(settings).await;
         let (most, peers) = hoard(&served, &budget, path, window).await;
         assert!(most > 2 * MIB, "{path}, {window}: only {most} bytes were held");
-        // What several threads add at the same moment is cut a moment later.
+        // If several threads add bytes at the same moment, the excess is dropped a moment later.
         assert!(most < 5 * MIB, "{path}, {window}: {most} bytes were held");
         let closed = closed(peers).await;
         assert!((1..8).contains(&closed), "{path}, {window}: {closed} of 8 were cut");
@@ -78,7 +79,7 @@ async fn peers_that_read_nothing_hold_no_more_than_the_budget() {
     }
 }
 
-/// A connection that gets many small answers at once, and reads them, is not cut.
+/// A connection that gets many small responses at once and reads them stays open.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_connection_that_holds_the_most_for_the_longest_is_cut() {
     let settings = bounded();
@@ -98,12 +99,12 @@ async fn the_connection_that_holds_the_most_for_the_longest_is_cut() {
     assert!(tokio::time::timeout(PATIENCE, end).await.is_ok(), "the oldest hoarder stays");
     let end = async { while modest.next().await.is_some() {} };
     let ended = tokio::time::timeout(Duration::from_millis(300), end).await;
-    assert!(ended.is_err(), "who holds little is cut");
+    assert!(ended.is_err(), "a connection that holds little was cut");
     drop((old, modest, others));
     served.stop().await;
 }
 
-/// Over HTTP/1.1 a connection holds one response.
+/// An HTTP/1.1 connection buffers one response at a time.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_budget_is_for_both_protocols() {
     let mut settings = settings();
@@ -123,7 +124,7 @@ async fn the_budget_is_for_both_protocols() {
         assert!(served.ask("GET /health HTTP/1.1").await.ends_with("live"));
         streams.push(stream);
     }
-    // The first was cut; the bytes in flight are less than its response.
+    // The first connection was closed: the bytes that arrived are less than its response.
     let got = rest(&mut streams[0]).await.len();
     assert!(got < 32 << 20, "{got} bytes came");
     drop(streams);

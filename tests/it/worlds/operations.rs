@@ -1,7 +1,8 @@
-//! The decision operations: three, over REST and over gRPC.
+//! Calls the three operations that make decisions, each over REST and over gRPC.
 //!
-//! Both send the same JSON: over REST as it is, over gRPC as the message that `prost-reflect` makes of it, whose
-//! answer it turns back into JSON. So each operation is said once, and its two transports must agree.
+//! Both transports send the same JSON. Over REST it is sent as it is. Over gRPC, `prost-reflect`
+//! converts it to a message, and converts the response to JSON. Each operation is therefore defined
+//! once, and both transports must give the same result.
 
 use prost_reflect::{
     DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor, SerializeOptions,
@@ -18,7 +19,7 @@ use crate::support::{
 
 /// The response of one operation.
 pub(crate) struct Answer {
-    /// Its path over REST, or over gRPC.
+    /// The operation's path over REST, or over gRPC.
     pub(crate) operation: &'static str,
     /// Whether this operation returns a plain `allow` where others return `allow_with_constraints`.
     pub(crate) folds: bool,
@@ -36,14 +37,14 @@ impl Answer {
 
 pub(crate) enum Outcome {
     Decided(Verdict),
-    /// The REST status and error body; a gRPC status is written as the same.
+    /// The REST status and error body. A gRPC status is converted to them.
     Refused {
         status: u16,
         body: Value,
     },
 }
 
-/// The parts of a decision that all operations share.
+/// The parts of a decision that all operations return.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) decision: String,
@@ -54,7 +55,7 @@ pub(crate) struct Verdict {
     pub(crate) stop_conditions: Vec<String>,
     pub(crate) decision_id: String,
     pub(crate) approval_id: Option<String>,
-    /// `None` if nothing is permitted.
+    /// `None` if the decision does not permit.
     pub(crate) valid_until: Option<String>,
     pub(crate) revision: u64,
 }
@@ -70,7 +71,7 @@ impl Verdict {
             let items = answer[name].as_array()?;
             Some(items.iter().map(|item| item.as_str().unwrap_or_default().to_owned()).collect())
         };
-        // REST writes an enum's value without its prefix.
+        // REST writes an enum value without the enum's prefix.
         let decision = text("decision").unwrap_or_default();
         Self {
             decision: decision.trim_start_matches("DECISION_").to_lowercase(),
@@ -90,9 +91,9 @@ struct Operation {
     path: &'static str,
     rpc: &'static str,
     folds: bool,
-    /// The REST body of a request in normal form.
+    /// Builds the REST body from a request in normal form.
     body: fn(&Map<String, Value>) -> Value,
-    /// The member of the message that is the REST body, if not the whole message.
+    /// If only one field of the message is the REST body, the name of that field.
     member: Option<&'static str>,
 }
 
@@ -131,10 +132,11 @@ impl Operations {
         Self { owner: Caller::owner(app), pool }
     }
 
-    /// Sends a request in normal form to every operation at once: with this API key, or as the owner.
+    /// Sends a request in normal form to every operation at once, with this API key, or else as the
+    /// owner.
     pub(crate) async fn ask(&self, normal: &Map<String, Value>, key: Option<&str>) -> Vec<Answer> {
         let caller = key.map_or_else(|| self.owner.clone(), |key| self.owner.with(Some(key)));
-        // Evaluate requires a purpose.
+        // `Evaluate` requires a purpose. A request without a purpose is not sent to it.
         let fits = |operation: &&Operation| !operation.folds || normal.contains_key("purpose");
         let asked = OPERATIONS.iter().filter(fits).map(async |operation| {
             let body = (operation.body)(normal);
@@ -164,7 +166,7 @@ impl Operations {
         Outcome::Decided(Verdict::read(&json.unwrap()))
     }
 
-    /// What an RPC takes and returns.
+    /// Returns the types of an RPC's request and response messages.
     fn messages(&self, rpc: &str) -> (MessageDescriptor, MessageDescriptor) {
         let (service, method) = rpc.trim_start_matches('/').split_once('/').unwrap();
         let service = self.pool.get_service_by_name(service).unwrap();
@@ -185,7 +187,7 @@ fn whole(normal: &Map<String, Value>) -> Value {
     Value::Object(normal.clone())
 }
 
-/// The normal form as an authorize request.
+/// Converts the normal form to an authorize request.
 fn authorize_body(normal: &Map<String, Value>) -> Value {
     let mut body = normal.clone();
     if let Some(subject) = body.remove("subject") {
@@ -197,7 +199,7 @@ fn authorize_body(normal: &Map<String, Value>) -> Value {
     Value::Object(body)
 }
 
-/// A gRPC error as its REST equivalent.
+/// Converts a gRPC error to the REST error that corresponds to it.
 fn refused(status: &Status) -> Outcome {
     let details = status.get_error_details();
     let violations = details.bad_request().map(|bad| bad.field_violations.clone());
@@ -205,7 +207,8 @@ fn refused(status: &Status) -> Outcome {
         .unwrap_or_default()
         .into_iter()
         .map(|violation| {
-            // The body of decisions/evaluate is a member of the message.
+            // Over gRPC, the body of decisions/evaluate is a field of the message, which REST does
+            // not name.
             let field = violation.field.trim_start_matches("request.").to_owned();
             json!({"field": field, "problem": violation.description})
         })

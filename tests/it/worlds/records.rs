@@ -1,4 +1,5 @@
-//! A world's records: created, changed and deleted through the admin API, known by local names.
+//! The records of a world. The admin API creates, changes and deletes them, and worlds refer to
+//! them by local names.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +8,14 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{TestApp, http};
 
-/// A kind of record: its word in worlds, its collection, the key of its responses, and default members (`@` is
-/// the local name, `$` begins a reference).
+/// A kind of record: its name in worlds, its collection, the field of its responses, and the
+/// default fields. In defaults, `@` stands for the local name, and `$` begins a reference.
 struct Kind {
     word: &'static str,
     collection: &'static str,
     key: &'static str,
     members: &'static str,
-    /// Members that are the key of a relationship; the id if empty.
+    /// The fields that identify a relationship. If empty, the id identifies the record.
     identity: &'static [&'static str],
 }
 
@@ -69,7 +70,7 @@ struct Known {
     record: Value,
 }
 
-/// The value of `$name`.
+/// The records and values to which `$name` can refer.
 #[derive(Default)]
 pub(crate) struct Names {
     texts: BTreeMap<String, String>,
@@ -77,7 +78,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The same value with every reference replaced, and objects under `…_json` written as texts.
+    /// Replaces every reference in a value, and converts objects under `…_json` to texts.
     pub(crate) fn fill(&self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.fill_text(&text)),
@@ -102,13 +103,13 @@ impl Names {
             let end = part.find(|c: char| !c.is_ascii_lowercase() && c != '_');
             let (name, rest) = part.split_at(end.unwrap_or(part.len()));
             let known = self.texts.get(name);
-            filled += known.unwrap_or_else(|| panic!("the world knows no `${name}`"));
+            filled += known.unwrap_or_else(|| panic!("the world has no text `${name}`"));
             filled += rest;
         }
         filled
     }
 
-    /// The secret of an API key.
+    /// Returns the secret of the API key with this name.
     pub(crate) fn secret(&self, name: &str) -> &str {
         &self.texts[&format!("{name} secret")]
     }
@@ -128,7 +129,7 @@ impl Records {
         Self { client, base, token: String::from(app.owner_token()) }
     }
 
-    /// The start of a world: its tenant, with a human, an agent and a purpose.
+    /// Creates the tenant of a world, with a human, an agent and a purpose.
     pub(crate) async fn settle(&self, place: usize) -> Result<Names, String> {
         let mut names = Names::default();
         names.texts.insert("unique".to_owned(), format!("w{place}"));
@@ -151,7 +152,7 @@ impl Records {
         Ok(names)
     }
 
-    /// Creates a record (`<kind> [<name>]`) or changes one (`<verb> <name>`).
+    /// Creates a record (`<kind> [<name>]`) or changes it (`<verb> <name>`).
     pub(crate) async fn act(&self, act: &str, body: Value, names: &mut Names) -> (u16, Value) {
         let (word, name) = act.split_once(' ').unwrap_or((act, ""));
         match KINDS.iter().find(|kind| kind.word == word) {
@@ -222,7 +223,7 @@ impl Records {
     }
 }
 
-/// Percent-encoded for a path segment or a query.
+/// Percent-encodes a text for a path segment or a query.
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let code = |byte| {

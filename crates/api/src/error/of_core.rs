@@ -18,7 +18,7 @@ impl From<compute::Error> for ApiError {
     }
 }
 
-/// What is asked for is archived, and cannot be read.
+/// The requested data is archived, and the archive cannot be read.
 impl From<archive::Error> for ApiError {
     fn from(error: archive::Error) -> Self {
         match error {
@@ -47,12 +47,12 @@ impl From<archive::Error> for ApiError {
 
 impl From<evidence::Error> for ApiError {
     fn from(error: evidence::Error) -> Self {
-        tracing::error!(%error, "a record cannot be made");
+        tracing::error!(%error, "failed to create an evidence record");
         Self::plain(ErrorCode::Internal)
     }
 }
 
-/// It was logged where it was found.
+/// The error was already logged where it was found.
 impl From<Altered> for ApiError {
     fn from(_: Altered) -> Self {
         Self::plain(ErrorCode::Internal)
@@ -93,7 +93,7 @@ impl From<keys::Error> for ApiError {
             keys::Error::RotationEnded { .. } => {
                 Self::new(ErrorCode::RecordIsFinal, error.to_string())
             }
-            // Internal faults of keys are for the operator, never for the caller.
+            // An internal fault of keys is logged for the operator. The caller gets no details.
             _ => {
                 tracing::error!(%error, "keys");
                 Self::plain(ErrorCode::Internal)

@@ -1,8 +1,9 @@
-//! Removes credentials from error messages. Errors quote invalid values; if that is a credential in
-//! the wrong member, clients would log it, so anything that looks like an API key or a JWT is
-//! withheld.
+//! Removes credentials from error messages.
+//!
+//! Errors quote invalid values. If such a value is a credential in the wrong field, clients would
+//! log it. Any text that looks like an API key or a JWT is therefore withheld.
 
-/// Replaces what is withheld.
+/// The replacement for a withheld credential.
 const WITHHELD: &str = "[withheld]";
 /// The minimum length of a part of a key or token.
 const LEAST: usize = 8;
@@ -35,7 +36,7 @@ fn is_inner(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.')
 }
 
-/// How much of a word may be shown.
+/// The part of a word that may be shown.
 fn kept(word: &str) -> &str {
     let secret = [after_public_id(word), token(word)].into_iter().flatten().min();
     secret.and_then(|at| word.get(..at)).unwrap_or(word)
@@ -51,7 +52,7 @@ fn after_public_id(word: &str) -> Option<usize> {
     fits.then(|| start + key.len() - secret.len())
 }
 
-/// Where a JWT starts: `{"` in base64url, and a second part.
+/// Where a JWT starts: its first part begins with `{"` in base64url, and a second part follows.
 fn token(word: &str) -> Option<usize> {
     let start = word.find("eyJ")?;
     let mut parts = word.get(start..)?.split('.');

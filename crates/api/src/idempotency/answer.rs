@@ -1,4 +1,4 @@
-//! An effect under an idempotency key in one transaction, and the mark of a repeated response.
+//! Runs an effect and its idempotency key in one transaction, and marks repeated responses.
 
 use authority_core::store::{self, Scope, Store, Transact};
 use chrono::{DateTime, Utc};
@@ -7,22 +7,22 @@ use tonic::{Response, metadata::MetadataValue};
 
 use super::{Error, IdempotencyKey};
 
-/// The header of REST and the metadata of gRPC.
+/// The name of the header in REST and of the metadata in gRPC.
 const REPLAYED: &str = "idempotency-replayed";
 
-/// A response: this call's own or, if the call is repeated, the first one's.
+/// The response to a call or, if the call is a repetition, the response to the first call.
 pub struct Done<M> {
     pub message: M,
     pub replayed: bool,
 }
 
 impl<M> Done<M> {
-    /// The response to this call.
+    /// Wraps a response that this call produced.
     pub fn now(message: M) -> Self {
         Self { message, replayed: false }
     }
 
-    /// The tonic response; marked if it repeats the first.
+    /// Returns the tonic response, marked if it repeats the first response.
     pub fn reply(self) -> Response<M> {
         let mut response = Response::new(self.message);
         if self.replayed {
@@ -45,7 +45,7 @@ impl<M: Message + Default> Done<M> {
 /// Runs `work` in one transaction; if the key was used before, returns the first response instead.
 ///
 /// # Errors
-/// Those of `work`, of the key and of the database; then nothing is done.
+/// The errors of `work`, of the key and of the database. The transaction is then rolled back.
 pub async fn execute<M, E, F>(
     store: &Store,
     scope: &Scope,

@@ -1,5 +1,5 @@
-//! The recorder's statements for the keys of a batch of decisions. Column-wise (`UNNEST`), so that
-//! each is one prepared statement for any batch size.
+//! The recorder's statements for the keys of a batch of decisions. Their parameters are columns
+//! (`UNNEST`): one prepared statement works for any batch size.
 
 use std::collections::HashSet;
 
@@ -40,8 +40,9 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Claims the keys of decisions that are about to be stored. It does not wait for a key that
-/// another transaction is claiming: that one may hang, and the whole batch would wait with it.
+/// Claims the keys of decisions that are about to be stored. The statement does not wait for a key
+/// that another transaction is claiming: that transaction may hang, and the whole batch would wait
+/// for it.
 #[derive(Default)]
 pub struct ClaimBatch<'a> {
     keys: Columns<'a>,
@@ -63,7 +64,7 @@ impl<'a> ClaimBatch<'a> {
         self.decision.is_empty()
     }
 
-    /// The decisions whose keys were free.
+    /// Claims the keys, and returns the decisions that claimed their key.
     ///
     /// # Errors
     /// The database is unavailable.
@@ -90,7 +91,7 @@ impl QueryFragment<Pg> for ClaimBatch<'_> {
         out.push_bind_param::<Array<Text>, _>(&self.decision)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
-        // Sorted, so that two nodes that claim the same keys cannot lock each other out.
+        // Sorted to avoid a deadlock between two nodes that claim the same keys.
         out.push_sql(
             ") AS claim (t, s, k, c, r, d, a) \
              WHERE pg_try_advisory_xact_lock(hashtextextended( \
@@ -138,7 +139,8 @@ impl QueryFragment<Pg> for KeepBatch<'_> {
     }
 }
 
-// By hand, since the derive requires `'static`: the SQL text does not depend on the bound values.
+// Implemented by hand, because the derive requires `'static`. The statement can be cached: its SQL
+// text does not depend on the bound values.
 impl QueryId for ClaimBatch<'_> {
     type QueryId = ClaimBatch<'static>;
     const HAS_STATIC_QUERY_ID: bool = true;

@@ -1,4 +1,4 @@
-//! A key in a transaction: claims it, stores its response, finds an earlier one.
+//! Claims a key in a transaction, stores its response, and finds an earlier response.
 
 use authority_core::{
     keys::Keys,
@@ -12,8 +12,8 @@ use prost::Message;
 
 use super::{ANSWERS_KEPT, Done, Error, IdempotencyKey, SECRETS_KEPT};
 
-/// The caller in rows from before the column existed: nobody receives those responses, and no new
-/// decision is made under their keys.
+/// The caller in rows that are older than the column. Their responses are not repeated, and their
+/// keys cannot be used for new decisions.
 const NOBODY: &str = "";
 
 /// The first response under a key.
@@ -32,7 +32,7 @@ impl FirstAnswer {
     /// Decodes the response.
     ///
     /// # Errors
-    /// It held a secret and was erased, or does not decode to this message.
+    /// The response contained a secret and was erased, or it does not decode to this message.
     pub fn read<M: Message + Default>(&self) -> Result<Done<M>, Error> {
         Done::before(self.bytes()?)
     }
@@ -44,7 +44,8 @@ impl FirstAnswer {
 
 impl IdempotencyKey {
     /// Claims the key for the effect that follows in this transaction, or returns the first
-    /// response if the key was claimed before. Waits for a running transaction that has claimed it.
+    /// response if the key was claimed before. Waits for a running transaction that has claimed the
+    /// key.
     ///
     /// # Errors
     /// The key came with another request, its first request is still running, or its response is
@@ -68,7 +69,7 @@ impl IdempotencyKey {
         if claimed == 1 {
             return Ok(None);
         }
-        // The sweep has just deleted it, so it is free for the next attempt.
+        // The sweep has just deleted the key's row: the key is free for the next attempt.
         let first = self.find(db, now).await?.ok_or(Error::InProgress)?;
         match &self.seal {
             None => first.bytes().map(|answer| Some(answer.to_vec())),
@@ -100,7 +101,7 @@ impl IdempotencyKey {
         Ok(())
     }
 
-    /// The first response under the key, without claiming it. Writes nothing.
+    /// The first response under the key, without claiming it. Read-only.
     ///
     /// # Errors
     /// The key came with another request.
@@ -142,8 +143,8 @@ impl IdempotencyKey {
         (&self.tenant_id, self.scope, &self.key, &self.caller)
     }
 
-    /// A first response with a secret: it is erased when read, and can be read only for a short
-    /// time.
+    /// Returns a first response that contains a secret, and erases it. It can be read only for a
+    /// short time.
     async fn show_once(
         &self,
         db: &mut Db,
@@ -155,7 +156,7 @@ impl IdempotencyKey {
         if first.created_at + SECRETS_KEPT <= now {
             return Err(Error::Erased);
         }
-        // Of several concurrent callers, one erases it and returns it.
+        // Of several concurrent callers, only one erases the response and returns it.
         let shown = idempotency_keys::table.find(self.row());
         let erased = diesel::update(shown.filter(idempotency_keys::answer.is_not_null()))
             .set(idempotency_keys::answer.eq(None::<Vec<u8>>))
@@ -168,8 +169,8 @@ impl IdempotencyKey {
     }
 }
 
-/// A timeout while waiting for the first call becomes that error, instead of an unavailable
-/// database.
+/// Maps a timeout while waiting for the first call to [`Error::InProgress`], instead of an
+/// unavailable database.
 fn waited(error: diesel::result::Error) -> Error {
     match store::Error::from(error) {
         store::Error::Timeout(_) => Error::InProgress,

@@ -1,4 +1,4 @@
-//! Why a request under an idempotency key is neither executed nor repeated.
+//! The reason a request under an idempotency key is neither executed nor repeated.
 
 use authority_core::{keys, store};
 

@@ -24,7 +24,7 @@ pub struct IdempotencyKey {
     pub(super) scope: &'static str,
     /// The key as the caller sent it.
     pub(super) key: String,
-    /// The digest of the request that it came with.
+    /// The digest of the request that was sent with the key.
     pub(super) request_sha256: [u8; 32],
     /// Encrypts a response that contains a secret.
     pub(super) seal: Option<Keys>,
@@ -41,8 +41,8 @@ impl IdempotencyKey {
         Ok(Some(Self::new(&caller(call)?, T::METHOD, key, &request)))
     }
 
-    /// A key of the caller in their tenant; `request` are the bytes that distinguish one request
-    /// from another.
+    /// Creates a key of the caller in the caller's tenant. `request` has the bytes that distinguish
+    /// one request from another.
     pub fn new(caller: &Caller, scope: &'static str, key: String, request: &[u8]) -> Self {
         Self {
             tenant_id: caller.tenant().map_or(NO_TENANT, TenantId::as_str).to_owned(),
@@ -54,13 +54,15 @@ impl IdempotencyKey {
         }
     }
 
-    /// For a caller without a credential: the key belongs to the caller's address, by its code.
+    /// Assigns the key to the address of a caller without a credential; `code` stands for the
+    /// address.
     #[must_use]
     pub fn of_address(self, code: &str) -> Self {
         Self { caller: format!("address|{code}"), ..self }
     }
 
-    /// Sets the tenant to the record's if the caller has none. Empty if the record has none either.
+    /// Sets the key's tenant to `tenant_id`, the record's tenant, if the caller has no tenant.
+    /// `tenant_id` is empty if the record has no tenant either.
     #[must_use]
     pub fn within(mut self, tenant_id: &str) -> Self {
         if self.tenant_id == NO_TENANT && !tenant_id.is_empty() {
@@ -69,7 +71,7 @@ impl IdempotencyKey {
         self
     }
 
-    /// For a response that contains a secret: it is sealed, and repeated once.
+    /// Marks the response as secret: it is stored encrypted, and repeated only once.
     #[must_use]
     pub fn sealed(self, keys: Keys) -> Self {
         Self { seal: Some(keys), ..self }

@@ -1,11 +1,11 @@
 //! Idempotency keys: an effect happens once, and its response is repeated for 24 hours.
 //!
-//! A key is claimed and its response stored in the effect's own transaction, so that neither exists
-//! without the other. The first statement claims the key and the last stores the response; another
-//! call with that key waits on its row. The recorder, which commits many decisions at once, does
-//! the same for a batch and does not wait. A key belongs to its caller: nobody receives another
-//! caller's response. A refused request has no effect and is not stored: a repetition is evaluated
-//! again.
+//! A key is claimed, and its response stored, in the transaction of the effect: either all of them
+//! are committed or none is. The first statement claims the key and the last stores the response.
+//! Another call with the same key waits for the key's row. The recorder commits many decisions at
+//! once: it claims the keys of a batch and does not wait for a key. A key belongs to its caller:
+//! other callers never receive its response. A refused request has no effect and is not stored; a
+//! repetition is evaluated again.
 
 mod answer;
 mod batch;

@@ -1,4 +1,4 @@
-//! Deletes expired keys after a day, and erases secrets after some minutes.
+//! Deletes idempotency keys after 24 hours, and erases responses with secrets after 10 minutes.
 
 use std::time::Duration;
 

@@ -34,7 +34,7 @@ pub const SCOPES: [&str; 9] = [
     "reality:write",
 ];
 
-/// A new key: its text is shown once, the rest is stored.
+/// A new key: `text` is shown once, `code` is stored.
 pub struct Issued {
     pub text: String,
     pub code: [u8; 32],
@@ -43,7 +43,7 @@ pub struct Issued {
 /// Builds a key from 32 random bytes.
 ///
 /// # Errors
-/// The env is not 1 to 16 lower-case letters and digits, or the id not 32 lower-case hex digits.
+/// The env is not 1 to 16 lower-case letters and digits, or the id is not 32 lower-case hex digits.
 pub fn issue(keys: &Keys, env: &str, public_id: &str, random: [u8; 32]) -> Result<Issued, Error> {
     let body = format!("{}_{}", prefix(env, public_id), base62(random));
     let text = format!("{body}_{:08x}", crc32(body.as_bytes()));
@@ -51,12 +51,12 @@ pub fn issue(keys: &Keys, env: &str, public_id: &str, random: [u8; 32]) -> Resul
     Ok(Issued { text, code })
 }
 
-/// The part of a key that lists show.
+/// Returns the start of a key's text, which lists show: the environment and the public id.
 pub fn prefix(env: &str, public_id: &str) -> String {
     format!("svc_{env}_{public_id}")
 }
 
-/// The stored authentication code of a key.
+/// Computes the message authentication code of a key, which is stored instead of the key.
 pub fn code(keys: &Keys, key: &Presented<'_>) -> [u8; 32] {
     keys.mac(DOMAIN, key.body.as_bytes())
 }
@@ -77,7 +77,7 @@ pub fn looks_like_key(credential: &str) -> bool {
 /// Parses a key and verifies its checksum.
 ///
 /// # Errors
-/// [`Error::MalformedKey`]; no look-up is needed.
+/// [`Error::MalformedKey`], without a look-up.
 pub fn parse(text: &str) -> Result<Presented<'_>, Error> {
     let (body, checksum) = text.rsplit_once('_').ok_or(Error::MalformedKey)?;
     if checksum != format!("{:08x}", crc32(body.as_bytes())) {
@@ -99,7 +99,7 @@ pub fn parse(text: &str) -> Result<Presented<'_>, Error> {
     if sound { Ok(Presented { env, public_id, body }) } else { Err(Error::MalformedKey) }
 }
 
-/// Whether a presented key is the one of `facts`, and may be used from `peer` now.
+/// Checks that a presented key is the key of `facts` and may be used from `peer` now.
 pub(super) fn check(
     keys: &Keys,
     key: &Presented<'_>,
@@ -146,7 +146,7 @@ fn base62(mut number: [u8; 32]) -> String {
     digits.iter().copied().map(char::from).collect()
 }
 
-/// CRC-32 (IEEE 802.3), bit by bit: a hundred bytes do not need a table.
+/// Computes CRC-32 (IEEE 802.3) bit by bit: for the hundred bytes of a key, a table is not needed.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {

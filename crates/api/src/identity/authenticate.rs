@@ -13,12 +13,12 @@ use super::{
 use authority_core::{clock::Clock, keys::Keys};
 use authority_crypto::sha256;
 
-/// The parts of [`Identity`].
+/// The parts from which an [`Identity`] is created.
 pub struct Settings {
     pub issuers: Vec<Issuer>,
     pub rules: Rules,
     pub directory: Arc<dyn Directory>,
-    /// For the stored codes of API keys.
+    /// Computes the stored codes of API keys.
     pub keys: Keys,
     pub clock: Clock,
 }
@@ -53,7 +53,7 @@ impl Identity {
         Arc::clone(&self.0.used)
     }
 
-    /// The keys of issuers that are read over the network.
+    /// The clients that read issuers' keys over the network.
     pub fn remote_keys(&self) -> Vec<JwksClient> {
         self.0.verifier.remote_keys()
     }
@@ -62,14 +62,16 @@ impl Identity {
         &self.0.verifier
     }
 
-    /// Whether the rules let `caller` call `rpc_path` on this transport, whatever the request.
+    /// Whether the rules let `caller` call `rpc_path` on this transport with any request.
     pub fn permits(&self, rpc_path: &str, via: Via<'_>, caller: &Caller) -> bool {
         permit(&self.0.rules.of(rpc_path, via), caller, || None).is_ok()
     }
 
-    /// The caller of `rpc_path` (`/package.Service/Method`), if the rules permit the call on this
-    /// transport. Waits only if an issuer's keys must be fetched, or for an API key that may have
-    /// just been created.
+    /// Returns the caller of `rpc_path` (`/package.Service/Method`), if the rules permit the call
+    /// on this transport.
+    ///
+    /// This waits only if an issuer's keys must be fetched, or for an API key that may have just
+    /// been created.
     pub async fn authenticate(
         &self,
         rpc_path: &str,
@@ -94,19 +96,21 @@ impl Identity {
         let rules = self.0.rules.of(rpc_path, via);
         let caller = match self.identify(headers, peer).await {
             Ok(caller) => caller,
-            // If no credential is needed, a bad one neither grants anything nor fails the call.
+            // If no credential is required, an invalid credential grants no access but does not
+            // fail the call.
             Err(_) if rules.clone().any(|rule| rule.public) => Caller::anonymous(),
             Err(error) => return Err(error),
         };
         permit(&rules, &caller, || self.0.rules.for_keys(rpc_path))?;
-        // With two idempotency keys it is unclear which counts. Checked after the rules.
+        // With two idempotency keys, it is unclear which of them applies. The rules are checked
+        // first: a caller without permission gets their error.
         if headers.get_all(IDEMPOTENCY_KEY).iter().nth(1).is_some() {
             return Err(Error::Repeated(IDEMPOTENCY_KEY));
         }
         Ok(caller)
     }
 
-    /// The caller, without a check of what they may do.
+    /// Identifies the caller, without checking permissions.
     pub async fn identify(
         &self,
         headers: &HeaderMap,
@@ -158,8 +162,8 @@ impl Identity {
         Ok(Caller { actor: claims.actor(), kind, until: Some(claims.until()), authenticated_at })
     }
 
-    /// The tenant of the token's organisation or, if no tenant has it, the tenant that the token
-    /// names.
+    /// Returns the tenant of the token's organisation or, if no tenant has this organisation, the
+    /// tenant with the `tenant_id` in the token.
     fn tenant_of(&self, claims: &Claims) -> Result<Option<TenantFacts>, Error> {
         let directory = &self.0.directory;
         if let Some(org) = claims.org_id.as_deref().filter(|org| !org.is_empty())

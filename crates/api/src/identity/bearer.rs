@@ -4,14 +4,15 @@ use http::{HeaderMap, header::AUTHORIZATION};
 
 use super::Error;
 
-/// The longest credential: more than any API key, or token of a common identity provider.
+/// The maximum length of a credential, in bytes. API keys and the tokens of common identity
+/// providers are shorter.
 const LONGEST: usize = 16 * 1024;
 
 /// The bearer token (RFC 6750, section 2.1), if any.
 pub(super) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Error> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
-    // With two it would be unclear which one counts.
+    // With two values, it would be unclear which of them applies.
     if values.next().is_some() || value.len() > LONGEST {
         return Err(Error::Unreadable);
     }

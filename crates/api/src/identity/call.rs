@@ -1,4 +1,4 @@
-//! What a handler reads from a call: the caller, the request, and the idempotency key.
+//! The parts of a call that a handler reads: the caller, the request, and the idempotency key.
 
 use authority_model::validate::{Validate, Violations};
 use tonic::{Request, metadata::MetadataMap};
@@ -6,11 +6,11 @@ use tonic::{Request, metadata::MetadataMap};
 use super::{Caller, CallerKind};
 use crate::error::{ApiError, ErrorCode};
 
-/// The header of REST and the metadata of gRPC.
+/// The name of the header in REST and of the metadata in gRPC.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const LONGEST_KEY: usize = 255;
 
-/// The caller, as the authentication layer stored it after checking the method's rules.
+/// Returns the caller that the authentication layer has checked by the method's rules.
 ///
 /// # Errors
 /// The call has no credential.
@@ -20,10 +20,10 @@ pub fn caller<T>(call: &Request<T>) -> Result<Caller, ApiError> {
     known.ok_or_else(|| ApiError::plain(ErrorCode::Unauthenticated))
 }
 
-/// The caller and the request, validated by its proto's rules.
+/// Returns the caller and the request, after validating the request by its proto's rules.
 ///
 /// # Errors
-/// The call has no credential, or members break their rules; the error names all of them.
+/// The call has no credential, or fields break their rules; the error lists all of them.
 pub fn admitted<T: Validate>(call: Request<T>) -> Result<(Caller, T), ApiError> {
     let caller = caller(&call)?;
     let request = call.into_inner();
@@ -39,7 +39,7 @@ pub fn checked<T: Validate>(request: &T) -> Result<(), ApiError> {
     ApiError::unless_clean(found)
 }
 
-/// The call's idempotency key, if any.
+/// Returns the call's idempotency key, if any.
 ///
 /// # Errors
 /// It is not a valid header value, or too long.

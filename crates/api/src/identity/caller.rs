@@ -9,18 +9,18 @@ use super::{Role, dev_provider};
 use crate::error::{ApiError, ErrorCode};
 use authority_core::store::{SERVICE, Scope};
 
-/// A caller whose credential was checked.
+/// A caller with a checked credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// Their name in the history: a person's e-mail address (or the token's subject), an API key's
-    /// id, or `anonymous`.
+    /// The caller's name in the history: a person's e-mail address (or the token's subject), an API
+    /// key's id, or `anonymous`.
     pub actor: String,
     pub kind: CallerKind,
-    /// The time from which the token is refused; `None` if the credential is not a token. Streams
-    /// end then.
+    /// The time from which the token is refused, and at which its streams end; `None` if the
+    /// credential is not a token.
     pub until: Option<DateTime<Utc>>,
-    /// When the person proved who they are, as their token says (`auth_time`); `None` if it does not, and for
-    /// anybody else.
+    /// When the person signed in, from their token's `auth_time`. `None` without that claim, and
+    /// for callers that are not people.
     pub authenticated_at: Option<DateTime<Utc>>,
 }
 
@@ -29,10 +29,10 @@ pub struct Caller {
 pub enum CallerKind {
     /// No credential.
     Anonymous,
-    /// The installation's owner: issuer and subject are the person.
+    /// The installation's owner. Issuer and subject together identify the person.
     Owner { issuer: String, subject: String, email: Option<String> },
-    /// A person of one tenant. Issuer and subject together identify the person; an address may
-    /// change.
+    /// A person of one tenant. Issuer and subject together identify the person; an e-mail address
+    /// may change.
     Member {
         tenant_id: TenantId,
         role: Role,
@@ -40,7 +40,8 @@ pub enum CallerKind {
         subject: String,
         email: Option<String>,
     },
-    /// An API key of one tenant. With `principal_ids` it acts only for these.
+    /// An API key of one tenant. If `principal_ids` is not empty, the key may act only for these
+    /// principals.
     Key {
         tenant_id: TenantId,
         key_id: ApiKeyId,
@@ -52,8 +53,8 @@ pub enum CallerKind {
     },
 }
 
-/// The stored code of the presented secret: a stream that was opened with a secret ends with it,
-/// even if the key continues with a new one.
+/// The authentication code of the presented secret. A stream that was opened with a secret ends
+/// when that secret becomes invalid, even if the key has a new secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretCode(pub [u8; 32]);
 
@@ -73,7 +74,7 @@ impl Caller {
         }
     }
 
-    /// The tenant that they are confined to; `None` for the owner and for anonymous callers.
+    /// The tenant that the caller is confined to; `None` for the owner and for anonymous callers.
     pub fn tenant(&self) -> Option<&TenantId> {
         match &self.kind {
             CallerKind::Anonymous | CallerKind::Owner { .. } => None,
@@ -83,7 +84,7 @@ impl Caller {
         }
     }
 
-    /// The scope of their transactions.
+    /// The scope of the caller's database transactions.
     pub fn scope(&self) -> Scope {
         let api_key = match &self.kind {
             CallerKind::Key { key_id, .. } => Some(key_id.clone()),
@@ -104,7 +105,7 @@ impl Caller {
         }
     }
 
-    /// The e-mail address in their token.
+    /// The e-mail address in the caller's token.
     pub fn email(&self) -> Option<&str> {
         match &self.kind {
             CallerKind::Anonymous | CallerKind::Key { .. } => None,
@@ -129,8 +130,8 @@ impl Caller {
         matches!(self.kind, CallerKind::Owner { .. })
     }
 
-    /// The principals that they are confined to: they see nothing of others. Only API keys can be
-    /// confined.
+    /// The principals that the caller is confined to: data of other principals is hidden. Only API
+    /// keys can be confined.
     pub fn bound_to(&self) -> Option<&[String]> {
         match &self.kind {
             CallerKind::Key { principal_ids, .. } if !principal_ids.is_empty() => {
@@ -140,10 +141,11 @@ impl Caller {
         }
     }
 
-    /// Refuses API keys that are confined to principals, where the answer is about others too.
+    /// Refuses API keys that are bound to principals, for a response that also covers other
+    /// principals.
     ///
     /// # Errors
-    /// It is such a key; `what` says what it may not do.
+    /// The caller is such a key; `what` describes the refused operation.
     pub fn unbound(&self, what: &str) -> Result<(), ApiError> {
         if self.bound_to().is_none() {
             return Ok(());
@@ -154,7 +156,8 @@ impl Caller {
         Err(ApiError::new(ErrorCode::Forbidden, text))
     }
 
-    /// Whether they may act for `principal`; only bound API keys are confined.
+    /// Whether the caller may act for `principal`. An API key that is bound to principals may act
+    /// only for these; anonymous callers may not act for any.
     pub fn acts_for(&self, principal: &str) -> bool {
         let mine = |own: &[String]| own.iter().any(|id| id == principal);
         self.kind != CallerKind::Anonymous && self.bound_to().is_none_or(mine)

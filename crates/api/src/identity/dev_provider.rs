@@ -1,5 +1,5 @@
-//! The development identity provider. It issues tokens, so that trying this service needs no
-//! account elsewhere. The same verifier checks its tokens.
+//! The development identity provider. It issues tokens for trying this service without an account
+//! at an identity provider. Its tokens are verified in the same way as tokens of other issuers.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
@@ -19,7 +19,8 @@ pub enum Holder {
     Owner {
         email: String,
     },
-    /// The service itself as the owner: commands, the demonstration's seed. Not a person.
+    /// The service itself with the owner's role, for commands and the demonstration's seed. It is
+    /// not a person.
     Service,
     Member {
         tenant_id: String,
@@ -30,7 +31,7 @@ pub enum Holder {
 
 #[derive(Clone)]
 pub struct DevProvider {
-    /// They have an RS256 key for tokens.
+    /// Provides the RS256 key that signs the tokens.
     keys: Keys,
     clock: Clock,
 }
@@ -40,13 +41,14 @@ impl DevProvider {
         Self { keys, clock }
     }
 
-    /// A token for `holder`, or `None` if it cannot be signed. A tenant's member never gets the
-    /// owner's role.
+    /// Returns a token for `holder`. Returns `None` if it cannot be signed, or for a tenant's
+    /// member with the owner's role.
     pub fn issue(&self, holder: &Holder, lifetime: TimeDelta) -> Option<String> {
         self.issue_with(holder, lifetime, &Value::Null)
     }
 
-    /// The same with further claims, or others in place of the usual ones: an object, or null for none.
+    /// Like [`issue`](Self::issue), with additional or replaced claims: an object, or null for
+    /// none.
     pub fn issue_with(
         &self,
         holder: &Holder,
@@ -73,7 +75,7 @@ impl DevProvider {
         };
         let subject = email.map_or_else(|| SERVICE.to_owned(), |email| format!("dev|{email}"));
         let now = self.clock.now();
-        // Whoever gets a token is taken to have signed in for it.
+        // The time of issue counts as the time of sign-in.
         let auth_time = email.map(|_| now.timestamp());
         Some(json!({
             "iss": ISSUER, "aud": AUDIENCE, "sub": subject, "email": email,

@@ -1,4 +1,5 @@
-//! The tenants and API keys that identity needs. A trait, so that identity is tested without a database.
+//! The tenants and API keys that identity uses. This is a trait because tests of identity have no
+//! database.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use authority_core::graph::ApiKey;
 
 use super::Error;
 
-/// A tenant, as credentials need it.
+/// The facts about a tenant that the check of a credential needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TenantFacts {
     pub id: TenantId,
@@ -18,8 +19,10 @@ pub struct TenantFacts {
     pub active: bool,
 }
 
-/// Present tenants and API keys, from memory: used on every call. `None` is what the data says; where they are no
-/// longer recent enough to say it, each answers [`Error::Unavailable`].
+/// The current tenants and API keys, from memory, used on every call.
+///
+/// `None` means that the record does not exist. If the data is too old to decide that, each method
+/// returns [`Error::Unavailable`].
 pub trait Directory: Send + Sync + 'static {
     /// Whether the data is recent enough to judge a credential.
     fn is_fresh(&self) -> bool {
@@ -27,7 +30,8 @@ pub trait Directory: Send + Sync + 'static {
     }
     fn api_key(&self, public_id: &str) -> Result<Option<Arc<ApiKey>>, Error>;
     fn tenant(&self, id: &TenantId) -> Result<Option<TenantFacts>, Error>;
-    /// By `idp_org_id`; never a deleted tenant, nor for an empty organisation.
+    /// Finds a tenant by its `idp_org_id`. Returns `None` for a deleted tenant and for an empty
+    /// `org`.
     fn tenant_of_org(&self, org: &str) -> Result<Option<TenantFacts>, Error>;
     /// Whether the tenant's own records exclude this person, by a token's `sub` and e-mail address.
     fn excludes(
@@ -36,6 +40,6 @@ pub trait Directory: Send + Sync + 'static {
         subject: &str,
         email: Option<&str>,
     ) -> Result<bool, Error>;
-    /// Completes once everything that was committed before the call is known here.
+    /// Completes once the directory contains all changes that were committed before the call.
     fn catch_up(&self) -> BoxFuture<'static, ()>;
 }

@@ -1,5 +1,6 @@
-//! Exports: streams of a whole list. Each caller has one at a time. An export keeps only one page
-//! in memory, ends with its caller's credential, and marks its completion in the last line.
+//! Exports: streams of a whole list. A caller can run one export at a time. An export keeps only
+//! one page in memory, stops when its caller's credential becomes invalid, and marks its completion
+//! in the last line.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -39,8 +40,8 @@ impl Exports {
         Self { busy: Arc::default(), holds }
     }
 
-    /// Streams `pages` to `caller`. The first page is read before this returns, so that an invalid
-    /// request is an error response instead of a stream.
+    /// Streams `pages` to `caller`. The first page is read before this returns. An invalid request
+    /// is therefore an error response instead of a stream.
     ///
     /// # Errors
     /// The caller has a running export, or the first page cannot be read.
@@ -72,7 +73,7 @@ impl Exports {
     }
 }
 
-/// A caller's one export, until it is dropped.
+/// Marks a caller's export as running, until this is dropped.
 struct Turn {
     busy: Arc<Mutex<HashSet<String>>>,
     who: String,

@@ -16,9 +16,9 @@ use authority_crypto::jwk;
 const MOST_KEYS: usize = 100;
 /// Bytes of the smallest accepted modulus, 2048 bits (RFC 7518, 3.3).
 const SHORTEST_MODULUS: usize = 256;
-/// Bytes of the largest: more would only cost time.
+/// Bytes of the largest accepted modulus: a longer modulus would only make verification slower.
 const LONGEST_MODULUS: usize = 1024;
-/// Bytes of the largest public exponent.
+/// Bytes of the largest accepted public exponent.
 const LONGEST_EXPONENT: usize = 4;
 
 /// Keys by kid.
@@ -41,7 +41,7 @@ pub(super) fn read(document: &[u8]) -> Result<Document<DecodingKey>, &'static st
     keys(document, usable)
 }
 
-/// The same for keys that sign documents: `EdDSA`, `ES256`, `ES384` and `RS256`.
+/// Parses the keys that sign documents: `EdDSA`, `ES256`, `ES384` and `RS256`.
 ///
 /// # Errors
 /// The document is not a JWKS.
@@ -60,7 +60,7 @@ fn keys<K>(
     }
     let mut set = HashMap::new();
     for (kid, key) in keys.iter().filter_map(usable) {
-        // Of two keys with one kid only the first counts.
+        // If two keys have the same kid, only the first counts.
         set.entry(kid).or_insert(key);
     }
     let kid = |jwk: &Value| jwk.get("kid").and_then(Value::as_str).map(str::to_owned);
@@ -127,12 +127,12 @@ fn is_rsa_key(modulus: &[u8], exponent: &[u8]) -> bool {
 pub enum KeySource {
     /// Over the network.
     Remote(JwksClient),
-    /// From this process: the development identity provider's.
+    /// From this process: the keys of the development identity provider.
     Local(Arc<LocalJwks>),
 }
 
 impl KeySource {
-    /// Keys from `document`, which is called each time.
+    /// Returns a source that reads the keys from `document`, which it calls at every look-up.
     pub fn local(document: impl Fn() -> Arc<str> + Send + Sync + 'static) -> Self {
         Self::Local(Arc::new(LocalJwks {
             document: Box::new(document),
@@ -140,11 +140,11 @@ impl KeySource {
         }))
     }
 
-    /// The key of that kid.
+    /// Returns the key with this kid.
     ///
     /// # Errors
-    /// [`Error::Token`] if the issuer has no such key; [`Error::Unavailable`] if that is unknown at
-    /// present.
+    /// [`Error::Token`] if the issuer has no such key; [`Error::Unavailable`] if the keys cannot be
+    /// read now.
     pub(super) async fn key(&self, kid: &str) -> Result<DecodingKey, Error> {
         match self {
             Self::Remote(client) => client.key(kid).await,

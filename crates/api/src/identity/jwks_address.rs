@@ -1,4 +1,4 @@
-//! Where an issuer's keys are: at the address of the settings, or where the issuer's description says (`jwks_uri` of
+//! The address of an issuer's keys: from the settings, or from the issuer's metadata (`jwks_uri` of
 //! OIDC Discovery 1.0, 3).
 
 use std::{error::Error as _, fmt::Write};
@@ -11,23 +11,23 @@ use serde::Deserialize;
 /// The largest document, in bytes; a JWKS is a few kilobytes.
 const LARGEST: usize = 256 * 1024;
 
-/// Where a document of keys is.
+/// The address of a key document.
 pub(super) enum Address {
     Set(Url),
     Described(Box<Described>),
 }
 
-/// An issuer's keys without a setting of their own.
+/// An issuer for which the settings do not contain the address of its keys.
 pub(super) struct Described {
     issuer: String,
     description: Url,
-    /// Where they are if the description does not say.
+    /// The address of the keys if the metadata has none.
     usual: Url,
-    /// What the description said last.
+    /// The last address found in the metadata.
     last: RwLock<Option<Url>>,
 }
 
-/// Of a provider's description.
+/// The relevant fields of a provider's metadata.
 #[derive(Deserialize)]
 struct Metadata {
     issuer: String,
@@ -36,7 +36,7 @@ struct Metadata {
 
 impl Address {
     /// # Errors
-    /// The issuer is no URL from which keys may come.
+    /// The issuer is not a URL from which keys may be fetched.
     pub(super) fn of_issuer(issuer: &str) -> Result<Self, String> {
         let below =
             |path: &str| safe(&format!("{}/.well-known/{path}", issuer.trim_end_matches('/')));
@@ -48,32 +48,33 @@ impl Address {
         })))
     }
 
-    /// The document.
+    /// Fetches the document.
     ///
     /// # Errors
-    /// Why there is none, for operators, with the address that was asked.
+    /// The reason for the failure, for operators, with the requested address.
     pub(super) async fn fetch(&self, http: &Client) -> Result<Vec<u8>, String> {
         let (url, remedy) = match self {
-            Self::Set(url) => (url.clone(), "the setting that has this address is wrong"),
+            Self::Set(url) => (url.clone(), "the address in the settings is wrong"),
             Self::Described(described) => (
                 described.url(http).await?,
-                "set `identity.jwks_url` to where the provider publishes its keys, the `jwks_uri` of its description",
+                "set `identity.jwks_url` to the address of the provider's keys, the `jwks_uri` of its metadata",
             ),
         };
         let (status, document) = get(http, &url).await.map_err(|why| format!("{url}: {why}"))?;
         match status {
             StatusCode::OK => Ok(document),
-            // To try again does not help.
+            // A retry would not help: the error contains advice.
             StatusCode::NOT_FOUND | StatusCode::GONE => {
-                Err(format!("{url}: it answered {status}: {remedy}"))
+                Err(format!("{url}: the response was {status}: {remedy}"))
             }
-            _ => Err(format!("{url}: it answered {status}")),
+            _ => Err(format!("{url}: the response was {status}")),
         }
     }
 }
 
 impl Described {
-    /// Where the keys are now. A provider without a description of its own has them at the usual place.
+    /// Returns the current address of the keys. A provider without its own metadata has its keys at
+    /// the usual address.
     async fn url(&self, http: &Client) -> Result<Url, String> {
         let last = || self.last.read().clone();
         let (status, document) = match get(http, &self.description).await {
@@ -95,10 +96,10 @@ impl Described {
     }
 }
 
-/// An address from which keys may come: `https`, or `http` on this machine.
+/// Parses an address from which keys may be fetched: `https`, or `http` on this machine.
 ///
 /// # Errors
-/// It is another one.
+/// The text is any other address.
 pub(super) fn safe(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("`{text}`: {error}"))?;
     if url.scheme() == "https" || url.scheme() == "http" && is_loopback(&url) {
@@ -120,7 +121,8 @@ async fn get(http: &Client, url: &Url) -> Result<(StatusCode, Vec<u8>), String> 
     Ok((answer.status(), document))
 }
 
-/// The error with all of its causes: the first only says that there was one.
+/// Returns the error with all of its causes. The outermost error only reports that an error
+/// occurred.
 fn whole(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();

@@ -1,9 +1,10 @@
 //! Fetches an identity provider's keys, caches and refreshes them, and keeps them during short
 //! outages.
 //!
-//! There is one request to the provider at a time, however many callers wait. A token with an unknown kid causes a
-//! request at once, but no more often than the minimum interval: otherwise anyone could use this service to flood the
-//! provider. Without a usable key, the client retries every second.
+//! There is one request to the provider at a time, for any number of waiting callers. A token with
+//! an unknown kid causes a request at once, but no more often than the minimum interval: otherwise
+//! anyone could use this service to flood the provider. Without a usable key, the client retries
+//! every second.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -30,20 +31,20 @@ pub struct JwksSettings {
     pub timeout: Duration,
     /// Keys older than this are fetched again.
     pub refresh_after: TimeDelta,
-    /// The minimum interval between requests, however many unknown kids come.
+    /// The minimum interval between requests, for any number of unknown kids.
     pub least_interval: TimeDelta,
-    /// The minimum interval without a usable key.
+    /// The minimum interval between requests while every key is missing or unusable.
     pub first_interval: TimeDelta,
     /// While the provider fails, keys are used up to this age.
     pub stale_for: TimeDelta,
 }
 
-/// Where keys are. Each address is `https`, or `http` on this machine.
+/// The address of the keys. It must be `https`, or `http` on this machine.
 #[derive(Clone, Debug)]
 pub enum JwksSource {
     Url(String),
-    /// Where the issuer's description says: `jwks_uri` of `/.well-known/openid-configuration`, if that exists and is of
-    /// this issuer, otherwise the issuer's `/.well-known/jwks.json`.
+    /// The `jwks_uri` of the issuer's `/.well-known/openid-configuration`, if that exists and
+    /// belongs to this issuer; otherwise the issuer's `/.well-known/jwks.json`.
     Issuer(String),
 }
 
@@ -78,7 +79,7 @@ struct Inner<K> {
     clock: Clock,
     read: Read<K>,
     held: RwLock<Held<K>>,
-    /// Held during a request to the provider.
+    /// The last attempt; locked during a request to the provider.
     asking: Mutex<Option<Attempt>>,
 }
 
@@ -105,11 +106,11 @@ impl JwksClient {
         Self::reading(settings, clock, jwks::read)
     }
 
-    /// Starts reading the keys if they are due, before a call has to wait for the provider.
+    /// Starts to fetch the keys if they are due. Calls then rarely have to wait for the provider.
     pub fn look(&self) {
         let inner = &self.0;
         let is_due = !inner.is_younger(&inner.held.read(), inner.settings.refresh_after);
-        // One request at a time.
+        // If the lock is taken, a request is already in progress.
         if is_due && inner.asking.try_lock().is_ok() {
             drop(self.ask());
         }
@@ -118,18 +119,19 @@ impl JwksClient {
     /// Whether tokens can be verified.
     ///
     /// # Errors
-    /// A description of the fault that is safe to publish. It omits the address, which is only in the log.
+    /// A description of the fault that is safe to publish. It omits the address, which is only in
+    /// the log.
     pub fn state(&self) -> Result<(), String> {
         let inner = &self.0;
         let held = inner.held.read();
         if !inner.has_usable(&held) {
-            return Err("no key of the identity provider could be read yet, or only too long ago: tokens are \
-                        refused until one is; the log has the reason"
+            return Err("no key of the identity provider was read yet, or the last read was too long ago: tokens \
+                        are refused until a key is read; the log has the reason"
                 .to_owned());
         }
         if held.failing {
-            return Err("the identity provider's keys could not be read when it was asked last, and earlier \
-                        ones are used; the log has the reason"
+            return Err("the last read of the identity provider's keys failed, and earlier keys are used; the log \
+                        has the reason"
                 .to_owned());
         }
         Ok(())
@@ -137,7 +139,7 @@ impl JwksClient {
 }
 
 impl JwksClient<Value> {
-    /// Of keys that sign documents: each as its JWK, with its `alg`.
+    /// Reads keys that sign documents, each as its JWK with its `alg`.
     ///
     /// # Errors
     /// The settings are invalid.
@@ -164,10 +166,11 @@ impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
         Ok(Self(Arc::new(Inner { settings, address, http, clock, read, held, asking })))
     }
 
-    /// The key of that kid.
+    /// Returns the key with this kid.
     ///
     /// # Errors
-    /// [`Error::Token`] if the document has no such key; [`Error::Unavailable`] if that is unknown at present.
+    /// [`Error::Token`] if the document has no such key; [`Error::Unavailable`] if the keys cannot
+    /// be read now.
     pub async fn key(&self, kid: &str) -> Result<K, Error> {
         let inner = &self.0;
         let held = inner.held.read().clone();
@@ -193,8 +196,8 @@ impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
         }
     }
 
-    /// Fetches the keys, unless that was done within the minimum interval. In its own task, so that
-    /// a caller who disconnects does not cancel a request that others wait for.
+    /// Fetches the keys, unless they were fetched within the minimum interval. The request runs in
+    /// its own task: a caller who disconnects must not cancel a request that others wait for.
     async fn refresh(&self) -> Result<Attempt, Error> {
         self.ask().await.map_err(|_| Error::Unavailable)
     }
@@ -228,7 +231,8 @@ impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
 }
 
 impl<K: Clone> Inner<K> {
-    /// Replaces the keys with the fetched ones. If none is usable, the earlier keys stay, except the revoked ones.
+    /// Replaces the keys with the fetched keys. If no fetched key is usable, the earlier keys stay,
+    /// except the revoked keys.
     fn keep(&self, found: Result<Document<K>, String>, now: DateTime<Utc>) -> Result<(), String> {
         let mut held = self.held.write();
         let Document { keys, revoked } = found.inspect_err(|_| held.failing = true)?;

@@ -14,12 +14,12 @@ use tower::{Layer, Service};
 use super::{Caller, ClientAddress, Identity, Via};
 use crate::error::ApiError;
 
-/// The client's address, as the transport stored it in the extensions.
+/// Reads the client's address, which the transport stored in the extensions.
 type Peer = fn(&Extensions) -> Option<IpAddr>;
 
 /// Authenticates every request that has no [`Caller`] yet (REST authenticates before it reads a
-/// body), and stores the caller in its extensions. The transport has stored the address's
-/// [`Surfaces`] there; a call without them reaches no method.
+/// body), and stores the caller in its extensions. The transport has already stored the
+/// [`Surfaces`] of the listening address there; without them, every call is refused.
 #[derive(Clone)]
 pub struct AuthenticateLayer {
     identity: Identity,
@@ -64,7 +64,8 @@ where
     }
 
     fn call(&mut self, mut request: Request<In>) -> Self::Future {
-        // The service that was polled ready must be called; its clone replaces it.
+        // The service that was polled ready must be called. Its clone takes its place for the next
+        // call.
         let fresh = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, fresh);
         if request.extensions().get::<Caller>().is_some() {
@@ -78,7 +79,7 @@ where
         }
         Box::pin(async move {
             let path = request.uri().path().to_owned();
-            // The body need not be `Sync`, so only the headers are borrowed across the await.
+            // The body might not be `Sync`. Only the headers are borrowed across the await.
             let headers = std::mem::take(request.headers_mut());
             let found = identity.authenticate(&path, Via::Grpc(surfaces), &headers, peer).await;
             *request.headers_mut() = headers;

@@ -1,8 +1,11 @@
-//! API keys that another node has just created: a caller with a key that this node does not know
-//! yet waits for a read of the change log, which all such callers share.
+//! API keys that another node has just created.
 //!
-//! A forged id only occupies a place in that wait: nothing that the caller sent is looked up, the
-//! reads are few however many callers wait, and without a free place the answer is 401 at once.
+//! A caller with a key that this node does not know yet waits for a read of the change log. All
+//! such callers share the read.
+//!
+//! A caller with a forged id only occupies a place for waiting callers: the id is not looked up in
+//! the database, and the number of reads does not depend on the number of callers. If no place is
+//! free, the response is 401 at once.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,11 +22,12 @@ use tokio::{
 
 use super::Directory;
 
-/// How long a key counts as new. Nodes' clocks differ, so its time may also be in the future.
+/// How long a key counts as new. Because the clocks of nodes differ, the key's time may also be
+/// this far in the future.
 const NEW_FOR: TimeDelta = TimeDelta::seconds(10);
 /// The interval of reads of the log.
 const INTERVAL: Duration = Duration::from_millis(250);
-/// The longest that a caller waits.
+/// The longest time that a caller waits.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// The most callers that wait at a time.
 const PLACES: usize = 100;
@@ -46,8 +50,8 @@ impl Default for NewKeys {
 }
 
 impl NewKeys {
-    /// Whether a key with this public id may be too new to be known: the id starts with its time
-    /// (RFC 9562, version 7).
+    /// Whether a key with this public id may be too new to be known: the id starts with the time of
+    /// its creation (RFC 9562, version 7).
     pub(super) fn is_new(public_id: &str, now: DateTime<Utc>) -> bool {
         let millis = public_id.get(..12).and_then(|time| i64::from_str_radix(time, 16).ok());
         let made = millis.and_then(DateTime::from_timestamp_millis);

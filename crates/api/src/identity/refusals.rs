@@ -1,4 +1,4 @@
-//! Refused credentials, for operators: counted by reason, and logged without anything of the credential.
+//! Refused credentials, for operators: counted by reason, and logged without the credential.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -6,13 +6,14 @@ use authority_core::log_limit::LogLimit;
 
 use super::Error;
 
-/// The interval of the log's lines of one reason: an attack or a broken client must not fill the disk.
+/// The minimum interval between log lines with the same reason: an attack or a broken client must
+/// not fill the disk.
 const LOG_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) struct Refusals(LogLimit);
 
 impl Refusals {
-    /// Every reason exists as a metric from the start, so that its first increase is one.
+    /// Creates the counter of every reason at the start, to make its first increase visible.
     pub(super) fn new() -> Self {
         for reason in Error::REASONS {
             counter(reason).increment(0);
@@ -20,8 +21,8 @@ impl Refusals {
         Self(LogLimit::new(LOG_EVERY))
     }
 
-    /// Counts the refusal of a call to `rpc_path`, and logs it unless another of the same reason was logged
-    /// a moment ago.
+    /// Counts the refusal of a call to `rpc_path`, and logs it unless the same reason was logged a
+    /// moment ago.
     pub(super) fn note(&self, error: &Error, rpc_path: &str, client: Option<IpAddr>) {
         let Some(reason) = error.reason() else { return };
         counter(reason).increment(1);

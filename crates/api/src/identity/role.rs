@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The role that a person's token names.
+/// The role in a person's token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The installation's owner.
@@ -13,7 +13,7 @@ pub enum Role {
     Member,
     Viewer,
     Auditor,
-    /// Any other text, or none. It permits only what every member of the tenant may do.
+    /// Any other text, or none. It grants only the permissions common to all users of the tenant.
     Other(String),
 }
 
@@ -32,7 +32,7 @@ impl Role {
     }
 }
 
-/// Compared exactly, as everything in a token.
+/// The text is compared exactly, like every text in a token.
 impl From<&str> for Role {
     fn from(text: &str) -> Self {
         match text {

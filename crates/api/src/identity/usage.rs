@@ -10,7 +10,7 @@ use authority_ids::ApiKeyId;
 use chrono::{DateTime, Utc};
 use parking_lot::RwLock;
 
-/// The most keys between two drains; further ones are not noted.
+/// The most keys that are noted between two drains. The use of further keys is not noted.
 const MOST: usize = 100_000;
 
 #[derive(Default)]
@@ -29,7 +29,8 @@ impl LastUsed {
         }
     }
 
-    /// Takes the entries since the last drain: key id and time.
+    /// Removes and returns the entries since the last drain: each key's id and the time of its last
+    /// use.
     pub fn drain(&self) -> Vec<(ApiKeyId, DateTime<Utc>)> {
         let noted = mem::take(&mut *self.0.write());
         let moment = |micros: AtomicI64| DateTime::from_timestamp_micros(micros.into_inner());

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Error, Listed};
 
-/// Has no values. Its functions are those of `Bucket` in `store.rs`.
+/// A type without values. It has the same functions as `Bucket` in `store.rs`.
 #[derive(Clone, Debug)]
 pub struct Bucket(Infallible);
 

@@ -1,4 +1,4 @@
-//! Why the archive's store cannot be used, and what is to be done.
+//! Why the archive's store cannot be used, and how to fix it.
 
 #[cfg(feature = "storage")]
 use object_store::Error as StoreError;
@@ -11,7 +11,7 @@ const NO_CREDENTIALS: &str = "no credentials were found: set `AWS_ACCESS_KEY_ID`
                               process's environment, or give the machine a role";
 #[cfg(feature = "storage")]
 const REFUSED: &str = "the store refuses these credentials: correct `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and \
-                       `AWS_SESSION_TOKEN` in this process's environment, or what they may do with the bucket";
+                       `AWS_SESSION_TOKEN` in this process's environment, or their permissions for the bucket";
 #[cfg(feature = "storage")]
 const UNREACHED: &str =
     "the store does not answer: see `AWS_ENDPOINT` and `AWS_REGION` in this process's environment";
@@ -20,7 +20,7 @@ const UNREACHED: &str =
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "`{0}` {1}; it must be such as file:///var/lib/authority/archive or s3://bucket/prefix"
+        "`{0}` {1}; expected a URL such as file:///var/lib/authority/archive or s3://bucket/prefix"
     )]
     Url(String, String),
     #[error(
@@ -29,7 +29,7 @@ pub enum Error {
     NoTls,
     #[error("the archive has no `{0}`")]
     NotFound(String),
-    /// Something has the object's name, and is not read.
+    /// The object is too large, or is not a regular file. It is not read.
     #[error("`{0}` of the archive {1}")]
     Unfit(String, String),
     #[cfg(not(feature = "storage"))]
@@ -38,7 +38,7 @@ pub enum Error {
     #[cfg(feature = "storage")]
     #[error("the archive cannot be used: {0}")]
     Store(StoreError),
-    /// With what is to be done.
+    /// A known error of the store, and how to fix it.
     #[cfg(feature = "storage")]
     #[error("the archive cannot be used: {0}; {1}")]
     Bucket(StoreError, &'static str),
@@ -55,15 +55,17 @@ impl From<StoreError> for Error {
     }
 }
 
-/// What is to be done about a bucket. A folder's errors are those of the operating system, which name the file.
+/// Returns how to fix an error of a bucket. `None` for a folder: the operating system's error
+/// already names the file.
 #[cfg(feature = "storage")]
 fn remedy(error: &StoreError) -> Option<&'static str> {
     let said = error.to_string();
     match error {
-        // An object that is asked for is not missing alone.
+        // If the bucket exists, only the object is missing.
         StoreError::NotFound { .. } => said.contains("NoSuchBucket").then_some(NO_BUCKET),
         StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => Some(REFUSED),
-        // Where a machine's or a container's role is asked for, when the environment has no keys.
+        // If the environment has no keys, the client requests credentials from this link-local
+        // address, which serves the role of the machine or container.
         StoreError::Generic { store: "S3", .. } if said.contains("//169.254.") => {
             Some(NO_CREDENTIALS)
         }

@@ -1,4 +1,4 @@
-//! What a folder has beside whole files.
+//! Folder entries that are not complete files: partly written files, links, pipes and devices.
 
 use std::{fs, io, path::Path};
 
@@ -6,11 +6,12 @@ use tokio::time::Duration;
 
 use crate::format::names;
 
-/// A file that is half written for so long is so for ever.
+/// The age from which a partly written file is abandoned: its process has died.
 pub(super) const HALF: Duration = Duration::from_secs(60);
 
-/// Why the file of an object is not to be opened: reading a pipe waits for ever, and a link leads to what is no part
-/// of the archive. `None` if it is a file, or there is none.
+/// Returns why a path must not be opened; `None` if it is a regular file or is absent.
+///
+/// Reading a pipe would wait forever, and a link can lead out of the archive.
 pub(super) fn unfit(file: &Path) -> io::Result<Option<&'static str>> {
     let kind = match fs::symlink_metadata(file) {
         Err(none) if none.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -24,8 +25,11 @@ pub(super) fn unfit(file: &Path) -> io::Result<Option<&'static str>> {
     })
 }
 
-/// Deletes the files that a killed process left half written; whether none is left. A file is called `name#1` until it
-/// is whole, for a moment: one that is older than [`HALF`] was left.
+/// Deletes partly written files of killed processes. Returns `false` if a partly written file
+/// remains because it is still recent.
+///
+/// While a file is being written, its name is `name#1`. If it is older than [`HALF`], its process
+/// has died.
 pub(super) fn delete_halves(folder: &Path) -> io::Result<bool> {
     let entries = match fs::read_dir(folder) {
         Err(none) if none.kind() == io::ErrorKind::NotFound => return Ok(true),

@@ -1,4 +1,4 @@
-//! Where archives are kept: a folder, or a bucket that is compatible with S3.
+//! The store of archives: a folder, or a bucket that is compatible with S3.
 
 #[cfg(not(feature = "storage"))]
 mod absent;
@@ -22,7 +22,7 @@ pub use store::Bucket;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
     pub name: String,
-    /// By the store's clock.
+    /// The time of the last write, by the store's clock.
     pub modified: DateTime<Utc>,
     pub bytes: u64,
 }

@@ -8,16 +8,17 @@ use tokio::time::Duration;
 
 use super::Error;
 
-/// A request that is not answered for so long is given up.
+/// The timeout of a request.
 const ANSWER: &str = "30 seconds";
 const CONNECT: &str = "5 seconds";
-/// How long one operation is repeated when the store is away or overloaded.
+/// How long an operation is retried while the store is unavailable or overloaded.
 const REPEAT: Duration = Duration::from_secs(20);
 
-/// Variables that are none of S3's are left out, as the usual tools do.
+/// Opens a bucket. `AWS_*` variables that the client does not know are ignored, as other S3 tools
+/// do.
 ///
 /// # Errors
-/// The variables do not suffice, or contradict each other.
+/// A required variable is missing, or variables contradict each other.
 pub(super) fn open(
     bucket: &str,
     variables: impl IntoIterator<Item = (String, String)>,
@@ -32,7 +33,7 @@ pub(super) fn open(
     let set = |key| builder.get_config_value(&key);
     let allows_http = set(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp));
     let is_http = set(AmazonS3ConfigKey::Endpoint).is_some_and(|url| url.starts_with("http://"));
-    // Each request would fail, and not say why.
+    // Without this check, each request would fail without stating the reason.
     if is_http && allows_http.is_none_or(|allows| allows == "false") {
         return Err(Error::NoTls);
     }

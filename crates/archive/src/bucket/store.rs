@@ -1,4 +1,4 @@
-//! Objects in a folder or in a bucket.
+//! Objects in a folder or a bucket.
 
 use std::{ffi::OsString, io, ops::Range, sync::Arc};
 
@@ -8,31 +8,33 @@ use object_store::{ObjectStore, ObjectStoreExt, local::LocalFileSystem, path::Pa
 
 use super::{Error, Listed, folder, s3};
 
-/// A place for objects. Cheap to clone.
+/// The folder or bucket that stores an installation's archives. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     store: Arc<dyn ObjectStore>,
-    /// The same, if it is a folder.
+    /// The same store, if it is a folder.
     files: Option<LocalFileSystem>,
     prefix: Path,
 }
 
 impl Bucket {
-    /// The folder of a `file` URL, or the bucket and prefix of an `s3` URL, whose credentials, region and endpoint
-    /// are in this process's environment (`AWS_*`). Nothing is read or written yet.
+    /// Opens the folder of a `file` URL, or the bucket and prefix of an `s3` URL.
+    ///
+    /// The credentials, region and endpoint of a bucket come from this process's environment
+    /// (`AWS_*`). Opening reads and writes no objects.
     ///
     /// # Errors
-    /// The URL names neither, or the environment does not suffice.
+    /// The URL is neither a `file` nor an `s3` URL, or a required variable is missing.
     pub fn open(url: &str) -> Result<Self, Error> {
         let text = |text: OsString| text.into_string().ok();
         let variables = std::env::vars_os();
         Self::with(url, variables.filter_map(|(name, value)| Some((text(name)?, text(value)?))))
     }
 
-    /// The same with other variables.
+    /// Opens the store like [`Self::open`], with these variables in place of the environment.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// The same as for [`Self::open`].
     pub fn with(
         url: &str,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -42,7 +44,8 @@ impl Bucket {
             Some(("file", path)) if path.starts_with('/') => {
                 let prefix = Path::from_absolute_path(path);
                 let prefix = prefix.map_err(|why| unfit(&why.to_string()))?;
-                // Rows are deleted when an object is written: it must be on the disk.
+                // Rows of the database are deleted once their archive is written. The file must
+                // therefore be flushed to disk (`fsync`).
                 let files = LocalFileSystem::new().with_fsync(true);
                 Ok(Self { store: Arc::new(files.clone()), files: Some(files), prefix })
             }
@@ -59,16 +62,17 @@ impl Bucket {
         }
     }
 
-    /// Writes an object: all of it or nothing, and after the call it is on the disk.
+    /// Writes an object completely or not at all. After the call it is stored durably.
     pub async fn put(&self, name: &str, object: Vec<u8>) -> Result<(), Error> {
         self.store.put(&self.path(name), object.into()).await?;
         Ok(())
     }
 
-    /// An object of at most so many bytes.
+    /// Reads an object of at most this many bytes.
     ///
     /// # Errors
-    /// [`Error::Unfit`]: it is larger, of which nothing is read, or it is no file; the bucket is away.
+    /// [`Error::Unfit`] if the object is larger or not a regular file. Also if the bucket is
+    /// unavailable.
     pub async fn get(&self, name: &str, most: u64) -> Result<Bytes, Error> {
         self.fit(name).await?;
         let found = self.store.get(&self.path(name)).await?;
@@ -80,7 +84,7 @@ impl Bucket {
         let (mut read, mut pieces) = (BytesMut::new(), found.into_stream());
         while let Some(piece) = pieces.try_next().await? {
             read.extend_from_slice(&piece);
-            // Whatever the store said of it before.
+            // The object may be larger than the size that the store reported.
             if u64::try_from(read.len()).is_ok_and(|length| length > most) {
                 return Err(larger());
             }
@@ -88,13 +92,13 @@ impl Bucket {
         Ok(read.freeze())
     }
 
-    /// Some bytes of an object, which must be there.
+    /// Reads some bytes of an object, which must exist.
     pub async fn get_range(&self, name: &str, range: Range<u64>) -> Result<Bytes, Error> {
         self.fit(name).await?;
         Ok(self.store.get_range(&self.path(name), range).await?)
     }
 
-    /// Deletes an object; no error if it is gone.
+    /// Deletes an object. It is not an error if the object does not exist.
     pub async fn delete(&self, name: &str) -> Result<(), Error> {
         match self.store.delete(&self.path(name)).await.map_err(Error::from) {
             Ok(()) | Err(Error::NotFound(_)) => Ok(()),
@@ -102,7 +106,7 @@ impl Bucket {
         }
     }
 
-    /// All objects below a folder, `""` for all of them, in the order of their names.
+    /// Lists all objects below a folder, in the order of their names. `""` lists all objects.
     pub async fn list(&self, folder: &str) -> Result<Vec<Listed>, Error> {
         let found: Vec<_> = self.store.list(Some(&self.path(folder))).try_collect().await?;
         let listed = found.iter().filter_map(|object| {
@@ -114,14 +118,16 @@ impl Bucket {
         Ok(listed)
     }
 
-    /// Deletes the files in a folder that a killed process left half written, which no list has. A bucket has none.
-    /// Returns whether none is left: a new one may still be being written.
+    /// Deletes partly written files that a killed process left in a folder.
+    ///
+    /// [`Self::list`] does not show these files, and a bucket has none. Returns `false` if a recent
+    /// one remains, because another process may still be writing it.
     pub async fn delete_halves(&self, folder: &str) -> Result<bool, Error> {
         let none_left = self.in_folder(folder, folder::delete_halves).await?;
         Ok(none_left.unwrap_or(true))
     }
 
-    /// In a folder an object is a file.
+    /// Checks that an object in a folder is a regular file.
     async fn fit(&self, name: &str) -> Result<(), Error> {
         match self.in_folder(name, folder::unfit).await?.flatten() {
             Some(why) => Err(Error::Unfit(name.to_owned(), why.to_owned())),
@@ -129,7 +135,7 @@ impl Bucket {
         }
     }
 
-    /// What is done with the path of a file or a folder; `None` in a bucket.
+    /// Runs `act` on the path of a file or a folder. Returns `None` in a bucket.
     async fn in_folder<T: Send + 'static>(
         &self,
         name: &str,
@@ -182,12 +188,12 @@ mod tests {
         assert_eq!(
             std::fs::read(folder.path().join("a b/acme/2026-07/one")).unwrap(),
             b"first",
-            "at the very place"
+            "at the exact path"
         );
         bucket.delete("acme/2026-07/one").await.unwrap();
         bucket.delete("acme/2026-07/one").await.unwrap();
         assert!(matches!(bucket.get("acme/2026-07/one", 9).await, Err(Error::NotFound(_))));
-        // What a killed process left half written.
+        // A partly written file of a killed process.
         let half = folder.path().join("a b/acme/2026-07/index-00001-abababababab.parquet#1");
         for (minutes, stays) in [(0, true), (2, false)] {
             let file = fs::File::create(&half).unwrap();
@@ -198,13 +204,13 @@ mod tests {
             assert_eq!(half.exists(), stays);
         }
         bucket.delete_halves("acme/2020-01").await.unwrap();
-        // No name leads out of the folder.
+        // A name with `..` cannot lead out of the archive's folder.
         bucket.put("../../up", b"kept in".to_vec()).await.unwrap();
         assert!(!folder.path().join("up").exists());
         assert_eq!(&*bucket.get("../../up", 9).await.unwrap(), b"kept in");
     }
 
-    /// A pipe would never answer.
+    /// Checks links, folders, pipes and sizes. Reading a pipe would never return.
     #[tokio::test]
     async fn only_files_of_the_right_size_are_read() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,7 @@
-//! Decisions without a person: as in the tables, their context, facts, and the report's names are gone.
+//! Removes a person from archived decisions.
+//!
+//! Like the erasure from the tables, it erases the context, the facts and the names in the report
+//! of each decision that mentions the person.
 
 use authority_core::store::RunQueryDsl;
 use authority_evidence::archive::{Manifest, Object};
@@ -18,7 +21,7 @@ use crate::{
     inspect::{Inspector, Target},
 };
 
-/// What is to go of each entry, by the rules of the tables.
+/// Selects the parts of each entry to erase. The rules are the same as for the tables.
 const JUDGE: &str = "
     SELECT e.place,
            coalesce(e.context <> '' AND (($1 -> 'principals') ? e.subject OR person_mentioned($1, e.context)), false)
@@ -44,7 +47,7 @@ pub(super) struct Judged {
     blobs: bool,
     #[diesel(sql_type = Bool)]
     report: bool,
-    /// The code in the place of who reported.
+    /// The code that replaces the reporter.
     #[diesel(sql_type = Nullable<Text>)]
     reporter: Option<String>,
 }
@@ -55,7 +58,7 @@ impl Judged {
     }
 }
 
-/// What a decision was made on, in a bundle or in what remains of one.
+/// The input of a decision. It is in the bundle, or in `remains` if the bundle was erased.
 #[derive(Default, Deserialize, Serialize)]
 struct Basis<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
@@ -75,7 +78,7 @@ impl<'a> Basis<'a> {
     }
 }
 
-/// The columns of [`JUDGE`].
+/// The input arrays of [`JUDGE`], with one value for each entry.
 #[derive(Default)]
 struct Columns {
     places: Vec<i32>,
@@ -104,7 +107,9 @@ impl Columns {
 }
 
 impl Rewriting<'_> {
-    /// The objects of a part without the person; none if it has nothing of them.
+    /// Rewrites the decisions and the index of a part without the person's data.
+    ///
+    /// Returns an empty list if the part has no data of the person.
     pub(super) async fn part(
         &self,
         manifest: &Manifest,
@@ -134,7 +139,7 @@ impl Rewriting<'_> {
         Ok(vec![self.put(part.decisions, decisions).await?, self.put(part.index, index).await?])
     }
 
-    /// The lines of a part, and what is to go of them.
+    /// Reads the lines of a part, and determines what to erase in each line.
     pub(super) async fn judged(
         &self,
         manifest: &Manifest,
@@ -190,7 +195,7 @@ impl Rewriting<'_> {
     }
 }
 
-/// The entry without what is judged to go; `None` if it is the same.
+/// Returns the entry without the erased parts; `None` if the entry is unchanged.
 fn without(line: &[u8], judged: Judged, erased: &mut Erased) -> Result<Option<Vec<u8>>, Error> {
     let mut entry = Entry::read(line)?;
     let pack = entry.pack_text()?;

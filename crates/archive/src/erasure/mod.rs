@@ -1,8 +1,9 @@
 //! Erases a person from archives.
 //!
-//! Objects are never changed: what has something of the person is written anew under another name, the new manifest is
-//! committed, and then the old objects are deleted. Runs that are writing a month are ended, and begin again from the
-//! tables, which have nothing of the person any more.
+//! Objects are never changed. An object with data of the person is rewritten under another name,
+//! the new manifest is committed, and then the old objects are deleted. If a node is archiving a
+//! month of the person's tenants at this moment, its run is ended. The month is then archived again
+//! from the tables, which no longer have data of the person.
 
 mod entries;
 mod needles;
@@ -32,17 +33,17 @@ use crate::{
 use needles::Needles;
 use tokio::time::{Duration, timeout};
 
-/// How long the deletion of what a run wrote may take: a transaction waits.
+/// The time limit for deleting a run's objects. A transaction stays open in the meantime.
 const DELETED: Duration = Duration::from_secs(10);
 
-/// How many were erased.
+/// The numbers of erased items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Erased {
     pub contexts: i64,
     pub facts: i64,
     pub reports: i64,
     pub versions: i64,
-    /// The manifests of all archives in the person's scope: none has anything of them.
+    /// The manifests of all archives in the person's scope, after the erasure.
     pub manifests: Vec<String>,
 }
 
@@ -56,7 +57,8 @@ pub struct Eraser {
     pub bucket: Option<Bucket>,
 }
 
-/// What is being written of the person's tenants begins again.
+/// Ends the runs that are archiving months of the person's tenants. These months are archived again
+/// from the start.
 const END_RUNS: &str = "
     WITH ended AS (
         UPDATE archive_runs SET lease = '', leased_until = '-infinity'
@@ -65,7 +67,7 @@ const END_RUNS: &str = "
         DELETE FROM archive_parts p USING ended e WHERE (p.tenant_id, p.month) = (e.tenant_id, e.month))
     SELECT tenant_id, month, written FROM ended";
 
-/// Nothing is begun before the transaction ends.
+/// Prevents runs from starting until the transaction ends.
 const LOCK_RUNS: &str = "LOCK TABLE archive_runs IN SHARE ROW EXCLUSIVE MODE";
 
 const OTHERS: &str = "
@@ -75,15 +77,17 @@ const ARCHIVES: &str = "
     SELECT tenant_id, month, manifest, manifest_sha256 FROM archives
     WHERE person_in_scope($1, tenant_id) ORDER BY tenant_id, month";
 
-/// No hold is set before the transaction ends.
+/// Prevents a change of the legal hold until the transaction ends.
 const LOCK: &str = "SELECT legal_hold IS NULL AS holds FROM tenants WHERE id = $1 FOR SHARE";
 
-/// Before a manifest is written, so that it is known to be of this database whatever comes.
+/// Records the manifest's name before the manifest is written. If the process dies in between, the
+/// manifest is still known to be this database's.
 const INTEND: &str = "
     UPDATE archives SET intended = array_append(array_remove(intended, $4), $4), is_tidy = false
     WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
 
-/// Rows that are still there are removed only after the new archive was read back.
+/// Clears `checked_at`: rows that are still in the tables are removed only after the new archive
+/// was read back.
 const REPLACE: &str = "
     UPDATE archives SET manifest = $4, manifest_sha256 = $5, bytes = $6, is_tidy = false, checked_at = NULL,
         replaced = replaced || array_remove(intended, $4) || $3, intended = '{}'
@@ -96,7 +100,7 @@ const UNTIDY: &str = "
 const TIDY: &str = "
     UPDATE archives SET is_tidy = true, replaced = '{}' WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
 
-/// A month that is being written.
+/// A run that was ended, and the manifests it wrote.
 #[derive(QueryableByName)]
 struct Ended {
     #[diesel(sql_type = Text)]
@@ -107,7 +111,7 @@ struct Ended {
     written: Vec<String>,
 }
 
-/// An archive of which something may be left that it took the place of.
+/// An archive with a folder that may still contain objects of replaced archives.
 #[derive(QueryableByName)]
 struct Untidy {
     #[diesel(embed)]
@@ -122,18 +126,20 @@ struct Holds {
     holds: bool,
 }
 
-/// A person, as the functions of migration 42 take one.
+/// A person, in the form that the functions of migration 42 take.
 struct Person<'a> {
     parameter: &'a Json,
     needles: Needles,
 }
 
 impl Eraser {
-    /// Erases a person from every archive in their scope, after the tables: what is archived later has nothing of
-    /// them. It can be repeated after an error.
+    /// Erases a person from every archive in their scope. Call it after erasing the tables.
+    ///
+    /// Months that are archived later then have no data of the person. The call can be repeated
+    /// after an error.
     ///
     /// # Errors
-    /// The archive is away or damaged, or a hold was set meanwhile.
+    /// The archive is unavailable or damaged, or a legal hold was set in the meantime.
     pub async fn erase(&self, scope: &Scope, person: &Json) -> Result<Erased, Error> {
         let parameter = person.clone();
         let ended = self
@@ -169,11 +175,14 @@ impl Eraser {
         self.bucket.as_ref().ok_or_else(|| Error::NoArchive(archived.month.clone()))
     }
 
-    /// Whether there are no other archives than these. For the transaction that erases the last of a person: until it
-    /// ends the tables have something of them. So what is being written is ended and deleted, and nothing is begun.
+    /// Whether `manifests` lists every archive in the person's scope.
+    ///
+    /// Call it in the transaction that erases the last data of a person. Until that transaction
+    /// ends, the tables still have data of the person, and a run could archive it. Runs in progress
+    /// are therefore ended, their objects are deleted, and new runs can't start.
     ///
     /// # Errors
-    /// The database or the archive is away.
+    /// The database or the archive is unavailable.
     pub async fn are_all(
         &self,
         db: &mut Db,
@@ -186,7 +195,7 @@ impl Eraser {
             let folder = names::folder(&row_id(&tenant_id)?, &month);
             let known = Known { replaced: written, intended: Vec::new() };
             let deleted = timeout(DELETED, tidy::delete_run(bucket, &folder, &known)).await;
-            let late = |_| Error::Internal("the archive deletes too slowly".to_owned());
+            let late = |_| Error::Internal("deleting archive objects took too long".to_owned());
             if !deleted.map_err(late)?? {
                 return Err(Error::Busy(folder));
             }
@@ -196,7 +205,7 @@ impl Eraser {
         Ok(others.holds)
     }
 
-    /// Deletes what was replaced, also by an erasure that was cut off.
+    /// Deletes replaced objects, including those left by an interrupted erasure.
     async fn delete_replaced(&self, scope: &Scope, person: &Json) -> Result<(), Error> {
         let person = person.clone();
         let found = self.store.read_tx(scope, async move |db| {
@@ -266,7 +275,7 @@ async fn end_runs(db: &mut Db, person: &Json) -> QueryResult<Vec<Ended>> {
     diesel::sql_query(END_RUNS).bind::<Jsonb, _>(person).load(db).await
 }
 
-/// An archive that is written anew.
+/// An archive that is rewritten.
 struct Rewriting<'a> {
     eraser: &'a Eraser,
     scope: &'a Scope,
@@ -276,7 +285,7 @@ struct Rewriting<'a> {
 }
 
 impl Rewriting<'_> {
-    /// Writes an object that takes the place of another; how the manifest names it.
+    /// Writes an object that replaces `was`. Returns the new object's entry for the manifest.
     async fn put(&self, made: Made, was: &Object) -> Result<Object, Error> {
         let object = Object {
             bytes: u64::try_from(made.bytes.len()).unwrap_or(u64::MAX),
@@ -288,7 +297,7 @@ impl Rewriting<'_> {
         Ok(object)
     }
 
-    /// Reads back what was written, and commits the new manifest; its name.
+    /// Reads back the written objects and commits the new manifest. Returns its name.
     async fn replace(
         &self,
         archived: &Archive,

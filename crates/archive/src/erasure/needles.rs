@@ -1,9 +1,9 @@
-//! What a line must have in it to have something of a person: the database looks closely only at such lines.
+//! Selects the lines that may mention a person, which the database then checks in detail.
 
 use authority_model::wire::Json;
 use serde_json::Value;
 
-/// Their names and ids as texts of JSON, in lower case.
+/// The person's names and ids as they appear in JSON strings, in lower case.
 pub(super) struct Needles(Vec<String>);
 
 impl Needles {

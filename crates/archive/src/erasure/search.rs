@@ -1,4 +1,4 @@
-//! Looks for a person in archives, and changes nothing.
+//! Looks for a person in archives without changing them.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::{
     inspect::{Inspector, Target},
 };
 
-/// The tenants in the person's scope, and what this database has written to the folders of each.
+/// The tenants in the person's scope, with the manifests that this database wrote.
 const WRITTEN: &str = "
     SELECT t.id, ARRAY(
         SELECT a.month || '/' || unnest(a.replaced || a.intended || a.manifest) FROM archives a
@@ -28,7 +28,7 @@ const WRITTEN: &str = "
         SELECT r.month || '/' || unnest(r.written) FROM archive_runs r WHERE r.tenant_id = t.id) AS manifests
     FROM tenants t WHERE person_in_scope($1, t.id)";
 
-/// The manifests of a tenant that this database has written, each below the tenant's folder.
+/// The manifests of a tenant that this database has written, relative to the tenant's folder.
 #[derive(QueryableByName)]
 struct Written {
     #[diesel(sql_type = Text)]
@@ -38,11 +38,13 @@ struct Written {
 }
 
 impl Eraser {
-    /// Whether all that is archived in the person's scope can be read, and is known. Before the tables are erased: what
-    /// is erased there is counted once.
+    /// Checks that all archives in the person's scope can be read and are this database's.
+    ///
+    /// Call it before erasing the tables. If the erasure failed after them, a second call would not
+    /// count the data that the first one erased.
     ///
     /// # Errors
-    /// The archive is away, or [`Error::Foreign`].
+    /// The archive is unavailable, or [`Error::Foreign`] if another database wrote a manifest.
     pub async fn reach(&self, scope: &Scope, person: &Json) -> Result<(), Error> {
         for archived in self.archives_of(scope, person).await? {
             archived.manifest(self.bucket_of(&archived)?, &self.keys).await?;
@@ -69,10 +71,10 @@ impl Eraser {
         Ok(())
     }
 
-    /// Whether an archive in the person's scope has anything that an erasure would take out of it.
+    /// Whether an erasure would remove data from an archive in the person's scope.
     ///
     /// # Errors
-    /// The archive is away or damaged.
+    /// The archive is unavailable or damaged.
     pub async fn has_any(&self, scope: &Scope, person: &Json) -> Result<bool, Error> {
         let found = self.archives_of(scope, person).await?;
         let person = &Person { parameter: person, needles: Needles::of(person) };

@@ -1,4 +1,4 @@
-//! Versions of records without a person.
+//! Removes a person from archived versions of records.
 
 use authority_core::store::RunQueryDsl;
 use authority_evidence::archive::{Content, Object};
@@ -18,8 +18,8 @@ use crate::{
     inspect,
 };
 
-/// The lines that have something of the person, without it: of the person's own principals the members that are
-/// about people, too.
+/// Selects the lines with data of the person and rewrites them without it. For the person's own
+/// principals it also removes the fields about people.
 const ERASE: &str = "
     SELECT v.place,
            (v.line || jsonb_build_object(
@@ -42,7 +42,7 @@ pub(super) struct Line {
 }
 
 impl Rewriting<'_> {
-    /// The object without the person; none if it has nothing of them.
+    /// Rewrites the object without the person's data. Returns an empty list if it has none.
     pub(super) async fn versions(
         &self,
         object: &Object,
@@ -66,7 +66,8 @@ impl Rewriting<'_> {
         Ok(vec![self.put(made, object).await?])
     }
 
-    /// The lines of an object, and those that are others without the person.
+    /// Reads the lines of an object. Returns all lines, and the rewritten lines that had data of
+    /// the person.
     pub(super) async fn changed(
         &self,
         object: &Object,

@@ -1,4 +1,4 @@
-//! A line of a part: one decision with all that is stored of it.
+//! A line of a part: one decision with all of its stored documents.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -9,21 +9,21 @@ use super::Error;
 /// `kind` of an entry.
 pub const ENTRY_KIND: &str = "svc.archive.entry.v1";
 
-/// One decision. The documents in it are byte for byte what the service returned.
+/// One decision. Its documents are exactly the bytes that the service returned.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry<'a> {
-    /// The approval request that a held decision waited for.
+    /// The approval request, if the decision was held.
     pub approval_id: Option<String>,
-    /// `svc.evidence.bundle.v1`; absent if a part was erased.
+    /// `svc.evidence.bundle.v1`; absent if a part of the bundle was erased.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<&'a RawValue>,
     pub decision_id: String,
     pub kind: String,
-    /// `svc.evidence.pack.v1`, where there is no bundle.
+    /// `svc.evidence.pack.v1`, in entries without a bundle.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub pack: Option<&'a RawValue>,
-    /// What is left of context and facts, where there is no bundle.
+    /// The remaining context and facts, in entries without a bundle.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub remains: Option<&'a RawValue>,
     /// `svc.replay.proof.v1`, oldest first.
@@ -32,7 +32,7 @@ pub struct Entry<'a> {
     pub report: Option<Report>,
 }
 
-/// The reported outcome, with the signed text.
+/// The reported outcome of the action, with the signed text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
@@ -41,14 +41,14 @@ pub struct Report {
     pub detail: Option<String>,
     pub kid: String,
     pub outcome: String,
-    /// RFC 8785; empty if it was erased.
+    /// In RFC 8785 form; empty if it was erased.
     pub record: String,
     pub reported_by: String,
-    /// Hex.
+    /// In hex.
     pub signature: String,
 }
 
-/// The part of a bundle that an entry is found by.
+/// The part of a bundle that identifies an entry.
 #[derive(Deserialize)]
 struct Bundled<'a> {
     #[serde(borrow)]
@@ -99,12 +99,14 @@ struct Verdict {
 }
 
 impl<'a> Entry<'a> {
+    /// Reads an entry from a line.
+    ///
     /// # Errors
-    /// The line is no entry.
+    /// The line is not an entry.
     pub fn read(line: &'a [u8]) -> Result<Self, Error> {
         let entry: Self = serde_json::from_slice(line)?;
         if entry.kind != ENTRY_KIND {
-            return Err(Error::Unreadable("its `kind` is not that of an entry"));
+            return Err(Error::Unreadable("its `kind` does not match archive entries"));
         }
         if entry.bundle.is_some() == entry.pack.is_some() {
             return Err(Error::Unreadable("it must have a bundle or a pack"));
@@ -112,18 +114,18 @@ impl<'a> Entry<'a> {
         Ok(entry)
     }
 
-    /// The entry's line, without a line break.
+    /// Writes the entry as a line, without a line break.
     ///
     /// # Errors
-    /// None occurs: its members are texts.
+    /// This does not happen: its fields are strings.
     pub fn write(&self) -> Result<Vec<u8>, Error> {
         Ok(serde_json::to_vec(self)?)
     }
 
-    /// The pack, byte for byte: inside the bundle it is the same text.
+    /// Returns the exact text of the pack, from the entry or from its bundle.
     ///
     /// # Errors
-    /// The bundle has none.
+    /// The bundle has no pack.
     pub fn pack_text(&self) -> Result<&'a str, Error> {
         match (self.pack, self.bundle) {
             (Some(pack), _) => Ok(pack.get()),
@@ -135,10 +137,10 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// What can be read of the entry without deciding again.
+    /// Returns the fields that describe the decision.
     ///
     /// # Errors
-    /// The pack is not one of this service.
+    /// The pack was not made by this service.
     pub fn summary(&self) -> Result<Summary<'a>, Error> {
         let pack: Pack<'a> = serde_json::from_str(self.pack_text()?)?;
         let record: Record = serde_json::from_str(pack.record.get())?;
@@ -159,7 +161,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The decision of an entry: what its row and its pack's row in the database had.
+/// The decision of an entry: the same values as the database's rows of the decision and its pack.
 pub struct Summary<'a> {
     pub tenant_id: String,
     pub subject: String,
@@ -170,7 +172,7 @@ pub struct Summary<'a> {
     /// The signed bytes.
     pub record: &'a str,
     pub kid: &'a str,
-    /// Base64.
+    /// In base64.
     pub signature: &'a str,
     pub log_origin: &'a str,
     pub log_index: i64,

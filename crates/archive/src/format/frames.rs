@@ -1,7 +1,7 @@
-//! Lines in frames: an object is a series of zstd frames, each of some hundred lines.
+//! Lines in frames: an object is a series of zstd frames, each of a few hundred lines.
 //!
-//! Every frame can be read alone, by its place in the object; together they are one zstd file, which `zstd -dc`
-//! reads.
+//! Every frame can be read alone, if its offset and length are known. The whole object is also one
+//! zstd file, which `zstd -dc` reads.
 
 use std::io::{Error, ErrorKind, Read, Result};
 
@@ -10,24 +10,26 @@ use zstd::{bulk::Compressor, stream::read::Decoder, zstd_safe::CParameter};
 
 /// The most lines in a frame.
 const LINES: u32 = 256;
-/// A frame ends when its lines have so many bytes.
+/// A frame is closed when its lines have at least this many bytes.
 const BYTES: usize = 1 << 20;
-/// The most lines of an object without an index: history has up to 20,500.
+/// The most lines of an object without an index. The service writes up to 20,500 in an object of
+/// history.
 const MOST_LINES: usize = 32 << 10;
-/// Bytes that are decompressed at once.
+/// The size of the buffer for decompression, in bytes.
 const PIECE: usize = 64 << 10;
-/// The most bytes of lines that a frame is read to: a frame is some larger than [`BYTES`] by its last line.
+/// The most uncompressed bytes that are read from an object. The last line can make a frame larger
+/// than [`BYTES`].
 const MOST_READ: u64 = 256 << 20;
-/// Level 3 is zstd's own default: higher ones take several times as long for some per cent.
+/// Level 3 is zstd's default. Higher levels take several times as long to save a few per cent.
 const LEVEL: i32 = 3;
 
-/// Where a line is.
+/// The place of a line in an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The frame's, in bytes of the object.
+    /// The frame's offset, in bytes of the object.
     pub offset: u64,
     pub length: u64,
-    /// Of the frame's lines, from 0.
+    /// The line's number in the frame, from 0.
     pub line: u32,
     /// SHA-256 of the frame.
     pub sha256: [u8; 32],
@@ -51,12 +53,12 @@ impl FrameWriter {
         Ok(Self { compressor, object, open, lines: 0, places, read: 0 })
     }
 
-    /// The bytes of the object so far, without the open frame.
+    /// Returns the compressed size of the closed frames, in bytes.
     pub fn bytes(&self) -> usize {
         self.object.len()
     }
 
-    /// The bytes that the object has when it is read, so far.
+    /// Returns the uncompressed size of all added lines, in bytes.
     pub fn read_bytes(&self) -> usize {
         self.read
     }
@@ -65,7 +67,7 @@ impl FrameWriter {
         self.places.len() + usize::try_from(self.lines).unwrap_or_default()
     }
 
-    /// Adds a line, which has no line break.
+    /// Adds a line, which must not contain a line break.
     pub fn add(&mut self, line: &[u8]) -> Result<()> {
         self.open.extend_from_slice(line);
         self.open.push(b'\n');
@@ -89,30 +91,32 @@ impl FrameWriter {
         Ok(())
     }
 
-    /// The object, and where each line is.
+    /// Returns the object and the place of each line.
     pub fn finish(mut self) -> Result<(Vec<u8>, Vec<Place>)> {
         self.close()?;
         Ok((self.object, self.places))
     }
 }
 
-/// The lines of a frame.
+/// Returns the lines of a frame.
 ///
 /// # Errors
-/// It is not zstd, its checksum differs, or it has more than any that is written.
+/// The bytes are not zstd, the checksum differs, or there are more lines or bytes than the service
+/// writes.
 pub fn frame_lines(frame: &[u8]) -> Result<Vec<Vec<u8>>> {
     lines_of(frame, usize::try_from(LINES).unwrap_or(usize::MAX))
 }
 
-/// The lines of an object of history.
+/// Returns the lines of an object of history.
 ///
 /// # Errors
-/// As [`frame_lines`].
+/// The same as for [`frame_lines`].
 pub fn lines(object: &[u8]) -> Result<Vec<Vec<u8>>> {
     lines_of(object, MOST_LINES)
 }
 
-/// Some bytes can be a thousand times as many lines: they are counted before a place is made for each.
+/// A small object can decompress to very many lines. The lines are therefore counted before memory
+/// is allocated for each of them.
 fn lines_of(object: &[u8], most: usize) -> Result<Vec<Vec<u8>>> {
     let unfit = |why| Error::new(ErrorKind::InvalidData, why);
     let mut read = Decoder::with_buffer(object)?;
@@ -125,13 +129,13 @@ fn lines_of(object: &[u8], most: usize) -> Result<Vec<Vec<u8>>> {
         ends += piece.split(|byte| *byte == b'\n').skip(1).count();
         text.extend_from_slice(piece);
         if ends > most || length(&text) > MOST_READ {
-            return Err(unfit("it has more lines or bytes than any that is written"));
+            return Err(unfit("it has more lines or bytes than the service writes"));
         }
     }
     match text.pop() {
         None => Ok(Vec::new()),
         Some(b'\n') => Ok(text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()),
-        Some(_) => Err(unfit("its last line has no end")),
+        Some(_) => Err(unfit("its last line is incomplete")),
     }
 }
 
@@ -167,7 +171,7 @@ mod tests {
             let found = frame_lines(frame).unwrap();
             assert_eq!(found[usize::try_from(place.line).unwrap()], line(number));
         }
-        // As `zstd -dc` does.
+        // Decompresses the whole object, as `zstd -dc` does.
         let mut whole = Vec::new();
         Decoder::with_buffer(&*object).unwrap().read_to_end(&mut whole).unwrap();
         let expected: Vec<u8> =
@@ -206,7 +210,8 @@ mod tests {
         for at in 0..object.len() {
             let mut damaged = object.clone();
             damaged[at] ^= 1;
-            // Some bits mean nothing; the first bytes say whether there is a checksum.
+            // Some bits have no meaning. The first 12 bytes contain the flag that enables the
+            // checksum.
             let is_same = |found| found == lines(&object).unwrap();
             assert!(at < 12 || lines(&damaged).map_or(true, is_same), "byte {at}");
         }

@@ -1,7 +1,8 @@
-//! The index of a part, in Parquet: where each of its decisions is, and what one would look for.
+//! The index of a part, in Parquet: the place of each decision and its search fields.
 //!
-//! A part has an index of its own, so that it is written when its part is, in the memory of one part. Programs that
-//! read Parquet take all of them at once: `index-*.parquet`.
+//! Each part has its own index, which is written together with the part. Writing therefore needs
+//! memory for only one part. Programs that read Parquet can read all indexes of a month at once:
+//! `index-*.parquet`.
 
 #[cfg(not(feature = "storage"))]
 mod absent;
@@ -18,7 +19,7 @@ pub use absent::{read, write};
 #[cfg(feature = "storage")]
 pub use parquet::{read, write};
 
-/// What a decision is looked for by.
+/// The fields that a decision can be searched by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
     pub decision_id: String,
@@ -28,24 +29,26 @@ pub struct About {
     pub action: String,
     pub decision: String,
     pub reason_code: String,
-    /// Its leaf in the tenant's log.
+    /// The index of the decision's leaf in the tenant's log.
     pub log_index: i64,
 }
 
 impl About {
+    /// Reads the search fields of an entry.
+    ///
     /// # Errors
-    /// The line is not the entry of a decision of this tenant, or its record is another decision's: an id has the digest
-    /// of its record.
+    /// The line is not the entry of a decision of this tenant, or its record belongs to another
+    /// decision. The id of a decision contains the digest of its record.
     pub fn of(line: &[u8], tenant_id: &str) -> Result<Self, Error> {
         let entry = Entry::read(line)?;
         let summary = entry.summary()?;
         if summary.tenant_id != tenant_id {
-            return Err(Error::Unreadable("its tenant is another"));
+            return Err(Error::Unreadable("it belongs to another tenant"));
         }
         let millis = u64::try_from(summary.evaluated_at.timestamp_millis()).unwrap_or_default();
         let id = DecisionId::new(millis, &sha256(summary.record.as_bytes()));
         if id.as_str() != entry.decision_id {
-            return Err(Error::Unreadable("its record is another decision's"));
+            return Err(Error::Unreadable("its record belongs to another decision"));
         }
         Ok(Self {
             decision_id: entry.decision_id,

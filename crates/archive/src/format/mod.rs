@@ -1,8 +1,9 @@
-//! The files of an archive: what they are called, how they are written, how they are read. Pure.
+//! The files of an archive: their names, and how they are written and read. Without I/O.
 //!
-//! A month of a tenant is a folder `<slug>/<month>` with parts of some thousand decisions (`entry.rs`, in frames,
-//! `frames.rs`), an index of each part (`index.rs`), versions of records, changes to authority, and a signed
-//! manifest (`authority_evidence::archive`) that names all of them with their SHA-256.
+//! A month of a tenant is a folder `<slug>/<month>`. It has parts of some thousand decisions
+//! (`entry.rs`, in frames, `frames.rs`), an index of each part (`index.rs`), versions of records,
+//! changes to authority, and a signed manifest (`authority_evidence::archive`) that lists all of
+//! them with their SHA-256.
 
 pub mod entry;
 pub mod frames;
@@ -18,7 +19,7 @@ pub enum Error {
     Unreadable(&'static str),
     #[error("it is not the index of a part: {0}")]
     Index(String),
-    #[error("it is not what was compressed: {0}")]
+    #[error("it cannot be decompressed: {0}")]
     Frame(#[from] std::io::Error),
     #[error("it cannot be read: {0}")]
     Json(#[from] serde_json::Error),

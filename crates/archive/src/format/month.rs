@@ -1,11 +1,11 @@
-//! A calendar month of UTC, and the decisions that were made in it.
+//! A calendar month in UTC, and the decisions made in it.
 
 use std::{fmt, ops::Range, str::FromStr};
 
 use authority_ids::DecisionId;
 use chrono::{DateTime, Datelike, NaiveDate, TimeDelta, Utc};
 
-/// In milliseconds.
+/// One hour in milliseconds.
 const HOUR: u64 = 3_600_000;
 
 /// A month, `2026-07`.
@@ -16,18 +16,19 @@ pub struct Month {
 }
 
 impl Month {
-    /// The month of a time.
+    /// Returns the month of a time.
     pub fn of(at: DateTime<Utc>) -> Self {
         Self { year: at.year(), month: at.month() }
     }
 
-    /// The month in which a decision was made, which its id tells.
+    /// Returns the month in which a decision was made. The id contains the time.
     pub fn of_decision(id: &DecisionId) -> Option<Self> {
         let millis = i64::from_str_radix(id.hash().get(..12)?, 16).ok()?;
         DateTime::from_timestamp_millis(millis).map(Self::of)
     }
 
-    /// The hour in which a decision was made, since 1970, and the milliseconds of it.
+    /// Returns when a decision was made: the number of hours since 1970, and the milliseconds
+    /// within the hour (four bytes, big-endian).
     pub fn time(id: &DecisionId) -> Option<(i32, [u8; 4])> {
         let millis = u64::from_str_radix(id.hash().get(..12)?, 16).ok()?;
         let rest = u32::try_from(millis % HOUR).ok()?;
@@ -47,12 +48,12 @@ impl Month {
         first.and_time(chrono::NaiveTime::MIN).and_utc()
     }
 
-    /// Exclusive.
+    /// Returns the end of the month, which is exclusive.
     pub fn end(self) -> DateTime<Utc> {
         self.next().start()
     }
 
-    /// The ids of its decisions, as texts: they sort by time.
+    /// Returns the range of the ids of the month's decisions. Ids sort by time.
     pub fn ids(self) -> Range<String> {
         let first = |at: DateTime<Utc>| {
             DecisionId::first(u64::try_from(at.timestamp_millis()).unwrap_or_default())
@@ -60,7 +61,7 @@ impl Month {
         first(self.start())..first(self.end())
     }
 
-    /// Whether all of it is more than so many days ago.
+    /// Whether the month ended at least this many days ago.
     pub fn is_older(self, days: u32, now: DateTime<Utc>) -> bool {
         self.end() + TimeDelta::days(days.into()) <= now
     }
@@ -72,7 +73,7 @@ impl fmt::Display for Month {
     }
 }
 
-/// It is not a month such as `2026-07`.
+/// The error for a text that is not a month such as `2026-07`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a month such as 2026-07")]
 pub struct NoMonth;

@@ -1,14 +1,14 @@
-//! What an archive's objects are called.
+//! The names of an archive's objects.
 //!
-//! A name has the digest of what it names. So nothing is ever overwritten by something else, neither by a node that
-//! went on after it was thought dead nor where an archive is written anew.
+//! A name contains the digest of the object. An object is therefore never overwritten with other
+//! content, even if a node that was presumed dead continues to write, or an archive is rewritten.
 
 use std::fmt::Display;
 
 use authority_evidence::archive::Content;
 use authority_ids::TenantId;
 
-/// Hex digits of the digest.
+/// The number of hex digits of the digest.
 const DIGITS: usize = 12;
 const MANIFEST: &str = "manifest-";
 
@@ -17,7 +17,9 @@ pub fn folder(tenant_id: &TenantId, month: &impl Display) -> String {
     format!("{}/{month}", tenant_id.slug())
 }
 
-/// The name of an object in a folder, from the top of the archive; `folder` is empty where that is the folder.
+/// Returns the name of an object in a folder, from the top of the archive.
+///
+/// `folder` is empty if the object is at the top.
 pub fn path(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
@@ -41,7 +43,7 @@ pub fn is_manifest(name: &str) -> bool {
     name.strip_prefix(MANIFEST).is_some_and(|rest| rest.strip_suffix(".json").is_some())
 }
 
-/// Whether an archive has objects of such names. Nothing else is ever deleted.
+/// Whether this is the name of an archive's object. Files with other names are never deleted.
 pub fn is_object(name: &str) -> bool {
     let words = ["decisions-", "index-", "versions-", "changes-"];
     let is_digest =

@@ -1,4 +1,4 @@
-//! A part: the object of some thousand decisions, and its index.
+//! A part of an archive: an object with up to 16,384 decisions, and its index.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use super::{
 
 /// The most decisions in a part.
 pub const DECISIONS: usize = 16_384;
-/// A part that has so many bytes, compressed, is full.
+/// A part is full when it has at least this many compressed bytes.
 const BYTES: usize = 32 << 20;
 
-/// An object that is to be written.
+/// A new object that is not written yet.
 pub struct Made {
     pub name: String,
     pub bytes: Vec<u8>,
@@ -33,7 +33,7 @@ impl Made {
     }
 }
 
-/// A part that is to be written.
+/// A new part, with its decisions and its index not written yet.
 pub struct Part {
     pub decisions: Made,
     pub index: Made,
@@ -41,7 +41,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// The first and last decision's id.
+    /// Returns the ids of the first and the last decision.
     pub fn ends(&self) -> Option<(String, String)> {
         let (first, last) = (self.rows.first()?, self.rows.last()?);
         Some((first.about.decision_id.clone(), last.about.decision_id.clone()))
@@ -57,11 +57,13 @@ pub struct PartWriter {
 }
 
 impl PartWriter {
-    /// `most`: how many decisions a part has.
+    /// Creates a writer. `most` is the number of decisions that fit into the part.
     pub fn new(tenant_id: String, most: usize) -> Result<Self, Error> {
         Ok(Self { tenant_id, most, frames: FrameWriter::new()?, abouts: Vec::new() })
     }
 
+    /// Adds an entry.
+    ///
     /// # Errors
     /// The line is not the entry of a decision of the tenant.
     pub fn add(&mut self, line: &[u8]) -> Result<(), Error> {
@@ -69,7 +71,7 @@ impl PartWriter {
         Ok(self.frames.add(line)?)
     }
 
-    /// How many decisions the part may still get.
+    /// Returns how many more decisions fit into the part.
     pub fn room(&self) -> usize {
         if self.frames.bytes() >= BYTES { 0 } else { self.most - self.abouts.len() }
     }
@@ -78,10 +80,10 @@ impl PartWriter {
         self.abouts.last().map(|about| about.decision_id.as_str())
     }
 
-    /// The part with this number; `None` without decisions.
+    /// Returns the part with this number; `None` if it has no decisions.
     ///
     /// # Errors
-    /// A bug.
+    /// Only a bug causes an error.
     pub fn finish(self, number: u32) -> Result<Option<Part>, Error> {
         if self.abouts.is_empty() {
             return Ok(None);
@@ -95,22 +97,22 @@ impl PartWriter {
     }
 }
 
-/// A part as it was read.
+/// A part that was read from the archive and is checked next.
 pub struct Read<'p> {
     pub tenant_id: &'p str,
     pub month: Month,
-    /// The name of its object.
+    /// The name of the object with the decisions.
     pub name: &'p str,
     pub decisions: &'p [u8],
     pub index: Bytes,
 }
 
 impl Read<'_> {
-    /// The index's rows, after each was compared with its entry, which `each` gets.
+    /// Compares each row of the index with its entry, calls `each`, and returns the rows.
     ///
     /// # Errors
-    /// The index names other decisions than there are, in other places, or one of another tenant or month; or the
-    /// first error of `each`.
+    /// The index does not match the part, or a decision belongs to another tenant or month. Also
+    /// the first error of `each`.
     pub fn check(
         self,
         mut each: impl FnMut(&Row, &[u8]) -> Result<(), Error>,
@@ -118,7 +120,7 @@ impl Read<'_> {
         let (rows, named) = index::read(self.index)?;
         let differs = |what: &str| Err(Error::Differs(what.to_owned()));
         if named != self.name {
-            return differs("its index is that of another part");
+            return differs("its index belongs to another part");
         }
         let mut frames: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
         for row in &rows {
@@ -134,13 +136,13 @@ impl Read<'_> {
             };
             let found = frame_lines(frame)?;
             if found.len() != rows.len() || sha256(frame) != rows[0].place.sha256 {
-                return differs("its index is of other frames");
+                return differs("its index describes other frames");
             }
             for ((number, line), row) in found.iter().enumerate().zip(rows) {
                 let id = &row.about.decision_id;
                 let in_place = u32::try_from(number) == Ok(row.place.line);
                 if !in_place || About::of(line, self.tenant_id)? != row.about {
-                    return Err(Error::Differs(format!("`{id}` is not where the index says")));
+                    return Err(Error::Differs(format!("`{id}` is not at its place in the index")));
                 }
                 if *id <= before || !ids.contains(id) {
                     return Err(Error::Differs(format!("`{id}` is out of order")));

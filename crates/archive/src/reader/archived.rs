@@ -1,4 +1,4 @@
-//! A decision as it was archived.
+//! An archived decision.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::{
     },
 };
 
-/// An entry of an archive, of a known tenant.
+/// The entry of an archived decision, checked to belong to its tenant.
 pub struct Archived {
     line: Vec<u8>,
 }
 
-/// What is left where a part was erased.
+/// The remaining parts of an erased entry.
 #[derive(Default, Deserialize)]
 struct Remains {
     context: Option<Salted>,
@@ -35,40 +35,46 @@ struct Salted {
 }
 
 impl Archived {
+    /// Checks that the line is an entry of this tenant.
+    ///
     /// # Errors
-    /// The line is no entry of this tenant.
+    /// The line is not an entry of this tenant.
     pub(super) fn new(line: Vec<u8>, tenant_id: &str) -> Result<Self, Error> {
         let archived = Self { line };
         if archived.summary()?.tenant_id != tenant_id {
-            return Err(format::Error::Unreadable("its tenant is another").into());
+            return Err(format::Error::Unreadable("it belongs to another tenant").into());
         }
         Ok(archived)
     }
 
+    /// Returns the entry.
+    ///
     /// # Errors
-    /// None occurs: it was read before.
+    /// This does not happen: [`Self::new`] has read the entry.
     pub fn entry(&self) -> Result<Entry<'_>, Error> {
         Ok(Entry::read(&self.line)?)
     }
 
-    /// The pack, byte for byte.
+    /// Returns the exact text of the pack.
     ///
     /// # Errors
-    /// None occurs: it was read before.
+    /// This does not happen: [`Self::new`] has read the entry.
     pub fn pack(&self) -> Result<&str, Error> {
         Ok(self.entry()?.pack_text()?)
     }
 
+    /// Returns the summary.
+    ///
     /// # Errors
-    /// None occurs: it was read before.
+    /// This does not happen: [`Self::new`] has read the entry.
     pub fn summary(&self) -> Result<Summary<'_>, Error> {
         Ok(self.entry()?.summary()?)
     }
 
-    /// The decision as the tables had it.
+    /// Returns the decision in the form that the tables have.
     ///
     /// # Errors
-    /// A part of it cannot be read.
+    /// A part of the entry cannot be read.
     pub fn stored(&self) -> Result<Stored, Error> {
         let entry = self.entry()?;
         let summary = entry.summary()?;
@@ -104,7 +110,7 @@ fn remaining(entry: &Entry<'_>, summary: &Summary<'_>) -> Result<Sealed, Error> 
     })
 }
 
-/// The stored bytes and their salt; both empty if they were erased.
+/// Returns the stored bytes and their salt. Both are empty if they were erased.
 fn salted(part: Option<Salted>) -> Result<(Vec<u8>, [u8; 16]), Error> {
     let Some(Salted { salt, value }) = part else { return Ok(Default::default()) };
     let salt = STANDARD.decode(salt).ok().and_then(|salt| salt.try_into().ok());

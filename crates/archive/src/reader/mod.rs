@@ -1,7 +1,8 @@
-//! Finds decisions in archives, for whoever asks for one that is no longer in the tables.
+//! Finds decisions in archives after their rows were removed.
 //!
-//! The database names the archive and its manifest's digest, the manifest the index's, and the index the frame's: a
-//! decision is what was archived, or an error.
+//! The database stores the digest of the manifest, the manifest stores the digest of the index, and
+//! the index stores the digest of the frame. The result is therefore the decision as it was
+//! archived, or an error.
 
 mod archived;
 pub(crate) mod recent;
@@ -32,8 +33,8 @@ use crate::{
     manifest::Archive,
 };
 
-/// Where a decision of this time can be, of the tenant if one is given. A month whose rows are all there is read from
-/// the tables.
+/// The archives that may contain a decision made at this time, optionally of one tenant. Archives
+/// with all rows still in the tables are left out: those decisions are read from the tables.
 const PLACES: &str = "
     SELECT a.tenant_id, a.month, a.manifest, a.manifest_sha256
     FROM archived_times t JOIN archives a ON a.tenant_id = t.tenant_id AND a.month = t.month
@@ -47,13 +48,13 @@ pub struct Archives(Arc<Inner>);
 
 struct Inner {
     store: Store,
-    /// Which sign manifests.
+    /// The keys that sign manifests.
     keys: Keys,
     /// `None` in an installation without an archive.
     bucket: Option<Bucket>,
-    /// By tenant, month and their own SHA-256.
+    /// Manifests by tenant, month and the manifest's SHA-256.
     manifests: Recent<Manifest>,
-    /// By their own SHA-256.
+    /// Indexes by the SHA-256 of the index.
     indexes: Recent<Vec<Row>>,
 }
 
@@ -63,10 +64,13 @@ impl Archives {
         Self(Arc::new(Inner { store, keys, bucket, manifests, indexes }))
     }
 
-    /// The archived decision, of the scope's tenant if it has one; `None` if there is no such.
+    /// Returns the archived decision. If the scope has a tenant, only that tenant's archives are
+    /// read.
+    ///
+    /// Returns `None` if no archive has the decision.
     ///
     /// # Errors
-    /// The archive or the database is away, or an object is damaged.
+    /// The archive or the database is unavailable, or an object is damaged.
     pub async fn find(&self, scope: &Scope, id: &DecisionId) -> Result<Option<Archived>, Error> {
         for place in self.places(scope, id).await? {
             let Some(bucket) = &self.0.bucket else { return Err(Error::NoArchive(place.month)) };
@@ -108,7 +112,7 @@ impl Archives {
     }
 }
 
-/// The line of a decision in an archive; `None` if it has no such decision.
+/// Returns the line of a decision in an archive; `None` if it is not in the archive.
 pub(crate) async fn find_line(
     bucket: &Bucket,
     indexes: &Recent<Vec<Row>>,
@@ -127,10 +131,10 @@ pub(crate) async fn find_line(
     let Ok(found) = found else { return Ok(None) };
     let parts = &mut manifest.objects_of(Content::Decisions);
     let part = parts.find(|part| part.part == object.part);
-    let part = part.ok_or_else(|| damaged(object, &"it is the index of no part"))?;
+    let part = part.ok_or_else(|| damaged(object, &"it is not the index of any part"))?;
     let row = &index[found];
     let line = frame_line(bucket, folder, part, row).await?;
-    // Whoever signed the manifest: no index leads to another decision.
+    // Checked although the manifest is signed: an index must not lead to another decision.
     if About::of(&line, &manifest.tenant_id).map_err(|why| damaged(part, &why))? != row.about {
         return Err(damaged(object, &"it leads to another decision"));
     }
@@ -153,7 +157,7 @@ async fn read_index(
     Ok(indexes.add(key, Arc::new(rows)))
 }
 
-/// The line of a row of the index.
+/// Returns the line of a row of the index.
 async fn frame_line(
     bucket: &Bucket,
     folder: &str,
@@ -169,7 +173,7 @@ async fn frame_line(
         frame => frame?,
     };
     if sha256(&frame) != place.sha256 {
-        return Err(damaged(part, &"a frame is not what was archived"));
+        return Err(damaged(part, &"a frame differs from the archived one"));
     }
     let found = tokio::task::spawn_blocking(move || frame_lines(&frame)).await?;
     let mut found = found.map_err(|why| damaged(part, &why))?;

@@ -1,13 +1,13 @@
-//! What was read last, by its digest.
+//! The most recently used values, by their digest.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// How many are kept: indexes are some megabytes each.
+/// The number of cached values. An index has a few megabytes.
 const MOST: usize = 16;
 
-/// The last [`MOST`] values, the newest first.
+/// The [`MOST`] most recently used values, latest first.
 pub(crate) struct Recent<T>(Mutex<Vec<(Vec<u8>, Arc<T>)>>);
 
 impl<T> Default for Recent<T> {
@@ -45,7 +45,7 @@ mod tests {
         }
         assert_eq!(recent.get(&[0]).as_deref(), Some(&0));
         recent.add(&[16], Arc::new(16));
-        assert_eq!(recent.get(&[1]), None, "it was used longest ago");
+        assert_eq!(recent.get(&[1]), None, "it was least recently used");
         assert_eq!(recent.get(&[0]).as_deref(), Some(&0));
         assert_eq!(recent.get(&[16]).as_deref(), Some(&16));
     }

@@ -1,4 +1,4 @@
-//! What was added to decisions later: the reported outcome, and proofs of replays.
+//! Later additions to decisions: the reported outcome, and proofs of replays.
 
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ impl From<Report> for format::entry::Report {
     }
 }
 
-/// Those of a page of decisions, by decision.
+/// The additions to a page of decisions, by the decision's id.
 pub(super) struct Addenda {
     reports: HashMap<String, format::entry::Report>,
     replays: HashMap<String, Vec<Vec<u8>>>,
@@ -79,7 +79,7 @@ impl Addenda {
         Ok(Self { reports: reports.collect(), replays })
     }
 
-    /// Those of a decision.
+    /// Removes and returns the additions to a decision.
     pub(super) fn take(
         &mut self,
         decision_id: &str,

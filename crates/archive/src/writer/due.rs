@@ -1,4 +1,4 @@
-//! Which months are to be archived.
+//! Selects the months to archive.
 
 use authority_core::store::{Db, RunQueryDsl, Scope, row_id};
 use authority_ids::DecisionId;
@@ -11,8 +11,8 @@ use diesel::{
 use super::{Archiver, Subject};
 use crate::{Error, format::month::Month};
 
-/// The tenants whose decisions go after some days and are under no hold, with their oldest rows and with the months
-/// that are archived, and those that another node archives.
+/// The tenants with a retention of decisions and without a legal hold. Each has its oldest rows,
+/// its archived months, and the months that another node is archiving.
 const TENANTS: &str = "
     SELECT t.id, (t.retention ->> 'decisions_days')::integer AS days,
            (SELECT min(d.id) FROM decisions d WHERE d.tenant_id = t.id) AS decision,
@@ -26,8 +26,8 @@ const TENANTS: &str = "
     WHERE t.legal_hold IS NULL AND t.retention ->> 'decisions_days' IS NOT NULL
     ORDER BY t.id";
 
-/// Whether there is anything of a month, and whether it can be archived: no approval of it is open, and contexts that
-/// are to be erased before are.
+/// Whether a month has any rows, and whether it can be archived. For that, none of its approvals
+/// may be open, and the contexts of its decisions must be erased if the tenant erases contexts.
 const MONTH: &str = "
     SELECT last.id IS NOT NULL
            OR EXISTS (SELECT FROM archived_versions(t.id, $2))
@@ -55,7 +55,7 @@ struct Tenant {
     history: Option<DateTime<Utc>>,
     #[diesel(sql_type = Array<Text>)]
     archived: Vec<String>,
-    /// Months that another node archives.
+    /// Months that another node is archiving.
     #[diesel(sql_type = Array<Text>)]
     others: Vec<String>,
 }
@@ -69,7 +69,7 @@ struct State {
 }
 
 impl Tenant {
-    /// The month of its oldest row.
+    /// Returns the month of the tenant's oldest row.
     fn first(&self) -> Option<Month> {
         let decision = self.decision.as_ref().and_then(|id| DecisionId::parse(id).ok());
         let decision = decision.and_then(|id| Month::of_decision(&id));
@@ -77,8 +77,10 @@ impl Tenant {
         decision.into_iter().chain(history).min()
     }
 
-    /// The months that are old enough and not archived, from the oldest on. None after one that another node archives:
-    /// a tenant's months go in their order, so that what is left of history has no gap.
+    /// Returns the months that are old enough and not archived, oldest first.
+    ///
+    /// The list ends before a month that another node is archiving: a tenant's months are archived
+    /// in order. Otherwise the history in the tables would have gaps.
     fn old(&self, now: DateTime<Utc>) -> Vec<Month> {
         let days = u32::try_from(self.days).unwrap_or_default();
         let months = std::iter::successors(self.first(), |month| Some(month.next()));
@@ -91,7 +93,7 @@ impl Tenant {
 }
 
 impl Archiver {
-    /// All months that are due now.
+    /// Returns all months that are due now.
     pub(super) async fn due(&self) -> Result<Vec<Subject>, Error> {
         let (now, name) = (self.parts.clock.now(), self.name.clone());
         let read = self.parts.store.read_tx(&Scope::service(), async move |db| {

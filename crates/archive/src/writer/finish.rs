@@ -1,4 +1,4 @@
-//! The end of a month: everything is read back, the manifest is signed, and the archive is committed.
+//! The end of a month: reads all objects back, signs the manifest and commits the archive.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -27,10 +27,12 @@ use crate::{
     manifest::{self, Signed},
 };
 
-/// A report or a proof that was made so long before the month was read, was committed then.
+/// How much older than the start of the run a report or proof must be. It was then certainly
+/// committed when the run read the month.
 const SETTLED: TimeDelta = TimeDelta::hours(1);
 
-/// Whether the tenant's month may be archived now. Whoever sets a hold or another retention waits.
+/// Whether the tenant's month may be archived now. Until the transaction ends, the legal hold and
+/// the retention can't change.
 const LOCK: &str = "
     SELECT t.legal_hold IS NULL AND t.retention ->> 'decisions_days' IS NOT NULL AS holds
     FROM tenants t WHERE t.id = $1 FOR SHARE";
@@ -41,7 +43,7 @@ const COMMIT: &str = "
     SELECT $1, $2, $3, $4, $5, $6, $7, $8, array_remove(r.written, $7), $9, $10, now()
     FROM archive_runs r WHERE r.tenant_id = $1 AND r.month = $2";
 
-/// Whether there are exactly the rows that are archived.
+/// Whether the month's rows in the tables are still exactly the archived ones.
 const SAME: &str = "
     SELECT is_as_archived(a) AS holds FROM archives a WHERE a.tenant_id = $1 AND a.month = $2";
 
@@ -49,7 +51,7 @@ const TIMES: &str = "
     INSERT INTO archived_times (tenant_id, month, hour, times)
     SELECT $1, $2, t.* FROM UNNEST($3, $4) AS t";
 
-/// What is to be removed, part by part.
+/// The rows to remove, part by part.
 const PARTS: &str = "
     INSERT INTO archived_parts (tenant_id, month, part, decisions, first_id, last_id)
     SELECT tenant_id, month, part, decisions, first_id, last_id FROM archive_parts
@@ -60,7 +62,7 @@ const DONE: &str = "DELETE FROM archive_runs WHERE tenant_id = $1 AND month = $2
 const STORED: &str = "
     SELECT count(*) = cardinality($2) AS holds FROM decisions WHERE tenant_id = $1 AND id = ANY ($2)";
 
-/// The run stays as the one who wrote objects that no archive names.
+/// The run's row is kept, because it lists written objects that no archive names.
 const END: &str = "
     WITH parts AS (DELETE FROM archive_parts WHERE tenant_id = $1 AND month = $2)
     UPDATE archive_runs SET lease = '', leased_until = '-infinity' WHERE tenant_id = $1 AND month = $2";
@@ -71,10 +73,11 @@ struct Holds {
     holds: bool,
 }
 
-/// When decisions were made: the milliseconds of each hour, four bytes a decision.
+/// The times of decisions, by hour since 1970: the milliseconds within the hour, four bytes for
+/// each decision.
 type Times = BTreeMap<i32, Vec<u8>>;
 
-/// An archive that is to be committed.
+/// An archive to commit.
 struct Whole {
     manifest: Manifest,
     name: String,
@@ -89,7 +92,7 @@ impl Archiver {
         let manifest = self.manifest(subject, objects).await?;
         let read = self.read_back(subject, &manifest, true).await;
         if let Err(Error::Damaged(..) | Error::Elsewhere(_)) = &read {
-            // What is written of it is of no use: it is written anew.
+            // The written objects can't be used. The month is archived again from the start.
             self.end(subject).await?;
         }
         let times = read?;
@@ -98,7 +101,7 @@ impl Archiver {
         let path = subject.path(&name);
         self.parts.bucket.put(&path, text.clone().into_bytes()).await?;
         if self.parts.bucket.get(&path, manifest::MOST_BYTES).await? != text.as_bytes() {
-            return Err(Error::Damaged(name, "it is not what was written".to_owned()));
+            return Err(Error::Damaged(name, "it differs from the written manifest".to_owned()));
         }
         let whole = Whole { manifest, name, sha256, times };
         self.commit(subject, run, whole).await
@@ -138,7 +141,9 @@ impl Archiver {
         })
     }
 
-    /// Reads everything back; when the decisions were made. Each of them must still have its row if `has_rows`.
+    /// Reads all objects back. Returns the times of the decisions.
+    ///
+    /// If `has_rows` is set, each decision must still be in the table.
     pub(super) async fn read_back(
         &self,
         subject: &Subject,
@@ -165,7 +170,9 @@ impl Archiver {
         Ok(times)
     }
 
-    /// Whether the database has all of these decisions. As an id has the digest of its record, they are the same.
+    /// Whether the database has all of these decisions.
+    ///
+    /// An id contains the digest of its record. Equal ids therefore mean equal decisions.
     async fn are_stored(&self, subject: &Subject, rows: &[Row]) -> Result<bool, Error> {
         let tenant_id = subject.tenant_id.to_string();
         let ids: Vec<String> = rows.iter().map(|row| row.about.decision_id.clone()).collect();
@@ -209,7 +216,7 @@ impl Archiver {
             let same = diesel::sql_query(SAME).bind::<Text, _>(tenant_id);
             let same: Holds = same.bind::<Text, _>(&month).get_result(db).await?;
             if !same.holds {
-                let why = "there are other rows than were read: the month is archived anew";
+                let why = "the rows differ from those read: the month is archived again";
                 return Err(Error::Damaged(month, why.to_owned()));
             }
             end(db, DONE, &of).await?;
@@ -232,7 +239,7 @@ impl Archiver {
         }
     }
 
-    /// Ends a run: what was written is of no use, and is deleted with the next archive of the month.
+    /// Ends a run. Its objects can't be used. They are deleted after the month is archived again.
     async fn end(&self, subject: &Subject) -> Result<(), Error> {
         let of = subject.clone();
         self.parts.store.write_tx(&Scope::service(), async move |db| end(db, END, &of).await).await
@@ -258,7 +265,7 @@ async fn keep_times(db: &mut Db, tenant_id: &str, month: &str, times: &Times) ->
     Ok(())
 }
 
-/// A part's objects, as the manifest names them.
+/// Returns a part's decisions and index as entries for the manifest.
 fn objects(part: &Written) -> [Object; 2] {
     let number = u32::try_from(part.part).unwrap_or_default();
     let made = |content, name: &str, bytes: i64, sha256: &[u8]| Object {

@@ -1,4 +1,4 @@
-//! Versions of records that ended in a month, and the changes to authority of that month.
+//! Versions of records that ended in a month, and the changes to authority in that month.
 
 use authority_core::store::{RunQueryDsl, Scope};
 use authority_evidence::archive::{Content, Object};
@@ -13,11 +13,11 @@ use crate::{
     format::{self, frames::FrameWriter, part::Made},
 };
 
-/// Lines that are read at once.
+/// The number of lines that a query reads.
 const PAGE: i64 = 500;
-/// The most lines in an object.
+/// An object with at least this many lines is full. The last page can add up to 499 lines.
 const LINES: usize = 20_000;
-/// An object that has so many bytes of lines is full: it is read back whole.
+/// An object with this many bytes of lines is full, because it is read back as a whole.
 const BYTES: usize = 64 << 20;
 
 const VERSIONS: &str = "
@@ -41,7 +41,7 @@ struct Line {
 }
 
 impl Archiver {
-    /// Writes the month's history; returns its objects.
+    /// Writes the month's history. Returns the written objects.
     pub(super) async fn write_history(&self, subject: &Subject) -> Result<Vec<Object>, Error> {
         let mut objects = self.write_lines(subject, Content::Versions, VERSIONS).await?;
         objects.extend(self.write_lines(subject, Content::Changes, CHANGES).await?);

@@ -1,12 +1,14 @@
-//! Archives months of decisions, and removes their rows.
+//! Archives months of decisions and removes their rows.
 //!
-//! The work goes step by step, each from what the database says was done: a node that dies is followed by another.
+//! The work proceeds in steps. Each step continues from the progress in the database: if a node
+//! dies, another one continues.
 //!
-//! 1. `due.rs`: which month of which tenant is next.
-//! 2. `run.rs`: the lease of a month, and part after part of its decisions with what was added later (`addenda.rs`).
-//! 3. `finish.rs`: versions and changes (`history.rs`); everything is read back (`../inspect.rs`); the manifest is signed,
-//!    and the archive committed.
-//! 4. `removal.rs`: rows of archived months go, in whole partitions where it can be.
+//! 1. `due.rs` selects the next month of a tenant.
+//! 2. `run.rs` takes the lease of a month and writes its decisions part by part, with later
+//!    additions (`addenda.rs`).
+//! 3. `finish.rs` writes versions and changes (`history.rs`), reads all objects back
+//!    (`../inspect.rs`), signs the manifest and commits the archive.
+//! 4. `removal.rs` removes the rows of archived months, in whole partitions where possible.
 
 mod addenda;
 mod due;
@@ -29,7 +31,7 @@ use crate::{
     manifest::Archive,
 };
 
-/// What archiving needs.
+/// The dependencies and settings of archiving.
 #[derive(Clone)]
 pub struct Parts {
     pub store: Store,
@@ -39,9 +41,9 @@ pub struct Parts {
     pub evidence: ReadEvidence,
     /// The service's public URL.
     pub issuer: String,
-    /// How many decisions a part has at most: `format::part::DECISIONS`.
+    /// The most decisions in a part: `format::part::DECISIONS`.
     pub part: usize,
-    /// A step ends early when the service stops.
+    /// Cancelled when the service stops. The current step then ends early.
     pub stopping: CancellationToken,
 }
 
@@ -53,48 +55,48 @@ struct Subject {
 }
 
 impl Subject {
-    /// The folder of its archive.
+    /// Returns the folder of the month's archive.
     fn folder(&self) -> String {
         names::folder(&self.tenant_id, &self.month)
     }
 
-    /// The name of an object of its archive, from the top of the bucket.
+    /// Returns the path of an object of the month's archive, from the top of the bucket.
     fn path(&self, name: &str) -> String {
         format!("{}/{name}", self.folder())
     }
 }
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A part of a month is written.
+    /// A part of a month was written.
     Written,
-    /// A month is archived.
+    /// A month was archived.
     Archived,
-    /// Objects that no archive names are deleted.
+    /// Objects that are not part of an archive were deleted from its folder.
     Tidied,
-    /// An archive is read back.
+    /// An archive was read back.
     Checked,
-    /// So many partitions are dropped.
+    /// This many partitions were dropped.
     Dropped(i32),
-    /// So many decisions are removed; 0 at the end of a month.
+    /// This many decisions were removed; 0 if the month is finished.
     Removed(i32),
-    /// A month cannot be archived, or its rows not be removed, now.
+    /// A month cannot be archived now, or its rows cannot be removed now.
     Skipped,
-    /// The run is over: nothing is left to do.
+    /// All phases are complete.
     Idle,
 }
 
-/// Archives and removes, one step after the other.
+/// Archives and removes, one step at a time.
 pub struct Archiver {
     parts: Parts,
-    /// Of this node, for leases.
+    /// The name of this node in leases.
     name: String,
     run: Mutex<Run>,
 }
 
-/// What a run has to do in each phase. All that is due is archived before anything is removed, and whole partitions go
-/// before single rows.
+/// The phases of the worker's run. All due months are archived before rows are removed, and whole
+/// partitions are dropped before single rows are deleted.
 const PHASES: [Phase; 5] =
     [Phase::Archive, Phase::Tidy, Phase::Check, Phase::DropPartitions, Phase::Remove];
 
@@ -118,9 +120,9 @@ enum Task {
 
 #[derive(Default)]
 struct Run {
-    /// How many phases have begun.
+    /// The number of phases that have started.
     phases: usize,
-    /// What is left of the last one; the first is at the end.
+    /// The remaining tasks of the current phase, in reverse order.
     tasks: Vec<Task>,
 }
 
@@ -130,11 +132,11 @@ impl Archiver {
         Self { parts, name, run: Mutex::default() }
     }
 
-    /// Does what is next.
+    /// Does the next step.
     ///
     /// # Errors
-    /// The bucket or the database is away, the bucket is not the one that has the archives, or the service stops. What
-    /// is wrong with one month is logged, and does not stop the others. Nothing is removed that is not archived.
+    /// The bucket or the database is unavailable, the bucket does not have the newest archive, or
+    /// the service is stopping. A fault of one month is logged and does not stop the other months.
     pub async fn step(&self) -> Result<Step, Error> {
         loop {
             let next = self.run.lock().tasks.last().cloned();
@@ -163,11 +165,11 @@ impl Archiver {
         }
     }
 
-    /// So that another run, or another node, need not wait until the lease ends.
+    /// Ends the lease of a month early. Another node then need not wait until the lease expires.
     async fn let_go(&self, task: Option<&Task>) {
         let Some(Task::Archive(subject)) = task else { return };
         if let Err(error) = self.end_lease(subject).await {
-            tracing::debug!(%error, "the lease of a month ends by itself");
+            tracing::debug!(%error, "the lease of a month could not be ended; it will expire");
         }
     }
 
@@ -208,7 +210,7 @@ impl Archiver {
 }
 
 impl Task {
-    /// What is wrong with one month is for the log alone.
+    /// Logs a fault that concerns only one month, and returns [`Step::Skipped`] for it.
     fn unless_of_one(&self, done: Result<Step, Error>) -> Result<Step, Error> {
         let (tenant, month) = match self {
             Self::Archive(subject) => (subject.tenant_id.to_string(), subject.month.to_string()),
@@ -222,7 +224,7 @@ impl Task {
                 tracing::info!(
                     tenant,
                     month,
-                    "another node archives this month, or an erasure begins it anew"
+                    "another node archives this month, or an erasure restarts it"
                 );
                 Ok(Step::Skipped)
             }

@@ -18,7 +18,7 @@ use crate::{
     tidy::{self, Known},
 };
 
-/// A partition's rows are counted, and a month's history is looked through.
+/// The time limit for counting a partition's rows and searching a month's history.
 const LONGEST: Duration = Duration::from_secs(600);
 
 const UNTIDY: &str = "
@@ -31,7 +31,8 @@ const KNOWN: &str = "
 const TIDY: &str = "
     UPDATE archives SET is_tidy = true, replaced = '{}' WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
 
-/// Months whose rows may go once the archive was read back, which is long ago.
+/// Months with rows that may be removed after their archive was read back. Months with a recently
+/// checked archive are left out.
 const UNCHECKED: &str = "
     SELECT a.tenant_id, a.month, a.manifest, a.manifest_sha256
     FROM archives a JOIN tenants t ON t.id = a.tenant_id
@@ -40,7 +41,7 @@ const UNCHECKED: &str = "
 const CHECK: &str = "
     UPDATE archives SET checked_at = now() WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
 
-/// Months whose rows may go, or are going.
+/// Months with rows that may be removed, or are being removed.
 const REMOVABLE: &str = "
     SELECT a.tenant_id, a.month, a.manifest, a.manifest_sha256
     FROM archives a JOIN tenants t ON t.id = a.tenant_id
@@ -49,7 +50,8 @@ const REMOVABLE: &str = "
 const NEWEST: &str = "
     SELECT tenant_id, month, manifest, manifest_sha256 FROM archives ORDER BY archived_at DESC LIMIT 1";
 
-/// Whether `migrate` was told of an archive, and whether that matters now.
+/// Whether the service may remove rows, and whether any rows are due for removal. It may if
+/// `migrate` ran with `archive.url` set.
 const RIGHT: &str = "
     SELECT has_function_privilege('remove_archived(text, text)', 'EXECUTE') AS may_remove,
            EXISTS (SELECT FROM archives a JOIN tenants t ON t.id = a.tenant_id WHERE may_go(a, t)) AS is_due";
@@ -58,11 +60,12 @@ const DROP: &str = "SELECT drop_archived_partitions() AS removed";
 
 const REMOVE: &str = "SELECT remove_archived($1, $2) AS removed";
 
-/// Parts among whose rows others came.
+/// The number of parts with rows that are kept. Decisions were added to these parts after the month
+/// was archived.
 const KEPT: &str =
     "SELECT count(*) AS parts FROM archived_parts WHERE tenant_id = $1 AND month = $2";
 
-/// Its objects are then a run's that was ended.
+/// Deletes the row of the archive. Its objects then belong to an ended run, which is tidied later.
 const DISCARD: &str = "
     WITH discarded AS (
         DELETE FROM archives WHERE tenant_id = $1 AND month = $2 AND removal_begun IS NULL
@@ -94,17 +97,18 @@ struct Kept {
 
 fn subject(archive: &Archive) -> Result<Subject, Error> {
     let month = archive.month.parse();
-    let month = month.map_err(|_| Error::Internal(format!("`{}` is no month", archive.month)))?;
+    let month = month.map_err(|_| Error::Internal(format!("invalid month `{}`", archive.month)))?;
     Ok(Subject { tenant_id: archive.tenant_id()?, month })
 }
 
 impl Archiver {
-    /// A folder that is not mounted, or a setting that was changed, looks like an archive that is empty: nothing is
-    /// written to it.
+    /// Checks that the newest archive exists before writing to the store.
+    ///
+    /// If a folder is not mounted or the setting was changed, the archive looks empty.
     pub(super) async fn newest_is_there(&self) -> Result<(), Error> {
         for newest in self.read(NEWEST).await? {
             match newest.manifest(&self.parts.bucket, &self.parts.keys).await {
-                // Whoever reads that month is told.
+                // A damaged manifest doesn't stop the worker. Readers of that month get the error.
                 Ok(_) | Err(Error::Damaged(..)) => {}
                 Err(error) => return Err(error),
             }
@@ -112,7 +116,9 @@ impl Archiver {
         Ok(())
     }
 
-    /// Whether the owner lets the service remove rows. Otherwise everything stays, of which `tells` warns if rows are due.
+    /// Whether the database's owner lets the service remove rows. Otherwise all rows are kept.
+    ///
+    /// If `tells` is set, logs a warning if rows are due and may not be removed.
     pub(super) async fn may_remove(&self, tells: bool) -> Result<bool, Error> {
         let read = self.parts.store.read_tx(&Scope::service(), async move |db| {
             Ok::<_, Error>(diesel::sql_query(RIGHT).get_result::<Right>(db).await?)
@@ -127,7 +133,7 @@ impl Archiver {
         Ok(right.may_remove)
     }
 
-    /// Archives that may have objects beside them that they do not name.
+    /// Returns the archives with folders that may contain objects they don't name.
     pub(super) async fn untidy(&self) -> Result<Vec<Archive>, Error> {
         self.read(UNTIDY).await
     }
@@ -144,7 +150,7 @@ impl Archiver {
         Ok(Step::Tidied)
     }
 
-    /// `None` if the archive was replaced meanwhile.
+    /// Returns the manifests that this database wrote; `None` if the archive was replaced.
     async fn known(&self, archived: &Archive) -> Result<Option<Known>, Error> {
         let of = archived.clone();
         let read = self.parts.store.read_tx(&Scope::service(), async move |db| {
@@ -161,7 +167,7 @@ impl Archiver {
         self.read(UNCHECKED).await
     }
 
-    /// Reads an archive back before its rows go.
+    /// Reads an archive back before its rows are removed.
     pub(super) async fn check(&self, archived: &Archive) -> Result<Step, Error> {
         let manifest = archived.manifest(&self.parts.bucket, &self.parts.keys).await?;
         self.read_back(&subject(archived)?, &manifest, false).await?;
@@ -173,7 +179,7 @@ impl Archiver {
         self.read(REMOVABLE).await
     }
 
-    /// Drops the partitions of which every row is archived.
+    /// Drops the partitions that contain only archived rows.
     pub(super) async fn drop_partitions(&self) -> Result<Step, Error> {
         let scope = Scope::service();
         let dropped = self.parts.store.long_write_tx(LONGEST, &scope, async move |db| {
@@ -187,13 +193,13 @@ impl Archiver {
         Ok(Step::Dropped(dropped))
     }
 
-    /// Whether everything that is going to be the only copy is there.
+    /// Whether all objects of the months to remove exist. After the removal they are the only copy.
     pub(super) async fn are_there(&self) -> Result<bool, Error> {
         for archived in self.removable().await? {
             match self.is_there(&archived).await {
                 Err(error) if error.is_of_one() => {
                     let Archive { tenant_id: tenant, month, .. } = archived;
-                    tracing::error!(%error, tenant, month, "no partition is dropped");
+                    tracing::error!(%error, tenant, month, "partitions are not dropped");
                     return Ok(false);
                 }
                 there => there?,
@@ -202,7 +208,8 @@ impl Archiver {
         Ok(true)
     }
 
-    /// It was read back up to a day ago, and somebody may have deleted it since.
+    /// Checks that the archive's objects exist. They were read back recently and may have been
+    /// deleted since.
     async fn is_there(&self, archived: &Archive) -> Result<(), Error> {
         let manifest = archived.manifest(&self.parts.bucket, &self.parts.keys).await?;
         let folder = archived.folder()?;
@@ -244,7 +251,7 @@ impl Archiver {
                 tracing::warn!(
                     tenant,
                     month,
-                    "other rows than were archived: the month is archived anew"
+                    "the rows differ from the archived ones: the month is archived again"
                 );
                 Ok(Step::Skipped)
             }
@@ -272,7 +279,7 @@ impl Archiver {
                 tenant,
                 month,
                 parts,
-                "decisions came late among those of an archived month: the rows of these parts stay"
+                "decisions were added late to an archived month: the rows of these parts stay"
             ),
         }
         Ok(())

@@ -1,7 +1,8 @@
-//! The parts of a month, one after the other.
+//! Writes the parts of a month, one after the other.
 //!
-//! A node has the lease of a month while it writes. One that lost it (it stood still, or an erasure ended the run)
-//! commits nothing more; what it wrote meanwhile has a name of its own, and no archive names it.
+//! A node holds the lease of a month while it writes. A node that lost the lease (it was paused for
+//! too long, or an erasure ended the run) can't commit any more. The objects it writes after that
+//! are in no archive.
 
 use authority_core::store::{Db, RunQueryDsl, Scope};
 use chrono::{DateTime, Utc};
@@ -22,11 +23,11 @@ use crate::{
     writer::addenda::Addenda,
 };
 
-/// Decisions that are read at once.
+/// The most decisions that are read at once.
 const PAGE: usize = 512;
 
-/// Takes or renews the lease, for longer than a part or the reading back of a month takes. A run that was ended begins
-/// anew; of a month that another node has archived meanwhile there is none.
+/// Takes or renews the lease. It lasts longer than writing a part or reading back a month takes. An
+/// ended run starts again. If the month is already archived, no row is returned.
 const CLAIM: &str = "
     INSERT INTO archive_runs AS r (tenant_id, month, begun_at, lease, leased_until)
     SELECT $1, $2, clock_timestamp(), $3, clock_timestamp() + interval '30 minutes'
@@ -41,12 +42,13 @@ const RENEW: &str = "
     UPDATE archive_runs SET leased_until = clock_timestamp() + interval '30 minutes'
     WHERE tenant_id = $1 AND month = $2 AND lease = $3 RETURNING begun_at";
 
-/// Before a manifest is written, so that it is known to be of this database whatever comes.
+/// Records the manifest's name before the manifest is written. If the process dies in between, the
+/// manifest is still known to be this database's.
 const NAME_MANIFEST: &str = "
     UPDATE archive_runs SET written = array_append(array_remove(written, $4), $4)
     WHERE tenant_id = $1 AND month = $2 AND lease = $3";
 
-/// What is written stays, and the next run goes on with it.
+/// Only the lease ends. The next node to claim the month continues after the written parts.
 const END_LEASE: &str = "
     UPDATE archive_runs SET leased_until = '-infinity' WHERE tenant_id = $1 AND month = $2 AND lease = $3";
 
@@ -65,7 +67,7 @@ struct Claim {
     begun_at: DateTime<Utc>,
 }
 
-/// A part that is written.
+/// A written part: a row of the table `archive_parts`.
 #[derive(Clone, QueryableByName)]
 pub(super) struct Written {
     #[diesel(sql_type = Integer)]
@@ -90,14 +92,14 @@ pub(super) struct Written {
     pub(super) index_sha256: Vec<u8>,
 }
 
-/// A month of which this node has the lease.
+/// The run of a month for which this node has the lease.
 pub(super) struct Run {
     pub(super) begun_at: DateTime<Utc>,
     pub(super) written: Vec<Written>,
 }
 
 impl Archiver {
-    /// Writes the next part of a month, or archives it if there is none.
+    /// Writes the next part of a month. If all parts are written, finishes the archive.
     pub(super) async fn archive(&self, subject: &Subject) -> Result<Step, Error> {
         let run = self.claim(subject).await?;
         let number = u32::try_from(run.written.len()).unwrap_or(u32::MAX).saturating_add(1);
@@ -128,8 +130,10 @@ impl Archiver {
         claimed.await
     }
 
+    /// Records the name of the manifest.
+    ///
     /// # Errors
-    /// [`Error::Lost`]: the lease is another node's, or the run was ended.
+    /// [`Error::Lost`] if another node holds the lease or the run was ended.
     pub(super) async fn name_manifest(&self, subject: &Subject, name: &str) -> Result<(), Error> {
         let (subject, lease, name) = (subject.clone(), self.name.clone(), name.to_owned());
         let named = self.parts.store.write_tx(&Scope::service(), async move |db| {
@@ -175,7 +179,7 @@ impl Archiver {
         Ok(part)
     }
 
-    /// The objects first, and then what says that they are written.
+    /// Writes the objects first, and then the row that records them.
     async fn keep(&self, subject: &Subject, number: u32, part: Part) -> Result<(), Error> {
         let Some((first_id, last_id)) = part.ends() else { return Ok(()) };
         let written = Written {
@@ -221,8 +225,10 @@ async fn insert(db: &mut Db, subject: &Subject, part: Written) -> Result<(), Err
     Ok(())
 }
 
+/// Renews the lease.
+///
 /// # Errors
-/// [`Error::Lost`]: the lease is another node's, or the run was ended.
+/// [`Error::Lost`] if another node holds the lease or the run was ended.
 pub(super) async fn renew(db: &mut Db, subject: &Subject, lease: &str) -> Result<(), Error> {
     let renewed = diesel::sql_query(RENEW)
         .bind::<Text, _>(subject.tenant_id.as_str())
@@ -234,12 +240,12 @@ pub(super) async fn renew(db: &mut Db, subject: &Subject, lease: &str) -> Result
     renewed.map(drop).ok_or(Error::Lost)
 }
 
-/// Adds the entries of a page.
+/// Adds a page of decisions to the part.
 fn add(mut part: PartWriter, list: &[Evidence], mut addenda: Addenda) -> Result<PartWriter, Error> {
     for evidence in list {
         let id = &evidence.decision_id;
         let (report, replays) = addenda.take(id)?;
-        // A bundle has the pack in it.
+        // A bundle contains the pack.
         let pack = Some(evidence.pack.as_str()).filter(|_| evidence.bundle.is_none());
         let entry = Entry {
             approval_id: evidence.approval_id.clone(),
@@ -256,7 +262,7 @@ fn add(mut part: PartWriter, list: &[Evidence], mut addenda: Addenda) -> Result<
     Ok(part)
 }
 
-/// The text as it is, inside the entry.
+/// Returns the JSON text unchanged, for embedding in the entry.
 fn raw(text: Option<&str>) -> Result<Option<&RawValue>, Error> {
     let text = text.map(serde_json::from_str).transpose();
     Ok(text.map_err(crate::format::Error::from)?)

@@ -1,4 +1,4 @@
-//! The worker that archives.
+//! The background worker that archives months and removes their rows.
 
 use std::{
     sync::Arc,
@@ -14,21 +14,21 @@ use diesel::{QueryableByName, sql_types::Text};
 use super::{Archiver, Parts, Step};
 use crate::Error;
 
-/// What is old changes once a month.
+/// How often the worker runs. New months become old enough once a month.
 const EVERY: Duration = Duration::from_secs(3600);
-/// After so long a tick ends,
+/// The longest duration of a tick.
 const LONGEST: Duration = Duration::from_secs(3);
-/// and the next one goes on soon.
+/// The delay before the next tick if a tick ended with steps left.
 const SOON: Duration = Duration::from_millis(100);
 
-/// Tenants of which nothing is deleted although they have `decisions_days`.
+/// The tenants with `decisions_days` set: without an archive, their decisions are not deleted.
 const WAITING: &str = "
     SELECT id FROM tenants WHERE retention ->> 'decisions_days' IS NOT NULL AND legal_hold IS NULL ORDER BY id";
 
-/// How often it is said that there is no archive.
+/// The interval of the warning about the missing archive.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// The worker; several nodes may have one, and share the months.
+/// Returns the worker. If several nodes run it, they divide the months by leases.
 pub fn worker(parts: Parts) -> Worker {
     let archiver = Arc::new(Archiver::new(parts));
     Worker::periodic("archive", EVERY, move || {
@@ -47,7 +47,9 @@ pub fn worker(parts: Parts) -> Worker {
     })
 }
 
-/// Warns of tenants with `decisions_days` while nothing is archived; `remedy` says what the operator can do.
+/// Warns about tenants with `decisions_days` while no archive is configured.
+///
+/// `remedy` describes how the operator can fix it.
 pub fn worker_without_archive(store: Store, remedy: &'static str) -> Worker {
     #[derive(QueryableByName)]
     struct Tenant {

@@ -1,9 +1,8 @@
 //! Threads for long computations: simulations, dry runs, validation, explanations, replays.
 //!
-//! Callers request such work and determine its cost. It runs on a few threads of its own at a lower
-//! priority, so that decisions do not wait for it; tenants take turns; the queue is bounded, for each
-//! tenant and in all; and a job checks its [`Turn`] now and then, so that none continues for a caller who
-//! has left.
+//! Callers request such work and determine its cost. It runs on a few dedicated threads at a lower
+//! priority, to keep decisions from waiting for it. Tenants take turns. The queue is bounded, per
+//! tenant and in total. A job checks its [`Turn`] regularly and stops if its caller has left.
 
 mod queue;
 
@@ -22,30 +21,32 @@ use tokio::sync::oneshot;
 
 use queue::{Job, Next, Queue};
 
-/// Enough for `decision/stack.rs`, so that it allocates no further stack.
+/// Large enough for `decision/stack.rs`, which then allocates no further stack.
 const STACK: usize = 32 * 1024 * 1024;
-/// A tenth of the processor time of a thread at the usual priority, when both compete.
+/// The niceness at which a thread gets a tenth of the processor time of a normal thread when both
+/// compete.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
-/// The time after which a job with more work yields to others.
+/// The time after which a job with more work yields to other jobs.
 const SLICE: Duration = Duration::from_millis(200);
 
 /// Limits of running and waiting jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub threads: usize,
-    /// Running jobs of one tenant.
+    /// The maximum number of running jobs of one tenant.
     pub running: usize,
-    /// Waiting jobs of one tenant.
+    /// The maximum number of waiting jobs of one tenant.
     pub waiting: usize,
-    /// Waiting jobs of all tenants.
+    /// The maximum number of waiting jobs of all tenants.
     pub waiting_in_all: usize,
-    /// From the request to the result.
+    /// The maximum time from the request to the result.
     pub longest: Duration,
 }
 
 impl Default for Limits {
-    /// Half as many threads as processors, at least two; one tenant never has all of them.
+    /// Uses half as many threads as processors, at least two. The jobs of one tenant never occupy
+    /// all threads.
     fn default() -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let threads = (processors / 2).max(2);
@@ -54,42 +55,42 @@ impl Default for Limits {
             running: threads - 1,
             waiting: 16,
             waiting_in_all: 128,
-            // Before the call's own deadline, so that its caller learns why.
+            // Shorter than the call's own deadline, which lets the caller see this error.
             longest: Duration::from_secs(9),
         }
     }
 }
 
-/// Why there is no result.
+/// The reason for a missing result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error("too many requests of this kind are waiting, of this tenant or in all")]
+    #[error("too many requests of this kind are waiting, for this tenant or in total")]
     Full,
-    #[error("it takes too long for one response; ask for less at a time")]
+    #[error("the computation takes too long for one response; request less at a time")]
     TooLong,
     #[error("the work failed")]
     Failed,
 }
 
-/// What a job may check.
+/// Lets a running job check whether to stop or yield.
 pub struct Turn {
     cancellation: Cancellation,
     started: Instant,
 }
 
 impl Turn {
-    /// Whether anyone still waits for the result. If not, stop.
+    /// Whether a caller still waits for the result. If not, the job should stop.
     pub fn is_wanted(&self) -> bool {
         !self.cancellation.is_cancelled()
     }
 
-    /// Whether the job should yield to others: return the rest, and run again.
+    /// Whether the job should yield: return its partial result and run again.
     pub fn is_over(&self) -> bool {
         self.started.elapsed() >= SLICE
     }
 }
 
-/// Cancelled when the future that waits for the result is dropped, and at its deadline.
+/// Cancels a job when its caller drops the future, and at its deadline.
 #[derive(Clone)]
 struct Cancellation {
     left: Arc<AtomicBool>,
@@ -111,7 +112,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// The threads. Cheap to clone; they end with the last handle.
+/// The thread pool. It is cheap to clone. The threads end when the last clone is dropped.
 #[derive(Clone)]
 pub struct ComputePool(Arc<Handle>);
 
@@ -148,10 +149,10 @@ impl ComputePool {
         Ok(Self(Arc::new(Handle { shared, limits })))
     }
 
-    /// Runs `job` for the tenant, in its turn, and returns its result.
+    /// Runs `job` when it is the tenant's turn, and returns its result.
     ///
     /// # Errors
-    /// If the queue is full, if it takes too long, or if the job panics.
+    /// If the queue is full, if waiting and running take too long, or if the job panics.
     pub async fn run<T: Send + 'static>(
         &self,
         tenant_id: &str,
@@ -160,7 +161,7 @@ impl ComputePool {
         self.run_within(tenant_id, self.0.limits.longest, job).await
     }
 
-    /// The same with another deadline.
+    /// Does the same as [`Self::run`], with another deadline.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -176,7 +177,7 @@ impl ComputePool {
         let cancellation = Cancellation { left: Arc::clone(&waiting.0), until };
         let own = cancellation.clone();
         let work = Box::new(move || {
-            // A caller that has left costs nothing.
+            // Skips the work if the caller has left.
             if !own.is_cancelled() {
                 let _ = to.send(job(&Turn { cancellation: own, started: Instant::now() }));
             }
@@ -187,9 +188,10 @@ impl ComputePool {
         }
         self.0.shared.changed.notify_one();
         match tokio::time::timeout(longest, result).await {
-            // A later result is incomplete: the job saw that nobody waited.
+            // A result after the deadline may be incomplete: the job may have stopped because it
+            // was cancelled.
             Ok(Ok(result)) if Instant::now() < until => Ok(result),
-            // The job ended without a result: it panicked, or came to its turn too late.
+            // The job ended without a result: it panicked, or its turn came too late.
             Ok(Err(_)) if Instant::now() < until => Err(Error::Failed),
             _ => Err(Error::TooLong),
         }
@@ -212,12 +214,13 @@ fn work(shared: &Shared) {
             tracing::error!(tenant_id = &*tenant_id, "a computation panicked");
         }
         shared.queue.lock().done(&tenant_id);
-        // The tenant's next job may be for a thread that found none before.
+        // The tenant now has one running job less. A thread that found no job to run may run the
+        // tenant's next job.
         shared.changed.notify_all();
     }
 }
 
-/// Lowers this thread's priority, so that decisions come first.
+/// Lowers this thread's priority, in favour of decisions.
 fn give_way() {
     #[cfg(target_os = "linux")]
     if let Err(error) =

@@ -1,4 +1,4 @@
-//! The queue for threads: each tenant's jobs in order, and tenants in turn.
+//! The job queue: the jobs of a tenant run in order, and tenants take turns.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -20,14 +20,14 @@ struct Tenant {
 
 pub(super) struct Queue {
     limits: Limits,
-    /// The tenants with waiting jobs, the next first.
+    /// The tenants with waiting jobs, in the order of their turns.
     turns: VecDeque<Arc<str>>,
     tenants: HashMap<Arc<str>, Tenant>,
     waiting: usize,
     closed: bool,
 }
 
-/// What a thread finds.
+/// The result of looking for a job.
 pub(super) enum Next {
     Job(Arc<str>, Job),
     Nothing,
@@ -40,7 +40,7 @@ impl Queue {
         Self { limits, turns, tenants, waiting: 0, closed: false }
     }
 
-    /// False if the queue is full.
+    /// Adds a job. Returns false if the queue is full.
     pub(super) fn add(&mut self, tenant_id: &str, job: Job) -> bool {
         let own = |queue: &Self| queue.tenants.get(tenant_id).map_or(0, |own| own.jobs.len());
         let full = |queue: &Self| {
@@ -63,7 +63,7 @@ impl Queue {
         true
     }
 
-    /// The next job of the first tenant in turn that does not have all its threads.
+    /// Returns the next job of the first tenant in turn that is below its limit of running jobs.
     pub(super) fn next(&mut self) -> Next {
         if self.closed {
             return Next::Closed;
@@ -98,7 +98,7 @@ impl Queue {
         self.tenants.values_mut().for_each(|own| own.jobs.clear());
     }
 
-    /// Drops jobs that nobody waits for: they must not displace others.
+    /// Drops cancelled jobs, which must not count towards the limits of waiting jobs.
     fn drop_cancelled(&mut self) {
         self.tenants
             .values_mut()

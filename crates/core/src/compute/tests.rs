@@ -1,4 +1,4 @@
-//! Turns, limits, deadlines, and callers that leave.
+//! Tests turns, limits, deadlines, and callers that leave.
 
 use std::sync::atomic::AtomicUsize;
 
@@ -19,7 +19,7 @@ fn pool(threads: usize, running: usize, waiting: usize) -> ComputePool {
     ComputePool::start(limits).unwrap()
 }
 
-/// Runs until it is unwanted.
+/// Runs until the job is cancelled.
 fn endless(turn: &Turn) {
     while turn.is_wanted() {
         thread::sleep(Duration::from_millis(1));
@@ -40,7 +40,7 @@ async fn work_stops_when_its_caller_goes_or_its_time_is_over() {
     let pool = pool(1, 1, 4);
     let running = pool.run("a", endless);
     assert!(tokio::time::timeout(MOMENT, running).await.is_err());
-    // The one thread is free again, at once.
+    // The only thread is free again immediately.
     assert_eq!(pool.run("a", |_| 1).await, Ok(1));
     assert_eq!(pool.run_within("a", MOMENT, endless).await, Err(Error::TooLong));
     assert_eq!(pool.run("a", |_| 2).await, Ok(2));
@@ -58,7 +58,7 @@ async fn a_running_job_keeps_its_place_after_its_caller_left() {
             thread::sleep(3 * MOMENT);
             now.fetch_sub(1, Ordering::SeqCst);
         };
-        // Each caller leaves before its job is done, and the job does not check.
+        // Each caller leaves before its job ends, and the job does not check for it.
         let _ = tokio::time::timeout(MOMENT, pool.run("a", deaf)).await;
     }
     assert_eq!(pool.run("b", |_| 1).await, Ok(1));

@@ -1,25 +1,28 @@
-//! Private folders: the data folder has keys, sockets and tenants' logs.
+//! Private folders. The data folder contains keys, sockets and tenants' logs.
 
 use std::{fs, io, path::Path};
 
-/// Creates a folder of the service, and missing parents, for this user only (mode 0700). An existing one is made
-/// private.
+/// Creates a folder of the service, and missing parents, for the service's user only (mode 0700).
+///
+/// Makes an existing folder private.
 ///
 /// # Errors
-/// When it cannot be made.
+/// The folder cannot be created.
 pub fn private_folder(folder: &Path) -> io::Result<()> {
     make(folder)?;
     close(folder, true, None);
     Ok(())
 }
 
-/// Creates the data folder likewise. An existing one is made private if it is empty or has the service's
-/// own files; for any other the log warns. `group` may pass through, if the database runs as another user
-/// (mode 0710). A folder that an existing database passes through stays so, whoever creates it: the next
-/// start needs it.
+/// Creates the data folder, and missing parents, for the service's user only (mode 0700).
+///
+/// Makes an existing folder private if it is empty or contains the service's own files. If other
+/// users can access any other folder, only logs a warning. If the database runs as another user,
+/// `group` is that user's group, which may pass through the folder (mode 0710). Without `group`, an
+/// existing database's group keeps this right: the database needs it at its next start.
 ///
 /// # Errors
-/// When it cannot be made.
+/// The folder cannot be created.
 pub fn data_folder(folder: &Path, group: Option<u32>) -> io::Result<()> {
     make(folder)?;
     let ours = folder.join("keys.ring").exists()
@@ -40,8 +43,9 @@ fn make(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// The group of a database in this folder that another user runs, unless the folder is closed to it, which it
-/// then stays.
+/// Returns the group of the database in this folder, if the database runs as another user.
+///
+/// Returns `None` if the folder is closed to that user. The folder then stays closed.
 #[cfg(unix)]
 fn passing(folder: &Path) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
@@ -59,7 +63,7 @@ fn passing(_: &Path) -> Option<u32> {
 #[cfg(unix)]
 fn close(folder: &Path, ours: bool, group: Option<u32>) {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-    /// Such as /tmp: shared on purpose.
+    /// The sticky bit of a folder that is shared on purpose, such as /tmp.
     const SHARED: u32 = 0o1000;
     let Ok(found) = fs::metadata(folder) else { return };
     let wanted = if group.is_some() { 0o710 } else { 0o700 };
@@ -74,7 +78,7 @@ fn close(folder: &Path, ours: bool, group: Option<u32>) {
     if !ours || found.mode() & SHARED != 0 || closed().is_err() {
         let (path, mode) = (folder.display(), found.mode() & 0o7777);
         tracing::warn!(
-            "others may enter the folder {path} (mode {mode:o}); run `chmod {wanted:o}` on it"
+            "other users can access the folder {path} (mode {mode:o}); run `chmod {wanted:o}` on it"
         );
     }
 }

@@ -1,8 +1,8 @@
-//! The sources of the values: a flag overrides the environment, which overrides the file, which overrides the
-//! default.
+//! Loads the settings. A flag overrides the environment, which overrides the file, which overrides
+//! the default.
 //!
-//! An unknown name is an error that suggests the intended one, or lists the known ones: a
-//! misspelt limit must not leave the default in force unnoticed.
+//! An unknown name is an error that suggests a similar name or lists the known names. Otherwise a
+//! misspelt limit would be ignored silently, and the default would apply.
 
 use std::{ffi::OsString, fs, path::PathBuf};
 
@@ -14,28 +14,28 @@ use super::{
     values::{self, Kind, Node, Unfit},
 };
 
-/// Prefix of the variables that are settings: `AGENT_AUTHORITY__SECTION__KEY`.
+/// The prefix of environment variables that are settings: `AGENT_AUTHORITY__SECTION__KEY`.
 const PREFIX: &str = "AGENT_AUTHORITY__";
 
 const SECRETS: [&str; 3] = ["database.url", "database.owner_url", "keys.ring"];
 
-/// Variables with another name that platforms or operators know.
+/// Environment variables with common names on hosting platforms.
 const ALIASES: [(&str, &str); 2] =
     [("DATABASE_URL", "database.url"), ("DATABASE_OWNER_URL", "database.owner_url")];
 
-/// What [`Config::load`] reads, lowest first.
+/// The inputs of [`Config::load`], lowest priority first.
 #[derive(Debug, Default)]
 pub struct Sources {
     pub file: Option<PathBuf>,
-    /// The process's environment; other names are ignored.
+    /// The process's environment. Variables with other names are ignored.
     pub environment: Vec<(String, String)>,
-    /// `("listen.main", "127.0.0.1:8080")`.
+    /// Settings by name: `("listen.main", "127.0.0.1:8080")`.
     pub flags: Vec<(&'static str, String)>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("no configuration file `{0}`")]
+    #[error("configuration file `{0}` not found")]
     NoFile(PathBuf),
     #[error("{0}")]
     Unread(String),
@@ -44,7 +44,7 @@ pub enum Error {
 }
 
 impl Sources {
-    /// The environment of this process.
+    /// Returns sources with the environment of this process.
     pub fn process() -> Self {
         let text = |text: OsString| text.to_string_lossy().into_owned();
         let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
@@ -53,7 +53,7 @@ impl Sources {
 }
 
 impl Config {
-    /// Reads and merges; call [`Config::validate`] before serving.
+    /// Reads and merges the sources. Call [`Config::validate`] before serving.
     pub fn load(sources: &Sources) -> Result<Self, Error> {
         let mut table = Table::new();
         if let Some(file) = &sources.file {
@@ -64,7 +64,7 @@ impl Config {
             let text = fs::read_to_string(file)
                 .map_err(|fault| Error::Unread(format!("{place}: {fault}")))?;
             table = text.parse().map_err(|fault: toml::de::Error| {
-                // Without the line's text, which may hold a secret.
+                // Leaves out the text of the line, which may contain a secret.
                 let before = fault.span().and_then(|span| text.get(..span.start)).unwrap_or("");
                 let line = before.matches('\n').count() + 1;
                 Error::Unread(format!("{place}, line {line}: {}", fault.message()))
@@ -90,12 +90,13 @@ impl Config {
     }
 }
 
-/// A secret is always a string.
+/// Parses a value. A secret is always a string.
 fn parsed(key: &str, text: &str) -> Value {
     if SECRETS.contains(&key) { Value::from(text) } else { values::parsed(text) }
 }
 
-/// The error with its setting and, for an unknown name or word, the known ones.
+/// Returns the error text with the setting's name. For an unknown name or word, the text suggests
+/// a similar one or lists the known ones.
 fn message(unfit: &Unfit) -> String {
     let place = unfit.place();
     match &unfit.kind {
@@ -118,8 +119,10 @@ fn message(unfit: &Unfit) -> String {
     }
 }
 
-/// The intended name of a misspelt one: at an edit distance of at most two and mostly alike, or a prefix or an
-/// extension. A guess beyond that would mislead.
+/// Returns the known name that a misspelt name was probably meant to be.
+///
+/// The two names are within an edit distance of two and mostly equal, or one is a prefix of the
+/// other. A suggestion for a weaker match would mislead.
 fn meant<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let begins = |one: &str| name.len() > 2 && (one.starts_with(name) || name.starts_with(one));
     let slips = |one: &&'k str| (strsim::osa_distance(name, one), *one);
@@ -186,7 +189,7 @@ mod tests {
                 "AGENT_AUTHORITY__LIMITS__DRAIN",
                 "unknown setting `limits.drain`; did you mean `limits.drain_seconds`?",
             ),
-            // Nothing is similar to these: no guess.
+            // No known name is similar: no suggestion.
             (
                 "AGENT_AUTHORITY__LOGS__LEVEL",
                 "unknown setting `logs.level`; the known ones are format, filter",
@@ -217,7 +220,7 @@ mod tests {
         let error = load("AGENT_AUTHORITY__CORS__ORIGINS", "*").unwrap_err().to_string();
         assert!(error.contains("`*` is not an origin"), "{error}");
 
-        // Every setting that a value of another type is given to.
+        // Every setting in this list gets a value of the wrong type.
         for (name, value) in [
             ("AGENT_AUTHORITY__DATABASE", "postgres://u:hush@h/d"),
             ("AGENT_AUTHORITY__DATABASE__TENANT_CONNECTIONS", "hush"),
@@ -240,7 +243,7 @@ mod tests {
         assert!(!shown.contains("hush") && shown.contains("***"), "{shown}");
     }
 
-    /// Text that is more than one TOML value is a string, whatever it would set.
+    /// A text with more than one TOML value is a string. It cannot set a second setting.
     #[test]
     fn a_value_sets_nothing_else() {
         let value = "4\nvalid_for_seconds = 5";

@@ -1,4 +1,4 @@
-//! The settings; `defaults.rs` has their defaults, `load.rs` reads the values.
+//! The settings. `defaults.rs` has their defaults; `load.rs` reads their values.
 
 mod defaults;
 mod folder;
@@ -17,18 +17,20 @@ pub use folder::{data_folder, private_folder};
 pub use load::{Error, Sources};
 pub use secret::Secret;
 
-/// In production, in seconds: a balancer asks for readiness every one or two.
+/// The default of `limits.lame_duck_seconds` in production. Load balancers check readiness every
+/// one or two seconds.
 const LAME_DUCK: u64 = 5;
 
-/// All settings; fields that are structs are tables of the TOML file.
+/// All settings. A field with a struct type is a table in the TOML file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// `development` or `production`, which refuses the defaults of development; also `--production`.
+    /// `development` or `production`. Production refuses the defaults of development. Also set by
+    /// `--production`.
     pub environment: Environment,
-    /// The folder of the service's own Postgres and the development keys.
+    /// The folder for the service's own Postgres and the development keys.
     pub data_dir: PathBuf,
-    /// Proxies whose `X-Forwarded-For` is trusted: addresses or CIDR blocks.
+    /// Proxies with a trusted `X-Forwarded-For` header: addresses or CIDR blocks.
     #[serde(deserialize_with = "text::networks", serialize_with = "text::shown")]
     pub trusted_proxies: Vec<IpNet>,
     pub listen: Listen,
@@ -59,46 +61,50 @@ pub enum Environment {
     Production,
 }
 
-/// Addresses; a surface without one of its own is served on `main`.
+/// Addresses. A surface without an address of its own is served on `main`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Listen {
-    /// Every surface without an address of its own; also `--listen`.
+    /// The address of every surface without an address of its own. Also set by `--listen`.
     pub main: SocketAddr,
-    /// The owner's surface.
+    /// The address of the admin surface, for the installation's owner.
     pub admin: Option<SocketAddr>,
-    /// The surface of tenants' people and of agents' runtimes.
+    /// The address of the app surface, for tenant users and agents' runtimes.
     pub app: Option<SocketAddr>,
-    /// The surface of gateways, evidence and the public description.
+    /// The address of the gateway surface, for gateways, evidence, receipts and the public API
+    /// description.
     pub gateway: Option<SocketAddr>,
-    /// Receipts and the programme's public pages.
+    /// The address of the site surface, for the programme's public pages.
     pub site: Option<SocketAddr>,
-    /// Metrics; never to be reachable from outside.
+    /// The address for metrics. It must not be reachable from outside.
     pub ops: SocketAddr,
-    /// The URL by which clients reach the service, for links in responses (`https://authority.example.org`).
+    /// The URL at which clients reach the service, used for links in responses
+    /// (`https://authority.example.org`).
     pub public_url: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Database {
-    /// `postgres://…` or `host=… user=…`; also `DATABASE_URL`. If absent, the service runs a Postgres of its own under `data_dir`.
+    /// `postgres://…` or `host=… user=…`. Also set by `DATABASE_URL`. If absent, the service runs
+    /// its own Postgres in `data_dir`.
     pub url: Option<Secret>,
-    /// The same for the login that owns the tables, as which `migrate` works; also `DATABASE_OWNER_URL`. Default: `database.url`. No node needs it.
+    /// The database URL for the login that owns the tables, used by `migrate`. Also set by
+    /// `DATABASE_OWNER_URL`. Default: `database.url`. Serving nodes do not need it.
     pub owner_url: Option<Secret>,
-    /// Connections of the pool that serves one tenant's reads and writes.
+    /// Connections in the pool for reads and writes of a single tenant.
     pub tenant_connections: usize,
-    /// Connections of the pool of the graph's tail, the workers and the owner's lists.
+    /// Connections in the pool for the graph's tail, the workers and the owner's lists.
     pub system_connections: usize,
-    /// Connections of the pool that records decisions.
+    /// Connections in the pool that records decisions.
     pub recorder_connections: usize,
-    /// Connections of the pool that numbers events and sends them.
+    /// Connections in the pool that numbers and sends events.
     pub event_connections: usize,
     /// How long a request waits for a free connection.
     pub wait_seconds: u64,
-    /// Postgres ends a statement that runs longer.
+    /// The maximum time of a statement. Postgres cancels a statement that runs longer.
     pub statement_seconds: u64,
-    /// How long a start waits for a database that is absent or starting.
+    /// How long the service waits at start for a database that is absent or starting.
     pub start_seconds: u64,
 }
 
@@ -106,52 +112,59 @@ pub struct Database {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Identity {
-    /// The `iss` of tokens: the identity provider's URL. Production needs it.
+    /// The `iss` of tokens: the identity provider's URL. Required in production.
     pub issuer: Option<String>,
-    /// The `aud` of tokens. Production needs it.
+    /// The `aud` of tokens. Required in production.
     pub audience: Option<String>,
-    /// Where the issuer's keys are. Default: `jwks_uri` of the issuer's `/.well-known/openid-configuration` where that exists, otherwise the issuer's `/.well-known/jwks.json`.
+    /// The URL of the issuer's keys. Default: `jwks_uri` of the issuer's
+    /// `/.well-known/openid-configuration` if that exists, otherwise the issuer's
+    /// `/.well-known/jwks.json`.
     pub jwks_url: Option<String>,
-    /// The built-in provider that signs tokens for anyone at this machine; by default on in development
-    /// without an issuer.
+    /// Whether the built-in identity provider runs, which signs tokens for anyone on this machine.
+    /// By default, it runs in development without an issuer.
     pub dev_provider: Option<bool>,
 }
 
-/// The console for people, at `/console`.
+/// The web console, at `/console`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConsoleConfig {
-    /// Default: on where `console.client_id` is set, and where the development provider runs.
+    /// Whether the console is served. By default, it is if `console.client_id` is set or the
+    /// development provider runs.
     pub enabled: Option<bool>,
-    /// The console's client at the identity provider of `identity.issuer`. Its redirect URI is `listen.public_url` and `/console/sign-in/callback`.
+    /// The console's client id at the identity provider in `identity.issuer`. Its redirect URI is
+    /// `listen.public_url` followed by `/console/sign-in/callback`.
     pub client_id: Option<String>,
-    /// The client's secret. Production needs it.
+    /// The secret of the client `console.client_id`. Required in production.
     pub client_secret: Option<Secret>,
 }
 
-/// The key-encryption ring that encrypts private keys; one of the two.
+/// The ring of key-encryption keys, which encrypts private keys. Set either field.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Keys {
-    /// A file that is its owner's alone, `id:base64` on each line. In development one is made in `data_dir`.
+    /// A file with `id:base64` on each line, readable only by its owner. In development, it is
+    /// created in `data_dir`.
     pub ring_file: Option<PathBuf>,
-    /// The same text, with commas between the keys.
+    /// The key ring itself instead of a file: `id:base64` for each key, separated by commas.
     pub ring: Option<Secret>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Decide {
-    /// A graph whose tail is older refuses to decide.
+    /// The maximum age of the authority graph. No decisions are made on an older graph.
     pub max_staleness_seconds: u64,
-    /// How long an allow is valid, in seconds, unless its tenant sets it.
+    /// How long an allow is valid, in seconds, unless its tenant sets another value.
     pub valid_for_seconds: u64,
-    /// `strict` flushes each commit to disk; `relaxed` may lose the last decisions when the database crashes.
+    /// `strict` flushes each commit to disk. `relaxed` may lose the last decisions if the database
+    /// crashes.
     pub durability: Durability,
 }
 
-/// Whether Postgres flushes before the response, in the words of a tenant's own `durability`, which may choose
-/// `relaxed`.
+/// Whether Postgres flushes a commit to disk before the response.
+///
+/// A tenant's own `durability` has the same values. It can choose `relaxed` for the tenant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
@@ -163,7 +176,7 @@ pub enum Durability {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cors {
-    /// Origins whose pages may call (`https://console.example.org`); `*` is refused.
+    /// Origins of pages that may call the API (`https://console.example.org`). `*` is refused.
     #[serde(deserialize_with = "text::origins")]
     pub origins: Vec<String>,
 }
@@ -172,100 +185,107 @@ pub struct Cors {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Open connections on each address.
+    /// The maximum number of open connections on each address.
     pub connections: usize,
-    /// Concurrent requests on one HTTP/2 connection.
+    /// The maximum number of concurrent requests on one HTTP/2 connection.
     pub streams: u32,
-    /// The head of an HTTP request; at least 8192.
+    /// The maximum size of an HTTP request's head; at least 8192.
     pub header_bytes: u32,
-    /// The largest body; REST and gRPC have smaller limits of their own.
+    /// The maximum size of a body. REST and gRPC have lower limits of their own.
     pub body_bytes: u64,
-    /// Unread response bytes at which an HTTP/2 connection's next requests wait; a response that would
-    /// double it is dropped.
+    /// The number of unread response bytes at which new requests of an HTTP/2 connection wait. A
+    /// response is dropped if it would raise the number above twice this limit.
     pub unsent_bytes: u64,
-    /// Unread response bytes of all the node's connections. Beyond it, the connections that hold the most for the
-    /// longest are cut first. At least twice `unsent_bytes`.
+    /// The maximum number of unread response bytes of all connections of the node. Above it,
+    /// connections are closed, first those with the most unread bytes for the longest time. At
+    /// least twice `unsent_bytes`.
     pub node_unsent_bytes: u64,
-    /// From accept to the detection of the protocol.
+    /// The maximum time from accepting a connection to detecting its protocol.
     pub first_byte_seconds: u64,
-    /// From the first byte of a request to the end of its head.
+    /// The maximum time from the first byte of a request to the end of its head.
     pub header_seconds: u64,
-    /// From a request's head to the end of its body.
+    /// The maximum time from a request's head to the end of its body.
     pub body_seconds: u64,
-    /// A connection without a request is closed after this.
+    /// How long a connection may stay open without a request.
     pub idle_seconds: u64,
-    /// A peer that reads nothing of a response for this long is cut off.
+    /// How long a peer may go without reading a response. Then its HTTP/2 stream is reset, or its HTTP/1.1
+    /// connection is closed.
     pub stalled_seconds: u64,
     /// The interval of pings to HTTP/2 peers.
     pub ping_seconds: u64,
-    /// The time in which they must answer.
+    /// How long an HTTP/2 peer may take to answer a ping.
     pub pong_seconds: u64,
-    /// From the stop signal, how long connections are still accepted while readiness says 503. Default: 5 in
-    /// production, 0 in development.
+    /// How long connections are still accepted after the stop signal, while readiness returns 503.
+    /// Default: 5 in production, 0 in development.
     pub lame_duck_seconds: Option<u64>,
-    /// From then to the end of the last connection.
+    /// The maximum time from the end of `lame_duck_seconds` to the end of the last connection.
     pub drain_seconds: u64,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Logs {
-    /// Default: text on a terminal, JSON otherwise.
+    /// The format of log lines: `text` or `json`. Default: `text` on a terminal, `json` otherwise.
     pub format: Option<LogFormat>,
-    /// As `RUST_LOG`, which overrides it.
+    /// A filter for log lines, in the syntax of the environment variable `RUST_LOG`. If set,
+    /// `RUST_LOG` overrides this setting.
     pub filter: Option<String>,
 }
 
-/// Traces by OTLP; off without an endpoint.
+/// Traces over OTLP. They are off without an endpoint.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Traces {
     /// The collector's gRPC endpoint, for example `http://127.0.0.1:4317`.
     pub endpoint: Option<String>,
-    /// The part that is traced, from 0 to 1, of the requests without a `traceparent`, which says so itself.
+    /// The fraction (0 to 1) of requests that are traced, among those without a `traceparent`. A
+    /// `traceparent` header decides for its own request.
     pub ratio: f64,
 }
 
-/// Where webhook deliveries may go, besides public addresses at ports 443 and 8443. In development also http, and
-/// any port of the loopback.
+/// The destinations of webhook deliveries besides public addresses on ports 443 and 8443.
+///
+/// Development also permits http, and any port of the loopback.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Webhooks {
-    /// Further ports.
+    /// The ports to which webhooks may be delivered, besides 443 and 8443.
     pub ports: Vec<u16>,
-    /// Private networks: parts of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10 and `fc00::/7`.
+    /// Private networks to which webhooks may be delivered: parts of 10.0.0.0/8, 172.16.0.0/12,
+    /// 192.168.0.0/16, 100.64.0.0/10 and `fc00::/7`.
     #[serde(deserialize_with = "text::list")]
     pub allow_cidrs: Vec<String>,
-    /// A PEM file of authorities that receivers' certificates may lead to, besides those of the public web.
+    /// A PEM file of certificate authorities to trust for webhook receivers, besides the public
+    /// ones.
     pub ca_file: Option<PathBuf>,
 }
 
-/// The NATS server of audit streams with the sink `nats`.
+/// The NATS server for audit streams with the sink `nats`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NatsConfig {
-    /// For example `nats://nats.example.org:4222`, or `tls://…`.
+    /// The URL of the NATS server, for example `nats://nats.example.org:4222` or `tls://…`.
     pub url: Option<String>,
-    /// A file with credentials, as `nsc` writes it.
+    /// A file with credentials for the NATS server, in the format of `nsc`.
     pub credentials: Option<PathBuf>,
 }
 
-/// Web Push for notifications; off without a subject.
+/// Web Push for notifications. It is off without a subject.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PushConfig {
-    /// Where push services can reach the operator: a `mailto:` or an `https:` URI (RFC 8292, 2.1).
+    /// A contact for push services: a `mailto:` or an `https:` URI (RFC 8292, 2.1).
     pub subject: Option<String>,
-    /// A PEM file with the P-256 private key by which push services know this installation. In development
-    /// one is made in `data_dir` if absent.
+    /// A PEM file with the P-256 private key that identifies this installation to push services. In
+    /// development, a missing file is created in `data_dir`.
     pub key_file: Option<PathBuf>,
 }
 
-/// Where names are resolved when a domain is verified.
+/// DNS resolution for the verification of domains.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DnsConfig {
-    /// Addresses of servers, `192.0.2.53:53`. Those of the system if empty.
+    /// Addresses of DNS servers, such as `192.0.2.53:53`. If empty, the system's servers are used.
     #[serde(deserialize_with = "text::addresses")]
     pub servers: Vec<SocketAddr>,
 }
@@ -274,27 +294,31 @@ pub struct DnsConfig {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProgrammeConfig {
-    /// URLs of the JWKS of those who may sign certifications besides this service: `https`, or `http` on this
-    /// machine.
+    /// JWKS URLs of other issuers that may sign certifications, besides this service: `https`, or
+    /// `http` on this machine.
     #[serde(deserialize_with = "text::list")]
     pub issuers: Vec<String>,
 }
 
-/// How long people's data is kept.
+/// How long personal data is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PersonalDataConfig {
-    /// Leads that became no tenant are emptied after so many days.
+    /// Leads that did not become a tenant are emptied after this many days.
     pub lead_retention_days: u32,
-    /// Why nothing is erased, neither for a person nor by its age: the installation's legal hold.
+    /// The reason for the installation's legal hold. While it is set, no data is erased, neither
+    /// for a person nor by age.
     pub legal_hold: Option<String>,
 }
 
-/// Where months of decisions are archived before their rows are deleted.
+/// The archive, to which decisions are copied by month. Their rows are then deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ArchiveConfig {
-    /// A folder, `file:///var/lib/authority/archive`, or a bucket that is compatible with S3, `s3://bucket/prefix`, with credentials, region and endpoint in `AWS_*`. In development `archive` in `data_dir`. Without one nothing is deleted: `migrate` reads it, too, and lets the login that serves remove what is archived.
+    /// The URL of the archive: a folder (`file:///var/lib/authority/archive`) or an S3-compatible
+    /// bucket (`s3://bucket/prefix`) with credentials, region and endpoint in `AWS_*`. Default in
+    /// development: `archive` in `data_dir`. Without an archive, no decisions are deleted.
+    /// `migrate` also reads this setting, to let the serving login remove archived rows.
     pub url: Option<String>,
 }
 
@@ -310,7 +334,7 @@ impl Config {
         self.environment == Environment::Production
     }
 
-    /// How long a service that stops still accepts connections.
+    /// Returns how long a stopping service still accepts connections.
     pub fn lame_duck(&self) -> Duration {
         let usual = if self.production() { LAME_DUCK } else { 0 };
         Duration::from_secs(self.limits.lame_duck_seconds.unwrap_or(usual))
@@ -327,7 +351,7 @@ impl Config {
         self.console.enabled.unwrap_or(usual)
     }
 
-    /// The base of links in responses, without a trailing slash.
+    /// Returns the base of links in responses, without a trailing slash.
     pub fn public_url(&self) -> String {
         match &self.listen.public_url {
             Some(url) => url.trim_end_matches('/').to_owned(),
@@ -340,10 +364,10 @@ impl Config {
         self.archive.url.is_some() || !self.production()
     }
 
-    /// Where months of decisions are archived; `None` only in production.
+    /// Returns the URL of the archive. It is `None` only in production.
     ///
     /// # Errors
-    /// The folder that the process was started in is gone.
+    /// The folder in which the process was started no longer exists.
     pub fn archive_url(&self) -> io::Result<Option<String>> {
         match &self.archive.url {
             Some(url) => Ok(Some(url.clone())),
@@ -355,7 +379,7 @@ impl Config {
         }
     }
 
-    /// Whether clients use https, so that HSTS may be sent.
+    /// Whether clients use https. Only then may HSTS be sent.
     pub fn https(&self) -> bool {
         self.listen.public_url.as_deref().is_some_and(|url| url.starts_with("https://"))
     }

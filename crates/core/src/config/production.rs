@@ -1,11 +1,11 @@
-//! What production needs and refuses; development listens on the loopback only.
+//! Requirements of production. Development must listen on the loopback only.
 
 use std::net::SocketAddr;
 
 use super::{Config, Error, NatsConfig, PushConfig, Secret};
 
 impl Config {
-    /// Reports every reason why this configuration must not run.
+    /// Reports all reasons why this configuration must not run.
     pub fn validate(&self) -> Result<(), Error> {
         let mut faults = self.invalid();
         faults.extend(if self.production() {
@@ -51,8 +51,8 @@ impl Config {
         let least = limits.unsent_bytes.saturating_mul(2);
         if limits.node_unsent_bytes < least {
             faults.push(format!(
-                "`limits.node_unsent_bytes` is {}; it must be at least {least}, which one connection may hold: twice \
-                 `limits.unsent_bytes`",
+                "`limits.node_unsent_bytes` is {}; it must be at least {least} (twice `limits.unsent_bytes`), the most \
+                 that one connection may hold",
                 limits.node_unsent_bytes
             ));
         }
@@ -68,7 +68,7 @@ impl Config {
             ("traces.endpoint", &self.traces.endpoint),
         ];
         for (name, url) in urls {
-            // An empty one counts as none.
+            // An empty URL counts as absent.
             if let Some(url) = url.as_deref().filter(|url| !url.is_empty())
                 && !["https://", "http://"].iter().any(|start| has_more(url, start))
             {
@@ -93,8 +93,8 @@ impl Config {
         let is_set = client_id && filled(self.identity.issuer.as_deref());
         if !(self.dev_provider() || is_set) {
             faults.push(
-                "the console needs `identity.issuer` and `console.client_id`, its client there, or \
-                 `console.enabled = false`"
+                "the console needs `identity.issuer` and `console.client_id`, the console's client ID at \
+                 that issuer; to run without the console, set `console.enabled = false`"
                     .to_owned(),
             );
         }
@@ -104,8 +104,8 @@ impl Config {
             }
             if !self.https() {
                 faults.push(
-                    "the console needs a `listen.public_url` that begins with https://: its cookie is sent over \
-                     https alone"
+                    "the console needs a `listen.public_url` that begins with https://; its cookie is sent over \
+                     https only"
                         .to_owned(),
                 );
             }
@@ -134,13 +134,13 @@ impl Config {
         let PushConfig { subject, key_file } = &self.push;
         match subject.as_deref() {
             None if key_file.is_some() => Some(
-                "`push.key_file` needs `push.subject`: where push services can reach you, such as \
+                "`push.key_file` needs `push.subject`: a contact for push services, such as \
                  mailto:ops@example.org"
                     .to_owned(),
             ),
             Some(subject) if !is_contact(subject) => Some(format!(
-                "`push.subject` is `{subject}`; it must be such as mailto:ops@example.org or \
-                 https://example.org/contact, by which push services can reach you"
+                "`push.subject` is `{subject}`; it must be a contact for push services, such as \
+                 mailto:ops@example.org or https://example.org/contact"
             )),
             Some(_) if self.production() && key_file.is_none() => Some(
                 "production needs `push.key_file` where `push.subject` is set: make one with \
@@ -165,7 +165,7 @@ impl Config {
         );
         require(
             filled(&self.identity.audience),
-            "production needs `identity.audience`: what a token must be made for",
+            "production needs `identity.audience`: the `aud` of tokens",
         );
         require(
             self.keys.ring.is_some() || self.keys.ring_file.is_some(),
@@ -180,8 +180,8 @@ impl Config {
         );
         require(
             filled(&self.listen.public_url),
-            "production needs `listen.public_url`: where clients reach this service, such as \
-             https://authority.example.org; receipts, evidence and the logs name it",
+            "production needs `listen.public_url`: the URL that clients use, such as \
+             https://authority.example.org; it is part of receipts, evidence and the logs",
         );
         require(
             !self.dev_provider(),
@@ -190,13 +190,14 @@ impl Config {
         faults
     }
 
-    /// The development identity provider must not be reachable from another machine.
+    /// Reports addresses that other machines can reach. They would expose the development identity
+    /// provider.
     fn exposed(&self) -> Vec<String> {
         self.addresses()
             .filter(|(_, address)| !address.ip().is_loopback())
             .map(|(name, address)| {
                 format!(
-                    "`{name}` is `{address}`, which other machines may reach; development \
+                    "`{name}` is `{address}`, which other machines may reach. Development \
                      listens on the loopback only: use 127.0.0.1, or `--production`"
                 )
             })
@@ -220,17 +221,17 @@ impl Config {
 
 const NATS_SCHEMES: [&str; 2] = ["nats://", "tls://"];
 
-/// The URL, of which nothing before an `@` is shown.
+/// Returns the URL without the part before an `@`.
 fn without_password(url: &str) -> String {
     url.rsplit_once('@').map_or_else(|| url.to_owned(), |(_, host)| format!("***@{host}"))
 }
 
-/// Whether it has the prefix, and more.
+/// Whether the text continues after the prefix.
 fn has_more(text: &str, start: &str) -> bool {
     text.strip_prefix(start).is_some_and(|rest| !rest.is_empty())
 }
 
-/// Whether it is a contact of RFC 8292, 2.1.
+/// Whether `subject` is a contact as defined in RFC 8292, 2.1.
 fn is_contact(subject: &str) -> bool {
     let is_address = |address: &str| {
         address.split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty())

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const MASK: &str = "***";
 
-/// Text that prints and serializes as `***`; [`Secret::reveal`] is the only way to it.
+/// Text that prints and serializes as `***`. Only [`Secret::reveal`] returns it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -39,7 +39,7 @@ impl Serialize for Secret {
 }
 
 impl<'de> Deserialize<'de> for Secret {
-    /// The error does not contain a wrong value's text, which serde would quote.
+    /// Avoids serde's own error, which would quote the text of a wrong value.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]

@@ -1,4 +1,4 @@
-//! Lists that may be written as lists (in a file) or as text with commas (in the environment).
+//! Lists, written as a TOML list in a file or as text with commas in the environment.
 
 use std::net::SocketAddr;
 
@@ -18,10 +18,10 @@ enum List {
 pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Ok(match List::deserialize(deserializer)? {
         List::Many(items) => items,
-        // As the list of a file, but with words that are not in quotes.
+        // The text looks like a TOML list, but its words are not in quotes.
         List::One(text) if text.starts_with('[') => {
             return Err(D::Error::custom(
-                "a list in brackets has its words in quotes, `[\"a\", \"b\"]`; without brackets it is `a, b`",
+                "a list in brackets needs quotes around its words: `[\"a\", \"b\"]`; without brackets: `a, b`",
             ));
         }
         List::One(text) => {
@@ -56,7 +56,7 @@ pub(super) fn shown<S: Serializer>(networks: &[IpNet], serializer: S) -> Result<
     serializer.collect_seq(networks.iter().map(ToString::to_string))
 }
 
-/// Origins as RFC 6454 serializes them, so that they compare byte for byte with the header.
+/// Normalizes origins as in RFC 6454, to compare them byte for byte with the header.
 pub(super) fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     list(deserializer)?
         .into_iter()

@@ -1,6 +1,6 @@
-//! Reads settings from a TOML table, with errors that name the setting.
+//! Reads settings from a TOML table, with the setting's name in errors.
 //!
-//! serde's own errors are texts; these keep the setting's path and the known names.
+//! serde's own errors are plain texts. These errors keep the setting's path and the known names.
 
 use std::fmt;
 
@@ -14,7 +14,10 @@ use serde::{
 };
 use toml::{Table, Value, map};
 
-/// Sets a value by its dotted name. A value in the place of a section stays, and is refused when it is read.
+/// Sets a value by its dotted name.
+///
+/// If a section's name already has a value that is not a table, keeps that value. Reading the
+/// settings then fails.
 pub(super) fn set(table: &mut Table, name: &str, value: Value) {
     let Some((section, rest)) = name.split_once('.') else {
         table.insert(name.to_owned(), value);
@@ -26,7 +29,7 @@ pub(super) fn set(table: &mut Table, name: &str, value: Value) {
     }
 }
 
-/// Text as the TOML value that it looks like: a number, a boolean, a list, a table, or else a string.
+/// Parses text as a TOML number, boolean, list or table. Any other text is a string.
 pub(super) fn parsed(text: &str) -> Value {
     let whole = format!("value = {text}").parse::<Table>();
     let value =
@@ -37,7 +40,7 @@ pub(super) fn parsed(text: &str) -> Value {
     }
 }
 
-/// Why a value does not fit, and which.
+/// A value that does not fit its setting, and the reason.
 #[derive(Debug)]
 pub(super) struct Unfit {
     /// The setting's path, innermost name first.
@@ -57,7 +60,7 @@ impl Unfit {
         Self { path: Vec::new(), kind }
     }
 
-    /// The setting's dotted name; for an unknown name, its section's.
+    /// Returns the setting's dotted name. For an unknown name, returns its section's name.
     pub(super) fn place(&self) -> String {
         let names: Vec<&str> = self.path.iter().rev().map(String::as_str).collect();
         names.join(".")
@@ -86,7 +89,7 @@ impl de::Error for Unfit {
         Self::new(Kind::Other(message.to_string()))
     }
 
-    // serde's own text shows the value, which may be a URL with a password.
+    // serde's own text would show the value, which may be a URL with a password.
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
         Self::custom(format_args!("expected {expected}, not {}", kind(found)))
     }
@@ -104,7 +107,7 @@ impl de::Error for Unfit {
     }
 }
 
-/// The kind of a value, without the value.
+/// Returns the kind of a value, without the value.
 fn kind(found: Unexpected<'_>) -> &'static str {
     match found {
         Unexpected::Bool(_) => "a boolean",
@@ -180,7 +183,7 @@ impl IntoDeserializer<'_, Unfit> for Node {
     }
 }
 
-/// The members of a section. An error in one of them gets its name.
+/// The settings of a section. Adds a setting's name to an error in its value.
 struct Members {
     rest: map::IntoIter<String, Value>,
     next: Option<(String, Value)>,

@@ -1,5 +1,6 @@
-//! Which acts count: by present authority, not by the signer's authority at the time of the act.
-//! Acts of people who are now on the requesting side do not count, and each person counts once.
+//! Determines which approvals count under the current authority, and not under the authority at the
+//! time of signing. Approvals by people who are now on the requesting side do not count, and each
+//! person counts once.
 
 use std::sync::Arc;
 
@@ -19,9 +20,9 @@ use authority_decision::{
     records::{Chain, Delegation, Signature},
 };
 
-/// The person who acted, with the address of their token.
+/// The person who acted, with the address from their token.
 pub fn actor(act: &ApprovalAct) -> Person<'_> {
-    // An actor without an address is named by subject.
+    // For an actor without an address, the name is the subject.
     let is_address = act.name.contains('@') || act.name != subject(&act.by);
     Person { identity: &act.by, email: is_address.then_some(&act.name) }
 }
@@ -43,17 +44,18 @@ impl Maker {
     }
 }
 
-/// The acts on an approval.
+/// The acts of people on an approval, and its requesters.
 #[derive(Clone, Debug)]
 pub struct GivenActs<'a> {
     pub acts: &'a [ApprovalAct],
-    /// The people who request or claim, and those behind the API keys used; `None` if they cannot
-    /// be determined.
+    /// The people who request or claim, and those behind the API keys used; `None` if they are not
+    /// known.
     pub requesters: Option<Persons>,
 }
 
-/// Decides with only those signatures of the approval in the facts that count under the authority
-/// in use; the others are removed from the facts.
+/// Decides with only the signatures that count under the authority in use.
+///
+/// Removes all other signatures of the approval from the facts.
 pub fn decide_on(
     handle: Option<&TenantHandle>,
     request: &Request,
@@ -64,7 +66,7 @@ pub fn decide_on(
     decide_by(handle, request, facts, given, |facts| decide(request, facts, at))
 }
 
-/// Does the same with a custom function to decide on the facts.
+/// Does the same as [`decide_on`], with a custom function that decides on the facts.
 pub fn decide_by(
     handle: Option<&TenantHandle>,
     request: &Request,
@@ -77,7 +79,7 @@ pub fn decide_by(
     let before = approval.given.len();
     match (handle, &given.requesters) {
         (Some(handle), Some(requesters)) => {
-            // The authority in use does not depend on who approved.
+            // The authority in use does not depend on the approvers.
             let chain = verdict.authority.as_ref().map_or(&[][..], |used| &used.chain);
             let proposed = ProposedAction { subject: &request.subject, chain, requesters };
             handle.read().keep_counting(proposed, &mut approval.given, given.acts);
@@ -88,7 +90,7 @@ pub fn decide_by(
 }
 
 impl TenantGraph {
-    /// Who signed a delegation, in its present version.
+    /// Stores the signers of a delegation's current version.
     pub(super) fn signed(&mut self, delegation_id: &str, standing: &[ApprovalAct]) {
         if standing.is_empty() {
             self.signers.remove(delegation_id);
@@ -97,7 +99,7 @@ impl TenantGraph {
         }
     }
 
-    /// Keeps the signatures that count: those of these acts.
+    /// Keeps only the signatures of these acts that count.
     pub fn keep_counting(
         &self,
         proposed: ProposedAction<'_>,
@@ -125,8 +127,10 @@ impl TenantGraph {
         });
     }
 
-    /// The chains with only those standing signatures that count when this subject acts under them;
-    /// `None` if all do.
+    /// Returns the chains with only the standing signatures that count when this subject acts under
+    /// them.
+    ///
+    /// Returns `None` if all of them count.
     pub fn standing_that_counts(
         &self,
         subject: &str,
@@ -163,8 +167,10 @@ impl TenantGraph {
         standing
     }
 
-    /// An act in the signer's own interest counts if it declares that and the tenant permits it;
-    /// for how many people it counts, the core decides.
+    /// Whether a signature counts.
+    ///
+    /// A signature in the signer's own interest counts if it declares that and the tenant permits
+    /// it. The core decides for how many people it counts.
     fn counts(&self, proposed: ProposedAction<'_>, own_interest: bool, who: Person<'_>) -> bool {
         let lets = self.profile.self_approval;
         match self.barrier(proposed, who) {
@@ -173,7 +179,8 @@ impl TenantGraph {
         }
     }
 
-    /// The world with only those overrides that count when this subject acts, whoever asks.
+    /// Returns the reality with only the overrides that count when this subject performs this
+    /// action, regardless of the requester.
     pub(super) fn lifting_for_anyone(
         &self,
         subject: &str,
@@ -184,9 +191,12 @@ impl TenantGraph {
         self.lifting_that_counts(subject, action, &nobody, &reality).unwrap_or(reality)
     }
 
-    /// The world with only those overrides that count when this subject performs this action; `None` if all
-    /// do. One that any of its makers could not make now lifts nothing: as then, each delegation of the
-    /// action counts, whichever of them is used.
+    /// Returns the reality with only the overrides that count when this subject performs this
+    /// action.
+    ///
+    /// Returns `None` if all of them count. An override does not count if any of its makers could
+    /// not make it now. All delegations for the action are considered, as they were when the
+    /// override was made, regardless of which one is used.
     pub fn lifting_that_counts(
         &self,
         subject: &str,

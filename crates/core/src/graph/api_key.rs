@@ -1,4 +1,5 @@
-//! API keys: looked up before the tenant is known, and as current as authority itself.
+//! API keys. They are looked up before the tenant is known, and are kept as current as the
+//! authority graph.
 
 use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
@@ -18,42 +19,44 @@ use crate::{
 /// The table of API keys.
 pub(super) const API_KEYS: &str = "api_keys";
 
-/// An API key as needed to check credentials; the key itself is not stored.
+/// The data of an API key for checking credentials. The key itself is not stored.
 #[derive(Clone, Debug)]
 pub struct ApiKey {
     pub id: ApiKeyId,
     pub tenant_id: TenantId,
     pub active: bool,
-    /// The authentication code of its secret.
+    /// The message authentication code of the key's secret.
     pub code: [u8; 32],
-    /// The code before a rotation, and until when it is valid.
+    /// The code of the secret before the last rotation, and the end of that secret's validity.
     pub previous: Option<([u8; 32], DateTime<Utc>)>,
     pub expires_at: Option<DateTime<Utc>>,
     pub scopes: Arc<[String]>,
     pub principal_ids: Arc<[String]>,
-    /// Anywhere if empty.
+    /// The allowed networks; any address if empty.
     pub allowed_from: Arc<[IpNet]>,
-    /// How many decisions a second may be asked for with it, if that is limited.
+    /// The maximum number of decisions per second with this key, if limited.
     pub decisions_per_second: Option<u32>,
-    /// The people behind it: those who created or rotated it.
+    /// The people who created or rotated the key.
     pub people: Arc<Persons>,
 }
 
-/// Why a secret is refused.
+/// The reason why a secret is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unusable {
-    /// It is not a secret of the key, or no longer.
+    /// The secret does not belong to the key, or a rotation replaced it.
     Unknown,
     Revoked,
     Expired,
 }
 
 impl ApiKey {
-    /// Whether the secret with this code may be used at a time. The code is compared first, in constant
-    /// time: only a holder of the secret learns the key's state.
+    /// Checks whether the secret with this code may be used at a time.
+    ///
+    /// The code is compared first, in constant time. Only a holder of the secret can learn the
+    /// key's state.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why the secret may not be used.
     pub fn check(&self, code: &[u8; 32], at: DateTime<Utc>) -> Result<(), Unusable> {
         let previous = self.previous.as_ref().filter(|(_, until)| at < *until);
         let is_its_own =
@@ -70,8 +73,9 @@ impl ApiKey {
         Ok(())
     }
 
-    /// When the secret with this code expires: the end of time if it does not, `None` if it is not a secret
-    /// of the key.
+    /// Returns when the secret with this code expires.
+    ///
+    /// Returns the end of time if it never expires, and `None` if it is not a secret of the key.
     pub fn secret_until(&self, code: &[u8; 32]) -> Option<DateTime<Utc>> {
         let own = self.expires_at.unwrap_or(DateTime::<Utc>::MAX_UTC);
         if equal(code, &self.code) {
@@ -81,7 +85,8 @@ impl ApiKey {
         Some(own.min(*until))
     }
 
-    /// Whether a call from `peer` is within the allow-list; an unknown address only if there is no list.
+    /// Whether the key's allow-list permits calls from `peer`. An empty list permits every call;
+    /// any other list refuses an unknown address.
     pub fn allows(&self, peer: Option<IpAddr>) -> bool {
         // A dual-stack socket shows IPv4 peers as ::ffff:a.b.c.d.
         let peer = peer.map(|address| address.to_canonical());
@@ -93,7 +98,8 @@ impl ApiKey {
 /// Parses the allow-list of an API key's record.
 ///
 /// # Errors
-/// The first entry that is neither an address nor a network (CIDR); the key must then be refused.
+/// Returns the first entry that is neither an address nor a network (CIDR). The key must then be
+/// refused.
 pub fn allow_list<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Arc<[IpNet]>, String> {
     let read = |entry: &'a str| network(entry).ok_or_else(|| entry.to_owned());
     entries.into_iter().map(read).collect()
@@ -126,8 +132,10 @@ impl KeyRow {
         api_keys::table.filter(api_keys::id.eq_any(ids)).select(Self::as_select()).load(db).await
     }
 
-    /// `None` without a valid id of its own and of its tenant: nobody can then present it. Other rows that
-    /// cannot be read are inactive.
+    /// Reads the row. Returns `None` without a valid key id and tenant id: no call can use such a
+    /// key.
+    ///
+    /// A key with any other unreadable field is inactive.
     fn read(self) -> Option<ApiKey> {
         let id = ApiKeyId::parse(&self.id).ok()?;
         let tenant_id = TenantId::parse(&self.tenant_id).ok()?;
@@ -153,7 +161,7 @@ impl KeyRow {
 }
 
 impl Graph {
-    /// Replaces the changed rows; a key without a row is removed.
+    /// Replaces the changed rows. Removes keys without a row.
     pub(super) fn put_keys<'a>(
         &self,
         changed: impl IntoIterator<Item = &'a String>,

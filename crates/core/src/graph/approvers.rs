@@ -1,9 +1,9 @@
-//! Who may approve an agent's request, by the tenant's authority.
+//! Determines who may approve an agent's request, by the tenant's authority.
 //!
-//! Nobody approves for themselves: not the people who made the request or are behind the API key
-//! that made it, the agent, the owners of it or of an agent in the chain that it acts under, or
-//! those who delegated in that chain. A person's principals are found by `sub` and by e-mail
-//! address, verified or not, also deleted ones: the address can only exclude.
+//! People cannot approve for themselves. This excludes the people who made the request or are
+//! behind the API key that made it, the agent, the owners of the agent or of another agent in its
+//! chain, and the delegators in that chain. A person's principals are found by `sub` and by e-mail
+//! address, verified or not. Deleted principals count too, because an address can only exclude.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,34 +15,34 @@ use super::{
     tenant::TenantGraph,
 };
 
-/// What would be approved.
+/// The action to be approved.
 #[derive(Clone, Copy, Debug)]
 pub struct ProposedAction<'a> {
     /// The principal that would act.
     pub subject: &'a str,
-    /// The delegations that it would act under. Those above each of them count, too.
+    /// The delegations that it would act under. The delegations above them count too.
     pub chain: &'a [String],
-    /// The people who made the request, and those behind the API keys that made it.
+    /// The people who made the request, and the people behind the API keys that made it.
     pub requesters: &'a Persons,
 }
 
-/// Why a person may not approve. The first of several reasons is given.
+/// The reason why a person may not approve. If there are several, the first one is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Barrier {
-    /// A delegation of the chain is missing: its delegator is unknown.
+    /// A delegation of the chain is missing, which makes its delegator unknown.
     Unreadable,
-    /// A principal of theirs is suspended, revoked, pending or deleted.
+    /// A principal of the person is suspended, revoked, pending or deleted.
     Inactive,
-    /// They are the agent.
+    /// The person is the agent.
     Subject,
     Requester,
-    /// They own the agent, or one in the chain.
+    /// The person owns the agent, or an agent in the chain.
     Owner,
     Delegator,
 }
 
 impl Barrier {
-    /// Whether the tenant's `self_approval` permits it.
+    /// Whether the tenant's `self_approval` setting lifts this barrier.
     pub fn is_own_interest(self) -> bool {
         matches!(self, Self::Requester | Self::Owner | Self::Delegator)
     }
@@ -51,26 +51,26 @@ impl Barrier {
 impl fmt::Display for Barrier {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(match self {
-            Self::Unreadable => "a delegation that it would act under cannot be read",
+            Self::Unreadable => "a delegation that the agent would act under cannot be read",
             Self::Inactive => "a principal of yours is not active",
             Self::Subject => "the agent that would act is you",
-            Self::Requester => "you asked this, or made or rotated the API key that did",
-            Self::Owner => {
-                "you own the agent, or one in the chain of delegations that it acts under"
+            Self::Requester => {
+                "you made this request, or created or rotated the API key that made it"
             }
-            Self::Delegator => "you delegated to it, or further up in its chain",
+            Self::Owner => "you own the agent, or an agent in its chain of delegations",
+            Self::Delegator => "you are a delegator in the agent's chain of delegations",
         })
     }
 }
 
-/// The principals that would act, own or delegate, each with its barrier.
+/// The principals that would act, own an agent or delegate, with the barrier of each.
 struct Interested {
     principals: BTreeMap<String, Barrier>,
     readable: bool,
 }
 
 impl TenantGraph {
-    /// Why this person may not approve; `None` if no reason is known.
+    /// Returns why this person may not approve; `None` if no reason is known.
     pub fn barrier(&self, proposed: ProposedAction<'_>, who: Person<'_>) -> Option<Barrier> {
         let interested = self.interested(proposed);
         let own = self.principals_of_one(who);
@@ -86,9 +86,11 @@ impl TenantGraph {
         .min()
     }
 
-    /// Whether the tenant has registered people, and none of them may approve. With
-    /// `self_approves`, one's own interest is not a barrier. People are the active principals of
-    /// class human that a token can match; roles are not known from principals.
+    /// Whether the tenant has registered people but not a single eligible approver.
+    ///
+    /// With `self_approves`, a person's own interest is not a barrier. The people are the active
+    /// principals of class human that a token can match. Their roles are not known, because
+    /// principals have none.
     pub fn nobody_may_approve(&self, proposed: ProposedAction<'_>, self_approves: bool) -> bool {
         let interested = self.interested(proposed);
         let requesters = self.principals_of_all(proposed.requesters);
@@ -105,7 +107,7 @@ impl TenantGraph {
 
     fn interested(&self, proposed: ProposedAction<'_>) -> Interested {
         let mut principals: BTreeMap<String, Barrier> = BTreeMap::new();
-        // A principal with several barriers gets the strictest.
+        // A principal with several barriers gets the strictest one.
         let mut stands = |id: &str, barrier: Barrier| {
             let known = principals.entry(id.to_owned()).or_insert(barrier);
             *known = barrier.min(*known);
@@ -120,7 +122,7 @@ impl TenantGraph {
                 agents.extend([link.delegator_id.clone(), link.delegate_id.clone()]);
             }
         }
-        // The owner of an owner owns what it owns.
+        // An owner of an owner also owns the agent.
         let mut open: Vec<String> = agents.iter().cloned().collect();
         while let Some(id) = open.pop() {
             let owner = self.principals.get(&id).and_then(|owned| owned.owner_id.clone());

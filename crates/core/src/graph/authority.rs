@@ -1,4 +1,4 @@
-//! What each stored row is in a tenant's graph.
+//! Converts each stored row to its form in a tenant's graph.
 
 use std::{sync::Arc, time::Duration};
 
@@ -55,14 +55,14 @@ impl Authority for registry::Tenant {
                 .approval_max_auth_age_seconds
                 .map(|seconds| TimeDelta::seconds(seconds.into())),
             slug: self.slug.unwrap_or_default(),
-            // The empty text is not an organisation.
+            // An empty text is not an organisation.
             idp_org_id: self.idp_org_id.filter(|org| !org.is_empty()),
             deleted: self.deleted_at.is_some(),
             approval_ttl: self
                 .approval_ttl_seconds
                 .and_then(|seconds| u64::try_from(seconds).ok())
                 .map(Duration::from_secs),
-            // Older database entries lack this setting.
+            // Older database entries do not have this setting.
             cites_ready: self.cite_ready_approval.unwrap_or_default(),
             declined_for: self.declined_for_seconds.and_then(|seconds| seconds.try_into().ok()),
             open_requests: self
@@ -145,7 +145,7 @@ impl Authority for registry::ActsIn {
 
 impl Authority for registry::GrantedAccessTo {
     fn put(self, graph: &mut TenantGraph) {
-        // An unreadable level is the lowest.
+        // An unreadable level becomes the lowest level.
         let access_level = AccessLevel::from_word(&self.access_level).unwrap_or(AccessLevel::Read);
         graph.grants.put(Arc::new(records::Grant {
             id: self.id,
@@ -163,7 +163,7 @@ impl Authority for registry::GrantedAccessTo {
 
 impl Authority for registry::StopSignal {
     fn put(self, graph: &mut TenantGraph) {
-        // Only a lifted signal does not stop.
+        // A signal in any state except `lifted` stops its actor. This includes an unreadable state.
         if self.known_state() == Some(StopSignalState::Lifted) {
             graph.stop_signals.remove(&self.id);
         } else {
@@ -229,7 +229,7 @@ impl Authority for registry::Tool {
 
 impl Authority for registry::Model {
     fn put(self, graph: &mut TenantGraph) {
-        // An unreadable tier is the worst.
+        // An unreadable tier becomes the worst tier.
         let tier = |word: String| RiskTier::from_word(&word).unwrap_or(RiskTier::Prohibited);
         graph.models.put(Arc::new(records::Model {
             live: self.known_state() == Some(ModelState::Active),
@@ -310,7 +310,7 @@ impl Authority for registry::Policy {
                 version: self.version.into(),
                 sha256: hex::encode(sha256(text.as_bytes())),
                 text,
-                // A policy with an unreadable period is in force.
+                // A policy with an unreadable period applies at any time.
                 effective: window(self.effective_from, self.effective_until).unwrap_or_default(),
             }));
         } else {

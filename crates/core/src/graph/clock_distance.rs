@@ -1,7 +1,7 @@
-//! The distance of this node's clock from the database's.
+//! The difference between this node's clock and the database's clock.
 //!
-//! Windows begin and end by the node's clock, budgets are counted in windows by it, and records are dated
-//! by it. All nodes share the database, so its clock is the reference.
+//! The node's clock determines when windows begin and end, in which windows budgets are counted,
+//! and the dates of records. All nodes share the database, which makes its clock the reference.
 
 use std::{
     sync::atomic::{AtomicI64, Ordering},
@@ -12,23 +12,24 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{clock::Clock, log_limit::LogLimit};
 
-/// The distance from which operators are warned.
+/// The difference of the clocks from which operators are warned.
 const WARNED: Duration = Duration::from_secs(1);
 /// The interval of warnings.
 const WARN_EVERY: Duration = Duration::from_secs(60);
-/// A query that took longer is not a measurement: its time may be of any moment in between.
+/// The maximum duration of a query for the time. The database may have read its clock at any moment
+/// of the query: the result of a slower query is not used.
 const LONGEST: Duration = Duration::from_secs(1);
 const UNKNOWN: i64 = i64::MIN;
 
-/// The last measured distance.
+/// The last measured difference.
 pub(super) struct ClockDistance {
     clock: Clock,
-    /// In microseconds, positive where the node is ahead.
+    /// The difference in microseconds; positive if the node is ahead.
     micros: AtomicI64,
     warnings: LogLimit,
 }
 
-/// A running query.
+/// A running query for the database's time.
 pub(super) struct Query {
     at: DateTime<Utc>,
     started: Instant,
@@ -43,8 +44,9 @@ impl ClockDistance {
         Query { at: self.clock.by_database(self.clock.now()), started: Instant::now() }
     }
 
-    /// The database's clock showed `answered_at` at some moment during the query; its middle is
-    /// assumed.
+    /// Records that the database's clock showed `answered_at` during the query.
+    ///
+    /// Assumes that the database read its clock in the middle of the query.
     pub(super) fn answered(&self, query: &Query, answered_at: DateTime<Utc>) {
         let took = query.started.elapsed();
         if took > LONGEST {
@@ -66,7 +68,7 @@ impl ClockDistance {
         }
     }
 
-    /// The absolute distance; `None` before the first measurement.
+    /// Returns the absolute difference; `None` before the first measurement.
     pub(super) fn get(&self) -> Option<Duration> {
         match self.micros.load(Ordering::Acquire) {
             UNKNOWN => None,
@@ -89,13 +91,14 @@ mod tests {
             ..distance.start_query()
         };
         let query = ago(second / 2);
-        // Sent at `at`, answered half a second later: the middle is a quarter of a second after.
+        // Sent at `at` and answered half a second later. The middle is a quarter of a second after
+        // `at`.
         distance.answered(&query, query.at - TimeDelta::seconds(3));
         let found = distance.get().unwrap_or_default();
         assert!((3250..3300).contains(&found.as_millis()), "{found:?}");
         let slow = ago(second + second / 10);
         distance.answered(&slow, slow.at);
-        assert_eq!(distance.get(), Some(found), "what took over a second measured something");
+        assert_eq!(distance.get(), Some(found), "a query of over a second changed the measurement");
         let behind = distance.start_query();
         distance.answered(&behind, behind.at + TimeDelta::seconds(2));
         let found = distance.get().unwrap_or_default();

@@ -1,25 +1,26 @@
-//! How many decisions a second tenants and API keys may have, by their records.
+//! The limits on decisions per second that are set in the records of tenants and API keys.
 
 use authority_ids::{ApiKeyId, TenantId};
 
 use super::Graph;
 
-/// A limit that a record sets.
+/// A limit that is set in a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecisionLimit {
     pub tenant_id: TenantId,
-    /// `None` for all decisions of the tenant.
+    /// The limited API key; `None` for a limit on all decisions of the tenant.
     pub key_id: Option<ApiKeyId>,
     pub per_second: u32,
 }
 
-/// A limit that is out of range, which Postgres does not store, permits the least.
+/// Reads a limit. A value that is out of range becomes the lowest limit; Postgres does not store
+/// such values.
 pub(super) fn per_second(limit: i32) -> u32 {
     u32::try_from(limit).unwrap_or(1).max(1)
 }
 
 impl Graph {
-    /// Those of live tenants and active API keys.
+    /// Returns the limits of live tenants and active API keys.
     pub fn decision_limits(&self) -> Vec<DecisionLimit> {
         let mut limits = Vec::new();
         for (tenant_id, handle) in &*self.tenants.read() {

@@ -1,4 +1,4 @@
-//! A stored delegation as a fact. If a part cannot be read, it permits nothing.
+//! Converts a stored delegation to a fact. A delegation with an unreadable part permits no action.
 
 use authority_model::{proto::delegation, wire::Time};
 use serde_json::json;
@@ -14,7 +14,7 @@ use authority_decision::{
 pub(super) fn delegation(row: delegation::Delegation) -> records::Delegation {
     let hours = row.hours.as_ref().map(hours);
     let window = window(row.not_before, row.expires_at);
-    // An unreadable bound must not become unbounded: the delegation is not in force.
+    // An unreadable bound must not become unbounded. The delegation then counts as not active.
     let readable = !matches!(hours, Some(None)) && window.is_some();
     let state = DelegationState::from_word(&row.state).filter(|_| readable);
     records::Delegation {
@@ -35,7 +35,7 @@ pub(super) fn delegation(row: delegation::Delegation) -> records::Delegation {
             })
             .collect(),
         bounds: Bounds {
-            // An unreadable amount is zero: nothing is within it.
+            // An unreadable amount becomes zero, which no amount is within.
             max_amount: row.max_amount.map(|text| text.parse().unwrap_or_default()),
             currency: row.currency,
             max_uses: row.max_uses.map(|limit| MaxUses {
@@ -76,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    /// decision depends on no proto, so it has enums of its own.
+    /// The decision crate does not depend on protos and has its own enums.
     #[test]
     fn decision_knows_the_states_of_the_protos() {
         let delegations = DelegationState::ALL.iter().map(|state| state.word());

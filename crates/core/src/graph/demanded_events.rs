@@ -1,8 +1,10 @@
-//! Which decisions of a tenant become events.
+//! Determines which decisions of a tenant become events.
 //!
-//! Permitted and denied decisions are too many to be events for nobody. An endpoint or stream that takes
-//! them has a row in `event_demands`. It is part of the tenant's authority, so the fence holds back each
-//! decision that was made without it: none that is made after it lacks its event.
+//! There are too many permitted and denied decisions to create an event for each. They become
+//! events only if an endpoint or a stream subscribes to them, which creates a row in
+//! `event_demands`. The row is part of the tenant's authority: the fence rejects a decision that
+//! was made without it, and the decision is made again. Every decision that is recorded after the
+//! row therefore has its event.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +13,7 @@ use authority_decision::Decision;
 pub(super) const ALLOWED: &str = "svc.decision.allowed";
 pub(super) const DENIED: &str = "svc.decision.denied";
 
-/// What a tenant's endpoints and streams demand, by their ids.
+/// The events that a tenant's endpoints and streams subscribe to, by endpoint or stream id.
 #[derive(Default)]
 pub(super) struct EventDemands(BTreeMap<String, DemandedEvents>);
 
@@ -33,7 +35,7 @@ impl EventDemands {
     }
 }
 
-/// The decisions that become events although no request for approval tells of them.
+/// The decisions that become events even without a request for approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DemandedEvents {
     pub(super) allowed: bool,
@@ -41,7 +43,8 @@ pub struct DemandedEvents {
 }
 
 impl DemandedEvents {
-    /// Whether the decision becomes an event. A held one does not: the request for approval that it opens does.
+    /// Whether the decision becomes an event. A held decision does not, because its request for
+    /// approval becomes an event.
     pub fn include(self, decision: Decision) -> bool {
         match decision {
             Decision::Allow | Decision::AllowWithConstraints => self.allowed,

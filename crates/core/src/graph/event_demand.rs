@@ -1,4 +1,4 @@
-//! Rows of `event_demands`: which on-demand events an endpoint or a stream takes.
+//! Rows of `event_demands`: which on-demand events an endpoint or a stream subscribes to.
 
 use authority_model::schema::event_demands;
 use diesel::prelude::*;

@@ -1,11 +1,12 @@
-//! Stored policies and places that can never match as intended, from before writes refused them. Logged at start.
+//! Finds stored policies and places that can never match as intended. They were stored before
+//! writes refused them, and are logged at start.
 
 use authority_decision::{jurisdiction, records::Constraints, validation::misplaced};
 
 use super::tenant::TenantGraph;
 
 impl TenantGraph {
-    /// Each faulty statement and applies-to target, with its policy, for people.
+    /// Describes each faulty statement and applies-to target, with its policy.
     pub fn faulty_policies(&self) -> Vec<String> {
         let statements = self.index.iter().flat_map(|policy| {
             let id = policy.reference.id.as_str();
@@ -36,11 +37,11 @@ impl TenantGraph {
         all
     }
 
-    /// Each place in a bound that isn't in ISO 3166, with its record, for people.
+    /// Describes each place in a bound that is not in ISO 3166, with its record.
     pub fn faulty_places(&self) -> Vec<String> {
         let told = |id: &str, codes: &[String]| -> Vec<String> {
             let faults = codes.iter().filter_map(|code| jurisdiction::fault(code));
-            faults.map(|fault| format!("`{id}`: {fault}; nothing is within it")).collect()
+            faults.map(|fault| format!("`{id}`: {fault}; no place matches it")).collect()
         };
         let delegations = self.delegations.iter();
         let delegations = delegations.flat_map(|one| told(&one.id, &one.bounds.jurisdictions));

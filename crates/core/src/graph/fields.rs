@@ -1,15 +1,15 @@
-//! Members of stored rows as values of facts.
+//! Converts fields of stored rows to values of facts.
 
 use authority_decision::{moment::Window, pattern::Pattern};
 use authority_model::wire::Time;
 use chrono::DateTime;
 
-/// The patterns that can be read: one that cannot covers nothing.
+/// Returns the readable patterns. An unreadable pattern covers no action.
 pub(super) fn patterns(texts: &[String]) -> Vec<Pattern> {
     texts.iter().filter_map(|text| text.parse().ok()).collect()
 }
 
-/// `None` if an end of it cannot be read.
+/// Returns the window; `None` if an end cannot be read.
 pub(super) fn window(from: Option<Time>, until: Option<Time>) -> Option<Window> {
     let read = |end: Option<Time>| match end {
         None => Some(None),
@@ -18,5 +18,5 @@ pub(super) fn window(from: Option<Time>, until: Option<Time>) -> Option<Window> 
     Some(Window { from: read(from)?, until: read(until)? })
 }
 
-/// A period that has always ended.
+/// A period that is over at any time.
 pub(super) const ENDED: Window = Window { from: None, until: Some(DateTime::UNIX_EPOCH) };

@@ -1,4 +1,4 @@
-//! What an entity may do, and who granted it, for people.
+//! Describes the authority of an entity and its grantors.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -12,32 +12,32 @@ use authority_decision::{
     records::{self, Constraints, Used},
 };
 
-/// One authority of an entity.
+/// An authority of an entity.
 #[derive(Clone, Debug)]
 pub struct GrantView {
     /// `delegation`, `uses` or `acts_in`.
     pub kind: &'static str,
     pub id: String,
-    /// From the delegation itself up to its root.
+    /// The ids from the delegation itself up to its root.
     pub chain: Vec<String>,
     pub actions: Vec<String>,
     pub bounds: Map<String, Value>,
-    /// `active`, or a word for why it is not in force.
+    /// `active`, or a word for the reason why the authority is not active.
     pub state: &'static str,
-    /// Why, for people; `None` while it is active.
+    /// The reason as a sentence; `None` while it is active.
     pub reason: Option<String>,
 }
 
-/// Why a grant is not in force: a word, and a sentence for people.
+/// The reason why a grant is not active, as a word and as a sentence.
 type Problem = (&'static str, String);
 
 impl TenantGraph {
-    /// Whether the tenant has a principal of this id.
+    /// Whether the tenant has a principal with this id.
     pub fn has_principal(&self, id: &str) -> bool {
         self.principals.get(id).is_some()
     }
 
-    /// Every authority of a principal at a time, in the order of kind and id.
+    /// Returns all authorities of a principal at a time, ordered by kind and id.
     pub fn grants_of(&self, principal_id: &str, at: DateTime<Utc>) -> Vec<GrantView> {
         // An inactive principal cannot use its grants.
         let inactive = (!self.is_active(principal_id))
@@ -129,7 +129,7 @@ fn window_problem(id: &str, window: Window, at: DateTime<Utc>) -> Option<Problem
     window.problem(at).map(|problem| (word, format!("{id} {problem}")))
 }
 
-/// The problem of a `uses` row within its window, if any.
+/// Returns the problem of a `uses` row within its window, if any.
 fn row_problem(row: &records::UsesRow, live: bool, used_id: &str) -> Option<Problem> {
     if !row.allowed {
         return Some(("denied", format!("{} denies it", row.id)));
@@ -146,7 +146,7 @@ fn row_problem(row: &records::UsesRow, live: bool, used_id: &str) -> Option<Prob
 }
 
 fn unavailable(id: &str) -> Problem {
-    ("unavailable", format!("{id} is gone, or not active"))
+    ("unavailable", format!("{id} does not exist or is not active"))
 }
 
 fn texts(patterns: &[Pattern]) -> Vec<String> {

@@ -17,7 +17,7 @@ pub(super) trait HasParent: Row {
     fn on(&self) -> &str;
 }
 
-/// Indexed by id without storing the id twice, which matters for a million rows.
+/// Hashes a row by its id, which avoids storing the id twice. This matters for a million rows.
 struct IdKeyed<T>(Arc<T>);
 
 impl<T: Row> Borrow<str> for IdKeyed<T> {
@@ -54,7 +54,7 @@ impl<T: Row> ById<T> {
         self.0.get(id).map(|row| &row.0)
     }
 
-    /// Replaces the row with the same id; returns the old one.
+    /// Replaces the row with the same id. Returns the old row.
     pub(super) fn put(&mut self, row: Arc<T>) -> Option<Arc<T>> {
         self.0.replace(IdKeyed(row)).map(|was| was.0)
     }
@@ -68,7 +68,8 @@ impl<T: Row> ById<T> {
     }
 }
 
-/// Rows by id and by parent, under each parent in order of id, since gathered facts are hashed.
+/// Rows by id and by parent. The rows of a parent are in order of id: gathered facts are hashed,
+/// and need a stable order.
 pub(super) struct Indexed<T> {
     rows: ById<T>,
     by_parent: HashMap<Box<str>, Vec<Arc<T>>>,
@@ -89,7 +90,7 @@ impl<T: HasParent> Indexed<T> {
         self.rows.iter()
     }
 
-    /// The rows of `parent`, by id.
+    /// Returns the rows of `parent`, in order of id.
     pub(super) fn on(&self, parent: &str) -> &[Arc<T>] {
         self.by_parent.get(parent).map_or(&[], Vec::as_slice)
     }

@@ -1,4 +1,4 @@
-//! Reads authority out of Postgres: all of it at start, what changed from then on.
+//! Reads authority from Postgres: all of it at start, later only the changes.
 
 use std::{
     sync::{
@@ -21,11 +21,12 @@ use crate::{
     store::{Db, Error, Store},
 };
 
-/// The longest that a read may take; after it the database is assumed not to answer.
+/// The maximum duration of a read. If a read takes longer, the database is assumed to be
+/// unavailable.
 const BUILDING: Duration = Duration::from_secs(600);
 
 impl Graph {
-    /// Builds the graph as it is now; [`Graph::workers`] keep it current.
+    /// Builds the graph in its current state. [`Graph::workers`] keep it current.
     pub async fn load(
         store: Store,
         settings: Settings,
@@ -50,14 +51,15 @@ impl Graph {
             is_torn: AtomicBool::new(false),
         });
         let mut db = store.system().await?;
-        // Measured separately, on a warm connection; each round of the tail measures again.
+        // Compares the clocks by a second query, because the first one may be slow on a new
+        // connection. Each round of the tail compares them again.
         store.within(BUILDING, log::last(&mut db)).await?;
         let query = graph.clock.start_query();
         let (_, now) = store.within(BUILDING, log::last(&mut db)).await?;
         graph.clock.answered(&query, now);
         let mut reading = db.build_transaction().read_only().repeatable_read();
-        // A million rows take longer than the limit of a statement; nothing else uses this
-        // connection.
+        // Reading a million rows takes longer than the statement limit. This connection runs only
+        // this query.
         let building = Arc::clone(&graph);
         let built = reading.run(async move |db| {
             diesel::sql_query("SET LOCAL statement_timeout = 0").execute(db).await?;
@@ -88,10 +90,10 @@ async fn build(db: &mut Db, graph: &Graph) -> QueryResult<()> {
         let mut handle = handle.write();
         handle.index_policies();
         for fault in handle.faulty_policies() {
-            tracing::warn!(tenant = handle.profile.slug, "a stored policy is at fault: {fault}");
+            tracing::warn!(tenant = handle.profile.slug, "a stored policy is faulty: {fault}");
         }
         for fault in handle.faulty_places() {
-            tracing::warn!(tenant = handle.profile.slug, "a stored place means none: {fault}");
+            tracing::warn!(tenant = handle.profile.slug, "a stored place is invalid: {fault}");
         }
         graph.move_org(tenant_id, None, handle.organisation());
     }

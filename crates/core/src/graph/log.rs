@@ -1,4 +1,4 @@
-//! The stored change log: `authority_changes`, in the order of commits.
+//! Reads the stored change log, `authority_changes`, in the order of commits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,29 +9,29 @@ use diesel::prelude::*;
 
 use crate::store::{Db, RunQueryDsl, row_id};
 
-/// The most changes to read at once.
+/// The maximum number of changes to read at once.
 const MOST: i64 = 10_000;
 
-/// A table and the ids that changed in it.
+/// The changed ids of each table.
 pub(super) type Changed = BTreeMap<String, BTreeSet<String>>;
 
-/// The changes of one tenant, and its new revision.
+/// The changes of one tenant, and the tenant's new revision.
 #[derive(Default)]
 pub(super) struct Moved {
     pub(super) revision: i64,
     pub(super) changed: Changed,
 }
 
-/// The changes since a position of the log.
+/// The changes after a position in the log.
 pub(super) struct NewChanges {
     pub(super) position: i64,
     pub(super) tenants: BTreeMap<TenantId, Moved>,
-    /// Whether the log continues after this.
+    /// Whether the log has more changes after these.
     pub(super) more: bool,
 }
 
 impl NewChanges {
-    /// The changes in each table, of all tenants.
+    /// Returns the changed ids of each table, for all tenants.
     pub(super) fn tables(&self) -> Changed {
         let mut all = Changed::new();
         for (table, ids) in self.tenants.values().flat_map(|moved| &moved.changed) {
@@ -41,7 +41,7 @@ impl NewChanges {
     }
 }
 
-/// The number of the last change, 0 if there is none, and the database's time.
+/// Returns the number of the last change, or 0 if there is none, and the database's time.
 pub(super) async fn last(db: &mut Db) -> QueryResult<(i64, DateTime<Utc>)> {
     let now = diesel::dsl::sql::<diesel::sql_types::Timestamptz>("clock_timestamp()");
     let last = diesel::dsl::max(authority_changes::seq);
@@ -50,7 +50,7 @@ pub(super) async fn last(db: &mut Db) -> QueryResult<(i64, DateTime<Utc>)> {
     Ok((last.unwrap_or_default(), now))
 }
 
-/// The changes since a position.
+/// Reads the changes after a position.
 pub(super) async fn new_changes(db: &mut Db, position: i64) -> QueryResult<NewChanges> {
     let log: Vec<(i64, String, i64, String, String)> = authority_changes::table
         .filter(authority_changes::seq.gt(position))

@@ -1,8 +1,8 @@
-//! All tenants' authority in memory: built from Postgres at start, kept current by the change log.
+//! The authority of all tenants in memory, built from Postgres and kept current by the change log.
 //!
 //! A decision reads one tenant's graph under a short lock and never waits for the database. The
-//! tail (`tail.rs`) follows `authority_changes`, whose order is the order of commits. The age of
-//! its last read is bounded, and the fence at commit detects any change that it has not seen.
+//! tail (`tail.rs`) follows `authority_changes` in the order of commits. The age of its last read
+//! is bounded. The fence at commit detects changes that the tail has not read.
 
 mod acts;
 mod api_key;
@@ -70,7 +70,7 @@ use crate::{
     store::{Store, row_id},
 };
 
-/// Why the graph cannot be used.
+/// The reason why the graph cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the authority graph is {} ms old; the limit is {} ms", .age.as_millis(), .limit.as_millis())]
@@ -85,41 +85,43 @@ pub enum Error {
     Store(#[from] crate::store::Error),
 }
 
-/// A tenant's graph behind its lock; changes replace single rows.
+/// A tenant's graph behind its lock. A change replaces single rows.
 pub type TenantHandle = Arc<RwLock<TenantGraph>>;
 
-/// Every tenant's authority.
+/// The authority of all tenants.
 pub struct Graph {
     store: Store,
     settings: Settings,
     erased: ErasedNames,
     tenants: RwLock<HashMap<TenantId, TenantHandle>>,
-    /// API keys by public id: they are looked up before the tenant is known.
+    /// API keys by public id. They are looked up before the tenant is known.
     keys: RwLock<HashMap<String, Arc<ApiKey>>>,
-    /// Tenants, not deleted, by organisation: a token does not name the tenant either.
+    /// Tenants by organisation, except deleted tenants. A person's token contains the organisation
+    /// and not the tenant's id.
     orgs: RwLock<orgs::Orgs>,
-    /// The last change that was applied.
+    /// The number of the last applied change.
     position: AtomicI64,
     started: Instant,
     clock: clock_distance::ClockDistance,
     /// When the log was last read to its end, in microseconds since `started`.
     seen: AtomicU64,
     wake: Notify,
-    /// Rounds of the tail: how many have started, and the last that reached the log's end.
+    /// The number of started rounds of the tail, and the last round that reached the log's end.
     rounds_started: AtomicU64,
     round_ended: watch::Sender<u64>,
-    /// A change is being applied; if that panics it stays set, and the graph is never fresh again.
+    /// Set while a change is applied. If that panics, it stays set and the graph is never fresh
+    /// again.
     is_torn: AtomicBool,
 }
 
 impl Graph {
-    /// The tenant's authority, unless the graph is too old to decide on.
+    /// Returns the tenant's authority. Fails if the graph is too old to decide on.
     pub fn tenant(&self, id: &TenantId) -> Result<Option<TenantHandle>, Error> {
         self.fresh()?;
         Ok(self.tenants.read().get(id).cloned())
     }
 
-    /// The tenant's authority, at this revision or later; waits for it if necessary.
+    /// Returns the tenant's authority at this revision or later. Waits for it if necessary.
     pub async fn tenant_at(
         &self,
         id: &TenantId,
@@ -138,71 +140,74 @@ impl Graph {
         if at < revision { Err(Error::Behind { at, wanted: revision }) } else { Ok(found) }
     }
 
-    /// Whether decisions may use the graph: the change log was read to its end recently enough, and
-    /// this node's clock, by which windows are judged, is near enough to the database's.
+    /// Checks whether decisions may use the graph.
+    ///
+    /// The change log must have been read to its end recently enough. This node's clock, which
+    /// windows depend on, must be close enough to the database's clock.
     pub fn fresh(&self) -> Result<(), Error> {
         self.is_followed()?;
         self.is_on_time()
     }
 
-    /// Whether this node's clock is within the limit of staleness of the database's.
+    /// Checks whether this node's clock differs from the database's by at most the staleness limit.
     pub fn is_on_time(&self) -> Result<(), Error> {
         let distance = self.clock.get().ok_or(Error::ClockUnknown)?;
         let limit = self.settings.max_staleness;
         if distance > limit { Err(Error::Clock { distance, limit }) } else { Ok(()) }
     }
 
-    /// How far this node's clock is from the database's; `None` before they were compared.
+    /// Returns the difference from the database's clock; `None` before the first comparison.
     pub fn clock_distance(&self) -> Option<Duration> {
         self.clock.get()
     }
 
-    /// Whether the change log was read to its end recently enough.
+    /// Checks whether the change log was read to its end recently enough.
     pub fn is_followed(&self) -> Result<(), Error> {
         let (age, limit) = (self.age(), self.settings.max_staleness);
         if age > limit { Err(Error::Stale { age, limit }) } else { Ok(()) }
     }
 
-    /// When the graph will be too old to decide on, unless the change log is read to its end
-    /// before.
+    /// Returns when the graph becomes too old to decide on, unless the change log is read to its
+    /// end before.
     pub fn fresh_until(&self) -> Instant {
         let seen = Duration::from_micros(self.seen.load(Ordering::Acquire));
         self.started + seen + self.settings.max_staleness
     }
 
-    /// Receives each new revision of the tenant. Changes of other tenants do not wake the receiver.
+    /// Subscribes to new revisions of the tenant. Changes of other tenants do not wake the
+    /// receiver.
     pub fn watch(&self, tenant_id: &TenantId) -> watch::Receiver<i64> {
         self.handle(tenant_id).write().watch()
     }
 
-    /// The number of receivers that watch the tenant.
+    /// Returns the number of receivers that watch the tenant.
     pub fn watchers(&self, tenant_id: &TenantId) -> usize {
         self.tenants.read().get(tenant_id).map_or(0, |handle| handle.read().watchers())
     }
 
-    /// How long ago the change log was read to its end.
+    /// Returns how long ago the change log was read to its end.
     pub fn age(&self) -> Duration {
         let seen = Duration::from_micros(self.seen.load(Ordering::Acquire));
         self.started.elapsed().saturating_sub(seen)
     }
 
-    /// Records that a read that started then reached the end of the log.
+    /// Records that a read that started at this time reached the end of the log.
     fn saw(&self, started: Instant) {
         let since = started.saturating_duration_since(self.started).as_micros();
         self.seen.store(u64::try_from(since).unwrap_or(u64::MAX), Ordering::Release);
     }
 
-    /// The API key with this public id, whatever its state.
+    /// Returns the API key with this public id, in any state.
     pub fn api_key(&self, public_id: &str) -> Option<Arc<ApiKey>> {
         self.keys.read().get(public_id).cloned()
     }
 
-    /// The number of tenants in the graph.
+    /// Returns the number of tenants in the graph.
     pub fn tenants(&self) -> usize {
         self.tenants.read().len()
     }
 
-    /// The handle of a row's tenant. Only the first row of a tenant has its id parsed.
+    /// Returns the handle of a row's tenant. Parses a tenant's id only for its first row.
     fn handle_of_row(&self, tenant_id: &str) -> QueryResult<TenantHandle> {
         if let Some(known) = self.tenants.read().get(tenant_id) {
             return Ok(Arc::clone(known));

@@ -1,4 +1,4 @@
-//! The members of rows that the graph keeps besides a decision's facts.
+//! Fields of rows that the graph keeps in addition to a decision's facts.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -8,34 +8,34 @@ use serde::{Deserialize, Serialize};
 use super::indexed::{HasParent, Row};
 use authority_decision::records;
 
-/// A tenant's settings that other code than the core needs.
+/// A tenant's settings for code outside the core.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     pub slug: String,
     pub idp_org_id: Option<String>,
     pub deleted: bool,
-    /// Decisions commit without waiting for the disk.
+    /// Whether decisions commit without waiting for the disk.
     pub relaxed: bool,
-    /// How long its held requests wait for approval, if it sets that.
+    /// How long the tenant's held requests wait for approval, if the tenant sets that.
     pub approval_ttl: Option<Duration>,
     /// Whether people may approve in their own interest if one approval is needed.
     pub self_approval: bool,
-    /// How long ago whoever approves may have signed in, if it sets that.
+    /// The maximum time since an approver's sign-in, if the tenant sets that.
     pub approval_max_auth_age: Option<TimeDelta>,
-    /// Whether its requests use ready approvals without citing them.
+    /// Whether the tenant's requests use ready approvals without citing them.
     pub cites_ready: bool,
-    /// For how many seconds a declined question is denied, if the tenant sets that.
+    /// How long a declined question is denied, in seconds, if the tenant sets that.
     pub declined_for: Option<u32>,
-    /// How many requests for approval one agent may have pending.
+    /// The maximum number of pending requests for approval of one agent.
     pub open_requests: u32,
-    /// How many decisions a second it may have, if that is limited.
+    /// The maximum number of decisions per second, if the tenant has a limit.
     pub decisions_per_second: Option<u32>,
 }
 
 pub(super) struct Principal {
     pub(super) fact: Arc<records::Principal>,
     pub(super) model_id: Option<String>,
-    /// The principal that owns it.
+    /// The principal that owns this principal.
     pub(super) owner_id: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct ActsIn {
     pub(super) fact: Arc<records::ActsIn>,
 }
 
-/// A `uses` row; what it refers to is looked up when it is gathered, since either may change.
+/// A `uses` row. The used record is looked up when facts are gathered, since either may change.
 pub(super) struct Uses {
     pub(super) agent_id: String,
     pub(super) used_id: String,
@@ -70,24 +70,25 @@ pub(super) struct Policy {
 pub(super) struct AppliesTo {
     pub(super) id: String,
     pub(super) policy_id: String,
-    /// As stored; an unreadable target applies everywhere.
+    /// The stored text. An unreadable target applies everywhere.
     pub(super) target: String,
 }
 
-/// The e-mail addresses of those who acted, by identity. They are only for comparing people, and are not sealed.
+/// E-mail addresses by identity, for comparing people. They are not sealed.
 pub(super) type Addresses = BTreeMap<String, String>;
 
-/// Who made an override.
+/// The person who made an override.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Maker {
     /// Issuer and subject: `<iss>|<sub>`.
     pub identity: String,
     pub email: Option<String>,
-    /// Whether it was in their own interest, as the tenant's `self_approval` permits.
+    /// Whether the override was in the maker's own interest, as the tenant's `self_approval`
+    /// permits.
     pub own_interest: bool,
 }
 
-/// Implements [`Row`] by the member with the id.
+/// Implements [`Row`] with the field that contains the id.
 macro_rules! impl_row {
     ($($node:ty: $($path:ident).+;)*) => { $(
         impl Row for $node {
@@ -118,7 +119,7 @@ impl_row! {
     records::Quarantine: id;
 }
 
-/// Implements [`HasParent`] by the member with the parent.
+/// Implements [`HasParent`] with the field that contains the parent's id.
 macro_rules! impl_has_parent {
     ($($node:ty: $on:ident;)*) => { $(
         impl HasParent for $node {

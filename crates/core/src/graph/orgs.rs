@@ -6,12 +6,13 @@ use authority_ids::TenantId;
 
 use super::{Graph, tenant::TenantGraph};
 
-/// The tenant, not deleted, of each organisation.
+/// The tenant of each organisation. Deleted tenants are not included.
 pub(super) type Orgs = HashMap<Box<str>, TenantId>;
 
 impl TenantGraph {
-    /// The organisation whose people belong to this tenant, while it is not deleted. An empty one does not
-    /// count.
+    /// Returns the organisation of this tenant's people.
+    ///
+    /// Returns `None` if the tenant is deleted or the organisation is empty.
     pub(super) fn organisation(&self) -> Option<&str> {
         let live = self.tenant().is_some() && !self.profile.deleted;
         self.profile.idp_org_id.as_deref().filter(|org| live && !org.is_empty())
@@ -19,18 +20,20 @@ impl TenantGraph {
 }
 
 impl Graph {
-    /// The tenant, not deleted, whose `idp_org_id` this is. A suspended one is found too: its people
-    /// are refused, and not taken for another tenant's.
+    /// Returns the tenant with this `idp_org_id`, unless it is deleted.
+    ///
+    /// A suspended tenant is also found: its people are refused instead of matching another tenant.
     pub fn tenant_of_org(&self, org: &str) -> Option<TenantId> {
         let tenant_id = self.orgs.read().get(org).cloned()?;
-        // One lock is never held while waiting for the other.
+        // The two locks are never held together.
         let handle = self.tenants.read().get(&tenant_id).cloned()?;
         let is = handle.read().organisation() == Some(org);
         is.then_some(tenant_id)
     }
 
-    /// Moves a tenant from one organisation to another. The one it left may belong to another tenant by
-    /// then, and then stays so.
+    /// Moves a tenant from one organisation to another.
+    ///
+    /// If the old organisation now belongs to another tenant, that entry stays.
     pub(super) fn move_org(&self, tenant_id: &TenantId, from: Option<&str>, to: Option<&str>) {
         if from == to {
             return;

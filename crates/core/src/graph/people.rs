@@ -1,7 +1,7 @@
-//! People: a token's person in a tenant's principals.
+//! Finds the person of a token among a tenant's principals.
 //!
-//! Principals are found by `external_subject` and by e-mail address, deleted ones too: a deleted person
-//! must not be treated like one who was never registered.
+//! Principals are found by `external_subject` and by e-mail address. Deleted principals are
+//! included: a deleted person must not be treated like a person who was never registered.
 
 use authority_model::proto::registry;
 
@@ -20,7 +20,7 @@ enum State {
     Deleted,
 }
 
-/// A principal under one of the names that a token may have.
+/// A principal, under a name that a token may contain.
 struct Named {
     id: String,
     /// The `external_subject`, or the normalised e-mail address.
@@ -41,17 +41,17 @@ impl HasParent for Named {
     }
 }
 
-/// Principals by their names in tokens. Most agents have none and are not here.
+/// Principals by their names in tokens. Most agents have no such name and are not listed.
 #[derive(Default)]
 pub(super) struct People {
     by_subject: Indexed<Named>,
     by_email: Indexed<Named>,
-    /// Principals that are not people, by their contact address.
+    /// Principals other than people, by their contact address.
     by_contact: Indexed<Named>,
 }
 
 impl People {
-    /// Replaces a principal under its names.
+    /// Replaces the entries of a principal.
     pub(super) fn put(&mut self, row: &registry::Principal, principal: &node::Principal) {
         self.remove(&row.id);
         let state = match (row.deleted_at.is_some(), principal.fact.active) {
@@ -66,7 +66,8 @@ impl People {
         if let Some(subject) = row.external_subject.clone().filter(present) {
             self.by_subject.put(named(subject));
         }
-        // An agent's contact address is usually its owner's: it does not identify the agent.
+        // An agent's contact address is usually its owner's address. It does not identify the
+        // agent.
         let emails = if human { &mut self.by_email } else { &mut self.by_contact };
         if let Some(email) = row.email.as_deref().map(normal_email).filter(present) {
             emails.put(named(email));
@@ -79,33 +80,35 @@ impl People {
         self.by_contact.remove(id);
     }
 
-    /// The principals of a `sub`, whatever their class and state.
+    /// Returns the principals with this `sub`, in any class and state.
     pub(super) fn of_subject(&self, subject: &str) -> impl Iterator<Item = &str> {
         self.by_subject.on(subject).iter().map(|named| named.id.as_str())
     }
 
-    /// The principals of an e-mail address, whatever their class and state.
+    /// Returns the principals with this e-mail address, in any class and state.
     pub(super) fn of_email(&self, email: &str) -> impl Iterator<Item = &str> {
         let email = normal_email(email);
         let named = self.by_email.on(&email).iter().chain(self.by_contact.on(&email));
         named.map(|named| named.id.as_str())
     }
 
-    /// The principals of people with this principal's recorded address, including itself; empty if it is
-    /// not a person, or has no address.
+    /// Returns the principals of people with the same recorded address as this principal.
+    ///
+    /// Includes the principal itself. Empty if it is not a person or has no address.
     pub(super) fn of_the_address_of(&self, id: &str) -> impl Iterator<Item = &str> {
         let own = self.by_email.get(id).into_iter();
         own.flat_map(|own| self.by_email.on(own.on())).map(|named| named.id.as_str())
     }
 
-    /// The active principals of people that a token can match; one with two names occurs twice.
+    /// Returns the active principals of people that a token can match. A principal with two names
+    /// is returned twice.
     pub(super) fn active_humans(&self) -> impl Iterator<Item = &str> {
         let named = self.by_subject.iter().chain(self.by_email.iter());
         let active = named.filter(|named| named.human && named.state == State::Active);
         active.map(|named| named.id.as_str())
     }
 
-    /// Whether principals with one of these names exclude the person who has all of them.
+    /// Whether the principals with these names exclude the person who has all of the names.
     pub(super) fn exclude(&self, subjects: &[String], emails: &[String]) -> bool {
         let own = || subjects.iter().flat_map(|subject| self.by_subject.on(subject));
         let mut live = own().filter(|own| own.state != State::Deleted).peekable();
@@ -117,7 +120,7 @@ impl People {
     }
 }
 
-/// The form in which addresses are compared.
+/// Normalizes an address for comparison.
 pub(super) fn normal_email(email: &str) -> String {
     email.trim().to_lowercase()
 }
@@ -184,7 +187,7 @@ mod tests {
             let email = Some(" ann@acme.EXAMPLE ");
             assert_eq!(graph.excludes("sub-9", email), excluded, "{state}, by e-mail");
             assert!(!graph.excludes("sub-9", Some("bob@acme.example")));
-            assert!(!graph.excludes("", Some("")), "an empty name is nobody's");
+            assert!(!graph.excludes("", Some("")), "an empty name does not match");
             assert!(!graph.excludes("SUB-1", None), "subjects are compared exactly");
         }
     }
@@ -194,13 +197,13 @@ mod tests {
         let gone = || TestPrincipal { deleted: true, state: "revoked", ..ANN };
         let again = || TestPrincipal { id: "p-2", ..ANN };
         let email = ANN.email;
-        // The address's earlier principal does not matter for a person found by subject.
+        // The earlier principal of the address does not matter for a person found by subject.
         let other = || TestPrincipal { subject: Some("sub-0"), ..gone() };
         assert!(!graph(&[other(), again()]).excludes("sub-1", email));
         assert!(!graph(&[gone(), again()]).excludes("sub-1", email));
         let suspended = || TestPrincipal { id: "p-3", subject: None, state: "suspended", ..ANN };
         assert!(!graph(&[suspended(), again()]).excludes("sub-1", email));
-        // Without one, any principal that is not active excludes.
+        // Without a live principal of the subject, any inactive principal excludes.
         assert!(graph(&[other(), again()]).excludes("sub-9", email));
         assert!(
             graph(&[gone(), TestPrincipal { subject: None, ..again() }]).excludes("sub-1", email)
@@ -215,7 +218,7 @@ mod tests {
     fn an_agents_address_names_nobody() {
         let agent = || TestPrincipal { class: "agent", state: "suspended", ..ANN };
         assert!(!graph(&[agent()]).excludes("sub-9", ANN.email));
-        assert!(graph(&[agent()]).excludes("sub-1", None), "its subject does");
+        assert!(graph(&[agent()]).excludes("sub-1", None), "the agent's subject excludes");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Who could perform an action, and under which delegations: whose people may not lift what holds it.
+//! Finds the principals and delegations that could perform an action. The people behind them may
+//! not override findings that hold the action.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,8 @@ use authority_decision::pattern::covered;
 use super::tenant::TenantGraph;
 
 impl TenantGraph {
-    /// The principals that hold a delegation of the action, and the agents with capabilities of any kind.
+    /// Returns the principals that hold a delegation for the action, and all agents with `uses`
+    /// rows.
     pub fn performers(&self, action: &str) -> BTreeSet<String> {
         let delegations = self.delegations.iter();
         let held = delegations.filter(|held| covered(&held.actions, action));
@@ -15,7 +17,7 @@ impl TenantGraph {
         held.map(|held| held.delegate_id.clone()).chain(agents).collect()
     }
 
-    /// The delegations under which the principal could perform it, whatever their state is at present.
+    /// Returns the delegations that cover the action for this principal, in any state.
     pub fn delegations_for(&self, subject: &str, action: &str) -> Vec<String> {
         let held = self.delegations.on(subject).iter();
         held.filter(|held| covered(&held.actions, action)).map(|held| held.id.clone()).collect()

@@ -1,10 +1,12 @@
-//! Identities that are one person, as far as can be determined.
+//! Determines which identities belong to the same person, as far as possible.
 //!
-//! One human may have several subjects. Two identities are one person if issuer and subject are equal, if
-//! the e-mail addresses are equal, or if they have a principal in common. Principals of people with the
-//! same recorded address belong to one person, whatever address a token has. An address may be unverified:
-//! a false match can only prevent an approval. The names of people who were erased are recorded as codes
-//! ([`ErasedNames`](crate::erased_names::ErasedNames)), and whoever still comes with such a name is that person.
+//! One human may have several subjects. Two identities are the same person if their issuer and
+//! subject are equal, if their e-mail addresses are equal, or if they have a principal in common.
+//! Principals of people with the same recorded address belong to one person, regardless of the
+//! address in a token. An address may be unverified: a false match can only prevent an approval.
+//! The names of erased people are recorded as codes
+//! ([`ErasedNames`](crate::erased_names::ErasedNames)). A token with such a name still matches that
+//! person.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +15,7 @@ use authority_model::proto::approval::Asker;
 
 use super::{Error, Graph, TenantHandle, people::normal_email, tenant::TenantGraph};
 
-/// A person, as in a token.
+/// A person, as described in a token.
 #[derive(Clone, Copy, Debug)]
 pub struct Person<'a> {
     /// Issuer and subject: `<iss>|<sub>`.
@@ -21,7 +23,7 @@ pub struct Person<'a> {
     pub email: Option<&'a str>,
 }
 
-/// Several people, as in tokens. Identities and addresses are not paired.
+/// Several people, as described in tokens. Identities and addresses are not paired.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Persons {
     /// `<iss>|<sub>`.
@@ -44,8 +46,9 @@ impl Persons {
 }
 
 impl Graph {
-    /// The people who made a request, with their addresses, and those behind the API keys that made
-    /// it; `None` if one of the keys does not exist.
+    /// Returns the people who made a request, with their addresses, and those behind its API keys.
+    ///
+    /// Returns `None` if an API key does not exist.
     pub fn persons(&self, askers: &[Asker], emails: &[String]) -> Option<Persons> {
         let mut persons = Persons { identities: Vec::new(), emails: emails.to_vec() };
         for asker in askers {
@@ -59,21 +62,21 @@ impl Graph {
         Some(persons)
     }
 
-    /// Whether both are the same person according to any tenant.
+    /// Whether both are the same person in any tenant.
     ///
     /// # Errors
     /// The graph is too old to decide on.
     pub fn are_one(&self, one: Person<'_>, other: Person<'_>) -> Result<bool, Error> {
         self.fresh()?;
         let tenants: Vec<TenantHandle> = self.tenants.read().values().cloned().collect();
-        // The tenant may not exist.
+        // The empty graph also covers an installation without tenants.
         Ok(TenantGraph::default().are_one(one, other)
             || tenants.iter().any(|tenant| tenant.read().are_one(one, other)))
     }
 }
 
 impl TenantGraph {
-    /// Whether the person is one of these.
+    /// Whether the person is among these people.
     pub fn is_among(&self, who: Person<'_>, people: &Persons) -> bool {
         let erased = self.erased.identity(who.identity);
         let is_theirs =
@@ -94,7 +97,8 @@ impl TenantGraph {
         self.is_among(one, &other.into())
     }
 
-    /// Whether the person has a principal that is suspended, revoked, pending or deleted ([`Self::excludes`]).
+    /// Whether a principal of the person is suspended, revoked, pending or deleted
+    /// ([`Self::excludes`]).
     pub fn is_inactive(&self, who: Person<'_>) -> bool {
         self.excludes(subject(who.identity), who.email)
     }
@@ -116,18 +120,18 @@ impl TenantGraph {
         self.with_one_address(found.into_iter())
     }
 
-    /// The names by which a principal may have this `sub`: itself, and what stands for it once it was erased.
+    /// Returns the recorded forms of a `sub`: the `sub` itself, and its code after erasure.
     pub(super) fn subjects(&self, subject: &str) -> Vec<String> {
         [subject.to_owned()].into_iter().chain(self.erased.subject(subject)).collect()
     }
 
-    /// The same for an address.
+    /// Returns the recorded forms of an address.
     pub(super) fn emails(&self, email: Option<&str>) -> Vec<String> {
         let both = |email: &str| [Some(email.to_owned()), self.erased.email(email)];
         email.into_iter().flat_map(both).flatten().collect()
     }
 
-    /// These principals, and those of people who are recorded with the address of one of them.
+    /// Adds the principals of people who have the same recorded address as any of these principals.
     pub(super) fn with_one_address<'t>(
         &'t self,
         found: impl Iterator<Item = &'t str>,
@@ -136,7 +140,7 @@ impl TenantGraph {
     }
 }
 
-/// The `sub` of an identity.
+/// Returns the `sub` of an identity.
 pub(super) fn subject(identity: &str) -> &str {
     identity.split_once('|').map_or(identity, |(_, subject)| subject)
 }

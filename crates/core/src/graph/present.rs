@@ -1,4 +1,4 @@
-//! Present authority from the database, for checks inside a transaction.
+//! Reads the current authority from the database, for checks inside a transaction.
 
 use authority_ids::TenantId;
 use authority_model::schema::tenant_revisions;
@@ -8,31 +8,36 @@ use super::{Error, Graph, TenantHandle, persons::Persons};
 use crate::store::{self, Db, RunQueryDsl};
 use authority_decision::{Gathered, Request};
 
-/// The tenant's revision as the transaction sees it; 0 before its first record.
+/// Returns the tenant's revision in the transaction's snapshot; 0 before its first record.
 pub async fn revision(db: &mut Db, tenant_id: &TenantId) -> QueryResult<i64> {
     let row = tenant_revisions::table.find(tenant_id.as_str()).select(tenant_revisions::revision);
     Ok(row.first(db).await.optional()?.unwrap_or_default())
 }
 
-/// How a transaction keeps authority unchanged until it has ended.
+/// How a transaction keeps authority unchanged until it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fence {
-    /// Shared with decisions, and others that change no authority.
+    /// Shared with decisions and other transactions that do not change authority.
     Shared,
-    /// The transaction changes authority itself: two of these with a shared fence would deadlock at their end.
+    /// For a transaction that changes authority. Two such transactions that share the fence would
+    /// deadlock when they end.
     Alone,
 }
 
-/// Keeps every tenant's authority unchanged until the transaction has ended; the next statement sees all that
-/// was committed before. Lock rows before: waiting behind the fence delays everyone's changes.
+/// Keeps the authority of all tenants unchanged until the transaction ends.
+///
+/// The next statement sees all changes that were committed before. Lock rows before calling this: a
+/// transaction that waits for a row lock while it holds the fence delays all changes of authority.
 pub async fn hold_fence(db: &mut Db, fence: Fence) -> QueryResult<()> {
     let held = diesel::sql_query("SELECT hold_fence($1)").bind::<Bool, _>(fence == Fence::Alone);
     held.execute(db).await.map(drop)
 }
 
 impl Graph {
-    /// The tenant's authority, unchanged until the transaction has ended. Lock rows before: waiting behind
-    /// the fence delays everyone's changes.
+    /// Returns the tenant's authority, which stays unchanged until the transaction ends.
+    ///
+    /// Lock rows before calling this: a transaction that waits for a row lock while it holds the
+    /// fence delays all changes of authority.
     ///
     /// # Errors
     /// The graph cannot catch up, or is too old to decide on.
@@ -42,7 +47,7 @@ impl Graph {
         tenant_id: &TenantId,
         fence: Fence,
     ) -> Result<Option<TenantHandle>, Error> {
-        // Caught up before, so that there is almost nothing left to wait for.
+        // Catches up before taking the fence, which shortens the wait while the fence is held.
         self.at_present(db, tenant_id).await?;
         hold_fence(db, fence).await.map_err(store::Error::from)?;
         self.at_present(db, tenant_id).await
@@ -57,8 +62,9 @@ impl Graph {
         self.tenant_at(tenant_id, revision).await
     }
 
-    /// The facts for a request, no older than what the transaction sees, whoever claims the
-    /// approval.
+    /// Returns the facts for a request, at least as recent as the transaction's snapshot.
+    ///
+    /// The facts do not depend on the caller that claims the approval.
     ///
     /// # Errors
     /// The graph cannot catch up, or is too old to decide on.

@@ -1,7 +1,8 @@
-//! Stored rows of reality as facts: anchors, their newest snapshots, overrides, drift events.
+//! Converts stored rows of reality to facts: anchors, their newest snapshots, overrides, drift
+//! events.
 //!
-//! An unreadable member becomes the strictest fact: an anchor that grounds everything and cannot be judged,
-//! a drift event that denies and applies to all, no override.
+//! An unreadable field becomes the strictest fact: an anchor that grounds every action and cannot
+//! be judged, or a drift event that denies and applies to all. An unreadable override is left out.
 
 use authority_decision::{
     Pattern,
@@ -23,7 +24,7 @@ use super::{
     world::Head,
 };
 
-/// What decisions use of a row of `reality_anchors`.
+/// The columns of `reality_anchors` that decisions use.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = reality_anchors, check_for_backend(diesel::pg::Pg))]
 pub struct AnchorRow {
@@ -105,7 +106,7 @@ impl Owned for HeadRow {
 }
 
 impl HeadRow {
-    /// The anchor that it belongs to.
+    /// Returns the id of the head's anchor.
     pub fn anchor_id(&self) -> &str {
         &self.id
     }
@@ -113,7 +114,7 @@ impl HeadRow {
 
 impl From<HeadRow> for Head {
     fn from(row: HeadRow) -> Self {
-        // The table's rule: all three or none.
+        // The table requires that all three columns are set, or that all are null.
         let parts = (row.snapshot_id, row.sampled_at, row.content_hash);
         let newest = if let (Some(id), Some(sampled_at), Some(content_hash)) = parts {
             let (valid_until, contested) = (row.valid_until, row.contested);
@@ -170,7 +171,7 @@ impl Authority for OverrideRow {
     }
 }
 
-/// What decisions use of a row of `stable_drift_events`.
+/// The columns of `stable_drift_events` that decisions use.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = stable_drift_events, check_for_backend(diesel::pg::Pg))]
 pub(super) struct DriftRow {

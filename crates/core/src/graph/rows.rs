@@ -1,5 +1,5 @@
-//! Stored rows as facts. An unreadable member becomes the narrowest fact: a pattern list without the unreadable
-//! pattern, an inactive state, a bound that does not hold.
+//! Converts stored rows to facts. An unreadable field becomes the narrowest fact: a pattern list
+//! without the unreadable pattern, an inactive state, or a bound that does not hold.
 
 use std::sync::Arc;
 
@@ -31,13 +31,13 @@ pub(super) fn tenant(row: &registry::Tenant, valid_for_seconds: u32) -> records:
         gate: rules.map(tightening).collect(),
         valid_for_seconds: own.unwrap_or(valid_for_seconds),
         context_schema: row.context_schema.as_ref().map(|declared| {
-            // Schemas are checked on write. If one can't be read, no context satisfies it.
+            // Schemas are checked on write. An unreadable schema is not satisfied by any context.
             ContextSchema::stored(serde_json::Value::Object(declared.0.clone())).into()
         }),
     }
 }
 
-/// An unreadable one requires everything: nothing then passes the gate.
+/// Reads a tightening. An unreadable tightening prohibits every action at the gate.
 fn tightening(rule: &registry::Tightening) -> Tightening {
     let tier = rule.risk_tier.as_deref().map_or(Some(RiskTier::Minimal), RiskTier::from_word);
     let class = rule.effect_class.as_deref();
@@ -83,7 +83,7 @@ pub(super) fn uses(row: registry::Uses) -> node::Uses {
         None => records::Constraints::Bounds(Box::default()),
         Some(text) => records::Constraints::read(text),
     };
-    // Absent is granted; any other number than 1 is denied.
+    // An absent number means granted. Any number other than 1 means denied.
     let allowed = row.allowed.unwrap_or(1) == 1;
     let facts = records::UsesRow {
         id: row.id,
@@ -122,7 +122,8 @@ pub(super) fn purpose(row: registry::Purpose) -> records::Purpose {
     let classes = row.principal_classes.iter();
     let read: Vec<_> = classes.filter_map(|word| PrincipalClass::from_word(word)).collect();
     records::Purpose {
-        // An empty list admits every class, so an unreadable one must not become empty.
+        // An empty list admits every class. A list with an unreadable class makes the purpose
+        // inactive.
         active: row.known_state() == Some(PurposeState::Active)
             && read.len() == row.principal_classes.len(),
         principal_classes: read,

@@ -15,12 +15,12 @@ use authority_decision::{
 pub(super) struct Schemas(BTreeMap<String, Arc<InputSchema>>);
 
 impl Schemas {
-    /// Adds a schema that may already be compiled.
+    /// Adds a schema. It may already be compiled.
     pub(super) fn put(&mut self, schema: InputSchema) {
         self.0.entry(schema.sha256().to_owned()).or_insert_with(|| schema.into());
     }
 
-    /// The schemas that a decision may need, in order of digest.
+    /// Returns the schemas that a decision may need, in order of digest.
     pub(super) fn of(
         &self,
         tool: Option<&Tool>,
@@ -34,7 +34,7 @@ impl Schemas {
             Used::Tool(tool) => tool.input.as_ref(),
             _ => None,
         });
-        // With more schemas than this, the request is denied without evaluating them.
+        // A request with more schemas than the maximum is denied without evaluating them.
         let joined = joined.filter(|terms| terms.inputs.len() <= MOST_SCHEMAS);
         let joined = joined.iter().flat_map(|terms| &terms.inputs).map(|one| &one.schema);
         let named = tool.and_then(|tool| tool.input.as_ref()).into_iter();
@@ -49,7 +49,7 @@ impl Schemas {
         self.0.get(&named.sha256).cloned()
     }
 
-    /// Keeps the schemas of these tools.
+    /// Keeps only the schemas of these tools.
     pub(super) fn keep<'t>(&mut self, tools: impl Iterator<Item = &'t Tool>) {
         let named: HashSet<&str> =
             tools.filter_map(|tool| Some(tool.input.as_ref()?.sha256.as_str())).collect();

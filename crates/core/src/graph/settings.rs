@@ -1,4 +1,4 @@
-//! How fresh the graph must be.
+//! Settings for keeping the graph current.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use authority_decision::facts::default_validity;
 /// The tail's interval and timeouts.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The greatest age of the last read of the change log; beyond it nothing is decided.
+    /// The maximum age of the last read of the change log. Beyond it, no decisions are made.
     pub max_staleness: Duration,
-    /// The interval of reading the log without a notification.
+    /// The interval of reading the change log while no notifications arrive.
     pub poll: Duration,
-    /// How long an allow is valid, unless its tenant sets it.
+    /// How long an allow is valid, unless its tenant sets another value.
     pub valid_for_seconds: u32,
-    /// A delay before each round, with which tests slow a tail down.
+    /// A delay before each round, which tests use to slow the tail down.
     pub delay: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The tables of authority, and how their rows are brought into the graph.
+//! The tables of authority, and the conversion of their rows for the graph.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -24,22 +24,23 @@ use crate::store::{Db, row_id};
 
 /// A change to one tenant's graph.
 type Put = Box<dyn FnOnce(&mut TenantGraph) + Send>;
-/// A row's tenant, and the change that puts the row into its graph.
+/// A row's tenant, and the change that adds the row to the tenant's graph.
 type TenantPut = (TenantId, Put);
-/// A query that runs on a connection.
+/// A query on a connection.
 type Reading<'a, T> = BoxFuture<'a, QueryResult<T>>;
 
 /// A table of authority.
 struct Table {
     name: &'static str,
-    /// Puts every row into the graph, streamed, so that a million delegations are not in memory twice.
+    /// Adds every row to the graph. Rows are streamed, to avoid holding a million delegations in
+    /// memory twice.
     load: for<'a> fn(&'a mut Db, &'a Graph) -> Reading<'a, ()>,
-    /// The present versions of the rows with these ids.
+    /// Reads the current versions of the rows with these ids.
     read: for<'a> fn(&'a mut Db, &'a BTreeSet<String>) -> Reading<'a, Vec<TenantPut>>,
     remove: fn(&mut TenantGraph, &str),
 }
 
-/// The [`Table`] whose rows are read as this record.
+/// Builds the [`Table`] of rows that are read as this record.
 macro_rules! table {
     ($table:ident, $record:ty) => {
         Table {
@@ -110,9 +111,10 @@ fn table(name: &str) -> Option<&'static Table> {
     TABLES.iter().find(|table| table.name == name)
 }
 
-/// Whether a change of this table may alter the result of a decision.
+/// Whether permissions must be judged again after a change of this table.
 ///
-/// The choice of decisions that become events doesn't alter it. Conditions of reality are checked on each change.
+/// `event_demands` only determines which decisions become events. The conditions of reality are
+/// checked after every change, without judging the whole permission.
 pub(super) fn rules(table: &str) -> bool {
     let others = [
         "event_demands",
@@ -124,7 +126,7 @@ pub(super) fn rules(table: &str) -> bool {
     !others.contains(&table)
 }
 
-/// Loads every table, but not the API keys.
+/// Loads all tables except the API keys.
 pub(super) async fn load(db: &mut Db, graph: &Graph) -> QueryResult<()> {
     for table in &TABLES {
         (table.load)(db, graph).await?;
@@ -132,7 +134,7 @@ pub(super) async fn load(db: &mut Db, graph: &Graph) -> QueryResult<()> {
     Ok(())
 }
 
-/// Present rows, ready to be put into the graph.
+/// Current rows, ready to be added to the graph.
 #[derive(Default)]
 pub(super) struct Rows {
     puts: Vec<TenantPut>,
@@ -149,17 +151,17 @@ impl Rows {
     }
 }
 
-/// The present versions of the rows that changed; deleted rows are not among them.
+/// Reads the current versions of the changed rows. Deleted rows are not included.
 pub(super) async fn changed(db: &mut Db, changed: &Changed) -> QueryResult<Rows> {
     let mut found = Rows::default();
     for (name, ids) in changed {
         match (table(name), name.as_str()) {
             (Some(table), _) => found.puts.extend((table.read)(db, ids).await?),
             (None, API_KEYS) => found.keys = KeyRow::some(db, ids).await?,
-            // Its members matter here, and they have rows of their own.
+            // Only the members of a team matter here. They have rows of their own.
             (None, "teams") => {}
-            // Of a newer version of the service: its meaning for authority is unknown here,
-            // so this node goes stale and makes no more decisions.
+            // The table belongs to a newer version of the service, and its meaning for authority is
+            // unknown. This node goes stale and makes no more decisions.
             (None, other) => {
                 let text = format!("the graph does not know the table `{other}`");
                 return Err(diesel::result::Error::QueryBuilderError(text.into()));

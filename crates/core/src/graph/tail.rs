@@ -1,7 +1,7 @@
-//! Follows the change log in commit order and brings the graph up to date with it.
+//! Follows the change log in the order of commits and applies it to the graph.
 //!
-//! Each round reads the changes and the present rows in one snapshot, so that a tenant's graph
-//! moves from one revision to a later one as a whole.
+//! Each round reads the changes and the current rows in one snapshot. A tenant's graph thus moves
+//! from one revision to a later one as a whole.
 
 use std::{
     collections::BTreeMap,
@@ -31,18 +31,19 @@ const LOOK: Duration = Duration::from_secs(3);
 const READ: Duration = Duration::from_secs(10);
 
 impl Graph {
-    /// Waits until the graph shows everything that was committed before this call.
+    /// Waits until the graph includes everything that was committed before this call.
     pub async fn catch_up(&self) {
-        // The current round may have read before our commit; the next one will not.
+        // The current round may have read before our commit. The next round reads after it.
         let wanted = self.rounds_started.load(Ordering::Acquire) + 1;
         let mut ended = self.round_ended.subscribe();
         self.wake.notify_one();
         let done = ended.wait_for(|round| *round >= wanted);
-        // If the tail stops, the bound on staleness refuses decisions.
+        // If the tail stops, the staleness limit makes decisions fail.
         let _ = tokio::time::timeout(self.settings.max_staleness, done).await;
     }
 
-    /// Workers that keep the graph current, by notifications and by polling. Run them once.
+    /// Returns the workers that keep the graph current, by notifications and by polling. Run them
+    /// once.
     pub fn workers(self: &Arc<Self>) -> [Worker; 2] {
         let (listener, heard) = self.store.listen("graph_listener", "authority_changes");
         let (graph, heard) = (Arc::clone(self), Arc::new(Mutex::new(heard)));
@@ -64,21 +65,22 @@ impl Graph {
             tokio::select! {
                 () = context.stopped() => return,
                 () = self.wake.notified() => {}
-                // Something changed, or a notification may have been missed.
+                // A change was made, or a notification may have been missed.
                 Some(_) = heard.next() => {}
-                // Other code may find the database back first; nothing is decided until this has
-                // read the log.
+                // Other code may notice first that the database is back. No decisions are made
+                // until this loop has read the log.
                 Ok(()) = returns.changed() => {}
                 () = tokio::time::sleep(self.settings.poll) => {}
             }
-            while let Some(Some(_)) = heard.next().now_or_never() {} // one round is for all of them
+            // One round covers all waiting notifications.
+            while let Some(Some(_)) = heard.next().now_or_never() {}
             tokio::time::sleep(self.settings.delay).await;
             let round = self.rounds_started.fetch_add(1, Ordering::AcqRel) + 1;
             let started = Instant::now();
             let looked = context.round(self.round()).await;
             if looked.is_ok() && std::mem::take(&mut was_silent) {
-                // The old connection was cut off and a new one works, so others should reconnect,
-                // too.
+                // The old connection was cut off and a new one works. Other connections should also
+                // reconnect.
                 self.store.renew();
             }
             match looked {
@@ -93,12 +95,13 @@ impl Graph {
         }
     }
 
-    /// Applies a part of the log after our position; returns whether there is more.
+    /// Applies a part of the log after our position. Returns whether there is more.
     async fn round(&self) -> Result<bool, Error> {
         let mut db = self.store.tail().await?;
         let read = self.store.within(READ, self.read(&mut db)).await;
         if read.is_err() {
-            // Cheap, and right whatever the error was: nothing is decided until this works again.
+            // Reconnecting is correct after any error, and cheap. No decisions are made until a
+            // read succeeds again.
             discard(db);
         }
         read
@@ -106,7 +109,8 @@ impl Graph {
 
     async fn read(&self, db: &mut Db) -> Result<bool, Error> {
         if self.is_torn.load(Ordering::Acquire) {
-            // An earlier round panicked while it changed the graph: its state is unknown.
+            // An earlier round panicked while it changed the graph, which leaves the graph in an
+            // unknown state.
             return Err(Error::Internal("a change was applied in part; restart".to_owned()));
         }
         let position = self.position.load(Ordering::Acquire);
@@ -114,9 +118,9 @@ impl Graph {
         let (last, now) = self.store.within(LOOK, log::last(db)).await?;
         self.clock.answered(&query, now);
         if last < position {
-            // A database that went back in time (a restore, a lost replica) is a different one:
-            // this graph may show what was never committed. It goes stale, and the service must
-            // restart.
+            // A database that went back in time (a restore, a lost replica) is a different
+            // database. This graph may contain changes that were never committed there. It goes
+            // stale, and the service must restart.
             return Err(Error::Internal("the change log went back in time; restart".to_owned()));
         }
         if last == position {
@@ -139,10 +143,10 @@ impl Graph {
         Ok(new_changes.more)
     }
 
-    /// Moves each changed tenant to its new revision, under one lock for each tenant.
+    /// Moves each changed tenant to its new revision, under one lock per tenant.
     fn apply(&self, tenants: BTreeMap<TenantId, Moved>, rows: Rows) {
         let (mut rows, keys) = rows.split();
-        // Keys first, so that a reader of a revision also sees its keys.
+        // Keys come first: a reader of a revision must also see its keys.
         let changed = tenants.values().filter_map(|moved| moved.changed.get(API_KEYS)).flatten();
         self.put_keys(changed, keys);
         for (tenant_id, moved) in tenants {
@@ -157,7 +161,7 @@ impl Graph {
                 graph.ruled_at = moved.revision;
             }
             let watched = graph.watched();
-            // Not under the lock: the receivers that wake want to read.
+            // Sent after the lock is released, because the receivers read the graph when they wake.
             drop(graph);
             if let Some(watched) = watched {
                 watched.send_replace(moved.revision);

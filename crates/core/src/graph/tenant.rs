@@ -1,4 +1,4 @@
-//! One tenant's authority in memory. A look-up here cannot reach another tenant.
+//! A tenant's authority in memory. A look-up here cannot reach another tenant.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -27,24 +27,26 @@ use authority_decision::{
 /// A tenant's authority at one revision.
 #[derive(Default)]
 pub struct TenantGraph {
-    /// The tenant's revision that this reflects.
+    /// The tenant's revision that this graph reflects.
     pub revision: i64,
-    /// The last revision that changed more than reality. Permissions are judged again only after such a change.
+    /// The last revision that changed more than reality. Permissions are only judged again after
+    /// such a change.
     pub ruled_at: i64,
     pub profile: Profile,
-    /// How long an allow is valid, unless the tenant sets it.
+    /// How long an allow is valid, unless the tenant sets another value.
     pub(super) valid_for_seconds: u32,
     pub(super) tenant: Option<Arc<records::Tenant>>,
     pub(super) principals: ById<node::Principal>,
     /// Principals by their names in tokens.
     pub(super) people: People,
-    /// The names of those who were erased.
+    /// Codes for the names of erased people.
     pub(super) erased: ErasedNames,
     pub(super) memberships: Indexed<node::Membership>,
     pub(super) delegations: Indexed<records::Delegation>,
-    /// Who signed delegations, by delegation. Most have no standing approval, and are not here.
+    /// Signers of delegations, by delegation. Most delegations have no standing approval and are
+    /// not listed.
     pub(super) signers: HashMap<String, Addresses>,
-    /// Who made overrides, by check.
+    /// Makers of overrides, by check.
     pub(super) override_makers: HashMap<String, Vec<node::Maker>>,
     pub(super) uses: Indexed<node::Uses>,
     pub(super) acts_in: Indexed<node::ActsIn>,
@@ -64,13 +66,13 @@ pub struct TenantGraph {
     /// Anchors, snapshots, overrides and drift.
     pub(super) world: World,
     pub(super) index: PolicyIndex,
-    /// The tools whose terms bind requests that name none.
+    /// Tools by action. Their terms bind requests that do not name a tool.
     pub(super) tool_index: ToolIndex,
-    /// The schemas of the tools' input.
+    /// The schemas for the tools' input.
     pub(super) schemas: Schemas,
-    /// Whether a policy in force could not be compiled.
+    /// Whether an active policy could not be compiled.
     unreadable: bool,
-    /// Sends each new revision. Most tenants are not watched, and have none.
+    /// Sends each new revision. `None` for most tenants, which are not watched.
     moved: Option<watch::Sender<i64>>,
 }
 
@@ -79,28 +81,32 @@ impl TenantGraph {
         Self { valid_for_seconds, erased, ..Self::default() }
     }
 
-    /// The tenant itself, if it exists.
+    /// Returns the tenant itself, if it exists.
     pub fn tenant(&self) -> Option<&Arc<records::Tenant>> {
         self.tenant.as_ref()
     }
 
-    /// Whether this tenant's records exclude a person: their own principals are not active. Checked
-    /// for everyone who presents a token of the tenant, while their streams run, and for approvers.
+    /// Whether this tenant's records exclude a person because their own principals are not active.
     ///
-    /// A person's own principals are those whose `external_subject` is the token's `sub`, whatever
-    /// their class. If one of these is not deleted, only it counts: deleted principals of the same
-    /// subject or e-mail address then exclude nobody. Otherwise the deleted ones of the subject
-    /// count, and every human principal of the e-mail address, also deleted ones. Each of them must
-    /// be in state `active`; pending, suspended, revoked and deleted are not.
+    /// This is checked for all users of a token of the tenant, while their streams run, and for
+    /// approvers.
     ///
-    /// A person without any principal in the tenant is not excluded. The address need not be
-    /// verified: it can only exclude. Addresses are compared without regard to case or to space
-    /// around them, subjects exactly. A principal whose names were erased is still found by them.
+    /// A person's own principals are the principals with the token's `sub` as their
+    /// `external_subject`, in any class. If one of them is not deleted, only the principals with
+    /// this subject that are not deleted count: deleted principals with the same subject or e-mail
+    /// address do not exclude. Otherwise the deleted principals with this subject count, and also
+    /// every human principal with the e-mail address, deleted or not. Each counted principal must
+    /// be in state `active`; pending, suspended, revoked and deleted principals exclude.
+    ///
+    /// A person without a principal in the tenant is not excluded. The address need not be
+    /// verified, because it can only exclude. Addresses are compared without regard to case and
+    /// surrounding space, subjects exactly. A principal is still found by its names after they were
+    /// erased.
     pub fn excludes(&self, subject: &str, email: Option<&str>) -> bool {
         self.people.exclude(&self.subjects(subject), &self.emails(email))
     }
 
-    /// Which of its decisions become events.
+    /// Returns which decisions of the tenant become events.
     pub fn demanded_events(&self) -> DemandedEvents {
         self.event_demands.all()
     }
@@ -113,7 +119,7 @@ impl TenantGraph {
         self.moved.as_ref().map_or(0, watch::Sender::receiver_count)
     }
 
-    /// The channel for new revisions, if anyone still listens.
+    /// Returns the channel for new revisions, if it has receivers.
     pub(super) fn watched(&mut self) -> Option<watch::Sender<i64>> {
         if self.watchers() == 0 {
             self.moved = None;
@@ -121,18 +127,19 @@ impl TenantGraph {
         self.moved.clone()
     }
 
-    /// The policies in force or to be in force at their times; `None` while one of them cannot be read, which denies
-    /// everything.
+    /// Returns the active policies, including policies that apply only at another time.
+    ///
+    /// Returns `None` while a policy cannot be read, which denies every request.
     pub fn policies(&self) -> Option<&PolicyIndex> {
         (!self.unreadable).then_some(&self.index)
     }
 
-    /// Compiles the policies in force and indexes them by what can match.
+    /// Compiles the active policies and indexes them by the requests that they can match.
     pub(super) fn index_policies(&mut self) {
         let compiled: Result<Vec<_>, _> =
             self.policies.iter().map(|policy| self.compile(policy).map(Arc::new)).collect();
-        // Policies are checked on write. One that still cannot be read may forbid anything, so this tenant
-        // is permitted nothing until it can.
+        // Policies are checked on write. A policy that still cannot be read may forbid any action.
+        // The tenant's requests are therefore denied until it can be read.
         self.unreadable = compiled.is_err();
         if let Err(error) = &compiled {
             tracing::error!(tenant = self.profile.slug, %error, "a policy cannot be read");
@@ -151,7 +158,8 @@ impl TenantGraph {
             applies_to: if read.len() == targets.len() { read } else { Vec::new() },
             effective: policy.effective,
         };
-        // Compiled once for each text: a change of another policy, or of a target, does not parse it again.
+        // A text is compiled once. A change of another policy, or of a target, does not parse it
+        // again.
         if let Some(known) = self.index.get(&policy.id)
             && (known.reference.version, &known.reference.sha256)
                 == (reference.version, &reference.sha256)
@@ -161,7 +169,7 @@ impl TenantGraph {
         CompiledPolicy::compile(reference, &policy.text)
     }
 
-    /// Everything that a decision on this request may use.
+    /// Gathers everything that a decision on this request may use.
     pub fn gather(&self, request: &Draft) -> Gathered {
         let subject = self.principals.get(&request.subject);
         let delegations = self.chains(request);
@@ -223,7 +231,8 @@ impl TenantGraph {
         }
     }
 
-    /// The named delegation's chain; if none is named, those of the subject that cover the action.
+    /// Returns the chain of the named delegation. Without one, returns the subject's chains that
+    /// cover the action.
     fn chains(&self, request: &Draft) -> Vec<Chain> {
         if let Some(id) = &request.delegation_id {
             return self.delegations.get(id).map(|leaf| self.chain(leaf)).into_iter().collect();
@@ -236,7 +245,9 @@ impl TenantGraph {
             .collect()
     }
 
-    /// A delegation and all above it. A chain whose last link has a parent does not resolve.
+    /// Returns a delegation with all delegations above it.
+    ///
+    /// If the last link still has a parent, the chain does not resolve.
     pub(super) fn chain(&self, leaf: &Arc<records::Delegation>) -> Chain {
         let above = std::iter::successors(Some(leaf), |link| {
             self.delegations.get(link.parent_id.as_deref()?)
@@ -244,13 +255,15 @@ impl TenantGraph {
         Chain(above.take(LONGEST_CHAIN).cloned().collect())
     }
 
-    /// The signals on the subject and on everyone in its chains, in order of principal and id.
+    /// Returns the stop signals on the subject and on all participants of its chains, in order of
+    /// principal and id.
     fn stops_of(&self, request: &Draft, chains: &[Chain]) -> Vec<Arc<records::StopSignal>> {
         let actors = participants(&request.subject, chains).into_iter();
         actors.flat_map(|actor| self.stop_signals.on(actor)).cloned().collect()
     }
 
-    /// The rows of the others in the chains that may deny the request, in order of principal and id.
+    /// Returns `uses` rows of the other participants that may deny the request, in order of
+    /// principal and id.
     fn denials_of(&self, request: &Draft, chains: &[Chain]) -> Vec<records::ChainDenial> {
         let others = participants(&request.subject, chains).into_iter();
         let others = others.filter(|id| **id != request.subject);
@@ -261,8 +274,9 @@ impl TenantGraph {
         denials.collect()
     }
 
-    /// The quarantines that may apply to the request by their members, in order of id. The core decides
-    /// whether one applies to the delegation, or to its delegators.
+    /// Returns the quarantines that may apply to the request by their action, in order of id.
+    ///
+    /// The core decides whether a quarantine applies to the delegation or to its delegators.
     fn quarantines_for(&self, request: &Draft) -> Vec<Arc<records::Quarantine>> {
         let meant = |quarantine: &&Arc<records::Quarantine>| {
             quarantine.action.as_ref().is_none_or(|pattern| pattern.covers(&request.action))
@@ -284,7 +298,7 @@ impl TenantGraph {
             .collect()
     }
 
-    /// A principal's rows that can cover or deny the action or its tool.
+    /// Returns a principal's rows that can cover or deny the action or its tool.
     fn uses_of<'t>(&'t self, id: &str, request: &'t Draft) -> impl Iterator<Item = Uses> + use<'t> {
         let rows = self.uses.on(id).iter();
         let rows = rows.map(|node| Uses { row: Arc::clone(&node.row), used: self.used(node) });
@@ -317,7 +331,7 @@ impl TenantGraph {
         }
     }
 
-    /// The subject's rows in the named workspace and in those that the project reaches.
+    /// Returns the subject's rows in the named workspace and in the workspaces of the project.
     fn acts_in_for(
         &self,
         request: &Draft,

@@ -1,7 +1,7 @@
-//! A tenant's tools by the actions that they perform, and the terms that they set together.
+//! A tenant's tools by the actions that they perform, with their joined terms.
 //!
-//! The terms of one pattern's tools are joined once, at the first request after one of them changed, so
-//! that three hundred tools for an action cost a decision as much as one.
+//! The terms of a pattern's tools are joined once, at the first request after one of the tools
+//! changed. Three hundred tools for an action then cost a decision as much as one tool.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,7 +15,7 @@ use authority_decision::{
     validation::{Agreement, Members},
 };
 
-/// A tool, and the types of its input.
+/// A tool, with the types of its input.
 #[derive(Clone)]
 struct Performer {
     tool: Arc<Tool>,
@@ -47,20 +47,20 @@ impl Group {
     }
 }
 
-/// Every tool whose terms apply.
+/// All tools with terms that apply.
 #[derive(Default)]
 pub(super) struct ToolIndex {
     by_id: HashMap<String, Arc<Tool>>,
-    /// How many tools declare the types of their input.
+    /// The number of tools that declare the types of their input.
     typing: usize,
     exact: HashMap<String, Group>,
-    /// By prefix: for every action below it.
+    /// Tools by prefix, for every action below it.
     below: HashMap<String, Group>,
     all: Group,
 }
 
 impl ToolIndex {
-    /// Replaces the tool with the same id; `typed` holds the types of its input.
+    /// Replaces the tool with the same id. `typed` contains the types of its input.
     pub(super) fn put(&mut self, tool: Arc<Tool>, typed: Members) {
         self.remove(&tool.id);
         self.typing += usize::from(!typed.is_empty());
@@ -110,7 +110,7 @@ impl ToolIndex {
         self.exact.get(action).into_iter().chain(below).chain([&self.all])
     }
 
-    /// The types of the action's input that its tools agree on; `None` if there are none.
+    /// Returns the types of the action's input that its tools agree on; `None` if there are none.
     pub(super) fn typed(&self, action: &str) -> Option<Arc<Members>> {
         if self.typing == 0 {
             return None;
@@ -120,7 +120,7 @@ impl ToolIndex {
         (!members.is_empty()).then(|| members.into())
     }
 
-    /// The strictest terms of all that perform the action; `None` if no tool does.
+    /// Returns the strictest terms of all tools for the action; `None` if no tool performs it.
     pub(super) fn joined(&self, action: &str) -> Option<Arc<JoinedTerms>> {
         let mut joined: Option<Arc<JoinedTerms>> = None;
         for terms in self.groups(action).filter_map(Group::joined) {

@@ -1,5 +1,5 @@
-//! A stored tool as a fact, and as terms. If a part cannot be read, the tool itself is unusable, and its
-//! terms count as the worst for requests that name no tool.
+//! Converts a stored tool to a fact and to terms. If a part cannot be read, the tool itself is
+//! unusable, and its terms count as the worst for requests that do not name a tool.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use authority_decision::{
     validation::{Members, typed},
 };
 
-/// A tool as a request may name it, and as its terms bind a request that names none.
+/// A tool in two forms: for requests that name it, and for requests that do not name a tool.
 pub(super) struct BoundTool {
     pub(super) fact: Arc<records::Tool>,
     /// `None` if the tool is deprecated.
     pub(super) binding: Option<Arc<records::Tool>>,
-    /// The schema of the tool's input, and the types it gives to fields of the context.
+    /// The schema for the tool's input, and the types that it gives to fields of the context.
     pub(super) schema: Option<(InputSchema, Members)>,
 }
 
@@ -35,7 +35,8 @@ pub(super) fn tool(row: registry::Tool) -> BoundTool {
         .as_ref()
         .map(|(schema, _)| InputReference { sha256: schema.sha256().to_owned(), at });
     if fact.actions.len() < all {
-        // It may perform any action: a denial of it denies everything, and nobody may name it.
+        // An action pattern cannot be read, and the tool may perform any action. A denial of the
+        // tool therefore denies every action, and a request that names the tool is refused.
         fact.actions = vec![Pattern::All];
         fact.live = false;
     }
@@ -54,12 +55,15 @@ pub(super) fn tool(row: registry::Tool) -> BoundTool {
     BoundTool { fact, binding: Some(binding), schema }
 }
 
-/// The part of the request that the schema covers. For an unknown value, the part that every request has.
+/// Returns the part of the request that the schema covers.
+///
+/// For an unknown value, returns the part that every request has.
 fn input_at(row: &registry::Tool) -> InputAt {
     row.input_at.as_deref().and_then(InputAt::from_word).unwrap_or(InputAt::Context)
 }
 
-/// The tool's schema, by the digest of its canonical text. An empty schema has no requirements.
+/// Returns the tool's schema, by the digest of its canonical text. An empty schema has no
+/// requirements.
 fn schema(row: &registry::Tool) -> Option<(InputSchema, Members)> {
     let written = row.input_schema.as_ref().filter(|schema| !schema.0.is_empty())?;
     let root = Value::Object(written.0.clone());
@@ -69,7 +73,7 @@ fn schema(row: &registry::Tool) -> Option<(InputSchema, Members)> {
     Some((schema, typed(&root, input_at(row))))
 }
 
-/// The fact, and whether its declarations can be read.
+/// Returns the fact, and whether its declarations can be read.
 fn tool_fact(row: registry::Tool, actions: Vec<Pattern>) -> (records::Tool, bool) {
     let active = row.known_state() == Some(ToolState::Active);
     let declaration = row.action_declaration.map(|part| {
@@ -102,7 +106,7 @@ fn tool_fact(row: registry::Tool, actions: Vec<Pattern>) -> (records::Tool, bool
     (fact, readable)
 }
 
-/// The tool whose terms bind requests that name none; `None` if it is deprecated.
+/// Returns the form of the tool that binds requests without a tool; `None` if it is deprecated.
 pub fn binding_tool(row: registry::Tool) -> Option<Arc<records::Tool>> {
     tool(row).binding
 }

@@ -1,4 +1,4 @@
-//! A tenant's world: anchors with their newest snapshots, overrides, drift events.
+//! A tenant's reality: anchors with their newest snapshots, overrides, drift events.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -14,21 +14,21 @@ use authority_decision::{
 };
 use chrono::{DateTime, Utc};
 
-/// A tenant's world, by ids in order, since facts are hashed.
+/// A tenant's reality, in order of ids, since facts are hashed.
 #[derive(Default)]
 pub(super) struct World {
-    /// Active ones, without their snapshots.
+    /// The active anchors, without their snapshots.
     pub(super) anchors: BTreeMap<String, Anchor>,
-    /// By anchor.
+    /// Heads by anchor id.
     pub(super) heads: HashMap<String, Head>,
     pub(super) overrides: BTreeMap<String, Arc<Override>>,
     pub(super) drifts: BTreeMap<String, Arc<Drift>>,
-    /// The facts of a request that nothing concerns.
+    /// The facts of a request that reality does not concern.
     nothing: Arc<Reality>,
 }
 
 impl World {
-    /// What may concern a request whose subject acts under one of these chains.
+    /// Returns the facts that may concern a request of this subject under one of these chains.
     pub(super) fn concerning(&self, request: &Draft, chains: &[Chain]) -> Arc<Reality> {
         if self.anchors.is_empty() && self.drifts.is_empty() {
             return Arc::clone(&self.nothing);
@@ -73,14 +73,14 @@ impl World {
     }
 }
 
-/// An anchor's newest snapshot that counts.
+/// The newest counted snapshot of an anchor.
 pub struct Head {
     pub(super) newest: Option<Snapshot>,
     pub(super) changed_at: DateTime<Utc>,
 }
 
 impl Head {
-    /// The anchor with its newest snapshot.
+    /// Returns the anchor with its newest snapshot.
     pub fn observe(&self, anchor: Anchor) -> Anchor {
         let changed_at = anchor.changed_at.max(self.changed_at);
         Anchor { newest: self.newest.clone(), changed_at, ..anchor }

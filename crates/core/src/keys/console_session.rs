@@ -1,4 +1,4 @@
-//! What the console keeps of a person under the key ring: the tokens of a session, and a sign-in that has begun.
+//! Encrypts the console's session tokens and unfinished sign-ins under the key ring.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -9,7 +9,8 @@ use authority_model::schema::console_sessions;
 use super::{Error, Keys, inventory::sql};
 use crate::store::Db;
 
-/// Of a sign-in that has begun; it is in a cookie, not in the database.
+/// The associated data of an unfinished sign-in, which is stored in a cookie and not in the
+/// database.
 const SIGN_IN: &[u8] = b"console-sign-in";
 
 impl Keys {
@@ -18,17 +19,17 @@ impl Keys {
         self.seal(&associated(digest), tokens)
     }
 
-    /// Decrypts what [`Self::seal_console_session`] wrote for the same session.
+    /// Decrypts the result of [`Self::seal_console_session`] for the same session.
     pub fn open_console_session(&self, digest: &[u8; 32], sealed: &[u8]) -> Result<Vec<u8>, Error> {
         self.open(&associated(digest), sealed)
     }
 
-    /// Encrypts a sign-in that has begun.
+    /// Encrypts an unfinished sign-in.
     pub fn seal_sign_in(&self, plain: &[u8]) -> Result<Vec<u8>, Error> {
         self.seal(SIGN_IN, plain)
     }
 
-    /// Decrypts what [`Self::seal_sign_in`] wrote.
+    /// Decrypts the result of [`Self::seal_sign_in`].
     pub fn open_sign_in(&self, sealed: &[u8]) -> Result<Vec<u8>, Error> {
         self.open(SIGN_IN, sealed)
     }
@@ -38,7 +39,7 @@ fn associated(digest: &[u8]) -> Vec<u8> {
     [b"console_sessions|".as_slice(), digest].concat()
 }
 
-/// Rewraps them under the ring's current key; returns the number of rows.
+/// Rewraps the tokens under the ring's current key. Returns the number of rows.
 pub(super) async fn rewrap(db: &mut Db, ring: &KeyRing) -> Result<usize, Error> {
     let rows: Vec<(Vec<u8>, Vec<u8>)> = console_sessions::table
         .select((console_sessions::digest, console_sessions::sealed_tokens))

@@ -1,4 +1,4 @@
-//! The keys that this process holds, ready for use.
+//! The keys that this process has loaded and can use.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -23,7 +23,7 @@ use crate::{
     store::{Db, Scope, Store},
 };
 
-/// All keys. Clone it freely: it is one pointer.
+/// All keys. Cloning copies one pointer.
 #[derive(Clone)]
 pub struct Keys(Arc<Inner>);
 
@@ -32,16 +32,16 @@ struct Inner {
     mac: Mac,
     clock: Clock,
     store: Option<Store>,
-    // Held only while the pointer is copied.
+    // The lock is held only while the pointer is copied.
     loaded: RwLock<Arc<Loaded>>,
 }
 
-/// A consistent snapshot of the inventory; a refresh replaces it.
+/// A consistent snapshot of the inventory. A refresh replaces it.
 pub(super) struct Loaded {
     signers: [Arc<Signer>; Purpose::ALL.len()],
     tokens: Option<Arc<TokenSigner>>,
     programme: Option<Arc<Signer>>,
-    /// From when on receivers of webhooks can know the key that signs them.
+    /// The time from which receivers of webhooks can know the current signing key.
     webhooks_from: DateTime<Utc>,
     public: HashMap<String, Arc<PublicKey>>,
     jwks: Arc<str>,
@@ -49,7 +49,7 @@ pub(super) struct Loaded {
 }
 
 impl Keys {
-    /// Keys that exist only in this process and are not stored: for tests and benchmarks.
+    /// Creates keys that exist only in this process and are not stored: for tests and benchmarks.
     pub fn ephemeral(clock: Clock) -> Result<Self, Error> {
         let ring = Arc::new(KeyRing::parse(&KeyRing::generate()?)?);
         let now = clock.now();
@@ -62,8 +62,10 @@ impl Keys {
         Ok(Self(Arc::new(Inner { ring, mac: Mac::new(&random()?), clock, store: None, loaded })))
     }
 
-    /// Loads the keys from the database and creates missing ones; of two nodes that start at the
-    /// same time, one creates them. `tokens`: also a key for the development identity provider.
+    /// Loads the keys from the database and creates missing ones.
+    ///
+    /// If two nodes start at the same time, only one creates them. With `tokens`, the development
+    /// identity provider also gets a key.
     pub async fn start(
         store: Store,
         ring: KeyRing,
@@ -86,21 +88,23 @@ impl Keys {
         Ok(Self(Arc::new(Inner { ring, mac, clock, store: Some(store), loaded })))
     }
 
-    /// The current signing key. Fetch it once for each batch.
+    /// Returns the current signing key. Fetch it once for each batch.
     pub fn signer(&self, purpose: Purpose) -> Arc<Signer> {
         let loaded = self.0.loaded.read();
         Arc::clone(&loaded.signers[purpose as usize])
     }
 
-    /// The key that signs webhook deliveries; `None` while its successor, after a revocation, was published
-    /// too recently for receivers to know it.
+    /// Returns the key that signs webhook deliveries.
+    ///
+    /// Returns `None` after a revocation, while the successor has been published too recently for
+    /// receivers to know it.
     pub fn webhook_signer(&self) -> Option<Arc<Signer>> {
         let loaded = self.0.loaded.read();
         let known = loaded.webhooks_from <= self.0.clock.now();
         known.then(|| Arc::clone(&loaded.signers[Purpose::Webhook as usize]))
     }
 
-    /// The key that signs certifications of consultants; created if there is none yet.
+    /// Returns the key that signs certifications of consultants. Creates it if it does not exist.
     pub async fn programme_signer(&self) -> Result<Arc<Signer>, Error> {
         let known = || self.0.loaded.read().programme.clone();
         if let Some(signer) = known() {
@@ -117,18 +121,20 @@ impl Keys {
         known().ok_or(Error::NoSigner(PROGRAMME))
     }
 
-    /// The development identity provider's key, if it runs.
+    /// Returns the key of the development identity provider, if that provider runs.
     pub fn token_signer(&self) -> Option<Arc<TokenSigner>> {
         self.0.loaded.read().tokens.clone()
     }
 
-    /// The document of `/.well-known/jwks.json`: every key except the development identity
-    /// provider's, whose tokens are valid only for this process, and revoked keys of webhooks.
+    /// Returns the document for `/.well-known/jwks.json`.
+    ///
+    /// The document contains all keys except revoked webhook keys and the key of the development
+    /// identity provider. That provider's tokens are valid only for this process.
     pub fn jwks(&self) -> Arc<str> {
         Arc::clone(&self.0.loaded.read().jwks)
     }
 
-    /// The development identity provider's own JWKS.
+    /// Returns the JWKS of the development identity provider.
     pub fn token_jwks(&self) -> Arc<str> {
         Arc::clone(&self.0.loaded.read().token_jwks)
     }
@@ -137,7 +143,7 @@ impl Keys {
         self.0.loaded.read().public.get(kid).cloned()
     }
 
-    /// The public halves of every Ed25519 key that signs, or signed, for this purpose.
+    /// Returns the public halves of all Ed25519 keys that sign, or have signed, for this purpose.
     pub fn ed25519_of(&self, purpose: Purpose) -> Vec<[u8; 32]> {
         let loaded = self.0.loaded.read();
         let keys = loaded.public.values();
@@ -150,13 +156,14 @@ impl Keys {
         key.verify(bytes, signature)
     }
 
-    /// A message authentication code that only this installation can compute: the same on every
-    /// node and for the installation's lifetime.
+    /// Computes a message authentication code that only this installation can compute.
+    ///
+    /// The code is the same on every node and for the installation's lifetime.
     pub fn mac(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
         self.0.mac.code(domain, bytes)
     }
 
-    /// What stands for the names of people who were erased.
+    /// Returns the codes for the names of erased people.
     pub fn erased_names(&self) -> ErasedNames {
         let keys = self.clone();
         ErasedNames::new(move |domain, bytes| keys.mac(domain, bytes))
@@ -171,8 +178,9 @@ impl Keys {
         Ok(self.0.ring.open(associated, sealed)?)
     }
 
-    /// Reloads the inventory, with the keys that other nodes created, activated or revoked. If that
-    /// fails, the keys loaded before stay in use.
+    /// Reloads the inventory, including changes by other nodes.
+    ///
+    /// If that fails, the loaded keys stay in use.
     pub async fn refresh(&self) -> Result<(), Error> {
         let ring = Arc::clone(&self.0.ring);
         let held = self
@@ -183,20 +191,22 @@ impl Keys {
         Ok(())
     }
 
-    /// The inventory by status (active, rotating, retired, revoked), then newest first.
+    /// Lists the inventory by status (active, rotating, retired, revoked), then newest first.
     pub async fn list(&self) -> Result<Vec<SigningKey>, Error> {
         self.store()?.read_tx(&Scope::service(), async move |db| inventory::list(db).await).await
     }
 
-    /// Generates a key pair for the inventory. RSA is slow to generate, and no transaction should
-    /// wait for it.
+    /// Generates a key pair for the inventory.
+    ///
+    /// Generating RSA is slow: do not do it inside a transaction.
     pub async fn pair(&self, algorithm: Algorithm) -> Result<Pair, Error> {
         let pair = tokio::task::spawn_blocking(move || Pair::inventory(algorithm)).await;
         Ok(pair.map_err(|_| crypto::Error::Generation)??)
     }
 
-    /// Adds a key to the inventory. The service itself signs with none of these. Refresh after the
-    /// commit.
+    /// Adds a key to the inventory. The service itself does not sign with such a key.
+    ///
+    /// Refresh after the commit.
     pub async fn create(
         &self,
         db: &mut Db,
@@ -206,8 +216,10 @@ impl Keys {
         inventory::make(db, &self.0.ring, new, pair, self.0.clock.now()).await
     }
 
-    /// Revokes a key permanently. If it is managed, its successor signs from then on: on this node
-    /// at once, on others from their next refresh.
+    /// Revokes a key permanently.
+    ///
+    /// If the key is managed, its successor signs from then on: immediately on this node, and on
+    /// other nodes from their next refresh.
     pub async fn revoke(&self, kid: &str, actor: &str) -> Result<SigningKey, Error> {
         let (ring, now) = (Arc::clone(&self.0.ring), self.0.clock.now());
         let (kid, scope) = (kid.to_owned(), Scope { actor: actor.to_owned(), ..Scope::service() });
@@ -219,7 +231,7 @@ impl Keys {
         Ok(revoked)
     }
 
-    /// The unfinished rotations, the soonest due first.
+    /// Returns the unfinished rotations, the next due first.
     pub async fn rotations(&self) -> Result<Vec<Rotation>, Error> {
         self.store()?.read_tx(&Scope::service(), async move |db| rotation::open(db).await).await
     }
@@ -229,7 +241,7 @@ impl Keys {
         rotation::schedule(db, new, self.0.clock.now()).await
     }
 
-    /// Completes a rotation now. Refresh after the commit.
+    /// Completes a rotation immediately. Refresh after the commit.
     pub async fn complete(&self, db: &mut Db, id: &str) -> Result<Rotation, Error> {
         rotation::complete(db, &self.0.ring, id, self.0.clock.now()).await
     }
@@ -239,7 +251,7 @@ impl Keys {
         rotation::cancel(db, id, self.0.clock.now()).await
     }
 
-    /// Takes the steps of rotations that are due; returns their number.
+    /// Takes the rotation steps that are due. Returns their number.
     pub async fn rotate(&self) -> Result<usize, Error> {
         let (ring, now) = (Arc::clone(&self.0.ring), self.0.clock.now());
         let steps = self
@@ -252,9 +264,11 @@ impl Keys {
         Ok(steps)
     }
 
-    /// Rewraps every stored secret of this module, of webhook endpoints, push subscriptions and console sessions
-    /// under the ring's current key;
-    /// returns their number. Older ring keys may be removed once no other secrets are wrapped under them.
+    /// Rewraps the stored secrets of this module, and of webhook endpoints, push subscriptions and
+    /// console sessions, under the ring's current key.
+    ///
+    /// Returns their number. Older ring keys may be removed once no other secrets are wrapped under
+    /// them.
     pub async fn rewrap(&self) -> Result<usize, Error> {
         let ring = Arc::clone(&self.0.ring);
         self.store()?
@@ -271,11 +285,13 @@ impl Keys {
     }
 }
 
-/// How long a webhook key is published before it signs, unless it is the first. It is less than a rotation
-/// leaves, so that it matters after a revocation.
+/// How long a webhook key is published before it signs, unless it is the first key.
+///
+/// In a rotation, the new key is published for longer than this. The limit is therefore relevant
+/// only after a revocation.
 const WEBHOOKS_PUBLISHED: TimeDelta = TimeDelta::minutes(10);
 
-/// From when on receivers can know the webhook key with this kid. Before the first one they know none.
+/// Returns when receivers can know the webhook key with this kid. The first key is known at once.
 fn webhooks_from(held: &[Held], kid: &str) -> DateTime<Utc> {
     let mut of_webhooks = held.iter().filter(|h| h.is_for(Purpose::Webhook.slug()));
     let first = of_webhooks.clone().map(|h| h.created_at).min().unwrap_or_default();
@@ -283,13 +299,15 @@ fn webhooks_from(held: &[Held], kid: &str) -> DateTime<Utc> {
     if signs == first { first } else { signs + WEBHOOKS_PUBLISHED }
 }
 
-/// What a receiver of a webhook trusts it trusts at once, so a revoked key is not shown to it. Those of
-/// evidence stay, with their revocation: what they signed before remains valid.
+/// Whether a key is part of the JWKS.
+///
+/// A webhook's receiver trusts each listed key immediately, which excludes revoked webhook keys.
+/// Revoked evidence keys stay listed, with their revocation: their earlier signatures remain valid.
 fn is_published(key: &PublicKey) -> bool {
     key.purpose != Purpose::Webhook.slug() || key.status != Status::Revoked
 }
 
-/// The key that signs for a purpose: during a rotation still the old one.
+/// Returns the key that signs for a purpose. During a rotation, this is still the old key.
 fn signer<'h>(held: &'h [Held], purpose: &str) -> Option<(&'h String, &'h [u8])> {
     [Status::Rotating, Status::Active].into_iter().find_map(|status| {
         held.iter().find_map(|h| Some((&h.public.kid, h.signs(purpose, status)?)))

@@ -1,7 +1,7 @@
-//! What a webhook endpoint's row keeps under the key ring: its secrets and its headers.
+//! Encrypts a webhook endpoint's secrets and headers under the key ring.
 //!
-//! Each is bound to the endpoint and to its column, so that a value copied to another row or column cannot be
-//! decrypted. A secret is its 32 bytes; headers are a JSON object of texts.
+//! Each value is bound to its endpoint and column: a value copied to another row or column cannot
+//! be decrypted. A secret is 32 bytes. Headers are a JSON object of texts.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -35,7 +35,7 @@ impl EndpointColumn {
 }
 
 impl Keys {
-    /// Encrypts what a column of an endpoint's row keeps.
+    /// Encrypts the value of a column in an endpoint's row.
     pub fn seal_endpoint(
         &self,
         endpoint_id: &str,
@@ -45,7 +45,7 @@ impl Keys {
         self.seal(&column.associated(endpoint_id), plain)
     }
 
-    /// Decrypts what [`Self::seal_endpoint`] wrote for the same endpoint and column.
+    /// Decrypts the result of [`Self::seal_endpoint`] for the same endpoint and column.
     pub fn open_endpoint(
         &self,
         endpoint_id: &str,
@@ -56,7 +56,7 @@ impl Keys {
     }
 }
 
-/// Rewraps them under the ring's current key; returns the number of rows.
+/// Rewraps the values under the ring's current key. Returns the number of rows.
 pub(super) async fn rewrap(db: &mut Db, ring: &KeyRing) -> Result<usize, Error> {
     type Sealed = Option<Vec<u8>>;
     let rows: Vec<(String, Sealed, Sealed, Sealed)> = webhook_endpoints::table
@@ -80,7 +80,7 @@ pub(super) async fn rewrap(db: &mut Db, ring: &KeyRing) -> Result<usize, Error> 
         if [&secret, &previous, &headers].iter().all(|column| column.is_none()) {
             continue;
         }
-        // A column that is not set stays as it is.
+        // A column that is not set stays unchanged.
         diesel::update(webhook_endpoints::table.find(id))
             .set((
                 secret.map(|sealed| webhook_endpoints::secret.eq(sealed)),

@@ -1,4 +1,4 @@
-//! A key of the inventory, decrypted.
+//! The inventory's keys in memory.
 
 use authority_crypto::{Algorithm, Pair, jwk};
 use chrono::{DateTime, Datelike, Utc};
@@ -8,9 +8,9 @@ use super::{Error, PublicKey, Status};
 /// A key of the inventory, decrypted.
 pub(super) struct Held {
     pub public: PublicKey,
-    /// PKCS #8; only for managed keys that may sign.
+    /// The private key as PKCS #8. Present only for managed keys that may sign.
     pub private: Option<Vec<u8>>,
-    /// Published since then.
+    /// When the key was created. It has been published since then.
     pub created_at: DateTime<Utc>,
 }
 

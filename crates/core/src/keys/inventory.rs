@@ -1,6 +1,6 @@
-//! The table `signing_keys` and the installation's own secrets: reads and creates them.
+//! Reads and creates the rows of `signing_keys` and the installation's own secrets.
 //!
-//! Neither belongs to a tenant, so these queries run in the owner's scope.
+//! These rows do not belong to a tenant: the queries run in the owner's scope.
 
 use authority_crypto::{self as crypto, Algorithm, KeyRing, KeySigner, Pair, jwk, random};
 use authority_model::schema::{service_secrets, signing_keys};
@@ -18,12 +18,13 @@ use crate::store::{self, Db, RunQueryDsl, SERVICE, locks};
 pub(super) const ROTATION: TimeDelta = TimeDelta::days(90);
 /// The name of the root key of all message authentication codes.
 const MAC: &str = "mac";
-/// Held while keys are created, rotated or revoked, so that two nodes do not both do it.
+/// The advisory lock for creating, rotating and revoking keys. It keeps two nodes from taking the
+/// same step twice.
 const LOCK: i64 = locks::SIGNING_KEYS;
 
 diesel::define_sql_function! { fn pg_advisory_xact_lock(number: diesel::sql_types::BigInt); }
 
-/// A key as the inventory lists it: everything except the private key.
+/// A key as listed in the inventory, without the private key.
 #[derive(Clone, Debug, PartialEq, Queryable, Selectable, Insertable)]
 #[diesel(table_name = signing_keys, check_for_backend(Pg))]
 pub struct SigningKey {
@@ -54,13 +55,13 @@ pub struct NewKey {
     pub created_by: String,
 }
 
-/// Waits for the lock; queries after it see what earlier holders committed.
+/// Waits for the lock. Later queries see the commits of earlier holders of the lock.
 pub(super) async fn lock(db: &mut Db) -> Result<(), Error> {
     let locked = diesel::select(pg_advisory_xact_lock(LOCK)).execute(db).await;
     locked.map(drop).map_err(sql)
 }
 
-/// The root key of all message authentication codes; created if missing.
+/// Returns the root key of all message authentication codes. Creates it if it is missing.
 pub(super) async fn mac_root(
     db: &mut Db,
     ring: &KeyRing,
@@ -88,7 +89,7 @@ pub(super) async fn mac_root(
     Ok(root)
 }
 
-/// Creates a managed key for each of these purposes that has no active one.
+/// Creates a managed key for each wanted purpose that has no active managed key.
 pub(super) async fn make_missing(
     db: &mut Db,
     ring: &KeyRing,
@@ -128,13 +129,13 @@ fn managed_pair(purpose: &str) -> Result<(Algorithm, Pair), Error> {
     })
 }
 
-/// A key that the service creates for itself.
+/// Describes a key that the service creates for itself.
 fn own(algorithm: Algorithm, purpose: &str) -> NewKey {
     let created_by = SERVICE.to_owned();
     NewKey { algorithm, purpose: purpose.to_owned(), notes: None, created_by }
 }
 
-/// Creates the key that will replace another; it does not sign yet.
+/// Creates the key that will replace another key. It does not sign yet.
 pub(super) async fn make_successor(
     db: &mut Db,
     ring: &KeyRing,
@@ -155,7 +156,7 @@ pub(super) async fn make_successor(
     Ok(row)
 }
 
-/// Creates a key on request. The service itself signs with none of these.
+/// Creates a key on request. The service itself does not sign with such a key.
 pub(super) async fn make(
     db: &mut Db,
     ring: &KeyRing,
@@ -204,12 +205,13 @@ async fn insert(db: &mut Db, ring: &KeyRing, row: &SigningKey, pair: &Pair) -> R
     }
 }
 
-/// The associated data of a private key; `-` means no tenant.
+/// Returns the associated data of a private key. The `-` means that it has no tenant.
 fn associated(row: &SigningKey) -> Vec<u8> {
     format!("-|{}|{}|{}", row.kid, row.alg, row.purpose).into_bytes()
 }
 
-/// All keys that this service made, in order of creation; private keys only of those that sign.
+/// Loads all keys made by this service, in order of creation, with the private keys of those in
+/// use.
 pub(super) async fn hold(db: &mut Db, ring: &KeyRing) -> Result<Vec<Held>, Error> {
     let rows: Vec<(SigningKey, Option<Vec<u8>>)> = signing_keys::table
         .order((signing_keys::created_at, signing_keys::kid))
@@ -221,11 +223,13 @@ pub(super) async fn hold(db: &mut Db, ring: &KeyRing) -> Result<Vec<Held>, Error
     held.filter_map(Result::transpose).collect()
 }
 
-/// The key of a row. `None` if it is not one that this service made: whoever can write to the table and lacks the
-/// ring could otherwise publish a key of their own, by which forged evidence would be valid.
+/// Converts a row to a key. Returns `None` if this service did not make the key.
+///
+/// Without this check, a person with write access to the table but without the ring could publish a
+/// key of their own. Evidence forged with that key would then be valid.
 ///
 /// # Errors
-/// A key that signs is not as it was made.
+/// The key signs, but the row differs from the row that this service created.
 fn held(ring: &KeyRing, row: SigningKey, sealed: Option<&[u8]>) -> Result<Option<Held>, Error> {
     let created_at = row.created_at;
     let status =
@@ -254,7 +258,7 @@ fn held(ring: &KeyRing, row: SigningKey, sealed: Option<&[u8]>) -> Result<Option
     Ok(Some(Held { public, private, created_at }))
 }
 
-/// The private key, which belongs to the public one.
+/// Returns the private key, after checking that it belongs to the public key.
 fn private_half(
     ring: &KeyRing,
     row: &SigningKey,
@@ -269,7 +273,7 @@ fn private_half(
     }
 }
 
-/// In order of status ([`Status::ALL`]), then newest first.
+/// Lists the keys in order of status ([`Status::ALL`]), then newest first.
 pub(super) async fn list(db: &mut Db) -> Result<Vec<SigningKey>, Error> {
     let mut rows: Vec<SigningKey> = signing_keys::table
         .order((signing_keys::created_at.desc(), signing_keys::kid))
@@ -281,7 +285,7 @@ pub(super) async fn list(db: &mut Db) -> Result<Vec<SigningKey>, Error> {
     Ok(rows)
 }
 
-/// Rewraps every stored secret under the ring's current key; returns their number.
+/// Rewraps all stored secrets under the ring's current key. Returns their number.
 pub(super) async fn rewrap(db: &mut Db, ring: &KeyRing) -> Result<usize, Error> {
     lock(db).await?;
     let mut count = 0;

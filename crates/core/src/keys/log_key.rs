@@ -1,4 +1,4 @@
-//! Which of the service's keys signed a checkpoint of a log.
+//! Finds the key of this service that signed a checkpoint of a log.
 
 use authority_crypto::verify_ed25519;
 use authority_evidence::log::note::{LogKey, SignedCheckpoint};
@@ -6,7 +6,9 @@ use authority_evidence::log::note::{LogKey, SignedCheckpoint};
 use super::{Keys, Purpose};
 
 impl Keys {
-    /// The key that signed the note, if it is one of this service's, also a retired or revoked one.
+    /// Returns the key that signed the note, if it is a key of this service.
+    ///
+    /// Retired and revoked keys are included.
     pub fn log_key(&self, note: &SignedCheckpoint) -> Option<LogKey> {
         let ours = self.ed25519_of(Purpose::Log).into_iter();
         let mut ours =

@@ -1,4 +1,4 @@
-//! Files with secrets: only their owner may access them.
+//! Files with secrets. Only their owner may access them.
 
 use std::{
     fs,
@@ -10,13 +10,13 @@ use authority_crypto::random;
 
 use crate::config::data_folder;
 
-/// In bytes.
+/// The maximum size of a file, in bytes.
 const LONGEST_FILE: u64 = 64 * 1024;
 
 /// Reads a file that only its owner may access (0600 or less).
 ///
 /// # Errors
-/// What is wrong with it, with its path.
+/// The problem, with the file's path.
 pub(super) fn read(path: &Path) -> Result<String, String> {
     read_private(path).map_err(|what| format!("`{}`: {what}", path.display()))
 }
@@ -36,10 +36,10 @@ fn read_private(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// Creates the file, unless it is there. See `create`.
+/// Creates the file with this text if it does not exist.
 ///
 /// # Errors
-/// Why it cannot be made, with its path.
+/// The reason why the file cannot be created, with its path.
 pub(super) fn make(
     path: &Path,
     text: impl FnOnce() -> Result<String, authority_crypto::Error>,
@@ -59,7 +59,7 @@ fn refuse_shared(about: &fs::Metadata) -> Result<(), String> {
     if of_others == 0 {
         return Ok(());
     }
-    Err(format!("others may reach it (mode {mode:o}); run `chmod 600` on it"))
+    Err(format!("other users can access it (mode {mode:o}); run `chmod 600` on it"))
 }
 
 #[cfg(not(unix))]
@@ -67,8 +67,9 @@ fn refuse_shared(_: &fs::Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a temporary file and links it into place: two nodes that start together on one folder get
-/// the same text, and nobody reads a partial file.
+/// Writes a temporary file and links it into place.
+///
+/// Two nodes that start together in one folder get the same text, and a partial file is never read.
 fn create(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.exists() {

@@ -1,4 +1,4 @@
-//! The public halves of the inventory's keys, as the JWKS publishes them.
+//! The public halves of the inventory's keys, as published in the JWKS.
 
 use authority_crypto::{Algorithm, verify};
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::Error;
 
-/// The stage of a key's life.
+/// The stage of a key in its life cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Signs or, while another is `rotating`, is published and will sign next.
+    /// The key signs. While another key is `rotating`, it is published and will sign next.
     Active,
-    /// Signs until its successor, which is active, replaces it.
+    /// The key signs until its active successor replaces it.
     Rotating,
-    /// No longer signs; its signatures remain valid.
+    /// The key no longer signs. Its signatures remain valid.
     Retired,
     Revoked,
 }
@@ -35,13 +35,13 @@ impl Status {
     }
 }
 
-/// The public half of a key of the inventory.
+/// The public half of a key in the inventory.
 #[derive(Clone, Debug)]
 pub struct PublicKey {
     pub kid: String,
     pub algorithm: Algorithm,
     pub purpose: String,
-    /// Created by the service for its own signatures.
+    /// Whether the service created the key for its own signatures.
     pub managed: bool,
     pub status: Status,
     pub revoked_at: Option<DateTime<Utc>>,
@@ -49,8 +49,10 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// The key's entry in a JWKS (RFC 7517). Only the members of the public key are copied, so it
-    /// never contains anything private.
+    /// Returns the key's entry in a JWKS (RFC 7517).
+    ///
+    /// Only the fields of the public key are copied. The entry therefore never contains private
+    /// data.
     pub fn published(&self) -> Value {
         let mut shown = json!({"kid": self.kid, "use": "sig"});
         for member in ["kty", "crv", "x", "y", "n", "e"] {
@@ -58,8 +60,8 @@ impl PublicKey {
                 shown[member] = value.clone();
             }
         }
-        // The specification has a P-256 key generated for `EdDSA`; publishing it as EdDSA would be
-        // false.
+        // The specification requires a P-256 key for `EdDSA`. Publishing it as EdDSA would be
+        // wrong.
         if self.algorithm != Algorithm::EdDsa || self.jwk["kty"] == "OKP" {
             shown["alg"] = json!(self.algorithm.name());
         }
@@ -69,8 +71,10 @@ impl PublicKey {
         shown
     }
 
-    /// Whether `signature` is this key's over `bytes`, whatever its [`Self::status`]: also for a
-    /// retired or revoked key.
+    /// Checks whether `signature` is a signature by this key over `bytes`.
+    ///
+    /// Any [`Self::status`] is accepted: signatures of retired and revoked keys can also be
+    /// verified.
     pub fn verify(&self, bytes: &[u8], signature: &[u8]) -> Result<(), Error> {
         Ok(verify(&self.jwk, self.algorithm, bytes, signature)?)
     }

@@ -1,6 +1,6 @@
-//! What the keys of the service sign.
+//! The purposes of the service's keys.
 
-/// What a key signs. The service has one signing key for each purpose.
+/// The kind of data that a key signs. The service has one signing key for each purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Decision records and evidence packs.
@@ -26,7 +26,8 @@ impl Purpose {
     }
 }
 
-/// Purpose of the key that signs certifications of consultants; it is made when it is first needed.
+/// The purpose of the key that signs certifications of consultants. The key is created on first
+/// use.
 pub(super) const PROGRAMME: &str = "programme";
-/// Purpose of the key that signs the development identity provider's tokens.
+/// The purpose of the key that signs the development identity provider's tokens.
 pub(super) const TOKENS: &str = "dev-idp";

@@ -1,4 +1,4 @@
-//! The file of the key by which push services know this installation (RFC 8292).
+//! The file with the key that identifies this installation to push services (RFC 8292).
 
 use std::path::Path;
 
@@ -7,21 +7,22 @@ use rustls_pki_types::{PrivatePkcs8KeyDer, pem::PemObject};
 
 use super::{Error, private_file};
 
-/// Reads a P-256 private key, PKCS #8 in PEM, from a file that only its owner may access (0600 or less).
+/// Reads a P-256 private key, PKCS #8 in PEM. Only its owner may have access to the file (0600 or
+/// less).
 pub fn load(path: &Path) -> Result<Es256Signer, Error> {
     let text = private_file::read(path).map_err(Error::PushKeyFile)?;
     let unusable = |what: &str| {
         Error::PushKeyFile(format!(
-            "`{}`: {what}; make one with `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256`",
+            "`{}`: {what}; create one with `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256`",
             path.display()
         ))
     };
     let key = PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes())
-        .map_err(|_| unusable("it holds no `BEGIN PRIVATE KEY` in PEM"))?;
+        .map_err(|_| unusable("it does not contain a PEM `BEGIN PRIVATE KEY` block"))?;
     Es256Signer::read(key.secret_pkcs8_der()).map_err(|fault| unusable(&fault.to_string()))
 }
 
-/// Reads the file, or creates it with a new key.
+/// Reads the file. Creates it with a new key if it does not exist.
 pub fn load_or_create(path: &Path) -> Result<Es256Signer, Error> {
     let fresh = || Ok(Pair::inventory(Algorithm::Es256)?.private_pem());
     private_file::make(path, fresh).map_err(Error::PushKeyFile)?;

@@ -1,4 +1,5 @@
-//! The URL of a push subscription under the key ring: whoever knows it may be able to push to its browser.
+//! Encrypts the URL of a push subscription under the key ring. The URL alone may suffice to send
+//! push messages to the browser.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -15,13 +16,13 @@ impl Keys {
         self.seal(&associated(id), url.as_bytes())
     }
 
-    /// Decrypts what [`Self::seal_push_endpoint`] wrote for the same subscription.
+    /// Decrypts the result of [`Self::seal_push_endpoint`] for the same subscription.
     pub fn open_push_endpoint(&self, id: &str, sealed: &[u8]) -> Result<String, Error> {
         let url = self.open(&associated(id), sealed)?;
         String::from_utf8(url).map_err(|_| authority_crypto::Error::Sealed.into())
     }
 
-    /// Recognises a subscription's URL without opening those that are stored.
+    /// Computes a code to find a subscription by its URL without decrypting the stored URLs.
     pub fn push_endpoint_code(&self, url: &str) -> [u8; 32] {
         self.mac("push-endpoint", url.as_bytes())
     }
@@ -31,7 +32,7 @@ fn associated(id: &str) -> Vec<u8> {
     format!("{id}|sealed_endpoint").into_bytes()
 }
 
-/// Rewraps them under the ring's current key; returns the number of rows.
+/// Rewraps the URLs under the ring's current key. Returns the number of rows.
 pub(super) async fn rewrap(db: &mut Db, ring: &KeyRing) -> Result<usize, Error> {
     let rows: Vec<(String, Vec<u8>)> = push_subscriptions::table
         .select((push_subscriptions::id, push_subscriptions::sealed_endpoint))

@@ -1,4 +1,4 @@
-//! Revoking a key, and what that means for its rotation and its successor.
+//! Revokes a key, and updates its rotation and its successor.
 
 use authority_crypto::KeyRing;
 use authority_model::schema::signing_keys;

@@ -1,8 +1,9 @@
-//! Rotations: a successor is created and published, signs an hour later, and the old key retires.
+//! Rotations. A successor is created and published, and signs an hour later. The old key then
+//! retires.
 //!
-//! While a rotation is in progress the old key is `rotating` and still signs, so that verifiers
-//! have time to fetch the successor's public key. Every step takes the inventory's lock, so any
-//! number of nodes may run the worker.
+//! While a rotation is in progress, the old key is `rotating` and still signs. This gives verifiers
+//! time to fetch the successor's public key. Every step takes the inventory's lock, which allows
+//! any number of nodes to run the worker.
 
 use authority_crypto::{KeyRing, random};
 use authority_ids::RecordId;
@@ -52,7 +53,7 @@ pub struct NewRotation {
     pub created_by: String,
 }
 
-/// The unfinished rotations, the soonest due first.
+/// Returns the unfinished rotations, the next due first.
 pub(super) async fn open(db: &mut Db) -> Result<Vec<Rotation>, Error> {
     let open = key_rotations::table
         .filter(key_rotations::state.eq_any([PENDING, IN_PROGRESS]))
@@ -98,7 +99,7 @@ async fn key(db: &mut Db, kid: &str) -> Result<Option<SigningKey>, Error> {
     found.optional().map_err(sql)
 }
 
-/// Publishes the successor; the old key still signs.
+/// Publishes the successor. The old key still signs.
 async fn begin(
     db: &mut Db,
     ring: &KeyRing,
@@ -117,7 +118,7 @@ async fn begin(
     row.returning(Rotation::as_returning()).get_result(db).await.map_err(sql)
 }
 
-/// The successor signs from this transaction on; the old key retires.
+/// Makes the successor sign from this transaction on, and retires the old key.
 async fn finish(db: &mut Db, rotation: &Rotation, now: DateTime<Utc>) -> Result<Rotation, Error> {
     diesel::update(signing_keys::table.find(&rotation.kid))
         .set((
@@ -131,7 +132,7 @@ async fn finish(db: &mut Db, rotation: &Rotation, now: DateTime<Utc>) -> Result<
     succeed(db, rotation, now).await
 }
 
-/// The successor signs from this transaction on.
+/// Makes the successor sign from this transaction on.
 async fn succeed(db: &mut Db, rotation: &Rotation, now: DateTime<Utc>) -> Result<Rotation, Error> {
     let successor = rotation.successor_kid.as_deref().unwrap_or_default();
     diesel::update(signing_keys::table.find(successor))
@@ -142,7 +143,7 @@ async fn succeed(db: &mut Db, rotation: &Rotation, now: DateTime<Utc>) -> Result
     end(db, &rotation.id, DONE, now).await
 }
 
-/// Completes a rotation now, whether or not it has started.
+/// Completes a rotation immediately, whether or not it has started.
 pub(super) async fn complete(
     db: &mut Db,
     ring: &KeyRing,
@@ -157,7 +158,7 @@ pub(super) async fn complete(
     finish(db, &started, now).await
 }
 
-/// Cancels a rotation: the old key stays; a successor, if created, is revoked.
+/// Cancels a rotation. The old key stays; a successor is revoked if it was created.
 pub(super) async fn cancel(db: &mut Db, id: &str, now: DateTime<Utc>) -> Result<Rotation, Error> {
     let rotation = unfinished(db, id).await?;
     call_off(db, &rotation, now).await
@@ -179,8 +180,9 @@ async fn call_off(db: &mut Db, rotation: &Rotation, now: DateTime<Utc>) -> Resul
     end(db, &rotation.id, CANCELLED, now).await
 }
 
-/// Ends the rotation that a revoked key is part of, if any. Returns whether a successor already
-/// signs.
+/// Ends the unfinished rotation that a revoked key is part of, if any.
+///
+/// Returns whether a successor already signs.
 pub(super) async fn on_revoked(db: &mut Db, kid: &str, now: DateTime<Utc>) -> Result<bool, Error> {
     let part = key_rotations::kid.eq(kid).or(key_rotations::successor_kid.eq(kid));
     let found: Option<Rotation> = key_rotations::table
@@ -196,7 +198,7 @@ pub(super) async fn on_revoked(db: &mut Db, kid: &str, now: DateTime<Utc>) -> Re
         return Ok(false);
     }
     if rotation.kid == kid {
-        // Nothing signs for this purpose now, so the successor must at once.
+        // No other key signs for this purpose now. The successor must start at once.
         succeed(db, &rotation, now).await?;
     } else {
         call_off(db, &rotation, now).await?;
@@ -204,8 +206,10 @@ pub(super) async fn on_revoked(db: &mut Db, kid: &str, now: DateTime<Utc>) -> Re
     Ok(true)
 }
 
-/// One round of the worker: plans the rotations that are due, starts the planned ones, and
-/// completes those whose successor was published long enough. Returns the number of steps.
+/// Runs one round of the worker.
+///
+/// Plans rotations for the keys that are due, starts the planned rotations, and completes the
+/// rotations with a successor that was published for long enough. Returns the number of steps.
 pub(super) async fn work(db: &mut Db, ring: &KeyRing, now: DateTime<Utc>) -> Result<usize, Error> {
     lock(db).await?;
     let mut steps = 0;

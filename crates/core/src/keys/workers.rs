@@ -5,13 +5,15 @@ use std::time::Duration;
 use super::Keys;
 use crate::worker::Worker;
 
-/// How often the inventory is reloaded, with changes by other nodes.
+/// The interval of reloading the inventory, which includes changes by other nodes.
 const REFRESH: Duration = Duration::from_secs(30);
 const ROTATION: Duration = Duration::from_secs(60);
 
 impl Keys {
-    /// Workers that reload the inventory and take due steps of rotations. A node that cannot read
-    /// the inventory might sign with a revoked key, so it is then not ready.
+    /// Returns the workers that reload the inventory and take due rotation steps.
+    ///
+    /// A node that cannot read the inventory might sign with a revoked key. It then reports that it
+    /// is not ready.
     pub fn workers(&self) -> [Worker; 2] {
         let (refreshed, rotated) = (self.clone(), self.clone());
         let refresh = Worker::periodic("keys_refresh", REFRESH, move || {

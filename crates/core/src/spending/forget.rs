@@ -1,4 +1,4 @@
-//! Deletes the counters of windows that closed long ago: nothing reads them any more.
+//! Deletes the counters of windows that closed long ago. The service does not read them again.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::{
 };
 
 const EVERY: Duration = Duration::from_secs(3600);
-/// How long a counter is kept after its window closed, in seconds: nodes' clocks differ by less.
+/// How long a counter is kept after its window closed, in seconds. Clocks of nodes differ by less.
 const KEPT: i64 = 24 * 3600;
 
-/// Deletes them every hour.
+/// Returns a worker that deletes these counters every hour.
 pub fn forget(store: Store, clock: Clock) -> Worker {
     Worker::periodic("counters", EVERY, move || {
         forget_closed(store.clone(), clock.now().timestamp())

@@ -1,9 +1,9 @@
-//! What an allow spends: the approval that it cites, and the remainder of counted bounds.
+//! The resources that an allow spends: its cited approval, and a part of each counted bound.
 //!
-//! Both change from call to call, so they are not in the graph: they are read from the database
-//! before deciding, and claimed in the transaction that stores the decision. The claim decides, so
-//! the values read are only an estimate, and an approval or the rest of a budget is spent once,
-//! however many requests compete for it.
+//! Both change from call to call and are not part of the graph. They are read from the database
+//! before deciding, and claimed in the transaction that stores the decision. The claim is
+//! authoritative: the values read before are only an estimate. An approval or the rest of a budget
+//! is spent once, however many requests compete for it.
 
 mod forget;
 
@@ -28,18 +28,18 @@ use authority_decision::{
     levels::ApprovalState,
 };
 
-/// The `action` of an act that approves.
+/// The `verdict` of an approving act.
 pub const APPROVE: &str = "approve";
 
-/// The digest of the exact request that an approval is for.
+/// Returns the digest of the exact request that an approval is for.
 ///
 /// # Errors
-/// If the request does not serialise, which is a bug.
+/// The request does not serialise, which is a bug.
 pub fn question(request: &Request) -> Result<[u8; 32], serde_json::Error> {
     Ok(sha256(&serde_json_canonicalizer::to_vec(&request.question())?))
 }
 
-/// The approvals among the acts.
+/// Returns the approvals among the acts.
 pub fn approving_signatures(acts: &[ApprovalAct]) -> Vec<Signature> {
     let approving = acts.iter().filter(|act| act.verdict == APPROVE);
     let signed = approving.map(|act| Signature {
@@ -57,7 +57,7 @@ pub struct Cited {
     pub approval: Approval,
     pub acts: Vec<ApprovalAct>,
     pub requested_by: Vec<Asker>,
-    /// E-mail addresses of people among them.
+    /// E-mail addresses of the people among the requesters.
     pub asker_emails: Vec<String>,
 }
 
@@ -74,7 +74,8 @@ pub async fn spent_on(
         .load(db)
         .await?;
     let spent = rows.into_iter().filter_map(|(decision, id, row)| {
-        // The state when it was spent: approved, and for this question.
+        // Restores the approval's state before the decision spent it: approved, and for this
+        // request.
         let approval = Approval {
             id,
             state: ApprovalState::Approved,
@@ -88,21 +89,21 @@ pub async fn spent_on(
     Ok(spent.collect())
 }
 
-/// What to read before a request can be decided.
+/// The counters and the approval to read before a request can be decided.
 #[derive(Clone, Debug)]
 pub struct CounterQuery {
     tenant_id: TenantId,
     subject: String,
     counters: Vec<CounterKey>,
-    /// The cited approval, and the digest of the request that it must be for.
+    /// The cited approval's id, and the digest of the request that it must be for.
     approval: Option<(String, [u8; 32])>,
 }
 
 impl CounterQuery {
-    /// `None` for most requests, which are not counted and cite nothing.
+    /// Returns `None` for most requests: they have no counters and do not cite an approval.
     ///
     /// # Errors
-    /// If the request does not serialise.
+    /// The request does not serialise.
     pub fn of(
         request: &Request,
         gathered: &Gathered,
@@ -118,7 +119,7 @@ impl CounterQuery {
         Ok((!nothing).then_some(Self { tenant_id, subject, counters, approval }))
     }
 
-    /// The counters' values, and the approval if it resolves in the tenant.
+    /// Reads the counters' values, and the approval if it exists in the tenant.
     pub async fn read(&self, db: &mut Db) -> QueryResult<(Spent, Option<Cited>)> {
         let spent = self.spent(db).await?;
         let Some((id, question)) = &self.approval else { return Ok((spent, None)) };

@@ -1,8 +1,9 @@
-//! The database's address and TLS mode, from a libpq URL or `key=value` text.
+//! Parses the database's address and TLS mode from a libpq URL or `key=value` text.
 //!
-//! tokio-postgres does not support `verify-ca`, `verify-full`, `sslrootcert`, `sslcert` and `sslkey`; they are
-//! parsed here and applied in `tls.rs`. Its default, `prefer`, may fall back to plain text. Here a host
-//! other than this machine needs a verified certificate unless the URL sets another mode.
+//! tokio-postgres does not support `verify-ca`, `verify-full`, `sslrootcert`, `sslcert` and
+//! `sslkey`. They are parsed here and applied in `tls.rs`. The default of tokio-postgres, `prefer`,
+//! may fall back to plain text. Here, a host other than this machine needs a verified certificate
+//! unless the URL sets another mode.
 
 use std::{
     borrow::Cow,
@@ -26,21 +27,22 @@ pub struct Address {
 }
 
 impl Address {
-    /// Parses `postgres://…` or `host=… user=…`; reads the files of `sslrootcert`, `sslcert` and `sslkey` (PEM).
+    /// Parses `postgres://…` or `host=… user=…`. Reads the files of `sslrootcert`, `sslcert` and
+    /// `sslkey` (PEM).
     pub fn parse(text: &str) -> Result<Self, Error> {
         let (plain, tls) = if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             split_url(text)?
         } else {
             split_pairs(text)?
         };
-        // The unreadable part may be a piece of the password, so the error quotes none of it.
+        // The unreadable part may be a piece of the password. The error does not quote it.
         let mut config: Config = plain.parse().map_err(|fault: tokio_postgres::Error| {
             Error::Address(format!("the database URL is malformed{}", about(&with_source(&fault))))
         })?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(Error::Address(format!("the database URL names no host{}", about(""))));
         }
-        // A name for TLS, as for other hosts.
+        // TLS needs a host name: without one, the address is the host name.
         if config.get_hosts().is_empty() {
             for address in config.get_hostaddrs().to_vec() {
                 config.host(address.to_string());
@@ -69,13 +71,13 @@ impl Address {
         Ok(Self { servers: Servers::of(&config), config, tls })
     }
 
-    /// The role that logs in.
+    /// Returns the login role.
     pub fn user(&self) -> Option<&str> {
         self.config.get_user()
     }
 }
 
-/// libpq's `sslmode`; `allow`, which starts in plain text, is treated as `prefer`.
+/// libpq's `sslmode`. `allow`, which starts in plain text, is treated as `prefer`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Disable,
@@ -95,7 +97,7 @@ impl Mode {
             "verify-full" => Self::VerifyFull,
             _ => {
                 return Err(Error::Address(format!(
-                    "sslmode must be one of disable, prefer, require, verify-ca, verify-full, not `{word}`"
+                    "sslmode must be disable, prefer, require, verify-ca or verify-full, not `{word}`"
                 )));
             }
         })
@@ -105,7 +107,7 @@ impl Mode {
         let roots = given.roots.as_deref();
         let trust = match self {
             Self::Disable => return Ok(None),
-            // As in libpq: a given root certificate is to be checked.
+            // As in libpq, `require` checks the certificate if `sslrootcert` is set.
             Self::Require if roots.is_some() => tls::Trust::Chain,
             Self::Prefer | Self::Require => tls::Trust::Anyone,
             Self::VerifyCa => tls::Trust::Chain,
@@ -115,7 +117,7 @@ impl Mode {
     }
 }
 
-/// The parameters that tokio-postgres does not support.
+/// Parameters that tokio-postgres does not support.
 #[derive(Default)]
 struct TlsParameters {
     mode: Option<String>,
@@ -125,7 +127,7 @@ struct TlsParameters {
 }
 
 impl TlsParameters {
-    /// Whether the parameter is one of these.
+    /// Stores the parameter if it is a TLS parameter. Returns whether it is one.
     fn take(&mut self, key: &str, value: &str) -> bool {
         match key {
             "sslmode" => self.mode = Some(value.to_owned()),
@@ -139,7 +141,7 @@ impl TlsParameters {
         true
     }
 
-    /// The files of the client's certificate and its key.
+    /// Returns the files with the client's certificate and its key.
     fn client(&self) -> Result<Option<(&Path, &Path)>, Error> {
         match (&self.certificate, &self.key) {
             (Some(certificate), Some(key)) => Ok(Some((certificate, key))),
@@ -165,7 +167,7 @@ fn split_url(text: &str) -> Result<(String, TlsParameters), Error> {
     Ok((format!("{front}{mark}{}", kept.join("&")), tls))
 }
 
-/// The connection options that this module or tokio-postgres knows.
+/// The connection options that this module or tokio-postgres supports.
 const OPTIONS: [&str; 24] = [
     "user",
     "password",
@@ -193,7 +195,7 @@ const OPTIONS: [&str; 24] = [
     "require_auth",
 ];
 
-/// The error text: the known option at fault, if any, and the expected form.
+/// Returns the end of an error text: the faulty option if it is known, and the expected form.
 fn about(fault: &str) -> String {
     let named = OPTIONS.iter().find(|option| fault.contains(&format!("`{option}`")));
     let named = named.map(|option| format!(" at `{option}`")).unwrap_or_default();
@@ -225,7 +227,7 @@ fn decode<'t>(key: &str, text: &'t str) -> Result<Cow<'t, str>, Error> {
     String::from_utf8(bytes).map(Cow::Owned).map_err(|_| malformed())
 }
 
-/// Parses `key = value` pairs; values with spaces are in single quotes, a backslash escapes.
+/// Parses `key = value` pairs. Values with spaces are in single quotes; a backslash escapes.
 fn split_pairs(text: &str) -> Result<(String, TlsParameters), Error> {
     let mut tls = TlsParameters::default();
     let mut kept = Vec::new();
@@ -243,7 +245,7 @@ fn split_pairs(text: &str) -> Result<(String, TlsParameters), Error> {
     Ok((kept.join(" "), tls))
 }
 
-/// The first value of the text: as written, and unescaped.
+/// Returns the first value of the text, as written and unescaped.
 fn first_value(text: &str) -> (&str, String) {
     let is_quoted = text.starts_with('\'');
     let mut meant = String::new();
@@ -261,7 +263,7 @@ fn first_value(text: &str) -> (&str, String) {
     (text, meant)
 }
 
-/// Whether all servers are Unix sockets, which have no TLS.
+/// Whether all servers are Unix sockets, which do not use TLS.
 pub(super) fn is_socket(config: &Config) -> bool {
     config.get_hostaddrs().is_empty()
         && config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)))

@@ -1,4 +1,5 @@
-//! Connecting: errors that name the server and the remedy, and waiting for a server that starts.
+//! Connects to the database. Errors name the server and the remedy. Can wait for a server that
+//! starts.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -13,34 +14,37 @@ use tokio_postgres::{
 
 use super::{Address, Error, fault::Fault, servers::port};
 
-/// The client's error when each session of the server begins read-only.
+/// The error of tokio-postgres if the server starts every session read-only.
 const READ_ONLY: &str = "database does not allow writes";
-/// The pause between two attempts at a server that starts.
+/// The pause between two attempts to reach a server that starts.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The interval of the log's lines while it waits.
+/// The interval of log lines while waiting.
 const LOG_EVERY: Duration = Duration::from_secs(5);
 
 impl Address {
-    /// One connection, outside any pool: for migrations and for LISTEN. Readiness shows its error to
-    /// everybody, so that it does not name the server.
+    /// Opens a connection outside any pool, for migrations and for LISTEN.
+    ///
+    /// The error does not name the server, because the public readiness response includes the
+    /// error.
     pub async fn connect(&self) -> ConnectionResult<AsyncPgConnection> {
         let failed = |fault| ConnectionError::BadConnection(reason(&fault));
         self.dial().await.map_err(failed)?.diesel().await
     }
 
-    /// Waits until the server takes connections, while it is absent, starts or is full. Each must have a session
-    /// of its own.
+    /// Waits for a server that is absent, starting or full until it accepts connections.
+    ///
+    /// Each connection must have a session of its own.
     ///
     /// # Errors
-    /// [`Error::Address`]: it refuses the login or the database, or still takes none after `limit`; or a pooler
-    /// shares sessions.
+    /// [`Error::Address`]: the server refuses the login or the database, does not accept a
+    /// connection within `limit`, or is a pooler that shares sessions.
     pub async fn wait(&self, limit: Duration) -> Result<(), Error> {
         let since = Instant::now();
         let mut logged: Option<Instant> = None;
         loop {
             let Err(fault) = self.dial().await else {
                 match self.refuse_shared_sessions().await {
-                    // It stopped, or is full, since.
+                    // The server has stopped or become full since the first connection.
                     Err(error) if error.is_passing() && since.elapsed() < limit => {
                         sleep(PAUSE).await;
                     }
@@ -69,17 +73,18 @@ impl Address {
         self.config.get_dbname().or(self.config.get_user()).unwrap_or_default()
     }
 
-    /// Where it is and whose it is, without the password: `db.example.org:5432/authority as authority`.
+    /// Describes the database and login, without the password:
+    /// `db.example.org:5432/authority as authority`.
     pub fn shown(&self) -> String {
         format!("{} as {}", self.place(), self.user().unwrap_or_default())
     }
 
-    /// Where it is: `db.example.org:5432/authority`.
+    /// Describes the database: `db.example.org:5432/authority`.
     pub(super) fn place(&self) -> String {
         format!("{}/{}", servers(&self.config), self.database())
     }
 
-    /// The server, why there is no connection, and the remedy.
+    /// Describes the server, the reason for the failure, and the remedy.
     fn explained(&self, fault: &Fault) -> String {
         let (user, database) = (self.user().unwrap_or_default(), self.database());
         let (servers, reason) = (servers(&self.config), reason(fault));
@@ -89,7 +94,7 @@ impl Address {
                 format!("check the password of `{user}` in the database's URL")
             }
             Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
-                format!("create the login `{user}`, or let it in by pg_hba.conf")
+                format!("create the login `{user}`, or admit it in pg_hba.conf")
             }
             Some(&SqlState::INVALID_CATALOG_NAME) => {
                 format!("create it: CREATE DATABASE \"{database}\" OWNER \"{user}\"")
@@ -103,8 +108,8 @@ impl Address {
             Some(&SqlState::CANNOT_CONNECT_NOW) => "it is starting or stopping".to_owned(),
             Some(_) => return text,
             None if is_about_tls(fault) => {
-                "the URL's `sslrootcert` names the authority that its certificate leads to, unless that is one of \
-                 the public web, and `host` is a name in it; see `sslmode` in docs/production.md"
+                "set the URL's `sslrootcert` to the CA of the server's certificate, unless a public CA issued it, \
+                 and `host` to a name in the certificate; see `sslmode` in docs/production.md"
                     .to_owned()
             }
             None if reason.ends_with(READ_ONLY) => {
@@ -116,18 +121,18 @@ impl Address {
                      (DATABASE_URL or `database.url`; DATABASE_OWNER_URL for `migrate`)"
                 .to_owned(),
         };
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "; {remedy}");
         text
     }
 }
 
-/// Without DETAIL, which may have data.
+/// Returns the reason without DETAIL, which may contain data.
 fn reason(fault: &Fault) -> String {
     fault.answer().map_or_else(|| fault.to_string(), |told| told.message().to_owned())
 }
 
-/// The refusals of a server that starts, stops or is full.
+/// The errors of a server that starts, stops or is full.
 const PASSING: [SqlState; 4] = [
     SqlState::CANNOT_CONNECT_NOW,
     SqlState::TOO_MANY_CONNECTIONS,
@@ -135,18 +140,19 @@ const PASSING: [SqlState; 4] = [
     SqlState::CRASH_SHUTDOWN,
 ];
 
-/// Whether it may connect later.
+/// Whether a later attempt may succeed.
 fn is_passing(fault: &Fault) -> bool {
     if let Some(told) = fault.answer() {
         return PASSING.contains(told.code());
     }
     let Fault::Failed(error) = fault else { return true };
-    // The server, its name or a standby's promotion may still appear; a refused certificate will not change.
+    // The server may still start, its name may become known, or a standby may be promoted. A
+    // refused certificate will not change.
     let Some(source) = std::error::Error::source(error) else { return true };
     source.is::<std::io::Error>() && !is_about_tls(fault)
 }
 
-/// Whether the certificate was refused, or no TLS was spoken.
+/// Whether the certificate was refused, or the server does not support TLS.
 fn is_about_tls(fault: &Fault) -> bool {
     let Fault::Failed(error) = fault else { return false };
     let source = std::error::Error::source(error);
@@ -154,7 +160,7 @@ fn is_about_tls(fault: &Fault) -> bool {
     failed.is_some_and(|error| error.kind() == std::io::ErrorKind::InvalidData)
 }
 
-/// `host:port` of each server, or the folder of its socket.
+/// Returns `host:port` of each server, or the folder of its socket.
 fn servers(config: &Config) -> String {
     let named = config.get_hosts().iter().map(|host| match host {
         Host::Tcp(name) => name.clone(),

@@ -1,7 +1,8 @@
-//! Connections whose errors have their SQLSTATE (`sqlstate.rs`), with TLS and without.
+//! Opens connections with and without TLS. Their errors include the SQLSTATE (`sqlstate.rs`).
 //!
-//! tokio-postgres lets its user wrap the stream of a connection in two places: what its TLS connector returns,
-//! and a stream that it is given. The first serves for TCP, also without TLS, the second for Unix sockets.
+//! tokio-postgres allows wrapping a connection's stream in two places: in the result of the TLS
+//! connector, and in a stream passed in by the caller. The first is used for TCP, with and without
+//! TLS; the second for Unix sockets.
 
 use std::{
     convert::Infallible,
@@ -32,7 +33,7 @@ use super::{Address, address::is_socket, fault::Fault, servers::port, sqlstate::
 
 type Tls = Coded<<MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
-/// A client, and the connection that has to be driven for it.
+/// A client, and its connection, which must be driven.
 pub(super) enum Dialled {
     Tls(Client, Box<Connection<Socket, Tls>>),
     Plain(Client, Connection<Socket, Coded<Socket>>),
@@ -40,7 +41,7 @@ pub(super) enum Dialled {
 }
 
 impl Address {
-    /// A new connection to a server that can be written to.
+    /// Opens a connection to a writable server.
     pub(super) async fn dial(&self) -> Result<Dialled, Fault> {
         self.servers.first(|server| one(server, self.tls.as_ref()).err_into()).await
     }
@@ -53,7 +54,7 @@ async fn one(server: &Config, tls: Option<&MakeRustlsConnect>) -> Result<Dialled
         Some(tls) if server.get_ssl_mode() == SslMode::Prefer => {
             let mut config = server.clone();
             match secured(config.ssl_mode(SslMode::Require), tls).await {
-                // Not the server's answer to the login: it may have no TLS.
+                // The server did not refuse the login. It may not support TLS.
                 Err(error) if error.code().is_none() => plain(server).await,
                 dialled => dialled,
             }
@@ -69,7 +70,8 @@ async fn secured(config: &Config, tls: &MakeRustlsConnect) -> Result<Dialled, Er
 
 async fn plain(config: &Config) -> Result<Dialled, Error> {
     let mut config = config.clone();
-    // Without a question to the server the stream is the connector's at once.
+    // With direct negotiation, tokio-postgres passes the stream to the connector immediately,
+    // without asking the server for TLS.
     config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
     let (client, connection) = config.connect(Plain).await?;
     Ok(Dialled::Plain(client, connection))
@@ -85,7 +87,8 @@ async fn local(config: &Config) -> Result<Dialled, Error> {
                 return dialled.map(|(client, connection)| Dialled::Local(client, connection));
             }
         }
-        // Only tokio-postgres can make its error; if there is none any more, the next attempt succeeds.
+        // No socket accepted a connection. Only tokio-postgres can create the error to return: this
+        // connects again to get it. If this attempt succeeds, the loop starts again.
         drop(config.connect(NoTls).await?);
     }
 }
@@ -100,7 +103,7 @@ fn sockets(config: &Config) -> impl Iterator<Item = PathBuf> + '_ {
 }
 
 impl Dialled {
-    /// For diesel, which drives the connection.
+    /// Converts this to a diesel connection. A background task drives the connection.
     pub(super) async fn diesel(self) -> ConnectionResult<AsyncPgConnection> {
         match self {
             Self::Tls(client, connection) => {
@@ -110,21 +113,22 @@ impl Dialled {
                 AsyncPgConnection::try_from_client_and_connection(client, connection).await
             }
             Self::Local(client, connection) => {
-                // It ends with its client.
+                // The task ends with its client.
                 tokio::spawn(connection.map(drop));
                 AsyncPgConnection::try_from(client).await
             }
         }
     }
 
-    /// The client alone; a task drives the connection, and ends with its client.
+    /// Returns the client. A task drives the connection and ends with the client.
     pub(super) fn client(self) -> Client {
         let (client, messages) = self.messages();
         tokio::spawn(messages.for_each(|_| ready(())));
         client
     }
 
-    /// The client, and what the server sends without being asked; polling that drives the connection.
+    /// Returns the client and the server's asynchronous messages. Polling the messages drives the
+    /// connection.
     pub(super) fn messages(self) -> (Client, BoxStream<'static, Result<AsyncMessage, Error>>) {
         match self {
             Self::Tls(client, connection) => (client, asynchronous(*connection)),
@@ -143,7 +147,7 @@ where
 {
     let mut has_ended = false;
     let messages = poll_fn(move |cx| {
-        // A connection that was lost would report it for ever.
+        // A lost connection would otherwise report its loss forever.
         if has_ended {
             return Poll::Ready(None);
         }
@@ -154,7 +158,7 @@ where
     messages.boxed()
 }
 
-/// TLS by rustls.
+/// TLS with rustls.
 struct Secured<C>(C);
 
 impl<C: MakeTlsConnect<Socket>> MakeTlsConnect<Socket> for Secured<C>
@@ -183,7 +187,7 @@ impl<C: TlsConnect<Socket, Future: Send + 'static, Stream: 'static>> TlsConnect<
     }
 }
 
-/// No TLS.
+/// A connector without TLS.
 #[derive(Clone, Copy)]
 struct Plain;
 

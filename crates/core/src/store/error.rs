@@ -1,4 +1,4 @@
-//! Errors of Postgres, as far as callers distinguish them.
+//! Errors of Postgres, as distinguished by callers.
 
 use ::deadpool::managed::TimeoutType;
 use diesel::{
@@ -12,31 +12,32 @@ use super::sqlstate::{is_passing, is_timeout, sqlstate};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nothing was stored, or it is unknown whether it was: callers may retry.
+    /// The data was not stored, or it is unknown whether it was: callers may retry.
     #[error("the database is unavailable: {0}")]
     Unavailable(String),
-    /// Postgres ended a statement by a timeout, its own or that of a lock: nothing was stored, and callers may retry.
+    /// A statement timeout or a lock timeout. The statement stored no data: callers may retry.
     #[error("the database ended a statement: {0}")]
     Timeout(String),
-    /// Another row has this already: the unique constraint's name.
+    /// Another row already has this value. Contains the name of the unique constraint.
     #[error("conflict on `{0}`")]
     Conflict(String),
-    /// The row refers to another that does not exist: the foreign key's name.
+    /// The row refers to a row that does not exist. Contains the name of the foreign key.
     #[error("`{0}` refers to no row")]
     Reference(String),
-    /// Other rows still refer to this one: the foreign key's name.
+    /// Other rows still refer to this row. Contains the name of the foreign key.
     #[error("`{0}` still refers to the row")]
     InUse(String),
-    /// A rule of the table forbids it (append-only, a check): the constraint's name or the reason.
+    /// A rule of the table forbids it (append-only, a check). Contains the constraint's name or the
+    /// reason.
     #[error("refused by the database: {0}")]
     Refused(String),
-    /// The API key for which a read runs was revoked, or has expired.
+    /// The API key of this read was revoked or has expired.
     #[error("the API key is refused: it was revoked or has expired")]
     KeyEnded,
-    /// No row where one was expected.
+    /// A row was expected but not found.
     #[error("no such row")]
     Missing,
-    /// The database's URL, or its target, is wrong or lacks rights: for operators.
+    /// The database's URL or its target is wrong or lacks rights. The text is for operators.
     #[error("{0}")]
     Address(String),
     /// A bug of the service.
@@ -45,7 +46,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What `authority_database_errors_total` counts it as.
+    /// The `class` values in `authority_database_errors_total`.
     const CLASSES: [&'static str; 10] = [
         "unavailable",
         "timeout",
@@ -79,15 +80,17 @@ impl Error {
         self
     }
 
-    /// Every class exists as a metric from the start, so that its first increase is one.
+    /// Creates the metric of every class at start. Its first increase is then counted.
     pub(super) fn count_from_zero() {
         for class in Self::CLASSES {
             counter(class).increment(0);
         }
     }
 
-    /// The error of a statement that deletes rows. Both ends of a foreign key have one SQLSTATE: only the
-    /// statement tells which of them is violated.
+    /// Converts the error of a statement that deletes rows.
+    ///
+    /// Both ends of a foreign key have the same SQLSTATE. Only the statement shows which end is
+    /// violated.
     pub fn of_deletion(error: Sql) -> Self {
         match Self::of(error) {
             Self::Reference(name) => Self::InUse(name),
@@ -105,7 +108,7 @@ impl Error {
         match error {
             Sql::NotFound => Self::Missing,
             Sql::DatabaseError(kind, about) => Self::told(kind, &*about),
-            // If a commit failed and could not be rolled back either, the commit's error is the cause.
+            // If a commit failed and its rollback failed too, the commit's error is the cause.
             Sql::RollbackErrorOnCommit { commit_error, .. } => Self::of(*commit_error),
             Sql::BrokenTransactionManager => {
                 Self::Unavailable("the transaction was lost with its connection".to_owned())
@@ -114,7 +117,7 @@ impl Error {
         }
     }
 
-    /// What Postgres reported. Without DETAIL, which has values of rows.
+    /// Converts an error that Postgres reported. Leaves out DETAIL, which contains values of rows.
     fn told(kind: Kind, about: &(dyn DatabaseErrorInformation + Send + Sync)) -> Self {
         let text = about.message().to_owned();
         let name = || about.constraint_name().unwrap_or(about.message()).to_owned();
@@ -130,7 +133,7 @@ impl Error {
                 | Kind::UnableToSendCommand,
                 _,
             ) => Self::Unavailable(text),
-            // What `require_api_key` raises; Postgres itself reports it of logins alone.
+            // Raised by `require_api_key`. Postgres itself reports it only for logins.
             (_, Some(SqlState::INVALID_AUTHORIZATION_SPECIFICATION)) => Self::KeyEnded,
             (_, Some(state)) if is_timeout(&state) => Self::Timeout(text),
             (_, Some(state)) if is_passing(&state) => Self::Unavailable(text),
@@ -152,7 +155,7 @@ impl From<Sql> for Error {
 impl From<PoolError> for Error {
     fn from(error: PoolError) -> Self {
         let text = match error {
-            // Without the pool's own words, which say nothing of the database.
+            // Leaves out the pool's own text, which has no information about the database.
             PoolError::Backend(fault) => fault.to_string(),
             PoolError::Timeout(TimeoutType::Wait) => "no connection came free in time".to_owned(),
             PoolError::Timeout(_) => "it did not answer in time".to_owned(),

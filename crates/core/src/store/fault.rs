@@ -1,8 +1,8 @@
-//! Why there is no connection to a server.
+//! The reason why a server cannot be reached.
 
 use tokio_postgres::{Error, error::DbError};
 
-/// Of one attempt, or of all.
+/// The failure of one attempt, or of all attempts.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
     #[error("{}", with_source(.0))]
@@ -12,7 +12,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// What the server answered to the login.
+    /// Returns the server's response to the login.
     pub(super) fn answer(&self) -> Option<&DbError> {
         match self {
             Self::Failed(error) => error.as_db_error(),
@@ -25,7 +25,7 @@ impl Fault {
     }
 }
 
-/// tokio-postgres's message says what failed; the reason is in the error's source.
+/// Formats an error of tokio-postgres with its source, which contains the reason.
 pub(super) fn with_source(fault: &Error) -> String {
     match std::error::Error::source(fault) {
         Some(source) => format!("{fault}: {source}"),

@@ -1,20 +1,22 @@
-//! The ids of rows: new ones, and those that are read.
+//! Creates the ids of new rows, and parses the ids of stored rows.
 
 use authority_ids::{Id, Kind, Unique};
 use diesel::QueryResult;
 
-/// A version 7 UUID (RFC 9562). The time in milliseconds comes first, so that new rows are adjacent in an
-/// index.
+/// Returns a version 7 UUID (RFC 9562).
+///
+/// The time in milliseconds comes first, which makes new rows adjacent in an index.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
 pub fn new_id() -> Unique {
     Unique::from(uuid::Uuid::now_v7().as_u128())
 }
 
-/// The id that a row has as text.
+/// Parses the id that a row contains as text.
 ///
 /// # Errors
-/// The row was not written by this service: it is as unreadable as one with a column of another type.
+/// The text is not such an id, which means that this service did not write the row. The error is
+/// the same as for a column of the wrong type.
 pub fn row_id<K: Kind>(text: &str) -> QueryResult<Id<K>> {
     Id::parse(text).map_err(|why| {
         diesel::result::Error::DeserializationError(format!("the stored id `{text}` {why}").into())

@@ -1,4 +1,4 @@
-//! LISTEN on a dedicated connection, which reconnects when Postgres is back.
+//! LISTEN on a dedicated connection. It reconnects when Postgres is available again.
 
 use futures_util::StreamExt;
 use tokio::{sync::mpsc, time::timeout};
@@ -16,7 +16,7 @@ use crate::worker::{Context, Worker};
 /// An event of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notification {
-    /// It is listening from now on. Notifications from before, or while it was disconnected, are
+    /// The listener is now listening. Earlier notifications, and those during a disconnection, are
     /// lost: read everything again.
     Listening,
     /// The payload of a NOTIFY.
@@ -24,8 +24,9 @@ pub enum Notification {
 }
 
 impl Store {
-    /// A worker that listens, and a stream of its notifications. Poll as well, since a silent
-    /// connection is noticed only after seconds.
+    /// Returns a worker that listens, and a stream of its notifications.
+    ///
+    /// Poll as well: a silent connection is only noticed after some seconds.
     pub fn listen(
         &self,
         name: &'static str,
@@ -40,7 +41,7 @@ impl Store {
     }
 }
 
-/// Listens until the connection is lost; then the supervisor runs it again, which reconnects.
+/// Listens until the connection is lost. The supervisor then runs it again, which reconnects.
 async fn listen(
     store: Store,
     channel: &str,
@@ -57,7 +58,7 @@ async fn listen(
             if let Some(next) = next
                 && heard.send(next).await.is_err()
             {
-                // Those who heard have stopped, as the service does.
+                // The receivers have stopped: the service is stopping.
                 drop(listener);
                 context.stopped().await;
                 return Ok(());
@@ -72,7 +73,7 @@ async fn listen(
     }
 }
 
-/// A connection that listens, with what it hears.
+/// A listening connection, and the messages it receives.
 struct Listener {
     client: Client,
     heard: mpsc::UnboundedReceiver<Result<AsyncMessage, tokio_postgres::Error>>,
@@ -83,7 +84,7 @@ async fn connect(store: &Store, channel: &str) -> Result<Listener, Error> {
     let (client, mut messages) =
         dialled.map_err(|fault| Error::Unavailable(fault.to_string()))?.messages();
     let (sender, heard) = mpsc::unbounded_channel();
-    // It ends with its client.
+    // The task ends with its client.
     tokio::spawn(async move {
         while let Some(message) = messages.next().await {
             // The receiver ends together with the client.
@@ -103,7 +104,7 @@ fn lost(error: &tokio_postgres::Error) -> Error {
 }
 
 impl Listener {
-    /// The next notification; `None` if there was none and the connection answers.
+    /// Returns the next notification; `None` if there was none and the connection still responds.
     async fn notified(&mut self) -> Result<Option<Notification>, Error> {
         let closed = || Error::Unavailable("the listening connection was lost".to_owned());
         loop {

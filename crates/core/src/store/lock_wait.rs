@@ -1,5 +1,5 @@
-//! Migrations wait for a lock only briefly: while one waits for a table, every later statement on the table
-//! waits behind it.
+//! Limits how long migrations wait for a lock. While a migration waits for a table, every later
+//! statement on that table waits behind it.
 
 use std::{error::Error as StdError, sync::Arc, time::Duration};
 
@@ -17,12 +17,12 @@ use super::{Address, Db, Error, RunQueryDsl, sqlstate::has_timed_out, versions::
 
 /// How long a migration waits for a lock.
 const LIMIT: Duration = Duration::from_secs(5);
-/// The interval of looking at what it waits for.
+/// The interval of reading which lock a migration waits for.
 const LOOK: Duration = Duration::from_millis(200);
 
 diesel::define_sql_function! { fn pg_backend_pid() -> Integer; }
 
-/// The lock that a process waits for, and the processes that hold it.
+/// Selects the lock that a process waits for, and the processes that hold it.
 const WAITING: &str = "
     SELECT format('%s on %s, held by %s', l.mode,
                   coalesce(format('the table `%s`', l.relation::regclass), l.locktype),
@@ -38,22 +38,23 @@ struct Line {
     text: String,
 }
 
-/// What sets the limit for all later statements of a session.
+/// Returns the statement that sets the limit for the rest of a session.
 pub(super) fn limit() -> String {
     format!("SET lock_timeout = {}", LIMIT.as_millis())
 }
 
-/// Runs the pending migrations on a connection that has the limit; returns it and their versions.
+/// Runs the pending migrations on a connection with the lock limit. Returns the connection and
+/// their versions.
 ///
 /// # Errors
-/// [`Error::Address`] names the lock that a migration waited for in vain, and who held it.
+/// [`Error::Address`] with the lock that a migration could not get, and its holder.
 pub(super) async fn run(owner: &Address, mut db: Db) -> Result<(Db, Vec<String>), Error> {
     let pid: i32 = diesel::select(pg_backend_pid()).get_result(&mut db).await?;
     let seen = Arc::new(Mutex::new(None));
     let watch = tokio::spawn(watch(owner.clone(), pid, Arc::clone(&seen)));
     let late = Arc::new(Mutex::new(false));
     let noted = Arc::clone(&late);
-    // Diesel's harness is synchronous; on this thread it needs no multi-threaded runtime.
+    // Diesel's harness is synchronous. On this thread it does not need a multi-threaded runtime.
     let ran = tokio::task::spawn_blocking(move || {
         let mut harness = AsyncConnectionWrapper::<AsyncPgConnection>::from(db);
         diesel::Connection::set_instrumentation(&mut harness, Lateness(noted));
@@ -74,13 +75,13 @@ pub(super) async fn run(owner: &Address, mut db: Db) -> Result<(Db, Vec<String>)
 fn too_late(fault: &dyn StdError, seen: Option<&str>) -> Error {
     let seen = seen.map(|lock| format!(": {lock}")).unwrap_or_default();
     Error::Address(format!(
-        "a migration waited {} s for a lock{seen}; it changed nothing, so that others need not wait behind it: \
-         run `agent-authority migrate` again when that has ended ({fault})",
+        "a migration waited {} s for a lock{seen}; it was cancelled to keep others from waiting behind it: \
+         run `agent-authority migrate` again when the lock is free ({fault})",
         LIMIT.as_secs()
     ))
 }
 
-/// Notes whether a statement was ended by the limit: the harness's own error is only a text.
+/// Records whether a statement reached the lock limit. The harness only returns an error text.
 struct Lateness(Arc<Mutex<bool>>);
 
 impl Instrumentation for Lateness {
@@ -91,7 +92,7 @@ impl Instrumentation for Lateness {
     }
 }
 
-/// Keeps the last lock that the process was seen waiting for.
+/// Stores the last lock that the process was seen waiting for.
 async fn watch(owner: Address, pid: i32, seen: Arc<Mutex<Option<String>>>) -> Result<(), Error> {
     let mut db = timeout(LIMIT, owner.connect()).await.map_err(|_| Error::Missing)??;
     loop {

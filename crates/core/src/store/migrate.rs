@@ -14,9 +14,9 @@ use super::{
 };
 
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often rights are granted if other work is in the way.
+/// The number of attempts to grant rights while other work is in the way.
 const TRIES: u32 = 5;
-/// Attempts after which the lock's holder is assumed to be stuck.
+/// The number of attempts after which the lock's holder is assumed to be stuck.
 const PATIENCE: u32 = 6_000;
 
 define_sql_function! { fn pg_try_advisory_lock(key: BigInt) -> Bool; }
@@ -28,25 +28,28 @@ define_sql_function! {
     fn has_database_privilege(role: Text, database: Text, privilege: Text) -> Bool;
 }
 
-/// By default only the owner may read a new table; readiness reads this one as the service.
+/// Lets the system's role read the table of migrations, which readiness checks. By default, only
+/// the owner may read a new table.
 const READABLE: &str = "CALL grant_to('{system}', 'SELECT ON __diesel_schema_migrations')";
 
-/// What a migration did.
+/// The result of [`migrate`].
 #[derive(Debug)]
 pub struct Migrated {
-    /// The versions of the migrations that it ran.
+    /// The versions of the migrations that were run.
     pub versions: Vec<String>,
-    /// Where the schema is newer than this binary: the migrations that it does not know, `48 to 49`.
+    /// The migrations that this binary does not know, such as `48 to 49`, if the schema is newer.
     pub newer: Option<String>,
 }
 
-/// Creates this database's roles, grants them to `owner`'s login and to `login` (the role that
-/// [`super::Store::open`] connects as), and runs the pending migrations. `owner` needs the right to create
-/// missing roles, and should own the database: then it can revoke everyone else's right to connect.
-/// Several processes may run it at the same time.
+/// Creates this database's roles, grants them and runs the pending migrations.
+///
+/// The roles are granted to `owner`'s login and to `login`, the role of [`super::Store::open`].
+/// `owner` needs the right to create missing roles. It should also own the database, which allows
+/// it to revoke the right of all other roles to connect. Several processes may run this at the same
+/// time.
 ///
 /// # Errors
-/// [`Error::Address`] says what an operator must do. What ran before stays.
+/// [`Error::Address`] with the action that an operator must take. Completed steps are not undone.
 pub async fn migrate(owner: &Address, login: &str) -> Result<Migrated, Error> {
     let mut db = owner.connect().await?;
     session::check(&mut db).await?;
@@ -62,7 +65,7 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Migrated, Error> {
     lock(&mut db).await?;
     db.batch_execute(&lock_wait::limit()).await?;
     make_roles(&mut db, login).await.map_err(|fault| match fault {
-        // If the database refuses its owner something, an operator must act.
+        // If the database refuses its owner, an operator must act.
         Error::Internal(told) => Error::Address(told),
         other => other,
     })?;
@@ -74,7 +77,7 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Migrated, Error> {
     Ok(Migrated { versions, newer: Some(newer).filter(|newer| !newer.is_empty()) })
 }
 
-/// Whether the service may remove rows of decisions that are archived.
+/// Sets whether the service may remove rows of archived decisions.
 ///
 /// # Errors
 /// `owner` does not own the tables, or the database is unavailable.
@@ -85,7 +88,7 @@ pub async fn allow_removal(owner: &Address, is_allowed: bool) -> Result<(), Erro
     persistently(&mut db, &format!("CALL allow_removal({is_allowed})")).await
 }
 
-/// Whether the login may create tables, as only migrations need to.
+/// Whether the login may create tables. Only migrations need this right.
 pub async fn may_migrate(owner: &Address) -> Result<bool, Error> {
     may_create(&mut owner.connect().await?).await
 }
@@ -103,7 +106,10 @@ async fn make_roles(db: &mut AsyncPgConnection, login: &str) -> Result<(), Error
     persistently(db, include_str!("roles.sql")).await
 }
 
-/// Rights are granted beside services that use the tables: of two that wait for one another, Postgres ends one.
+/// Runs statements that grant rights, with retries.
+///
+/// Services use the tables at the same time. If two statements wait for each other, Postgres
+/// cancels one.
 async fn persistently(db: &mut AsyncPgConnection, statements: &str) -> Result<(), Error> {
     for _ in 1..TRIES {
         match db.batch_execute(statements).await.map_err(Error::from) {
@@ -114,20 +120,24 @@ async fn persistently(db: &mut AsyncPgConnection, statements: &str) -> Result<()
     Ok(db.batch_execute(statements).await?)
 }
 
-/// Only a database's owner can close it to the cluster's other logins; for others Postgres only sends a notice.
+/// Warns if all logins of the cluster may connect.
+///
+/// Only a database's owner can change that; for other logins, Postgres only sends a notice.
 async fn warn_if_open(db: &mut AsyncPgConnection) -> Result<(), Error> {
     let is_open = has_database_privilege("public", current_database(), "CONNECT");
     if diesel::select(is_open).get_result(db).await? {
         tracing::warn!(
-            "every login of this PostgreSQL cluster may connect to the database: its owner closes \
-             it by REVOKE CONNECT ON DATABASE … FROM PUBLIC"
+            "every login of this PostgreSQL cluster may connect to the database; as its owner, \
+             run REVOKE CONNECT ON DATABASE … FROM PUBLIC"
         );
     }
     Ok(())
 }
 
-/// Polls instead of waiting inside Postgres: a waiting session holds a snapshot, for which another's CREATE
-/// INDEX CONCURRENTLY would wait.
+/// Takes the lock. Polls instead of waiting inside Postgres.
+///
+/// A waiting session holds a snapshot, and another session's CREATE INDEX CONCURRENTLY would wait
+/// for it.
 async fn lock(db: &mut AsyncPgConnection) -> Result<(), Error> {
     for _ in 0..PATIENCE {
         if diesel::select(pg_try_advisory_lock(LOCK)).get_result(db).await? {

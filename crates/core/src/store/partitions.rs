@@ -1,19 +1,20 @@
-//! Partitions of time-ordered tables, made ahead of need.
+//! Creates partitions of time-ordered tables before they are needed.
 
 use std::time::Duration;
 
 use super::{Db, Error, RunQueryDsl, Scope, Store};
 use crate::worker::Worker;
 
-/// Months are created three ahead; checked often, since a clock may jump or a database be unused
-/// for long.
+/// Partitions are created three months ahead. The check is frequent because a clock may jump, and a
+/// database may have been unused for long.
 const EVERY: Duration = Duration::from_secs(60);
 
 diesel::define_sql_function! { fn extend_partitions() -> diesel::sql_types::Integer; }
 
 impl Store {
-    /// A worker that creates the partitions of the coming months, every minute. If it fails for
-    /// months, recording fails, which readiness reports.
+    /// Returns a worker that creates the partitions of the coming months, every minute.
+    ///
+    /// If it fails for months, recording fails, and readiness reports that.
     pub fn partitions(&self) -> Worker {
         let store = self.clone();
         Worker::periodic("partitions", EVERY, move || {

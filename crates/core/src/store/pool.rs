@@ -1,5 +1,5 @@
-//! The pools on one database: one for each role that the service takes, and one each for the graph's tail and
-//! for events.
+//! The connection pools of one database: one for each role of the service, and one each for the
+//! graph's tail and for events.
 
 use std::{
     sync::Arc,
@@ -21,31 +21,33 @@ use tokio::sync::watch;
 
 use super::{Address, Error, session, silence::Silence};
 
-/// How long a statement waits for a lock, in milliseconds. It is shorter than a call's deadline, so
-/// that a call that waits for another with its idempotency key can answer so in time.
+/// How long a statement waits for a lock, in milliseconds.
+///
+/// The limit is shorter than a call's deadline. A call that waits for another call with the same
+/// idempotency key can therefore report that before its deadline.
 const LOCK: u32 = 9_000;
-/// The time in which the server can report that it cancelled a statement.
+/// The additional time in which the server can report that it cancelled a statement.
 const MARGIN: Duration = Duration::from_secs(2);
 
 pub(super) type Pool = deadpool::Pool<AsyncPgConnection>;
-/// A pooled connection; it is returned when dropped.
+/// A pooled connection. It returns to the pool when dropped.
 pub type Pooled = deadpool::Object<AsyncPgConnection>;
 
-/// The size of the pools, and timeouts.
+/// The sizes and timeouts of the pools.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// The most connections, for each role.
+    /// The maximum number of connections for each role.
     pub tenant: usize,
     pub system: usize,
     pub recorder: usize,
-    /// In the system's role, for events and what sends them.
+    /// Connections in the system's role for events and their senders.
     pub events: usize,
-    /// The wait for a free connection, and for a new one to be ready.
+    /// The maximum wait for a free connection, and for a new connection to be ready.
     pub wait: Duration,
-    /// The limit of one statement, including locks, enforced by the server. A transaction has two
-    /// seconds more in all, enforced here.
+    /// The maximum time of one statement, including waits for locks. The server enforces it. The
+    /// limit of a whole transaction is two seconds longer and enforced here.
     pub statement: Duration,
-    /// The limit of an idle transaction; its connection is then closed.
+    /// The maximum time that a transaction may be idle. The server then closes the connection.
     pub idle_in_transaction: Duration,
 }
 
@@ -63,25 +65,26 @@ impl Default for Limits {
     }
 }
 
-/// The service's database. Cheap to clone.
+/// The service's database. It is cheap to clone.
 #[derive(Clone)]
 pub struct Store {
     pub(super) tenant: Pool,
     pub(super) system: Pool,
     pub(super) recorder: Pool,
     pub(super) events: Pool,
-    /// One connection that other work cannot occupy.
+    /// A single connection that other work cannot occupy.
     pub(super) tail: Pool,
     pub(super) address: Address,
     pub(super) silence: Silence,
-    /// How long a transaction may take, enforced here: long enough for the server to report a
-    /// statement that it cancelled.
+    /// The maximum duration of a transaction, enforced here. It is long enough for the server to
+    /// report a cancelled statement.
     pub(super) transaction: Duration,
     breaker: Arc<CircuitBreaker>,
 }
 
 impl Store {
-    /// Connects at first use, so this also succeeds while Postgres is unavailable.
+    /// Creates the pools. They connect on first use: this also succeeds while Postgres is
+    /// unavailable.
     pub fn open(address: &Address, limits: &Limits) -> Result<Self, Error> {
         Error::count_from_zero();
         let breaker = Arc::new(CircuitBreaker::default());
@@ -99,44 +102,51 @@ impl Store {
         })
     }
 
-    /// Notifies each time that Postgres is available again.
+    /// Returns a receiver that is notified each time Postgres becomes available again.
     pub fn returns(&self) -> watch::Receiver<()> {
         self.breaker.returned.subscribe()
     }
 
-    /// The same store for events and what sends them: however much there is to send, other work in the
-    /// system's role has its connections.
+    /// Returns the same store for events and their senders.
+    ///
+    /// Events have their own connections: however many events there are, other work in the system's
+    /// role keeps its connections.
     #[must_use]
     pub fn for_events(&self) -> Self {
         Self { system: self.events.clone(), ..self.clone() }
     }
 
-    /// Hands out no more connections, since the service stops. Tasks that want one wait until the
-    /// process ends: an error would report a fault that does not exist.
+    /// Closes the pools because the service stops.
+    ///
+    /// Tasks that request a connection wait until the process ends. An error would report a fault
+    /// that does not exist.
     pub fn close(&self) {
         for pool in [&self.tenant, &self.system, &self.recorder, &self.events, &self.tail] {
             pool.close();
         }
     }
 
-    /// A connection in the recorder's role, which writes decisions for many tenants at once.
+    /// Returns a connection in the recorder's role, which writes decisions for many tenants at
+    /// once.
     pub async fn recorder(&self) -> Result<Pooled, Error> {
         take(&self.recorder).await
     }
 
-    /// The connection of the graph's tail, in the system's role: while it is unavailable, the graph
-    /// goes stale and nothing is decided.
+    /// Returns the connection of the graph's tail, in the system's role.
+    ///
+    /// While it is unavailable, the graph goes stale and no decisions are made.
     pub async fn tail(&self) -> Result<Pooled, Error> {
         take(&self.tail).await
     }
 
-    /// A connection in the system's role, which sees every tenant: workers, the owner's lists.
+    /// Returns a connection in the system's role, which sees all tenants: for workers and the
+    /// owner's lists.
     pub async fn system(&self) -> Result<Pooled, Error> {
         take(&self.system).await
     }
 }
 
-/// A connection of the pool; pending forever once the pool is closed.
+/// Takes a connection from the pool. Waits forever once the pool is closed.
 pub(super) async fn take(pool: &Pool) -> Result<Pooled, Error> {
     match pool.get().await {
         Err(PoolError::Closed) => std::future::pending().await,
@@ -152,7 +162,7 @@ fn pool(
     size: usize,
 ) -> Result<Pool, Error> {
     let mut config = ManagerConfig::default();
-    // A lost connection is known to be closed without a query; `silence.rs` ends silent ones.
+    // A lost connection is detected without a query. `silence.rs` ends silent connections.
     config.recycling_method = RecyclingMethod::Fast;
     let (address, breaker) = (address.clone(), Arc::clone(breaker));
     let opening = opening(kind, limits);
@@ -168,7 +178,7 @@ fn pool(
     });
     Pool::builder(AsyncDieselConnectionManager::new_with_config(String::new(), config))
         .max_size(size)
-        // The connection that was used last has planned the next statement already.
+        // The last used connection has probably already planned the next statement.
         .queue_mode(QueueMode::Lifo)
         .runtime(Runtime::Tokio1)
         .wait_timeout(Some(limits.wait))
@@ -185,10 +195,10 @@ async fn open(address: &Address, opening: &str) -> ConnectionResult<AsyncPgConne
     Ok(db)
 }
 
-/// The SQL that sets up each connection of a pool, and refuses unsafe sessions.
+/// Returns the SQL that sets up each connection of a pool and refuses unsafe sessions.
 ///
-/// The database knows its own role of this kind; `set_config` sets it as SET ROLE does. String literals are parsed as
-/// transaction.rs quotes them.
+/// The database has a function that returns its own role of this kind. `set_config` sets the role
+/// as SET ROLE does. String literals are parsed in the way that transaction.rs quotes them.
 fn opening(kind: &str, limits: &Limits) -> String {
     let statement = limits.statement.as_millis();
     let idle = limits.idle_in_transaction.as_millis();
@@ -201,8 +211,9 @@ fn opening(kind: &str, limits: &Limits) -> String {
     )
 }
 
-/// While Postgres is unavailable, attempts fail at once and one at a time connects again, with
-/// pauses that grow up to [`CircuitBreaker::LONGEST`].
+/// Makes attempts fail immediately while Postgres is unavailable.
+///
+/// One attempt at a time connects again, with pauses that grow up to [`CircuitBreaker::LONGEST`].
 #[derive(Default)]
 struct CircuitBreaker {
     state: Mutex<State>,
@@ -211,14 +222,14 @@ struct CircuitBreaker {
 
 #[derive(Default)]
 struct State {
-    /// When an attempt last succeeded.
+    /// The time of the last successful attempt.
     answered: Option<Instant>,
     open: Option<Open>,
 }
 
 struct Open {
     failures: u32,
-    /// Why the last of them failed.
+    /// The reason of the last failure.
     why: String,
     until: Instant,
 }
@@ -226,7 +237,7 @@ struct Open {
 impl CircuitBreaker {
     const LONGEST: Duration = Duration::from_secs(1);
 
-    /// The start of an attempt, if one is permitted now.
+    /// Returns the start time of an attempt, if an attempt is permitted now.
     fn pass(&self) -> ConnectionResult<Instant> {
         let now = Instant::now();
         match &mut self.state.lock().open {
@@ -234,7 +245,7 @@ impl CircuitBreaker {
                 Err(ConnectionError::BadConnection(format!("{}; trying again soon", open.why)))
             }
             Some(open) => {
-                // This attempt probes; the others wait for its result.
+                // This attempt probes. Other attempts wait for its result.
                 open.until = now + Self::LONGEST;
                 Ok(now)
             }
@@ -242,7 +253,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// Records the result of the attempt that began then: `None`, or why it failed.
+    /// Records the result of the attempt that began at this time. `fault` is the reason if it
+    /// failed.
     fn note(&self, began: Instant, fault: Option<String>) {
         let mut state = self.state.lock();
         let now = Instant::now();

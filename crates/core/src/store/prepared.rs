@@ -10,22 +10,24 @@ use diesel::{
     sql_types::{HasSqlType, Untyped},
 };
 
-/// Like `diesel::sql_query`, whose texts are parsed and planned at each call. For statements that run many times a
-/// second; a connection keeps the plan of each, so there must be few texts.
+/// Builds a query from SQL text, like `diesel::sql_query`, but prepares it once per connection.
+///
+/// `diesel::sql_query` parses and plans its text at each call. Use this for statements that run
+/// many times a second. A connection keeps the plan of each text: use only a few different texts.
 pub fn prepared(sql: impl Into<Cow<'static, str>>) -> Prepared<NoBinds> {
     Prepared { sql: sql.into(), binds: NoBinds }
 }
 
-/// A text and the values of its parameters.
+/// A text with the values of its parameters.
 pub struct Prepared<B> {
     sql: Cow<'static, str>,
     binds: B,
 }
 
-/// No values.
+/// An empty list of values.
 pub struct NoBinds;
 
-/// Values, and one more.
+/// A list of values with one more value.
 pub struct Bind<B, V, S> {
     before: B,
     value: V,
@@ -33,7 +35,7 @@ pub struct Bind<B, V, S> {
 }
 
 impl<B> Prepared<B> {
-    /// The value of the next parameter, `$1` first.
+    /// Adds the value of the next parameter. The first is `$1`.
     pub fn bind<S, V>(self, value: V) -> Prepared<Bind<B, V, S>> {
         let Self { sql, binds } = self;
         Prepared { sql, binds: Bind { before: binds, value, sql_type: PhantomData } }
@@ -45,7 +47,7 @@ impl<B> Query for Prepared<B> {
     type SqlType = Untyped;
 }
 
-/// Diesel knows it by its text.
+/// Diesel identifies the query by its text.
 impl<B> QueryId for Prepared<B> {
     type QueryId = ();
 

@@ -1,9 +1,9 @@
 //! Runs diesel's queries.
 //!
-//! diesel-async's own `RunQueryDsl` gives each query its own types of futures and streams, about a hundred
-//! functions for each. Here a query runs in diesel-async's boxed future, and only decoding is compiled for
-//! each type of row. The futures are boxed, so that a query's type is not part of each future that waits for it:
-//! whether those are `Send` was most of what the compiler did.
+//! diesel-async's own `RunQueryDsl` gives each query its own types of futures and streams, with
+//! about a hundred functions for each query. Here a query runs in diesel-async's boxed future, and
+//! only decoding is compiled for each type of row. Boxing keeps a query's type out of the futures
+//! that wait for it. Checking that those futures are `Send` took most of the compile time.
 
 use diesel::{
     QueryResult,
@@ -21,14 +21,16 @@ use futures_util::{TryStreamExt, future::BoxFuture};
 use super::Db;
 
 type Row = <AsyncPgConnection as AsyncConnectionCore>::Row<'static, 'static>;
-/// Rows on their way from the database.
+/// Rows that are still being received.
 type Asked<'c> = <AsyncPgConnection as AsyncConnectionCore>::LoadFuture<'c, 'static>;
 type Read<U> = fn(&Row) -> QueryResult<U>;
 
-/// Runs a query. Like diesel-async's trait it has the name of diesel's, so that an import of it hides the one in
-/// `diesel::prelude::*`: with another name, each call of `load` would be ambiguous.
+/// Runs a query.
+///
+/// The name is the same as diesel's, like in diesel-async: importing it hides the trait in
+/// `diesel::prelude::*`. With another name, each call of `load` would be ambiguous.
 pub trait RunQueryDsl: Sized {
-    /// Runs it; returns the number of changed rows.
+    /// Runs the query. Returns the number of changed rows.
     fn execute(self, db: &mut Db) -> BoxFuture<'_, QueryResult<usize>>
     where
         Self: QueryFragment<Pg> + QueryId + Send,
@@ -47,7 +49,7 @@ pub trait RunQueryDsl: Sized {
         Box::pin(every(AsyncConnectionCore::load(db, self), read))
     }
 
-    /// The only row; `NotFound` if there is none.
+    /// Returns the only row; `NotFound` if there is none.
     fn get_result<'q, 'c, U>(self, db: &'c mut Db) -> BoxFuture<'c, QueryResult<U>>
     where
         Self: AsQuery + 'q,
@@ -59,7 +61,7 @@ pub trait RunQueryDsl: Sized {
         Box::pin(one(AsyncConnectionCore::load(db, self), read))
     }
 
-    /// The first of the rows; `NotFound` if there is none.
+    /// Returns the first row; `NotFound` if there is none.
     fn first<'q, 'c, U>(self, db: &'c mut Db) -> BoxFuture<'c, QueryResult<U>>
     where
         Self: LimitDsl,
@@ -77,7 +79,9 @@ pub trait RunQueryDsl: Sized {
 
 impl<T> RunQueryDsl for T {}
 
-/// Reads a row. A function and not a closure in [`RunQueryDsl`]: it is compiled for each type of row, and not of query.
+/// Decodes a row.
+///
+/// A function, and not a closure in [`RunQueryDsl`], to be compiled per row type and not per query.
 fn read<U: FromSqlRow<S, Pg>, S>(row: &Row) -> QueryResult<U> {
     U::build_from_row(row).map_err(Error::DeserializationError)
 }

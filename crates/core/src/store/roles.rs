@@ -1,14 +1,16 @@
-//! The names of a database's three roles. Roles belong to the whole cluster, so the names contain the
-//! database's.
+//! The names of a database's three roles. Roles belong to the whole cluster: the names contain the
+//! database's name.
 
 use authority_crypto::sha256;
 
-/// As which a transaction works: for one tenant, for all of them, to record decisions.
+/// The kinds of roles: for one tenant, for all tenants, and for recording decisions.
 const KINDS: [&str; 3] = ["tenant", "system", "recorder"];
-/// Postgres allows 63 bytes in all.
+/// The maximum length of the suffix. Postgres allows 63 bytes for the whole name.
 const LONGEST: usize = 44;
 
-/// The end of the names. A longer name of a database is hashed, to a length that no other has.
+/// Returns the suffix of the role names.
+///
+/// A long database name is hashed. The hash has a length that an unhashed suffix cannot have.
 pub(super) fn suffix(database: &str) -> String {
     if database.len() < LONGEST {
         return database.to_owned();
@@ -18,12 +20,12 @@ pub(super) fn suffix(database: &str) -> String {
     hash
 }
 
-/// `authority_<kind>_<suffix>` of each kind.
+/// Returns `authority_<kind>_<suffix>` for each kind.
 pub(super) fn names(database: &str) -> Vec<String> {
     KINDS.iter().map(|kind| name(kind, database)).collect()
 }
 
-/// The role that reads every tenant.
+/// Returns the role that reads all tenants.
 pub(super) fn system(database: &str) -> String {
     name("system", database)
 }

@@ -1,9 +1,10 @@
--- The three roles that the service uses in this database. Roles belong to the whole cluster, so their names
--- contain the database's: another database's start can never grant them to its own login. This script is
--- not a migration, since it runs before them each time: the database may have been copied, renamed, or
--- restored from a dump.
+-- Creates the three roles that the service uses in this database. Roles belong to the whole
+-- cluster, and their names contain the database's name: another database's start can never grant
+-- them to its own login. This script is not a migration. It runs before the migrations each time,
+-- because the database may have been copied, renamed, or restored from a dump.
 --
--- Settings: authority.login, who serves; authority.role_suffix, the end of the roles' names (roles.rs).
+-- Settings: authority.login, the serving login; authority.role_suffix, the end of the roles' names
+-- (roles.rs).
 
 -- ## Names
 
@@ -17,7 +18,7 @@ END $$;
 
 -- ## The roles and their members
 
--- The login that serves, and the owner: migrations that change rows take a role, too.
+-- The members are the serving login and the owner: migrations that change rows also take a role.
 DO $$
 DECLARE
     name text;
@@ -39,8 +40,8 @@ BEGIN
                 EXECUTE tried;
             END IF;
             FOREACH member IN ARRAY ARRAY[current_user, login] LOOP
-                -- Only by SET ROLE, so that without it a session sees nothing. Before PostgreSQL 16 only
-                -- the login's own NOINHERIT ensures that.
+                -- The role takes effect only by SET ROLE. A session without it cannot see any rows.
+                -- Before PostgreSQL 16, only the login's own NOINHERIT ensures that.
                 tried := format('GRANT %I TO %I', name, member);
                 IF is_16 AND NOT pg_has_role(member, name, 'SET') THEN
                     tried := tried || ' WITH INHERIT FALSE, SET TRUE';
@@ -58,7 +59,8 @@ BEGIN
                 current_user, current_database(), tried, SQLERRM, current_user);
         END;
     END LOOP;
-    -- It has the function that returns the roles' names, which every session calls before SET ROLE.
+    -- The schema has the function that returns the roles' names. Every session calls it before SET
+    -- ROLE.
     FOREACH member IN ARRAY ARRAY[current_user, login] LOOP
         IF NOT has_schema_privilege(member, 'public', 'USAGE') THEN
             EXECUTE format('GRANT USAGE ON SCHEMA public TO %I', member);
@@ -68,8 +70,8 @@ END $$;
 
 -- ## Copied, restored and renamed databases
 
--- Their policies and rights still refer to the roles of the original database, whose login could use them.
--- They are moved to this database's own roles.
+-- Their policies and rights still refer to the roles of the original database, and its login could
+-- use them. They are moved to this database's own roles.
 DO $$
 DECLARE
     kind text;
@@ -116,7 +118,7 @@ BEGIN
                 EXECUTE format('GRANT %s ON %s TO %I', each.rights, each.object, former.own);
                 EXECUTE format('REVOKE %s ON %s FROM %I', each.rights, each.object, former.rolname);
             END LOOP;
-            -- Otherwise the next database of that name would get them, with their members.
+            -- Otherwise the next database with that name would get these roles and their members.
             IF NOT EXISTS (SELECT FROM pg_shdepend WHERE refclassid = 'pg_authid'::regclass
                                                      AND refobjid = former.oid) THEN
                 BEGIN
@@ -126,7 +128,8 @@ BEGIN
             END IF;
         END LOOP;
     END LOOP;
-    -- The triggers' functions run as the tables' owner, who differs from that of the dump.
+    -- The triggers' functions run as the tables' owner, which may differ from the owner in the
+    -- dump.
     FOR each IN
         SELECT c.oid::regclass AS place, c.relowner::regrole AS keeper
         FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
@@ -144,7 +147,7 @@ END $$;
 
 -- ## Connections
 
--- In a new database every role of the cluster may connect.
+-- In a new database, every role of the cluster may connect.
 DO $$
 DECLARE
     member text;

@@ -1,11 +1,11 @@
-//! Differences between the schema and the migrations: disabled triggers or row-level security, and sequences behind
-//! their tables.
+//! Differences between the schema and the migrations: disabled triggers or row-level security, and
+//! sequences behind their tables.
 
 use diesel::{QueryableByName, sql_types::Text};
 
 use super::{Db, Error, RunQueryDsl, Scope, Store};
 
-/// The most faults to name: if every trigger is off, listing them all doesn't help.
+/// The maximum number of faults to list. A list of all triggers would not help.
 const MOST: usize = 5;
 
 #[derive(QueryableByName)]
@@ -16,7 +16,7 @@ struct Fault {
 
 /// Reads the faults with their remedies, in the role that reads all tenants.
 ///
-/// `None` if there are none.
+/// Returns `None` if the schema is sound.
 pub(super) async fn read(db: &mut Db) -> Result<Option<String>, Error> {
     let query = diesel::sql_query("SELECT text FROM schema_faults() AS text");
     let faults: Vec<Fault> = query.load(db).await?;

@@ -1,7 +1,8 @@
-//! Which of the URL's servers to use, when there are several: standbys become primaries.
+//! Selects the server to use if the URL has several. A standby may become the primary.
 //!
-//! tokio-postgres tries them one after the other, and waits without a limit for one that accepts connections and
-//! then says nothing, as a stopped process does. So each is tried by itself, whole, within a limit.
+//! tokio-postgres tries the servers in turn. It waits without a limit for a server that accepts the
+//! connection and then stays silent, like a stopped process. Here, each server is tried separately,
+//! with a limit on the whole attempt.
 
 use std::{
     collections::HashSet,
@@ -21,14 +22,14 @@ use tokio_postgres::{
 
 use super::fault::Fault;
 
-/// What the servers have to let a connection in: from their addresses to the end of the login.
+/// The limit of a connection attempt, from resolving the address to the end of the login.
 const LIMIT: Duration = Duration::from_secs(3);
-/// The server that served last has this long before the others are tried, too.
+/// How much earlier the last used server is tried than the other servers.
 const HEAD_START: Duration = Duration::from_millis(250);
-/// The pause before a server that refused is tried again, while another one is silent still.
+/// The pause before a refusing server is tried again, while another server is still silent.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The servers of a URL. Clones share which of them served last.
+/// The servers of a URL. Clones share the index of the last used server.
 #[derive(Clone)]
 pub(super) struct Servers {
     each: Arc<[Config]>,
@@ -41,11 +42,13 @@ impl Servers {
         Self { each: (0..count).map(|at| alone(config, at)).collect(), last: Arc::default() }
     }
 
-    /// The first connection that `dial` makes. It ends at once when all servers refuse; while one is silent, another
-    /// may become the primary.
+    /// Returns the first connection that `dial` makes.
+    ///
+    /// Fails as soon as all servers have refused. While a server is silent, the refusing servers
+    /// are tried again, because a standby may become the primary.
     ///
     /// # Errors
-    /// Why none let it in: what a server answered to the login or, if none did, why none was reached.
+    /// A server's response to the login or, without one, the reason why no server was reached.
     pub(super) async fn first<'s, T, F>(
         &'s self,
         dial: impl Fn(&'s Config) -> F,
@@ -91,7 +94,9 @@ impl Servers {
     }
 }
 
-/// The same without the other servers. The service writes, so that it is no use to be let in by a standby.
+/// Returns the configuration with only this server.
+///
+/// The configuration requires a writable session: the service writes, and a standby is of no use.
 fn alone(config: &Config, at: usize) -> Config {
     let mut alone = Config::new();
     match config.get_hosts().get(at) {
@@ -124,15 +129,16 @@ fn alone(config: &Config, at: usize) -> Config {
     alone.channel_binding(config.get_channel_binding());
     alone.load_balance_hosts(config.get_load_balance_hosts());
     alone.target_session_attrs(TargetSessionAttrs::ReadWrite);
-    // A name may have several addresses. The kernel notices within 11 s that a peer disappeared; that one is
-    // connected and does not answer, `silence.rs`.
+    // A name may have several addresses, and the connect timeout applies to each of them. The
+    // kernel notices within 11 s that a peer has disappeared. A peer that is connected but does
+    // not respond is handled in `silence.rs`.
     alone.connect_timeout(Duration::from_secs(2)).tcp_user_timeout(Duration::from_secs(10));
     alone.keepalives_idle(Duration::from_secs(5)).keepalives_retries(3);
     alone.keepalives_interval(Duration::from_secs(2));
     alone
 }
 
-/// The port of this server, if the URL has one for it.
+/// Returns the port of this server, if the URL has one for it.
 pub(super) fn port(config: &Config, at: usize) -> Option<u16> {
     let ports = config.get_ports();
     ports.get(at).or(ports.first()).copied()

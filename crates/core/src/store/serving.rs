@@ -1,7 +1,8 @@
-//! Whether a login can serve a database, and whether it may do more than that.
+//! Checks that the server's login has the rights that it needs in the database, and finds rights
+//! that it doesn't need.
 //!
-//! The login that serves owns nothing: it takes one of three roles in each transaction, and these cannot alter
-//! tables, disable triggers or truncate records. Another login owns the tables and migrates.
+//! The serving login does not own any objects. The three roles that it takes in transactions cannot
+//! alter tables, disable triggers or truncate records. Another login owns the tables and migrates.
 
 use diesel::{
     QueryableByName,
@@ -17,13 +18,13 @@ use super::{
 
 diesel::define_sql_function! { fn authority_role(kind: Text) -> Text; }
 
-/// Why the database must be migrated before anything else; empty if it need not be. The parameters are the
-/// roles' names and the one of them that reads the versions.
+/// Selects the reason why the database must be migrated first; empty if it need not be. The
+/// parameters are the names of the roles, and the name of the role that reads the versions.
 const UNMIGRATED: &str = "
     SELECT CASE
         WHEN versions.oid IS NULL THEN 'it has no schema yet'
         WHEN (SELECT count(*) FROM pg_roles WHERE rolname = ANY ($1)) < cardinality($1)
-            THEN 'it was copied, renamed or restored, and roles of its own are missing'
+            THEN 'it was copied, renamed or restored, and its own roles are missing'
         WHEN NOT has_table_privilege($2, versions.oid, 'SELECT')
             THEN 'a migration of it was interrupted'
         ELSE '' END AS text
@@ -31,7 +32,7 @@ const UNMIGRATED: &str = "
           FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
           WHERE n.nspname = 'public' AND c.relname = '__diesel_schema_migrations') AS versions";
 
-/// What grants the rights that the login lacks.
+/// Selects the statements that grant the rights that the login lacks.
 const LACKING: &str = "
     WITH server AS (SELECT current_setting('server_version_num')::integer >= 160000 AS is_16)
     SELECT format('GRANT %I TO %I', rolname, current_user)
@@ -43,7 +44,7 @@ const LACKING: &str = "
     SELECT format('GRANT USAGE ON SCHEMA public TO %I', current_user)
     WHERE NOT has_schema_privilege('public', 'USAGE')";
 
-/// What the login may that serving does not need, each as a clause about it.
+/// Selects the login's rights that serving does not need, each as a clause.
 const EXCESS: &str = "
     WITH me AS (SELECT oid, rolsuper, rolbypassrls, rolcreaterole FROM pg_roles
                 WHERE rolname = current_user),
@@ -51,16 +52,16 @@ const EXCESS: &str = "
                    WHERE NOT me.rolsuper AND pg_has_role(pg_roles.oid, 'MEMBER')),
          tables AS (SELECT oid, relowner, relname FROM pg_class
                     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p'))
-    SELECT 'is a superuser, to whom no rule applies' AS text FROM me WHERE rolsuper
+    SELECT 'is a superuser, which no permission check restricts' AS text FROM me WHERE rolsuper
     UNION ALL
     SELECT 'sees every tenant (BYPASSRLS)' FROM me WHERE rolbypassrls AND NOT rolsuper
     UNION ALL
     SELECT 'can make roles and join others (CREATEROLE)' FROM me WHERE rolcreaterole AND NOT rolsuper
     UNION ALL
-    SELECT 'owns the database, so that it can drop it' FROM pg_database
+    SELECT 'owns the database and can drop it' FROM pg_database
     WHERE datname = current_database() AND datdba IN (SELECT oid FROM taken)
     UNION ALL
-    SELECT format('owns %s tables, so that it can disable their triggers, alter, drop and truncate them',
+    SELECT format('owns %s tables and can alter, drop and truncate them and disable their triggers',
                   count(*))
     FROM tables WHERE relowner IN (SELECT oid FROM taken) HAVING count(*) > 0
     UNION ALL
@@ -75,12 +76,12 @@ const EXCESS: &str = "
     SELECT format('has the rights of `%s` at all times, not only in transactions that take it (INHERIT)', rolname)
     FROM taken WHERE rolname = ANY ($1) AND pg_has_role(taken.oid, 'USAGE')";
 
-/// What an operator should know of a login that can serve.
+/// Information for operators about a login that can serve.
 #[derive(Debug)]
 pub struct Serving {
-    /// What it may that serving does not need: `owns the database, …`.
+    /// The rights that serving does not need: `owns the database, …`.
     pub excess: Vec<String>,
-    /// Where the schema is newer than this binary: the migrations that it does not know, `48 to 49`.
+    /// The migrations that this binary does not know, such as `48 to 49`, if the schema is newer.
     pub newer: Option<String>,
 }
 
@@ -91,11 +92,11 @@ struct Line {
 }
 
 impl Serving {
-    /// Connects as the login that is to serve, and looks.
+    /// Connects as the serving login and inspects the database.
     ///
     /// # Errors
-    /// [`Error::Address`] names the command to run if the database must be migrated first, and the GRANT if the
-    /// login lacks a right.
+    /// [`Error::Address`] with the command to run if the database must be migrated first, or with
+    /// the GRANT for a missing right.
     pub async fn inspect(login: &Address) -> Result<Self, Error> {
         let mut db = login.connect().await?;
         session::check(&mut db).await?;
@@ -111,7 +112,7 @@ impl Serving {
         let lacking = lines(&mut db, LACKING, &names).await?;
         if !lacking.is_empty() {
             return Err(Error::Address(format!(
-                "the login `{}` lacks rights to serve {}; as the database's owner or a superuser run there: {}",
+                "the login `{}` lacks rights to serve the database {}; run there as its owner or a superuser: {}",
                 login.user().unwrap_or_default(),
                 login.place(),
                 lacking.join("; ")
@@ -132,21 +133,20 @@ async fn lines(db: &mut Db, sql: &'static str, names: &[String]) -> Result<Vec<S
     Ok(found.into_iter().map(|line| line.text).collect())
 }
 
-/// The migrations that this binary does not know, if there are any.
+/// Returns the migrations that this binary does not know, if any.
 async fn newer(db: &mut Db, login: &Address, system: &str) -> Result<Option<String>, Error> {
     let role: String = diesel::select(authority_role("system")).get_result(db).await?;
     if role != system {
         return Err(to_migrate(
             login,
-            "it was copied, and its rights are still those of the original",
+            "it was copied, and its rights still belong to the original database",
         ));
     }
     diesel::select(set_config("role", role, false)).execute(db).await?;
     let difference = Difference::read(db).await?;
     if !difference.missing.is_empty() {
         let missing = numbers(&difference.missing);
-        let why =
-            format!("its schema is older than this binary, which has migration {missing}, too");
+        let why = format!("its schema is older than this binary and lacks migration {missing}");
         return Err(to_migrate(login, &why));
     }
     Ok(Some(numbers(&difference.unknown)).filter(|unknown| !unknown.is_empty()))

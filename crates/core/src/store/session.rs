@@ -1,7 +1,8 @@
 //! Checks each session before the service uses it.
 //!
-//! Triggers announce changes of authority, the role separates tenants, and the search path resolves names. A default
-//! of the database, of a role or of the server can change any of these without an error.
+//! Triggers announce changes of authority, the role separates tenants, and the search path resolves
+//! names. A default of the database, of a role or of the server can change any of these without an
+//! error.
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 
@@ -9,8 +10,8 @@ use super::Error;
 
 /// Statements that fail unless the session's settings are safe.
 ///
-/// `kind` is the kind of role that the session has taken, `""` if none. Statements outside a transaction see the
-/// newest commits, as the fence requires.
+/// `kind` is the kind of role that the session has taken, or `""` without a role. Statements
+/// outside a transaction see the newest commits, as the fence requires.
 pub(super) fn checked(kind: &str) -> String {
     let checks = include_str!("session.sql").replace("{kind}", kind);
     format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; {checks}")

@@ -1,5 +1,6 @@
--- Checks and sets the session settings on which the service's guarantees rest, however the database, its roles or the
--- server's configuration set them. `{kind}` is the kind of role that the session has taken; empty: none.
+-- Checks and sets the session settings that the service's guarantees depend on. Defaults of the
+-- database, its roles or the server's configuration may have changed them. `{kind}` is the kind of
+-- role that the session has taken, or empty without a role.
 DO $$
 DECLARE
     kind text := '{kind}';

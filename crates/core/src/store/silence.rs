@@ -1,8 +1,10 @@
-//! Timeouts on our side: a silent database does not end statements itself.
+//! Timeouts on the client side. A silent database cannot end its own statements.
 //!
-//! Behind a proxy, or on a host that hangs, a connection stays open without answering; the kernel sees no
-//! error, and `statement_timeout` is enforced by the absent server. So every wait for the database is
-//! bounded. A connection that did not answer in time is discarded, since its state is unknown.
+//! If the server is behind a proxy, or on a host that hangs, a connection may stay open without a
+//! response. The kernel does not see an error, and only the silent server could enforce
+//! `statement_timeout`. Every wait for
+//! the database is therefore bounded here. A connection that did not respond in time is discarded,
+//! because its state is unknown.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,19 +15,20 @@ use tokio::{
 
 use super::{Error, Pooled, Store};
 
-/// Work in progress has this long to end when the database is found to answer on a new connection.
+/// How long work in progress may continue after the database responds on a new connection.
 const GRACE: Duration = Duration::from_secs(3);
-/// A listener checks its connection if it received nothing for this long,
+/// How long a listener may receive no data before it checks its connection.
 pub(super) const QUIET: Duration = Duration::from_secs(5);
-/// and waits this long for the answer, as for a new connection.
+/// How long a listener waits for the response, or for a new connection.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Notifies all waits that earlier connections are dead.
+/// Notifies all waiting work that earlier connections are dead.
 #[derive(Clone, Default)]
 pub(super) struct Silence(Arc<watch::Sender<()>>);
 
 impl Silence {
-    /// The result of `work` within the limit, or soon after the database was found on a new connection.
+    /// Runs `work` within the limit. Ends it earlier, soon after the database responds on a new
+    /// connection.
     pub(super) async fn bound<T>(
         &self,
         limit: Duration,
@@ -46,11 +49,11 @@ impl Silence {
 }
 
 impl Store {
-    /// The result of `work` on a connection within the limit.
+    /// Runs `work` on a connection within the limit.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] after the limit: whether a commit took place is unknown, and the
-    /// connection is busy still. [`discard`] it.
+    /// [`Error::Unavailable`] after the limit. It is unknown whether a commit took place, and the
+    /// connection is still busy: [`discard`] it.
     pub async fn within<T, E>(
         &self,
         limit: Duration,
@@ -62,8 +65,9 @@ impl Store {
         Ok(self.silence.bound(limit, work).await??)
     }
 
-    /// A connection did not answer in time and a new one does. Earlier ones are not used again; work on
-    /// them ends within seconds.
+    /// Retires earlier connections, after one did not respond in time and a new one does.
+    ///
+    /// The earlier connections are not used again. Work on them ends within seconds.
     pub fn renew(&self) {
         for pool in [&self.tenant, &self.system, &self.recorder, &self.events] {
             pool.retain(|_, _| false);

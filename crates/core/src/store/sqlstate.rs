@@ -1,8 +1,9 @@
-//! The SQLSTATE of Postgres' errors, by which they are told apart: their texts are in the server's language.
+//! Adds the SQLSTATE to Postgres errors. The SQLSTATE identifies an error. The error text is in the
+//! language that the server is configured for.
 //!
-//! diesel-async passes on the texts of an error and the names in it, but not its SQLSTATE. So each error
-//! receives its SQLSTATE as its hint, on the way from the server to tokio-postgres; the server's own hints are
-//! shown to nobody.
+//! diesel-async passes on the texts of an error and the names in it, but not its SQLSTATE. Each
+//! error therefore gets its SQLSTATE as its hint, between the server and tokio-postgres. The
+//! server's own hints are not shown.
 
 use std::{
     collections::VecDeque,
@@ -18,7 +19,7 @@ use tokio_postgres::{
     tls::{ChannelBinding, TlsStream},
 };
 
-/// The SQLSTATE of an error that Postgres reported.
+/// Returns the SQLSTATE of an error that Postgres reported.
 pub(super) fn sqlstate(about: &dyn DatabaseErrorInformation) -> Option<SqlState> {
     about.hint().map(SqlState::from_code)
 }
@@ -29,8 +30,10 @@ pub(super) fn has_timed_out(error: &Sql) -> bool {
         if sqlstate(&**about).is_some_and(|state| is_timeout(&state)))
 }
 
-/// Whether the same may succeed later: no connection, no resources, stopped by an operator or a limit, in
-/// conflict with another transaction, on a standby.
+/// Whether the same statement may succeed later.
+///
+/// This covers a lost connection, a lack of resources, a stop by an operator, an exceeded time
+/// limit, a conflict with another transaction, and a write on a standby.
 pub(super) fn is_passing(state: &SqlState) -> bool {
     is_timeout(state)
         || ["08", "40", "53", "57", "58"].contains(&state.code().get(..2).unwrap_or_default())
@@ -38,12 +41,12 @@ pub(super) fn is_passing(state: &SqlState) -> bool {
             .contains(state)
 }
 
-/// A statement that was cancelled, or waited too long for a lock.
+/// Whether a statement was cancelled or waited too long for a lock.
 pub(super) fn is_timeout(state: &SqlState) -> bool {
     [SqlState::QUERY_CANCELED, SqlState::LOCK_NOT_AVAILABLE].contains(state)
 }
 
-/// A connection whose errors have their SQLSTATE as their hint.
+/// A connection that adds the SQLSTATE to each error as its hint.
 pub(super) struct Coded<S> {
     inner: S,
     binding: fn(&S) -> ChannelBinding,
@@ -51,7 +54,7 @@ pub(super) struct Coded<S> {
 }
 
 impl<S> Coded<S> {
-    /// Of a stream without TLS.
+    /// Wraps a stream without TLS.
     pub(super) fn plain(inner: S) -> Self {
         Self { inner, binding: |_| ChannelBinding::none(), messages: Messages::default() }
     }
@@ -114,22 +117,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Coded<S> {
     }
 }
 
-/// The server's messages: a letter, four bytes with the length of themselves and what follows, and that.
+/// The server's messages. A message is a letter, four bytes of length, and the content. The length
+/// includes its own four bytes.
 #[derive(Default)]
 struct Messages {
-    /// The rest of the present message, which goes on unchanged.
+    /// The remaining bytes of the current message, which are passed on unchanged.
     passing: usize,
-    /// The start of an error, or of a message whose length is not here yet.
+    /// The start of an error, or of a message without a complete length.
     held: Vec<u8>,
-    /// What goes on before anything else is read.
+    /// Finished bytes, passed on before any further reading.
     done: VecDeque<u8>,
-    /// Whether nothing more is read: the server is a standby, or became one, and is of no use any more. A pool keeps
-    /// no connection that has ended.
+    /// Whether reading has ended because the server is a standby, or became one. A pool does not
+    /// keep an ended connection.
     has_ended: bool,
 }
 
 impl Messages {
-    /// Takes what was read; returns how much of its start goes on as it is. The rest is kept here.
+    /// Takes the bytes that were read. Returns how many of them are passed on unchanged; the rest
+    /// is stored.
     fn take(&mut self, read: &[u8]) -> usize {
         let unchanged = if self.held.is_empty() { self.pass(read) } else { 0 };
         self.held.extend_from_slice(read.get(unchanged..).unwrap_or_default());
@@ -139,7 +144,7 @@ impl Messages {
             let rest = held.split_off(passed);
             self.done.extend(held);
             held = rest;
-            // What passes no further and has its length is an error.
+            // A complete message that `pass` stops at is an error.
             let Some(size) = size(&held).filter(|size| *size <= held.len()) else { break };
             let rest = held.split_off(size);
             self.has_ended |= code(&held) == Some(READ_ONLY);
@@ -150,7 +155,7 @@ impl Messages {
         unchanged
     }
 
-    /// How many bytes there are before the next error or unknown length.
+    /// Returns the number of bytes before the next error or incomplete length.
     fn pass(&mut self, bytes: &[u8]) -> usize {
         let mut at = self.passing.min(bytes.len());
         self.passing -= at;
@@ -165,7 +170,7 @@ impl Messages {
         at
     }
 
-    /// Hands on what is done; returns whether there was anything.
+    /// Passes on finished bytes. Returns whether there were any.
     fn give(&mut self, buf: &mut ReadBuf<'_>) -> bool {
         let (first, _) = self.done.as_slices();
         let count = first.len().min(buf.remaining());
@@ -175,7 +180,7 @@ impl Messages {
     }
 }
 
-/// The size of the message that begins here, if its length is here.
+/// Returns the size of the message that starts here, if its length is complete.
 fn size(bytes: &[u8]) -> Option<usize> {
     let length = u32::from_be_bytes(bytes.get(1..)?.first_chunk().copied()?);
     Some(1 + usize::try_from(length).ok()?.max(4))
@@ -184,13 +189,14 @@ fn size(bytes: &[u8]) -> Option<usize> {
 /// The SQLSTATE of writing on a standby.
 const READ_ONLY: &[u8] = b"25006";
 
-/// The error's SQLSTATE. Its fields are a letter and a text that ends with a zero.
+/// Returns the error's SQLSTATE. A field is a letter and a text that ends with a zero.
 fn code(error: &[u8]) -> Option<&[u8]> {
     let mut fields = error.get(5..)?.split(|byte| *byte == 0);
     fields.find_map(|field| field.strip_prefix(b"C"))
 }
 
-/// The error with its SQLSTATE as its last field; a zero ends the fields. An error without one stays as it is.
+/// Adds the SQLSTATE as the error's last field. A zero ends the fields. An error without one stays
+/// unchanged.
 fn coded(error: Vec<u8>) -> Vec<u8> {
     let fields = error.get(5..).and_then(|body| body.strip_suffix(b"\0"));
     let Some((code, fields)) = code(&error).zip(fields) else { return error };
@@ -210,7 +216,7 @@ mod tests {
         [&[letter][..], &length.to_be_bytes(), body].concat()
     }
 
-    /// What the server says, and what arrives.
+    /// Returns the bytes sent by the server, and the expected bytes.
     fn conversation() -> (Vec<u8>, Vec<u8>) {
         let row = message(b'D', &[b'E'; 300]);
         let said = message(b'E', b"SFEHLER\0C57014\0Mstorniere Anfrage\0HHinweis\0\0");
@@ -222,7 +228,7 @@ mod tests {
         (all(&said), all(&coded))
     }
 
-    /// However the bytes are cut when they are read.
+    /// Reads the bytes in pieces of different sizes.
     #[tokio::test]
     async fn each_error_gets_its_sqlstate_and_nothing_else_changes() {
         let (said, expected) = conversation();
@@ -247,7 +253,7 @@ mod tests {
         }
     }
 
-    /// Reads no more than so many bytes at once.
+    /// Reads at most this many bytes at once.
     fn in_pieces(bytes: &[u8], pieces: usize) -> impl AsyncRead + Unpin {
         let (mut client, server) = tokio::io::duplex(pieces);
         let bytes = bytes.to_vec();

@@ -1,4 +1,4 @@
-//! TLS to Postgres by rustls: what a connection trusts under each `sslmode`.
+//! TLS to Postgres with rustls, and the trust that each `sslmode` requires.
 
 use std::{fmt::Display, fs, os::unix::fs::MetadataExt, path::Path, sync::Arc};
 
@@ -17,16 +17,18 @@ use super::Error;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// Against listeners only (`prefer`, `require`).
+    /// Protects only against passive listeners (`prefer`, `require`).
     Anyone,
-    /// A certificate under the roots, whatever its name (`verify-ca`).
+    /// Requires a certificate under the roots, with any name (`verify-ca`).
     Chain,
-    /// Also with the host's name (`verify-full`).
+    /// Also requires the host's name (`verify-full`).
     ChainAndName,
 }
 
-/// `roots`: a PEM file of certificates; without it those of the public web. `client`: PEM files of the certificate
-/// with which this side proves who it is, and of its key.
+/// Creates a TLS connector.
+///
+/// `roots` is a PEM file of certificates; without it, the public roots are used. `client` is the
+/// PEM files of the client's certificate and its key.
 pub(super) fn connector(
     trust: Trust,
     roots: Option<&Path>,
@@ -67,18 +69,17 @@ fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
         CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let chain = chain.map_err(|fault| unread("sslcert", path, &fault))?;
     if chain.is_empty() {
-        Err(unread("sslcert", path, &"it holds no certificate"))
+        Err(unread("sslcert", path, &"it contains no certificate"))
     } else {
         Ok(chain)
     }
 }
 
-/// As libpq: a key that others may read is refused.
+/// Reads a key. As in libpq, a key that other users may read is refused.
 fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
     let mode = fs::metadata(path).map_err(|fault| unread("sslkey", path, &fault))?.mode();
     if mode & 0o037 != 0 {
-        let fault =
-            "others than its owner and group may read it, or its group may write it; run chmod 600";
+        let fault = "users other than its owner and group can read it, or its group can write it; run chmod 600";
         return Err(unread("sslkey", path, &fault));
     }
     PrivateKeyDer::from_pem_file(path).map_err(|fault| unread("sslkey", path, &fault))
@@ -95,7 +96,7 @@ fn read_roots(path: Option<&Path>) -> Result<RootCertStore, Error> {
         roots.add(certificate).map_err(|fault| unread(&fault))?;
     }
     if roots.is_empty() {
-        return Err(unread(&"it holds no certificate"));
+        return Err(unread(&"it contains no certificate"));
     }
     Ok(roots)
 }
@@ -104,7 +105,7 @@ fn unusable(fault: impl Display) -> Error {
     Error::Address(format!("TLS to the database cannot be set up: {fault}"))
 }
 
-/// Does not check the host's name, and without a chain not even the signer.
+/// A verifier that ignores the host's name. Without a chain, it also ignores the signer.
 #[derive(Debug)]
 struct Nameless {
     chain: Option<Arc<WebPkiServerVerifier>>,

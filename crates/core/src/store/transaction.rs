@@ -20,33 +20,34 @@ use super::{
     silence::{Silence, discard},
 };
 
-/// A connection inside a transaction; diesel-async's queries run on it.
+/// A connection inside a transaction. diesel-async's queries run on it.
 pub type Db = AsyncPgConnection;
 
 /// Begins a transaction that writes.
 ///
-/// It sets the isolation level, regardless of the database's default: the change log and the fence need to see the
-/// newest commits.
+/// Sets the isolation level regardless of the database's default. The change log and the fence must
+/// see the newest commits.
 const WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 /// Ends a write.
 ///
-/// A change that authority depends on must raise a revision; otherwise the whole transaction is rolled back.
+/// A change that authority depends on must raise a revision. Otherwise the whole transaction is
+/// rolled back.
 const END_OF_WRITE: &str = "SELECT public.require_revisions(); COMMIT";
 /// Ends a read.
 ///
-/// Postgres answers COMMIT of a failed transaction with a silent ROLLBACK, which diesel takes for success. The
-/// statement before it turns that into an error.
+/// Postgres answers COMMIT of a failed transaction with a silent ROLLBACK, which diesel treats as a
+/// success. The statement before it turns that into an error.
 const END_OF_READ: &str = "SELECT; COMMIT";
 
 /// The tenant and actor of a transaction, for row-level security and the history triggers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
-    /// `None` for the owner of the installation, who sees every tenant.
+    /// The tenant; `None` for the owner of the installation, who sees all tenants.
     pub tenant: Option<TenantId>,
     /// The actor in the history.
     pub actor: String,
-    /// The API key that it runs for: each read checks its row. Never inferred from the actor, which may
-    /// be a text of a person's token.
+    /// The API key of this work. Each read checks the key's row. It is never inferred from the
+    /// actor, which may be a text from a person's token.
     pub api_key: Option<ApiKeyId>,
 }
 
@@ -54,16 +55,17 @@ pub struct Scope {
 pub const SERVICE: &str = "agent-authority";
 
 impl Scope {
-    /// The service's own work, for every tenant.
+    /// Returns the scope of the service's own work, for all tenants.
     pub fn service() -> Self {
         Self { tenant: None, actor: SERVICE.to_owned(), api_key: None }
     }
 }
 
 impl Store {
-    /// Runs `work` in one transaction, which commits if `work` returns `Ok`. It runs to completion
-    /// in its own task even if the caller is dropped: a dropped query might still commit, and would
-    /// block its connection's next user.
+    /// Runs `work` in a transaction, which commits if `work` returns `Ok`.
+    ///
+    /// The transaction runs to completion in its own task even if the caller is dropped. Otherwise
+    /// a dropped query might still commit, and would block the next user of its connection.
     pub fn write_tx<T, E, F>(&self, scope: &Scope, work: F) -> BoxFuture<'static, Result<T, E>>
     where
         F: Transact<T, E>,
@@ -73,8 +75,10 @@ impl Store {
         run(self.transaction(WRITE, END_OF_WRITE, scope), work)
     }
 
-    /// The same for `work` that may take as long as `limit`, which its statements together have: for what goes
-    /// through whole tables and no caller waits for.
+    /// Does the same as [`Self::write_tx`] for `work` that may take up to `limit`.
+    ///
+    /// `limit` also applies to each statement. Use it for work on whole tables that no caller
+    /// waits for.
     pub fn long_write_tx<T, E, F>(
         &self,
         limit: Duration,
@@ -91,7 +95,7 @@ impl Store {
         run(transaction.map(|transaction| Transaction { limit, ..transaction }), work)
     }
 
-    /// The same for `work` that only reads: Postgres refuses writes.
+    /// Does the same as [`Self::write_tx`] for `work` that only reads. Postgres refuses writes.
     pub fn read_tx<T, E, F>(&self, scope: &Scope, work: F) -> BoxFuture<'static, Result<T, E>>
     where
         F: Transact<T, E>,
@@ -101,7 +105,7 @@ impl Store {
         run(self.reading(scope), work)
     }
 
-    /// Checks that the scope's API key may still read, before a read from memory.
+    /// Checks that the scope's API key may still read. Call it before a read from memory.
     ///
     /// # Errors
     /// [`Error::KeyEnded`], or the database is unavailable.
@@ -112,8 +116,9 @@ impl Store {
         }
     }
 
-    /// The key's row is checked in the same snapshot as the data: once a revocation is committed,
-    /// the key reads nothing, on any node.
+    /// Prepares a read. The key's row is checked in the same snapshot as the data.
+    ///
+    /// Once a revocation is committed, the key cannot read any data on any node.
     fn reading(&self, scope: &Scope) -> Result<Transaction, Error> {
         let Some(key) = &scope.api_key else {
             let begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
@@ -133,7 +138,7 @@ impl Store {
         scope: &Scope,
     ) -> Result<Transaction, Error> {
         let pool = if scope.tenant.is_some() { &self.tenant } else { &self.system };
-        // The tenant only: the actor may be a person's address.
+        // Only the tenant is recorded: the actor may be a person's address.
         let span = tracing::debug_span!(
             "transaction",
             tenant_id = scope.tenant.as_ref().map(TenantId::as_str),
@@ -161,10 +166,10 @@ struct Transaction {
     limit: Duration,
 }
 
-/// Work on a connection. Its result has no type, so that a transaction is compiled once, and not once for each.
+/// Work on a connection. Its result is type-erased to compile transactions only once.
 type ErasedWork = Box<dyn for<'c> FnOnce(&'c mut Db) -> BoxFuture<'c, Worked> + Send>;
 
-/// What work came to.
+/// The outcome of the work.
 struct Worked {
     is_ok: bool,
     result: Box<dyn Any + Send>,
@@ -191,7 +196,7 @@ where
     spawn(transaction, work).map(result).boxed()
 }
 
-/// The task of one transaction; it ends with the transaction, even if its caller is gone.
+/// Runs a transaction in its own task, which ends with the transaction even if its caller is gone.
 async fn spawn(
     transaction: Result<Transaction, Error>,
     work: ErasedWork,
@@ -202,7 +207,9 @@ async fn spawn(
 }
 
 impl Transaction {
-    /// Runs the work, and commits it if it succeeded; returns its result. An error is the transaction's own.
+    /// Runs the work, and commits it if it succeeded. Returns its result.
+    ///
+    /// The returned error is the transaction's. The work's own error is part of its result.
     async fn run(self, work: ErasedWork) -> Result<Box<dyn Any + Send>, Error> {
         let mut db = take(&self.pool).await?;
         let ran = async {
@@ -216,14 +223,14 @@ impl Transaction {
         let (ended, is_clean) = match bounded.map(Result::flatten) {
             Ok(Ok(ended)) => ended,
             Ok(Err(fault)) => (Err(fault), false),
-            // In the pool it would keep its locks until its next use.
+            // If the connection returned to the pool, it would keep its locks until its next use.
             Err(panic) => {
                 discard(db);
                 resume_unwind(panic)
             }
         };
         if !is_clean {
-            // It may be in a transaction or still busy, so it cannot be reused.
+            // The connection may be in a transaction or still busy, and cannot be reused.
             discard(db);
         }
         ended
@@ -238,8 +245,9 @@ async fn begin(db: &mut Db, opening: &str) -> Result<(), Error> {
     Ok(AnsiTransactionManager::begin_transaction_sql(db, opening).await?)
 }
 
-/// Commits, or rolls back if the work failed or the commit did. Also returns whether the connection
-/// can be used again.
+/// Commits. Rolls back if the work or the commit failed.
+///
+/// Also returns whether the connection can be used again.
 async fn end(db: &mut Db, end: &str, is_done: bool) -> (Result<(), Error>, bool) {
     let ended = if is_done { commit(db, end).await } else { Ok(()) };
     let failed = !is_done || ended.is_err();
@@ -254,7 +262,7 @@ async fn commit(db: &mut Db, end: &str) -> QueryResult<()> {
     Ok(())
 }
 
-/// BEGIN and both settings in one message, which saves a round trip.
+/// Returns BEGIN and both settings in one message, which saves a round trip.
 fn opening(begin: &str, scope: &Scope) -> Result<String, Error> {
     let tenant = literal(scope.tenant.as_ref().map_or("", TenantId::as_str))?;
     let actor = literal(&scope.actor)?;
@@ -263,10 +271,11 @@ fn opening(begin: &str, scope: &Scope) -> Result<String, Error> {
     ))
 }
 
-/// Quoted for SQL; the pool sets `standard_conforming_strings`, so a backslash is literal.
+/// Quotes a text for SQL. The pool sets `standard_conforming_strings`, which makes a backslash
+/// literal.
 fn literal(text: &str) -> Result<String, Error> {
     if text.contains('\0') {
-        return Err(Error::Internal("a scope holds U+0000".to_owned()));
+        return Err(Error::Internal("a scope contains U+0000".to_owned()));
     }
     Ok(format!("'{}'", text.replace('\'', "''")))
 }
@@ -288,7 +297,7 @@ impl<T, E, F> Transact<T, E> for F where
 {
 }
 
-/// An `AsyncFnOnce` whose future is `Send`, which stable Rust cannot express otherwise.
+/// An `AsyncFnOnce` with a `Send` future, which stable Rust cannot express otherwise.
 pub trait Work<T, R>: AsyncFnOnce(T) -> R + FnOnce(T) -> <Self as Work<T, R>>::Fut {
     type Fut: Future<Output = R>;
 }

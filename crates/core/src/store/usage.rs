@@ -1,22 +1,22 @@
-//! How much of each pool is in use.
+//! The usage of each pool.
 
 use super::Store;
 
-/// The connections of one pool now.
+/// The current connections of one pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolUsage {
     pub pool: &'static str,
-    /// Handed out.
+    /// The connections that are handed out.
     pub in_use: usize,
-    /// Open, and not handed out.
+    /// The connections that are open and not handed out.
     pub idle: usize,
     pub most: usize,
-    /// Work that waits for a connection.
+    /// The number of tasks that wait for a connection.
     pub waiting: usize,
 }
 
 impl Store {
-    /// Every pool, from memory.
+    /// Returns the usage of every pool, from memory.
     pub fn usage(&self) -> [PoolUsage; 5] {
         let pools = [
             ("tenant", &self.tenant),

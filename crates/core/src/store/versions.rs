@@ -1,4 +1,4 @@
-//! Whether the database's schema is the one of this binary.
+//! Compares the database's schema with this binary's migrations.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
 use super::{Db, Error, RunQueryDsl, Scope, Store};
 
-/// Those of this binary.
+/// The migrations of this binary.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations");
 
 diesel::table! {
@@ -21,17 +21,17 @@ diesel::table! {
     }
 }
 
-/// The migrations that only one side has, in their order.
+/// The migrations that only one side has, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// This binary has them, and they have not run: the schema is older.
+    /// The migrations of this binary that have not run: the schema is older.
     pub(super) missing: Vec<String>,
-    /// They have run, and this binary does not know them: the schema is newer.
+    /// The migrations that have run and are unknown to this binary: the schema is newer.
     pub(super) unknown: Vec<String>,
 }
 
 impl Difference {
-    /// Of the schema that `db` may read.
+    /// Compares this binary's migrations with the migrations that have run in the database.
     pub(super) async fn read(db: &mut Db) -> Result<Self, Error> {
         let versions = __diesel_schema_migrations::table
             .select(__diesel_schema_migrations::version)
@@ -52,15 +52,16 @@ impl Difference {
 }
 
 impl Store {
-    /// Whether every migration that this binary knows has run. Later ones do not matter: during a
-    /// rollout the old version continues to serve.
+    /// Whether all migrations of this binary have run.
+    ///
+    /// Later migrations do not matter: during a rollout, the old version continues to serve.
     pub async fn is_current(&self) -> Result<bool, Error> {
         let read = async move |db: &mut Db| Difference::read(db).await;
         Ok(self.read_tx(&Scope::service(), read).await?.missing.is_empty())
     }
 }
 
-/// `47`, or `47 to 49`: the numbers of migrations for people.
+/// Formats the numbers of migrations for people: `47`, or `47 to 49`.
 pub(super) fn numbers(versions: &[String]) -> String {
     let number = |version: &String| version.trim_start_matches('0').to_owned();
     match versions {

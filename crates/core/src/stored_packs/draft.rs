@@ -1,4 +1,4 @@
-//! A pack that is written again, and checked against its log.
+//! Rebuilds a pack and checks it against its log.
 
 use std::collections::HashMap;
 
@@ -23,15 +23,16 @@ use crate::{log_nodes::Place, log_origin::epoch_of};
 
 /// A pack before its log's nodes are known.
 pub(super) enum Draft<'a> {
-    /// It was stored as it is, and is in its log.
+    /// The pack was stored as a whole, and is in its log.
     Whole(StoredPack),
+    /// The pack must be rebuilt.
     Again(Again<'a>),
 }
 
-/// What is written again.
+/// The parts of a pack to rebuild.
 pub(super) struct Again<'a> {
     row: &'a Row,
-    /// The number of its log among those whose nodes are read.
+    /// The index of its log among the logs to read nodes from.
     log: usize,
     leaf: Vec<u8>,
     index: u64,
@@ -41,7 +42,7 @@ pub(super) struct Again<'a> {
 
 impl<'a> Draft<'a> {
     /// # Errors
-    /// The part that was altered.
+    /// Returns the name of the altered part.
     pub(super) fn of(
         row: &'a Row,
         log: usize,
@@ -74,17 +75,17 @@ impl<'a> Draft<'a> {
         }))
     }
 
-    /// The nodes that it needs: its own, and those of its path to the root.
+    /// Returns the nodes that the pack needs: its own node, and the nodes of its path to the root.
     pub(super) fn places(&self) -> Vec<Place> {
         let Self::Again(Again { log, index, checkpoint, .. }) = self else { return Vec::new() };
         let path = inclusion_nodes(*index, checkpoint.size).into_iter();
         path.chain([NodeId { level: 0, index: *index }]).map(|node| (*log, node)).collect()
     }
 
-    /// The pack, as it was sealed.
+    /// Returns the pack as it was sealed.
     ///
     /// # Errors
-    /// The part that was altered.
+    /// Returns the name of the altered part.
     pub(super) fn pack(self, nodes: &HashMap<Place, Hash>) -> Result<StoredPack, &'static str> {
         match self {
             Self::Whole(pack) => Ok(pack),
@@ -106,7 +107,7 @@ impl Again<'_> {
             (true, true) => {}
             (false, false) if is_recorded(row) => return Err("pack"),
             (false, false) => return Err("record"),
-            // The leaf is right by the other.
+            // If a single check fails, the leaf is unchanged and the log was altered.
             (true, false) | (false, true) => return Err("log"),
         }
         let proof = InclusionProof { index, path, checkpoint_note: note.to_owned() }.write();
@@ -115,7 +116,7 @@ impl Again<'_> {
     }
 }
 
-/// The checkpoint of a note that this service signed for the row's log.
+/// Returns the checkpoint of a note that this service signed for the row's log.
 fn of_its_log(row: &Row, note: &str, signed: &mut Signed<'_>) -> Result<Checkpoint, &'static str> {
     let checkpoint = signed.checkpoint(note).ok_or("log")?;
     let tenant_id = TenantId::parse(&row.tenant_id).map_err(|_| "log")?;
@@ -125,7 +126,7 @@ fn of_its_log(row: &Row, note: &str, signed: &mut Signed<'_>) -> Result<Checkpoi
     }
 }
 
-/// A pack that was stored as it is, of this decision and in its log.
+/// Checks a pack that was stored as a whole: it must be of this decision and in its log.
 fn whole(row: &Row, stored: &Whole, signed: &mut Signed<'_>) -> Result<StoredPack, &'static str> {
     let proof = InclusionProof::parse(&stored.proof).map_err(|_| "log")?;
     let checkpoint = of_its_log(row, &proof.checkpoint_note, signed)?;
@@ -147,7 +148,7 @@ fn whole(row: &Row, stored: &Whole, signed: &mut Signed<'_>) -> Result<StoredPac
     })
 }
 
-/// Whether the decision's id, which ends in the record's digest, fits the record.
+/// Whether the decision's id, which ends with the record's digest, matches the record.
 fn is_recorded(row: &Row) -> bool {
     let digest = row.decision.as_ref().map(|decision| hex::encode(sha256(&decision.record)));
     let hash = row.decision_id.rsplit(':').next().unwrap_or_default();

@@ -1,9 +1,10 @@
-//! Stored evidence packs, one or a page of them, byte for byte as they were first returned.
+//! Reads stored evidence packs, one or a page of them, byte for byte as first returned.
 //!
-//! A pack's row (`row.rs`) says where in its log it is. The leaf is written again from the decision, and the proof from
-//! the tree and the checkpoint as of sealing (`draft.rs`); both are checked against the log, so that rows that were
-//! altered give no pack. Rows from before migration 49 have the leaf and the proof themselves, which are checked as
-//! well. A checkpoint counts if a key of this service signed it (`signed.rs`).
+//! A pack's row (`row.rs`) contains the pack's index in its log. The leaf is rebuilt from the
+//! decision, and the proof from the tree and the checkpoint at the time of sealing (`draft.rs`).
+//! Both are checked against the log: altered rows do not produce a pack. Rows from before migration
+//! 49 contain the leaf and the proof themselves, which are also checked. A checkpoint counts if a
+//! key of this service signed it (`signed.rs`).
 
 mod draft;
 mod row;
@@ -28,37 +29,38 @@ use signed::Signed;
 #[derive(Clone, Debug)]
 pub struct StoredPack {
     pub decision_id: String,
-    /// The log's.
+    /// The origin of the log.
     pub origin: String,
-    /// In the log, from 0.
+    /// The index in the log, from 0.
     pub index: i64,
-    /// The pack without its place in the log, RFC 8785.
+    /// The pack without its origin, index and proof, as RFC 8785 JSON.
     pub leaf: Vec<u8>,
-    /// C2SP tlog-proof, as of sealing.
+    /// The C2SP tlog-proof at the time of sealing.
     pub proof: String,
 }
 
 impl StoredPack {
-    /// The pack, RFC 8785.
+    /// Returns the pack as RFC 8785 JSON.
     ///
     /// # Errors
-    /// The leaf is no leaf: it was altered.
+    /// The leaf is not valid: it was altered.
     pub fn text(self) -> Result<String, Error> {
         pack::stored(&self.leaf, self.origin, self.index, self.proof)
     }
 }
 
-/// What is stored of a sealed decision is not what was sealed: there is no pack of it.
+/// The stored data of a sealed decision differs from the sealed data. It has no valid pack.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("`{decision_id}` has no pack: its {part} is not as it was sealed")]
+#[error("`{decision_id}` has no valid pack: its {part} was altered after sealing")]
 pub struct Altered {
     pub decision_id: String,
-    /// `record`; `pack`, if another member of the leaf differs; or `log`.
+    /// The altered part: `record`; `pack` if another field of the leaf differs; or `log`.
     pub part: &'static str,
 }
 
-/// The packs of those of these decisions that are sealed, by decision; only of this tenant if one is given. What was
-/// altered is logged.
+/// Reads the packs of the sealed decisions among `ids`, by decision.
+///
+/// If a tenant is given, only its packs are read. Alterations are logged.
 pub async fn page(
     db: &mut Db,
     keys: &Keys,
@@ -89,7 +91,7 @@ pub async fn page(
     Ok(packs.collect())
 }
 
-/// The pack of a decision, if it is sealed, and of this tenant if one is given.
+/// Reads the pack of a decision, if it is sealed. If a tenant is given, only its packs are found.
 pub async fn one(
     db: &mut Db,
     keys: &Keys,

@@ -1,4 +1,4 @@
-//! The rows that a pack is written from.
+//! The rows from which a pack is rebuilt.
 
 use authority_ids::TenantId;
 use chrono::{DateTime, Utc};
@@ -10,9 +10,10 @@ use diesel::{
 
 use crate::store::{Db, RunQueryDsl, prepared};
 
-/// A pack's row with those of its decision and of the checkpoint that it was sealed with. Each id is looked up in its
-/// own partition. `ARRAY(…)` hides how many ids there are, so that a connection keeps one plan: planning with all
-/// partitions takes several times as long as reading a pack.
+/// Selects a pack's row with the rows of its decision and of its checkpoint at the time of sealing.
+/// Each id is looked up in its own partition. `ARRAY(…)` hides the number of ids, to make a
+/// connection keep one plan: planning with all partitions takes several times as long as reading a
+/// pack.
 const PACKS: &str = "SELECT p.decision_id, p.tenant_id, p.epoch, p.log_index, p.tree_size, p.sealed_at, \
        p.origin, p.body, p.proof, d.record, d.kid, d.signature, c.note, c.issuer \
      FROM UNNEST(ARRAY(SELECT UNNEST($1))) AS wanted (id) \
@@ -45,7 +46,7 @@ pub(super) struct Row {
     pub(super) checkpoint: Option<Checkpoint>,
 }
 
-/// What a row from before migration 49 has.
+/// The additional columns of a row from before migration 49.
 #[derive(QueryableByName)]
 pub(super) struct Whole {
     #[diesel(sql_type = Text)]
@@ -88,7 +89,7 @@ impl Row {
             .await
     }
 
-    /// Its log: the tenant, and the epoch.
+    /// Returns the row's log: the tenant and the epoch.
     pub(super) fn log(&self) -> (&str, i32) {
         (&self.tenant_id, self.epoch)
     }

@@ -1,4 +1,4 @@
-//! Checkpoints that this service signed.
+//! Finds checkpoints that this service signed.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use authority_evidence::log::note::{Checkpoint, SignedCheckpoint};
 
 use crate::keys::Keys;
 
-/// The checkpoints of notes. Many packs have the same, whose signature is verified once.
+/// The checkpoints of notes. Many packs share a checkpoint, and its signature is verified once.
 pub(super) struct Signed<'k> {
     keys: &'k Keys,
     known: HashMap<String, Option<Checkpoint>>,
@@ -17,7 +17,7 @@ impl<'k> Signed<'k> {
         Self { keys, known: HashMap::new() }
     }
 
-    /// The note's, if a key of this service signed it.
+    /// Returns the note's checkpoint, if a key of this service signed it.
     pub(super) fn checkpoint(&mut self, note: &str) -> Option<Checkpoint> {
         if let Some(known) = self.known.get(note) {
             return known.clone();

@@ -1,12 +1,12 @@
 //! Background work under one supervisor.
 //!
-//! A [`Worker`] is a task beside the calls: periodic or endless. Constructors return workers and start
-//! none. A [`Supervisor`] runs them, restarts those that fail or panic with back-off, counts the runs
-//! (`authority_worker_runs_total{name, ok}`) and stops them with the service. Readiness shows a
-//! [`Report`] of each.
+//! A [`Worker`] is a periodic or endless task that is independent of calls. Constructors return
+//! workers without starting them. A [`Supervisor`] runs the workers, restarts a failed or panicked
+//! worker with back-off, counts the runs (`authority_worker_runs_total{name, ok}`) and stops them
+//! with the service. Readiness shows a [`Report`] of each worker.
 //!
-//! A task of one call, connection or transaction is not a worker: it is spawned where it is needed,
-//! and ends with that.
+//! A task of one call, connection or transaction is not a worker. It is spawned where it is needed
+//! and ends with its call, connection or transaction.
 
 mod pace;
 mod status;
@@ -21,21 +21,21 @@ use futures_util::{FutureExt, TryFutureExt, future::BoxFuture};
 pub use status::{Report, Statuses};
 pub use supervisor::{Context, Supervisor};
 
-/// Why a run failed.
+/// The reason why a run failed.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 type Tick = Box<dyn FnMut() -> BoxFuture<'static, Result<Next, Error>> + Send>;
 type Loop = Box<dyn FnMut(Context) -> BoxFuture<'static, Result<(), Error>> + Send>;
 
-/// A background task. Nothing happens until a [`Supervisor`] runs it.
-#[must_use = "a worker does nothing until a supervisor runs it"]
+/// A background task. It does not run until it is passed to a [`Supervisor`].
+#[must_use = "a worker does not run without a supervisor"]
 pub struct Worker {
     name: &'static str,
-    /// The longest pause between two successful runs; `None` if it waits for work.
+    /// The maximum pause between two successful runs; `None` if it waits for work.
     every: Option<Duration>,
     body: Body,
     is_critical: bool,
-    /// Calls in progress need it, so it runs until the drain is over.
+    /// Whether calls in progress need it. It then runs until the drain is over.
     outlasts_calls: bool,
 }
 
@@ -44,10 +44,10 @@ enum Body {
     Loop(Loop),
 }
 
-/// When the next tick follows one that succeeded.
+/// The time of the next tick after a successful one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// After the worker's period.
+    /// The worker's usual period.
     Usual,
     After(Duration),
 }
@@ -59,9 +59,12 @@ impl From<()> for Next {
 }
 
 impl Worker {
-    /// Runs `tick` at once, and again `every` after its end, or up to a fifth sooner. After an error or a
-    /// panic it runs again with back-off, which never exceeds `every`. When the service stops, a running
-    /// tick is finished and no other begins.
+    /// Creates a worker that runs `tick` at once, and then repeatedly.
+    ///
+    /// The pause between the end of a run and the next run is `every`, or up to a fifth shorter.
+    ///
+    /// After an error or a panic, `tick` runs again with back-off, which never exceeds `every`. When
+    /// the service stops, a running tick is finished. Another tick does not start.
     pub fn periodic<F, T, E>(
         name: &'static str,
         every: Duration,
@@ -76,8 +79,10 @@ impl Worker {
         Self::new(name, Some(every), Body::Tick(tick))
     }
 
-    /// Runs `body` until [`Context::stopped`]. If it ends before, by a panic, an error or a return, it is
-    /// restarted with back-off. State that must outlive that (a queue) belongs outside the future.
+    /// Creates a worker that runs `body` until [`Context::stopped`].
+    ///
+    /// If `body` ends earlier, by a panic, an error or a return, it is restarted with back-off.
+    /// State that must survive a restart, such as a queue, belongs outside the future.
     pub fn endless<F, E>(
         name: &'static str,
         mut body: impl FnMut(Context) -> F + Send + 'static,
@@ -94,17 +99,18 @@ impl Worker {
         Self { name, every, body, is_critical: false, outlasts_calls: false }
     }
 
-    /// For an endless worker: without a successful round for several such periods it is late.
+    /// Sets the period of an endless worker's rounds. It is late after several periods without a
+    /// success.
     pub fn with_rounds(self, every: Duration) -> Self {
         Self { every: Some(every), ..self }
     }
 
-    /// The node is not ready while this worker is late or down.
+    /// Makes the node not ready while this worker is late or down.
     pub fn critical(self) -> Self {
         Self { is_critical: true, ..self }
     }
 
-    /// Calls in progress need it: it ends after the drain, not when the service begins to stop.
+    /// Keeps the worker running until the drain is over, because calls in progress need it.
     pub fn outlasting_calls(self) -> Self {
         Self { outlasts_calls: true, ..self }
     }

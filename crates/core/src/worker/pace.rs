@@ -1,25 +1,25 @@
-//! How long a worker waits before its next run.
+//! The pauses of a worker between its runs.
 
 use std::time::Duration;
 
-/// The pause after the first failure; each consecutive one doubles it.
+/// The pause after the first failure. Each consecutive failure doubles it.
 const FIRST: Duration = Duration::from_millis(100);
-/// The longest pause, unless the period is shorter.
+/// The maximum pause, unless the period is shorter.
 const LONGEST: Duration = Duration::from_secs(10);
-/// The longest for a worker without a period: calls may wait for it.
+/// The maximum pause of a worker without a period, because calls may wait for it.
 const LONGEST_WAITED_FOR: Duration = Duration::from_secs(2);
-/// The largest part of a pause that is left out at random, so that nodes that started together do not
-/// query the database together.
+/// The maximum part of a pause that is left out at random. It keeps nodes that started together
+/// from querying the database at the same time.
 const JITTER: f64 = 0.2;
 
-/// The pause after this many consecutive failures.
+/// Returns the pause after this many consecutive failures.
 pub(super) fn back_off(failures: u32, every: Option<Duration>) -> Duration {
     let longest = every.unwrap_or(LONGEST_WAITED_FOR).min(LONGEST);
     let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
     FIRST.saturating_mul(doubled).min(longest)
 }
 
-/// The pause or up to a fifth less, at random.
+/// Shortens the pause by up to a fifth, at random.
 pub(super) fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(1.0 - JITTER * fastrand::f64())
 }

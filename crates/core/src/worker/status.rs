@@ -1,4 +1,4 @@
-//! The state of each worker: when it last succeeded, and whether it is late.
+//! The state of each worker: the time of its last success, and whether it is late.
 
 use std::{fmt::Display, sync::Arc, time::Duration};
 
@@ -7,12 +7,13 @@ use tokio::time::Instant;
 
 use super::Worker;
 
-/// After this many periods without a success it is late,
+/// The number of periods without a success after which a worker is late.
 const PERIODS: u32 = 3;
-/// but not before this: a busy machine misses short periods.
+/// The minimum time without a success after which a worker is late. A busy machine misses short
+/// periods.
 const LEAST: Duration = Duration::from_secs(5);
 
-/// The workers that a supervisor runs. Clones share one state.
+/// The workers of a supervisor. Clones share their state.
 #[derive(Clone, Default)]
 pub struct Statuses(Arc<Mutex<Vec<Arc<Status>>>>);
 
@@ -20,9 +21,9 @@ pub struct Statuses(Arc<Mutex<Vec<Arc<Status>>>>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub name: &'static str,
-    /// How long ago a run last succeeded; `None` if none has yet.
+    /// The time since the last successful run; `None` before the first.
     pub since_success: Option<Duration>,
-    /// What is wrong with it, for operators.
+    /// The problem with the worker, as a text for operators.
     pub fault: Option<String>,
     /// Whether the node is not ready while there is a fault.
     pub is_critical: bool,
@@ -46,13 +47,13 @@ struct State {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// It panicked or ended, and waits for its restart.
+    /// The worker panicked or ended, and waits for its restart.
     Down,
     Stopped,
 }
 
 impl Statuses {
-    /// The state of each worker, from memory.
+    /// Returns the state of each worker, from memory.
     pub fn reports(&self) -> Vec<Report> {
         self.0.lock().iter().map(|status| status.report()).collect()
     }
@@ -73,7 +74,7 @@ impl Statuses {
         status
     }
 
-    /// Those that have not ended.
+    /// Returns the names of the workers that have not ended.
     pub(super) fn running(&self) -> Vec<&'static str> {
         let statuses = self.0.lock();
         let running = |status: &&Arc<Status>| status.state.lock().phase != Phase::Stopped;

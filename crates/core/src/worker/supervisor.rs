@@ -16,27 +16,29 @@ use super::{
     status::{Status, Statuses},
 };
 
-/// How long [`Supervisor::stop`] waits for runs under way.
+/// How long [`Supervisor::stop`] waits for current runs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Runs workers until the service stops. Clones share one state.
+/// Runs workers until the service stops. Clones share their state.
 #[derive(Clone, Default)]
 pub struct Supervisor {
     tracker: TaskTracker,
     /// Cancelled when the service begins to stop.
     shutdown: CancellationToken,
-    /// Cancelled when no call is in progress any more.
+    /// Cancelled when all calls have ended.
     drained: CancellationToken,
     statuses: Statuses,
 }
 
 impl Supervisor {
-    /// Its workers end when the token is cancelled; those that outlast calls, by [`Supervisor::stop`].
+    /// Creates a supervisor. Its workers end when the token is cancelled.
+    ///
+    /// Workers that outlast calls end with [`Supervisor::stop`].
     pub fn new(shutdown: CancellationToken) -> Self {
         Self { shutdown, ..Self::default() }
     }
 
-    /// Cancelled when the service begins to stop.
+    /// Returns the token that is cancelled when the service begins to stop.
     pub fn shutdown(&self) -> &CancellationToken {
         &self.shutdown
     }
@@ -53,14 +55,15 @@ impl Supervisor {
         }
     }
 
-    /// Tells all workers to end, and does not wait for them.
+    /// Signals all workers to end, without waiting for them.
     pub fn cancel(&self) {
         self.shutdown.cancel();
         self.drained.cancel();
     }
 
-    /// Ends all workers and waits 5 seconds at most for their current runs. Returns the names of those that
-    /// still run: they end with the runtime.
+    /// Ends all workers. Waits at most 5 seconds for their current runs.
+    ///
+    /// Returns the names of the workers that still run. They end with the runtime.
     pub async fn stop(&self) -> Vec<&'static str> {
         self.cancel();
         self.tracker.close();
@@ -81,17 +84,17 @@ pub struct Context {
 }
 
 impl Context {
-    /// Resolves when the worker is to end.
+    /// Resolves when the worker must end.
     pub fn stopped(&self) -> WaitForCancellationFuture<'_> {
         self.stop.cancelled()
     }
 
-    /// Notes a success outside of a round.
+    /// Records a success outside of a round.
     pub fn succeeded(&self) {
         self.status.note_success();
     }
 
-    /// One round of the work, in a span of its own. Its outcome is counted.
+    /// Runs one round of the work in its own span, and counts its outcome.
     pub async fn round<T, E: Display>(
         &self,
         work: impl Future<Output = Result<T, E>>,
@@ -110,7 +113,7 @@ impl Context {
                 span.in_scope(|| self.status.note_failure(&error));
                 Err(error)
             }
-            // Counted by `run`.
+            // `run` counts the panic.
             Err(panic) => {
                 span.record("outcome", "panicked");
                 std::panic::resume_unwind(panic)
@@ -137,7 +140,7 @@ async fn supervise(mut worker: Worker, context: Context) {
     status.note_stopped();
 }
 
-/// A run failed; it is noted and counted.
+/// A run failed. The failure is already recorded and counted.
 struct Failed;
 
 async fn run(body: &mut Body, context: &Context) -> Result<Next, Failed> {
@@ -146,7 +149,7 @@ async fn run(body: &mut Body, context: &Context) -> Result<Next, Failed> {
         Body::Tick(tick) => {
             let ticked = AssertUnwindSafe(async { context.round(tick()).await }).catch_unwind();
             match ticked.await {
-                Ok(ticked) => ticked.map_err(|_| Failed), // noted by the round
+                Ok(ticked) => ticked.map_err(|_| Failed), // the round recorded the failure
                 Err(panic) => {
                     status.note_panic(&message(panic));
                     Err(Failed)

@@ -1,4 +1,4 @@
-//! Workers that fail, panic, wait and are told to end.
+//! Tests workers that fail, panic, wait and are stopped.
 
 use std::{
     convert::Infallible,
@@ -19,7 +19,7 @@ use super::*;
 const SOON: Duration = Duration::from_millis(10);
 const LATEST: Duration = Duration::from_secs(20);
 
-/// Waits until it has happened so often.
+/// Waits until the count reaches `wanted`.
 async fn until(count: &AtomicU32, wanted: u32) {
     let reached = async {
         while count.load(Ordering::Acquire) < wanted {
@@ -65,7 +65,8 @@ async fn an_error_backs_off() {
         async { Err::<(), _>("no") }
     })]);
     until(&count, 4).await;
-    // 100, 200 and 400 ms, each up to a fifth shorter; its period would be far longer.
+    // The pauses are 100, 200 and 400 ms, each up to a fifth shorter. The period would be far
+    // longer.
     let taken = begun.elapsed();
     assert!(taken >= Duration::from_millis(560) && taken < LATEST, "{taken:?}");
     assert_eq!(only(&supervisor).since_success, None);
@@ -84,7 +85,7 @@ async fn a_tick_may_have_the_next_follow_at_once() {
     supervisor.stop().await;
 }
 
-/// What is held outside the future outlives its panic.
+/// State outside the future survives a panic.
 #[tokio::test]
 async fn a_loop_that_panics_is_started_again_and_keeps_its_queue() {
     let (queue, waiting) = mpsc::unbounded_channel::<bool>();
@@ -129,8 +130,8 @@ async fn a_loop_that_ends_is_down_until_it_is_started_again() {
     supervisor.stop().await;
 }
 
-/// Those that calls need run on while the others have ended; then they end, too, and what is under way
-/// is waited for.
+/// Workers that calls need keep running after the other workers have ended. They end later, after
+/// their current run.
 #[tokio::test]
 async fn workers_end_in_two_steps() {
     let shutdown = tokio_util::sync::CancellationToken::new();
@@ -154,7 +155,7 @@ async fn workers_end_in_two_steps() {
     shutdown.cancel();
     until(&calls, calls.load(Ordering::Acquire) + 20).await;
     assert_eq!(supervisor.statuses().running(), ["needed"]);
-    assert_eq!(done.load(Ordering::Acquire), 1, "the run under way ended, and no other began");
+    assert_eq!(done.load(Ordering::Acquire), 1, "the current run ended and no new one started");
     assert!(supervisor.stop().await.is_empty());
     let last = calls.load(Ordering::Acquire);
     sleep(SOON * 5).await;

@@ -31,7 +31,7 @@ fn an_alg_that_does_not_fit_the_key_verifies_nothing() {
         assert!(matches!(verify_with_jwk(&jwk, b"", &[0; 64]), Err(Error::BadKey(_))), "{alg}");
     }
     assert!(matches!(verify_with_jwk(&ed25519, b"", &[0; 64]), Err(Error::BadKey(_))));
-    // The inventory's key for `EdDSA` is P-256, which verifies no EdDSA signature.
+    // The inventory's key for `EdDSA` is P-256, which cannot verify an EdDSA signature.
     let mut elliptic = Pair::inventory(Algorithm::EdDsa).unwrap().public_jwk;
     assert_eq!(elliptic["crv"], "P-256");
     elliptic["alg"] = json!("EdDSA");

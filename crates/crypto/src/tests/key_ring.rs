@@ -1,4 +1,4 @@
-//! The key ring and secrets under it.
+//! Tests the key ring and secrets encrypted under it.
 
 use crate::{Error, KeyRing};
 

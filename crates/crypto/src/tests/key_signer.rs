@@ -1,4 +1,4 @@
-//! A key of each kind: what it signs, its public half verifies.
+//! Signs with a key of each kind and verifies with its public half.
 
 use crate::{Algorithm, Error, KeySigner, Pair, verify};
 

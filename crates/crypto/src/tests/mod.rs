@@ -1,4 +1,4 @@
-//! Keys and digests, against the examples of their standards.
+//! Tests keys and digests against the examples of their standards.
 
 mod digest;
 mod jwk;

@@ -1,4 +1,4 @@
-//! Compiles a JSON Schema: its supported keywords, its faults and the keywords that are ignored.
+//! Compiles a JSON Schema. Finds its supported keywords, its faults and the ignored keywords.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use super::{
     violation::escaped,
 };
 
-/// The most schemas in one document.
+/// The maximum number of schemas in one document.
 const MOST_SCHEMAS: usize = 4096;
-/// The most states of all patterns of a document.
+/// The maximum number of states of all patterns in a document.
 const MOST_STATES: u64 = 16_384;
-/// The most faults to report.
+/// The maximum number of faults to report.
 const MOST_FAULTS: usize = 20;
 
 /// Keywords that are only annotations.
@@ -38,7 +38,7 @@ const DESCRIBING: [&str; 13] = [
 /// A fault in a schema, with a pointer to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// RFC 6901, from the schema's root.
+    /// A JSON pointer (RFC 6901) from the schema's root.
     pub pointer: String,
     pub problem: String,
 }
@@ -48,7 +48,7 @@ pub struct Fault {
 pub(super) struct Compiled {
     /// The schemas of the document; the root comes first.
     pub(super) nodes: Vec<Node>,
-    /// The most steps that it takes for each byte of a context.
+    /// The maximum number of steps per byte of a context.
     pub(super) cost: u64,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Compiled {
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     pub(super) faults: Vec<Fault>,
-    /// Keywords that are not checked, each with its pointer.
+    /// Pointers to the keywords that are not checked.
     pub(super) ignored: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ impl<'v> Reader<'v> {
         self.found.faults.push(Fault { pointer: pointer.to_owned(), problem: problem.into() });
     }
 
-    /// Returns the id of the schema at this pointer; the schema is compiled later.
+    /// Returns the id of the schema at this pointer. The schema is compiled later.
     fn id(&mut self, pointer: String, schema: &'v Value) -> Id {
         if let Some(known) = self.ids.get(&pointer) {
             return *known;
@@ -200,11 +200,10 @@ impl<'v> Reader<'v> {
         Ok(each.map(|(number, schema)| self.id(format!("{place}/{number}"), schema)).collect())
     }
 
-    /// Resolves a `$ref`: a pointer into this document.
+    /// Resolves a `$ref`, which must be a pointer into this document.
     fn referred(&mut self, value: &Value) -> Result<Id, String> {
         let text = value.as_str().ok_or("must be a text")?;
-        let outside =
-            "must be a pointer into this schema, such as `#/$defs/name`: nothing is fetched";
+        let outside = "must be a pointer into this schema, such as `#/$defs/name`; remote schemas are not fetched";
         let fragment = text.strip_prefix('#').ok_or(outside)?;
         let pointer = decoded(fragment).filter(|one| one.is_empty() || one.starts_with('/'));
         let pointer = pointer.ok_or(outside)?;
@@ -250,7 +249,7 @@ fn count(value: &Value) -> Result<usize, String> {
     count.ok_or_else(|| "must be a whole number from 0".to_owned())
 }
 
-/// A URI's fragment, its percent signs decoded.
+/// Decodes the percent-encoding of a URI's fragment.
 fn decoded(fragment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment.bytes();

@@ -1,26 +1,28 @@
 //! Bounds the cost of a schema when it is written.
 //!
-//! Each byte of a context belongs to one value. It costs one step for each schema applied to that value, plus the
-//! steps of each pattern's states. `allOf`, `anyOf` and `$ref` apply several schemas to one value, and each may also
-//! have a schema for the same field. A schema that refers to itself may therefore double the cost at each level of
-//! depth.
+//! Each byte of a context belongs to one value. Checking a byte takes one step for each schema that
+//! applies to that value, and further steps for the schema's pattern, `enum` and `const`. `allOf`,
+//! `anyOf` and `$ref` apply several schemas to one value, and each may also have a schema for the
+//! same field. A schema that refers to itself may therefore double the cost at each level of the
+//! context.
 
 use std::collections::BTreeSet;
 
 use super::node::{Among, Id, Node};
 use crate::request::DEEPEST;
 
-/// The steps that a schema may take for each byte of a context: about 20 ms of a context of 256 KiB.
+/// The maximum number of steps per byte of a context: about 20 ms for a context of 256 KiB.
 pub(crate) const MOST_STEPS: u64 = 64;
-/// The longest chain of schemas that apply to one value.
+/// The maximum length of a chain of schemas that apply to one value.
 const MOST_HERE: usize = 16;
-/// The most schemas of fields and items, counted once for each schema that applies them.
+/// The maximum number of schemas of fields and items in a document. A schema counts once for each
+/// schema that applies it.
 const MOST_BELOW: usize = 100_000;
 
-/// A schema at fault, and why.
+/// A schema at fault, with the reason.
 pub(super) type Costly = (Id, String);
 
-/// The most steps that a schema takes for each byte of a context.
+/// Returns the maximum number of steps that a schema takes per byte of a context.
 pub(super) fn of(nodes: &[Node]) -> Result<u64, Costly> {
     let mut own = vec![0_u64; nodes.len()];
     for id in order(nodes)? {
@@ -34,7 +36,7 @@ pub(super) fn of(nodes: &[Node]) -> Result<u64, Costly> {
         }
     }
     let below = below(nodes)?;
-    // From the greatest depth of a context to its root.
+    // Goes from the greatest depth of a context to its root.
     let mut worst = own.clone();
     for _ in 1..DEEPEST {
         let sum = |ids: &Vec<Id>| ids.iter().map(|id| at(&worst, *id)).fold(0, u64::saturating_add);
@@ -52,7 +54,7 @@ fn too_costly() -> String {
     )
 }
 
-/// The steps of a schema's own keywords.
+/// Returns the steps of a schema's own keywords.
 fn steps(node: &Node) -> u64 {
     let patterns = node.pattern.as_ref().map_or(0, |pattern| pattern.cost);
     let compared = node.among.as_ref().map_or(0, Among::cost) + u64::from(node.constant.is_some());
@@ -88,14 +90,14 @@ fn of_all(here: &[&Node], applied: impl Fn(&Node) -> Option<Id>) -> Vec<Id> {
     here.iter().filter_map(|node| applied(node)).collect()
 }
 
-/// Collects the schema and all schemas applied to the same value, once for each time they apply.
+/// Collects the schema and all schemas applied to the same value, once per application.
 fn together<'n>(nodes: &'n [Node], id: Id, found: &mut Vec<&'n Node>) {
     let Some(node) = nodes.get(id) else { return };
     found.push(node);
     node.here().for_each(|next| together(nodes, next, found));
 }
 
-/// Orders the schemas: each comes after the schemas applied to the same value.
+/// Orders the schemas. Each comes after the schemas applied to the same value.
 fn order(nodes: &[Node]) -> Result<Vec<Id>, Costly> {
     let mut chains = vec![0_usize; nodes.len()];
     for id in 0..nodes.len() {
@@ -106,7 +108,7 @@ fn order(nodes: &[Node]) -> Result<Vec<Id>, Costly> {
     Ok(order)
 }
 
-/// The length of the longest chain of schemas for one value, from and including this one.
+/// Returns the length of the longest chain of schemas for one value, including this schema.
 fn chain(nodes: &[Node], id: Id, above: usize, chains: &mut [usize]) -> Result<usize, Costly> {
     let known = chains.get(id).copied().unwrap_or_default();
     if above + known.max(1) > MOST_HERE {

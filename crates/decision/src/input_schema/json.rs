@@ -1,4 +1,4 @@
-//! A borrowed view of a JSON value. A context is a map, and needn't be copied into a value.
+//! A borrowed view of a JSON value. A context is a map and needn't be copied into a value.
 
 use serde_json::{Map, Number, Value};
 

@@ -9,7 +9,7 @@ use super::{
     violation::{At, Held},
 };
 
-/// Standard fields of a context: a schema that doesn't name them still accepts them.
+/// Standard fields of a context. A schema that doesn't name them still accepts them.
 const OWN: [&str; 3] = ["amount", "currency", "jurisdiction"];
 
 impl Compiled {
@@ -94,7 +94,7 @@ impl Compiled {
 type Holds = fn(f64, f64) -> bool;
 
 fn of_number(node: &Node, number: &Number, at: &At<'_>) -> Held {
-    // A double holds every number of a context exactly, which makes the comparisons exact.
+    // A double represents every number of a context exactly, which makes the comparisons exact.
     let Some(number) = number.as_f64() else { return at.broken(|| "of numbers".to_owned()) };
     let rules: [(&str, Option<f64>, Holds); 4] = [
         ("minimum", node.minimum, |number, bound| number >= bound),
@@ -111,7 +111,7 @@ fn of_number(node: &Node, number: &Number, at: &At<'_>) -> Held {
 }
 
 fn of_text(node: &Node, text: &str, at: &At<'_>) -> Held {
-    // Lengths count characters; a text never has more characters than bytes.
+    // Lengths count characters. A text never has more characters than bytes.
     if let Some(least) =
         node.min_length.filter(|least| text.len() < *least || is_shorter(text, *least))
     {

@@ -1,9 +1,10 @@
 //! The JSON Schemas of tools, against which decisions check a request's input.
 //!
-//! The keywords are a closed list and part of the semantics: a decision must have the same result forever. They are
-//! `type`, `enum`, `const`, `required`, `properties`, `additionalProperties`, `items`, `minimum`, `maximum`,
-//! `exclusiveMinimum`, `exclusiveMaximum`, `minLength`, `maxLength`, `minItems`, `maxItems`, `pattern`, `$ref` into
-//! the same schema, `anyOf`, `allOf`. Other keywords are ignored. A null field counts as absent.
+//! The keywords are a closed list and part of the semantics: a decision must have the same result
+//! forever. They are `type`, `enum`, `const`, `required`, `properties`, `additionalProperties`,
+//! `items`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `minLength`, `maxLength`,
+//! `minItems`, `maxItems`, `pattern`, `$ref` into the same schema, `anyOf`, `allOf`. Other keywords
+//! are ignored. A null field counts as absent.
 
 mod compile;
 pub(crate) mod cost;
@@ -38,7 +39,8 @@ words! {
 /// The field of the context that [`InputAt::Arguments`] covers.
 pub const ARGUMENTS: &str = "arguments";
 
-/// The most schemas that apply to a request without a tool. If there are more, the request must name a tool.
+/// The maximum number of schemas for a request without a tool. If there are more, the request must
+/// name a tool.
 pub const MOST_SCHEMAS: usize = 64;
 
 /// A reference to a tool's schema by digest.
@@ -59,7 +61,7 @@ fn is_context(at: &InputAt) -> bool {
     *at == InputAt::Context
 }
 
-/// A schema with its digest; it is compiled on first use.
+/// A schema with its digest. It is compiled on first use.
 #[derive(Debug)]
 pub struct InputSchema {
     sha256: String,
@@ -82,7 +84,7 @@ impl InputSchema {
         self.text.as_deref()
     }
 
-    /// The compiled schema. `None` if it doesn't compile: then every value is invalid.
+    /// Returns the compiled schema; `None` if it doesn't compile. Then every value is invalid.
     fn compiled(&self) -> Option<&Compiled> {
         let compile = || {
             let root: Value = serde_json::from_str(self.text.as_deref()?).ok()?;
@@ -91,12 +93,12 @@ impl InputSchema {
         self.compiled.get_or_init(compile).as_ref()
     }
 
-    /// The most steps that it takes for each byte of a context.
+    /// Returns the maximum number of steps per byte of a context.
     pub(crate) fn cost(&self) -> u64 {
         self.compiled().map_or(0, |compiled| compiled.cost)
     }
 
-    /// The fields required in the part of the request that the schema covers.
+    /// Returns the fields required in the part of the request that the schema covers.
     pub(crate) fn required(&self) -> &[String] {
         let root = self.compiled().and_then(|compiled| compiled.nodes.first());
         root.map_or(&[], |node| &node.required)
@@ -116,7 +118,7 @@ impl PartialEq for InputSchema {
     }
 }
 
-/// Serialised as its digest: the text is stored only once.
+/// Serialises the digest. The text is stored only once.
 impl Serialize for InputSchema {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut members = to.serialize_struct("InputSchema", 1)?;

@@ -4,13 +4,13 @@ use serde_json::{Number, Value};
 
 use super::{json::Json, pattern::Pattern};
 
-/// A schema of the document, by its place in the list.
+/// A schema of the document, by its index in the list.
 pub(super) type Id = usize;
 
-/// The keywords of one schema; an absent keyword accepts every value.
+/// The keywords of one schema. An absent keyword accepts every value.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// The schema `false`.
+    /// Whether this is the schema `false`.
     pub(super) never: bool,
     pub(super) types: Option<Types>,
     pub(super) constant: Option<Value>,
@@ -31,17 +31,17 @@ pub(super) struct Node {
     pub(super) additional: Option<Id>,
     /// Schemas that the same value must also satisfy: `$ref` and `allOf`.
     pub(super) all: Vec<Id>,
-    /// `anyOf`; empty if there is none.
+    /// The schemas of `anyOf`; empty if the keyword is absent.
     pub(super) any: Vec<Id>,
 }
 
 impl Node {
-    /// Schemas that are applied to the same value.
+    /// Returns the schemas that are applied to the same value.
     pub(super) fn here(&self) -> impl Iterator<Item = Id> {
         self.all.iter().chain(&self.any).copied()
     }
 
-    /// The names of the fields that have a schema.
+    /// Returns the names of the fields that have a schema.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.properties.iter().map(|(name, _)| name.as_str())
     }
@@ -93,7 +93,7 @@ pub(crate) fn is_whole(number: &Number) -> bool {
 /// The values of `enum`.
 #[derive(Debug, Default)]
 pub(super) struct Among {
-    /// The texts, in order.
+    /// The texts, sorted.
     texts: Vec<String>,
     others: Vec<Value>,
 }
@@ -118,13 +118,13 @@ impl Among {
         }
     }
 
-    /// The most comparisons for one value.
+    /// Returns the maximum number of comparisons for one value.
     pub(super) fn cost(&self) -> u64 {
         self.others.len() as u64 + u64::from(!self.texts.is_empty())
     }
 }
 
-/// Whether two values are equal: numbers by value, and null fields as absent.
+/// Whether two values are equal. Numbers are compared by value, and null fields count as absent.
 pub(super) fn is_same(own: &Value, value: Json<'_>) -> bool {
     match (own, value) {
         (Value::Null, Json::Null) => true,

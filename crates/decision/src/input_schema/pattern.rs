@@ -1,18 +1,19 @@
 //! `pattern`: JSON Schema's regular expressions, matched in linear time.
 //!
-//! They follow ECMA 262: `\d`, `\w` and `\b` are ASCII, `.` excludes line ends, and classes have no operators. The
-//! engine differs on some of these, and patterns are therefore translated for it. Patterns that can't run in linear
-//! time (look-around, back references) or that depend on a version of Unicode (`\p`) are refused: a decision must
-//! have the same result forever.
+//! They follow ECMA 262: `\d`, `\w` and `\b` are ASCII, `.` excludes line ends, and classes do not
+//! have operators. The engine differs on some of these points, and patterns are therefore
+//! translated for it. Patterns that can't run in linear time (look-around, back references) or that
+//! depend on a version of Unicode (`\p`) are refused: a decision must have the same result forever.
 
 use std::{iter::Peekable, str::Chars};
 
 use regex::{Regex, RegexBuilder};
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
-/// The greatest size of the engine's program, in bytes.
+/// The maximum size of the engine's program, in bytes.
 const LARGEST: usize = 1 << 20;
-/// The factor by which an anchored pattern of bounded length is cheaper: few of its states are active at a time.
+/// The factor by which an anchored pattern of bounded length is cheaper. Few of its states are
+/// active at a time.
 const ANCHORED: u64 = 16;
 
 const SPACES: &str = r"\t\n\x0b\x0c\r\x20\xa0\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}";
@@ -24,7 +25,7 @@ pub(super) struct Pattern {
     regex: Regex,
     /// The number of states of its automaton.
     pub(super) size: u64,
-    /// The steps for each byte of a text.
+    /// The number of steps per byte of a text.
     pub(super) cost: u64,
 }
 
@@ -48,7 +49,7 @@ impl Pattern {
 }
 
 fn unreadable() -> String {
-    "cannot be matched: it is no regular expression, is too large, or needs look-around or back references"
+    "cannot be matched: it is not a regular expression, is too large, or needs look-around or back references"
         .to_owned()
 }
 
@@ -87,7 +88,7 @@ fn translated(text: &str) -> Result<String, String> {
     Ok(own)
 }
 
-/// Reads the part after `(?`: only groups, named or not, are allowed.
+/// Parses the part after `(?`. Only named and unnamed groups are allowed.
 fn group(rest: &mut Rest<'_>, own: &mut String) -> Result<(), String> {
     rest.next();
     match (rest.next(), rest.peek()) {
@@ -98,7 +99,7 @@ fn group(rest: &mut Rest<'_>, own: &mut String) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads a class after its `[`.
+/// Parses a class after its `[`.
 fn class(rest: &mut Rest<'_>, own: &mut String) -> Result<(), String> {
     own.push('[');
     if rest.peek() == Some(&'^') {
@@ -124,7 +125,7 @@ fn class(rest: &mut Rest<'_>, own: &mut String) -> Result<(), String> {
     Err("must close its class".to_owned())
 }
 
-/// Reads an escape after its backslash.
+/// Parses an escape after its backslash.
 fn escape(rest: &mut Rest<'_>, in_class: bool) -> Result<String, String> {
     let next = rest.next().ok_or("must not end in a backslash")?;
     Ok(match next {

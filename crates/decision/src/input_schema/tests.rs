@@ -13,7 +13,7 @@ fn broken(schema: &Value, value: &Value) -> Option<(String, String)> {
     let schema = InputSchema::new("digest".to_owned(), schema.to_string());
     let told = schema.judge(Json::from(value), &At::context(true)).err();
     let silent = schema.judge(Json::from(value), &At::context(false));
-    assert_eq!(told.is_some(), silent.is_err(), "telling changes nothing");
+    assert_eq!(told.is_some(), silent.is_err(), "the details do not change the result");
     assert!(!matches!(silent, Err(Broken(Some(_)))));
     told.map(|Broken(violation)| violation.map(|one| (one.pointer, one.rule)).unwrap())
 }
@@ -217,9 +217,9 @@ fn a_schema_that_is_not_one_is_refused_at_its_place() {
         (json!({"properties": {"a": "string"}}), "/properties/a", "must be a schema"),
         (json!({"items": [{}]}), "/items", "one schema for all items"),
         (json!({"anyOf": []}), "/anyOf", "must have a schema"),
-        (json!({"$ref": "https://example.org/schema"}), "/$ref", "nothing is fetched"),
-        (json!({"$ref": "other.json#/a"}), "/$ref", "nothing is fetched"),
-        (json!({"$ref": "#name"}), "/$ref", "nothing is fetched"),
+        (json!({"$ref": "https://example.org/schema"}), "/$ref", "remote schemas are not fetched"),
+        (json!({"$ref": "other.json#/a"}), "/$ref", "remote schemas are not fetched"),
+        (json!({"$ref": "#name"}), "/$ref", "remote schemas are not fetched"),
         (json!({"$ref": "#/$defs/none"}), "/$ref", "which is not there"),
         (json!({"pattern": "(?=a)b"}), "/pattern", "look-around"),
         (json!({"pattern": 1}), "/pattern", "must be a text"),
@@ -236,7 +236,7 @@ fn a_schema_that_is_not_one_is_refused_at_its_place() {
         if !problem.contains("itself") {
             assert_eq!(faults[0].pointer, pointer, "{schema}");
         }
-        // If such a schema is stored, it accepts no value.
+        // If such a schema is stored, it does not accept any value.
         assert!(broken(&schema, &json!({"to": "x"})).is_some(), "{schema}");
     }
 }
@@ -259,8 +259,8 @@ fn other_keywords_are_named_and_do_nothing() {
     table(schema, &[json!({"a": [3, 3]}), json!({"a": "no address"})], &[]);
 }
 
-/// A schema that is too expensive is refused: for its patterns, for the number of schemas on one value, and for
-/// doubling at each depth.
+/// A schema that is too expensive is refused: for its patterns, for the number of schemas on one
+/// value, and for doubling at each depth.
 #[test]
 fn what_would_cost_too_much_is_refused() {
     let long = "a[ab]{200}c";
@@ -314,7 +314,8 @@ fn ordinary_schemas_are_cheap_enough() {
     }
 }
 
-/// The worst-case cost of an accepted schema is bounded: the largest context of the most expensive form.
+/// The worst-case cost of an accepted schema is bounded. The test uses the largest context of the
+/// most expensive form.
 #[test]
 fn the_worst_context_is_judged_in_time() {
     let schema = json!({"properties": {"a": {"items": {"pattern": "a[ab]{58}!"}}, "b": {"items": {"items": {"anyOf": [

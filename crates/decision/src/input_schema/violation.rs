@@ -1,14 +1,15 @@
-//! The location and rule of a violation. It is built only on request, and never contains the value.
+//! The location and rule of a violation. They are built only on request and never contain the
+//! value.
 
 use std::fmt;
 
-/// The longest pointer to show, in characters.
+/// The maximum length of a pointer to show, in characters.
 const LONGEST: usize = 512;
 
 /// A value that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// RFC 6901, from the context.
+    /// A JSON pointer (RFC 6901) from the context.
     pub pointer: String,
     pub rule: String,
 }
@@ -19,13 +20,13 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Marks a violation; it has details only if the caller wanted them.
+/// Marks a violation. It has details only if the caller requested them.
 #[derive(Debug)]
 pub(crate) struct Broken(pub(crate) Option<Box<Violation>>);
 
 pub(crate) type Held = Result<(), Broken>;
 
-/// A place in the context, as a linked list on the stack: valid values need no allocation.
+/// A place in the context, as a linked list on the stack. Valid values need no allocation.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'p> {
     up: Option<(&'p At<'p>, Step<'p>)>,
@@ -39,7 +40,7 @@ enum Step<'p> {
 }
 
 impl<'p> At<'p> {
-    /// The root of the context. `tell`: whether the caller wants details of violations.
+    /// Returns the root of the context. `tell` is whether the caller wants details of violations.
     pub(crate) fn context(tell: bool) -> Self {
         Self { up: None, tell }
     }
@@ -52,7 +53,7 @@ impl<'p> At<'p> {
         Self { up: Some((self, Step::Item(place))), tell: self.tell }
     }
 
-    /// The same place without details of violations.
+    /// Returns the same place without details of violations.
     pub(crate) fn untold(&self) -> Self {
         Self { tell: false, ..*self }
     }
@@ -84,7 +85,7 @@ impl<'p> At<'p> {
     }
 }
 
-/// A name, escaped as a token of a JSON pointer.
+/// Escapes a name as a token of a JSON pointer.
 pub(super) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

@@ -1,4 +1,4 @@
-//! A coupling check: what was assumed of some anchors, compared with what was observed of them.
+//! A coupling check: compares the assumptions about some anchors with the observations of them.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -11,26 +11,26 @@ use super::{
     words::{CouplingResult, DriftType},
 };
 
-/// What a check assumes of an anchor's newest snapshot.
+/// An assumption of a check about an anchor's newest snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assumption {
     pub anchor_id: String,
     pub expected_content_hash: Option<String>,
-    /// An observation that must be there (RFC 6901).
+    /// The path of an observation that must exist (RFC 6901).
     pub path: Option<String>,
-    /// The value that it must have; any if absent.
+    /// The value that the observation must have; any value if absent.
     pub equals: Option<Value>,
     pub max_age_seconds: Option<u32>,
 }
 
-/// What a snapshot observed, by path.
+/// The observations of a snapshot, by path.
 pub type Observations = Vec<(String, Value)>;
 
 /// An anchor that a check consults, with the observations of its newest snapshot.
 #[derive(Clone, Debug)]
 pub struct CheckedAnchor {
     pub id: String,
-    /// `None` if the tenant has no such anchor.
+    /// `None` if the tenant does not have this anchor.
     pub anchor: Option<Anchor>,
     pub observations: Observations,
 }
@@ -40,7 +40,7 @@ pub struct CheckedAnchor {
 pub struct Tolerated {
     pub anchor_id: String,
     pub drift_type: String,
-    /// Of the newest snapshot then.
+    /// The hash of the newest snapshot at that time.
     pub content_hash: Option<String>,
 }
 
@@ -49,15 +49,17 @@ pub struct Tolerated {
 pub struct Checked {
     /// The worst finding of each anchor, in the order given.
     pub findings: Vec<(String, Finding)>,
-    /// Everything that is drift, with its anchor: what an override of this check lifts.
+    /// All drifts with their anchors. An override of this check lifts them.
     pub drifts: Vec<(String, DriftType)>,
-    /// The worst of them.
+    /// The worst result.
     pub result: CouplingResult,
-    /// The strongest of them.
+    /// The strongest effect.
     pub effect: RuntimeEffect,
 }
 
-/// Judges a check at a time. One that consults no anchor cannot find anything, and says so by a warning.
+/// Judges a check at a time.
+///
+/// A check without anchors cannot find anything. Its result is a warning.
 pub fn judge(
     anchors: &[CheckedAnchor],
     assumptions: &[Assumption],
@@ -89,7 +91,7 @@ pub fn judge(
 }
 
 impl CheckedAnchor {
-    /// Everything that is found about the anchor, at least that it is coupled.
+    /// Returns all findings about the anchor. There is at least the finding that it is coupled.
     fn judge<'a>(
         &self,
         assumptions: impl Iterator<Item = &'a Assumption>,
@@ -126,7 +128,7 @@ impl CheckedAnchor {
         all
     }
 
-    /// The assumed paths at which it has another value or none.
+    /// Returns the assumed paths with a different value or without a value.
     pub fn mismatched_paths<'a>(
         &self,
         assumptions: &'a [Assumption],
@@ -135,7 +137,7 @@ impl CheckedAnchor {
         own.filter(|assumed| !self.observes(assumed)).filter_map(|assumed| assumed.path.as_ref())
     }
 
-    /// Whether every observation at the assumed path has the assumed value, and there is one.
+    /// Whether there are observations at the assumed path and all of them have the assumed value.
     fn observes(&self, assumed: &Assumption) -> bool {
         let Some(path) = &assumed.path else { return true };
         let mut values = self.observations.iter().filter(|(at, _)| at == path).peekable();
@@ -144,7 +146,7 @@ impl CheckedAnchor {
     }
 }
 
-/// A finding that was tolerated before, of equal anchor, kind and content, is a warning.
+/// Lowers a finding to a warning if it was tolerated before with the same anchor, kind and content.
 fn tolerable(anchor: &Anchor, finding: Finding, tolerated: &[&Tolerated]) -> Finding {
     let hash = anchor.newest.as_ref().map(|newest| newest.content_hash.as_str());
     let is_known = tolerated.iter().any(|known| {
@@ -158,7 +160,7 @@ fn tolerable(anchor: &Anchor, finding: Finding, tolerated: &[&Tolerated]) -> Fin
     Finding { result, effect: result.effect(), drift_type: None, ..finding }
 }
 
-/// Whether two values are equal; 1 and 1.0 are, as in RFC 8785.
+/// Whether two values are equal. 1 and 1.0 are equal, as in RFC 8785.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {

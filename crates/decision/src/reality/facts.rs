@@ -1,7 +1,7 @@
-//! What a tenant's graph holds of the world: anchors with their newest snapshots, overrides, drift events.
+//! Facts about reality: anchors with their newest snapshots, overrides, drift events.
 //!
-//! All members are times and what was stored, never judgements: whether an anchor is stale is judged at
-//! the decision's own time, so these facts stay right while nothing is written.
+//! All fields are times and stored values, never judgements. Whether an anchor is stale is judged
+//! at the decision's own time. These facts therefore stay correct until the next write.
 
 use std::sync::Arc;
 
@@ -17,11 +17,13 @@ use super::{
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reality {
-    /// Active anchors that ground the action, and those that a drift event or an override here names.
+    /// Active anchors that ground the action, and active anchors named by a drift event or an
+    /// override here.
     pub anchors: Vec<Arc<Anchor>>,
     /// Overrides that may concern the request.
     pub overrides: Vec<Arc<Override>>,
-    /// Drift events not resolved, at least those on the action and on the subject or someone in its chains.
+    /// Unresolved drift events: at least the events on the action and on the participants of the
+    /// chains.
     pub drifts: Vec<Arc<Drift>>,
 }
 
@@ -31,40 +33,40 @@ impl Reality {
     }
 }
 
-/// A source of truth, and the newest observation of it.
+/// A source of truth, with the newest observation of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Anchor {
     pub id: String,
     pub version: i64,
     pub anchor_type: AnchorType,
-    /// Whether it is active. One that is not grounds nothing.
+    /// Whether the anchor is active. An inactive anchor does not ground any action.
     pub active: bool,
-    /// None if empty.
+    /// The actions that the anchor grounds; none if empty.
     pub grounds_actions: Vec<Pattern>,
-    /// Purposes; all if empty.
+    /// The purposes for which the anchor grounds actions; all if empty.
     pub grounds_profiles: Vec<String>,
-    /// Never stale if absent.
+    /// The freshness contract. Without one, the anchor is never stale.
     pub freshness: Option<FreshnessContract>,
-    /// Whether a stored member of it or of its snapshot cannot be read.
+    /// Whether a stored field of the anchor or of its snapshot cannot be read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unreadable: bool,
-    /// When the anchor, or which snapshot is its newest, last changed.
+    /// The time of the last change of the anchor, or of the selection of its newest snapshot.
     #[serde(with = "moment")]
     pub changed_at: DateTime<Utc>,
-    /// The live snapshot with the greatest `sampled_at` that counts.
+    /// The live snapshot with the greatest `sampled_at`, among the snapshots that count.
     pub newest: Option<Snapshot>,
 }
 
-/// How old an anchor's newest snapshot may be.
+/// The permitted age of an anchor's newest snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FreshnessContract {
-    /// From this age on, it is stale.
+    /// The snapshot is stale from this age on.
     pub max_staleness_seconds: u32,
-    /// Beyond this age, it is late.
+    /// The snapshot is late beyond this age.
     pub expected_refresh_seconds: Option<u32>,
-    /// `require_revalidation` if absent.
+    /// The effect if the snapshot is stale; `require_revalidation` if absent.
     pub stale_runtime_effect: Option<RuntimeEffect>,
-    /// The stale effect if absent.
+    /// The effect if the anchor has no snapshot. If absent, `stale_runtime_effect` applies.
     pub missing_runtime_effect: Option<RuntimeEffect>,
 }
 
@@ -82,33 +84,33 @@ pub struct Snapshot {
     pub contested: bool,
 }
 
-/// A person's decision to go on in spite of what a check found.
+/// A person's decision to proceed in spite of the findings of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Override {
-    /// The check that was decided on.
+    /// The check that the person decided on.
     pub check_id: String,
     /// The check's action.
     pub action: String,
-    /// Every actor if absent.
+    /// The actor; every actor if absent.
     pub actor_id: Option<String>,
     #[serde(with = "moment")]
     pub until: DateTime<Utc>,
-    /// What the check found, and nothing else.
+    /// The lifted findings. Only findings of the check can be lifted.
     pub lifts: Vec<Lifted>,
 }
 
 /// A finding that an override lifts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lifted {
-    /// The anchor or the drift event.
+    /// The id of the anchor or the drift event.
     pub source_id: String,
     pub drift_type: String,
-    /// The anchor, or those that the drift event is about, as they were found: another snapshot of one of them ends
-    /// the override, since nobody reviewed it.
+    /// The anchor, or the anchors of the drift event, as the check found them. Another snapshot of
+    /// any of them ends the override, because that snapshot was not reviewed.
     pub found: Vec<Found>,
 }
 
-/// An anchor as a check found it.
+/// An anchor as found by a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     pub anchor_id: String,
@@ -129,33 +131,34 @@ impl Found {
     }
 }
 
-/// A drift event that is not resolved.
+/// An unresolved drift event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drift {
     pub id: String,
     pub drift_type: String,
-    /// Every actor if absent.
+    /// The actor; every actor if absent.
     pub actor_id: Option<String>,
-    /// Every action if absent.
+    /// The action; every action if absent.
     pub action: Option<Pattern>,
     pub effect: RuntimeEffect,
     pub obligations: Vec<String>,
-    /// When it began, or what applies last became another or stricter: only later acts review it.
+    /// When the drift began, or when it last changed or became stricter. Only later approvals
+    /// review it.
     #[serde(with = "moment")]
     pub since: DateTime<Utc>,
-    /// If it is about age alone: it ends when each of these has a newer snapshot that is fresh. Empty: only
-    /// a person ends it.
+    /// The anchors of a drift that is only about age. It ends when each of them has a newer, fresh
+    /// snapshot. If empty, only a person can end the drift.
     pub until_fresh: Vec<Observed>,
 }
 
-/// An anchor as a drift event saw it.
+/// An anchor as seen by a drift event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observed {
     pub anchor_id: String,
-    /// Of the newest snapshot then; absent if there was none.
+    /// The time of the anchor's newest snapshot then; absent if there was none.
     #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
     pub sampled_at: Option<DateTime<Utc>>,
-    /// The least age that the check assumed at most, of a drift about that.
+    /// For a drift about an assumed age: the lowest maximum age that the check assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_age_seconds: Option<u32>,
 }

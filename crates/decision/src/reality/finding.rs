@@ -1,4 +1,4 @@
-//! What is found when one anchor is judged at a time.
+//! The findings about one anchor at a time.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -8,41 +8,41 @@ use super::{
     words::{AnchorType, CouplingResult, DriftType},
 };
 
-/// How far ahead of the judgement a sample's time may be.
+/// How far a sample's time may be ahead of the time of the judgement.
 const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(60);
 
-/// A finding, of the kinds in the table of docs/reality.md and in its order.
+/// The kinds of findings, in the order of the table in docs/reality.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingKind {
     /// Two snapshots of the same time have different contents.
     Contested,
-    /// The snapshot is from the future, or cannot be read, or the anchor is not active.
+    /// The snapshot is from the future, or it cannot be read, or the anchor is not active.
     Unknown,
-    /// The content is not the assumed one.
+    /// The content differs from the assumed content.
     OtherContent,
-    /// An observed value is missing or not the assumed one.
+    /// An observed value is missing or differs from the assumed value.
     OtherValue,
-    /// There is no snapshot.
+    /// The anchor has no snapshot.
     Missing,
-    /// It is older than the contract allows, or no longer valid.
+    /// The snapshot is older than the contract allows, or no longer valid.
     Stale,
-    /// It is older than an assumption allows.
+    /// The snapshot is older than an assumption allows.
     AssumptionExpired,
-    /// It is later than expected.
+    /// The snapshot is later than expected.
     Late,
-    /// Nothing is wrong.
+    /// The anchor has no problem.
     Coupled,
 }
 
-/// What was found about one anchor.
+/// A finding about one anchor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub kind: FindingKind,
     pub result: CouplingResult,
     pub effect: RuntimeEffect,
-    /// `None` if it is no drift.
+    /// The type of drift; `None` if the finding is not a drift.
     pub drift_type: Option<DriftType>,
-    /// When it began; a review that came earlier is not about it.
+    /// When the finding began. An earlier review does not cover it.
     pub since: DateTime<Utc>,
 }
 
@@ -70,18 +70,18 @@ impl Finding {
         Self { kind, result, effect, drift_type, since }
     }
 
-    /// A finding whose effect the contract sets.
+    /// Creates a finding with an effect from the contract.
     fn by(effect: RuntimeEffect, kind: FindingKind, anchor: &Anchor, since: DateTime<Utc>) -> Self {
         let drift_type = drift_type(kind, anchor.anchor_type);
         Self { kind, result: CouplingResult::of(effect), effect, drift_type, since }
     }
 
-    /// Whether more than a warning follows from it.
+    /// Whether the effect is stronger than a warning.
     pub fn is_drift(&self) -> bool {
         self.effect > RuntimeEffect::ContinueWithWarning
     }
 
-    /// The worse of two; of equally bad ones the first in the table.
+    /// Returns the worse of two findings. If they are equally bad, returns the first in the table.
     pub(super) fn worse(self, other: Self) -> Self {
         let is_worse = (other.result, std::cmp::Reverse(other.kind))
             > (self.result, std::cmp::Reverse(self.kind));
@@ -116,19 +116,19 @@ const fn drift_type(kind: FindingKind, anchor: AnchorType) -> Option<DriftType> 
 }
 
 impl Anchor {
-    /// The finding if nothing else is found.
+    /// Returns the finding for an anchor without problems.
     pub(super) fn coupled(&self) -> Finding {
         Finding::new(FindingKind::Coupled, self, self.changed_at)
     }
 
-    /// Judges what the anchor and its newest snapshot alone show at a time: the worst finding stands.
+    /// Judges the anchor and its newest snapshot alone at a time. Returns the worst finding.
     pub fn judge(&self, at: DateTime<Utc>) -> Finding {
         let mut worst = self.coupled();
         self.each_finding(at, |finding| worst = worst.worse(finding));
         worst
     }
 
-    /// Everything that the anchor and its newest snapshot alone show at a time.
+    /// Calls `found` with each finding about the anchor and its newest snapshot alone.
     pub(super) fn each_finding(&self, at: DateTime<Utc>, mut found: impl FnMut(Finding)) {
         let finding = |kind| Finding::new(kind, self, self.changed_at);
         if self.unreadable || !self.active {
@@ -142,7 +142,8 @@ impl Anchor {
             found(finding(FindingKind::Unknown));
         }
         if let Some(since) = self.stale_from(newest).filter(|since| *since <= at) {
-            // What a person reviewed before the contract last changed was another contract.
+            // A review before the last change of the contract does not cover staleness under the
+            // new contract.
             found(Finding::new(FindingKind::Stale, self, since.max(self.changed_at)));
         }
         let expected = self.freshness.and_then(|contract| contract.expected_refresh_seconds);
@@ -151,17 +152,17 @@ impl Anchor {
         }
     }
 
-    /// The first moment after `at` at which time alone makes it stale.
+    /// Returns the first moment after `at` at which time alone makes the anchor stale.
     pub fn stale_after(&self, at: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let newest = self.newest.as_ref()?;
         self.stale_from(newest).filter(|moment| *moment > at)
     }
 
-    /// When the snapshot is stale from, by the contract or its own end.
+    /// Returns when the snapshot becomes stale, by the contract or by its own `valid_until`.
     fn stale_from(&self, newest: &Snapshot) -> Option<DateTime<Utc>> {
         let contract = self.freshness.map(|contract| {
             let most = TimeDelta::seconds(contract.max_staleness_seconds.into());
-            // Out of range only if it was sampled at the end of time, which is refused.
+            // The sum is out of range only for a sample at the end of time, which is refused.
             newest.sampled_at.checked_add_signed(most).unwrap_or(DateTime::<Utc>::MAX_UTC)
         });
         [contract, newest.valid_until].into_iter().flatten().min()
@@ -169,12 +170,12 @@ impl Anchor {
 }
 
 impl Snapshot {
-    /// Whether it is older than so many seconds.
+    /// Whether the snapshot is older than this many seconds.
     pub(super) fn is_older(&self, at: DateTime<Utc>, seconds: u32) -> bool {
         at > self.older_after(seconds)
     }
 
-    /// After which moment it is older than so many seconds.
+    /// Returns the moment after which the snapshot is older than this many seconds.
     pub(super) fn older_after(&self, seconds: u32) -> DateTime<Utc> {
         let most = TimeDelta::seconds(seconds.into());
         self.sampled_at.checked_add_signed(most).unwrap_or(DateTime::<Utc>::MAX_UTC)

@@ -1,7 +1,8 @@
-//! Stage 3, second: has the world moved from what the authority assumed?
+//! Stage 3, second part: checks whether the world has moved from the assumptions of the authority.
 //!
-//! Staleness is judged at the decision's own time, so an anchor goes stale without any change. Reality can
-//! only lower a verdict, never raise it. The tables are in docs/decision.md and docs/reality.md.
+//! Staleness is judged at the decision's own time: an anchor goes stale without any change. Reality
+//! can only lower a verdict, never raise it. The tables are in docs/decision.md and
+//! docs/reality.md.
 
 mod check;
 mod facts;
@@ -35,23 +36,23 @@ use super::{
     verdict::HeldByReality,
 };
 
-/// What reality asks of one decision.
+/// The requirements of reality for one decision.
 #[derive(Default)]
 pub(super) struct Coupling<'a> {
     pub(super) denials: Vec<Reason>,
-    /// Met by a new snapshot or an override only.
+    /// Holds that only a new snapshot or an override can meet.
     pub(super) unapprovable: Vec<Reason>,
-    /// Met by people.
+    /// Holds that people can meet.
     pub(super) holds: Vec<Reason>,
     pub(super) needed: Needed,
-    /// What each hold, met by people or not, is about.
+    /// The causes of all holds.
     pub(super) held_by: Vec<HeldByReality>,
     pub(super) obligations: Vec<&'a str>,
     /// Whether any anchor was consulted.
     pub(super) consulted: bool,
-    /// The first moment at which time alone makes an anchor stale or ends an override that was used.
+    /// The first moment at which time alone makes an anchor stale or ends a used override.
     pub(super) until: Option<DateTime<Utc>>,
-    /// With `explain`.
+    /// The steps for `explain`.
     pub(super) steps: Vec<Step>,
 }
 
@@ -59,7 +60,7 @@ impl<'a> Coupling<'a> {
     pub(super) fn evaluate(case: &Case<'a>, candidate: &Candidate<'a>) -> Self {
         let mut coupling = Self::default();
         let reality = &case.gathered.reality;
-        // What they oblige to and hold is told in order of ids, whatever the order of the facts.
+        // Obligations and holds are listed in order of ids, independent of the order of the facts.
         let mut anchors: Vec<&Anchor> = reality.anchors.iter().map(Arc::as_ref).collect();
         anchors.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         let mut drifts: Vec<&Drift> = reality.drifts.iter().map(Arc::as_ref).collect();
@@ -92,7 +93,7 @@ impl<'a> Coupling<'a> {
         coupling
     }
 
-    /// Why an action that was permitted must not go on, given the acts of the approval that it spent.
+    /// Returns why a permitted action must stop, given the acts of the approval that it spent.
     pub(super) fn stops(&self, given: &[Signature]) -> Option<Reason> {
         let unmet = !self.needed.is_nobody() && !self.needed.is_met_by(given);
         let holds = self.holds.iter().filter(|_| unmet);
@@ -103,7 +104,7 @@ impl<'a> Coupling<'a> {
         self.until = [self.until, moment].into_iter().flatten().min();
     }
 
-    /// Each finding that an override lifts is left out; the worst of the others stands.
+    /// Applies an anchor's worst finding. Findings that an override lifts are left out.
     fn take_anchor(&mut self, case: &Case<'a>, anchor: &Anchor) {
         let mut worst = anchor.coupled();
         let mut lifted: Option<&Override> = None;
@@ -112,7 +113,7 @@ impl<'a> Coupling<'a> {
             let lifting = drift_type.and_then(|found| lifted_by(case, &anchor.id, found.word()));
             match lifting {
                 None => worst = worst.worse(finding),
-                // Several: the first that ends.
+                // If there are several overrides, the first to end counts.
                 Some(one) if lifted.is_none_or(|other| one.until < other.until) => {
                     lifted = Some(one);
                 }
@@ -171,11 +172,11 @@ impl<'a> Coupling<'a> {
     }
 }
 
-/// What an anchor or a drift event asks for, and why.
+/// The effect of an anchor or a drift event, and its cause.
 struct Cause<'c> {
     source: RealitySource,
     id: &'c str,
-    /// `None` if nothing drifted.
+    /// The type of drift; `None` if there was no drift.
     drift_type: Option<&'c str>,
     effect: RuntimeEffect,
     since: DateTime<Utc>,
@@ -192,7 +193,7 @@ impl Cause<'_> {
         }
     }
 
-    /// For people.
+    /// Describes the cause for people.
     fn detail(&self) -> String {
         let effect = self.effect;
         self.drift_type.map_or_else(
@@ -202,30 +203,35 @@ impl Cause<'_> {
     }
 }
 
-/// A request without a purpose does not avoid an anchor that grounds only some purposes.
+/// Whether the anchor is consulted. A request without a purpose does not avoid an anchor for some
+/// purposes only.
 fn is_consulted(case: &Case<'_>, anchor: &Anchor) -> bool {
     let profiles = &anchor.grounds_profiles;
-    // Read from the record itself once more: anchors that only a drift event names are here too.
+    // Checks the anchor's own fields, because the list also contains anchors that only a drift
+    // event or an override names.
     anchor.active
         && covered(&anchor.grounds_actions, &case.request.action)
         && (profiles.is_empty()
             || case.request.purpose.as_ref().is_none_or(|own| profiles.contains(own)))
 }
 
-/// Drift of somebody in the chain concerns the subject too: it acts on what they let it do.
+/// Whether the drift concerns the request.
+///
+/// Drift of another participant in the chain also concerns the subject, which acts on that
+/// participant's authority.
 fn concerns(case: &Case<'_>, candidate: &Candidate<'_>, drift: &Drift) -> bool {
     drift.actor_id.as_ref().is_none_or(|actor| takes_part(case, candidate, actor))
         && drift.action.as_ref().is_none_or(|action| action.covers(&case.request.action))
 }
 
-/// Drift about age each of whose anchors has a newer snapshot by now, and is fresh.
+/// A drift about age that is over: each of its anchors now has a newer, fresh snapshot.
 struct Over {
-    /// After which time alone lets it apply again.
+    /// The moment at which time alone makes the drift apply again.
     until: Option<DateTime<Utc>>,
 }
 
 impl Over {
-    /// `None` if the drift still applies.
+    /// Returns `None` if the drift still applies.
     fn of(case: &Case<'_>, drift: &Drift) -> Option<Self> {
         let mut until: Option<DateTime<Utc>> = None;
         for seen in &drift.until_fresh {
@@ -245,7 +251,9 @@ impl Over {
     }
 }
 
-/// The override in force that lifts this very finding for this action and actor.
+/// Returns the override that lifts exactly this finding for this action and actor.
+///
+/// If there are several such overrides, returns the last to end.
 fn lifted_by<'a>(case: &Case<'a>, source_id: &str, drift_type: &str) -> Option<&'a Override> {
     let anchors = &case.gathered.reality.anchors;
     let is_present = |found: &Found| anchors.iter().any(|anchor| found.is_present(anchor));

@@ -22,7 +22,7 @@ words! {
 }
 
 words! {
-    /// What of reality a decision depends on.
+    /// The part of reality that a decision depends on.
     RealitySource {
         Anchor "anchor",
         Drift "drift",
@@ -30,7 +30,7 @@ words! {
 }
 
 words! {
-    /// How far the world has moved from what was assumed; rising.
+    /// The distance of the world from the assumptions; rising.
     CouplingResult {
         Coupled "coupled",
         CoupledWithWarnings "coupled_with_warnings",
@@ -43,7 +43,7 @@ words! {
 }
 
 words! {
-    /// The kinds of drift that the engine finds. A stored event may be of another kind.
+    /// The kinds of drift that the engine finds. A stored event may have another kind.
     DriftType {
         StableDrift "stable_drift",
         VerifiedButStale "verified_but_stale",
@@ -59,7 +59,7 @@ words! {
 }
 
 words! {
-    /// How serious a drift is; rising.
+    /// The severity of a drift; rising.
     Severity {
         Low "low",
         Medium "medium",
@@ -69,7 +69,7 @@ words! {
 }
 
 impl CouplingResult {
-    /// The effect of this result.
+    /// Returns the effect of this result.
     pub const fn effect(self) -> RuntimeEffect {
         match self {
             Self::Coupled => RuntimeEffect::Continue,
@@ -81,7 +81,7 @@ impl CouplingResult {
         }
     }
 
-    /// The result of a finding whose effect the anchor's contract sets.
+    /// Returns the result of a finding with an effect from the anchor's contract.
     pub const fn of(effect: RuntimeEffect) -> Self {
         match effect {
             RuntimeEffect::Continue | RuntimeEffect::ContinueWithWarning => {
@@ -94,7 +94,7 @@ impl CouplingResult {
         }
     }
 
-    /// The severity of drift with this result; `None` if it is no drift.
+    /// Returns the severity of drift with this result; `None` if the result is not a drift.
     pub const fn severity(self) -> Option<Severity> {
         match self {
             Self::Coupled | Self::CoupledWithWarnings => None,
@@ -106,7 +106,7 @@ impl CouplingResult {
 }
 
 impl Severity {
-    /// The effect of a drift event that names none.
+    /// Returns the effect of a drift event that does not name one.
     pub const fn effect(self) -> RuntimeEffect {
         match self {
             Self::Low => RuntimeEffect::ContinueWithWarning,

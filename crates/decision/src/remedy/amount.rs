@@ -1,17 +1,18 @@
-//! The largest amount that passes.
+//! Finds the largest amount that passes.
 
 use super::{Change, Kind, Search, State, change};
 use crate::{amount::Amount, limits};
 
 /// One ten-thousandth, the unit of amounts.
 const PART: i64 = 1;
-/// From here on a double cannot represent every ten-thousandth, so only whole amounts are tried.
+/// From this amount on, a double cannot represent every ten-thousandth. Only whole amounts are
+/// tried.
 const COARSE: i64 = 1 << 52;
 const WHOLE: i64 = 10_000;
-/// The most bounds to try as amounts; bisection needs the other tries.
+/// The maximum number of bounds to try as amounts. The other tries are left for bisection.
 const MOST_BOUNDS: usize = 32;
 
-/// The largest amount that passes: it does, and the next one above it does not.
+/// Returns the largest amount that passes: the next one above it does not pass.
 pub(super) fn largest(search: &Search<'_>, state: &State) -> Option<State> {
     let asked = state.request.amount()?.ten_thousandths();
     let step = if asked < COARSE { PART } else { WHOLE };
@@ -26,7 +27,8 @@ pub(super) fn largest(search: &Search<'_>, state: &State) -> Option<State> {
         refused = mark;
     }
     let (mut largest, mut found) = passing?;
-    // Usually it is the bound itself; otherwise a policy sets the limit, and bisection finds it.
+    // Usually the largest amount is the bound itself. Otherwise a policy sets the limit, and
+    // bisection finds it.
     let mut next = largest + step;
     while refused - largest > step {
         match pass(next) {
@@ -44,14 +46,15 @@ fn at_most(units: i64) -> Change {
     Change { member: Some("context.amount".to_owned()), value: Some(value), ..named }
 }
 
-/// The limits of the bounds below the requested amount, the highest first; then the least amount.
+/// Returns the limits of the bounds below the requested amount, highest first, then the lowest
+/// amount.
 fn limits_below(search: &Search<'_>, state: &State, asked: i64, step: i64) -> Vec<i64> {
     let below = |mark: &i64| (step..asked).contains(mark);
     let bounds = marks(search, state).into_iter().map(|mark| mark - mark % step);
     bounds.filter(below).take(MOST_BOUNDS).chain([step].into_iter().filter(below)).collect()
 }
 
-/// The most that each bound leaves, in ten-thousandths, the highest first.
+/// Returns the remainder of each bound, in ten-thousandths, highest first.
 pub(super) fn marks(search: &Search<'_>, state: &State) -> Vec<i64> {
     let each = state.bounds().into_iter().flat_map(|(holder, bounds)| {
         let left = limits::left(&state.facts, holder, bounds, search.at);

@@ -1,4 +1,4 @@
-//! Changes that people make: grants, bringing authority back into force, lifting.
+//! Changes that people make: granting authority, making it active again, lifting prohibitions.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -18,7 +18,7 @@ const USES: &str = "uses";
 const ACTION: &str = "action";
 const ACTIONS: &str = "actions";
 
-/// Applies to the records what people would do.
+/// Applies a change by people to the records.
 pub(super) fn give(change: &Change, request: &Request, gathered: &mut Gathered) {
     let id = change.id.as_deref().unwrap_or_default();
     let value = change.value.clone().unwrap_or_default();
@@ -70,7 +70,7 @@ pub(super) fn give(change: &Change, request: &Request, gathered: &mut Gathered) 
             gathered.uses.retain(|uses| uses.row.allowed || uses.row.id != id);
             gathered.chain_denials.retain(|row| row.denial.row.id != id);
         }
-        // A change of the request changes no record.
+        // A change of the request does not change the records.
         _ => {}
     }
 }
@@ -81,7 +81,7 @@ fn edit(gathered: &mut Gathered, id: &str, change: impl Fn(&mut Delegation)) {
     links.filter(|link| link.id == id).for_each(|link| change(Arc::make_mut(link)));
 }
 
-/// Access to what the request names, at the lowest sufficient level; or the action itself.
+/// Proposes access to the named objects at each level, lowest first, or the action itself.
 pub(super) fn grant(_: &Search<'_>, state: &State) -> Vec<Change> {
     let request = &state.request;
     let on = |id: &Option<String>| id.as_deref().map(|id| access(state, id)).unwrap_or_default();
@@ -115,8 +115,10 @@ fn membership(state: &State, workspace_id: &str) -> Change {
     Change { member, id, ..change(Kind::Grant, sentence) }
 }
 
-/// Only if nothing covers the action: a new grant would also work in place of an expired delegation, which
-/// should be named instead.
+/// Proposes a grant of the action, only if no authority covers it.
+///
+/// A new grant would also help in place of an expired delegation, but then the remedy should name
+/// the expired delegation.
 fn action(state: &State) -> Vec<Change> {
     if state.reason != Reason::PermissionMissing {
         return Vec::new();
@@ -135,7 +137,7 @@ fn action(state: &State) -> Vec<Change> {
     found
 }
 
-/// A link of a chain, or a row, that is not in force.
+/// Proposes to make a link of a chain, or a row, active.
 pub(super) fn link(search: &Search<'_>, state: &State) -> Vec<Change> {
     let at = search.at;
     let out = |link: &&Delegation| !link.window.holds(at) || link.state != DelegationState::Active;
@@ -154,7 +156,7 @@ pub(super) fn link(search: &Search<'_>, state: &State) -> Vec<Change> {
     broken.chain(rows(search, state)).collect()
 }
 
-/// The `uses` and acts-in rows that are outside their windows.
+/// Proposes to make `uses` and acts-in rows active that are outside their windows.
 fn rows(search: &Search<'_>, state: &State) -> Vec<Change> {
     let gathered = state.gathered();
     let uses = gathered.uses.iter().map(|uses| &uses.row).filter(|row| row.allowed);
@@ -170,14 +172,14 @@ fn rows(search: &Search<'_>, state: &State) -> Vec<Change> {
     opened.collect()
 }
 
-/// The member because of which a link is not in force, and why.
+/// Returns the field because of which a link is not active, and the problem.
 fn problem(window: Window, state: DelegationState, search: &Search<'_>) -> (&'static str, String) {
     let member = if window.has_started(search.at) { "expires_at" } else { "not_before" };
     let state = || ("state", format!("is {state}"));
     window.problem(search.at).map_or_else(state, |problem| (member, problem))
 }
 
-/// Activates the subject, or a principal of a chain.
+/// Proposes to activate the subject, or a principal of a chain.
 pub(super) fn principal(_: &Search<'_>, state: &State) -> Vec<Change> {
     let gathered = state.gathered();
     let known = gathered.subject.iter().chain(&gathered.principals);
@@ -206,7 +208,7 @@ pub(super) fn quarantine(_: &Search<'_>, state: &State) -> Vec<Change> {
     released.collect()
 }
 
-/// The `uses` rows with allowed = 0.
+/// Proposes to remove the `uses` rows with allowed = 0.
 pub(super) fn denial(_: &Search<'_>, state: &State) -> Vec<Change> {
     let gathered = state.gathered();
     let own = gathered.uses.iter().filter(|uses| !uses.row.allowed);
@@ -219,7 +221,7 @@ pub(super) fn denial(_: &Search<'_>, state: &State) -> Vec<Change> {
     taken_back.collect()
 }
 
-/// The distinct links of all chains.
+/// Returns the distinct links of all chains.
 fn links(state: &State) -> Vec<&Delegation> {
     let mut seen = BTreeSet::new();
     let links = state.gathered().delegations.iter().flat_map(|chain| &chain.0);

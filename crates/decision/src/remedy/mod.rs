@@ -1,25 +1,26 @@
-//! The smallest change that would turn a denial into a permit or a hold: usually one thing, or the two or
-//! three that are wrong.
+//! Finds the smallest change that would turn a denial into a permit or a hold. Usually this is a
+//! single change, or two or three.
 //!
-//! It is only an explanation: no decision depends on it. It tries changes in the order of [`STEPS`], runs
-//! [`decide`] on each, and returns the first that helps. The order goes from what the asker can change to
-//! what people must grant, and then to what people have forbidden and must lift:
+//! It is only an explanation: decisions do not depend on it. It tries changes in the order of
+//! [`STEPS`], runs [`decide`] on each, and returns the first that helps. First come the changes
+//! that the requester can make, then the grants that people must make, and last the prohibitions
+//! that people must lift:
 //!
-//! 1. `purpose`: another that the delegations are bound to
-//! 2. `amount`: the largest that passes, by the bounds; by bisection if a rule is tighter
-//! 3. `jurisdiction`: another of the authorities and the purpose
-//! 4. `delegation`: another one of the subject's, or none
+//! 1. `purpose`: another purpose that the delegations are bound to
+//! 2. `amount`: the largest amount that passes, by the bounds; by bisection if a rule is tighter
+//! 3. `jurisdiction`: another jurisdiction of the authorities and the purpose
+//! 4. `delegation`: another delegation of the subject, or none
 //! 5. `grant`: access to the resource, workspace or project, or the action itself
 //! 6. `link`: a delegation or row that is expired, not valid yet, suspended or revoked
 //! 7. `principal`: the subject or a delegator that is not active
-//! 8. `context`: a member that the tool or a bound requires
-//! 9. `declaration`: the riskiest tier that passes, if none is declared
-//! 10. `stop`, `quarantine`, `denial`: a signal, a quarantine or a denying row lifted
+//! 8. `context`: a field that the tool or a bound requires
+//! 9. `declaration`: the riskiest tier that passes, if the request does not declare a tier
+//! 10. `stop`, `quarantine`, `denial`: lifting a signal, a quarantine or a denying row
 //!
-//! If no single change helps, sets of two and then of three are tried (`sets.rs`). The work is bounded:
-//! [`MOST_TRIES`] decisions for each step, [`MOST_FOR_SETS`] for each size of set. So a change may exist
-//! even if none is returned. Policies and reality are never changed: they are intended, and the trace names
-//! them.
+//! If no single change helps, sets of two and then of three are tried (`sets.rs`). The work is
+//! bounded: [`MOST_TRIES`] decisions for each step, [`MOST_FOR_SETS`] for each size of set. A
+//! change may therefore exist even if none is returned. Policies and reality are never changed:
+//! they are intended, and the trace names them.
 
 mod amount;
 mod granted;
@@ -61,7 +62,8 @@ words! {
 }
 
 impl Kind {
-    /// Whether the asker makes it, by changing the request; otherwise people do, in the records.
+    /// Whether the requester makes the change, in the request. Otherwise people make it in the
+    /// records.
     const fn is_said(self) -> bool {
         matches!(
             self,
@@ -79,17 +81,17 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub kind: Kind,
-    /// The member of the request or of the record that changes.
+    /// The field of the request or of the record that changes.
     pub member: Option<String>,
-    /// The new value; `None` if only the asker knows it, or if the member is removed.
+    /// The new value; `None` if only the requester knows it, or if the field is removed.
     pub value: Option<String>,
     /// The record that changes, or that the change is about.
     pub id: Option<String>,
-    /// For people.
+    /// The change as a sentence for people.
     pub sentence: String,
 }
 
-/// Changes that help together, one to three, and what the decision would be with them.
+/// One to three changes that help together, and the resulting decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remedy {
     pub changes: Vec<Change>,
@@ -97,14 +99,15 @@ pub struct Remedy {
     pub reason_code: Reason,
 }
 
-/// The facts of a changed request, if available: its purpose or its delegation may not have been looked
-/// up.
+/// Returns the facts of a changed request, if available.
+///
+/// The original facts may lack the purpose or the delegation that the changed request names.
 pub type Around<'a> = dyn Fn(&Request) -> Option<Facts> + 'a;
 
 enum Step {
     /// Tries each of these changes.
     Propose(fn(&Search<'_>, &State) -> Vec<Change>),
-    /// The largest amount that passes.
+    /// Searches for the largest amount that passes.
     LargestAmount,
 }
 
@@ -123,14 +126,16 @@ const STEPS: [Step; 12] = [
     Step::Propose(granted::denial),
 ];
 
-/// The most changes that a step tries, so that a subject with very many delegations never occupies a core
-/// for long.
+/// The maximum number of changes that a step tries. It keeps a subject with very many delegations
+/// from occupying a core for long.
 const MOST_TRIES: u32 = 128;
-/// The most changes to try for sets of two, and again for sets of three.
+/// The maximum number of changes to try for sets of two, and again for sets of three.
 const MOST_FOR_SETS: u32 = 768;
 
-/// The first change that helps, or else the first set of them; `None` if the request is not denied, nothing
-/// was found, or `wanted` returns false because nobody waits for the answer any more.
+/// Returns the first change that helps, or otherwise the first set of changes.
+///
+/// Returns `None` if the request is not denied, if no change was found, or if `wanted` returns
+/// false because the caller has left.
 pub fn smallest(
     request: &Request,
     facts: &Facts,
@@ -138,7 +143,7 @@ pub fn smallest(
     around: &Around<'_>,
     wanted: &dyn Fn() -> bool,
 ) -> Option<Remedy> {
-    // These traces are not read, and cost time.
+    // The traces of the tried requests would cost time and are not read.
     let plain = Draft { explain: false, ..request.clone().into_draft() };
     let request = Request::new(plain).ok()?;
     let (step, left) = (Cell::new(1), Cell::new(u32::MAX));
@@ -155,8 +160,9 @@ struct Search<'a> {
     at: DateTime<Utc>,
     around: &'a Around<'a>,
     wanted: &'a dyn Fn() -> bool,
-    /// The tries left for the step, and for all steps.
+    /// The number of remaining tries for the current step.
     step: Cell<u32>,
+    /// The number of remaining tries for all steps.
     left: Cell<u32>,
 }
 
@@ -170,7 +176,7 @@ struct State {
 }
 
 impl Search<'_> {
-    /// Decides the question; `None` if all tries are used up, or nobody waits.
+    /// Decides the question; `None` if all tries are used up or the caller has left.
     fn judged(&self, request: Request, facts: Facts, changes: Vec<Change>) -> Option<State> {
         self.step.set(self.step.get().checked_sub(1)?);
         self.left.set(self.left.get().checked_sub(1)?);
@@ -182,7 +188,8 @@ impl Search<'_> {
         Some(State { request, facts, changes, decision, reason })
     }
 
-    /// The question after one more change; `None` also if the result is not a valid question.
+    /// Decides the question after one more change. Also `None` if the result is not a valid
+    /// question.
     fn after(&self, state: &State, change: &Change) -> Option<State> {
         if self.step.get().min(self.left.get()) == 0 {
             return None;
@@ -212,12 +219,12 @@ impl Search<'_> {
                 facts
             }
         };
-        // The approval was for another question.
+        // The cited approval was for the original question.
         facts.approval = None;
         self.judged(request, facts, changes())
     }
 
-    /// The first single change that helps in addition to those made.
+    /// Returns the first single change that helps in addition to the earlier changes.
     fn one_more(&self, state: &State) -> Option<Remedy> {
         let found = STEPS.iter().find_map(|step| {
             self.step.set(MOST_TRIES);
@@ -247,13 +254,13 @@ impl State {
         &self.facts.gathered
     }
 
-    /// How many rows of the table the best authority passes; all of them if rules deny.
+    /// Returns the number of table rows that the best authority passes; the maximum if rules deny.
     fn row(&self, at: DateTime<Utc>) -> usize {
         let choice = authority::choose(&Case::new(&self.request, &self.facts, at));
         choice.refusal.map_or(usize::MAX, |refusal| refusal.row)
     }
 
-    /// Every bound that an authority of the subject has, with the id of its holder.
+    /// Returns all bounds of the subject's authorities, with the ids of their holders.
     fn bounds(&self) -> Vec<(&str, &Bounds)> {
         let links = self.gathered().delegations.iter().flat_map(|chain| &chain.0);
         let of_links = links.map(|link| (link.id.as_str(), &link.bounds));
@@ -266,12 +273,12 @@ impl State {
     }
 }
 
-/// A change of this kind without member, value and id.
+/// Returns a change of this kind without a field, value and id.
 fn change(kind: Kind, sentence: String) -> Change {
     Change { kind, member: None, value: None, id: None, sentence }
 }
 
-/// The distinct texts, in order, without `but`.
+/// Returns the distinct texts in order, without `but`.
 fn distinct<'t>(texts: impl IntoIterator<Item = &'t String>, but: Option<&str>) -> Vec<&'t str> {
     let mut seen = BTreeSet::new();
     let texts = texts.into_iter().map(String::as_str);

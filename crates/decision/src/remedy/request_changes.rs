@@ -1,4 +1,4 @@
-//! Changes of the request: purpose, jurisdiction, delegation, missing members.
+//! Changes of the request: purpose, jurisdiction, delegation, missing fields.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::{
     request::{ActionRiskClassification, Draft},
 };
 
-/// A placeholder for a value that only the asker knows.
+/// A placeholder for a value that only the requester knows.
 const SOMETHING: &str = "x";
 const RISK_TIER: &str = "action_risk_classification.risk_tier";
 
@@ -39,14 +39,15 @@ pub(super) fn apply(change: &Change, draft: &mut Draft) {
     }
 }
 
-/// A context member's value; a placeholder if only the asker knows it.
+/// Returns the value of a context field, or a placeholder if only the requester knows it.
 fn json(name: &str, value: Option<&str>) -> Value {
     match (name, value) {
         ("amount", Some(value)) => {
             value.parse::<Amount>().map_or(Value::Null, |amount| Value::Number(amount.to_number()))
         }
         ("amount", None) => 1.into(),
-        // Codes that rules hardly ever use, a test currency and an uninhabited island: only their presence matters.
+        // Placeholders that rules hardly ever use: the code for no currency, and an uninhabited
+        // island. Only the presence of a value matters.
         ("currency", None) => "XXX".into(),
         ("jurisdiction", None) => "BV".into(),
         (_, value) => value.unwrap_or(SOMETHING).into(),
@@ -78,7 +79,7 @@ pub(super) fn jurisdiction(_: &Search<'_>, state: &State) -> Vec<Change> {
     named.collect()
 }
 
-/// Names another delegation of the subject, or none if it has other authority.
+/// Proposes to name another delegation of the subject, or none if it has other authority.
 pub(super) fn delegation(search: &Search<'_>, state: &State) -> Vec<Change> {
     let named = state.request.delegation_id.as_deref();
     let unnamed = || Draft { delegation_id: None, ..state.request.clone().into_draft() };
@@ -106,7 +107,7 @@ pub(super) fn delegation(search: &Search<'_>, state: &State) -> Vec<Change> {
     found
 }
 
-/// A member that the tool or a bound requires, and that the request lacks or has with another value.
+/// Proposes fields that the tool or a bound requires and that are missing or have another value.
 pub(super) fn context(search: &Search<'_>, state: &State) -> Vec<Change> {
     let mut found = required(state);
     let bounds = state.bounds();
@@ -128,7 +129,7 @@ pub(super) fn context(search: &Search<'_>, state: &State) -> Vec<Change> {
     found
 }
 
-/// Members that the tools require and the request lacks.
+/// Proposes the fields that the tools require and the request lacks.
 fn required(state: &State) -> Vec<Change> {
     if state.reason == Reason::ContextInvalid {
         return declared(state);
@@ -153,7 +154,7 @@ fn required(state: &State) -> Vec<Change> {
     lacking.map(|name| provided(name, None)).collect()
 }
 
-/// The fields that a declaration of the input requires and the request lacks.
+/// Proposes the fields that a declaration of the input requires and the request lacks.
 fn declared(state: &State) -> Vec<Change> {
     let gathered = state.gathered();
     let by_tools = gathered.schemas.iter().flat_map(|schema| schema.required());
@@ -165,7 +166,7 @@ fn declared(state: &State) -> Vec<Change> {
     distinct(lacking, None).into_iter().map(|name| provided(name, None)).collect()
 }
 
-/// Adds a member that the request lacks, or changes its value.
+/// Adds a missing field, or changes its value.
 fn provided(name: &str, value: Option<&str>) -> Change {
     let is_id = matches!(name, "resource_id" | "workspace_id");
     let member = if is_id { name.to_owned() } else { format!("context.{name}") };
@@ -177,7 +178,7 @@ fn provided(name: &str, value: Option<&str>) -> Change {
     Change { member: Some(member), value: value.map(str::to_owned), ..named }
 }
 
-/// The riskiest tier that passes, so that nobody is advised to understate a risk.
+/// Proposes the riskiest tier that passes, to avoid advice to understate a risk.
 pub(super) fn declaration(_: &Search<'_>, state: &State) -> Vec<Change> {
     let classified = state.request.action_risk_classification.unwrap_or_default();
     if classified.risk_tier.is_some() {

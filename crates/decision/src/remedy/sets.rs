@@ -1,15 +1,16 @@
-//! Two or three changes that help together if none does alone.
+//! Finds two or three changes that help together if no single change does.
 //!
-//! Each change that might belong to such a set is applied, the question decided, and one more change
-//! searched. The likely ones come first: those after which the question gets further down the table, then
-//! those of the kind of the refusal. Only the [`KEPT`] most likely are followed.
+//! Each change that might belong to such a set is applied, the question is decided, and one more
+//! change is searched. The likely changes come first: changes after which the question gets further
+//! down the table, then changes of the kind of the refusal. Only the [`KEPT`] most likely changes
+//! are followed.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
 use super::{Change, Kind, MOST_FOR_SETS, MOST_TRIES, Remedy, STEPS, Search, State, Step};
 use crate::reason::Reason;
 
-/// The most partial sets to follow, of each size.
+/// The maximum number of partial sets to follow, for each size.
 const KEPT: usize = 24;
 /// The size of the largest set to search.
 const LARGEST: usize = 3;
@@ -27,7 +28,7 @@ pub(super) fn smallest(search: &Search<'_>, asked: &State) -> Option<Remedy> {
     None
 }
 
-/// The set without unnecessary changes: a step may propose more after another change.
+/// Removes unnecessary changes from a set. A step may propose more changes after another change.
 fn without_idle(search: &Search<'_>, asked: &State, found: Remedy) -> Remedy {
     search.left.set(MOST_FOR_SETS);
     search.step.set(MOST_FOR_SETS);
@@ -45,7 +46,7 @@ fn without_idle(search: &Search<'_>, asked: &State, found: Remedy) -> Remedy {
     }
 }
 
-/// Each partial set with one more change, the most likely first.
+/// Extends each partial set by one more change. The most likely come first.
 fn longer(search: &Search<'_>, beginnings: &[State]) -> Vec<State> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -59,7 +60,7 @@ fn longer(search: &Search<'_>, beginnings: &[State]) -> Vec<State> {
             if !is_new || !seen.insert(names) {
                 continue;
             }
-            // Half of the tries are for the last change of each set.
+            // Half of the tries are reserved for the last change of each set.
             if search.left.get() <= MOST_FOR_SETS / 2 {
                 break;
             }
@@ -74,7 +75,9 @@ fn longer(search: &Search<'_>, beginnings: &[State]) -> Vec<State> {
     found.into_iter().take(KEPT).map(|(_, state)| state).collect()
 }
 
-/// Changes that might belong to a set. The largest amount depends on all others, and comes last.
+/// Returns changes that might belong to a set.
+///
+/// The largest amount depends on all other changes. It comes last and is not included.
 fn proposed(search: &Search<'_>, state: &State) -> Vec<Change> {
     let each = STEPS.iter().filter_map(|step| match step {
         Step::Propose(propose) => Some(propose(search, state)),
@@ -83,7 +86,7 @@ fn proposed(search: &Search<'_>, state: &State) -> Vec<Change> {
     each.flat_map(|changes| changes.into_iter().take(MOST_TRIES as usize)).collect()
 }
 
-/// Whether a change would only replace one that was made.
+/// Whether a change would only replace an earlier change.
 fn is_undone(made: &Change, change: &Change) -> bool {
     let same = made.kind == change.kind && made.member == change.member;
     same && (change.kind.is_said() || made.id == change.id)

@@ -1,4 +1,4 @@
-//! The access that a grant must give.
+//! Tests the access level that a grant must give.
 
 use super::*;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     request::ActionDeclaration,
 };
 
-/// Only a tool's record can require less than execute; the caller's declaration can raise it.
+/// Only a tool's record can require less than execute. The caller's declaration can raise it.
 #[test]
 fn the_access_level_needed() {
     let declared = |effect_class| ActionDeclaration {

@@ -1,4 +1,4 @@
-//! Judging a permission again: which facts are kept from its decision, and which are current.
+//! Judges a permission again. Some facts are kept from its decision, and others are current.
 
 use chrono::TimeDelta;
 
@@ -10,7 +10,7 @@ use crate::{
     verdict::{AuthorityKind, AuthorityUsed},
 };
 
-/// Twelve hours after it was decided: a Monday evening.
+/// Twelve hours after the decision: a Monday evening.
 fn later() -> DateTime<Utc> {
     now() + TimeDelta::hours(12)
 }
@@ -69,7 +69,8 @@ fn each_tightening_counts() {
     assert_eq!(judged(|world| world.gathered.tenant = None), Reason::TenantInactive);
 }
 
-/// Hours and `now` come from the time of the request; start and end times are compared with the present.
+/// Hours and `now` come from the time of the request. Start and end times are compared with the
+/// current time.
 #[test]
 fn hours_and_now_are_those_of_the_decision_and_windows_are_not() {
     let hours = |from: &str, to: &str| bounds(json!({"hours": {"from": from, "to": to}}));
@@ -77,12 +78,12 @@ fn hours_and_now_are_those_of_the_decision_and_windows_are_not() {
     assert_eq!(
         within("10:00", "11:00"),
         Reason::PermissionGranted,
-        "as it was asked at half past ten"
+        "the request was made at 10:30"
     );
     assert_eq!(
         within("22:00", "23:00"),
         Reason::ConstraintExceeded,
-        "though it is half past ten now"
+        "it is 22:30 now, but hours are compared with the time of the request"
     );
 
     let noon = r#"context.now >= datetime("2026-01-05T12:00:00Z")"#;
@@ -107,7 +108,7 @@ fn hours_and_now_are_those_of_the_decision_and_windows_are_not() {
     );
 }
 
-/// Counters: spending by others since then doesn't end a permission, only its own spending can.
+/// Spending by others since then doesn't end a permission. Only its own spending can.
 #[test]
 fn only_what_it_spent_itself_is_counted() {
     let counted = |limit: serde_json::Value, spent: i64| {
@@ -165,7 +166,8 @@ fn it_stands_and_falls_with_the_authority_that_was_used() {
     assert_eq!(again(&world, &used), Reason::PermissionMissing);
 }
 
-/// The approval that it spent still suffices after its expiry, but not if more people are required now.
+/// The approval that a permission used still suffices after the approval has expired, but not if
+/// more approvers are required now.
 #[test]
 fn the_approval_that_it_spent_is_its_own() {
     let given = |by: &str| Signature {

@@ -1,4 +1,4 @@
-//! What holds, and whose approval meets it.
+//! Tests the holds and the approvals that meet them.
 
 use super::*;
 use crate::{
@@ -55,7 +55,7 @@ fn an_approval_meets_the_gate() {
     let mut world = risky(RiskTier::High, Some(OversightMode::TwoPersonWithLegal));
     assert_eq!(outcome(&world), held(2, &["legal"]));
     world.draft.approval_id = Some("approval-1".to_owned());
-    assert_eq!(outcome(&world), held(2, &["legal"]), "it does not resolve");
+    assert_eq!(outcome(&world), held(2, &["legal"]), "the cited approval does not resolve");
     let mut cite = |approval: Approval| {
         world.approval = Some(approval);
         outcome(&world)
@@ -108,7 +108,7 @@ fn a_standing_approval_is_the_delegations_own() {
     assert_eq!(world.decide().claims.approval_id, None);
     world.link(1).standing.clear();
     world.link(1).needs_standing_approval = true;
-    assert_eq!(outcome(&world), held(2, &[]), "an ancestor lacks the one it needs");
+    assert_eq!(outcome(&world), held(2, &[]), "an ancestor lacks its standing approval");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn no_approval_meets_a_revalidation() {
     assert_eq!(outcome(&world), (Reason::RealityRevalidationRequired, None));
 }
 
-/// Who approved before the drift began has not reviewed it.
+/// People who approved before the drift began have not reviewed it.
 #[test]
 fn a_review_is_met_only_by_acts_later_than_what_they_review() {
     let mut world = World::sound();
@@ -178,7 +178,7 @@ fn a_review_is_met_only_by_acts_later_than_what_they_review() {
     assert_eq!(acted(&mut world, &[Some("2026-01-05T10:20:00.000001Z")]), GRANTED);
     assert_eq!(acted(&mut world, &[Some("2026-01-05T10:20:00Z")]), review);
     assert_eq!(acted(&mut world, &[None]), review);
-    // One of those who approved is enough, if people are enough.
+    // A later approval by a single person suffices, if there are enough people.
     let one = [Some("2026-01-05T10:19:00Z"), Some("2026-01-05T10:25:00Z")];
     assert_eq!(acted(&mut world, &one), GRANTED);
 }
@@ -205,7 +205,7 @@ fn one_approval_serves_all_holds() {
     assert_eq!(world.decide().obligations, ["audit.emit", "review.after"]);
 }
 
-/// An approval in one's own interest counts if one is needed, and not if two are.
+/// An approval in one's own interest counts if one is needed, but not if two are.
 #[test]
 fn own_interest_counts_where_one_is_needed() {
     let own = |people: &[(&str, &str)]| {

@@ -1,4 +1,4 @@
-//! Denials that replace a hold, but never another result.
+//! Tests denials that replace a hold, but never another result.
 
 use super::{
     approvals::{approval, drift, drifted, risky},
@@ -29,7 +29,7 @@ fn a_declined_question_is_denied_instead_of_held() {
     let mut world = risky(RiskTier::High, None);
     assert_eq!(reasons(&world, |_| ()), [Reason::OversightRequired]);
     assert_eq!(reasons(&world, declined), [Reason::ApprovalDeclined]);
-    // With the other refusal as well.
+    // Both refusals apply.
     let both = |facts: &mut Facts| {
         declined(facts);
         full(facts);
@@ -44,7 +44,7 @@ fn a_declined_question_is_denied_instead_of_held() {
     assert_eq!(reasons(&world, declined), [Reason::ApprovalDeclined]);
     world.approval = Some(approval(&[("ann", "legal")]));
     assert_eq!(reasons(&world, declined), [Reason::ApprovalDeclined]);
-    // The approval suffices for people; the remaining hold waits for a snapshot.
+    // The approval suffices for people. The remaining hold waits for a snapshot.
     world.approval = Some(enough);
     drift(&mut world, drifted(RuntimeEffect::RequireRevalidation));
     assert_eq!(reasons(&world, declined), [Reason::RealityRevalidationRequired]);
@@ -61,7 +61,7 @@ fn neither_an_allow_nor_another_denial_is_replaced() {
     }
 }
 
-/// A hold that opens no request is within the limit; a declined question is still denied.
+/// A hold that does not open a request is within the limit. A declined question is still denied.
 #[test]
 fn what_people_cannot_resolve_opens_no_request() {
     let mut world = World::sound();
@@ -85,7 +85,7 @@ fn only_as_many_as_permitted_are_too_many() {
     }
 }
 
-/// If they don't affect the decision, they aren't part of the sealed facts.
+/// A decline and open requests that don't affect the decision aren't part of the sealed facts.
 #[test]
 fn they_are_sealed_only_where_they_are() {
     let facts = World::sound().facts();

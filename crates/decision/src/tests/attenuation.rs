@@ -1,4 +1,4 @@
-//! Children only narrow.
+//! Tests that a child delegation can only narrow.
 
 use super::*;
 use crate::{

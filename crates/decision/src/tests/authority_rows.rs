@@ -1,4 +1,4 @@
-//! Each row of stage 1's table.
+//! Tests each row of stage 1's table.
 
 use super::*;
 use crate::{
@@ -115,7 +115,8 @@ fn the_action_is_covered_by_every_link() {
     assert_eq!(code(|w| w.link(0).can_delegate = false), Reason::PermissionGranted);
 }
 
-/// With none named, the first candidate that passes is used: the most specific, then by id.
+/// If no authority is named, the first candidate that passes is used: the most specific, then by
+/// id.
 #[test]
 fn candidates_are_tried_in_order() {
     let mut world = World::sound();
@@ -261,7 +262,7 @@ fn counters_of_every_ancestor() {
         world.decide()
     };
     assert_eq!(counted(Some(2), 2).reason_code, Reason::ConstraintExceeded);
-    assert_eq!(counted(None, 2).reason_code, Reason::ConstraintExceeded, "unknown is no room");
+    assert_eq!(counted(None, 2).reason_code, Reason::ConstraintExceeded, "unknown leaves no room");
     let claims = counted(Some(1), 2).claims.counters;
     let claimed: Vec<_> =
         claims.iter().map(|c| (c.key.holder_id.as_str(), c.add, c.limit)).collect();

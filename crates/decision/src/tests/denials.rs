@@ -1,4 +1,4 @@
-//! Denials of those in the chain, and denials to come.
+//! Tests denials of participants in the chain, and denials that start later.
 
 use super::*;
 

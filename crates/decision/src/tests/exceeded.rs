@@ -1,4 +1,4 @@
-//! A refusal under `explain` names the bound with both values.
+//! Tests that a refusal under `explain` names the bound with both values.
 
 use super::*;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     trace::Outcome,
 };
 
-/// The trace's details of all refusals, after this change to the world.
+/// Returns the trace's details of all refusals after this change to the world.
 fn details(spoil: impl FnOnce(&mut World)) -> Vec<String> {
     let mut world = World::sound();
     spoil(&mut world);
@@ -54,7 +54,7 @@ fn an_amount() {
         w.draft.context.remove("amount");
     });
     assert_eq!(none, "max_amount 5000.00 EUR of del-1; asked none");
-    // Every bound that is passed, of every link.
+    // All exceeded bounds of all links.
     let both = detail(|w| {
         bound(w);
         say(w, "amount", json!(7000));

@@ -1,4 +1,5 @@
-//! Declared input is checked: by the tenant, by the tools' schemas, and by the types that policies rely on.
+//! Tests declared input: by the tenant, by the tools' schemas, and by the types that policies rely
+//! on.
 
 use serde_json::{Value, json};
 
@@ -23,7 +24,7 @@ fn of_context(id: &str, schema: &Value) -> (Tool, Value) {
 }
 
 impl World {
-    /// Gathers tools as the graph does: `named` is the request's tool.
+    /// Gathers tools as the graph does. `named` is the request's tool.
     pub(super) fn with_tools(tools: &[(Tool, Value)], named: Option<&str>) -> Self {
         let mut world = Self::sound();
         world.draft.tool_id = named.map(str::to_owned);
@@ -133,7 +134,8 @@ fn types_that_policies_rely_on_hold_whichever_tool_is_named() {
             assert_eq!(asked(bad.clone()), Reason::ContextInvalid, "{named:?} {bad}");
         }
     }
-    // Fields that they type differently, or that one lacks, apply only to the tool itself.
+    // A type that the tools do not agree on, or a field that one tool lacks, applies only to
+    // requests that name the tool.
     let other = json!({"type": "object", "properties": {"region": {"type": "integer"}}});
     let tools = [of_context("tool-1", &schema), of_context("tool-2", &other)];
     let asked = |named: Option<&str>| {
@@ -169,7 +171,7 @@ fn a_tenants_own_declaration_holds_whichever_tool_is_named() {
     ] {
         assert_eq!(code(bad.clone()), Reason::ContextInvalid, "{bad}");
     }
-    // If the declaration can't be read, no type is assumed to hold.
+    // If the declaration can't be read, no context is valid.
     let mut world = World::sound();
     world.declare(json!({"payment.*": {"region": "text"}}));
     assert_eq!(world.asked(&json!({"region": "EU"})).reason_code, Reason::ContextInvalid);
@@ -251,7 +253,7 @@ fn more_schemas_than_a_decision_takes_deny_until_a_tool_is_named() {
         World::with_tools(&more, Some("tool-1")).decide().reason_code,
         Reason::PermissionGranted
     );
-    // Each can be applied to the largest context, but not all of them together.
+    // Each schema can be applied to the largest context, but not all of them together.
     let costly = tools(60, |n| json!({"properties": {"a": {"pattern": format!("[ab]{{40}}{n}")}}}));
     let large = json!({"a": "a".repeat(200_000)});
     let text = |n: usize| json!({"a": format!("{}{n}", "a".repeat(40))});
@@ -324,7 +326,7 @@ pub(super) fn forbid(condition: &str) -> Arc<CompiledPolicy> {
     CompiledPolicy::compile(reference, &text).unwrap().into()
 }
 
-/// A whole number counts as one in any notation: policies compare it as one.
+/// A whole number counts as whole in any notation: policies compare it as such.
 #[test]
 fn a_whole_number_is_a_long_in_policies() {
     let schema = json!({"type": "object", "required": ["count"], "properties": {"count": {"type": "integer"}}});

@@ -1,4 +1,4 @@
-//! Measures the cost of checking the input of a decision. In a release build:
+//! Measures the cost of checking the input of a decision. Run in a release build:
 //! `cargo test --release -p authority-decision --lib input_speed -- --ignored --nocapture`
 
 use std::{
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{super::input_schema::InputAt, input::with_schema, *};
 
-/// The greatest cost of a schema of ten members.
+/// The maximum cost of a schema of ten fields.
 const MOST: Duration = Duration::from_micros(3);
 
 fn schema() -> Value {
@@ -35,7 +35,7 @@ fn context() -> Value {
         "lines": [{"n": 1, "text": "a"}, {"n": 2, "text": "b"}], "kind": "wire"})
 }
 
-/// The fastest of many short series: other load can only slow a series down.
+/// Returns the fastest of many short series. Other load can only slow a series down.
 fn least(world: &World) -> Duration {
     let (request, facts) = (Request::new(world.draft.clone()).unwrap(), world.facts());
     assert_eq!(decide(&request, &facts, now()).reason_code, Reason::PermissionGranted);

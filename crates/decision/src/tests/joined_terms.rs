@@ -1,4 +1,4 @@
-//! A tool binds even if the request does not name it.
+//! Tests that tools bind a request that does not name a tool.
 
 use super::*;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     trace::Step,
 };
 
-/// A tool that declares every member, and requires nothing.
+/// Returns a tool that declares every field and has no requirements.
 fn tame(id: &str) -> Tool {
     Tool {
         access_level: Some(AccessLevel::Read),
@@ -32,7 +32,7 @@ fn held(mode: OversightMode) -> ActionRiskClassification {
     ActionRiskClassification { risk_tier, required_oversight_mode }
 }
 
-/// The valid world, in which these tools perform the action and none is named.
+/// Returns the valid world in which these tools perform the action and the request names no tool.
 fn unnamed(tools: &[Tool]) -> World {
     let mut world = World::sound();
     world.draft.tool_id = None;
@@ -67,12 +67,12 @@ fn the_strictest_of_each_term_binds() {
     let admin = Tool { access_level: Some(AccessLevel::Admin), ..other.clone() };
     assert_eq!(beside(admin), Reason::ResourceAccessMissing);
     let undeclared = Tool { action_declaration: None, access_level: None, ..other };
-    assert_eq!(beside(undeclared), Reason::PermissionGranted, "minimal and no money: none");
+    assert_eq!(beside(undeclared), Reason::PermissionGranted, "minimal risk, no money");
 }
 
 #[test]
 fn what_one_tool_leaves_out_is_not_taken_from_another() {
-    // On its own: irreversible, limited, so one approver.
+    // On its own, it is irreversible and limited, which requires one approver.
     let partial = Tool {
         action_declaration: Some(ActionDeclaration {
             effect_class: Some(EffectClass::Financial),
@@ -88,17 +88,18 @@ fn what_one_tool_leaves_out_is_not_taken_from_another() {
         world.link(0).bounds = bounds;
     };
     risk(&mut world);
-    assert_eq!(world.decide().reason_code, Reason::RiskExceedsDelegation, "one has no tier");
+    assert_eq!(world.decide().reason_code, Reason::RiskExceedsDelegation, "one tool has no tier");
     world.draft.action_risk_classification = Some(tier(RiskTier::Limited));
     world.draft.action_declaration =
         Some(ActionDeclaration { rollback_available: Some(true), ..<_>::default() });
     assert_eq!(world.decide().reason_code, Reason::PermissionGranted);
     let mut world = unnamed(&[tame("tool-1"), tool("tool-2")]);
     Arc::make_mut(world.gathered.tenant.as_mut().unwrap()).require_declaration = true;
-    assert_eq!(world.decide().reason_code, Reason::DeclarationRequired, "one declares nothing");
+    assert_eq!(world.decide().reason_code, Reason::DeclarationRequired, "a tool is undeclared");
 }
 
-/// What a record leaves out counts as the worst, whatever the caller declares.
+/// A field that a record omits counts as the worst value. The caller's declaration does not change
+/// that.
 #[test]
 fn a_caller_fills_no_gap_of_a_record() {
     let kind = ActionDeclaration {
@@ -125,7 +126,7 @@ fn a_caller_fills_no_gap_of_a_record() {
         actions: Vec::new(),
     }));
     assert_eq!(decided(by_model), Reason::OversightRequired);
-    assert_eq!(decided(unnamed(&[tool("tool-1")])), Reason::PermissionGranted, "no record says");
+    assert_eq!(decided(unnamed(&[tool("tool-1")])), Reason::PermissionGranted, "no tool declares");
 }
 
 #[test]
@@ -140,7 +141,7 @@ fn a_uses_row_on_a_tool_narrows_to_it() {
     let verdict = world.decide();
     assert_eq!(verdict.reason_code, Reason::PermissionGranted);
     assert_eq!(verdict.tool_id.as_deref(), Some("tool-1"));
-    // On the action itself it narrows to none.
+    // A `uses` row on the action itself does not narrow to a tool.
     world.gathered.uses.clear();
     world.uses("uses-1", Used::Action(Pattern::All));
     assert_eq!(world.decide().reason_code, Reason::RiskProhibited);
@@ -154,7 +155,7 @@ fn a_verdict_names_the_tool_that_it_is_for() {
     held.draft.action_risk_classification = Some(tier(RiskTier::High));
     assert_eq!(held.decide().tool_id.as_deref(), Some("tool-1"));
     held.draft.action_risk_classification = Some(tier(RiskTier::Prohibited));
-    assert_eq!(held.decide().tool_id, None, "a denial is for none");
+    assert_eq!(held.decide().tool_id, None, "a denial is not limited to a tool");
 }
 
 fn policy(text: &str, applies_to: Vec<Target>) -> Arc<CompiledPolicy> {
@@ -168,8 +169,8 @@ fn policy(text: &str, applies_to: Vec<Target>) -> Arc<CompiledPolicy> {
     CompiledPolicy::compile(reference, text).unwrap().into()
 }
 
-/// A policy may test for a milder value, or for an absent one: leaving out the tool with that value does not
-/// avoid the policy.
+/// A policy may test for a milder value, or for an absent one. Leaving out the tool with that value
+/// does not avoid the policy.
 #[test]
 fn a_policy_is_evaluated_on_what_each_tool_declares() {
     let all = tame("tool-1");
@@ -202,12 +203,12 @@ fn a_policy_is_evaluated_on_what_each_tool_declares() {
     }
     let unguarded = "context.reversibility == \"irreversible\"";
     assert_eq!(found(unguarded, &[all.clone(), other.clone()]), Reason::PermissionGranted);
-    assert_eq!(found(unguarded, &[all.clone(), silent]), Reason::RuleError, "one does not say");
+    assert_eq!(found(unguarded, &[all.clone(), silent]), Reason::RuleError, "one tool omits it");
     let none = "context has risk_tier && context.risk_tier == \"high\"";
     assert_eq!(found(none, &[all, other]), Reason::PermissionGranted);
 }
 
-/// What the request declares is declared whichever tool is used.
+/// The request's declaration counts for every tool.
 #[test]
 fn what_is_asked_raises_what_each_tool_declares() {
     let mut world = unnamed(&[tame("tool-1"), tool("tool-2")]);
@@ -221,7 +222,8 @@ fn what_is_asked_raises_what_each_tool_declares() {
     assert_eq!(world.decide().reason_code, Reason::PermissionGranted);
 }
 
-/// Tools that declare more than policies can be evaluated on deny, as far as a policy reads it.
+/// If tools declare more values than policies can be evaluated on, the request is denied. This only
+/// concerns values that a policy reads.
 #[test]
 fn too_many_declarations_deny_where_a_policy_reads_them() {
     let mut tools = Vec::new();
@@ -247,7 +249,7 @@ fn too_many_declarations_deny_where_a_policy_reads_them() {
     assert_eq!(tools.len(), 90);
     let read = ["effect_class", "reversibility", "oversight"];
     assert_eq!(found(&read), Reason::RuleError);
-    assert_eq!(found(&read[..2]), Reason::OversightRequired, "two people, as one tool asks");
+    assert_eq!(found(&read[..2]), Reason::OversightRequired, "one tool requires two people");
 }
 
 #[test]
@@ -277,7 +279,7 @@ fn a_target_matches_whichever_tool_is_used() {
     assert!(!denied("effect_class:informational", &both, Some(EffectClass::Financial)));
     assert!(denied("risk_tier:minimal", &both, None) && !denied("risk_tier:high", &both, None));
     let silent = [tame("tool-1"), tool("tool-2")];
-    assert!(denied("effect_class:financial", &silent, None), "one does not say");
+    assert!(denied("effect_class:financial", &silent, None), "one tool omits it");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! One valid world, and the outcome of each single change to it.
+//! Tests a valid world, and the outcome of each single change to it.
 
 mod access_level;
 mod again;
@@ -53,7 +53,7 @@ fn patterns(texts: &[&str]) -> Vec<Pattern> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-/// A request and its facts, to be changed by tests.
+/// A request and its facts, which tests change.
 struct World {
     draft: Draft,
     gathered: Gathered,
@@ -62,7 +62,8 @@ struct World {
 }
 
 impl World {
-    /// It names a delegation of depth two, tool, purpose, resource, workspace and project.
+    /// Returns a world that names a delegation of depth two, a tool, purpose, resource, workspace
+    /// and project.
     fn sound() -> Self {
         let draft = Draft {
             tenant_id: TENANT.to_owned(),
@@ -148,7 +149,7 @@ fn sound_facts() -> Gathered {
     }
 }
 
-/// Resource, workspace and project, with the rows that give access to them.
+/// Returns a resource, workspace and project, with the rows that give access to them.
 fn places() -> Gathered {
     let grant = |id: &str, resource_id: &str, grantee_id: &str| {
         let grantee_kind = "principal".to_owned();
@@ -215,7 +216,7 @@ fn tool(id: &str) -> Tool {
     }
 }
 
-/// The reason code of the decision after this change to the world.
+/// Returns the reason code of the decision after this change to the world.
 fn code(spoil: impl FnOnce(&mut World)) -> Reason {
     let mut world = World::sound();
     spoil(&mut world);
@@ -245,7 +246,7 @@ fn an_allow_is_good_until_the_first_end() {
     assert_eq!(world.decide().valid_until, Some(moment("2026-01-05T10:30:20Z")));
 }
 
-/// A permission never outlasts what it depends on besides its authority.
+/// A permission never outlasts the records that it depends on besides its authority.
 #[test]
 fn an_allow_ends_with_the_membership_the_purpose_and_the_policy_that_were_used() {
     let end = moment("2026-01-05T10:30:20Z");
@@ -261,7 +262,7 @@ fn an_allow_ends_with_the_membership_the_purpose_and_the_policy_that_were_used()
         Arc::make_mut(&mut world.gathered.acts_in[0]).window = window;
     };
     assert_eq!(until(member), Some(end));
-    // A project named, and no workspace: the membership through which it is reached.
+    // The request names a project but no workspace. The membership that gives access to it counts.
     let reached = |world: &mut World, window| {
         Arc::make_mut(&mut world.gathered.acts_in[0]).window = window;
         world.draft.workspace_id = None;
@@ -286,7 +287,8 @@ fn an_allow_ends_with_the_membership_the_purpose_and_the_policy_that_were_used()
     assert_eq!(until(policy), Some(end));
 }
 
-/// A project named, and no workspace: what was permitted ends with the membership that reached it.
+/// Without a named workspace, a permission ends with the membership that gave access to its
+/// project.
 #[test]
 fn a_permission_ends_with_the_membership_that_reached_its_project() {
     let mut world = World::sound();

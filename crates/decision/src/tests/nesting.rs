@@ -1,4 +1,5 @@
-//! Cedar parses and evaluates every text that the depth measure accepts, on the stack it is given.
+//! Tests that Cedar parses and evaluates every text that the depth measure accepts, on the given
+//! stack.
 
 use std::sync::Arc;
 
@@ -7,9 +8,9 @@ use proptest::prelude::*;
 use super::World;
 use crate::{CompiledPolicy, PolicyReference, Reason, moment::Window, policy_text::split, stack};
 
-/// Half of what [`stack`] gives: what fits here fits twice over.
+/// Half of the stack of [`stack`]. A text that fits here fits twice.
 const HALF_FOR_PARSING: usize = 8 * 1024 * 1024;
-/// As small as a thread of the tests' runtime.
+/// The stack size of a thread of the tests' runtime.
 const SMALL: usize = 2 * 1024 * 1024;
 
 fn reference() -> PolicyReference {
@@ -26,7 +27,7 @@ fn on_stack<T: Send + 'static>(size: usize, work: impl FnOnce() -> T + Send + 's
     std::thread::Builder::new().stack_size(size).spawn(work).unwrap().join().unwrap()
 }
 
-/// The decision under the policy; with `explain`, for the errors.
+/// Decides under the policy, with `explain` to see the errors.
 fn decided(policy: CompiledPolicy) -> (Reason, String) {
     let mut world = World::sound();
     world.draft.explain = true;
@@ -41,11 +42,11 @@ fn when(condition: &str) -> String {
     format!("forbid(principal, action, resource) when {{ {condition} }};")
 }
 
-/// The deepest accepted text of this shape.
+/// Returns the deepest accepted text of this shape.
 fn deepest(shape: impl Fn(usize) -> String) -> String {
     let passes = |depth: &usize| split(&shape(*depth)).is_ok();
     let depth = (1..200).take_while(passes).last().unwrap();
-    assert!(depth < 190, "nothing bounds `{}`", shape(3));
+    assert!(depth < 190, "the depth of `{}` is not bounded", shape(3));
     shape(depth)
 }
 
@@ -95,7 +96,7 @@ fn the_deepest_texts_fit_twice_over() {
             let policy = CompiledPolicy::parse(reference(), &text, &spans).unwrap();
             on_stack(SMALL, move || decided(policy))
         });
-        // By their meaning: never because the evaluator ran out of stack.
+        // Errors must come from their meaning, never from an exhausted stack.
         assert!(!why.contains("recursion"), "{shown}: {reason} {why}");
     }
 }
@@ -110,7 +111,7 @@ fn a_thread_with_little_stack_is_given_more() {
     assert!(left.unwrap() >= stack::EVALUATING);
 }
 
-/// Between tokens: what could make a reader see other tokens than Cedar does.
+/// Generates text between tokens that could make a reader see other tokens than Cedar does.
 fn gap() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => Just(" ".to_owned()),
@@ -123,7 +124,7 @@ fn gap() -> impl Strategy<Value = String> {
     ]
 }
 
-/// An expression of Cedar, now and then with a bracket too many.
+/// Generates a Cedar expression, sometimes with a bracket too many.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("true".to_owned()),
@@ -168,7 +169,7 @@ proptest! {
         if let Ok(spans) = split(&text) {
             prop_assert_eq!(spans.len(), 1);
             let (parsed, own) = (text.clone(), text.clone());
-            // An overflow would abort the whole test run: that is the test.
+            // An overflow would abort the whole test run, which is the purpose of this test.
             let policy = on_stack(HALF_FOR_PARSING, move || {
                 CompiledPolicy::parse(reference(), &parsed, &spans).ok()
             });

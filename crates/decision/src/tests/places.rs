@@ -1,4 +1,4 @@
-//! Places, things of other workspaces, people anywhere in a chain, and amounts below zero.
+//! Tests places, objects of other workspaces, people anywhere in a chain, and amounts below zero.
 
 use super::*;
 use crate::{CompiledPolicy, PolicyReference, delegation::exceeds, facts::StopSignal};
@@ -94,7 +94,7 @@ fn policies_see_the_country_and_the_subdivision() {
     assert_eq!(judged(country, "FR"), Reason::PermissionGranted);
     assert_eq!(judged(part, "DE-BY"), Reason::PolicyDenied);
     assert_eq!(judged(part, "DE"), Reason::PermissionGranted);
-    // Stored before it was refused on write: it cannot mean what it says.
+    // Stored before such a text was refused on write. It cannot have its apparent meaning.
     let never = "context.jurisdiction == \"DE-BY\"";
     assert_eq!(judged(never, "FR"), Reason::RuleError);
     let text = format!(

@@ -1,4 +1,4 @@
-//! Stage 2, with the other stages and by itself.
+//! Tests stage 2, alone and with the other stages.
 
 use super::*;
 use crate::{Admission, admit};

@@ -1,4 +1,4 @@
-//! Each row of the table of findings, on the hot path and in checks.
+//! Tests each row of the table of findings, in decisions and in checks.
 
 use serde_json::json;
 
@@ -44,7 +44,7 @@ fn drift() -> Drift {
     }
 }
 
-/// Of what was found of the anchor with this newest snapshot.
+/// Returns an override of a finding about the anchor with this newest snapshot.
 fn lifting(source_id: &str, drift_type: &str, snapshot_id: Option<&str>) -> Override {
     Override {
         check_id: "check-1".to_owned(),
@@ -100,12 +100,12 @@ fn staleness_is_by_the_clock() {
     let (granted, stale) = (Reason::PermissionGranted, Reason::RealityRevalidationRequired);
     assert_eq!(found(|_| {}), granted);
     assert_eq!(found(|a| sampled(a, "2026-01-05T10:28:59.000001Z")), granted);
-    // From exactly that age on.
+    // It is stale from exactly that age on.
     assert_eq!(found(|a| sampled(a, "2026-01-05T10:28:59Z")), stale);
     assert_eq!(found(|a| newest(a).valid_until = Some(now())), stale);
     assert_eq!(found(|a| a.newest = None), stale);
     assert_eq!(found(|a| a.freshness = None), granted);
-    // Never stale, but never observed either.
+    // Without a contract, the anchor is never stale. But it was never observed either.
     let unobserved = |a: &mut Anchor| (a.freshness, a.newest) = (None, None);
     assert_eq!(found(unobserved), stale);
     let review = |a: &mut Anchor| {
@@ -144,7 +144,7 @@ fn the_other_findings() {
     assert_eq!(found(profiled), Reason::PermissionGranted);
 }
 
-/// A contested snapshot that is stale as well: the worse stands, whatever the order.
+/// A contested snapshot that is also stale: the worse finding counts, in any order.
 #[test]
 fn the_worst_finding_stands() {
     let effect = |stale| {
@@ -171,7 +171,7 @@ fn what_consulted_an_anchor_says_so_and_ends_with_it() {
         verdict.stop_conditions,
         ["actor.stop_signal", "delegation.revoked", "reality.decoupled"]
     );
-    // Sampled at 10:29:00, stale after 61 s; the tenant's span would end at 10:31.
+    // Sampled at 10:29:00, stale after 61 s. The tenant's validity would end at 10:31.
     assert_eq!(verdict.valid_until, Some(moment("2026-01-05T10:30:01Z")));
     let ends = anchored(|a| newest(a).valid_until = Some(moment("2026-01-05T10:30:00.5Z")));
     assert_eq!(ends.valid_until, Some(moment("2026-01-05T10:30:00.5Z")));
@@ -202,7 +202,7 @@ fn an_override_lifts_exactly_what_was_found() {
     held(&|lifting| lifting.lifts[0].found[0].snapshot_id = Some("snap-0".to_owned()));
     held(&|lifting| lifting.lifts[0].found[0].contested = true);
     held(&|lifting| lifting.lifts[0].found.clear());
-    // A newer snapshot, though stale as well, ends an override of the earlier one.
+    // A newer snapshot ends an override of the earlier one, even if it is also stale.
     let mut stale = anchor();
     sampled(&mut stale, "2026-01-05T10:00:00Z");
     let over = |id: &str| {
@@ -223,7 +223,7 @@ fn open_drift_applies_to_its_actor_and_action() {
     assert_eq!(code(&|_| {}), Reason::RealityDecoupled);
     assert_eq!(code(&|d| d.actor_id = Some(SUBJECT.to_owned())), Reason::RealityDecoupled);
     let of = |id: &str| code(&|d| d.actor_id = Some(id.to_owned()));
-    // In the chain that the subject acts under.
+    // Drift of a participant in the chain that the subject acts under also counts.
     assert_eq!([of(PARENT_AGENT), of(HUMAN)], [Reason::RealityDecoupled; 2]);
     assert_eq!(of("svc:agent:t:stranger"), Reason::PermissionGranted);
     assert_eq!(code(&|d| d.action = "payment.*".parse().ok()), Reason::RealityDecoupled);
@@ -240,11 +240,11 @@ fn open_drift_applies_to_its_actor_and_action() {
         world(anchors, vec![drift()], vec![lifting]).decide().reason_code
     };
     assert_eq!(over("snap-1", vec![anchor()]), Reason::PermissionGranted);
-    assert_eq!(over("snap-0", vec![anchor()]), Reason::RealityDecoupled, "nobody reviewed it");
+    assert_eq!(over("snap-0", vec![anchor()]), Reason::RealityDecoupled, "it was not reviewed");
     assert_eq!(over("snap-1", vec![]), Reason::RealityDecoupled);
 }
 
-/// Drift about age ends by a newer, fresh snapshot of each of its anchors, and by nothing less.
+/// Drift about age ends only with a newer, fresh snapshot of each of its anchors.
 #[test]
 fn drift_about_age_ends_by_newer_observations() {
     let code = |anchors: Vec<Anchor>, seen: &[(&str, Option<&str>)]| {
@@ -263,7 +263,7 @@ fn drift_about_age_ends_by_newer_observations() {
     assert_eq!(code(vec![], &[("anchor-1", None)]), drifted);
     let two = [("anchor-1", None), ("anchor-2", None)];
     assert_eq!(code(vec![anchor()], &two), drifted);
-    // One that grounds something else: it is not consulted, and still must be fresh.
+    // An anchor that grounds another action is not consulted, but must still be fresh.
     let other = |at: &str| {
         let mut other = Anchor { id: "anchor-2".to_owned(), ..anchor() };
         other.grounds_actions = patterns(&["report.*"]);
@@ -339,7 +339,7 @@ fn what_is_tolerated_is_a_warning_and_only_that() {
     assert_eq!(result(tolerated("source_of_truth_stale", Some("sha256:1"))), held);
 }
 
-/// Each kind of anchor names its own drift.
+/// Each kind of anchor has its own kind of drift.
 #[test]
 fn drift_is_named_by_the_kind_of_anchor() {
     let named = |anchor_type, change: &dyn Fn(&mut Anchor)| {

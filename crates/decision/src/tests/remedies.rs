@@ -1,4 +1,4 @@
-//! The change that would turn a denial, for each kind of change.
+//! Tests the changes that a denial's remedy suggests, for each kind of change.
 
 use serde_json::Value;
 
@@ -24,15 +24,15 @@ fn remedy(world: &World) -> Option<Remedy> {
     smallest(&Request::new(world.draft.clone()).unwrap(), &facts, now(), &around, &|| true)
 }
 
-/// Kind, member, value and id of the remedy after this change to the world.
+/// Spoils the sound world, and returns the only change that the remedy of the denial suggests.
 fn told(spoil: impl FnOnce(&mut World)) -> Named {
     let mut world = World::sound();
     spoil(&mut world);
     let denied = world.decide();
     assert_eq!(denied.decision, Decision::Deny, "{denied:#?}");
-    let found = remedy(&world).unwrap_or_else(|| panic!("nothing turns {denied:#?}"));
+    let found = remedy(&world).unwrap_or_else(|| panic!("no remedy for {denied:#?}"));
     assert_ne!(found.decision, Decision::Deny);
-    let [only] = found.changes.as_slice() else { panic!("one change helps: {found:#?}") };
+    let [only] = found.changes.as_slice() else { panic!("expected one change: {found:#?}") };
     assert!(only.sentence.len() > 10, "{found:#?}");
     named(only)
 }
@@ -44,12 +44,12 @@ fn named(change: &Change) -> Named {
     (kind, member.unwrap_or_default(), value, id)
 }
 
-/// The same for all changes of the remedy, in the order of their kinds.
+/// Like [`told`], for a remedy with several changes. Returns them sorted by kind.
 fn all(spoil: impl FnOnce(&mut World)) -> Vec<Named> {
     let mut world = World::sound();
     spoil(&mut world);
     assert_eq!(world.decide().decision, Decision::Deny);
-    let found = remedy(&world).unwrap_or_else(|| panic!("nothing turns {:#?}", world.decide()));
+    let found = remedy(&world).unwrap_or_else(|| panic!("no remedy for {:#?}", world.decide()));
     assert_ne!(found.decision, Decision::Deny);
     let mut changes: Vec<_> = found.changes.iter().map(named).collect();
     changes.sort();
@@ -134,7 +134,7 @@ fn another_delegation_of_the_subjects() {
     };
     let found = told(|w| other(w, SUBJECT));
     assert_eq!(found, is(Kind::Delegation, "delegation_id", Some("del-9"), Some("del-9")));
-    // Never a delegation of another agent.
+    // A delegation of another agent is never proposed.
     assert_eq!(told(|w| other(w, PARENT_AGENT)).0, Kind::Link);
     let beside = |w: &mut World| {
         w.link(0).state = DelegationState::Revoked;
@@ -197,7 +197,7 @@ fn a_link_that_is_not_in_force() {
         Arc::make_mut(&mut w.gathered.acts_in[0]).allowed_actions = Some(patterns(&["*"]));
         w.draft.workspace_id = Some("ws-1".to_owned());
     };
-    // A new membership gives no authority; the old one did.
+    // A new membership does not give authority. The old one did.
     assert_eq!(told(left), is(Kind::Link, "acts_in", None, Some("acts-1")));
 }
 
@@ -273,13 +273,13 @@ fn two_things_that_are_wrong() {
         w.link(0).bounds.max_amount = Some(amount("50"));
     };
     assert_eq!(all(amount_and_place), [at_most("50"), france.clone()]);
-    // A policy's limit counts too.
+    // A policy's limit also counts.
     let policy_and_place = |w: &mut World| {
         place(w);
         forbid(w, "context.amount.greaterThan(decimal(\"42.5\"))");
     };
     assert_eq!(all(policy_and_place), [at_most("42.5"), france]);
-    // One that the asker does and one that people do, whichever is refused first.
+    // A change of the request and a change of authority, whichever of the two is checked first.
     let early = moment("2026-01-01T00:00:00Z");
     let purpose = is(Kind::Purpose, "purpose", Some("refunds"), None);
     let expired = is(Kind::Link, "expires_at", None, Some("del-0"));
@@ -295,7 +295,7 @@ fn two_things_that_are_wrong() {
     };
     let access = is(Kind::Grant, "granted_access_to", Some("execute"), Some("res-1"));
     assert_eq!(all(without), [purpose, access]);
-    // Two of one kind.
+    // Two changes of the same kind.
     let currency = |w: &mut World| {
         w.link(0).bounds.currency = Some("USD".to_owned());
         w.link(0).bounds.workspace_ids = vec!["ws-2".to_owned()];
@@ -345,7 +345,7 @@ fn three_things_that_are_wrong_and_no_more() {
     let mut world = World::sound();
     three(&mut world);
     world.link(0).window.until = Some(early);
-    assert_eq!(remedy(&world), None, "four are too many");
+    assert_eq!(remedy(&world), None, "four changes are too many");
 }
 
 #[test]

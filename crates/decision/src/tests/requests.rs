@@ -1,4 +1,4 @@
-//! What the core accepts as a request.
+//! Tests the requests that the core accepts.
 
 use super::*;
 use crate::request::{Invalid, validate};

@@ -1,6 +1,7 @@
-//! The types that policies rely on are enforced.
+//! Tests that the types that policies rely on are enforced.
 //!
-//! If the checks accept a request, a strictly valid policy never reads a value of another type, or an absent value.
+//! If the checks accept a request, a strictly valid policy never reads a value of another type or
+//! an absent value.
 
 use proptest::{collection::vec, prelude::any};
 use serde_json::{Map, Value, json};
@@ -18,7 +19,7 @@ use super::{
 
 const ACTION: &str = "payment.execute";
 
-/// Choices drawn from bytes. When the bytes run out, it always returns the first choice.
+/// Choices made from a sequence of bytes. After the last byte, every choice is the first one.
 struct Dice<'b>(std::slice::Iter<'b, u8>);
 
 impl Dice<'_> {
@@ -33,7 +34,7 @@ impl Dice<'_> {
 
 const NAMES: [&str; 4] = ["a", "b", "amount", "arguments"];
 
-/// A tenant's declaration of a member.
+/// Returns a tenant's declaration of a field.
 fn declared(dice: &mut Dice<'_>, depth: usize) -> Value {
     let kind = match dice.below(if depth > 1 { 6 } else { 7 }) {
         0 => json!("string"),
@@ -47,7 +48,7 @@ fn declared(dice: &mut Dice<'_>, depth: usize) -> Value {
     if dice.below(2) == 0 { kind } else { json!({"type": kind, "required": true}) }
 }
 
-/// A tool's schema for a value.
+/// Returns a tool's schema for a value.
 fn schema(dice: &mut Dice<'_>, depth: usize) -> Value {
     match dice.below(if depth > 2 { 6 } else { 9 }) {
         0 => json!({"type": "string"}),
@@ -91,7 +92,7 @@ fn value(dice: &mut Dice<'_>, depth: usize) -> Value {
     }
 }
 
-/// A value that usually has the type.
+/// Returns a value that usually has the type.
 fn fitting(dice: &mut Dice<'_>, kind: &InputType, depth: usize) -> Value {
     if dice.below(8) == 7 {
         return value(dice, depth);
@@ -118,7 +119,7 @@ fn context(dice: &mut Dice<'_>, members: &Members, depth: usize) -> Value {
     Value::Object(context)
 }
 
-/// A condition that reads every field by its type, with guards for optional fields.
+/// Collects conditions that read every field by its type, with guards for optional fields.
 fn reads(path: &str, members: &Members, guards: &str, all: &mut Vec<String>) {
     for (name, member) in members {
         let guards = if member.required {

@@ -1,9 +1,10 @@
 //! Finds forbids that a request can evade by omitting a field.
 //!
-//! `forbid … when { context has amount && … }` does not match a request without an amount; `unless` with the allowed
-//! condition does. The check looks at a statement's meaning, not its form. It evaluates the condition with and
-//! without the field at the same time, everything else being equal. If the condition can be false without the field
-//! and true with it, omitting the field evades the forbid. Reading an absent field fails, and a failure denies.
+//! `forbid … when { context has amount && … }` does not match a request without an amount. A forbid
+//! with `unless` and the allowed condition does. The check depends on a statement's meaning, not
+//! its form. It evaluates the condition with and without the field, everything else being equal. If
+//! the condition can be false without the field and true with it, omitting the field evades the
+//! forbid. Reading an absent field fails, and a failure denies.
 
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp, Var};
 
@@ -14,7 +15,7 @@ use super::{
     uses::{self, Span},
 };
 
-/// The most fields of a statement to examine, to bound the check.
+/// The maximum number of fields of a statement to examine, which bounds the check.
 const MOST: usize = 32;
 
 /// A possible result of a boolean expression.
@@ -44,13 +45,13 @@ impl Pairs {
         Self(1 << (without as u16 * 3 + with as u16))
     }
 
-    /// All pairs of a result without the field and a result with it.
+    /// Returns all pairs of a result without the field and a result with it.
     fn product(without: &[Truth], with: &[Truth]) -> Self {
         let all = without.iter().flat_map(|one| with.iter().map(|other| Self::one(*one, *other)));
         all.fold(Self::NONE, Self::or)
     }
 
-    /// True or false, with the same result without and with the field.
+    /// Returns the pairs true/true and false/false, for a result that does not depend on the field.
     fn same() -> Self {
         Self::one(Truth::True, Truth::True).or(Self::one(Truth::False, Truth::False))
     }
@@ -80,7 +81,7 @@ impl Pairs {
         })
     }
 
-    /// The possible results on one side: with the field, or without it.
+    /// Returns the possible results with the field, or without it.
     fn side(self, with: bool) -> Vec<Truth> {
         let is =
             |truth: &Truth| self.iter().any(|pair| *truth == if with { pair.1 } else { pair.0 });
@@ -117,7 +118,7 @@ pub(super) fn escapes(condition: &Expr, is_given: impl Fn(&Place) -> bool) -> Ve
     found
 }
 
-/// The fields that the condition tests by `has`, or by `is` on the resource, in order.
+/// Returns the fields that the condition tests by `has`, or by `is` on the resource, in order.
 fn members(condition: &Expr) -> Vec<(Place, Span)> {
     let mut found: Vec<(Place, Span)> = Vec::new();
     for expression in condition.subexpressions() {
@@ -143,7 +144,7 @@ fn fault(place: &Place, span: Span) -> Fault {
         problem: format!(
             "a request without {place} escapes this forbid: it does not match where the member is left out"
         ),
-        suggestion: Some(format!("write what is allowed, `unless {{ {has} && … }}`{closes}")),
+        suggestion: Some(format!("write the allowed case: `unless {{ {has} && … }}`{closes}")),
     }
 }
 
@@ -166,7 +167,8 @@ impl Without<'_> {
             ExprKind::If { test_expr, then_expr, else_expr } => {
                 let (test, then, other) =
                     (self.truth(test_expr), self.truth(then_expr), self.truth(else_expr));
-                // The test has its own result on each side. Both branches are therefore kept until then.
+                // The test may have a different result without the field than with it. Both
+                // branches are therefore evaluated first, and then chosen for each side.
                 let chosen = |test: Truth, then: Truth, other: Truth| match test {
                     True => then,
                     False => other,
@@ -238,7 +240,7 @@ impl Without<'_> {
         })
     }
 
-    /// The possible results of a boolean expression, such as a comparison, on one side.
+    /// Returns the possible results of a boolean expression, such as a comparison, on one side.
     fn outcomes(&self, expression: &Expr, with: bool) -> Vec<Truth> {
         let either = vec![Truth::False, Truth::True];
         match expression.expr_kind() {
@@ -290,7 +292,7 @@ impl Without<'_> {
         }
     }
 
-    /// Whether a set contains it, if each of its items is known.
+    /// Whether a set contains the item, if all of the set's items are known.
     fn contains(&self, set: &Expr, item: &Literal, with: bool) -> Option<bool> {
         let ExprKind::Set(items) = set.expr_kind() else { return None };
         let known = items.iter().map(|one| match self.value(one, with) {
@@ -340,14 +342,15 @@ impl Without<'_> {
         }
     }
 
-    /// A composite value, which fails if any part fails.
+    /// Evaluates a composite value, which fails if any part fails.
     fn built_of<'e>(&self, parts: impl IntoIterator<Item = &'e Expr>, with: bool) -> Value {
         let fails = parts.into_iter().any(|part| self.value(part, with) == Value::Fails);
         if fails { Value::Fails } else { Value::Unknown }
     }
 }
 
-/// Whether it compares the resource with a named one: without a resource there is only the tenant.
+/// Whether the expression compares `resource` with a named resource. If the request has no
+/// resource, `resource` is the tenant.
 fn is_named_resource(op: BinaryOp, one: &Expr, other: &Expr) -> bool {
     let is_it = matches!(one.expr_kind(), ExprKind::Var(Var::Resource));
     let ExprKind::Lit(Literal::EntityUID(named)) = other.expr_kind() else { return false };

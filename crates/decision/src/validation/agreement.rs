@@ -1,7 +1,7 @@
 //! Combines the input types that several tools declare for an action.
 //!
-//! It keeps a field if all tools that declare it agree on its type. Joining is associative, commutative and
-//! idempotent: the graph joins once for each action pattern.
+//! A field is kept if all tools that declare it agree on its type. Joining is associative,
+//! commutative and idempotent: the graph joins once for each action pattern.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is declared of the input, for the actions that statements are about.
+//! The declared input for the actions of the statements.
 
 use super::{
     super::statement::{ActionScope, Statement},
@@ -6,15 +6,15 @@ use super::{
     schema::Actions,
 };
 
-/// The actions that a text is checked for, with their input, and its statements.
+/// The actions that a text is checked for, with their input, and the text's statements.
 pub(super) struct Declared {
     pub(super) actions: Actions,
-    /// `None` for one that cannot be read.
+    /// `None` for a statement that cannot be read.
     pub(super) statements: Vec<Option<Statement>>,
 }
 
 impl Declared {
-    /// The declared input of each action that a statement is about.
+    /// Returns the declared input of each action that a statement admits.
     pub(super) fn inputs(&self, statement: usize) -> Option<impl Iterator<Item = &Members>> {
         let statement = self.statements.get(statement)?.as_ref()?;
         let admitted = self.actions.iter().filter(|(name, _)| statement.action.admits(name));
@@ -28,13 +28,13 @@ impl Declared {
         inputs.peek().is_some() && inputs.all(|(_, input)| is_required(input, path))
     }
 
-    /// Whether any action's declared input has this member.
+    /// Whether the declared input of any action has this field.
     pub(super) fn has(&self, name: &str) -> bool {
         self.actions.values().any(|input| input.contains_key(name))
     }
 }
 
-/// Whether a type is declared for the member at this path.
+/// Whether a type is declared for the field at this path.
 pub(super) fn is_declared(input: &Members, path: &[String]) -> bool {
     let Some((name, rest)) = path.split_first() else { return true };
     match input.get(name).map(|member| &member.kind) {

@@ -1,4 +1,4 @@
-//! A problem of a text, at a position that is not a line and column yet.
+//! A problem of a text, at a byte position that is not yet converted to a line and column.
 
 use super::uses::Span;
 
@@ -7,7 +7,7 @@ use super::uses::Span;
 pub enum Severity {
     /// The text is refused.
     Error,
-    /// It may be intended.
+    /// The text may be intended.
     Warning,
 }
 

@@ -1,4 +1,4 @@
-//! The types of the members of `context.input`, as tenants and tools declare them.
+//! The types of the fields of `context.input`, as declared by tenants and tools.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,7 +14,7 @@ use super::{
     members::{InputType, Member, Members},
 };
 
-/// The greatest depth of a declaration that is read.
+/// The maximum depth of a declaration that is read.
 const DEEPEST: usize = 8;
 
 /// A tenant's declarations of actions and their input.
@@ -22,13 +22,14 @@ const DEEPEST: usize = 8;
 pub struct Surroundings {
     declared: ContextSchema,
     tools: Vec<ToolInput>,
-    /// The indices of the tools that perform an action, by name or prefix, or that perform all.
+    /// The indices of the tools that perform an action, by name or prefix, or that perform all
+    /// actions.
     by_action: HashMap<String, Vec<usize>>,
     by_prefix: HashMap<String, Vec<usize>>,
     of_all: Vec<usize>,
 }
 
-/// One tool's actions, and the JSON Schema of its input.
+/// The actions of a tool, and the fields of its input.
 #[derive(Clone, Debug)]
 pub struct ToolInput {
     pub actions: Vec<Pattern>,
@@ -41,7 +42,7 @@ impl ToolInput {
     }
 }
 
-/// The context fields that have a reliable type for policies, given a tool with this schema.
+/// Returns the context fields with a reliable type for policies, given a tool with this schema.
 pub fn typed(schema: &Value, at: InputAt) -> Members {
     let members = of_json_schema(schema);
     match at {
@@ -75,8 +76,9 @@ impl Surroundings {
         Self { tools, ..all }
     }
 
-    /// The members declared for an action: by the tenant, or else by its tools if those that declare a member
-    /// agree on its type.
+    /// Returns the fields declared for an action.
+    ///
+    /// The tenant's declaration comes first. Otherwise, a field's tools must agree on its type.
     pub fn input_of(&self, action: &str) -> Members {
         let mut members = self.input_of_tools(action);
         members.extend(self.declared.input_of(action));
@@ -97,7 +99,7 @@ impl Surroundings {
         tools.chain(self.declared.read().iter().map(|(pattern, _)| pattern))
     }
 
-    /// Every exact action of the tools.
+    /// Returns every exact action of the tools and of the tenant's declarations.
     pub fn actions(&self) -> impl Iterator<Item = &str> {
         self.patterns().filter_map(|pattern| match pattern {
             Pattern::Exact(name) => Some(name.as_str()),
@@ -105,7 +107,7 @@ impl Surroundings {
         })
     }
 
-    /// One action for each of their patterns.
+    /// Returns one action for each pattern of the tools and of the tenant's declarations.
     pub fn examples(&self) -> impl Iterator<Item = String> {
         self.patterns().filter_map(|pattern| match pattern {
             Pattern::Exact(name) => Some(name.clone()),
@@ -115,8 +117,9 @@ impl Surroundings {
     }
 }
 
-/// The members of a JSON Schema object whose types policies can rely on. `number` is not one: 5 is a long
-/// in policies and 5.5 a decimal.
+/// Returns the fields of a JSON Schema object with types that policies can rely on.
+///
+/// `number` is not such a type: 5 is a long in policies, and 5.5 is a decimal.
 fn of_json_schema(schema: &Value) -> Members {
     match of_schema(schema, 0) {
         Some(InputType::Record(members)) => members,
@@ -151,7 +154,7 @@ fn of_schema(schema: &Value, depth: usize) -> Option<InputType> {
     }
 }
 
-/// How a tenant writes a type: a word, `set<word>`, or an object of members.
+/// A type as a tenant writes it: a word, `set<word>`, or an object of fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -169,13 +172,13 @@ enum Written {
 #[derive(Clone, Debug, Default)]
 pub struct ContextSchema {
     written: Value,
-    /// Ordered so that the more specific pattern comes last. `None` if the schema can't be read.
+    /// Sorted with the more specific pattern last. `None` if the schema can't be read.
     read: Option<Vec<(Pattern, Members)>>,
 }
 
 impl ContextSchema {
     /// # Errors
-    /// The member at fault, and what is wrong with it.
+    /// The field at fault, and its problem.
     pub fn of(written: Value) -> Result<Self, (String, String)> {
         let mut read = context_schema(&written)?;
         read.sort_by_key(|(pattern, _)| pattern.to_string().len());
@@ -195,12 +198,12 @@ impl ContextSchema {
         self.read.as_deref().unwrap_or_default()
     }
 
-    /// The fields declared for an action.
+    /// Returns the fields declared for an action.
     pub fn input_of(&self, action: &str) -> Members {
         self.declared(action).map(|(name, member)| (name.clone(), member.clone())).collect()
     }
 
-    /// The fields declared for an action, without copying them.
+    /// Returns the fields declared for an action, without copying them.
     pub fn declared<'a>(
         &'a self,
         action: &'a str,
@@ -214,7 +217,7 @@ impl ContextSchema {
         all.filter(counts)
     }
 
-    /// A field as declared for an action; the more specific of two patterns counts.
+    /// Returns a field as declared for an action. The more specific of two patterns counts.
     pub fn member(&self, action: &str, name: &str) -> Option<&Member> {
         let covering = self.read().iter().rev().filter(|(pattern, _)| pattern.covers(action));
         covering.into_iter().find_map(|(_, members)| members.get(name))
@@ -239,11 +242,13 @@ impl<'de> Deserialize<'de> for ContextSchema {
     }
 }
 
-/// A tenant's `context_schema`: {action pattern: {member: type}}, where a type is `string`,
-/// `integer`, `decimal`, `boolean`, `set<…>`, an object of members, or {type, required}.
+/// Parses a tenant's `context_schema`: {action pattern: {field: type}}.
+///
+/// A type is `string`, `integer`, `decimal`, `boolean`, `set<…>`, an object of fields, or {type,
+/// required}.
 ///
 /// # Errors
-/// The member at fault, and what is wrong with it.
+/// The field at fault, and its problem.
 fn context_schema(json: &Value) -> Result<Vec<(Pattern, Members)>, (String, String)> {
     let Some(patterns) = json.as_object() else {
         return Err((String::new(), "must be an object of action patterns".to_owned()));
@@ -284,7 +289,7 @@ fn type_of(written: &Written, path: &str, depth: usize) -> Result<InputType, (St
         Written::Full { .. } => fault("must be a type"),
         Written::Record(members) => Ok(InputType::Record(members_of(members, path, depth)?)),
         Written::Word(word) => of_word(word).map_or_else(
-            || fault("must be one of string, integer, decimal, boolean, set<…>, or an object"),
+            || fault("must be string, integer, decimal, boolean, set<…>, or an object"),
             Ok,
         ),
     }

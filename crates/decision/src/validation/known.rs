@@ -1,4 +1,5 @@
-//! The tenant data against which a text is checked: the existing names, and the requirements of tools.
+//! The tenant data that a text is checked against: the existing names, and the requirements of
+//! tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +12,12 @@ use super::{
     place::Place,
 };
 
-/// The types of things that a name in a policy can refer to.
+/// The types of objects that a name in a policy can refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NameKind {
     /// Exactly this action.
     Action,
-    /// This action and all below it.
+    /// This action and all actions below it.
     Actions,
     Team,
     Principal,
@@ -38,7 +39,7 @@ impl Name {
         Self { kind, name: name.into() }
     }
 
-    /// The name in a target.
+    /// Returns the name in a target.
     pub fn of_target(target: &Target) -> Option<Self> {
         let (kind, name) = match target {
             Target::Action(Pattern::Exact(name)) => (NameKind::Action, name),
@@ -63,30 +64,31 @@ impl Name {
         }
     }
 
-    /// Explains why the tenant lacks it.
+    /// Describes the problem that the tenant lacks the name.
     pub fn problem(&self) -> String {
         let name = &self.name;
         match self.kind {
-            NameKind::Action => format!(
-                "nothing covers the action `{name}`: no tool, purpose, delegation or other grant"
-            ),
+            NameKind::Action => {
+                format!("no tool, purpose, delegation or other grant covers the action `{name}`")
+            }
             NameKind::Actions => format!(
-                "nothing covers `{name}` or an action below it: no tool, purpose, delegation or other grant"
+                "no tool, purpose, delegation or other grant covers `{name}` or an action below it"
             ),
-            NameKind::Team => format!("there is no team `{name}`"),
-            NameKind::Principal => format!("there is no principal `{name}`"),
-            NameKind::Resource => format!("there is no resource `{name}`"),
-            NameKind::ResourceKind => format!("there is no resource of the kind `{name}`"),
-            NameKind::Purpose => format!("there is no purpose `{name}`"),
-            NameKind::Delegation => format!("there is no delegation `{name}`"),
+            NameKind::Team => format!("the tenant has no team `{name}`"),
+            NameKind::Principal => format!("the tenant has no principal `{name}`"),
+            NameKind::Resource => format!("the tenant has no resource `{name}`"),
+            NameKind::ResourceKind => format!("the tenant has no resource of the kind `{name}`"),
+            NameKind::Purpose => format!("the tenant has no purpose `{name}`"),
+            NameKind::Delegation => format!("the tenant has no delegation `{name}`"),
         }
     }
 }
 
-/// The tenant's names and tools. By default every name counts as known and tools have no requirements.
+/// The tenant's names and tools. By default, every name counts as known and tools have no
+/// requirements.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// The names that the tenant lacks, each with a similar known name if there is one.
+    /// The names that the tenant lacks, each with a similar known name, if any.
     pub missing: BTreeMap<Name, Option<String>>,
     /// Exact actions that are granted or admitted, to suggest similar names.
     pub actions: BTreeSet<String>,
@@ -114,8 +116,9 @@ impl Known {
         })
     }
 
-    /// Whether each action of the name has tools, all of which require the field. Without a name, any action
-    /// counts.
+    /// Whether each action of the name has tools and all of them require the field.
+    ///
+    /// Without a name, this must be true for any action.
     fn all_require(&self, name: Option<&Name>, member: &str) -> bool {
         let requiring = self.tools.iter().filter(|(_, own)| own.iter().any(|one| one == member));
         let mut patterns = requiring.flat_map(|(actions, _)| actions);

@@ -22,6 +22,6 @@ pub type Members = BTreeMap<String, Member>;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Member {
     pub kind: InputType,
-    /// Whether it may be read without a `has` test.
+    /// Whether a policy may read the field without a `has` test.
     pub required: bool,
 }

@@ -1,6 +1,8 @@
-//! Names that are much like a known one: of actions, of members of the context, and of declared input.
+//! Finds misspelt names of actions, context fields and declared input, which are similar to known
+//! names.
 //!
-//! Where the text asks with `has` first, Cedar says nothing of a misspelt name, and the statement never matches.
+//! If the text first tests a field with `has`, Cedar does not report a misspelt name, and the
+//! statement never matches.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +19,10 @@ use super::{
     uses::{self, Path, Span, action_literals},
 };
 
-/// The greatest edit distance of a name that is taken for a misspelt one.
+/// The maximum edit distance between a misspelt name and a known name.
 const SLIPS: usize = 2;
 
-/// Actions that no tool performs and that are similar to one that a tool does.
+/// Finds unknown actions that are similar to a known action.
 pub(super) fn actions(
     conditions: &[Expr],
     surroundings: &Surroundings,
@@ -49,7 +51,7 @@ pub(super) fn actions(
     near.collect()
 }
 
-/// Tests by `has` for members that there cannot be, or that are much like a declared one.
+/// Finds `has` tests for impossible fields, or for fields that are similar to a declared one.
 pub(super) fn tests(conditions: &[Expr], declared: &Declared) -> Vec<Fault> {
     let mut found = Vec::new();
     for (statement, condition) in conditions.iter().enumerate() {
@@ -78,7 +80,7 @@ pub(super) fn tests(conditions: &[Expr], declared: &Declared) -> Vec<Fault> {
                 found.push(Fault {
                     span,
                     severity: Severity::Warning,
-                    problem: format!("nothing declares `context.input.{}`", path.join(".")),
+                    problem: format!("`context.input.{}` is not declared", path.join(".")),
                     suggestion: Some(format!("did you mean `{near}`?")),
                 });
             }
@@ -87,7 +89,7 @@ pub(super) fn tests(conditions: &[Expr], declared: &Declared) -> Vec<Fault> {
     found
 }
 
-/// A test for a member that the principal, the resource or the context never has.
+/// Describes a test for a field that the principal, resource or context never has.
 fn impossible(var: Var, name: &str, span: Span, declared: &Declared) -> Fault {
     let known = schema::members(var);
     let near = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
@@ -102,7 +104,7 @@ fn impossible(var: Var, name: &str, span: Span, declared: &Declared) -> Fault {
     }
 }
 
-/// The problem, with what was meant if its member of the context is one of the input.
+/// Adds a suggestion if the missing field of the context is a field of the input.
 pub(super) fn of_input(mut fault: Fault, declared: &Declared) -> Fault {
     let name = fault.problem.strip_prefix("attribute `");
     let name = name.and_then(|rest| rest.strip_suffix("` in context not found"));
@@ -114,7 +116,7 @@ pub(super) fn of_input(mut fault: Fault, declared: &Declared) -> Fault {
     fault
 }
 
-/// The declared member, of any action, that the last name of a path is much like.
+/// Returns a declared field of any action that is similar to the last name of a path.
 pub(super) fn near(declared: &Declared, path: &Path) -> Option<String> {
     let (name, of) = path.split_last()?;
     let members = declared.actions.values().filter_map(|input| below(input, of));
@@ -122,7 +124,7 @@ pub(super) fn near(declared: &Declared, path: &Path) -> Option<String> {
     nearest(name, known.into_iter()).map(str::to_owned)
 }
 
-/// The members of the record at this path.
+/// Returns the fields of the record at this path.
 fn below<'a>(input: &'a Members, path: &[String]) -> Option<&'a Members> {
     path.iter().try_fold(input, |members, name| match &members.get(name)?.kind {
         InputType::Record(inner) => Some(inner),
@@ -130,15 +132,17 @@ fn below<'a>(input: &'a Members, path: &[String]) -> Option<&'a Members> {
     })
 }
 
-/// The known name that this one is much like: in short names, most letters must be the same.
+/// Returns the known name that is similar to this one. In short names, most letters must be the
+/// same.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let most = SLIPS.min(name.chars().count().saturating_sub(1) / 2);
     let (distance, near) = known.map(|one| (slips(one, name), one)).min()?;
     (1..=most).contains(&distance).then_some(near)
 }
 
-/// Whether help offers a name that is not similar to any in the problem: Cedar offers the nearest, however
-/// far it is.
+/// Whether the help suggests a name that is not similar to any name in the problem.
+///
+/// Cedar suggests the nearest name at any distance.
 pub(super) fn is_wild(problem: &str, help: &str) -> bool {
     let quoted = |text: &'_ str| -> Vec<String> {
         text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
@@ -149,7 +153,7 @@ pub(super) fn is_wild(problem: &str, help: &str) -> bool {
     offers && !quoted(problem).iter().any(is_near)
 }
 
-/// The edit distance of two names.
+/// Returns the edit distance of two names.
 fn slips(one: &str, other: &str) -> usize {
     strsim::osa_distance(one, other)
 }

@@ -1,8 +1,9 @@
-//! Checks a policy's text strictly: with Cedar's own validator, against the tenant's declarations of actions
-//! and their input.
+//! Checks a policy's text strictly, with Cedar's own validator, against the tenant's declarations
+//! of actions and their input.
 //!
-//! All problems are found at once, each with its position. What may be intended is a warning: a member of
-//! `context.input` that nothing declares and that the text reads without `has`, or uses in two ways.
+//! All problems are found at once, each with its position. A problem that may be intended is a
+//! warning: an undeclared field of `context.input` that the text reads without `has`, or uses in
+//! two ways.
 
 mod absence;
 mod agreement;
@@ -49,23 +50,23 @@ use super::{
     statement::{Effect, Statement},
 };
 
-/// The most findings to report.
+/// The maximum number of findings to report.
 const MOST: usize = 50;
-/// The longest text of a finding, in characters.
+/// The maximum length of a finding's text, in characters.
 const LONGEST: usize = 400;
 
-/// One problem of a text.
+/// A problem of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// The column, from 1, in characters.
     pub column: usize,
     pub severity: Severity,
-    /// Whether it is only a problem because of the tenant's declarations.
+    /// Whether the finding is only a problem because of the tenant's declarations.
     pub by_schema: bool,
     pub problem: String,
-    /// What to write instead, if known.
+    /// The suggested replacement, if known.
     pub suggestion: Option<String>,
 }
 
@@ -84,7 +85,7 @@ impl From<PolicyError> for Finding {
     }
 }
 
-/// The names in a text that a tenant may lack; empty if the text can't be read.
+/// Returns the names in a text that a tenant may lack. Empty if the text can't be read.
 pub fn named(text: &str) -> BTreeSet<Name> {
     // A text that can't be split may be too deep to parse.
     if split(text).is_err() {
@@ -96,9 +97,10 @@ pub fn named(text: &str) -> BTreeSet<Name> {
     })
 }
 
-/// The statements, by index, that use a word outside its closed set, such as a country `UK`.
+/// Returns the statements, by index, that use a word outside its closed set, such as a country
+/// `UK`.
 ///
-/// For policies that were stored before such a text was refused.
+/// Use it for policies that were stored before such texts were refused.
 pub fn misplaced(policy: &CompiledPolicy) -> Vec<(usize, String)> {
     let of = |statement: &Statement| {
         let faults = names::misplaced(std::slice::from_ref(statement.condition()));
@@ -108,7 +110,7 @@ pub fn misplaced(policy: &CompiledPolicy) -> Vec<(usize, String)> {
     policy.all().iter().flat_map(of).collect()
 }
 
-/// All problems of the text, by position.
+/// Returns all problems of the text, by position.
 pub fn validate(text: &str, surroundings: &Surroundings, known: &Known) -> Vec<Finding> {
     let spans = match split(text) {
         Ok(spans) => spans,
@@ -126,7 +128,7 @@ pub fn validate(text: &str, surroundings: &Surroundings, known: &Known) -> Vec<F
     found
 }
 
-/// One parsed text.
+/// A parsed text.
 struct Check<'a> {
     text: &'a str,
     spans: Vec<Range<usize>>,
@@ -162,7 +164,8 @@ impl<'a> Check<'a> {
         let uses = Uses::of(conditions.iter());
         let check = Self { text, spans, declared: Declared { actions, statements }, uses };
         let faults = check.faults(&set);
-        // Cedar's errors on entity types have a better position than those of the statement's own check.
+        // Cedar's errors on entity types have a better position than the errors of the statement's
+        // own check.
         if faults.iter().any(|fault| fault.problem.starts_with("unrecognized entity type")) {
             found.retain(|one| !one.problem.starts_with("unknown entity type"));
         }
@@ -178,7 +181,7 @@ impl<'a> Check<'a> {
         found
     }
 
-    /// The fields that a request may omit to evade a forbid.
+    /// Returns the fields that a request may omit to evade a forbid.
     fn escapes<'b>(
         &'b self,
         conditions: &'b [Expr],
@@ -206,7 +209,8 @@ impl<'a> Check<'a> {
         Finding { line, column, severity, by_schema: true, problem, suggestion }
     }
 
-    /// The findings of Cedar's validator that occur however members with several uses are typed.
+    /// Returns the findings of Cedar's validator that occur under every typing of the fields with
+    /// several uses.
     fn faults(&self, set: &PolicySet) -> Vec<Fault> {
         let mut kept: Option<BTreeMap<(Span, String), Fault>> = None;
         for way in 0..self.uses.ways() {
@@ -259,11 +263,12 @@ impl<'a> Check<'a> {
         self.spans.iter().position(|one| one.contains(&span.0))
     }
 
-    /// The member of the input that the problem is about, if nothing declares it for the statement's
+    /// Returns the path of the problem's input field, if it is undeclared for the statement's
     /// actions.
     fn undeclared_at(&self, fault: &Fault) -> Option<&Path> {
         let read = self.uses.0.iter().filter(|(_, one)| one.reads.contains(&fault.span));
-        // `input.a` and `input.a.b` are read at the same position: Cedar's text shows which one it means.
+        // `input.a` and `input.a.b` are read at the same position. Cedar's text shows which one it
+        // means.
         let is_named = |path: &Path| fault.problem.contains(&format!("`input.{}`", path.join(".")));
         let (path, _) = read.max_by_key(|(path, _)| (is_named(path), path.len()))?;
         let statement = self.statement_at(fault.span)?;
@@ -287,7 +292,7 @@ impl<'a> Check<'a> {
                 span: one.types.get(1).map_or((0, 0), |(_, span)| *span),
                 severity: Severity::Warning,
                 problem: format!(
-                    "`{name}` is used {}; one of them cannot be evaluated and denies as rule_error",
+                    "`{name}` is used {}; one use cannot be evaluated and denies as rule_error",
                     places.join(", and ")
                 ),
                 suggestion: Some("declare it in the tenant's `context_schema`".to_owned()),
@@ -311,7 +316,7 @@ fn fault(error: &impl Diagnostic, severity: Severity) -> Fault {
     let label = error.labels().and_then(|mut labels| labels.next());
     let span = label.map_or((0, 0), |label| (label.offset(), label.len()));
     let text = error.to_string();
-    // Line and column already identify the statement, so Cedar's number is left out.
+    // Line and column already identify the statement. Cedar's number is left out.
     let problem = match text.strip_prefix("for policy `").and_then(|rest| rest.split_once("`, ")) {
         Some((_, rest)) => rest.to_owned(),
         None => text,
@@ -326,7 +331,8 @@ fn fault(error: &impl Diagnostic, severity: Severity) -> Fault {
     Fault { span, severity, problem, suggestion }
 }
 
-/// A problem of the context without the action, since the contexts of all have the same members but for `input`.
+/// Removes the action from a problem of the context. The contexts of all actions only differ in
+/// `input`.
 fn of_any_action(problem: String) -> String {
     let split = problem.split_once(" in context for Svc::Action::\"");
     match split.map(|(what, _)| what) {
@@ -352,7 +358,7 @@ fn shortened(text: String) -> String {
     }
 }
 
-/// The statements' conditions, including scopes, in order.
+/// Returns the statements' conditions, including scopes, in order.
 fn conditions(set: &PolicySet) -> Vec<Expr> {
     let number = |policy: &cedar_policy::Policy| {
         let id: &str = policy.id().as_ref();

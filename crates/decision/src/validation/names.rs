@@ -1,9 +1,10 @@
-//! Finds names in a text that don't exist: a forbid on such a name never applies, and the mistake would go
-//! unnoticed.
+//! Finds names in a text that don't exist. A forbid on such a name never applies, and the mistake
+//! would go unnoticed.
 //!
-//! Words of closed sets, such as risk tiers and countries, belong to the service: a word outside its set is an error.
-//! Actions, teams, principals, resources, purposes and delegations may be created later: if the tenant lacks the
-//! name, the result is a warning. A currency outside ISO 4217 is also a warning.
+//! Words of closed sets, such as risk tiers and countries, belong to the service: a word outside
+//! its set is an error. Actions, teams, principals, resources, purposes and delegations may be
+//! created later: if the tenant lacks the name, the result is a warning. A currency outside ISO
+//! 4217 is also a warning.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +21,7 @@ use super::{
     uses::{self, Span},
 };
 
-/// The most names of a text to look up.
+/// The maximum number of names of a text to look up.
 const MOST: usize = 256;
 
 /// The values that a text field may have.
@@ -34,7 +35,7 @@ enum Words {
     Name(NameKind),
 }
 
-/// The names in a text that the tenant may lack.
+/// Returns the names in a text that the tenant may lack.
 pub(super) fn named(conditions: &[Expr]) -> BTreeSet<Name> {
     let literals = conditions.iter().flat_map(literals).map(|(name, _)| name);
     let words =
@@ -45,7 +46,7 @@ pub(super) fn named(conditions: &[Expr]) -> BTreeSet<Name> {
     literals.chain(words).take(MOST).collect()
 }
 
-/// The names that do not exist.
+/// Returns the names that do not exist.
 pub(super) fn unknown(conditions: &[Expr], known: &Known) -> Vec<Fault> {
     let missing = |name: &Name, span: Span| {
         let near = known.missing.get(name)?;
@@ -66,7 +67,7 @@ pub(super) fn unknown(conditions: &[Expr], known: &Known) -> Vec<Fault> {
     found
 }
 
-/// The words outside their closed set.
+/// Returns the words outside their closed set.
 pub(super) fn misplaced(conditions: &[Expr]) -> Vec<Fault> {
     let words = conditions.iter().flat_map(comparisons);
     let mut found: Vec<_> =
@@ -85,12 +86,12 @@ fn closed(words: Words, text: &str, span: Span) -> Option<Fault> {
             let near = nearest(text, all.iter().copied());
             let near = near.map(|near| format!("did you mean `{near}`?"));
             let each = || format!("write one of {}", all.join(", "));
-            (format!("`{text}` is no {what}"), near.unwrap_or_else(each))
+            (format!("`{text}` is not a valid {what}"), near.unwrap_or_else(each))
         }
-        // A hyphen is reported as a fault of the statement.
+        // A text with a hyphen is reported as a fault of the statement.
         Words::Country if !text.contains('-') => of_place(text, &jurisdiction::fault(text)?),
         Words::Subdivision if jurisdiction::subdivision(text).is_none() => {
-            let problem = format!("`{text}` is no subdivision of ISO 3166, such as `DE-BY`");
+            let problem = format!("`{text}` is not a subdivision of ISO 3166, such as `DE-BY`");
             (problem, "compare `context.jurisdiction` with a country".to_owned())
         }
         Words::Subdivision => of_place(text, &jurisdiction::fault(text)?),
@@ -122,7 +123,7 @@ fn foreign_money(text: &str, span: Span) -> Option<Fault> {
     })
 }
 
-/// A pattern that matches no word of the closed set.
+/// Reports a pattern that does not match any word of the closed set.
 fn unlike(expression: &Expr) -> Option<Fault> {
     let ExprKind::Like { expr, pattern } = expression.expr_kind() else { return None };
     let Words::Of(what, all) = words_of(expr)? else { return None };
@@ -136,7 +137,7 @@ fn unlike(expression: &Expr) -> Option<Fault> {
     })
 }
 
-/// The entities that an expression names.
+/// Returns the entities that an expression names.
 fn literals(condition: &Expr) -> impl Iterator<Item = (Name, Span)> {
     // An action after `in` represents all actions below it.
     let groups = condition.subexpressions().filter_map(|one| match one.expr_kind() {
@@ -161,7 +162,7 @@ fn literals(condition: &Expr) -> impl Iterator<Item = (Name, Span)> {
     })
 }
 
-/// Each text that is compared with a field of words.
+/// Returns each text that is compared with a field of words.
 fn comparisons(condition: &Expr) -> impl Iterator<Item = (Words, String, Span)> {
     condition.subexpressions().flat_map(|one| {
         let ExprKind::BinaryApp { op, arg1, arg2 } = one.expr_kind() else { return Vec::new() };
@@ -208,7 +209,8 @@ impl Side {
 
     /// Pairs each field with the other side's texts.
     ///
-    /// A text that replaces an absent field on the field's own side is skipped.
+    /// A text on the field's own side replaces an absent field. The same text on the other side is
+    /// skipped.
     fn compared_with(&self, other: &Self) -> Vec<(Words, String, Span)> {
         let own = |text: &str| self.texts.iter().any(|(own, _)| own == text);
         let texts = other.texts.iter().filter(|(text, _)| !own(text));

@@ -10,10 +10,10 @@ use super::schema;
 const GIVEN: [&str; 2] = ["input", "now"];
 /// Fields that every resource has. The tenant, which represents an absent resource, lacks them.
 const OF_RESOURCES: [&str; 2] = ["kind", "name"];
-/// The fields that a request gives in its own context.
+/// The fields that a request sets in its own context.
 const OWN: [&str; 3] = ["amount", "currency", "jurisdiction"];
 
-/// A field of the context or of the resource; without names, the resource itself.
+/// A field of the context or of the resource. Without names, it is the resource itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     root: Root,
@@ -44,7 +44,7 @@ impl Test {
         Some(Self { of: Place::at(of)?, names })
     }
 
-    /// The path of the tested field.
+    /// Returns the path of the tested field.
     pub(super) fn whole(&self) -> Place {
         self.below(self.names.len())
     }
@@ -56,7 +56,7 @@ impl Test {
 }
 
 impl Place {
-    /// The place that an expression reads.
+    /// Returns the place that an expression reads.
     pub(super) fn read(expression: &Expr) -> Option<Self> {
         Self::at(expression).filter(|place| !place.names.is_empty())
     }
@@ -74,7 +74,7 @@ impl Place {
         }
     }
 
-    /// The tested fields that a request may lack, outer fields first.
+    /// Returns the tested fields that a request may lack, outer fields first.
     pub(super) fn tested(expression: &Expr) -> Vec<Self> {
         if is_resource_type(expression) == Some(true) {
             return vec![Self { root: Root::Resource, names: Vec::new() }];
@@ -87,7 +87,7 @@ impl Place {
             .collect()
     }
 
-    /// Whether such a field can exist; another check reports impossible fields.
+    /// Whether such a field can exist. Another check reports impossible fields.
     fn is_possible(&self) -> bool {
         let var = match self.root {
             Root::Context => Var::Context,
@@ -114,7 +114,7 @@ impl Place {
         }
     }
 
-    /// Whether `other` is this or below it.
+    /// Whether `other` is this place or below it.
     pub(super) fn is_within_or(&self, other: &Self) -> bool {
         self.root == other.root && other.names.starts_with(&self.names)
     }
@@ -132,8 +132,9 @@ impl Place {
         self.names.len()
     }
 
-    /// The path of a field below `context.input`, including the standard fields that a request gives in its
-    /// context.
+    /// Returns the path of a field below `context.input`.
+    ///
+    /// This includes the standard fields that a request sets in its context.
     pub(super) fn input(&self) -> Option<&[String]> {
         match (self.root, self.names.as_slice()) {
             (Root::Context, [first, rest @ ..]) if first == "input" => Some(rest),
@@ -142,7 +143,7 @@ impl Place {
         }
     }
 
-    /// The field's name in a tool's `requires`, if it can be listed there.
+    /// Returns the field's name in a tool's `requires`, if it can be listed there.
     pub(super) fn required_as(&self) -> Option<&str> {
         match (self.root, self.input()) {
             (_, Some([name])) => Some(name),
@@ -151,7 +152,7 @@ impl Place {
         }
     }
 
-    /// The Cedar test for its presence.
+    /// Returns the Cedar test for its presence.
     pub(super) fn test(&self) -> String {
         match (self.root, self.names.split_last()) {
             (Root::Resource, None) => "resource is Svc::Resource".to_owned(),
@@ -177,7 +178,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// Tests of the resource's type: `Some(false)` for the tenant, which represents an absent resource.
+/// Returns the result of a test of the resource's type: `Some(false)` for the tenant, which
+/// represents an absent resource.
 pub(super) fn is_resource_type(expression: &Expr) -> Option<bool> {
     let ExprKind::Is { expr, entity_type } = expression.expr_kind() else { return None };
     let is_it = matches!(expr.expr_kind(), ExprKind::Var(Var::Resource));

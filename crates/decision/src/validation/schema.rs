@@ -1,7 +1,7 @@
-//! The Cedar schema of a tenant: what policies can refer to, and its types.
+//! The Cedar schema of a tenant: the names that policies can refer to, and their types.
 //!
-//! Its entities and context are those of `cedar_request.rs`. The contexts of actions differ only in `input`,
-//! so one action represents all with the same input.
+//! Its entities and context match `cedar_request.rs`. The contexts of actions differ only in
+//! `input`: one action can represent all actions with the same input.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,16 +14,18 @@ use super::{
     members::{InputType, Member, Members},
 };
 
-/// Represents every action that nothing names.
+/// Represents every action that is not named.
 pub(super) const ANY: &str = "any";
 
-/// The most kinds of actions to check a text for, besides those that it names, to bound the check.
+/// The maximum number of kinds of unnamed actions to check a text for, which bounds the check.
 const MOST_KINDS: usize = 64;
 
-/// An action that the schema has, and its input.
+/// The actions of the schema, with their input.
 pub(super) type Actions = BTreeMap<String, Members>;
 
-/// The actions that a text must be checked for: those that it names, and one of each kind of the others.
+/// Returns the actions that a text must be checked for: the named actions, and one action of each
+/// other kind.
+///
 /// `named` may contain prefixes.
 pub(super) fn actions(named: &BTreeSet<String>, surroundings: &Surroundings) -> Actions {
     let mut actions = Actions::new();
@@ -41,7 +43,7 @@ pub(super) fn actions(named: &BTreeSet<String>, surroundings: &Surroundings) -> 
     actions
 }
 
-/// The schema in Cedar's JSON form, with members that are typed by the text's own use.
+/// Returns the schema in Cedar's JSON form, with fields that are typed by the text's own use.
 pub(super) fn schema(actions: &Actions, by_use: &Members) -> Value {
     let mut all: Map<String, Value> = Map::new();
     for (name, input) in actions {
@@ -79,7 +81,7 @@ pub(super) fn schema(actions: &Actions, by_use: &Members) -> Value {
     }})
 }
 
-/// The names of what a request's principal, resource or context can have.
+/// Returns the names of the fields that a request's principal, resource or context can have.
 pub(super) fn members(of: Var) -> Vec<String> {
     let kind = match of {
         Var::Principal => "Principal",
@@ -101,7 +103,7 @@ fn member_of(action: &str) -> Value {
     json!({"memberOf": parents})
 }
 
-/// Adds undeclared members.
+/// Adds undeclared fields.
 fn merge(input: &mut Members, by_use: &Members) {
     for (name, used) in by_use {
         match (input.get_mut(name).map(|known| &mut known.kind), &used.kind) {
@@ -114,7 +116,8 @@ fn merge(input: &mut Members, by_use: &Members) {
     }
 }
 
-/// The context, as in `cedar_request.rs`: what a request may leave out may be absent.
+/// Returns the type of the context, as in `cedar_request.rs`. Fields that a request may leave out
+/// are optional.
 fn context(input: &Members) -> Value {
     let optional = |kind: Value| {
         let mut kind = kind;

@@ -1,10 +1,11 @@
-//! The actions that a statement is about.
+//! Finds the actions that a statement is about.
 
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Var};
 
 use super::super::statement::ActionScope;
 
-/// The actions that the statement's scope and its conditions all admit.
+/// Returns the action scopes of the statement's scope and conditions. All of them must admit an
+/// action.
 pub(super) fn action_scopes(condition: &Expr) -> Vec<ActionScope> {
     let (mut found, mut left) = (vec![ActionScope::Any], vec![condition]);
     while let Some(expression) = left.pop() {

@@ -1,4 +1,4 @@
-//! The findings of the validator, on examples from people who write policies.
+//! Tests the validator's findings on examples from people who write policies.
 
 use serde_json::json;
 
@@ -121,14 +121,14 @@ fn input_is_typed_by_what_is_declared() {
     assert!(errors(&wrong).iter().any(|one| one.problem.contains("saw String")), "{wrong:#?}");
     let unasked = payment("context.input.urgent");
     assert_eq!(errors(&unasked).len(), 1, "{unasked:#?}");
-    // A number is none of Cedar's types; where no action declares it, nor is a text.
+    // A number does not have a Cedar type. Nor does a text, if no action declares it.
     assert_eq!(payment("context.input has rate && context.input.rate > 3"), []);
     let elsewhere = "forbid(principal, action == Svc::Action::\"report.read\", resource) \
                      when { context.input has iban && context.input.iban > 3 };";
     assert_eq!(found(elsewhere), []);
 }
 
-/// Cedar offers the nearest name, however different it is.
+/// Cedar suggests the nearest name, however different it is.
 #[test]
 fn a_name_unlike_all_others_is_not_guessed_at() {
     for condition in ["principal.colour == \"blue\"", "principal in Svc::Spaceship::\"a\""] {
@@ -176,21 +176,21 @@ fn a_misspelt_member_is_said_where_a_test_for_it_would_hide_it() {
         (
             "context.input has ibn && context.input.ibn like \"RU*\"",
             44,
-            "nothing declares `context.input.ibn`",
+            "`context.input.ibn` is not declared",
             Some("did you mean `iban`?"),
         ),
         (
             "context has input.ibn && context.input.ibn like \"RU*\"",
             44,
-            "nothing declares `context.input.ibn`",
+            "`context.input.ibn` is not declared",
             Some("did you mean `iban`?"),
         ),
         (
             "context.input.ibn like \"RU*\"",
             44,
-            "`context.input.ibn` is declared nowhere",
+            "`context.input.ibn` is not declared",
             Some(
-                "did you mean `iban`? If not, write what is allowed, `unless { context.input has ibn && … }`",
+                "did you mean `iban`? If not, write the allowed case: `unless { context.input has ibn && … }`",
             ),
         ),
     ] {
@@ -201,7 +201,7 @@ fn a_misspelt_member_is_said_where_a_test_for_it_would_hide_it() {
         assert_eq!(place, (Severity::Warning, 1, column), "{one:#?}");
         assert_eq!(one.suggestion.as_deref(), suggestion, "{one:#?}");
     }
-    // In a short name one letter may be wrong, and in one of two letters none.
+    // In a short name, one letter may be wrong. In a name of two letters, no letter may be.
     assert_eq!(when("context.input has lins && context.input.lins == 1").len(), 1);
     assert_eq!(when("context.input has lsin && context.input.lsin == 1"), []);
     assert_eq!(when("context.input has to && context.input.to == \"a\""), []);
@@ -223,8 +223,8 @@ fn what_nothing_declares_is_a_warning_at_most() {
     let missing = when("context.input.missing > 3");
     let [one] = missing.as_slice() else { panic!("{missing:#?}") };
     assert_eq!((one.severity, one.column), (Severity::Warning, 44), "{one:#?}");
-    assert!(one.problem.contains("`context.input.missing` is declared nowhere"), "{one:#?}");
-    let allowed = "write what is allowed, `unless { context.input has missing && … }`";
+    assert!(one.problem.contains("`context.input.missing` is not declared"), "{one:#?}");
+    let allowed = "write the allowed case: `unless { context.input has missing && … }`";
     assert_eq!(one.suggestion.as_deref(), Some(allowed));
     let deep = when("context.input.who.name == \"ada\"");
     let all_warn = deep.iter().all(|one| one.severity == Severity::Warning);

@@ -5,7 +5,7 @@ use super::{
     uses::Path,
 };
 
-/// Rewrites Cedar's suggestion to test the field beside the comparison.
+/// Rewrites Cedar's suggestion to test the field next to the comparison.
 ///
 /// In a forbid, that test would allow requests that omit the field.
 pub(super) fn as_unless(mut fault: Fault) -> Fault {
@@ -17,7 +17,7 @@ pub(super) fn as_unless(mut fault: Fault) -> Fault {
 }
 
 fn allowed_with(test: &str) -> String {
-    format!("write what is allowed, `unless {{ {test} && … }}`")
+    format!("write the allowed case: `unless {{ {test} && … }}`")
 }
 
 pub(super) fn unguarded(
@@ -30,11 +30,11 @@ pub(super) fn unguarded(
     let of = of.iter().fold(String::new(), |of, part| of + "." + part);
     fault.severity = Severity::Warning;
     fault.problem = format!(
-        "`context.input{of}.{name}` is declared nowhere and may be absent: without it this \
+        "`context.input{of}.{name}` is not declared and may be absent: without it this \
          cannot be evaluated and denies as rule_error"
     );
     let test = format!("context.input{of} has {name}");
-    let ask = if forbids { allowed_with(&test) } else { format!("ask `{test}` first") };
+    let ask = if forbids { allowed_with(&test) } else { format!("test `{test}` first") };
     fault.suggestion = Some(match near {
         Some(near) => format!("did you mean `{near}`? If not, {ask}"),
         None => ask,

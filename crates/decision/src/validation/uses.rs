@@ -1,6 +1,6 @@
-//! How a text uses the members of `context.input`: the types that its uses imply.
+//! Determines how a text uses the fields of `context.input`, and the types that the uses imply.
 //!
-//! They type undeclared members, so that the rest of the text can be checked.
+//! Undeclared fields get the implied types. The rest of the text can then be checked.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use super::members::{InputType, Member, Members};
 /// A range of the text: its first byte and its length.
 pub(super) type Span = (usize, usize);
 
-/// One member of `context.input`, by its path.
+/// One field of `context.input`, by its path.
 #[derive(Debug, Default)]
 pub(super) struct Use {
     /// Each type that it is used as, with the first use.
     pub(super) types: Vec<(InputType, Span)>,
-    /// Everywhere it is read.
+    /// All positions where it is read.
     pub(super) reads: Vec<Span>,
 }
 
@@ -32,12 +32,13 @@ impl Uses {
         uses
     }
 
-    /// The number of ways to type all members: the number of types of the member with the most.
+    /// Returns the number of ways to type all fields: the highest number of types of a single
+    /// field.
     pub(super) fn ways(&self) -> usize {
         self.0.values().map(|one| one.types.len()).max().unwrap_or(1).clamp(1, 4)
     }
 
-    /// The members typed by their use, in one of the ways. None of them is required.
+    /// Returns the fields typed by their use, in one way. All of them are optional.
     pub(super) fn members(&self, way: usize) -> Members {
         let mut members = Members::new();
         for (path, one) in &self.0 {
@@ -50,7 +51,7 @@ impl Uses {
     fn visit(&mut self, expression: &Expr, wanted: Option<&InputType>) {
         if let Some(path) = path(expression) {
             self.read(path, wanted, span(expression));
-            // The members above it in the path are read too.
+            // The outer fields in the path are also read.
             let mut outer = expression;
             while let ExprKind::GetAttr { expr, .. } = outer.expr_kind()
                 && let Some(path) = self::path(expr)
@@ -135,7 +136,7 @@ impl Uses {
         self.visit(other, right.as_ref());
     }
 
-    /// A member that is tested by `has` is known, whatever its type.
+    /// Records a field that is tested by `has`, with any type.
     fn has_test(&mut self, of: &Expr, names: &[&str]) {
         let Some((mut path, names)) = below_input(of, names) else { return self.visit(of, None) };
         for name in names {
@@ -154,7 +155,7 @@ impl Uses {
         }
     }
 
-    /// The type of an expression, as far as its form and earlier uses determine it.
+    /// Returns the type of an expression, as far as its form and earlier uses determine it.
     fn type_of(&self, expression: &Expr) -> Option<InputType> {
         if let Some(path) = path(expression) {
             return self.0.get(&path)?.types.first().map(|(kind, _)| kind.clone());
@@ -192,7 +193,7 @@ impl Uses {
 
 const INPUT: &str = "input";
 
-/// The place below `context.input` that a `has` test is of, and the names that it asks for there.
+/// Returns the path below `context.input` of a `has` test's base, and the tested names.
 fn below_input<'a, 'b>(of: &Expr, names: &'a [&'b str]) -> Option<(Path, &'a [&'b str])> {
     match (place_of(of, Path::new()), names.split_first()) {
         (Some(path), _) => Some((path, names)),
@@ -202,7 +203,7 @@ fn below_input<'a, 'b>(of: &Expr, names: &'a [&'b str]) -> Option<(Path, &'a [&'
     }
 }
 
-/// The path below `context.input` that a `has` test asks for; `None` if it asks for something else.
+/// Returns the path below `context.input` that a `has` test tests; `None` if it tests another path.
 pub(super) fn tested(of: &Expr, names: &[&str]) -> Option<Path> {
     let (mut path, names) = below_input(of, names)?;
     path.extend(names.iter().map(|name| (*name).to_owned()));
@@ -221,7 +222,7 @@ pub(super) fn span(expression: &Expr) -> Span {
     expression.source_loc().map_or((0, 0), |loc| (loc.start(), loc.end() - loc.start()))
 }
 
-/// The actions that expressions name, each with its place.
+/// Returns the actions that expressions name, each with its position.
 pub(super) fn action_literals(conditions: &[Expr]) -> impl Iterator<Item = (String, Span)> {
     conditions.iter().flat_map(Expr::subexpressions).filter_map(|expression| {
         let ExprKind::Lit(Literal::EntityUID(uid)) = expression.expr_kind() else { return None };
@@ -232,12 +233,13 @@ pub(super) fn action_literals(conditions: &[Expr]) -> impl Iterator<Item = (Stri
     })
 }
 
-/// The path below `context.input` that an expression reads; `None` if it reads no member of it.
+/// Returns the path below `context.input` that an expression reads; `None` if it reads another
+/// value.
 fn path(expression: &Expr) -> Option<Path> {
     place_of(expression, Vec::new()).filter(|path| !path.is_empty())
 }
 
-/// The path of an expression: empty for `context.input` itself.
+/// Returns the path of an expression. Empty for `context.input` itself.
 fn place_of(expression: &Expr, mut below: Path) -> Option<Path> {
     match expression.expr_kind() {
         ExprKind::GetAttr { expr, attr } if is_context(expr) && attr == INPUT => {
@@ -252,7 +254,7 @@ fn place_of(expression: &Expr, mut below: Path) -> Option<Path> {
     }
 }
 
-/// Sets the type at a path; a member with members below it becomes a record.
+/// Sets the type at a path. A field with fields below it becomes a record.
 fn place(members: &mut Members, path: &[String], kind: InputType) {
     let Some((name, rest)) = path.split_first() else { return };
     let optional = |kind| Member { kind, required: false };

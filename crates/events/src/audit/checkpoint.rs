@@ -11,7 +11,7 @@ use serde::Serialize;
 
 const KIND: &str = "svc.log.checkpoint.v1";
 
-/// Of several epochs the newest: it names the one before.
+/// Selects the checkpoint of the log's newest epoch. It names the previous epoch's checkpoint.
 const NEWEST: &str = "SELECT checkpoint, signed_at FROM log_heads \
      WHERE tenant_id = $1 AND checkpoint <> '' AND ($2 IS NULL OR signed_at > $2) \
      ORDER BY epoch DESC LIMIT 1";
@@ -26,18 +26,19 @@ pub(super) struct Signed {
     pub(super) signed_at: DateTime<Utc>,
 }
 
-/// In the order of RFC 8785.
+/// The fields are in the order of RFC 8785.
 #[derive(Serialize)]
 struct Message<'a> {
     at: String,
     checkpoint: &'a str,
-    /// As events have it: receivers check it against the request's.
+    /// The checkpoint's id. The field is named as in events, because receivers compare it with the
+    /// id in the request's headers.
     event_id: &'a str,
     kind: &'a str,
     tenant_id: &'a str,
 }
 
-/// The newest checkpoint, if it was signed after `since`.
+/// Returns the newest checkpoint, if it was signed after `since`.
 pub(super) async fn newest(
     db: &mut Db,
     tenant_id: &str,
@@ -48,17 +49,17 @@ pub(super) async fn newest(
 }
 
 impl Signed {
-    /// The same for each attempt to send it.
+    /// Returns the id, which is the same for each attempt to send it.
     pub(super) fn id(&self) -> String {
         format!("svc:checkpoint:{}", hex::encode(&sha256(self.checkpoint.as_bytes())[..16]))
     }
 
-    /// The message (RFC 8785).
+    /// Returns the message (RFC 8785).
     pub(super) fn body(&self, tenant_id: &str) -> Vec<u8> {
         let at = self.signed_at.to_rfc3339_opts(SecondsFormat::Micros, true);
         let (checkpoint, event_id) = (self.checkpoint.as_str(), self.id());
         let message = Message { at, checkpoint, event_id: &event_id, kind: KIND, tenant_id };
-        // Texts alone cannot fail.
+        // Serializing strings cannot fail.
         serde_json::to_vec(&message).unwrap_or_default()
     }
 }

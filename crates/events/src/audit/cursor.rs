@@ -1,4 +1,4 @@
-//! Where an audit stream stands, and who sends it.
+//! The position of an audit stream, and the lease for sending it.
 
 use authority_core::store::{Db, RunQueryDsl, new_id, prepared};
 use bytes::Bytes;
@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::lost::Lost;
 
-/// Takes streams that have something to send and that nobody sends, those first whose turn was longest ago. A
-/// stream that is sealed or whose tenant is not active sends nothing.
+/// Claims streams with messages to send that no other node is sending. The longest waiting streams
+/// come first. A sealed stream, or a stream of an inactive tenant, sends no messages.
 const CLAIM: &str = "UPDATE audit_cursors c \
      SET lease = $1::uuid, leased_until = clock_timestamp() + interval '60 s' \
      FROM (SELECT c.stream_id FROM audit_cursors c \
@@ -33,8 +33,9 @@ const CLAIM: &str = "UPDATE audit_cursors c \
                may_try_checkpoint(c.checkpoint_failures, c.checkpoint_failed_at) AS may_try_checkpoint, \
                s.sink, s.target, s.filter, s.updated_at";
 
-/// As long as the stream is active and what it was, and the lease is held, which it renews. Events that were taken
-/// end the failures before them, a checkpoint that was taken those of checkpoints.
+/// Records the progress and renews the lease. Changes no row if the stream was sealed or changed,
+/// or the lease has expired. Accepted events reset the count of failures, and an accepted
+/// checkpoint resets the count of failed checkpoints.
 const HOLD: &str = "UPDATE audit_cursors c \
      SET sequence = $3, checkpoint_at = coalesce($4, checkpoint_at), next_try_at = NULL, \
          failures = CASE WHEN $3 > sequence THEN 0 ELSE failures END, \
@@ -51,8 +52,9 @@ const HOLD: &str = "UPDATE audit_cursors c \
        AND s.id = c.stream_id AND s.state = 'active' AND s.updated_at = $7 \
        AND t.id = c.tenant_id AND t.state = 'active'";
 
-/// 1, 2, 4 seconds and so on, to a minute. A stream that was changed meanwhile stays where it was: what its old
-/// filter left out is judged again.
+/// Retries after 1, 2, 4 seconds and so on, up to a minute. If the stream was changed since the
+/// claim, its position is kept: events that the old filter left out are judged again by the new
+/// one.
 const FAILED: &str = "UPDATE audit_cursors c \
      SET sequence = CASE WHEN s.updated_at = $6 THEN $3 ELSE c.sequence END, \
          failures = failures + 1, failed_at = clock_timestamp(), last_error = $7, lease = NULL, leased_until = NULL, \
@@ -73,7 +75,7 @@ const MAY_SEND: &str = "SELECT EXISTS (SELECT FROM audit_cursors c \
 const EVENTS: &str = "SELECT id, sequence, event_type, body FROM events \
      WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";
 
-/// A stream that this node sends.
+/// A stream that this node has claimed.
 #[derive(Clone, QueryableByName)]
 pub(super) struct Claimed {
     #[diesel(sql_type = Text)]
@@ -86,7 +88,7 @@ pub(super) struct Claimed {
     pub(super) checkpoint_at: Option<DateTime<Utc>>,
     #[diesel(sql_type = Integer)]
     pub(super) failures: i32,
-    /// Not right after one that the sink refused.
+    /// `false` for a while after the sink refused a checkpoint.
     #[diesel(sql_type = Bool)]
     pub(super) may_try_checkpoint: bool,
     #[diesel(sql_type = Text)]
@@ -95,7 +97,7 @@ pub(super) struct Claimed {
     pub(super) target: Option<String>,
     #[diesel(sql_type = Nullable<Jsonb>)]
     pub(super) filter: Option<Value>,
-    /// The version of the three above.
+    /// The version of `sink`, `target` and `filter`.
     #[diesel(sql_type = Timestamptz)]
     pub(super) updated_at: DateTime<Utc>,
 }
@@ -113,20 +115,20 @@ pub(super) struct Logged {
     pub(super) body: Bytes,
 }
 
-/// How far a stream has come.
+/// The progress of a stream in this turn.
 #[derive(Clone, Default)]
 pub(super) struct Reached {
     pub(super) sequence: i64,
     pub(super) checkpoint_at: Option<DateTime<Utc>>,
-    /// Why the sink did not take the newest checkpoint, which is not recorded yet.
+    /// Why the sink refused the newest checkpoint, if this is not recorded yet.
     pub(super) checkpoint_error: Option<String>,
-    /// Whether that was in this turn.
+    /// Whether a checkpoint failed in this turn.
     pub(super) has_failed_checkpoint: bool,
-    /// What retention took before, and is not recorded yet.
+    /// Events that retention deleted before they were read, if this is not recorded yet.
     pub(super) lost: Option<Lost>,
 }
 
-/// The streams that are due, and the lease under which they are sent.
+/// Claims the due streams. Returns the lease under which they are sent.
 pub(super) async fn claim(db: &mut Db, most: usize) -> QueryResult<(String, Vec<Claimed>)> {
     let lease = new_id().to_string();
     let most = i32::try_from(most).unwrap_or(i32::MAX);
@@ -134,7 +136,7 @@ pub(super) async fn claim(db: &mut Db, most: usize) -> QueryResult<(String, Vec<
     Ok((lease, claimed))
 }
 
-/// Records how far the stream has come; whether it may go on.
+/// Records the progress of the stream and renews the lease. Returns whether sending may continue.
 pub(super) async fn hold(
     db: &mut Db,
     stream: &Claimed,
@@ -161,7 +163,10 @@ struct Permitted {
     permitted: bool,
 }
 
-/// Whether the stream may still send what it was claimed for, and the lease lasts longer than a request.
+/// Returns whether the stream may still send.
+///
+/// The stream must be unchanged since it was claimed, and its lease must last longer than a request
+/// can take.
 pub(super) async fn may_send(db: &mut Db, stream: &Claimed, lease: &str) -> QueryResult<bool> {
     let check = prepared(MAY_SEND);
     let check = check.bind::<Text, _>(&stream.stream_id).bind::<Text, _>(lease);
@@ -169,7 +174,7 @@ pub(super) async fn may_send(db: &mut Db, stream: &Claimed, lease: &str) -> Quer
     Ok(found.permitted)
 }
 
-/// Records that the sink did not take what comes after, and why; whether the lease was held.
+/// Records why the sink refused a message. Returns `false` if this node no longer has the lease.
 pub(super) async fn failed(
     db: &mut Db,
     stream: &Claimed,
@@ -190,13 +195,13 @@ pub(super) async fn failed(
     Ok(failed > 0)
 }
 
-/// The stream has had its turn.
+/// Releases the lease after the stream's turn.
 pub(super) async fn release(db: &mut Db, stream_id: &str, lease: &str) -> QueryResult<()> {
     let release = prepared(RELEASE).bind::<Text, _>(stream_id).bind::<Text, _>(lease);
     release.execute(db).await.map(drop)
 }
 
-/// The next events of the tenant.
+/// Returns the tenant's next events.
 pub(super) async fn events(
     db: &mut Db,
     tenant_id: &str,
@@ -213,7 +218,7 @@ struct Head {
     sequence: i64,
 }
 
-/// The tenant's last event.
+/// Returns the sequence of the tenant's last event.
 pub(super) async fn head(db: &mut Db, tenant_id: &str) -> QueryResult<i64> {
     let head = prepared("SELECT sequence FROM event_heads WHERE tenant_id = $1");
     let head: Option<Head> = head.bind::<Text, _>(tenant_id).get_result(db).await.optional()?;

@@ -1,4 +1,4 @@
-//! The checkpoints that audit streams have brought out of the service.
+//! The checkpoints that audit streams have sent outside the service.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::{nats::Nats, sink::checkpoint_subject};
 
-/// A sealed stream sends nothing more; what it has sent still counts.
+/// The subjects of a tenant's streams, including sealed ones: the checkpoints that they sent are
+/// still in NATS.
 const SUBJECTS: &str = "SELECT DISTINCT target AS subject FROM audit_streams \
      WHERE tenant_id = $1 AND sink = 'nats' AND target IS NOT NULL";
 
@@ -19,7 +20,9 @@ struct Target {
     subject: String,
 }
 
-/// The last checkpoint of the tenant's log in each NATS stream that has one, as signed notes.
+/// Returns the last checkpoint of the tenant's log from each NATS subject.
+///
+/// The checkpoints are signed notes. Subjects without a checkpoint are left out.
 ///
 /// # Errors
 /// NATS or the database cannot be read.
@@ -46,7 +49,8 @@ pub async fn checkpoints_elsewhere(
     Ok(notes)
 }
 
-/// The note in a message. Anybody may write to the subject: what is not a checkpoint is passed over.
+/// Returns the note in a message. Other programs may also write to the subject; their messages are
+/// ignored.
 fn note(message: &[u8]) -> Option<String> {
     let message: Value = serde_json::from_slice(message).ok()?;
     message["checkpoint"].as_str().map(str::to_owned)

@@ -26,7 +26,7 @@ struct Lag {
     failing: i64,
 }
 
-/// The worker.
+/// Returns the worker that measures the lag.
 pub(crate) fn worker(store: Store) -> Worker {
     Worker::periodic("audit_stream_lag", EVERY, move || {
         let store = store.clone();

@@ -1,9 +1,9 @@
-//! Audit streams: copies of a tenant's events, in order and without a gap, to a sink outside the service.
+//! Audit streams: copies of a tenant's events for a sink outside the service.
 //!
-//! A stream is a cursor on the tenant's log of events. It moves when the sink has taken an event, so each is
-//! sent at least once, and none is skipped: a sink that fails is tried again, for ever, with back-off. New
-//! checkpoints of the tenant's log of decisions go to the same sink, where others can hold the log to
-//! them.
+//! The copies are in order and without gaps. A stream is a cursor on the tenant's event log. The
+//! cursor moves when the sink has accepted an event: each event is sent at least once, and none is
+//! skipped. A failing sink is retried forever, with back-off. New checkpoints of the tenant's
+//! decision log are sent to the same sink, where others can compare the log with them.
 
 mod checkpoint;
 mod cursor;

@@ -1,4 +1,4 @@
-//! NATS `JetStream`. A message counts once a stream has stored it.
+//! Publishes to NATS `JetStream`. A message is published once a `JetStream` stream has stored it.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -13,23 +13,24 @@ use async_nats::{
 use bytes::Bytes;
 use tokio::{sync::Mutex, time::timeout};
 
-/// How long a stream may take to store a message.
+/// The time limit for connecting and for storing or reading a message.
 const ACKNOWLEDGED: Duration = Duration::from_secs(5);
 
-/// Where NATS is.
+/// The address and credentials of the NATS server.
 #[derive(Clone, Debug)]
 pub struct NatsSettings {
     /// For example `nats://nats.example.org:4222`, or `tls://…`.
     pub url: String,
-    /// A file with credentials, as `nsc` writes it.
+    /// A credentials file, as `nsc` writes it.
     pub credentials: Option<PathBuf>,
 }
 
 impl NatsSettings {
-    /// Settings with a file of credentials that can be read now.
+    /// Returns settings, after reading the credentials file.
     ///
     /// # Errors
-    /// Why it cannot, with the file's path and nothing of its content.
+    /// The file cannot be read or has no credentials. The error contains the file's path but not
+    /// its content.
     pub fn new(url: String, credentials: Option<PathBuf>) -> Result<Self, String> {
         if let Some(file) = &credentials {
             let unfit = |why: String| format!("`{}` {why}", file.display());
@@ -43,7 +44,7 @@ impl NatsSettings {
     }
 }
 
-/// Publishes to `JetStream`. It connects when there is something to publish.
+/// A client of `JetStream`. It connects when the first message is published or read.
 pub struct Nats {
     settings: Option<NatsSettings>,
     client: Mutex<Option<Client>>,
@@ -69,7 +70,7 @@ pub(super) enum Error {
 }
 
 impl Error {
-    /// For the stream's record, without addresses and files.
+    /// The error for the stream's record, without addresses and files.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Connect { kind, .. } => format!("cannot connect to NATS: {kind}"),
@@ -79,14 +80,17 @@ impl Error {
 }
 
 impl Nats {
-    /// Without settings every publication fails.
+    /// Creates a publisher. Without settings every publication fails.
     pub fn new(settings: Option<NatsSettings>) -> Self {
         Self { settings, client: Mutex::default() }
     }
 
-    /// Returns once the message is stored. One with an id that was stored below this subject a short time ago is
-    /// not stored again. `JetStream` compares ids in a whole stream, which may take several subjects: without the
-    /// subject in it, the id of another audit stream's copy would leave this one out.
+    /// Publishes a message and returns once it is stored.
+    ///
+    /// A message with an id that was stored under this subject a short time ago is not stored
+    /// again. `JetStream` compares ids across a whole stream, which may have several subjects. The
+    /// id therefore includes the subject. Otherwise, if two audit streams send the same event to
+    /// different subjects, only the first copy would be stored.
     pub(super) async fn publish(&self, subject: &str, id: &str, body: &Bytes) -> Result<(), Error> {
         let context = jetstream::new(self.client().await?);
         let mut headers = async_nats::HeaderMap::new();
@@ -105,12 +109,12 @@ impl Nats {
         }
     }
 
-    /// Whether there is a server at all.
+    /// Whether a NATS server is configured.
     pub(super) fn is_configured(&self) -> bool {
         self.settings.is_some()
     }
 
-    /// The last message of a subject; `None` if there is none, or no stream for it.
+    /// Returns the last message of a subject; `None` if it has no message or no stream.
     pub(super) async fn last(&self, subject: &str) -> Result<Option<Bytes>, Error> {
         let context = jetstream::new(self.client().await?);
         let read = async {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 
-/// Where NATS is; a service with such settings does not start in this build.
+/// The address of NATS. A service with such settings does not start in this build.
 #[derive(Clone, Debug)]
 pub struct NatsSettings;
 

@@ -1,4 +1,4 @@
-//! What takes the messages of an audit stream.
+//! The sinks of audit streams.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::nats::{self, Nats};
 use crate::delivery::Deliveries;
 
-/// A message: an event or a checkpoint, as bytes, with an id that repetitions share.
+/// An event or a checkpoint as bytes. Its id is the same for each attempt to send it.
 pub(super) struct Message<'a> {
     pub(super) id: &'a str,
     pub(super) body: &'a Bytes,
@@ -21,16 +21,16 @@ pub(super) enum MessageKind {
     Checkpoint,
 }
 
-/// Where a stream's messages go.
+/// The destination of a stream's messages.
 pub(super) enum Sink<'a> {
-    /// A line each.
+    /// Writes each message as a line.
     Stdout,
     Nats {
         nats: &'a Nats,
         subject: &'a str,
         tenant_id: &'a str,
     },
-    /// A request each, signed by the suite `rfc9421`.
+    /// Sends each message as a request, signed with the suite `rfc9421`.
     Webhook {
         deliveries: &'a Deliveries,
         url: &'a str,
@@ -39,7 +39,7 @@ pub(super) enum Sink<'a> {
     },
 }
 
-/// Why a message was not taken.
+/// Why a message was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error("cannot write to the standard output: {0}")]
@@ -52,7 +52,10 @@ pub(super) enum Error {
     Stopped,
 }
 
-/// The subject of a tenant's checkpoints, below the subject of its stream: streams may share a subject.
+/// Returns the subject of a tenant's checkpoints.
+///
+/// It is the stream's subject plus `.checkpoint.` and the tenant's slug, because streams of several
+/// tenants may share a subject.
 pub(super) fn checkpoint_subject(subject: &str, tenant_id: &str) -> String {
     let slug = tenant_id.rsplit(':').next().unwrap_or_default();
     format!("{subject}.checkpoint.{slug}")
@@ -62,8 +65,9 @@ pub(super) fn checkpoint_subject(subject: &str, tenant_id: &str) -> String {
 const SHOWN: usize = 300;
 
 impl Error {
-    /// For the stream's record: without what only operators should see, such as addresses and files of the
-    /// installation.
+    /// Returns the error for the stream's record.
+    ///
+    /// It omits details for operators, such as addresses and files of the installation.
     pub(super) fn shown(&self) -> String {
         let text = match self {
             Self::Nats(error) => error.shown(),
@@ -75,7 +79,9 @@ impl Error {
 }
 
 impl Sink<'_> {
-    /// Returns once the sink has taken the message. `may_send` is asked right before.
+    /// Sends a message and returns once the sink has accepted it.
+    ///
+    /// `may_send` is called right before sending.
     pub(super) async fn send(
         &self,
         message: Message<'_>,
@@ -83,7 +89,7 @@ impl Sink<'_> {
     ) -> Result<(), Error> {
         if let Self::Webhook { deliveries, url, stream_id, tenant_id } = self {
             let (from, message) = ((*stream_id, *tenant_id, *url), (message.id, message.body));
-            // A connection may take a while: it is asked after that.
+            // Connecting may take a while. `may_send` is therefore called after it.
             let sent = deliveries.send_copy(from, message, may_send).await;
             return sent.ok_or(Error::Stopped)?.map_err(Error::Webhook);
         }
@@ -93,7 +99,7 @@ impl Sink<'_> {
         match self {
             Self::Stdout => {
                 let line = [message.body, &b"\n"[..]].concat();
-                // A pipe may be full.
+                // If the output is a full pipe, writing blocks.
                 let written = tokio::task::spawn_blocking(move || {
                     let mut out = io::stdout().lock();
                     out.write_all(&line)?;

@@ -22,14 +22,15 @@ use super::{
 };
 use crate::{delivery::Deliveries, feed::EventFeed, lost::Lost};
 
-/// Logs are looked at so often without having been told; it is also how often a new checkpoint is sent.
+/// How often streams are claimed without a notification of new events. New checkpoints cause no
+/// notification.
 const POLL: Duration = Duration::from_secs(1);
-/// Events that are read and recorded together.
+/// The most events that are read and recorded together.
 const BATCH: i64 = 100;
-/// Streams at a time.
+/// The most streams that are sent concurrently.
 const MOST: usize = 16;
-/// How long one stream is sent before others have their turn, and how long a batch may take. With the time
-/// that a sink has for one message it is less than the lease.
+/// How long a stream is sent before other streams have their turn. Together with a sink's time
+/// limit for one message, it is shorter than the lease of 60 s.
 const TURN: Duration = Duration::from_secs(5);
 
 struct Sender {
@@ -38,7 +39,7 @@ struct Sender {
     deliveries: Deliveries,
 }
 
-/// The worker.
+/// Returns the worker that sends audit streams.
 pub(crate) fn worker(
     store: Store,
     feed: &EventFeed,
@@ -58,12 +59,12 @@ pub(crate) fn worker(
 }
 
 impl Sender {
-    /// Sends the streams that are due, side by side: a slow sink does not hold others up.
+    /// Sends the due streams concurrently: a slow sink does not delay other streams.
     async fn run(self: &Arc<Self>, feed: &EventFeed, context: &Context) {
         let mut grown = feed.subscribe();
         let mut turns = JoinSet::new();
         loop {
-            // A failed round is tried again at the next poll.
+            // A failed round is retried at the next poll.
             if let Ok((lease, claimed)) = context.round(self.claim(MOST - turns.len())).await {
                 for stream in claimed {
                     let turn = Arc::clone(self).turn(stream, lease.clone(), context.clone());
@@ -86,13 +87,14 @@ impl Sender {
     }
 
     async fn turn(self: Arc<Self>, stream: Claimed, lease: String, context: Context) {
-        // Its lease ends, and it is sent again from where it stands.
+        // The lease expires. The stream is then sent again from its recorded position.
         if let Err(error) = self.send(&stream, &lease, &context).await {
             tracing::error!(%error, stream_id = stream.stream_id, "cannot send an audit stream");
         }
     }
 
-    /// Sends one stream until it is at the head, fails, is sealed or has had its turn.
+    /// Sends one stream. Ends when all events are sent, a message fails, the stream is sealed or
+    /// changed, or its turn ends.
     async fn send(
         &self,
         stream: &Claimed,
@@ -105,7 +107,8 @@ impl Sender {
         loop {
             match self.batch(stream, lease, &mut reached, &has_ended).await {
                 Ok(is_last) => {
-                    // It was changed or sealed: what its old filter left out is judged again.
+                    // The stream was changed or sealed. Its progress is not recorded: events that
+                    // the old filter left out are judged again.
                     if !self.hold(stream, lease, &mut reached).await? {
                         return self.release(stream, lease).await;
                     }
@@ -123,8 +126,10 @@ impl Sender {
         }
     }
 
-    /// Sends the next events and the newest checkpoint; whether that was all. A checkpoint that is refused does
-    /// not hold up events: it is tried again on its own, and the next one supersedes it.
+    /// Sends the next events and the newest checkpoint. Returns whether all events are sent.
+    ///
+    /// A refused checkpoint does not delay events. It is retried separately, and the next
+    /// checkpoint supersedes it.
     async fn batch(
         &self,
         stream: &Claimed,
@@ -196,8 +201,9 @@ impl Sender {
         }
     }
 
-    /// Asked right before each message: a stream that was sealed sends nothing more, and one that was changed
-    /// nothing by its old settings.
+    /// Returns whether the stream may still send. It is called right before each message.
+    ///
+    /// A sealed stream sends no more messages. A changed stream sends none with its old settings.
     async fn may_send(&self, stream: &Claimed, lease: &str) -> bool {
         let (stream, lease) = (stream.clone(), lease.to_owned());
         let check = async move |db: &mut Db| {
@@ -249,7 +255,7 @@ impl Sender {
     }
 }
 
-/// Tells operators of a message that was not taken.
+/// Reports a message that the sink did not accept.
 fn report_failure(stream: &Claimed, error: &str) {
     metrics::counter!("authority_audit_stream_failures_total", "sink" => stream.sink.clone())
         .increment(1);
@@ -261,13 +267,14 @@ fn report_failure(stream: &Claimed, error: &str) {
     );
 }
 
-/// Tells operators what retention took, once it is recorded.
+/// Reports events that retention deleted before they were sent. It is called after the loss is
+/// recorded.
 fn report_lost(stream: &Claimed, reached: &mut Reached) {
     if let Some(Lost { from, to, events }) = reached.lost.take() {
         metrics::counter!("authority_audit_stream_events_lost_total")
             .increment(events.unsigned_abs());
         let stream_id = &stream.stream_id;
-        tracing::error!(stream_id, from, to, "events were gone before the audit stream sent them");
+        tracing::error!(stream_id, from, to, "events were deleted before the stream sent them");
     }
 }
 
@@ -281,9 +288,9 @@ fn takes(filter: &AuditFilter, event: &Logged) -> bool {
 enum Failure {
     Store(store::Error),
     Sink {
-        /// For operators.
+        /// The error for operators.
         error: String,
-        /// For the stream's record.
+        /// The error for the stream's record.
         shown: String,
     },
     /// The stream was sealed or changed, or its tenant suspended.

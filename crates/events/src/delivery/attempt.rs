@@ -1,4 +1,4 @@
-//! One attempt: connect, look once more whether it may be sent, sign, send.
+//! One delivery attempt: connects, checks that it may still be sent, signs and sends.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ use super::{
 };
 
 const AGENT: HeaderValue = HeaderValue::from_static("agent-authority-webhooks/1");
-/// Names the replay that a delivery belongs to.
+/// The header with the id of the replay that a delivery belongs to.
 const REPLAY: HeaderName = HeaderName::from_static("svc-replay");
 
 /// How an attempt ended.
@@ -34,25 +34,26 @@ pub(super) struct Outcome {
     pub(super) body_start: Option<String>,
 }
 
-/// What became of a claimed delivery.
+/// The result of a claimed delivery.
 pub(super) enum Ending {
     Attempted(Outcome),
-    /// It was chosen and not sent: no attempt is spent.
+    /// The delivery was chosen but not sent. It is due again after a short delay and does not count
+    /// as an attempt.
     Unspent,
-    /// It is given back for anybody to claim at once.
+    /// The delivery is released: any node may claim it at once.
     Released,
-    /// Its event is no longer kept.
+    /// The delivery's event was deleted by retention.
     Expired,
 }
 
-/// A delivery that was chosen, what became of it or why it was not sent, and how long that took.
+/// A chosen delivery, its result or why it was not sent, and the attempt's duration.
 pub(super) struct Done {
     pub(super) job: Arc<Job>,
     pub(super) result: Result<Ending, Unsent>,
     pub(super) took: Duration,
 }
 
-/// What an attempt sends.
+/// The content of an attempt.
 pub(super) struct Message<'a> {
     pub(super) event_id: &'a str,
     pub(super) body: &'a bytes::Bytes,
@@ -69,8 +70,9 @@ impl Shared {
         self.send(&job.endpoint, &message, WHOLE, may_send).await.map(Ending::Attempted)
     }
 
-    /// Sends a message to an endpoint, unless `may_send` says no once there is a connection. Waits `whole` for
-    /// the answer.
+    /// Sends a message to an endpoint and waits up to `whole` for the response.
+    ///
+    /// After connecting, `may_send` decides whether the message is sent.
     pub(super) async fn send(
         &self,
         endpoint: &Endpoint,
@@ -105,7 +107,7 @@ impl Shared {
         Ok(self.client.exchange(url, connection, request, until).await?)
     }
 
-    /// The request, signed now.
+    /// Builds the request and signs it with the current time.
     fn request(
         &self,
         endpoint: &Endpoint,
@@ -121,7 +123,7 @@ impl Shared {
             .map_err(|error| error.to_string())
             .and_then(|signed| write(endpoint, url, message, signed).map_err(|e| e.to_string()));
         written.map_err(|error| {
-            tracing::error!(endpoint_id = endpoint.id, error, "no request can be written");
+            tracing::error!(endpoint_id = endpoint.id, error, "failed to build a webhook request");
             Stop::Failed(ErrorClass::Address)
         })
     }
@@ -146,7 +148,7 @@ fn write(
     Ok(request)
 }
 
-/// Why there is no answer.
+/// Why an attempt has no response.
 enum Stop {
     Failed(ErrorClass),
     Unsent(Unsent),
@@ -172,7 +174,8 @@ fn outcome(
                 at,
                 answer: Answer { status: None, retry_after: None },
                 class: Some(class),
-                // How long a look-up took tells of networks.
+                // The duration of a failed address look-up would reveal details of the internal
+                // network.
                 latency: (class != ErrorClass::Address).then(|| started.elapsed()),
                 body_start: None,
             };
@@ -189,7 +192,7 @@ fn outcome(
     }
 }
 
-/// One claimed delivery from its turn on.
+/// Runs the attempt of one claimed delivery and measures its duration.
 pub(super) async fn run(shared: Arc<Shared>, job: Arc<Job>) -> Done {
     let begun = Instant::now();
     let result = shared.attempt(&job).await;

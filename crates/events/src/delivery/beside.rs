@@ -1,4 +1,4 @@
-//! Work of a loop that runs in a task of its own, one at a time.
+//! Runs background work next to a loop, one task at a time.
 
 use std::panic::resume_unwind;
 
@@ -15,13 +15,15 @@ impl<T: Send + 'static> Beside<T> {
         self.0.is_none()
     }
 
-    /// Begins it; nothing else may be under way.
+    /// Starts the work. No other work may be running.
     pub(super) fn start(&mut self, work: impl Future<Output = T> + Send + 'static) {
         debug_assert!(self.is_idle(), "one at a time");
         self.0 = Some(tokio::spawn(work));
     }
 
-    /// What came of it, once it has ended; never while there is none. A panic goes on here.
+    /// Waits for the work to end and returns its result.
+    ///
+    /// If no work is running, it never returns. If the task panicked, it resumes the panic.
     pub(super) async fn done(&mut self) -> T {
         let Some(task) = &mut self.0 else { return std::future::pending().await };
         let done = task.await;
@@ -29,7 +31,7 @@ impl<T: Send + 'static> Beside<T> {
         match done.map_err(JoinError::try_into_panic) {
             Ok(done) => done,
             Err(Ok(panic)) => resume_unwind(panic),
-            // Only the runtime's end cancels it.
+            // The task was cancelled, which happens only when the runtime shuts down.
             Err(Err(_)) => std::future::pending().await,
         }
     }

@@ -1,4 +1,4 @@
-//! An endpoint's circuit breaker in its row of `webhook_cursors`.
+//! Reads and writes an endpoint's circuit breaker in its row of `webhook_cursors`.
 
 use authority_webhook::retry::Breaker;
 use chrono::{DateTime, Utc};
@@ -6,13 +6,15 @@ use chrono::{DateTime, Utc};
 /// The columns `breaker`, `breaker_count`, `breaker_until`.
 pub(super) type Columns = (&'static str, i32, Option<DateTime<Utc>>);
 
-/// Reads the columns. What cannot be read is closed: a delivery too many harms less than none.
+/// Reads the columns. An unreadable breaker counts as closed: an extra delivery does less harm than
+/// a missing one.
 pub(super) fn read(word: &str, count: i32, until: Option<DateTime<Utc>>) -> Breaker {
     let count = u32::try_from(count).unwrap_or_default();
     match (word, until) {
         ("open", Some(probe_at)) => Breaker::Open { failed_probes: count, probe_at },
         ("probing", Some(until)) => Breaker::Probing { failed_probes: count, until },
-        // Who enables an endpoint closes its breaker by the word alone.
+        // When an endpoint is enabled, only `breaker` is set to `closed`. A row with
+        // `breaker_until` therefore falls through to the default.
         ("closed", None) => Breaker::Closed { failures: count },
         _ => Breaker::default(),
     }
@@ -27,7 +29,7 @@ pub(super) fn write(breaker: Breaker) -> Columns {
     (word, i32::try_from(count).unwrap_or(i32::MAX), until)
 }
 
-/// After an attempt that was not made: if it was the probe, another may be at once.
+/// Returns the breaker after a probe that was not sent. Another probe may follow at once.
 pub(super) fn released(breaker: Breaker, now: DateTime<Utc>) -> Breaker {
     match breaker {
         Breaker::Probing { failed_probes, .. } => Breaker::Open { failed_probes, probe_at: now },

@@ -1,4 +1,4 @@
-//! Which endpoints have due deliveries that nobody has claimed.
+//! Finds the endpoints with due deliveries that no node has claimed.
 
 use authority_core::store::{Db, RunQueryDsl, prepared};
 use authority_webhook::destination::{EndpointUrl, UrlRules};
@@ -12,9 +12,10 @@ use super::{
     turns::{Candidate, LANES},
 };
 
-/// The endpoints with open deliveries, by a loose index scan, and how many of them are due in each lane, up to one
-/// more than are claimed at once. Those whose breaker or receiver wants them to wait are left out. `now()` can be
-/// looked up in the index of due times, which `clock_timestamp()` cannot.
+/// The endpoints with open deliveries, by a loose index scan. For each lane, the due deliveries are
+/// counted up to 65, which is one more than the limit of a lane. Endpoints are left out while their
+/// breaker is open or their receiver asked to wait. `now()` can use the index of due times;
+/// `clock_timestamp()` cannot.
 const CANDIDATES: &str = "WITH RECURSIVE open (endpoint_id) AS ( \
          (SELECT endpoint_id FROM webhook_deliveries WHERE state = 'open' ORDER BY endpoint_id LIMIT 1) \
          UNION ALL \
@@ -39,7 +40,10 @@ const CANDIDATES: &str = "WITH RECURSIVE open (endpoint_id) AS ( \
        AND (c.breaker = 'closed' OR c.breaker_until <= clock_timestamp()) \
        AND ($1 OR e.signing_suites <@ '{standard-webhooks/v1}')";
 
-/// Without a signer only those whose signatures need none.
+/// Returns the endpoints with due deliveries.
+///
+/// If `has_signer` is false, it returns only endpoints with signatures that need no signing key of
+/// the service.
 pub(super) async fn candidates(
     db: &mut Db,
     rules: &UrlRules,

@@ -1,8 +1,8 @@
-//! Asks the database right before attempts are sent, once for all that wait to be.
+//! Checks in the database whether deliveries may be sent, for all waiting attempts at once.
 //!
-//! Whoever comes while a question is on its way waits for the next one, so each attempt starts only on an answer
-//! that was asked for after it was chosen. Here the rate limit applies too: over all nodes, at the moment of
-//! sending.
+//! An attempt that arrives during a check waits for the next one. Each attempt therefore starts
+//! only after a check that began after it was chosen. The rate limit is also applied here: across
+//! all nodes, at the moment of sending.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,12 +20,13 @@ use tokio::sync::oneshot;
 
 use super::{job::Job, pace::Pace};
 
-/// The deliveries that are leased by whoever claimed them for longer than an attempt takes, and whether they may
-/// be sent: to an active endpoint of an active tenant, held neither by its breaker nor by its receiver. Of a breaker
-/// that is not closed only the probe is sent. The rows of rate limits are locked, in order. What is written is lost
-/// to no harm if the database crashes, so that its disk is not waited for. `OFFSET 0` keeps the planner from looking the
-/// deliveries up by more than their ids: the plan is kept, and while the table is empty the index of what is open looks
-/// as good.
+/// Selects the deliveries that this node still leases for longer than an attempt takes. `permitted`
+/// is whether they may be sent: the endpoint and the tenant must be active, and neither the
+/// endpoint's breaker nor a `Retry-After` of its receiver may delay deliveries. If the breaker is
+/// not closed, only the probe is sent. The rows of rate limits are locked in order. The commit does
+/// not wait for the disk, because losing these writes in a database crash does no harm. `OFFSET 0`
+/// makes the planner look the deliveries up by their ids alone: the plan is cached, and while the
+/// table is empty the planner rates the index of open deliveries as equally good.
 const MAY_SEND: &str = "SELECT asked.id, e.id AS endpoint_id, e.rate_limit_per_second, p.paced_until, \
             clock_timestamp() AS now, e.xmin::text = asked.version AS is_current, \
             e.state = 'active' AND t.state = 'active' AND (c.breaker = 'closed' OR asked.is_probe) \
@@ -49,23 +50,23 @@ const PACES: &str = "UPDATE webhook_paces p SET paced_until = n.paced \
 /// Why a delivery was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unsent {
-    /// By the endpoint's rate limit it may start after this time.
+    /// The endpoint's rate limit permits it after this time.
     Later(Duration),
-    /// Nothing may be sent to its endpoint now.
+    /// The endpoint must not receive deliveries now.
     Held,
-    /// Its endpoint is no longer as it was claimed for: its URL, its secrets.
+    /// The endpoint has changed since the claim, for example its URL or secrets.
     Changed,
-    /// It is no longer this node's, or nobody knows.
+    /// This node no longer has the lease, or the check failed.
     Unknown,
 }
 
 type Answer = Result<(), Unsent>;
 
-/// Attempts that ask.
+/// The attempts that wait for a check.
 pub(super) struct Checks {
     store: Store,
     waiting: Mutex<Vec<(Asked, oneshot::Sender<Answer>)>>,
-    /// Held by who asks for all.
+    /// Locked by the attempt that makes the check for all waiting attempts.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -73,7 +74,7 @@ struct Asked {
     id: String,
     lease: String,
     is_probe: bool,
-    /// The endpoint's.
+    /// The version of the endpoint's row.
     version: String,
 }
 
@@ -82,7 +83,9 @@ impl Checks {
         Self { store, waiting: Mutex::default(), turn: tokio::sync::Mutex::default() }
     }
 
-    /// Whether a claimed delivery may be sent now. If it may, it counts for its endpoint's rate limit.
+    /// Returns whether a claimed delivery may be sent now.
+    ///
+    /// If it may, the delivery counts towards its endpoint's rate limit.
     pub(super) async fn may_send(&self, job: &Job) -> Answer {
         let asked = Asked {
             id: job.id.clone(),
@@ -100,7 +103,7 @@ impl Checks {
         answered.await.unwrap_or(Err(Unsent::Unknown))
     }
 
-    /// Asks for all that wait by now. Who gets no answer is not sent.
+    /// Checks all waiting attempts. An attempt without an answer is not sent.
     async fn ask(&self) {
         let (asked, answers): (Vec<_>, Vec<_>) =
             std::mem::take(&mut *self.waiting.lock()).into_iter().unzip();
@@ -110,13 +113,13 @@ impl Checks {
         });
         let Ok(mut found) = found.await else { return };
         for (id, answer) in ids.iter().zip(answers) {
-            // It may have given up.
+            // The attempt may have timed out and dropped its receiver.
             let _ = answer.send(found.remove(id).unwrap_or(Err(Unsent::Unknown)));
         }
     }
 }
 
-/// The answers by delivery; there is none for those that are no longer leased.
+/// Returns the answers by delivery. Deliveries that this node no longer leases have no answer.
 async fn check(db: &mut Db, asked: &[Asked]) -> QueryResult<HashMap<String, Answer>> {
     let found: Vec<Found> = prepared(MAY_SEND)
         .bind::<Array<Text>, _>(asked.iter().map(|one| &*one.id).collect::<Vec<_>>())
@@ -149,7 +152,7 @@ async fn check(db: &mut Db, asked: &[Asked]) -> QueryResult<HashMap<String, Answ
     Ok(answers)
 }
 
-/// What an endpoint's rate limit admits in this check.
+/// The state of an endpoint's rate limit during one check.
 struct Admitted {
     pace: Pace,
     now: DateTime<Utc>,

@@ -1,8 +1,8 @@
-//! Takes due deliveries for this node: for a minute nobody else attempts them.
+//! Claims due deliveries for this node: no other node attempts them for a minute.
 //!
-//! Which endpoints have some, and how many of them, is decided before (`candidates.rs`, `turns.rs`). Here the breaker
-//! has its say: one that is closed lets all pass, one that is not lets a probe pass. The rate limit applies when they
-//! are sent (`check.rs`).
+//! `candidates.rs` finds the endpoints with due deliveries, and `turns.rs` determines how many to
+//! claim. This module then applies the breaker: if it is closed, all deliveries may be claimed;
+//! otherwise only a probe. The rate limit is applied when deliveries are sent (`check.rs`).
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -36,7 +36,7 @@ use super::{
     turns::{LANES, Share, Turns},
 };
 
-/// How long a claim holds: that of `CLAIM`.
+/// The duration of a lease. It equals the interval in `CLAIM`.
 const LEASE: Duration = Duration::from_secs(60);
 
 const LIMITS: &str = "c.breaker, c.breaker_count, c.breaker_until, e.rate_limit_per_second, \
@@ -45,11 +45,13 @@ const LIMITS: &str = "c.breaker, c.breaker_count, c.breaker_until, e.rate_limit_
      JOIN webhook_endpoints e ON e.id = c.endpoint_id AND e.state = 'active' \
      JOIN tenants t ON t.id = e.tenant_id AND t.state = 'active' \
      WHERE c.endpoint_id = ANY ($1) AND (c.waits_until IS NULL OR c.waits_until <= clock_timestamp())";
-/// Who admits a probe changes the breaker.
+/// Selects closed breakers without locking them. [`LOCKED`] locks the others, because admitting a
+/// probe changes them.
 const CLOSED: &str = " AND c.breaker = 'closed'";
 const LOCKED: &str = " AND c.breaker <> 'closed' ORDER BY c.endpoint_id FOR UPDATE OF c";
 
-/// By an array of ids, for which the planner takes the index however many it expects to be due.
+/// Compares ids with an array. The planner then always uses the index of ids, however many due
+/// deliveries it expects.
 const CLAIM: &str = "UPDATE webhook_deliveries d \
      SET lease = $4::uuid, leased_until = clock_timestamp() + interval '60 s' \
      WHERE d.id = ANY (ARRAY ( \
@@ -67,22 +69,23 @@ const BREAKERS: &str = "UPDATE webhook_cursors c \
      FROM unnest($1, $2, $3, $4) AS n (endpoint_id, breaker, count, until) \
      WHERE c.endpoint_id = n.endpoint_id";
 
-/// For the checks of what is claimed.
+/// Creates the rows of `webhook_paces` that `check.rs` locks and updates.
 const PACES: &str = "INSERT INTO webhook_paces (endpoint_id, tenant_id) SELECT * FROM unnest($1, $2) \
      ON CONFLICT DO NOTHING";
 
 const BODIES: &str = "SELECT e.id, e.body FROM unnest($1, $2, $3) AS n (id, tenant_id, sequence) \
      JOIN events e ON e.id = n.id AND e.tenant_id = n.tenant_id AND e.sequence = n.sequence";
 
-/// What was claimed at once.
+/// Deliveries that were claimed together.
 #[derive(Default)]
 pub(super) struct Claims {
     pub(super) jobs: Vec<Job>,
-    /// Endpoints of which more is due.
+    /// Endpoints with more due deliveries than were claimed.
     pub(super) more: HashSet<String>,
 }
 
-/// Claims what is due for the rooms that there are, besides what is claimed already.
+/// Claims due deliveries. `rooms` limits the number for each endpoint, and `claimed` counts the
+/// deliveries that this node has already claimed.
 pub(super) async fn round(
     shared: Arc<Shared>,
     mut turns: Turns,
@@ -118,7 +121,7 @@ pub(super) async fn round(
     if shares.is_empty() {
         return (turns, Ok(Claims { jobs: Vec::new(), more }));
     }
-    // Before the database's minute begins.
+    // Set before the query: it must not end later than the lease in the database.
     let leased_until = Instant::now() + LEASE;
     let claimed = shared.store.write_tx(&Scope::service(), {
         let shared = Arc::clone(&shared);
@@ -130,7 +133,7 @@ pub(super) async fn round(
     (turns, claimed.await.map(|jobs| Claims { jobs, more }))
 }
 
-/// Claims what the breakers permit of these shares.
+/// Claims the deliveries of these shares, as far as the breakers permit.
 async fn claim(
     db: &mut Db,
     keys: &Keys,
@@ -187,7 +190,9 @@ async fn claim(
     Ok(claimed.into_iter().filter_map(job).collect())
 }
 
-/// The endpoints that may still be sent to. Those whose breaker is not closed are locked.
+/// Returns the endpoints that may still receive deliveries.
+///
+/// Locks the endpoints with a breaker that is not closed.
 async fn endpoints(db: &mut Db, shares: &[Share]) -> QueryResult<HashMap<String, Limits>> {
     let ids: BTreeSet<&str> = shares.iter().map(|share| &*share.endpoint_id).collect();
     let ids = Vec::from_iter(ids);
@@ -204,7 +209,7 @@ async fn endpoints(db: &mut Db, shares: &[Share]) -> QueryResult<HashMap<String,
     Ok(found)
 }
 
-/// Writes the breakers that admitted a probe, and where paces are kept.
+/// Writes the breakers that admitted a probe, and creates missing rows of `webhook_paces`.
 async fn keep(db: &mut Db, endpoints: &HashMap<String, Limits>) -> QueryResult<()> {
     let all = || endpoints.values().map(|limits| &limits.endpoint);
     prepared(PACES)
@@ -232,7 +237,7 @@ async fn keep(db: &mut Db, endpoints: &HashMap<String, Limits>) -> QueryResult<(
         .map(drop)
 }
 
-/// The events' bytes, once for all endpoints.
+/// Reads the events' bytes, once for all endpoints.
 async fn bodies(
     db: &mut Db,
     claimed: &[Claimed],
@@ -254,7 +259,7 @@ async fn bodies(
     Ok(rows.into_iter().map(|row| (row.id, row.body.into())).collect())
 }
 
-/// The endpoints with what is sealed of them opened.
+/// Opens the sealed columns of the endpoints.
 fn open<'a>(
     endpoints: &'a HashMap<String, Limits>,
     keys: &Keys,
@@ -262,9 +267,9 @@ fn open<'a>(
 ) -> HashMap<&'a String, (Arc<Endpoint>, Arc<Place>)> {
     let open = |(id, limits): (&'a String, &Limits)| {
         let opened = limits.endpoint.open(keys, rules, limits.row.now);
-        // Its deliveries stay leased, and are tried again when that has ended.
+        // The endpoint's deliveries stay leased and are claimed again after the lease has expired.
         let opened = opened.inspect_err(|error| {
-            tracing::error!(endpoint_id = id, %error, "an endpoint cannot be sent to");
+            tracing::error!(endpoint_id = id, %error, "cannot open a webhook endpoint");
         });
         let endpoint = opened.ok()?;
         let host = endpoint.url.as_ref().map(|url| url.host().to_owned()).unwrap_or_default();
@@ -274,7 +279,7 @@ fn open<'a>(
     endpoints.iter().filter_map(open).collect()
 }
 
-/// What an endpoint permits now.
+/// An endpoint's row with its current breaker and rate limit.
 struct Limits {
     endpoint: EndpointRow,
     row: LimitRow,
@@ -283,7 +288,7 @@ struct Limits {
 }
 
 impl Limits {
-    /// How many may be claimed.
+    /// Returns how many deliveries may be claimed.
     fn admit(&mut self, wanted: usize) -> i64 {
         match self.breaker.admit(self.row.now) {
             (_, Admission::WaitUntil(_)) => 0,

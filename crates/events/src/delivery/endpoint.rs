@@ -1,4 +1,4 @@
-//! An endpoint as its deliveries need it: its row, with what is sealed opened.
+//! An endpoint as deliveries need it: its row, with the encrypted columns decrypted.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ use diesel::{
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 
-/// The columns of [`EndpointRow`], of `webhook_endpoints e`.
+/// The columns of [`EndpointRow`] in `webhook_endpoints e`.
 pub(super) const COLUMNS: &str = "e.id AS endpoint_id, e.tenant_id, e.xmin::text AS version, e.url, \
     e.retry_policy, e.signing_suites, e.secret, e.previous_secret, e.previous_until, e.sealed_headers";
 
-/// As it is stored.
+/// An endpoint as it is stored.
 #[derive(QueryableByName)]
 pub(super) struct EndpointRow {
     #[diesel(sql_type = Text)]
     pub(super) endpoint_id: String,
     #[diesel(sql_type = Text)]
     pub(super) tenant_id: String,
-    /// Another one after each change of the row.
+    /// A value that changes with each update of the row.
     #[diesel(sql_type = Text)]
     version: String,
     #[diesel(sql_type = Text)]
@@ -47,34 +47,36 @@ pub(super) struct EndpointRow {
     sealed_headers: Option<Vec<u8>>,
 }
 
-/// Ready for attempts.
+/// An endpoint that is ready for attempts.
 pub(super) struct Endpoint {
     pub(super) id: String,
     pub(super) tenant_id: String,
-    /// Of its row, as it was read.
+    /// The version of the row when it was read.
     pub(super) version: String,
-    /// `None` if the installation no longer permits it.
+    /// `None` if the installation no longer permits the URL.
     pub(super) url: Option<EndpointUrl>,
     pub(super) schedule: Schedule,
     pub(super) suites: Vec<Suite>,
-    /// The present one first.
+    /// The secrets for signing, the current one first.
     pub(super) secrets: Vec<Secret>,
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// An endpoint's row cannot be used: a fault of the service or of its key ring, not of the receiver.
+/// Why the row of an endpoint cannot be used.
+///
+/// The fault is in the service or its key ring, not in the receiver.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EndpointError {
     #[error("{column:?} cannot be opened: {fault}")]
     Sealed { column: EndpointColumn, fault: authority_core::keys::Error },
-    #[error("{0:?} is not what was sealed")]
+    #[error("{0:?} has unexpected content")]
     Content(EndpointColumn),
     #[error(transparent)]
     Suites(#[from] authority_webhook::signing::SuitesError),
 }
 
 impl EndpointRow {
-    /// `now` decides whether the secret before still signs.
+    /// Decrypts the sealed columns. The previous secret is used only until `previous_until`.
     pub(super) fn open(
         &self,
         keys: &Keys,
@@ -124,7 +126,7 @@ impl EndpointRow {
 }
 
 impl Endpoint {
-    /// What must not be shown of an answer: a receiver may send back what it got.
+    /// Returns the texts to mask in a response, because a receiver may echo the request.
     pub(super) fn hidden(&self) -> Vec<String> {
         let secrets = self.secrets.iter().map(Secret::reveal).flat_map(|text| {
             let encoded = text.split_once('_').map(|(_, encoded)| encoded.to_owned());
@@ -139,7 +141,10 @@ impl Endpoint {
     }
 }
 
-/// The value of a header; what follows its scheme (RFC 9110, 11.4); and of Basic credentials what they encode.
+/// Returns the parts of a header's value that must be hidden.
+///
+/// These are the value, the credentials after its scheme (RFC 9110, 11.4), and the decoded text and
+/// the password of Basic credentials.
 fn parts(value: &str) -> Vec<String> {
     let mut parts = vec![value.to_owned()];
     let Some((_, credentials)) = value.split_once(' ') else { return parts };
@@ -153,8 +158,9 @@ fn parts(value: &str) -> Vec<String> {
     parts
 }
 
-/// The delays of a policy that was checked when it was written; the default ones if it can no longer be
-/// read.
+/// Reads the delays of a retry policy, which was checked when it was written.
+///
+/// Returns the default delays if the policy can no longer be read.
 fn schedule(endpoint_id: &str, policy: &Value) -> Schedule {
     let policy: Result<RetryPolicy, _> = serde_json::from_value(policy.clone());
     let schedule = policy

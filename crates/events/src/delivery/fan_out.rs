@@ -1,5 +1,7 @@
-//! Makes deliveries of events: each endpoint's cursor moves along its tenant's log, and what the endpoint
-//! takes at that moment becomes a delivery in the same transaction.
+//! Creates deliveries of events.
+//!
+//! Each endpoint's cursor moves along its tenant's log. When the cursor passes an event that the
+//! endpoint accepts, a delivery is created in the same transaction.
 
 use std::{
     collections::HashMap,
@@ -27,18 +29,20 @@ use super::{
 };
 use crate::lost::Lost;
 
-/// How often cursors are compared with the log without having been woken.
+/// How often cursors are compared with the log without a wake-up.
 const POLL: Duration = Duration::from_millis(500);
-/// Events that are judged for an endpoint before others have their turn.
+/// The most events judged for an endpoint before other endpoints have their turn.
 const BATCH: i64 = 500;
-/// Events among which those are looked for: of other types, that the endpoint does not take, they are not read.
+/// The most sequence numbers that a batch spans. Events of types that the endpoint does not accept
+/// are included, but not read.
 const WINDOW: i64 = 5_000;
-/// How long it counts how many more deliveries of an endpoint may be open; one of which none may be is left alone.
+/// How long the counted room of an endpoint is valid. During that time, an endpoint without room is
+/// skipped.
 const COUNTED: Duration = Duration::from_secs(5);
-/// Endpoints at a time.
+/// How many endpoints are processed concurrently.
 const ABREAST: usize = 2;
 
-/// The active endpoints behind their tenant's log, in turn between tenants.
+/// The active endpoints behind their tenant's log, alternating between tenants.
 const BEHIND: &str = "SELECT endpoint_id FROM ( \
          SELECT c.endpoint_id, row_number() OVER ( \
              PARTITION BY e.tenant_id ORDER BY h.sequence - c.sequence) AS turn \
@@ -48,11 +52,13 @@ const BEHIND: &str = "SELECT endpoint_id FROM ( \
          JOIN event_heads h ON h.tenant_id = e.tenant_id AND h.sequence > c.sequence) AS behind \
      ORDER BY turn";
 
-/// One node at a time; the cursor is locked only when it advances, since attempts are recorded there.
+/// Lets one node at a time process an endpoint. The cursor's row is locked only when it advances,
+/// because the results of attempts are recorded in the same row.
 const TURN: &str = "SELECT pg_try_advisory_xact_lock($1, hashtext($2)) AS is_ours";
 
-/// Held until the deliveries are there, so that who deletes the endpoint cancels them too. Who moves the cursor
-/// otherwise has locked the endpoint; that is why it is not waited for.
+/// The endpoint is locked until the deliveries exist. Deleting the endpoint then cancels them as
+/// well. Other transactions that move the cursor also lock the endpoint; a locked endpoint is
+/// skipped.
 const ENDPOINT: &str = "SELECT e.tenant_id, e.event_types, e.filter FROM webhook_endpoints e \
      JOIN tenants t ON t.id = e.tenant_id AND t.state = 'active' \
      WHERE e.id = $1 AND e.state = 'active' FOR SHARE OF e SKIP LOCKED";
@@ -71,15 +77,17 @@ const ADVANCE: &str = "UPDATE webhook_cursors \
 /// Fans events out to endpoints.
 pub(super) struct FanOut {
     store: Store,
-    /// New events are numbered.
+    /// Notified when new events are numbered.
     numbered: Arc<Notify>,
-    /// New deliveries are there.
+    /// Notified when there are new deliveries.
     made: Arc<Notify>,
-    /// Of endpoints, as they were counted last.
+    /// The room of each endpoint, as last counted.
     rooms: Mutex<HashMap<String, Room>>,
 }
 
-/// How many more deliveries of an endpoint may be open. Those that ended since are not counted.
+/// How many more deliveries of an endpoint may be open.
+///
+/// Deliveries that ended after the count are still included in it.
 #[derive(Clone, Copy)]
 struct Room {
     left: i64,
@@ -118,7 +126,7 @@ impl FanOut {
         }
     }
 
-    /// One batch for each endpoint that is behind; whether some may have more.
+    /// Processes one batch for each endpoint that is behind. Returns whether there may be more.
     async fn round(&self) -> Result<bool, store::Error> {
         let behind = self.store.read_tx(&Scope::service(), async move |db| {
             let behind: Vec<Behind> = prepared(BEHIND).load(db).await?;
@@ -135,7 +143,7 @@ impl FanOut {
             .buffer_unordered(ABREAST)
             .collect()
             .await;
-        // One endpoint's fault does not stop the others.
+        // A failure of one endpoint does not stop the others.
         let mut has_more = false;
         let mut failed = None;
         for one in done {
@@ -170,18 +178,19 @@ impl FanOut {
     }
 }
 
-/// What one batch did.
+/// The result of one batch.
 struct Step {
     deliveries: usize,
     filter_errors: i64,
-    /// What retention took before.
+    /// Events that retention deleted before they were read.
     lost: Option<Lost>,
-    /// What is left.
+    /// The endpoint's room after the batch.
     room: Room,
     has_more: bool,
 }
 
-/// Judges a batch of events for an endpoint; `None` if another transaction has it.
+/// Judges a batch of events for an endpoint. Returns `None` if the endpoint is locked by another
+/// transaction, paused, disabled or deleted.
 async fn advance(db: &mut Db, endpoint_id: &str, room: Option<Room>) -> QueryResult<Option<Step>> {
     let turn = prepared(TURN).bind::<Integer, _>(FAN_OUT).bind::<Text, _>(endpoint_id);
     let Turn { is_ours: true } = turn.get_result(db).await? else { return Ok(None) };
@@ -260,10 +269,10 @@ struct Endpoint {
 struct Cursor {
     #[diesel(sql_type = BigInt)]
     sequence: i64,
-    /// Of the tenant's last event.
+    /// The sequence of the tenant's last event.
     #[diesel(sql_type = BigInt)]
     head: i64,
-    /// Of the first after the cursor's.
+    /// The sequence of the first event after the cursor.
     #[diesel(sql_type = Nullable<BigInt>)]
     next: Option<i64>,
 }

@@ -11,17 +11,17 @@ use super::{
     places::Place,
 };
 
-/// What must be left of a lease besides a whole attempt.
+/// How much longer than a whole attempt a lease must last.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// What one attempt needs.
+/// A claimed delivery with the data for an attempt.
 pub(super) struct Job {
     pub(super) id: String,
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) place: Arc<Place>,
     pub(super) event_id: String,
     pub(super) sequence: i64,
-    /// The event's bytes; `None` if retention has taken them.
+    /// The event's bytes; `None` if retention has deleted them.
     pub(super) body: Option<Bytes>,
     pub(super) replay_id: Option<String>,
     pub(super) lane: usize,
@@ -29,10 +29,11 @@ pub(super) struct Job {
     pub(super) attempts_before: i32,
     pub(super) lease: String,
     pub(super) leased_until: Instant,
-    /// Of a breaker that is not closed.
+    /// Whether the delivery is the probe of a breaker that is not closed.
     pub(super) is_probe: bool,
-    /// Of the endpoint: its rate limit, and its failures in a row when this was claimed.
+    /// The endpoint's rate limit.
     pub(super) per_second: i32,
+    /// The endpoint's consecutive failures when the delivery was claimed.
     pub(super) failures: u32,
 }
 

@@ -1,7 +1,8 @@
-//! Endpoints that their own limits hold back.
+//! Tracks endpoints and tenants that are slowed down by their own limits.
 //!
-//! Their receivers fill all places of the endpoint or its tenant, or have reached their rate limit. The service isn't
-//! responsible for late deliveries to them.
+//! Their running attempts have reached the limit for the endpoint or its tenant, or the endpoint
+//! has reached its rate limit. Metrics of late deliveries leave them out, because the service isn't
+//! the cause.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,16 +12,17 @@ use std::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The weight of one sample against the earlier ones.
+/// The weight of a new sample in the moving average.
 const WEIGHT: f64 = 0.1;
 /// The share of samples above which an endpoint counts as limited.
 const MOSTLY: f64 = 0.5;
-/// Below this share the entry is removed.
+/// The share below which an entry is removed.
 const SELDOM: f64 = 0.01;
-/// How long the samples stay valid without a new one.
+/// How long the samples stay valid after the last one.
 const KNOWN: Duration = Duration::from_secs(10);
 
-/// The share of samples in which an endpoint or tenant was at a limit, with more weight on recent ones.
+/// How often each endpoint or tenant was at a limit: a share of samples, with more weight on recent
+/// samples.
 #[derive(Default)]
 pub(super) struct Limited(Mutex<Looks>);
 
@@ -67,7 +69,7 @@ mod tests {
         }
         let has = |id| limited.has(id, now);
         assert!(has("slow") && !has("seldom") && !has("never"));
-        assert!(!limited.has("slow", now + KNOWN), "nobody looks any more");
+        assert!(!limited.has("slow", now + KNOWN), "the samples are outdated");
         for _ in 0..10 {
             limited.note(at(&[]), now);
         }

@@ -19,7 +19,9 @@ pub(super) struct Event {
     pub(super) body: Vec<u8>,
 }
 
-/// The first `most` events after a sequence, up to another; of these types, or of all.
+/// Reads up to `most` events after `sequence`, up to and including `until`.
+///
+/// If `types` is `None`, events of all types are read.
 pub(super) async fn after(
     db: &mut Db,
     tenant_id: &str,

@@ -1,4 +1,4 @@
-//! Events that an endpoint was not sent before retention took them.
+//! Events that retention deleted before they were sent to an endpoint.
 
 use authority_core::store::{Db, RunQueryDsl};
 use diesel::{
@@ -8,18 +8,18 @@ use diesel::{
 
 use crate::lost::Lost;
 
-/// The first and the last of all that were lost. A trigger notifies the tenant's admins.
+/// Extends the range of lost events. A trigger then notifies the tenant's admins.
 const NOTE: &str = "UPDATE webhook_cursors \
      SET lost_from = least(lost_from, $2), lost_to = greatest(lost_to, $3) WHERE endpoint_id = $1";
 
-/// Adds them to what the endpoint has lost.
+/// Adds lost events to the endpoint's cursor.
 pub(crate) async fn note(db: &mut Db, endpoint_id: &str, lost: Lost) -> QueryResult<()> {
     let note = diesel::sql_query(NOTE).bind::<Text, _>(endpoint_id);
     note.bind::<BigInt, _>(lost.from).bind::<BigInt, _>(lost.to).execute(db).await.map(drop)
 }
 
-/// Tells operators, once it is committed.
+/// Reports lost events to operators. Call it after the loss is committed.
 pub(crate) fn report(endpoint_id: &str, Lost { from, to, events }: Lost) {
     metrics::counter!("authority_webhook_events_lost_total").increment(events.unsigned_abs());
-    tracing::error!(endpoint_id, from, to, events, "events were gone before they were sent");
+    tracing::error!(endpoint_id, from, to, events, "events were deleted before they were sent");
 }

@@ -1,4 +1,4 @@
-//! New deliveries.
+//! Creates deliveries.
 
 use authority_core::store::{Db, RunQueryDsl, new_id, prepared};
 use diesel::{
@@ -8,7 +8,8 @@ use diesel::{
 
 use super::log::Event;
 
-/// Open deliveries of an endpoint: a receiver that is gone costs a cursor, and no more rows than these.
+/// The most open deliveries of an endpoint. For an unreachable receiver, the cursor then stops, and
+/// no more rows are created.
 pub(super) const MOST_OPEN: i64 = 10_000;
 
 const DELIVERIES: &str = "INSERT INTO webhook_deliveries \
@@ -16,14 +17,14 @@ const DELIVERIES: &str = "INSERT INTO webhook_deliveries \
      SELECT n.id, $1, $2, n.event_id, n.event_type, n.sequence, $3, CASE WHEN $3 IS NULL THEN 0 ELSE 2 END \
      FROM unnest($4, $5, $6, $7) AS n (id, event_id, event_type, sequence)";
 
-/// Whom deliveries are for.
+/// The recipient of deliveries.
 #[derive(Clone, Copy)]
 pub(super) struct Recipient<'a> {
     pub(super) endpoint_id: &'a str,
     pub(super) tenant_id: &'a str,
 }
 
-/// Makes a delivery of each event; their ids.
+/// Creates a delivery of each event. Returns the ids of the deliveries.
 pub(super) async fn deliveries(
     db: &mut Db,
     to: Recipient<'_>,
@@ -47,7 +48,7 @@ pub(super) async fn deliveries(
     Ok(ids)
 }
 
-/// How many more deliveries of an endpoint may be open.
+/// Returns how many more deliveries of an endpoint may be open.
 pub(super) async fn room(db: &mut Db, endpoint_id: &str) -> QueryResult<i64> {
     let open: Count = prepared(
         "SELECT count(*) AS count FROM (SELECT FROM webhook_deliveries \

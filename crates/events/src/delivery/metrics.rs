@@ -1,4 +1,4 @@
-//! What operators see of deliveries; no tenant is named.
+//! Metrics of deliveries for operators. They name no tenants.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,11 +17,12 @@ use super::Shared;
 
 const EVERY: Duration = Duration::from_secs(15);
 
-/// A name, the values of labels, and a number. Endpoints with open deliveries are found by a loose index scan. At
-/// most 1,000 due deliveries of an endpoint's lane are counted, and at most 100,000 dead deliveries in total.
+/// Returns rows with a metric's name, a label, a tenant and a value. Endpoints with open deliveries
+/// are found by a loose index scan. At most 1,000 due deliveries of an endpoint's lane are counted,
+/// and at most 100,000 dead deliveries in total.
 ///
-/// Deliveries held back by the tenant or its receiver aren't late: those behind an open breaker, `Retry-After`, an
-/// inactive endpoint or a suspended tenant. After a hold ends, lateness counts from that time.
+/// Deliveries aren't late while an open breaker, a `Retry-After`, an inactive endpoint or a
+/// suspended tenant holds them back. Afterwards, lateness counts from the end of that time.
 const MEASURES: &str = "WITH RECURSIVE open (endpoint_id) AS ( \
          (SELECT endpoint_id FROM webhook_deliveries WHERE state = 'open' ORDER BY endpoint_id LIMIT 1) \
          UNION ALL \
@@ -71,7 +72,7 @@ async fn measure(shared: Arc<Shared>) -> Result<(), store::Error> {
         Ok::<_, store::Error>(measures)
     });
     let measures = measures.await?;
-    // An endpoint at a limit of its own sets its own pace.
+    // Endpoints that are slowed down by their own limits don't count as late.
     let is_limited = |id: &String| shared.limited.has(id, Instant::now());
     let is_late = |one: &&Measure| {
         one.name == "oldest" && !is_limited(&one.label) && !is_limited(&one.tenant)

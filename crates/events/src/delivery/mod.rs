@@ -1,13 +1,15 @@
 //! Deliveries of events to webhook endpoints.
 //!
-//! 1. `fan_out.rs`: an endpoint's cursor moves along its tenant's log; what the endpoint takes becomes rows of
-//!    `webhook_deliveries`.
-//! 2. `worker.rs`: claims due ones ahead (`candidates.rs`, `claim.rs`) into a queue of this node (`queue.rs`), sends
-//!    them outside any transaction (`attempt.rs`, `client/`) when it is their turn (`turns.rs`, `places.rs`) and the
-//!    database still says so (`check.rs`), and records what came of it (`record.rs`).
-//! 3. `replay.rs` makes deliveries of past events again; `service/` is what people and keys ask for.
+//! 1. `fan_out.rs` moves an endpoint's cursor along its tenant's log. The events that the endpoint
+//!    accepts become rows of `webhook_deliveries`.
+//! 2. `worker.rs` claims due deliveries (`candidates.rs`, `claim.rs`) into a queue in memory
+//!    (`queue/`). When it is a delivery's turn (`turns.rs`, `places.rs`) and the database still
+//!    permits it (`check.rs`), the worker sends it outside any transaction (`attempt.rs`,
+//!    `client/`) and records the result (`record.rs`).
+//! 3. `replay.rs` creates new deliveries of past events. `service/` implements the API.
 //!
-//! The rules themselves are pure, in `authority-webhook`. Any number of nodes do this at once.
+//! The rules are in the crate `authority-webhook`, which does no I/O. Any number of nodes can do
+//! this work concurrently.
 
 mod attempt;
 mod beside;
@@ -63,16 +65,16 @@ use limited::Limited;
 use places::count_held;
 pub use service::TEST_RATE_LIMIT;
 
-/// What deliveries are made with.
+/// The dependencies and settings of deliveries.
 pub struct Parts {
     pub store: Store,
     pub keys: Keys,
-    /// For the distance of this node's clock from the database's.
+    /// Provides the difference between this node's clock and the database's.
     pub graph: Arc<Graph>,
     pub clock: Clock,
-    /// Where deliveries may go.
+    /// The rules for the destinations of deliveries.
     pub rules: UrlRules,
-    /// Whom receivers' certificates may lead to, besides the authorities of the public web.
+    /// Trusted roots of receivers' certificates, in addition to the public web's authorities.
     pub roots: RootCertStore,
     /// The service's URL: `iss` of its tokens.
     pub issuer: String,
@@ -92,20 +94,22 @@ struct Shared {
     rules: UrlRules,
     issuer: String,
     client: Client,
-    /// For pushes (`push.rs`).
+    /// The URL rules for pushes (`push.rs`).
     push_rules: UrlRules,
     pushes: Client,
     checks: Checks,
-    /// For the metrics.
+    /// Endpoints and tenants at their own limits, for the metrics.
     limited: Limited,
     numbered: Arc<Notify>,
-    /// Deliveries were made.
+    /// Notified when deliveries were created.
     wake: Arc<Notify>,
-    /// Replays were asked for.
+    /// Notified when replays were requested.
     replays: Notify,
 }
 
 impl Deliveries {
+    /// Creates the sender of deliveries.
+    ///
     /// # Errors
     /// TLS cannot be set up.
     pub fn new(parts: Parts) -> Result<Self, rustls::Error> {
@@ -130,11 +134,13 @@ impl Deliveries {
         })))
     }
 
-    /// Sends a message of an audit stream (id, tenant, URL) once, as [`Shared::send`] does. It is an id and a
-    /// body, signed by the suite `rfc9421`.
+    /// Sends a message of an audit stream once, as [`Shared::send`] does.
+    ///
+    /// The stream is an id, a tenant and a URL. The message is an id and a body, signed with the
+    /// suite `rfc9421`. Returns `None` if `may_send` is false.
     ///
     /// # Errors
-    /// Why it was not taken; `None` if `may_send` says no.
+    /// The reason why the receiver did not accept the message.
     pub(crate) async fn send_copy(
         &self,
         (stream_id, tenant_id, url): (&str, &str, &str),
@@ -168,7 +174,7 @@ impl Deliveries {
         })
     }
 
-    /// The workers of deliveries.
+    /// Returns the workers of deliveries.
     pub fn workers(&self) -> Vec<Worker> {
         let shared = &self.0;
         let (numbered, made) = (Arc::clone(&shared.numbered), Arc::clone(&shared.wake));
@@ -183,10 +189,11 @@ impl Deliveries {
 }
 
 impl Shared {
-    /// The key for these suites; `None` while receivers cannot know it yet.
+    /// Returns the signing key for these suites; `None` if the key was published too recently for
+    /// receivers to know it.
     fn signer(&self, suites: &[Suite]) -> Option<Arc<Signer>> {
         if *suites == [Suite::StandardWebhooks] {
-            return Some(self.keys.signer(Purpose::Webhook)); // signs nothing
+            return Some(self.keys.signer(Purpose::Webhook)); // not used by this suite
         }
         self.keys.webhook_signer()
     }

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
-/// The most that goes out at once after a pause.
+/// The most attempts that start at once after a pause.
 const BURST: i64 = 4;
 
-/// In no second start more attempts than an endpoint's limit.
+/// Limits how many attempts to an endpoint start within any one second.
 ///
-/// This is the generic cell rate algorithm. Its state is a `lead`: for how long the endpoint would be busy if each
-/// attempt that has started took its share of a second.
+/// This is the generic cell rate algorithm. Its state is a `lead`: how long the endpoint would be
+/// busy if each started attempt took its share of a second.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
-    /// What one attempt takes.
+    /// How much one attempt adds to the lead.
     each: TimeDelta,
-    /// How far attempts may be ahead.
+    /// The largest lead at which an attempt may start.
     ahead: TimeDelta,
 }
 
@@ -23,24 +23,24 @@ impl Pace {
     pub(super) fn of(per_second: i32) -> Self {
         let per_second = i64::from(per_second.max(1));
         let burst = (per_second / 25).clamp(1, BURST);
-        // A burst and a second of single attempts together are the limit.
+        // A burst plus the single attempts in the rest of the second add up to the limit.
         let singles = per_second - burst + 1;
         let each = TimeDelta::microseconds((1_000_000 + singles - 1) / singles);
         Self { each, ahead: each * i32::try_from(burst - 1).unwrap_or_default() }
     }
 
-    /// The lead after one more attempt, if it may start now.
+    /// Returns the lead after one more attempt, if it may start now.
     pub(super) fn admit(&self, lead: TimeDelta) -> Option<TimeDelta> {
         let lead = lead.max(TimeDelta::zero());
         (lead <= self.ahead).then(|| lead + self.each)
     }
 
-    /// How long until the next attempt may start; nothing if one may now.
+    /// Returns the time until the next attempt may start; zero if it may start now.
     pub(super) fn pause(&self, lead: TimeDelta) -> Duration {
         (lead - self.ahead).to_std().unwrap_or_default()
     }
 
-    /// The lead that has this pause.
+    /// Returns the lead that results in this pause.
     pub(super) fn lead(&self, pause: Duration) -> TimeDelta {
         self.ahead + TimeDelta::from_std(pause).unwrap_or_default()
     }
@@ -70,7 +70,7 @@ mod tests {
         }
     }
 
-    /// How many start at once.
+    /// Returns how many attempts start at once.
     fn burst(per_second: i32, lead: TimeDelta) -> usize {
         let pace = Pace::of(per_second);
         std::iter::successors(Some(lead), |lead| pace.admit(*lead)).skip(1).count()

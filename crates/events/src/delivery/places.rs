@@ -1,8 +1,8 @@
-//! How much of an endpoint, of a tenant, and to a host a node has in hand.
+//! Counts the deliveries that a node handles for each endpoint, tenant and host.
 
 use std::{collections::HashMap, time::Duration};
 
-/// The most of each.
+/// The most deliveries for each endpoint, tenant and host, and in total on this node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) endpoint: usize,
@@ -11,18 +11,19 @@ pub(super) struct Limits {
     pub(super) node: usize,
 }
 
-/// Attempts under way: a receiver that does not answer occupies its own places and no others.
+/// The limits for running attempts. A receiver that does not answer uses up only its own limits.
 pub(super) const RUNNING: Limits = Limits { endpoint: 4, tenant: 16, host: 32, node: 256 };
-/// Deliveries that are claimed and not recorded yet. How many of an endpoint's wait is limited by the queue.
+/// The limits for deliveries that are claimed and not recorded yet. `queue/line.rs` limits how many
+/// deliveries of one endpoint wait.
 pub(super) const CLAIMED: Limits =
     Limits { endpoint: usize::MAX, tenant: 512, host: usize::MAX, node: 1024 };
 
-/// Records how long a request to a receiver held its place.
+/// Records the duration of a request to a receiver as a metric.
 pub(super) fn count_held(kind: &'static str, held: Duration) {
     metrics::histogram!("authority_webhook_place_seconds", "kind" => kind).record(held);
 }
 
-/// Who occupies a place.
+/// The endpoint, tenant and host that a delivery counts towards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) endpoint_id: String,
@@ -30,7 +31,7 @@ pub(super) struct Place {
     pub(super) host: String,
 }
 
-/// The places that are occupied.
+/// Counts of deliveries, with their limits.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     limits: Limits,
@@ -63,13 +64,13 @@ impl Places {
             && of(&self.hosts, host) < self.limits.host
     }
 
-    /// Whether the endpoint holds all of its places; one place may just have been released.
+    /// Whether the endpoint is at its limit, or one below it because an attempt has just ended.
     pub(super) fn are_of_endpoint(&self, place: &Place) -> bool {
         let held = self.endpoints.get(&place.endpoint_id).copied().unwrap_or(0);
         held + 1 >= self.limits.endpoint
     }
 
-    /// The tenants that hold all of their places; one place may just have been released.
+    /// Returns the tenants at their limit, or one below it because an attempt has just ended.
     pub(super) fn full_tenants(&self) -> impl Iterator<Item = &String> {
         let is_full = |held: usize| held + 1 >= self.limits.tenant;
         self.tenants.iter().filter(move |(_, held)| is_full(**held)).map(|(id, _)| id)

@@ -1,7 +1,7 @@
-//! Requests to push services: without a body, and to public addresses alone.
+//! Requests to push services: without a body, and to public addresses only.
 //!
-//! People name push services, and not only those who manage endpoints. So the private networks that are open to
-//! webhooks are closed to pushes.
+//! Any person can name a push service, not only managers of endpoints. Private networks that
+//! webhooks may reach are therefore refused for pushes.
 
 use authority_webhook::{
     destination::{EndpointUrl, UrlError, UrlRules},
@@ -22,7 +22,7 @@ const AGENT: HeaderValue = HeaderValue::from_static("agent-authority-push/1");
 const NOTHING: HeaderValue = HeaderValue::from_static("0");
 const PORT: u16 = 443;
 
-/// The rules of pushes, where webhooks have these.
+/// Derives the URL rules for pushes from the rules for webhooks.
 pub(super) fn rules(webhooks: &UrlRules) -> UrlRules {
     UrlRules {
         ports: Vec::new(),
@@ -42,7 +42,10 @@ fn url(text: &str, rules: &UrlRules) -> Result<EndpointUrl, UrlError> {
 }
 
 impl Deliveries {
-    /// A URL at a push service: https and port 443; in development also one on the loopback.
+    /// Parses the URL of a push service.
+    ///
+    /// The URL must use https and port 443. Development mode also permits other ports and the
+    /// loopback address.
     pub(crate) fn push_url(&self, text: &str) -> Result<EndpointUrl, UrlError> {
         url(text, &self.0.push_rules)
     }
@@ -50,7 +53,7 @@ impl Deliveries {
     /// Sends a POST without a body, with these headers.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The class of the failure, if no response was received.
     pub(crate) async fn push(
         &self,
         url: &EndpointUrl,
@@ -58,7 +61,7 @@ impl Deliveries {
     ) -> Result<Answer, ErrorClass> {
         let begun = Instant::now();
         let request = request(url, headers).map_err(|error| {
-            tracing::error!(%error, "no push can be written");
+            tracing::error!(%error, "failed to build a push request");
             ErrorClass::Address
         })?;
         let client = &self.0.pushes;

@@ -1,4 +1,5 @@
-//! Replays: a durable walk along the tenant's log, which makes deliveries in the lowest lane.
+//! Replays: deliver past events again. A replay reads the tenant's log from a stored position and
+//! creates deliveries in the lane with the lowest priority.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -22,9 +23,9 @@ use super::{
 };
 use crate::lost::Lost;
 
-/// How often replays are looked for without having been woken.
+/// How often the worker looks for replays without a wake-up.
 const POLL: Duration = Duration::from_millis(500);
-/// Events of a replay before others have their turn.
+/// The most events of a replay before other replays have their turn.
 const BATCH: i64 = 500;
 
 const RUNNING: &str = "SELECT r.id FROM webhook_replays r \
@@ -32,7 +33,8 @@ const RUNNING: &str = "SELECT r.id FROM webhook_replays r \
      JOIN tenants t ON t.id = e.tenant_id AND t.state = 'active' \
      WHERE r.state = 'running' ORDER BY r.updated_at";
 
-/// Neither row is waited for: whoever has them ends or changes the replay.
+/// Skips locked rows: another node is processing the replay, or a transaction cancels it or changes
+/// its endpoint.
 const REPLAY: &str = "SELECT r.endpoint_id, r.tenant_id, r.event_types AS narrowed, r.only_state, \
             r.position, r.until_sequence, e.event_types, e.filter \
      FROM webhook_replays r \
@@ -40,7 +42,7 @@ const REPLAY: &str = "SELECT r.endpoint_id, r.tenant_id, r.event_types AS narrow
      WHERE r.id = $1 AND r.state = 'running' \
      FOR SHARE OF e SKIP LOCKED FOR UPDATE OF r SKIP LOCKED";
 
-/// The events of which this endpoint has a delivery in one of these states.
+/// The events with a delivery to this endpoint in the given states.
 const HAVING: &str = "SELECT DISTINCT event_id FROM webhook_deliveries \
      WHERE endpoint_id = $1 AND event_id = ANY ($2) AND state = ANY ($3)";
 
@@ -63,7 +65,7 @@ pub(super) fn worker(shared: Arc<Shared>) -> Worker {
 
 async fn run(shared: &Arc<Shared>, context: &Context) {
     loop {
-        // A failed round is tried again at the next poll.
+        // A failed round is retried at the next poll.
         while context.stopped().now_or_never().is_none()
             && context.round(round(shared)).await.is_ok_and(|has_more| has_more)
         {}
@@ -76,7 +78,7 @@ async fn run(shared: &Arc<Shared>, context: &Context) {
     }
 }
 
-/// One batch of each replay; whether some may have more.
+/// Processes one batch of each replay. Returns whether there may be more.
 async fn round(shared: &Shared) -> Result<bool, store::Error> {
     let running = shared.store.read_tx(&Scope::service(), async move |db| {
         let running: Vec<Id> = diesel::sql_query(RUNNING).load(db).await?;
@@ -99,16 +101,18 @@ async fn round(shared: &Shared) -> Result<bool, store::Error> {
     Ok(has_more)
 }
 
-/// What one batch did.
+/// The result of one batch.
 struct Step {
     endpoint_id: String,
     deliveries: usize,
-    /// What retention took before.
+    /// Events that retention deleted before they were read.
     lost: Option<Lost>,
     has_more: bool,
 }
 
-/// `None` if another transaction has the replay, or its endpoint has no room.
+/// Processes one batch of a replay.
+///
+/// Returns `None` if another transaction has locked the replay, or its endpoint has no room.
 async fn step(db: &mut Db, id: &str) -> QueryResult<Option<Step>> {
     let found = diesel::sql_query(REPLAY).bind::<Text, _>(id).get_result(db).await;
     let found: Option<Replay> = found.optional()?;
@@ -154,14 +158,14 @@ struct EventId {
     event_id: String,
 }
 
-/// A running replay, and what its endpoint takes now.
+/// A running replay, with its endpoint's current event types and filter.
 #[derive(QueryableByName)]
 struct Replay {
     #[diesel(sql_type = Text)]
     endpoint_id: String,
     #[diesel(sql_type = Text)]
     tenant_id: String,
-    /// Patterns; all types if there are none.
+    /// The patterns of event types to replay; all types if empty.
     #[diesel(sql_type = Array<Text>)]
     narrowed: Vec<String>,
     #[diesel(sql_type = Text)]
@@ -177,7 +181,7 @@ struct Replay {
 }
 
 impl Replay {
-    /// Those that the endpoint takes, of the replay's types.
+    /// Returns the events of the replay's types that the endpoint accepts.
     fn taken<'e>(&self, events: &'e [Event]) -> Vec<&'e Event> {
         let mut judge = Judge::new(&self.endpoint_id, &self.event_types, self.filter.as_deref());
         let narrowed = match self.narrowed.as_slice() {
@@ -193,7 +197,7 @@ impl Replay {
         events.iter().filter(|event| is_asked_for(event) && judge.takes(event)).collect()
     }
 
-    /// Those of which the endpoint's deliveries are as the replay says.
+    /// Returns the events with deliveries in the state that the replay requires.
     async fn wanted<'e>(&self, db: &mut Db, events: Vec<&'e Event>) -> QueryResult<Vec<&'e Event>> {
         let ids: Vec<&str> = events.iter().map(|event| &*event.id).collect();
         let sent = match self.only_state.as_str() {

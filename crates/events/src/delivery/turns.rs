@@ -1,21 +1,21 @@
-//! Whose deliveries are next: to be claimed, and to be sent.
+//! Determines which deliveries are claimed next, and which are sent next.
 //!
-//! Lanes share what a node does by a fixed pattern, so that neither retries nor replays starve. Within a lane
-//! tenants take turns, and within a tenant its endpoints do.
+//! Lanes share a node's capacity by a fixed pattern, which keeps retries and replays from starving.
+//! Tenants take turns within a lane, and endpoints take turns within a tenant.
 
 use std::collections::{HashMap, HashSet};
 
 use super::places::{Place, Places};
 
 pub(super) const LANES: usize = 3;
-/// The first of the lane's numbers that has something to send is served.
+/// The lane of each turn. If that lane has no delivery to send, another lane is served.
 const PATTERN: [usize; 6] = [0, 0, 1, 0, 1, 2];
 
 /// An endpoint with deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) place: Place,
-    /// How many there are in each lane.
+    /// The number of due deliveries in each lane.
     pub(super) due: [usize; LANES],
 }
 
@@ -27,18 +27,20 @@ pub(super) struct Share {
     pub(super) count: usize,
 }
 
-/// Where the turns stand.
+/// The state of the turns.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     pattern: usize,
-    /// The last turn of each; who never had one comes first.
+    /// The number of the last turn. `tenants` and `endpoints` have the number of each one's last
+    /// turn; a tenant or endpoint without a turn comes first.
     number: u64,
     tenants: HashMap<String, u64>,
     endpoints: HashMap<String, u64>,
 }
 
 impl Turns {
-    /// Divides the free places among the candidates, which are changed.
+    /// Divides the free capacity among the candidates. Subtracts the shares from their due
+    /// deliveries.
     pub(super) fn divide(
         &mut self,
         candidates: &mut [Candidate],
@@ -58,8 +60,10 @@ impl Turns {
         shares
     }
 
-    /// Takes the next turn: of the lane that has it the endpoint whose tenant waits longest. Returns the
-    /// candidate's name and its lane.
+    /// Takes the next turn. Returns the candidate's name and its lane.
+    ///
+    /// In the lane of the turn, the tenant that has waited longest is next. Within the tenant, the
+    /// endpoint that has waited longest is next.
     pub(super) fn next<'c, N: Copy>(
         &mut self,
         candidates: &(impl Iterator<Item = (N, &'c Candidate)> + Clone),
@@ -86,7 +90,7 @@ impl Turns {
         Some((name, lane))
     }
 
-    /// Keeps the turns only of who waits.
+    /// Forgets the turns of endpoints and tenants without waiting deliveries, if there are many.
     pub(super) fn forget<'c>(&mut self, candidates: impl Iterator<Item = &'c Candidate>) {
         let places: Vec<&Place> = candidates.map(|candidate| &candidate.place).collect();
         if self.endpoints.len() > 2 * places.len() + 1024 {

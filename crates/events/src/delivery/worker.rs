@@ -1,5 +1,8 @@
-//! Sends due deliveries. The loop starts the next attempt as soon as there is a place for it; claiming and recording
-//! run beside it, each in one transaction at a time that takes what has come up during the last.
+//! Sends due deliveries.
+//!
+//! The loop starts the next attempt as soon as the limits on running attempts permit it. Claiming
+//! and recording run in the background, next to the attempts. Each uses one transaction at a time,
+//! which handles everything that has accumulated during the one before.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -25,13 +28,14 @@ use super::{
     turns::Turns,
 };
 
-/// How often due deliveries are looked for without having been woken.
+/// How often the worker looks for due deliveries without a wake-up.
 const POLL: Duration = Duration::from_millis(500);
 /// How often the worker records which endpoints are at their own limits.
 const NOTED: Duration = Duration::from_secs(1);
-/// When the service stops: for what is in flight. The rest is released.
+/// How long running attempts may take when the service stops. Waiting deliveries are released at
+/// once.
 const DRAIN: Duration = Duration::from_secs(3);
-/// A node whose clock is further from the database's signs nothing.
+/// The largest difference from the database's clock at which a node still signs requests.
 const CLOCK: Duration = Duration::from_secs(30);
 
 pub(super) fn worker(shared: Arc<Shared>) -> Worker {
@@ -45,22 +49,22 @@ pub(super) fn worker(shared: Arc<Shared>) -> Worker {
     worker.with_rounds(POLL)
 }
 
-/// What was to be recorded, and what came of it.
+/// The results of attempts, and whether recording them succeeded.
 type Recording = (Vec<Arc<Ended>>, Result<Recorded, store::Error>);
 
-/// What this node sends.
+/// The state of the worker's loop.
 struct Sending {
     shared: Arc<Shared>,
     queue: Queue,
     attempts: JoinSet<Done>,
     jobs: HashMap<Id, Arc<Job>>,
     claims: Beside<(Turns, Result<Claims, store::Error>)>,
-    /// Of claims.
+    /// The turns for claiming; `queue` has its own for sending.
     turns: Turns,
     claim_at: Instant,
-    /// Whether more could be claimed when the queue runs low.
+    /// Whether another claim may find deliveries when the queue runs low.
     may_have_more: bool,
-    /// Not recorded yet.
+    /// Results that are not recorded yet.
     ended: Vec<Arc<Ended>>,
     records: Beside<Recording>,
     record_at: Instant,
@@ -95,7 +99,7 @@ impl Sending {
             self.record(now);
             self.claim(now);
             let next = self.next(now);
-            // What fails is tried again at the next poll.
+            // A failed step is retried at the next poll.
             tokio::select! {
                 biased;
                 () = context.stopped() => break,
@@ -117,7 +121,8 @@ impl Sending {
         self.finish().await;
     }
 
-    /// Runs before attempts start: a place that an endpoint holds only for a moment doesn't count.
+    /// Records the endpoints at their limits. Call it before attempts start: limits that were
+    /// reached only a moment ago don't count.
     fn note_limits(&mut self, now: Instant) {
         if now >= self.note_at {
             self.note_at = now + NOTED;
@@ -125,7 +130,7 @@ impl Sending {
         }
     }
 
-    /// Starts attempts for the free places.
+    /// Starts attempts as far as the limits permit.
     fn start(&mut self, now: Instant) {
         let overdue = self.queue.overdue(now);
         self.release(overdue);
@@ -138,7 +143,7 @@ impl Sending {
         }
     }
 
-    /// When there is something to do without an event.
+    /// Returns the time at which the loop has work to do even without an event.
     fn next(&self, now: Instant) -> Instant {
         let paced = self.queue.paced_until(now);
         let claim = self.claims.is_idle().then_some(self.claim_at);
@@ -146,7 +151,7 @@ impl Sending {
         [paced, claim, record].into_iter().flatten().fold(now + POLL, Instant::min)
     }
 
-    /// Looks for due deliveries, if it is time to.
+    /// Claims due deliveries, if it is time to.
     fn claim(&mut self, now: Instant) {
         let is_hungry = || self.may_have_more && self.queue.is_hungry();
         if !self.claims.is_idle() || (now < self.claim_at && !is_hungry()) {
@@ -169,7 +174,7 @@ impl Sending {
         Ok(())
     }
 
-    /// Takes up an attempt that ended, and all others that did.
+    /// Handles an attempt that has ended, and all others that have ended in the meantime.
     fn note_all(&mut self, first: Result<(Id, Done), JoinError>) {
         self.note(first);
         while let Some(done) = self.attempts.try_join_next_with_id() {
@@ -180,9 +185,10 @@ impl Sending {
     fn note(&mut self, done: Result<(Id, Done), JoinError>) {
         let (id, Done { job, result, took }) = match done {
             Ok(done) => done,
-            // It panicked; others may attempt it when its lease has ended.
+            // The attempt panicked. After its lease expires, any node may attempt the delivery
+            // again.
             Err(error) => {
-                tracing::error!(%error, "an attempt crashed");
+                tracing::error!(%error, "a delivery attempt panicked");
                 if let Some(job) = self.jobs.remove(&error.id()) {
                     self.queue.left(&job);
                     self.queue.recorded(&job, false);
@@ -225,12 +231,12 @@ impl Sending {
         self.ended.push(Arc::new(Ended { job, ending, stops }));
     }
 
-    /// Gives back what waited.
+    /// Releases these waiting deliveries, so that any node may claim them at once.
     fn release(&mut self, jobs: impl IntoIterator<Item = Arc<Job>>) {
         jobs.into_iter().for_each(|job| self.end(job, Ending::Released, false));
     }
 
-    /// Records what ended, if it is time to.
+    /// Records results, if it is time to.
     fn record(&mut self, now: Instant) {
         if self.records.is_idle() && !self.ended.is_empty() && now >= self.record_at {
             self.records.start(write(Arc::clone(&self.shared), std::mem::take(&mut self.ended)));
@@ -245,7 +251,8 @@ impl Sending {
         let Recorded { disabled: _, held, lost } = match recorded {
             Ok(recorded) => recorded,
             Err(error) => {
-                // Again at the next poll; the leases say until when that has a point.
+                // Recording is retried at the next poll. After the leases expire, it records
+                // nothing.
                 self.record_at = Instant::now() + POLL;
                 ended.append(&mut self.ended);
                 self.ended = ended;
@@ -267,7 +274,8 @@ impl Sending {
         Ok(())
     }
 
-    /// Releases what waits, lets the attempts in flight end, and releases those that do not.
+    /// Stops the worker: releases waiting deliveries, lets running attempts end, and then releases
+    /// the remaining deliveries.
     async fn finish(mut self) {
         let waiting = self.queue.release_all();
         self.release(waiting);
@@ -293,12 +301,12 @@ impl Sending {
             let ended = std::mem::take(&mut self.ended);
             let (ended, recorded) = write(Arc::clone(&self.shared), ended).await;
             if let Err(error) = self.recorded(ended, recorded) {
-                tracing::warn!(%error, "ended attempts are not recorded; they will be repeated");
+                tracing::warn!(%error, "failed to record ended attempts; they will be repeated");
             }
         }
     }
 
-    /// Until nothing is under way and all is recorded.
+    /// Waits until no work is running and all results are recorded.
     async fn drain(&mut self) {
         loop {
             self.record(Instant::now());
@@ -314,7 +322,7 @@ impl Sending {
                 }
                 Some(done) = self.attempts.join_next_with_id() => {
                     self.note_all(done);
-                    // By their rate limit some may have gone back to wait.
+                    // The rate limit may have put some of the deliveries back into the queue.
                     let waiting = self.queue.release_all();
                     self.release(waiting);
                 }
@@ -323,7 +331,7 @@ impl Sending {
     }
 }
 
-/// Records what ended, and disables the endpoints of which that is the consequence.
+/// Records results, and disables endpoints where the results require it.
 async fn write(
     shared: Arc<Shared>,
     ended: Vec<Arc<Ended>>,
@@ -340,9 +348,9 @@ async fn write(
         let done = shared.store.write_tx(&Scope::service(), async move |db| {
             Ok::<_, store::Error>(record::disable(db, disabled).await?)
         });
-        // The next failure disables them.
+        // If disabling fails, the endpoint's next failure disables it.
         if let Err(error) = done.await {
-            tracing::warn!(%error, "endpoints are not disabled");
+            tracing::warn!(%error, "failed to disable endpoints");
         }
     }
     (ended, recorded)
@@ -361,7 +369,7 @@ impl Shared {
     pub(super) fn is_on_time(&self) -> bool {
         let is_near = self.graph.clock_distance().is_some_and(|distance| distance < CLOCK);
         if !is_near {
-            tracing::debug!("webhooks wait: this node's clock is not the database's");
+            tracing::debug!("webhooks wait: this node's clock differs from the database's");
         }
         is_near
     }

@@ -1,8 +1,8 @@
 //! Streams of notifications.
 //!
-//! A notification's id is drawn before its transaction commits, so that one may appear after another with a
-//! greater id. Each look therefore reads the last minute again, without what was sent; no transaction of the
-//! service lasts as long.
+//! A notification gets its id before its transaction commits. It may therefore become visible after
+//! a notification with a greater id. Each read therefore covers the last minute again and leaves
+//! out the notifications that were already sent. No transaction of the service takes a minute.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -27,13 +27,13 @@ use tokio_util::sync::CancellationToken;
 use super::reader::{Reader, Row, failed, floor};
 use crate::follow::Place;
 
-/// How many are read together.
+/// The most notifications that are read at once.
 const READ: i64 = 100;
 const POLL: Duration = Duration::from_secs(2);
-/// The longest time without a message.
+/// The longest time between two messages.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// One stream.
+/// The state of one stream.
 pub(super) struct Follow {
     pub(super) store: Store,
     pub(super) scope: Scope,
@@ -42,11 +42,11 @@ pub(super) struct Follow {
     pub(super) shutdown: CancellationToken,
     pub(super) caller: Caller,
     pub(super) reader: Reader,
-    /// Every notification below this id was sent, or is from before the stream.
+    /// Every notification below this id was sent, or is older than the stream.
     pub(super) floor: String,
     /// Where a stream after this one resumes, in microseconds.
     pub(super) position: i64,
-    /// Those from the floor on that were sent, or are from before the stream.
+    /// Notifications from the floor on that were sent or are older than the stream.
     pub(super) sent: BTreeSet<String>,
     pub(super) unsent: VecDeque<Row>,
     pub(super) _place: Place,
@@ -61,7 +61,7 @@ impl MessageSource for Follow {
 }
 
 impl Follow {
-    /// Begins with what comes from now on, or at a position.
+    /// Starts the stream at a position; at the current time if `after` is `None`.
     pub(super) async fn begin(mut self, after: Option<i64>) -> Result<Self, ApiError> {
         let at = after.and_then(DateTime::from_timestamp_micros);
         let reader = self.reader.clone();
@@ -83,7 +83,7 @@ impl Follow {
     async fn message(&mut self) -> Result<StreamNotificationsResponse, ApiError> {
         let beat = Instant::now() + HEARTBEAT;
         loop {
-            // People's streams need no scope.
+            // Only people open these streams, and a person's credential has no scopes.
             self.credentials.check(&self.caller, "", None, self.clock.now())?;
             if self.shutdown.is_cancelled() {
                 let message = "the service is stopping; resume after the last position";
@@ -110,7 +110,7 @@ impl Follow {
         }
     }
 
-    /// Reads what is new. Once that is all, the floor rises.
+    /// Reads new notifications. If they are all that there are, raises the floor.
     async fn read(&mut self) -> Result<(), ApiError> {
         let (reader, from) = (self.reader.clone(), self.floor.clone());
         let sent: Vec<String> = self.sent.iter().cloned().collect();

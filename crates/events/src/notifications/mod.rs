@@ -1,7 +1,7 @@
-//! Notifications: what a tenant's people should know of, in the application.
+//! Notifications: events that a tenant's people should see in the application.
 //!
-//! Triggers write them where something happens (migration 32), for the people with certain roles. Whether one
-//! was read is each person's own.
+//! Triggers (migration 32) write a notification at the time of its event, for people with certain
+//! roles. Each person has a separate read mark.
 
 mod follow;
 mod reader;
@@ -16,18 +16,19 @@ use authority_core::{
 
 pub(crate) use service::NotificationHandlers;
 
-/// An expiry is told within an hour of the week or the day before it.
+/// How often the worker runs. An expiry is announced one week and one day ahead, each up to an hour
+/// late.
 const EVERY: Duration = Duration::from_secs(3600);
 
-/// Push subscriptions that the push service ended, and those whose person has not come for as long as
-/// notifications are kept: nobody knows whether they still have their role.
+/// Deletes push subscriptions that have expired. Also deletes subscriptions that were not renewed
+/// for 90 days, as long as notifications are kept, because their person may have lost the role.
 const EXPIRED: &str = "DELETE FROM push_subscriptions \
      WHERE expires_at < now() OR renewed_at < now() - interval '90 days'";
 
 diesel::define_sql_function! { fn notify_of_expiries() -> BigInt; }
 diesel::define_sql_function! { fn drop_old_notifications() -> Integer; }
 
-/// Tells of keys and delegations that expire soon, and deletes what is too old.
+/// Announces keys and delegations that expire soon, and deletes old notifications.
 pub(crate) fn worker(store: Store) -> Worker {
     Worker::periodic("notifications", EVERY, move || {
         let store = store.clone();

@@ -1,4 +1,4 @@
-//! A person's notifications in the store: those for their role, and which of them they have read.
+//! Reads a person's notifications: those for their role, with the person's read marks.
 
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -16,7 +16,7 @@ use diesel::{
     sql_types::{Array, BigInt, Bool, Jsonb, Nullable, Text, Timestamptz},
 };
 
-/// What the person sees: `$1` is the tenant, `$2` the role, `$3` the person.
+/// The notifications that the person sees. `$1` is the tenant, `$2` the role, `$3` the person.
 const VISIBLE: &str = "FROM notifications n \
      LEFT JOIN notification_reads r ON r.id = n.id AND r.person = $3 \
      WHERE n.tenant_id = $1 AND n.roles @> ARRAY[$2] \
@@ -24,7 +24,7 @@ const VISIBLE: &str = "FROM notifications n \
 
 const COLUMNS: &str = "SELECT n.id, n.kind, n.subject_ref, n.data, n.created_at, r.read_at";
 
-/// How long a transaction may hold back a notification whose id it has drawn.
+/// How much later than its id a notification may become visible. Its transaction may still be open.
 const OVERLAP: &str = "interval '60 seconds'";
 
 /// A person of a tenant.
@@ -32,7 +32,7 @@ const OVERLAP: &str = "interval '60 seconds'";
 pub(super) struct Reader {
     tenant_id: TenantId,
     role: String,
-    /// Issuer and subject.
+    /// The issuer and subject.
     person: String,
 }
 
@@ -80,8 +80,10 @@ struct Floor {
 }
 
 impl Reader {
+    /// Returns the reader for a caller.
+    ///
     /// # Errors
-    /// The caller is no person of a tenant; the access rules admit no others.
+    /// The caller is not a person of a tenant. The access rules already refuse such callers.
     pub(super) fn of(caller: &Caller) -> Result<Self, ApiError> {
         let CallerKind::Member { tenant_id, role, .. } = &caller.kind else {
             return Err(ApiError::plain(ErrorCode::Forbidden));
@@ -94,7 +96,7 @@ impl Reader {
         &self.tenant_id
     }
 
-    /// Up to `limit` before an id, newest first.
+    /// Returns up to `limit` notifications before an id, newest first.
     pub(super) async fn page(
         &self,
         db: &mut Db,
@@ -127,7 +129,7 @@ impl Reader {
         Ok(counted.count)
     }
 
-    /// Marks one as read, or all; how many were not.
+    /// Marks one notification as read, or all if `id` is `None`. Returns how many were unread.
     pub(super) async fn mark(&self, db: &mut Db, id: Option<&str>) -> QueryResult<usize> {
         diesel::sql_query(format!(
             "INSERT INTO notification_reads (id, tenant_id, person) SELECT n.id, n.tenant_id, $3 {VISIBLE} \
@@ -152,7 +154,8 @@ impl Reader {
         Ok(rows.into_iter().next())
     }
 
-    /// Up to `limit` from an id on that are not among `sent`, oldest first.
+    /// Returns up to `limit` notifications from an id on, oldest first. Notifications in `sent` are
+    /// left out.
     pub(super) async fn since(
         &self,
         db: &mut Db,
@@ -174,8 +177,9 @@ impl Reader {
     }
 }
 
-/// The least id of a notification that may become visible after `at`, or after now, by the database's clock;
-/// and that time.
+/// Returns the least id of a notification that may become visible after `at`.
+///
+/// Also returns `at`. If it is `None`, uses the current time of the database's clock.
 pub(super) async fn floor(
     db: &mut Db,
     at: Option<DateTime<Utc>>,

@@ -1,4 +1,4 @@
-//! The service of notifications.
+//! Implements the notification API.
 
 use std::{
     collections::{BTreeSet, VecDeque},

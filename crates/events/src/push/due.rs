@@ -1,7 +1,8 @@
-//! Whom to tell of new notifications, and what became of it.
+//! Finds the subscriptions to notify, and records the results.
 //!
-//! The cursor is the snapshot of the database in which notifications were taken up last. New are those of
-//! transactions that it does not show, in whatever order they commit: each is taken up once.
+//! The cursor is a database snapshot: the one in which notifications were last taken up. A
+//! notification is new if its transaction is not visible in that snapshot. This works in whatever
+//! order transactions commit, and each notification is taken up once.
 
 use authority_core::store::{Db, RunQueryDsl, locks};
 use diesel::{
@@ -12,18 +13,19 @@ use diesel::{
 const ACCEPTED: &str = "UPDATE push_subscriptions SET failures = 0 WHERE id = $1 AND failures > 0";
 const GONE: &str = "DELETE FROM push_subscriptions WHERE id = $1";
 const FAILED: &str = "UPDATE push_subscriptions SET failures = failures + 1 WHERE id = $1";
-/// So many in a row.
+/// Deletes a subscription after so many consecutive failures.
 const FAILED_FOR_LONG: &str = "DELETE FROM push_subscriptions WHERE id = $1 AND failures >= 20";
 
-/// Whether the subscription `s` may be told now. Those of a suspended person wait; what happens meanwhile is not
-/// pushed to them.
+/// Whether the subscription `s` may be notified now. While a person is suspended, no pushes are
+/// sent to them. Notifications of that time are not pushed later.
 const OPEN: &str = "(s.expires_at IS NULL OR s.expires_at > clock_timestamp()) \
      AND EXISTS (SELECT FROM tenants t WHERE t.id = s.tenant_id AND t.state = 'active') \
      AND NOT person_excluded(s.tenant_id, s.subject, s.email)";
 
-/// The cursor, and the least id of a notification that may be new: a transaction that lasts longer than a minute
-/// is not noticed, and what is older than a push service keeps a push (4 hours) is not pushed. In a restored
-/// database transactions have other numbers.
+/// The cursor, and the least id of a notification that may be new. Notifications of a transaction
+/// that lasts longer than a minute are missed. Notifications older than 4 hours, which is how long
+/// a push service keeps a push, are not pushed. `is_foreign` detects a restored database, in which
+/// transactions have other numbers.
 const CURSOR: &str = "SELECT snapshot, at < now() - interval '30 seconds' AS is_old, \
          pg_snapshot_xmax(snapshot::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()) \
              AS is_foreign, \
@@ -31,12 +33,13 @@ const CURSOR: &str = "SELECT snapshot, at < now() - interval '30 seconds' AS is_
                     greatest(at - interval '1 minute', now() - interval '4 hours')) AS floor \
      FROM push_cursor";
 
-/// Begins at present.
+/// Sets the cursor to the current snapshot, which skips all existing notifications.
 const BEGIN: &str = "INSERT INTO push_cursor (snapshot, at) VALUES (pg_current_snapshot()::text, now()) \
      ON CONFLICT (id) DO UPDATE SET snapshot = EXCLUDED.snapshot, at = EXCLUDED.at";
 
-/// Takes up what is new, moves the cursor, and tells whom it is for: one push of each kind to each subscription.
-/// All of it is one statement, so that the rows it sees are those of the snapshot it leaves.
+/// Takes up new notifications, moves the cursor and returns the recipients: one push of each kind
+/// for each subscription. It is a single statement because it must see exactly the rows of the
+/// snapshot that it stores.
 const TAKE_UP: &str = "WITH new AS ( \
          SELECT n.tenant_id, n.kind, n.roles FROM notifications n \
          WHERE n.id >= $1 AND NOT pg_visible_in_snapshot(n.xact::text::xid8, $2::pg_snapshot)), \
@@ -56,7 +59,7 @@ pub(super) struct Due {
     pub(super) subscription_id: String,
     #[diesel(sql_type = Text)]
     role: String,
-    /// Of the notification.
+    /// The kind of the notification.
     #[diesel(sql_type = Text)]
     pub(super) kind: String,
 }
@@ -94,18 +97,18 @@ struct Sealed {
     sealed_endpoint: Vec<u8>,
 }
 
-/// How a push ended.
+/// The outcome of a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     Accepted,
     /// The push service no longer knows the subscription.
     Gone,
     Failed,
-    /// It may no longer be sent.
+    /// The push may no longer be sent.
     Unsent,
 }
 
-/// What is new for subscriptions, if no other node is taking it up.
+/// Takes up new notifications, unless another node is doing so. Returns the pushes to send.
 pub(super) async fn take_up(db: &mut Db) -> QueryResult<Vec<Due>> {
     let lock = diesel::sql_query("SELECT pg_try_advisory_xact_lock($1) AS locked");
     let Locked { locked } = lock.bind::<BigInt, _>(locks::PUSH).get_result(db).await?;
@@ -125,7 +128,7 @@ pub(super) async fn take_up(db: &mut Db) -> QueryResult<Vec<Due>> {
         .await
 }
 
-/// The sealed URL, if the push may be sent.
+/// Returns the sealed URL, if the push may be sent.
 pub(super) async fn sealed_endpoint(db: &mut Db, due: &Due) -> QueryResult<Option<Vec<u8>>> {
     let query = "SELECT s.sealed_endpoint FROM push_subscriptions s \
                  WHERE s.id = $1 AND s.role = $2 AND ";

@@ -1,8 +1,9 @@
-//! Web Push (RFC 8030): tells a person's browsers that there are new notifications, and nothing of them.
+//! Web Push (RFC 8030): notifies a person's browsers that there are new notifications.
 //!
-//! A push is a nudge. It has no content, is sent once at most and may be lost: the notifications themselves are
-//! in the store. `due.rs` finds whom to tell, by a cursor; `worker.rs` sends; `vapid.rs` identifies this
-//! installation to push services (RFC 8292). `subscriptions.rs` and `service.rs` are what people ask for.
+//! A push has no content, is sent at most once and may be lost. The notifications themselves are in
+//! the store. `due.rs` finds the recipients by a cursor, `worker.rs` sends the pushes, and
+//! `vapid.rs` identifies this installation to push services (RFC 8292). `subscriptions.rs` and
+//! `service.rs` implement the API for subscriptions.
 
 mod due;
 mod service;
@@ -20,25 +21,25 @@ use authority_model::service::{Service, push_subscription_service};
 use crate::delivery::Deliveries;
 use vapid::Vapid;
 
-/// How this installation names itself to push services.
+/// How this installation identifies itself to push services.
 #[derive(Debug)]
 pub struct PushSettings {
-    /// Where its operator can be reached: a `mailto:` or an `https:` URI.
+    /// Where the installation's operator can be reached: a `mailto:` or an `https:` URI.
     pub subject: String,
     pub signer: Es256Signer,
 }
 
-/// What pushes are made with.
+/// The dependencies and settings of pushes.
 pub(crate) struct Parts {
     pub(crate) clock: Clock,
     pub(crate) store: Store,
     pub(crate) keys: Keys,
     pub(crate) deliveries: Deliveries,
-    /// Off if absent.
+    /// `None` if push is off.
     pub(crate) settings: Option<PushSettings>,
 }
 
-/// The service of subscriptions, and the worker that pushes, unless that is off.
+/// Returns the service of subscriptions, and the sending worker unless push is off.
 pub(crate) fn services(parts: Parts) -> (Service, Option<Worker>) {
     let Parts { clock, store, keys, deliveries, settings } = parts;
     let vapid = settings.map(|settings| Arc::new(Vapid::new(settings)));

@@ -1,4 +1,4 @@
-//! The service of push subscriptions.
+//! Implements the push subscription API.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(super) struct PushSubscriptionHandlers {
     pub(super) store: Store,
     pub(super) keys: Keys,
     pub(super) deliveries: Deliveries,
-    /// Push is off if absent. What people subscribed before can be listed and deleted all the same.
+    /// `None` if push is off. Existing subscriptions can then still be listed and deleted.
     pub(super) vapid: Option<Arc<Vapid>>,
 }
 

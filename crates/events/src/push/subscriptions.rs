@@ -1,4 +1,4 @@
-//! A person's subscriptions in the store.
+//! Stores a person's push subscriptions.
 
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -12,13 +12,14 @@ use diesel::{
     sql_types::{BigInt, Binary, Bool, Nullable, Text, Timestamptz},
 };
 
-/// What a person may have.
+/// The most subscriptions of a person.
 const MOST: i64 = 10;
 
 const SHOWN: &str = "id, origin, role, label, expires_at, created_at, renewed_at";
 
-/// Deleting the tenant or the person waits for this transaction, and then finds the subscription; and of two new
-/// ones of a person one is counted by the other.
+/// Locks the tenant and the person. Deleting either waits for this transaction and then deletes the
+/// new subscription as well. If a person adds two subscriptions at once, the second one waits and
+/// counts the first.
 const LOCK_TENANT: &str =
     "SELECT id FROM tenants WHERE id = $1 AND state = 'active' FOR NO KEY UPDATE";
 const LOCK_PERSON: &str = "SELECT FROM principals WHERE tenant_id = $1 AND (external_subject = $2 \
@@ -28,15 +29,15 @@ const LOCK_PERSON: &str = "SELECT FROM principals WHERE tenant_id = $1 AND (exte
 #[derive(Clone)]
 pub(super) struct Person {
     tenant_id: String,
-    /// Issuer and subject.
+    /// The issuer and subject.
     person: String,
     subject: String,
-    /// Lower case.
+    /// In lower case.
     email: Option<String>,
     role: String,
 }
 
-/// What a person subscribes.
+/// A new subscription.
 pub(super) struct New {
     pub(super) endpoint_code: [u8; 32],
     pub(super) origin: String,
@@ -95,8 +96,10 @@ struct Count {
 }
 
 impl Person {
+    /// Returns the person that calls.
+    ///
     /// # Errors
-    /// The caller is no person of a tenant; the access rules admit no others.
+    /// The caller is not a person of a tenant. The access rules already refuse such callers.
     pub(super) fn of(caller: &Caller) -> Result<Self, ApiError> {
         let CallerKind::Member { tenant_id, role, subject, email, .. } = &caller.kind else {
             return Err(ApiError::plain(ErrorCode::Forbidden));
@@ -119,10 +122,12 @@ impl Person {
         Ok(rows.into_iter().map(PushSubscription::from).collect())
     }
 
-    /// Renews the subscription of this URL, or adds one. `seal` encrypts the URL for a new id.
+    /// Renews the subscription of this URL, or adds one.
+    ///
+    /// `seal` encrypts the URL for a new id.
     ///
     /// # Errors
-    /// 403 for a person or tenant who is no longer active, 409 for one subscription too many.
+    /// 403 if the person or the tenant is inactive, 409 if the person has too many subscriptions.
     pub(super) async fn subscribe(
         &self,
         db: &mut Db,
@@ -143,7 +148,7 @@ impl Person {
         Ok(self.insert(db, new, &id, sealed).await.map_err(failed)?.into())
     }
 
-    /// Whether the person had it.
+    /// Deletes a subscription. Returns whether the person had it.
     pub(super) async fn unsubscribe(&self, db: &mut Db, id: &str) -> QueryResult<bool> {
         let deleted = diesel::sql_query(
             "DELETE FROM push_subscriptions WHERE tenant_id = $1 AND person = $2 AND id = $3",
@@ -168,7 +173,7 @@ impl Person {
             .execute(db)
             .await
             .map_err(failed)?;
-        // A statement of its own, whose snapshot is younger than the locks.
+        // A separate statement, because its snapshot must be newer than the locks.
         let Excluded { excluded } =
             diesel::sql_query("SELECT person_excluded($1, $2, $3) AS excluded")
                 .bind::<Text, _>(&self.tenant_id)
@@ -201,7 +206,8 @@ impl Person {
             .optional()
     }
 
-    /// What has expired is not renewed: it would be more than a person may have.
+    /// Deletes the person's expired subscriptions. If they were renewed later, the person could
+    /// exceed the limit.
     async fn delete_expired(&self, db: &mut Db) -> QueryResult<()> {
         diesel::sql_query(
             "DELETE FROM push_subscriptions WHERE tenant_id = $1 AND person = $2 \

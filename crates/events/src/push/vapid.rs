@@ -12,19 +12,19 @@ use serde_json::json;
 
 use super::PushSettings;
 
-/// How long a token is valid; push services take 24 hours at most (RFC 8292, 2).
+/// How long a token is valid. Push services accept 24 hours at most (RFC 8292, 2).
 const VALID: TimeDelta = TimeDelta::hours(12);
-/// A token with less time left is not used again.
+/// The least remaining time of a token that is reused.
 const LEAST_LEFT: TimeDelta = TimeDelta::hours(1);
-/// Tokens that are kept. People name push services, so that there may be many.
+/// The most tokens that are kept. People choose their push services, and there may be many of them.
 const MOST: usize = 1000;
 
-/// Makes the tokens, and keeps them for further pushes to the same service.
+/// Creates tokens, and caches them for further pushes to the same service.
 pub(super) struct Vapid {
     signer: Es256Signer,
     subject: String,
     public_key: String,
-    /// By the origin of the push service.
+    /// The cached tokens by the origin of the push service.
     tokens: Mutex<HashMap<String, Token>>,
 }
 
@@ -33,7 +33,7 @@ struct Token {
     until: DateTime<Utc>,
 }
 
-/// Why there is no token.
+/// Why a token could not be made.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error(transparent)]
@@ -49,12 +49,12 @@ impl Vapid {
         Self { signer, subject, public_key, tokens: Mutex::default() }
     }
 
-    /// The uncompressed point in base64url.
+    /// Returns the public key: the uncompressed point in base64url.
     pub(super) fn public_key(&self) -> &str {
         &self.public_key
     }
 
-    /// `Authorization` for the URL's push service (RFC 8292, 3).
+    /// Returns the `Authorization` header for the URL's push service (RFC 8292, 3).
     pub(super) fn authorization(
         &self,
         url: &EndpointUrl,

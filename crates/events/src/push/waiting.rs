@@ -1,4 +1,7 @@
-//! The pushes that a node has taken up: each once, and of no tenant so many that others wait for it.
+//! The pushes that this node has taken up and not finished.
+//!
+//! Equal pushes are kept once. Limits ensure that one tenant's pushes don't delay other tenants'
+//! pushes.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,14 +13,14 @@ use tokio::sync::Semaphore;
 
 use super::due::Due;
 
-/// Pushes of this node that wait or are being sent; more are lost.
+/// The most pushes of this node that wait or are being sent. Further pushes are lost.
 const MOST: usize = 10_000;
-/// The same of one tenant.
+/// The most pushes of one tenant that wait or are being sent.
 const OF_A_TENANT: usize = 1_000;
-/// Requests of one tenant at a time.
+/// The most concurrent requests of one tenant.
 const IN_FLIGHT: usize = 4;
 
-/// What waits or is being sent.
+/// The pushes that wait or are being sent.
 #[derive(Default)]
 pub(super) struct Waiting(Mutex<Taken>);
 
@@ -32,19 +35,19 @@ struct OfATenant {
     in_flight: Arc<Semaphore>,
 }
 
-/// A push among those that wait; it leaves when dropped.
+/// A push that waits or is being sent. Dropping it makes room for another one.
 pub(super) struct Place {
     pub(super) due: Due,
-    /// Its tenant's share of the requests.
+    /// Limits the concurrent requests of the push's tenant.
     pub(super) in_flight: Arc<Semaphore>,
     waiting: Arc<Waiting>,
 }
 
 impl Waiting {
-    /// A place for it, unless one like it waits already.
+    /// Adds the push. Returns `None` if an equal push already waits or is being sent.
     ///
     /// # Errors
-    /// Too many wait.
+    /// Too many pushes wait.
     pub(super) fn place(self: &Arc<Self>, due: Due) -> Result<Option<Place>, TooMany> {
         let mut taken = self.0.lock();
         let known = taken.tenants.get(&due.tenant_id).map(|own| &own.dues);
@@ -65,7 +68,7 @@ impl Waiting {
     }
 }
 
-/// The push is lost.
+/// Too many pushes wait. The new one is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooMany;
 

@@ -20,30 +20,32 @@ use super::{
 };
 use crate::delivery::Deliveries;
 
-/// How often new notifications are looked for.
+/// How often the worker looks for new notifications.
 const POLL: Duration = Duration::from_secs(1);
-/// Requests at a time on a node.
+/// The most concurrent requests of this node.
 const IN_FLIGHT: usize = 64;
-/// Transactions at a time: other work needs the database as well.
+/// The most concurrent transactions, because other work needs the database as well.
 const TRANSACTIONS: usize = 2;
-/// Before a push is sent again, at least; that is done so often.
+/// The least delay before each retry of a push.
 const BACK_OFF: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(30)];
-/// How long a push service may ask to wait.
+/// The longest wait that a push service can request.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
-/// How long the push service keeps a push for a browser that is offline, in seconds (RFC 8030, 5.2).
+/// How long the push service keeps a push for an offline browser, in seconds (RFC 8030, 5.2).
 const TTL: (HeaderName, HeaderValue) =
     (HeaderName::from_static("ttl"), HeaderValue::from_static("14400"));
-/// Whether it is worth waking a device (RFC 8030, 5.3).
+/// The header with the urgency. The push service wakes a sleeping device only for urgent pushes
+/// (RFC 8030, 5.3).
 const URGENCY: HeaderName = HeaderName::from_static("urgency");
-/// A push replaces one of the same topic that the browser has not received (RFC 8030, 5.4).
+/// The header with the topic. A push replaces an undelivered push with the same topic (RFC 8030,
+/// 5.4).
 const TOPIC: HeaderName = HeaderName::from_static("topic");
-/// Bytes of a topic: 32 characters.
+/// The number of bytes in a topic. Base64url makes 32 characters of them.
 const TOPIC_BYTES: usize = 24;
-/// Somebody waits for these.
+/// The kind of notification that is pushed with high urgency.
 const URGENT: &str = "approval.opened";
 
-/// What a [`Sender`] needs.
+/// The dependencies of a [`Sender`].
 pub(super) struct Parts {
     pub(super) clock: Clock,
     pub(super) store: Store,
@@ -52,7 +54,7 @@ pub(super) struct Parts {
     pub(super) vapid: Arc<Vapid>,
 }
 
-/// Sends what this node took up.
+/// Sends the pushes that this node took up.
 pub(super) struct Sender {
     parts: Parts,
     in_flight: Semaphore,
@@ -60,7 +62,7 @@ pub(super) struct Sender {
     waiting: Arc<Waiting>,
 }
 
-/// Why a push is not sent.
+/// Why a push could not be sent.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error(transparent)]
@@ -95,11 +97,11 @@ impl Sender {
         }
     }
 
-    /// Until the service stops; what waits then is lost.
+    /// Runs until the service stops. Pushes that are still waiting then are lost.
     async fn run(self: &Arc<Self>, context: &Context) {
         let mut pushes = JoinSet::new();
         loop {
-            // A failed round is tried again at the next poll.
+            // A failed round is retried at the next poll.
             let due = context.round(self.take_up()).await.unwrap_or_default();
             for place in due.into_iter().filter_map(|due| self.place(due)) {
                 pushes.spawn(Arc::clone(self).push(place));
@@ -110,7 +112,7 @@ impl Sender {
             }
             while let Some(ended) = pushes.try_join_next() {
                 if let Err(error) = ended {
-                    tracing::error!(%error, "a push crashed");
+                    tracing::error!(%error, "a push task panicked");
                 }
             }
         }
@@ -121,7 +123,7 @@ impl Sender {
         self.parts.store.write_tx(&Scope::service(), take_up).await
     }
 
-    /// A place for it, unless one like it waits already, or too many do.
+    /// Adds the push, unless an equal push or too many pushes wait.
     fn place(&self, due: Due) -> Option<Place> {
         self.waiting.place(due).unwrap_or_else(|TooMany| {
             count("dropped");
@@ -135,17 +137,17 @@ impl Sender {
             return;
         }
         let id = place.due.subscription_id.clone();
-        // Never closed.
+        // The semaphore is never closed.
         let Ok(_permit) = self.transactions.acquire().await else { return };
         let recorded = self.parts.store.write_tx(&Scope::service(), async move |db: &mut Db| {
             Ok::<_, store::Error>(due::record(db, &id, ending).await?)
         });
         if let Err(error) = recorded.await {
-            tracing::warn!(%error, "how a push ended is not recorded");
+            tracing::warn!(%error, "failed to record the result of a push");
         }
     }
 
-    /// Sends it, again where the push service asks for that.
+    /// Sends the push. Retries it if the push service responds with 429 or 5xx.
     async fn send(&self, place: &Place) -> Ending {
         let mut back_off = BACK_OFF.into_iter();
         loop {
@@ -166,15 +168,17 @@ impl Sender {
             }
             let Some(wait) = back_off.next() else { return Ending::Failed };
             let asked = answer.retry_after.unwrap_or_default().min(LONGEST_WAIT);
-            // Not all at the same time.
+            // A random factor spreads the retries.
             sleep(wait.max(asked).mul_f64(1.0 + fastrand::f64() / 5.0)).await;
         }
     }
 
-    /// One request; `None` if it may no longer be sent. A request without an answer has no status.
+    /// Sends one request. Returns `None` if the push may no longer be sent.
+    ///
+    /// If there was no response, the answer has no status.
     async fn attempt(&self, place: &Place) -> Result<Option<Answer>, Error> {
-        // The tenant's own first: a push that waits for others of its tenant takes nobody's turn. Neither is
-        // ever closed.
+        // The tenant's semaphore is acquired first. A push that waits for other pushes of its
+        // tenant then uses none of the node's requests. Neither semaphore is ever closed.
         let Ok(_own) = place.in_flight.acquire().await else { return Ok(None) };
         let Ok(_permit) = self.in_flight.acquire().await else { return Ok(None) };
         let due = &place.due;
@@ -193,7 +197,9 @@ impl Sender {
         Ok(Some(answer))
     }
 
-    /// Looked up right before sending: what was deleted or suspended is not told.
+    /// Reads the subscription's URL right before sending.
+    ///
+    /// Returns `None` if the subscription was deleted or may not be notified now.
     async fn url(&self, due: &Due) -> Result<Option<EndpointUrl>, Error> {
         let Ok(_permit) = self.transactions.acquire().await else { return Ok(None) };
         let asked = due.clone();
@@ -212,7 +218,8 @@ impl Sender {
         Ok(all.into_iter().chain(self.topic(kind).map(|topic| (TOPIC, topic))).collect())
     }
 
-    /// Tells the push service which pushes are alike, and not of what kind they are.
+    /// Returns the topic of a kind of notification. It is a keyed digest: the push service learns
+    /// which pushes are of the same kind, but not the kind itself.
     fn topic(&self, kind: &str) -> Option<HeaderValue> {
         let code = self.parts.keys.mac("push-topic", kind.as_bytes());
         let topic = URL_SAFE_NO_PAD.encode(code.get(..TOPIC_BYTES)?);

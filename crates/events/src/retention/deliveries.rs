@@ -1,8 +1,8 @@
-//! Deliveries that are too old, with their attempts.
+//! Deletes deliveries that are too old, with their attempts.
 //!
-//! A delivery is younger than its event, so its event is deleted first. One that is still open then (its
-//! endpoint was paused or its tenant suspended all the time) can no longer be sent: it is cancelled, and
-//! its event counts as lost.
+//! An event is older than its deliveries, so it is deleted before them. A delivery may still be open
+//! then, because its endpoint is paused or its tenant is suspended. It can no longer be sent, so it
+//! is cancelled, and its event counts as lost.
 
 use authority_core::store::{Db, RunQueryDsl};
 use diesel::{
@@ -26,23 +26,23 @@ pub(super) const ENDPOINTS: &str = "SELECT e.id FROM webhook_endpoints e \
        AND oldest.id < time_bound('svc:delivery:', events_kept_from(t.event_retention_days)) \
      ORDER BY e.id";
 
-/// Locked before its deliveries, as by whoever claims and records.
+/// Locks the cursor before its deliveries. Claiming and recording use the same order.
 const CURSOR: &str = "SELECT coalesce(h.oldest, 1) AS oldest FROM webhook_cursors c \
      LEFT JOIN event_heads h ON h.tenant_id = c.tenant_id \
      WHERE c.endpoint_id = $1 FOR UPDATE OF c";
 
-/// Those of which an attempt is under way end by themselves.
+/// Skips deliveries with an attempt in progress, because they end on their own.
 const GONE: &str = "SELECT id, sequence FROM webhook_deliveries \
      WHERE endpoint_id = $1 AND state = 'open' AND sequence < $2 \
        AND (leased_until IS NULL OR leased_until <= clock_timestamp()) \
      LIMIT $3 FOR UPDATE SKIP LOCKED";
 
-/// A join with the rows above would read whole partitions.
+/// Updates by id, because a join with the rows of [`GONE`] would read whole partitions.
 const CANCEL: &str = "UPDATE webhook_deliveries \
      SET state = 'cancelled', ended_at = clock_timestamp(), lease = NULL, leased_until = NULL \
      WHERE id = ANY ($1)";
 
-/// Whoever sets a hold or another retention waits for this transaction, and none after it deletes more.
+/// Locks the tenant: its legal hold and retention can't change until this transaction ends.
 const KEPT_FROM: &str = "SELECT \
          time_bound('svc:delivery:', events_kept_from(t.event_retention_days)) AS kept_from \
      FROM webhook_endpoints e JOIN tenants t ON t.id = e.tenant_id \
@@ -52,13 +52,13 @@ const OLD: &str = "SELECT id FROM webhook_deliveries \
      WHERE endpoint_id = $1 AND id < $2 AND state <> 'open' ORDER BY id LIMIT $3 \
      FOR UPDATE SKIP LOCKED";
 
-/// By the last id too, which leaves the later partitions out.
+/// The bound on the last id keeps the statement from reading later partitions.
 const DELETE: [&str; 2] = [
     "DELETE FROM webhook_attempts WHERE id = ANY ($1) AND id <= $2",
     "DELETE FROM webhook_deliveries WHERE id = ANY ($1) AND id <= $2",
 ];
 
-/// Cancels open deliveries whose events are gone, until there are none.
+/// Cancels a batch of open deliveries of deleted events. Returns `None` if there are none.
 pub(super) async fn cancel(db: &mut Db, endpoint_id: &str) -> QueryResult<Option<Lost>> {
     let cursor = diesel::sql_query(CURSOR).bind::<Text, _>(endpoint_id).get_result(db).await;
     let cursor: Option<Cursor> = cursor.optional()?;
@@ -78,7 +78,7 @@ pub(super) async fn cancel(db: &mut Db, endpoint_id: &str) -> QueryResult<Option
     Ok(Some(lost))
 }
 
-/// Deletes ended deliveries of the endpoint that are too old; whether there are more.
+/// Deletes ended deliveries of the endpoint that are too old. Returns whether there are more.
 pub(super) async fn delete(db: &mut Db, endpoint_id: &str) -> QueryResult<bool> {
     let kept_from = diesel::sql_query(KEPT_FROM).bind::<Text, _>(endpoint_id).get_result(db).await;
     let kept_from: Option<KeptFrom> = kept_from.optional()?;
@@ -116,7 +116,7 @@ struct Cursor {
     oldest: i64,
 }
 
-/// An open delivery whose event is deleted.
+/// An open delivery of a deleted event.
 #[derive(QueryableByName)]
 struct Gone {
     #[diesel(sql_type = Text)]

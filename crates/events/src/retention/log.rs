@@ -1,7 +1,7 @@
-//! Events that are too old, from the oldest on.
+//! Deletes events that are too old, oldest first.
 //!
-//! A tenant's log stays without a gap: it is cut before the first event that is kept. Whoever reads the log
-//! compares its position with that event's.
+//! A tenant's log has no gaps: only events before the first kept event are deleted. Readers of the
+//! log compare their position with the sequence of that event.
 
 use authority_core::store::{Db, RunQueryDsl};
 use diesel::{
@@ -11,7 +11,7 @@ use diesel::{
 
 use super::MOST;
 
-/// The tenants whose oldest event is too old.
+/// The tenants that have events older than their retention.
 pub(super) const TENANTS: &str = "SELECT t.id FROM tenants t \
      JOIN event_heads h ON h.tenant_id = t.id \
      CROSS JOIN LATERAL (SELECT e.id FROM events e \
@@ -20,7 +20,7 @@ pub(super) const TENANTS: &str = "SELECT t.id FROM tenants t \
        AND oldest.id < time_bound('svc:event:', events_kept_from(t.event_retention_days)) \
      ORDER BY t.id";
 
-/// Whoever sets a hold or another retention waits for this transaction, and none after it deletes more.
+/// Locks the tenant: its legal hold and retention can't change until this transaction ends.
 const LOG: &str = "SELECT h.oldest, \
             time_bound('svc:event:', events_kept_from(t.event_retention_days)) AS kept_from \
      FROM tenants t JOIN event_heads h ON h.tenant_id = t.id \
@@ -31,13 +31,13 @@ const NEXT: &str = "SELECT coalesce(min(sequence) FILTER (WHERE id >= $3), max(s
      FROM (SELECT id, sequence FROM events WHERE tenant_id = $1 AND sequence >= $2 \
            ORDER BY sequence LIMIT $4) AS next";
 
-/// By the id too, which leaves the later partitions out.
+/// The bound on the id keeps the statement from reading later partitions.
 const DELETE: &str = "DELETE FROM events \
      WHERE tenant_id = $1 AND sequence >= $2 AND sequence < $3 AND id < $4";
 
 const RAISE: &str = "UPDATE event_heads SET oldest = $2 WHERE tenant_id = $1";
 
-/// Deletes the tenant's oldest events; whether more are too old.
+/// Deletes the tenant's oldest events. Returns whether more are too old.
 pub(super) async fn delete(db: &mut Db, tenant_id: &str) -> QueryResult<bool> {
     let log = diesel::sql_query(LOG).bind::<Text, _>(tenant_id).get_result(db).await;
     let log: Option<Log> = log.optional()?;
@@ -57,7 +57,7 @@ pub(super) async fn delete(db: &mut Db, tenant_id: &str) -> QueryResult<bool> {
         .bind::<Text, _>(&kept_from)
         .execute(db)
         .await?;
-    // At the end: the sequencer waits for this row.
+    // Done last, because the sequencer waits for this row.
     let raise = diesel::sql_query(RAISE).bind::<Text, _>(tenant_id);
     raise.bind::<BigInt, _>(oldest).execute(db).await?;
     tracing::debug!(tenant_id, deleted, oldest, "deleted events by age");
@@ -72,10 +72,10 @@ struct Log {
     kept_from: String,
 }
 
-/// Where the log is cut.
+/// The sequence of the first event to keep.
 #[derive(QueryableByName)]
 struct Next {
-    /// `None` without events.
+    /// `None` if the log is empty.
     #[diesel(sql_type = Nullable<BigInt>)]
     oldest: Option<i64>,
     #[diesel(sql_type = Bool)]

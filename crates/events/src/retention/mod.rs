@@ -1,12 +1,14 @@
-//! Deletes what is older than its tenant keeps: events, their deliveries and attempts.
+//! Deletes events, deliveries and attempts that are older than their tenant's retention.
 //!
-//! 1. `log.rs`: events, from the oldest on, with the position of the oldest that is left.
-//! 2. `deliveries.rs`: cancels what can no longer be sent, which counts as lost, and deletes old deliveries with
-//!    their attempts.
-//! 3. Partitions without a row are dropped, by functions of migration 33.
+//! 1. `log.rs` deletes events, oldest first, and records the position of the oldest event that is
+//!    left.
+//! 2. `deliveries.rs` cancels deliveries that can no longer be sent, which count as lost. It
+//!    deletes old deliveries with their attempts.
+//! 3. Functions of migration 33 drop partitions without rows.
 //!
-//! Each step is a transaction of its own, of some thousands of rows at most. Those that delete take an advisory
-//! lock, so that one node at a time does this. A tenant under legal hold keeps everything.
+//! Each step is a separate transaction of at most a few thousand rows. The steps that delete rows
+//! take an advisory lock, which lets only one node delete at a time. The data of a tenant under
+//! legal hold is not deleted.
 
 mod deliveries;
 mod log;
@@ -24,18 +26,18 @@ use diesel::{
 
 use crate::delivery::lost;
 
-/// What is old changes once a day.
+/// How often the worker runs. The age limit advances by whole days.
 const EVERY: Duration = Duration::from_secs(3600);
-/// Rows that one transaction deletes.
+/// The most rows that one transaction deletes.
 const MOST: i64 = 2_000;
-/// A run that has taken so long ends, since a service that stops waits for it,
+/// The longest duration of a run, because a service that stops waits for the run to end.
 const LONGEST: Duration = Duration::from_secs(3);
-/// and the next one follows soon: there is more to do, or another node is at it.
+/// The delay before the next run if there is more to do or another node is deleting.
 const SOON: Duration = Duration::from_secs(1);
 
 diesel::define_sql_function! { fn drop_empty_event_partitions() -> Integer; }
 
-/// The worker.
+/// Returns the worker that deletes old events and deliveries.
 pub fn worker(store: Store) -> Worker {
     Worker::periodic("event_retention", EVERY, move || {
         let run = Run { store: store.clone(), until: Instant::now() + LONGEST };
@@ -46,12 +48,12 @@ pub fn worker(store: Store) -> Worker {
     })
 }
 
-/// What one transaction deletes.
+/// The type of rows that one transaction deletes.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Of a tenant.
+    /// The events of a tenant.
     Events,
-    /// Of an endpoint.
+    /// The deliveries of an endpoint.
     Deliveries,
 }
 
@@ -62,7 +64,7 @@ struct Run {
 }
 
 impl Run {
-    /// Whether nothing is left to do.
+    /// Deletes old rows. Returns whether all of them are deleted.
     async fn all(&self) -> Result<bool, store::Error> {
         for tenant_id in self.ids(log::TENANTS, None).await? {
             let done = self.delete(Kind::Events, &tenant_id).await?;
@@ -97,7 +99,7 @@ impl Run {
         Ok(found.await?.into_iter().map(|row| row.id).collect())
     }
 
-    /// Deletes in one transaction after another; whether all is deleted.
+    /// Deletes in one transaction after another. Returns whether all old rows are deleted.
     async fn delete(&self, kind: Kind, id: &str) -> Result<bool, store::Error> {
         loop {
             let id = id.to_owned();
@@ -119,7 +121,7 @@ impl Run {
         }
     }
 
-    /// Cancels the open deliveries of an endpoint whose events are gone.
+    /// Cancels the endpoint's open deliveries of deleted events.
     async fn cancel(&self, endpoint_id: &str) -> Result<(), store::Error> {
         loop {
             let id = endpoint_id.to_owned();
@@ -146,7 +148,7 @@ impl Run {
     }
 }
 
-/// Whether this transaction is the one that deletes.
+/// Takes the lock for deletions. Returns whether this transaction has it.
 async fn lock(db: &mut Db) -> QueryResult<bool> {
     let lock = diesel::sql_query("SELECT pg_try_advisory_xact_lock($1) AS locked");
     let locked: Locked = lock.bind::<BigInt, _>(locks::EVENT_RETENTION).get_result(db).await?;

@@ -1,8 +1,9 @@
 //! Checkpoints: a log's size and root as a signed note, and the text form of its key.
 //!
 //! The formats are C2SP's `signed-note` and `tlog-checkpoint`, with Ed25519 (signature type 1).
-//! Only the simplest form is accepted: a checkpoint has no extension lines, and its log signs it
-//! once, under its origin. Callers create and verify the signature itself.
+//! Only the simplest form is accepted: a checkpoint without extension lines, signed once by its log
+//! under the log's origin. This module only formats and parses; callers create and verify the
+//! signature.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
@@ -10,8 +11,9 @@ use super::tree::Hash;
 use crate::is_hex;
 use authority_crypto::sha256;
 
-/// The most signatures of a note: the log's, and its witnesses'. C2SP requires a limit, of at least
-/// 16.
+/// The most signatures of a note, from the log and its witnesses.
+///
+/// C2SP requires a limit of at least 16.
 pub const MAX_SIGNATURES: usize = 32;
 
 /// C2SP's signature type of Ed25519.
@@ -47,14 +49,14 @@ pub enum Error {
     Signature,
     #[error("the key is not an origin, a key id of 8 lower-case hex and an Ed25519 key, with `+`")]
     Key,
-    #[error("the key's id is not the one that its origin and its bytes make")]
+    #[error("the key's id does not match its origin and its bytes")]
     KeyId,
 }
 
 /// The statement that a log signs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The log: a URL without scheme. Also the name of its key.
+    /// The log: a URL without a scheme. It is also the name of the log's key.
     pub origin: String,
     /// The number of leaves in the tree.
     pub size: u64,
@@ -62,13 +64,14 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The signed text (C2SP `tlog-checkpoint`, "Note text"), with its last newline. If
-    /// [`check_origin`] refuses the origin, it cannot be parsed again.
+    /// Returns the signed text (C2SP `tlog-checkpoint`, "Note text"), with its last newline.
+    ///
+    /// If [`check_origin`] refuses the origin, [`Checkpoint::parse`] refuses the text.
     pub fn body(&self) -> String {
         format!("{}\n{}\n{}\n", self.origin, self.size, STANDARD.encode(self.root))
     }
 
-    /// Parses the output of [`Checkpoint::body`], and nothing else.
+    /// Parses the output of [`Checkpoint::body`] and no other text.
     pub fn parse(body: &str) -> Result<Self, Error> {
         let body = body.strip_suffix('\n').ok_or(Error::Lines)?;
         let mut lines = body.split('\n');
@@ -84,8 +87,9 @@ impl Checkpoint {
     }
 }
 
-/// A checkpoint with its log's signature over `body`, not yet verified, by the key with the name
-/// `checkpoint.origin` and this id.
+/// A checkpoint with its log's signature over `body`, which is not verified yet.
+///
+/// The signing key has the name `checkpoint.origin` and the id `key_id`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedCheckpoint {
     pub checkpoint: Checkpoint,
@@ -97,8 +101,10 @@ pub struct SignedCheckpoint {
 }
 
 impl SignedCheckpoint {
-    /// Parses a note. Signatures of other names than the origin, of witnesses, may be anywhere
-    /// among the lines; they must be well formed and are skipped.
+    /// Parses a note.
+    ///
+    /// A signature with another name than the origin is by a witness. It may be anywhere among the
+    /// signature lines, must be well formed, and is skipped.
     pub fn parse(note: &str) -> Result<Self, Error> {
         let (text, signatures) = note.split_once("\n\n").ok_or(Error::NoSignatures)?;
         let body = format!("{text}\n");
@@ -121,21 +127,22 @@ impl SignedCheckpoint {
     }
 }
 
-/// The note of a signed text (C2SP `signed-note`, "Format"). `body` ends with a newline.
+/// Returns the note of a signed text (C2SP `signed-note`, "Format"). `body` ends with a newline.
 pub fn signed(body: &str, origin: &str, key_id: [u8; 4], signature: &[u8; 64]) -> String {
     let bytes = STANDARD.encode([&key_id[..], signature].concat());
     format!("{body}\n{DASH}{origin} {bytes}\n")
 }
 
-/// The id of a log's key (C2SP `signed-note`, "Ed25519 signatures"): it identifies the key and
-/// proves nothing.
+/// Returns the id of a log's key (C2SP `signed-note`, "Ed25519 signatures").
+///
+/// The id helps to find the key. It does not prove that the key is the right one.
 pub fn key_id(origin: &str, public_key: &[u8; 32]) -> [u8; 4] {
     let [a, b, c, d, ..] =
         sha256(&[origin.as_bytes(), b"\n", &[ED25519], public_key.as_slice()].concat());
     [a, b, c, d]
 }
 
-/// A log's public key, as verifiers of its checkpoints get it.
+/// A log's public key, in the form that verifiers of its checkpoints use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogKey {
     pub origin: String,
@@ -144,19 +151,20 @@ pub struct LogKey {
 }
 
 impl LogKey {
-    /// Its [`key_id`].
+    /// Returns the [`key_id`] of this key.
     pub fn id(&self) -> [u8; 4] {
         key_id(&self.origin, &self.public_key)
     }
 
-    /// The text form for note tools, called vkey: origin, id in hex, and type and key in base64,
-    /// with `+` between them.
+    /// Returns the text form for note tools, called vkey.
+    ///
+    /// It consists of the origin, the id in hex, and the type and key in base64, joined by `+`.
     pub fn vkey(&self) -> String {
         let bytes = STANDARD.encode([&[ED25519], &self.public_key[..]].concat());
         format!("{}+{}+{bytes}", self.origin, hex::encode(self.id()))
     }
 
-    /// Parses the output of [`LogKey::vkey`], and nothing else.
+    /// Parses the output of [`LogKey::vkey`] and no other text.
     pub fn parse(vkey: &str) -> Result<Self, Error> {
         // Base64 may contain `+`; an origin may not.
         let mut parts = vkey.splitn(3, '+');
@@ -179,7 +187,9 @@ impl LogKey {
     }
 }
 
-/// Checks a log's origin: it is also a key's name, which may not have spaces or a plus (C2SP
+/// Checks a log's origin.
+///
+/// The origin is also the name of the log's key, which must not contain spaces or a plus (C2SP
 /// `signed-note`, "Format").
 pub fn check_origin(origin: &str) -> Result<(), Error> {
     if is_name(origin) { Ok(()) } else { Err(Error::Origin) }
@@ -189,20 +199,23 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '+')
 }
 
-/// The name and the bytes of a signature: a key id and at least one byte, whatever its type.
+/// Returns the name and the bytes of a signature line. The bytes are a key id and at least one byte
+/// of a signature of any type.
 fn signature_line(line: &str) -> Option<(&str, Vec<u8>)> {
     let (name, bytes) = line.strip_prefix(DASH)?.split_once(' ')?;
     let bytes = STANDARD.decode(bytes).ok()?;
     (is_name(name) && bytes.len() > 4).then_some((name, bytes))
 }
 
-/// Exactly `N` bytes in base64 (RFC 4648, section 4). `STANDARD` accepts only the canonical text:
-/// it refuses missing padding, nonzero trailing bits, and spaces.
+/// Decodes exactly `N` bytes of base64 (RFC 4648, section 4).
+///
+/// `STANDARD` accepts only the canonical text: it refuses missing padding, nonzero trailing bits,
+/// and spaces.
 pub(super) fn base64_array<const N: usize>(text: &str) -> Option<[u8; N]> {
     STANDARD.decode(text).ok()?.try_into().ok()
 }
 
-/// A number in ASCII digits, without sign or leading zeros.
+/// Parses a number in ASCII digits, without sign or leading zeros.
 pub(super) fn decimal(text: &str) -> Option<u64> {
     let canonical =
         text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));

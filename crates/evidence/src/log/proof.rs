@@ -1,7 +1,7 @@
 //! Inclusion proofs as texts, which can be verified with only the log's key.
 //!
-//! The format is C2SP's `tlog-proof@v1`, without its optional line of extra data, which nothing
-//! would authenticate.
+//! The format is C2SP's `tlog-proof@v1`, without the optional line of extra data, which would not
+//! be authenticated.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
@@ -10,7 +10,7 @@ use super::{
     tree::Hash,
 };
 
-/// The first line.
+/// The first line of a proof.
 const HEADER: &str = "c2sp.org/tlog-proof@v1";
 
 /// The most hashes of a path: a tree is never higher, see [`MAX_SIZE`](super::tree::MAX_SIZE).
@@ -38,15 +38,16 @@ pub enum Error {
 pub struct InclusionProof {
     /// The leaf's number, from 0.
     pub index: u64,
-    /// From the leaf's sibling up to the root's child (RFC 6962, section 2.1.1).
+    /// The hashes from the leaf's sibling up to the root's child (RFC 6962, section 2.1.1).
     pub path: Vec<Hash>,
-    /// The signed note, byte for byte as the log returned it; parse it with
-    /// [`SignedCheckpoint::parse`](super::note::SignedCheckpoint::parse).
+    /// The signed note, exactly as the log returned it.
+    ///
+    /// Parse it with [`SignedCheckpoint::parse`](super::note::SignedCheckpoint::parse).
     pub checkpoint_note: String,
 }
 
 impl InclusionProof {
-    /// The text form.
+    /// Returns the text form.
     pub fn write(&self) -> String {
         let mut text = format!("{HEADER}\nindex {}\n", self.index);
         for hash in &self.path {
@@ -58,9 +59,10 @@ impl InclusionProof {
         text
     }
 
-    /// Parses the output of [`InclusionProof::write`]. Everything after the first empty line is the
-    /// checkpoint, which is not parsed here. The path's length is checked by
-    /// [`verify_inclusion`](super::verify::verify_inclusion).
+    /// Parses the output of [`InclusionProof::write`].
+    ///
+    /// Everything after the first empty line is the checkpoint, which is not parsed here.
+    /// [`verify_inclusion`](super::verify::verify_inclusion) checks the length of the path.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let rest = text.strip_prefix(HEADER).and_then(|rest| rest.strip_prefix('\n'));
         let (index, mut rest) = rest.ok_or(Error::Header)?.split_once('\n').ok_or(Error::Index)?;

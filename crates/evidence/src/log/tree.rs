@@ -1,13 +1,13 @@
-//! The Merkle tree of RFC 6962, section 2.1, kept as the nodes that never change again.
+//! The Merkle tree of RFC 6962, section 2.1, stored as nodes that never change.
 //!
-//! The hash of each complete subtree is stored under its [`NodeId`]. It is final once the last of
-//! its leaves is there, so rows are only added. An incomplete subtree on the right edge has no row;
-//! its hash is folded from the complete ones in it. The same folding gives the root and every
-//! element of a proof.
+//! The hash of each complete subtree is stored under its [`NodeId`]. The hash is final once the
+//! subtree has its last leaf. Stored rows therefore never change. An incomplete subtree on the
+//! right edge has no row: its hash is computed from the complete subtrees in it. The root and every
+//! element of a proof are computed in the same way.
 
 use authority_crypto::sha256;
 
-/// SHA-256, of a leaf or of a node.
+/// SHA-256 of a leaf or a node.
 pub type Hash = [u8; 32];
 
 /// Errors of a stored tree.
@@ -19,36 +19,39 @@ pub enum Error {
     TooLarge(u64),
 }
 
-/// The most leaves of a tree: the range of PostgreSQL's `bigint`. So no inclusion path is longer
-/// than 63 hashes, the most that a proof may have.
+/// The most leaves of a tree: the range of PostgreSQL's `bigint`.
+///
+/// It limits an inclusion path to 63 hashes, the most that a proof may have.
 pub const MAX_SIZE: u64 = (1 << 63) - 1;
 
-/// The position of a complete subtree: it covers `1 << level` leaves from `index << level` on.
-/// Level 0 is the leaf hashes.
+/// The position of a complete subtree. It covers `1 << level` leaves from `index << level` on.
+/// Level 0 has the hashes of the leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId {
     pub level: u8,
     pub index: u64,
 }
 
-/// The hash of a leaf with these `bytes` (RFC 6962, section 2.1). The prefix distinguishes leaves
-/// from nodes.
+/// Returns the hash of a leaf with these `bytes` (RFC 6962, section 2.1).
+///
+/// The prefix byte distinguishes leaves from nodes.
 pub fn leaf_hash(bytes: &[u8]) -> Hash {
     sha256(&[&[0], bytes].concat())
 }
 
-/// The hash of a node over its two subtrees (RFC 6962, section 2.1).
+/// Returns the hash of a node over its two subtrees (RFC 6962, section 2.1).
 pub fn node_hash(left: &Hash, right: &Hash) -> Hash {
     sha256(&[&[1], &left[..], &right[..]].concat())
 }
 
-/// The root of the empty tree (RFC 6962, section 2.1).
+/// Returns the root of the empty tree (RFC 6962, section 2.1).
 pub fn empty_root() -> Hash {
     sha256(b"")
 }
 
-/// What appending to a tree needs: the complete subtrees at its right edge, largest first. Also
-/// known as a compact range from 0.
+/// The complete subtrees at a tree's right edge, largest first. Appending leaves needs only them.
+///
+/// Also known as a compact range from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frontier {
     size: u64,
@@ -56,8 +59,10 @@ pub struct Frontier {
 }
 
 impl Frontier {
-    /// The frontier of a stored tree; `hashes` are those of [`Frontier::hashes`], or those stored
-    /// under [`right_edge`].
+    /// Restores the frontier of a stored tree.
+    ///
+    /// `hashes` are the result of [`Frontier::hashes`], or the stored hashes of the nodes of
+    /// [`right_edge`].
     ///
     /// # Errors
     /// A tree of `size` leaves does not have this many hashes at its right edge, or is too large.
@@ -83,11 +88,13 @@ impl Frontier {
         &self.hashes
     }
 
-    /// Appends a leaf. `completed` receives every node that is now complete, the leaf first and
-    /// then upwards: the rows to store.
+    /// Appends a leaf.
+    ///
+    /// `completed` receives every node that is now complete, from the leaf upwards. These are the
+    /// rows to store.
     ///
     /// # Errors
-    /// The tree has [`MAX_SIZE`] leaves; then nothing has changed.
+    /// The tree has [`MAX_SIZE`] leaves. It is then unchanged.
     pub fn push(
         &mut self,
         leaf: Hash,
@@ -98,7 +105,8 @@ impl Frontier {
         }
         let (mut id, mut hash) = (NodeId { level: 0, index: self.size }, leaf);
         completed(id, hash);
-        // A right child completes its parent; its left sibling is the last hash of the edge.
+        // A right child completes its parent. Its left sibling is then the last hash of the
+        // frontier.
         while id.index % 2 == 1
             && let Some(left) = self.hashes.pop()
         {
@@ -111,13 +119,14 @@ impl Frontier {
         Ok(())
     }
 
-    /// The root of the present tree.
+    /// Returns the root of the current tree.
     pub fn root(&self) -> Hash {
         fold(self.hashes.iter().copied()).unwrap_or_else(empty_root)
     }
 }
 
-/// The leaves from `begin` to before `end`: always a subtree of RFC 6962's recursion, or a tree.
+/// The leaves from `begin` up to `end`, exclusive: a whole tree, or a subtree of RFC 6962's
+/// recursion.
 #[derive(Clone, Copy)]
 struct Span {
     begin: u64,
@@ -129,15 +138,17 @@ impl Span {
         self.end - self.begin
     }
 
-    /// Its two subtrees; the left one is the largest complete tree that is smaller than the whole.
-    /// `None` for a single leaf or no leaf.
+    /// Splits the span into its two subtrees; `None` for a single leaf or no leaf.
+    ///
+    /// The left subtree is the largest complete tree that is smaller than the whole.
     fn split(self) -> Option<(Self, Self)> {
         let level = self.len().checked_sub(1)?.checked_ilog2()?;
         let middle = self.begin + (1 << level);
         Some((Self { end: middle, ..self }, Self { begin: middle, ..self }))
     }
 
-    /// Its complete subtrees, from left to right: one for each set bit of its length.
+    /// Returns the complete subtrees in the span, from left to right: one for each set bit of its
+    /// length.
     fn nodes(self) -> impl Iterator<Item = NodeId> {
         let levels = (0..64_u8).rev().filter(move |level| self.len() >> level & 1 == 1);
         levels.scan(self.begin, |at, level| {
@@ -147,35 +158,38 @@ impl Span {
         })
     }
 
-    /// Its hash, folded from stored nodes; `None` if one of them is missing.
+    /// Returns the span's hash, computed from stored nodes; `None` if a node is missing.
     fn root(self, lookup: impl Fn(NodeId) -> Option<Hash>) -> Option<Hash> {
         let hashes: Option<Vec<_>> = self.nodes().map(lookup).collect();
         fold(hashes?)
     }
 }
 
-/// The hash over complete subtrees, largest first; `None` over none. In RFC 6962 the right child of
-/// a node covers everything right of its left child, so the folding is from the right.
+/// Combines the hashes of complete subtrees (largest first) into one; `None` without hashes.
+///
+/// In RFC 6962 the right child of a node covers everything to the right of its left child. The
+/// hashes are therefore combined starting from the right.
 fn fold(hashes: impl IntoIterator<Item = Hash, IntoIter: DoubleEndedIterator>) -> Option<Hash> {
     hashes.into_iter().rev().reduce(|right, left| node_hash(&left, &right))
 }
 
-/// The nodes of the [`Frontier`] of the tree of `size` leaves, in its order, to restore a tree or
-/// an earlier state of it from storage.
+/// Returns the nodes of the [`Frontier`] of a tree with `size` leaves, in the same order.
+///
+/// With their hashes, a tree or an earlier state of it can be restored from storage.
 pub fn right_edge(size: u64) -> Vec<NodeId> {
     Span { begin: 0, end: size }.nodes().collect()
 }
 
-/// The nodes to read for [`inclusion_path`]; none if there is no such leaf.
+/// Returns the nodes to read for [`inclusion_path`]; none if the leaf does not exist.
 pub fn inclusion_nodes(index: u64, size: u64) -> Vec<NodeId> {
     nodes(inclusion_spans(index, size))
 }
 
-/// The proof that the leaf `index` is in the tree of `size` leaves: `PATH(m, D[n])` of RFC 6962,
-/// section
-/// 2.1.1, from the leaf's sibling up to the root's child.
+/// Returns the proof that the leaf `index` is in the tree of `size` leaves.
 ///
-/// `None` if there is no such leaf, or `lookup` lacks one of [`inclusion_nodes`].
+/// The proof is `PATH(m, D[n])` of RFC 6962, section 2.1.1, from the leaf's sibling up to the
+/// root's child. Returns `None` if the leaf does not exist, or `lookup` lacks a node of
+/// [`inclusion_nodes`].
 pub fn inclusion_path(
     index: u64,
     size: u64,
@@ -184,16 +198,16 @@ pub fn inclusion_path(
     path(inclusion_spans(index, size)?, lookup)
 }
 
-/// The nodes to read for [`consistency_path`]; none if no proof is possible or needed.
+/// Returns the nodes to read for [`consistency_path`]; none if a proof is impossible or not needed.
 pub fn consistency_nodes(from: u64, to: u64) -> Vec<NodeId> {
     nodes(consistency_spans(from, to))
 }
 
-/// The proof that the tree of `from` leaves is the beginning of that of `to` leaves: `PROOF(m,
-/// D[n])` of RFC 6962, section 2.1.2. Empty if `from` is 0 or `to`, since then nothing has to be
-/// proved.
+/// Returns the proof that the tree of `from` leaves is the beginning of a larger one.
 ///
-/// `None` if `from` is larger than `to`, or `lookup` lacks one of [`consistency_nodes`].
+/// The larger tree has `to` leaves. The proof is `PROOF(m, D[n])` of RFC 6962, section 2.1.2. It is
+/// empty if `from` is 0 or `to`, because these cases need no proof. `None` if `from` is larger than
+/// `to`, or `lookup` lacks a node of [`consistency_nodes`].
 pub fn consistency_path(
     from: u64,
     to: u64,
@@ -210,7 +224,7 @@ fn path(spans: Vec<Span>, lookup: impl Fn(NodeId) -> Option<Hash>) -> Option<Vec
     spans.into_iter().map(|span| span.root(&lookup)).collect()
 }
 
-/// The subtrees whose hashes are the path: at each step down to the leaf, the one not taken.
+/// Returns the subtrees of the path: at each step down to the leaf, the subtree without the leaf.
 fn inclusion_spans(index: u64, size: u64) -> Option<Vec<Span>> {
     if index >= size {
         return None;
@@ -225,8 +239,10 @@ fn inclusion_spans(index: u64, size: u64) -> Option<Vec<Span>> {
     Some(spans)
 }
 
-/// The subtrees whose hashes are the proof: at each step down to the old tree's right edge, the one
-/// not taken; and at the end of the steps, the last of the old tree's complete subtrees.
+/// Returns the subtrees of the proof.
+///
+/// These are, at each step down to the old tree's right edge, the subtree that doesn't contain the
+/// edge; and finally the last complete subtree of the old tree.
 fn consistency_spans(from: u64, to: u64) -> Option<Vec<Span>> {
     if from > to {
         return None;
@@ -242,7 +258,7 @@ fn consistency_spans(from: u64, to: u64) -> Option<Vec<Span>> {
         spans.push(aside);
         at = down;
     }
-    // From leaf 0 on it is the old tree itself, whose root the verifier knows.
+    // If the subtree starts at leaf 0, it is the old tree itself, and the verifier knows its root.
     if at.begin != 0 {
         spans.push(at);
     }

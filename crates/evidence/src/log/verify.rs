@@ -1,12 +1,14 @@
-//! Checks that need only roots: that a leaf is in a tree, and that one tree continues another.
+//! Verifies proofs: that a leaf is in a tree, and that one tree continues another.
 //!
-//! The algorithms of RFC 9162, sections 2.1.3.2 and 2.1.4.2, for the trees of RFC 6962, independent
-//! of the storage of a tree.
+//! They use the algorithms of RFC 9162, sections 2.1.3.2 and 2.1.4.2, for the trees of RFC 6962.
+//! They do not depend on how a tree is stored.
 
 use super::tree::{Hash, empty_root, node_hash};
 
-/// Whether `path` proves that `leaf`, a leaf hash, is number `index` of the tree of `size` leaves
-/// with this root (RFC 9162, section 2.1.3.2). A path of the wrong length proves nothing.
+/// Whether `path` proves that a leaf is in a tree (RFC 9162, section 2.1.3.2).
+///
+/// `leaf` is the hash of the leaf with number `index`. The tree has `size` leaves and this root. A
+/// path of the wrong length is not a proof.
 pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, path: &[Hash], root: &Hash) -> bool {
     if index >= size {
         return false;
@@ -18,7 +20,8 @@ pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, path: &[Hash], root:
         }
         if node % 2 == 1 || node == last {
             hash = node_hash(aside, &hash);
-            // The last node of a level may have no sibling: it is its own parent until it has one.
+            // The last node of a level may have no sibling. It then moves up unchanged until it has
+            // one.
             while node % 2 == 0 && node != 0 {
                 (node, last) = (node / 2, last / 2);
             }
@@ -30,11 +33,13 @@ pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, path: &[Hash], root:
     last == 0 && hash == *root
 }
 
-/// Whether `path` proves that the tree of `from` leaves is the beginning of that of `to` leaves
-/// (RFC 9162, section 2.1.4.2). A path of the wrong length proves nothing.
+/// Whether `path` proves that one tree continues another (RFC 9162, section 2.1.4.2).
 ///
-/// With an empty path, every tree continues the empty one, whose root is [`empty_root`], and
-/// itself.
+/// The tree of `from` leaves must be the beginning of the tree of `to` leaves. A path of the wrong
+/// length is not a proof.
+///
+/// Every tree continues itself and the empty tree. The path must then be empty, and the empty tree
+/// must have the root [`empty_root`].
 pub fn verify_consistency(
     from: u64,
     from_root: &Hash,
@@ -51,13 +56,13 @@ pub fn verify_consistency(
     if from == 0 {
         return path.is_empty() && *from_root == empty_root();
     }
-    // A complete old tree is a subtree of the new one: the path starts at its root.
+    // If the old tree is complete, it is a subtree of the new one, and the path omits its root.
     let (first, rest) = match path.split_first() {
         Some(_) if from.is_power_of_two() => (from_root, path),
         Some(split) => split,
         None => return false,
     };
-    // The path starts at the last complete subtree of the old tree.
+    // Otherwise the path starts with the last complete subtree of the old tree.
     let level = from.trailing_zeros();
     let (mut node, mut last) = ((from - 1) >> level, (to - 1) >> level);
     let (mut old, mut new) = (*first, *first);
@@ -66,7 +71,7 @@ pub fn verify_consistency(
             return false;
         }
         if node % 2 == 1 || node == last {
-            // Left of the old edge: in both trees.
+            // The hash is to the left of the old tree's edge. It is part of both trees.
             (old, new) = (node_hash(aside, &old), node_hash(aside, &new));
             while node % 2 == 0 && node != 0 {
                 (node, last) = (node / 2, last / 2);

@@ -1,4 +1,4 @@
-//! A bundle: the pack, the data of its record's digests, and the decision itself, repeated.
+//! Checks a bundle: the pack, the data of its record's digests, and the decision itself.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -58,7 +58,7 @@ pub(super) fn check(
     decide(&sealed)
 }
 
-/// The bodies of a bundle's blobs.
+/// The contents of a bundle's blobs.
 struct Bodies {
     gathered: Vec<u8>,
     reality: Option<Vec<u8>>,
@@ -123,7 +123,7 @@ fn blobs(bundle: &Value) -> Result<Bodies, Fault> {
 const JSON: Shape = Shape::Exactly(&[("sha256", DIGEST), ("json", Shape::Object)]);
 const TEXT: Shape = Shape::Exactly(&[("sha256", DIGEST), ("text", Shape::Text)]);
 
-/// The decision's basis, after its blobs were checked.
+/// Checks the blobs, and returns the sealed decision with all of its input.
 pub(super) fn sealed(bundle: &Value) -> Result<Sealed, Fault> {
     let Bodies { gathered, reality, texts } = blobs(bundle)?;
     let salt = |part: &str| -> [u8; 16] {
@@ -141,7 +141,7 @@ pub(super) fn sealed(bundle: &Value) -> Result<Sealed, Fault> {
     })
 }
 
-/// Checks that the decision follows from its facts, which no other check covers.
+/// Checks that the decision follows from its request and facts. The other checks don't cover this.
 fn decide(sealed: &Sealed) -> Result<(), Fault> {
     let broken = |what: String| Fault::Invalid { path: "pack.record".to_owned(), what };
     let again = sealed.decide_again().map_err(|why| broken(why.to_string()))?;

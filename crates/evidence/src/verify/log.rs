@@ -1,4 +1,4 @@
-//! A pack's place in its transparency log.
+//! Checks a pack's place in its transparency log.
 
 use serde_json::Value;
 
@@ -14,8 +14,10 @@ use crate::{
 };
 use authority_crypto::verify_ed25519;
 
+/// Checks a pack's place in its log.
+///
 /// # Errors
-/// The leaf is not the pack's, or the proof does not lead to a root that the log signed.
+/// The leaf hash is not the pack's, or the proof does not lead to a root that the log signed.
 pub(super) fn check(pack: &Value, trusted: LogTrust<'_>, path: &str) -> Result<(), Fault> {
     let at = |member: &str| format!("{path}.{member}");
     let log = &pack["log"];
@@ -27,7 +29,7 @@ pub(super) fn check(pack: &Value, trusted: LogTrust<'_>, path: &str) -> Result<(
     let note = SignedCheckpoint::parse(&proof.checkpoint_note);
     let note = note.map_err(|why| broken(why.to_string()))?;
     let checkpoint = &note.checkpoint;
-    // Nothing would authenticate a line of another name.
+    // Signature lines of other names, for example of witnesses, would not be verified.
     let alone = signed(&note.body, &checkpoint.origin, note.key_id, &note.signature);
     need(alone == proof.checkpoint_note, &at("proof"), "must hold one signature, the log's")?;
     let plain = checkpoint.origin.bytes().all(|byte| byte.is_ascii_graphic());
@@ -42,8 +44,9 @@ pub(super) fn check(pack: &Value, trusted: LogTrust<'_>, path: &str) -> Result<(
     check_signature(&note, trusted, path)
 }
 
-/// Of a checkpoint by the log's trusted key; nothing is checked if none is known. `path` is empty for one that
-/// is alone.
+/// Checks a checkpoint's signature with the log's trusted key, if one is known.
+///
+/// `path` is empty for a checkpoint outside a pack.
 pub(super) fn check_signature(
     note: &SignedCheckpoint,
     trusted: LogTrust<'_>,

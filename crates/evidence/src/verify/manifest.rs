@@ -1,4 +1,4 @@
-//! A manifest: its signature, and that its objects make up the counts that it states.
+//! Checks a manifest: its signature, and that its counts match its objects.
 
 use serde_json::Value;
 
@@ -9,11 +9,12 @@ use super::{
 };
 use crate::archive::{ARCHIVE_KIND, Content, Manifest};
 
-/// A manifest without faults, and whether a trusted key signed it. What its objects have in them is not checked:
-/// they are other files.
+/// Verifies a manifest. Returns it, and whether a trusted key signed it.
+///
+/// The objects that it lists are separate files and are not checked.
 ///
 /// # Errors
-/// The first invalid member, or that the bytes are not a manifest.
+/// The first invalid field, or that the bytes are not a manifest.
 pub fn verify_manifest(file: &[u8], trust: &Trust) -> Result<(Manifest, Valid), Fault> {
     let document = read::strict(file)?;
     if document["kind"] != ARCHIVE_KIND {
@@ -53,7 +54,7 @@ fn whole(manifest: &Manifest) -> Result<(), Fault> {
         ("changes", Content::Changes, manifest.changes),
     ];
     for (member, content, stated) in same {
-        let what = format!("is not what the objects of `{}` have", content.word());
+        let what = format!("does not match the objects of `{}`", content.word());
         need(count(content) == stated, member, &what)?;
     }
     for (place, object) in manifest.objects.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! Verifies a pack, a bundle or a replay proof as anybody can: offline, from only the file and the
-//! keys that the verifier trusts (EVIDENCE.md).
+//! Verifies a pack, a bundle, a replay proof or an archive's manifest offline.
 //!
-//! Everything in a file is checked or refused: a member that no check covers is an error.
+//! Verifying needs only the file and the keys that the verifier trusts (EVIDENCE.md). Every field
+//! is covered by a check: outside the record and the facts, unknown fields are refused.
 
 mod bundle;
 mod log;
@@ -28,17 +28,18 @@ pub use manifest::verify_manifest;
 pub use seen::verify_seen;
 use shape::{BUNDLE, PACK, PROOF};
 
-/// How a fault begins where the trusted keys have none of this kid.
+/// The start of the message if the trusted keys do not include the signature's kid.
 pub const NO_KEY: &str = "no key for";
 
 /// Ed25519 public keys (base64url) by kid.
 pub type KeySet = HashMap<String, String>;
 
-/// What the verifier trusts, independently of the file.
+/// The keys that the verifier trusts. They must not come from the verified file.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
     pub keys: Option<KeySet>,
-    /// The log's key. Without it, the keys of purpose `log` among `keys` are the log's.
+    /// The log's key. If it is `None`, the keys in `keys` with the purpose `log` are trusted for
+    /// the log.
     pub log_key: Option<LogKey>,
 }
 
@@ -48,7 +49,7 @@ enum LogTrust<'a> {
     /// No log key is known.
     Unknown,
     Key(&'a LogKey),
-    /// One of these, for any origin of the log.
+    /// Any of these keys, for any origin of the log.
     AnyOf(&'a [[u8; 32]]),
 }
 
@@ -62,16 +63,17 @@ impl Trust {
     }
 }
 
-/// A file without faults.
+/// How far a valid file could be verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Valid {
     /// Every signature is by a trusted key.
     Trusted,
-    /// The checkpoint's signature was not checked: no log key was given.
+    /// The checkpoint's signature was not checked, because no log key is trusted.
     CheckpointUnchecked,
-    /// The checkpoint's key came with the file.
+    /// The checkpoint's signature was checked only with the log key in the file itself.
     LogNotPinned,
-    /// The signing key came with the file; its RFC 7638 thumbprint.
+    /// The signatures were checked only with the key in the file itself. The text is the key's RFC
+    /// 7638 thumbprint.
     IssuerNotPinned(String),
 }
 
@@ -88,14 +90,14 @@ impl std::fmt::Display for Valid {
     }
 }
 
-/// Why a file proves nothing.
+/// Why a file is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     #[error("invalid: {path}: {what}")]
     Invalid { path: String, what: String },
     #[error("unreadable: {0}")]
     Unreadable(String),
-    /// Two checkpoints of a log cannot be compared without its proof that the one continues the other.
+    /// Two checkpoints of a log can be compared only with its proof that one continues the other.
     #[error(
         "unproven: the checkpoints have {from} and {to} leaves: the log's proof that the one continues the \
          other is needed, GET {}", consistency_path(.slug, *.from, *.to)
@@ -103,12 +105,14 @@ pub enum Fault {
     Unproven { slug: String, from: u64, to: u64 },
 }
 
-/// Where the log of the tenant with this slug shows that a checkpoint of `to` leaves continues one of `from`.
+/// Returns the path of the log's proof that one checkpoint continues another.
+///
+/// `from` and `to` are the numbers of leaves of the checkpoints, and `slug` names the tenant.
 pub fn consistency_path(slug: &str, from: u64, to: u64) -> String {
     format!("/v1/log/{slug}/consistency?from={from}&to={to}")
 }
 
-/// Refuses with the member at fault.
+/// Returns a fault with the path of the field if `holds` is false.
 fn need(holds: bool, path: &str, what: &str) -> Result<(), Fault> {
     if holds {
         return Ok(());
@@ -120,7 +124,7 @@ fn need(holds: bool, path: &str, what: &str) -> Result<(), Fault> {
 /// Verifies the bytes of a file.
 ///
 /// # Errors
-/// The first invalid member, or that the bytes are not one of the known files.
+/// The first invalid field, or the bytes are not a file of a known kind.
 pub fn verify(file: &[u8], trust: &Trust) -> Result<Valid, Fault> {
     let document = read::strict(file)?;
     let published = trust.keys.as_ref().map(signed::log_keys).unwrap_or_default();
@@ -157,7 +161,7 @@ pub fn verify(file: &[u8], trust: &Trust) -> Result<Valid, Fault> {
     }
 }
 
-/// The stored decision in a bundle. Verify the bundle as well: this does not check its digests.
+/// Returns the sealed decision in a bundle. Does not check signatures: also call [`verify`].
 ///
 /// # Errors
 /// The bytes are not a bundle.
@@ -170,14 +174,15 @@ pub fn sealed_in(file: &[u8]) -> Result<Sealed, Fault> {
     bundle::sealed(&document)
 }
 
-/// The Ed25519 keys of a JWK set (RFC 7517), by kid; others in it do not sign evidence.
+/// Returns the Ed25519 keys of a JWK set (RFC 7517), by kid. Keys of other algorithms are ignored,
+/// because they do not sign evidence.
 ///
 /// # Errors
-/// The bytes are not a JWK set, or it has two keys of one kid.
+/// The bytes are not a JWK set, or two keys have the same kid.
 pub fn key_set(file: &[u8]) -> Result<KeySet, Fault> {
     let unreadable = |what: &str| Fault::Unreadable(format!("the JWK set {what}"));
     let set = read::strict(file)?;
-    // A bundle also has `keys`: a file must not be accepted as its own trust.
+    // A bundle also has a field `keys`. It must not be accepted as the set of trusted keys.
     if !set["kind"].is_null() {
         return Err(unreadable(
             "has a `kind`: it is an evidence file, and cannot vouch for itself",
@@ -214,7 +219,7 @@ fn proof(proof: &Value, trust: &Trust) -> Result<(), Fault> {
     signed::check(&proof["signature"], "replay", &signed, keys, "signature")
 }
 
-/// RFC 8785.
+/// Returns the value in RFC 8785 form.
 fn canonical(value: &Value) -> Result<Vec<u8>, Fault> {
     let written = serde_json_canonicalizer::to_vec(value);
     written.map_err(|why| Fault::Unreadable(why.to_string()))
@@ -228,7 +233,7 @@ fn canonical_without(value: &Value, member: &str) -> Result<Vec<u8>, Fault> {
     canonical(&rest)
 }
 
-/// `sha256:` and hex.
+/// Returns the text form of the bytes' SHA-256.
 fn digest(bytes: &[u8]) -> String {
     super::digest_text(&sha256(bytes))
 }

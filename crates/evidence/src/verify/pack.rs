@@ -1,4 +1,4 @@
-//! A pack: its record's digest, id and signature, and its place in the log.
+//! Checks a pack: its record's digest, id and signature, and its place in the log.
 
 use authority_crypto::sha256;
 use authority_ids::{DecisionId, EvidenceId};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Fault, KeySet, LogTrust, canonical, digest, log, need, signed};
 
-/// `at` is the pack's own path with a dot, or empty.
+/// Checks a pack. `at` is the pack's path with a dot, or empty.
 pub(super) fn check(
     pack: &Value,
     keys: &KeySet,
@@ -30,12 +30,12 @@ pub(super) fn check(
     log::check(pack, trusted, &format!("{at}log"))
 }
 
-/// Whole milliseconds since 1970.
+/// Parses a time into whole milliseconds since 1970.
 fn milliseconds(text: &str) -> Option<u64> {
     let plain = text.strip_suffix('Z')?;
     let (whole, fraction) = plain.split_once('.').unwrap_or((plain, "0"));
     let digits = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
-    // Each time has one text: no leap second, no other separators.
+    // Each time has only one text form, without leap seconds or other separators.
     let strict =
         whole.len() == 19 && whole.as_bytes().get(10) == Some(&b'T') && !whole.ends_with(":60");
     let at = DateTime::parse_from_rfc3339(text).ok();

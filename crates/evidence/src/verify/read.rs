@@ -1,5 +1,6 @@
-//! Parses JSON strictly, so that no two parsers can understand it differently: no duplicate
-//! members, no integer that a double cannot represent.
+//! Parses JSON strictly: texts that parsers could understand differently are refused.
+//!
+//! Duplicate fields, and integers that a double cannot represent, are refused.
 
 use std::fmt;
 
@@ -8,15 +9,17 @@ use serde_json::{Map, Value};
 
 use super::{Fault, need};
 
-/// 2^53: from here on a double cannot represent every integer.
+/// 2^53. From this number on, a double cannot represent every integer.
 const BEYOND: f64 = 9_007_199_254_740_992.0;
 
+/// Parses a file.
+///
 /// # Errors
-/// It is not JSON, or is ambiguous.
+/// The file is not JSON, or is ambiguous.
 pub(super) fn strict(file: &[u8]) -> Result<Value, Fault> {
     let node: Node = serde_json::from_slice(file).map_err(|error| {
         let what = error.to_string();
-        // A lone surrogate or an unbounded number is JSON, but ambiguous.
+        // A lone surrogate or a number out of range is JSON, but ambiguous.
         if what.contains("hex escape") || what.contains("out of range") {
             return Fault::Invalid { path: "the file".to_owned(), what };
         }
@@ -25,11 +28,11 @@ pub(super) fn strict(file: &[u8]) -> Result<Value, Fault> {
     value(node, &Path::Top)
 }
 
-/// The path of a member below another.
+/// Returns the path of a field below another path.
 pub(super) fn under(path: &str, name: &str) -> String {
     let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     match (plain, path.is_empty()) {
-        // No name can look like a path.
+        // The brackets and quotes keep the name from looking like a path.
         (false, _) => format!("{path}[{}]", Value::from(name)),
         (true, true) => name.to_owned(),
         (true, false) => format!("{path}.{name}"),
@@ -52,7 +55,7 @@ impl Path<'_> {
         }
     }
 
-    /// Whether any JSON number may be here: only in the value of a context.
+    /// Whether non-integer numbers are permitted here: only in the value of a context.
     fn is_free(&self) -> bool {
         match self {
             Self::Top => false,
@@ -100,7 +103,7 @@ fn value(node: Node, path: &Path<'_>) -> Result<Value, Fault> {
     })
 }
 
-/// JSON as it was written: an object keeps duplicate members.
+/// JSON as it was written, with duplicate fields of objects.
 enum Node {
     Null,
     Bool(bool),

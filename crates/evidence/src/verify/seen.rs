@@ -1,4 +1,4 @@
-//! Whether the log of a pack is the one whose checkpoint was seen elsewhere.
+//! Compares the log of a pack with a checkpoint that was seen elsewhere.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
@@ -11,14 +11,16 @@ use crate::log::{
     verify::verify_consistency,
 };
 
-/// Verifies that the checkpoint of a pack or a bundle and one that was seen elsewhere are of one log: a signed
-/// note, or the message of an audit stream that has it. Verify the file as well.
+/// Verifies that a file's checkpoint and one seen elsewhere are of the same history.
 ///
-/// `consistency` is the answer of `GET /v1/log/{slug}/consistency` for the two sizes.
+/// The file is a pack or a bundle. `seen` is a signed note, or the message of an audit stream that
+/// contains one. The file itself must be verified separately.
+///
+/// `consistency` is the response of `GET /v1/log/{slug}/consistency` for the two sizes.
 ///
 /// # Errors
-/// The log has two histories, or the bytes are not what they should be. Without `consistency`, that the two
-/// sizes differ.
+/// The log has two histories, or the bytes have another form. If `consistency` is `None` and the
+/// sizes differ, [`Fault::Unproven`].
 pub fn verify_seen(
     file: &[u8],
     trust: &Trust,
@@ -55,15 +57,15 @@ pub fn verify_seen(
     )
 }
 
-/// That the log's proof for these sizes is needed.
+/// Returns the fault that states which consistency proof is needed.
 fn unproven(before: &Checkpoint, after: &Checkpoint) -> Fault {
-    // `authority.example/log/acme`, in a later epoch `authority.example/log/acme/2`.
+    // `authority.example/log/acme`, or `authority.example/log/acme/2` in a later epoch.
     let slug = before.origin.rsplit_once("/log/").and_then(|(_, rest)| rest.split('/').next());
     let slug = slug.unwrap_or("{slug}").to_owned();
     Fault::Unproven { slug, from: before.size, to: after.size }
 }
 
-/// The checkpoint of a pack, or of the pack in a bundle.
+/// Returns the checkpoint of a pack, or of the pack in a bundle.
 fn own(file: &[u8]) -> Result<Checkpoint, Fault> {
     let document = read::strict(file)?;
     let pack = match document["kind"].as_str() {
@@ -101,7 +103,7 @@ fn parsed(note: &str) -> Result<SignedCheckpoint, Fault> {
         .map_err(|why| Fault::Unreadable(format!("the checkpoint cannot be read: {why}")))
 }
 
-/// The hashes of a proof that is for these sizes.
+/// Returns the hashes of a proof for these sizes.
 fn path_of(proof: &[u8], before: &Checkpoint, after: &Checkpoint) -> Result<Vec<Hash>, Fault> {
     let proof = read::strict(proof)?;
     let (from, to) = (proof["from"].as_u64(), proof["to"].as_u64());

@@ -1,4 +1,4 @@
-//! The shape of each file: its members and their forms.
+//! The shape of each kind of file: its fields and the forms of their values.
 
 use authority_ids::{DecisionId, EvidenceId, RecordId};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -15,19 +15,19 @@ pub(super) enum Shape {
     Count,
     Object,
     List,
-    /// One of these words.
+    /// A text that equals an item of this list.
     Word(&'static [&'static str]),
-    /// A prefix, then this many lower-case hexadecimal digits.
+    /// This prefix, followed by this many lower-case hexadecimal digits.
     Hex(&'static str, usize),
     /// Canonical base64 of this many bytes.
     Base64(usize),
     Maybe(&'static Shape),
-    /// An optional field.
+    /// A field that may be missing.
     IfThere(&'static Shape),
     Each(&'static Shape),
-    /// Exactly these members.
+    /// An object with exactly these fields.
     Exactly(&'static [(&'static str, Shape)]),
-    /// At least these members.
+    /// An object with at least these fields.
     Among(&'static [(&'static str, Shape)]),
 }
 
@@ -146,8 +146,10 @@ pub(super) const MANIFEST: Shape = Exactly(&[
     ("versions", Count),
 ]);
 
+/// Checks a value against a shape.
+///
 /// # Errors
-/// The first member with the wrong shape.
+/// The first field with the wrong shape.
 pub(super) fn fit(value: &Value, shape: &Shape, path: &str) -> Result<(), Fault> {
     let text = |holds: &dyn Fn(&str) -> bool| value.as_str().is_some_and(holds);
     match shape {
@@ -166,7 +168,7 @@ pub(super) fn fit(value: &Value, shape: &Shape, path: &str) -> Result<(), Fault>
             need(holds, path, &format!("must be `{prefix}` and {digits} lower-case hex digits"))
         }
         Base64(bytes) => {
-            // The engine refuses what is not padded or has spare bits set.
+            // `STANDARD` refuses text without padding or with nonzero trailing bits.
             let holds = text(&|text| STANDARD.decode(text).is_ok_and(|read| read.len() == *bytes));
             need(holds, path, &format!("must be canonical base64 of {bytes} bytes"))
         }

@@ -1,4 +1,4 @@
-//! Signatures by keys of the service: kid, purpose, thumbprint, Ed25519.
+//! Checks signatures by keys of the service: kid, purpose, thumbprint, Ed25519.
 
 use base64::{
     Engine,
@@ -10,7 +10,7 @@ use super::{Fault, KeySet, NO_KEY, need};
 use crate::is_hex;
 use authority_crypto::{sha256, verify_with_jwk};
 
-/// The RFC 7638 thumbprint of an Ed25519 key.
+/// Returns the RFC 7638 thumbprint of an Ed25519 key.
 fn thumbprint(x: &str) -> [u8; 32] {
     sha256(format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#).as_bytes())
 }
@@ -19,7 +19,7 @@ pub(super) fn thumbprint_text(x: &str) -> String {
     URL_SAFE_NO_PAD.encode(thumbprint(x))
 }
 
-/// The keys of purpose `log` in a JWK set: those with a matching kid.
+/// Returns the keys with the purpose `log` in their kid. The kid must match the key's thumbprint.
 pub(super) fn log_keys(known: &KeySet) -> Vec<[u8; 32]> {
     let fits = |kid: &str, x: &str| {
         print_of(kid, "log").is_some_and(|print| hex::encode(thumbprint(x)).starts_with(print))
@@ -28,6 +28,8 @@ pub(super) fn log_keys(known: &KeySet) -> Vec<[u8; 32]> {
     keys.filter_map(|(_, x)| URL_SAFE_NO_PAD.decode(x).ok()?.try_into().ok()).collect()
 }
 
+/// Checks a signature.
+///
 /// # Errors
 /// The key is not for this purpose, is unknown, or did not sign the bytes.
 pub(super) fn check(
@@ -52,7 +54,7 @@ pub(super) fn check(
     need(holds, &format!("{path}.value"), "is not valid")
 }
 
-/// The start of the thumbprint in `svc-<purpose>-<year>-<8 hex>`.
+/// Returns the start of the thumbprint in `svc-<purpose>-<year>-<8 hex>`.
 fn print_of<'a>(kid: &'a str, purpose: &str) -> Option<&'a str> {
     let rest = kid.strip_prefix("svc-")?.strip_prefix(purpose)?.strip_prefix('-')?;
     let (year, print) = rest.split_once('-')?;

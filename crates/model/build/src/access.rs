@@ -1,4 +1,5 @@
-//! `authority.auth.v1.access` of every HTTP binding of every method, as one static table.
+//! Generates the static table `RULES`: the HTTP bindings of each method, with the access rule of
+//! each binding (`authority.auth.v1.access`).
 
 use gateway_rest_build::{HttpBinding, Options, http_bindings};
 use proc_macro2::TokenStream;
@@ -22,7 +23,9 @@ pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
     quote!(pub static RULES: &[(&str, &[Binding])] = &[#(#rows),*];)
 }
 
-/// The method's bindings, one for each rule; one without verb and path if it has no binding.
+/// Returns the method's bindings, one per rule.
+///
+/// A method without a binding gets one with an empty verb and path.
 fn bound(method: &MethodDescriptor) -> Vec<HttpBinding> {
     let mut bindings = http_bindings(method, &Options::default());
     if bindings.is_empty() {
@@ -31,14 +34,14 @@ fn bound(method: &MethodDescriptor) -> Vec<HttpBinding> {
     let (bound, ruled) = (bindings.len(), accesses(method).len());
     assert!(
         bound == ruled,
-        "{}: {bound} bindings and {ruled} rules: authority.auth.v1.access says who may call each \
+        "{}: {bound} bindings and {ruled} rules: authority.auth.v1.access needs one rule per \
          binding, in their order (proto/authority/auth/v1/options.proto)",
         method.full_name(),
     );
     bindings
 }
 
-/// The rules of a method's bindings, in their order.
+/// Returns the access rules of a method's bindings, in the order of the bindings.
 fn accesses(method: &MethodDescriptor) -> Vec<DynamicMessage> {
     let value = options::extension(&method.options(), "authority.auth.v1.access");
     let Some(first) = value.as_ref().and_then(|value| value.as_message()) else {
@@ -50,7 +53,7 @@ fn accesses(method: &MethodDescriptor) -> Vec<DynamicMessage> {
         [first].into_iter().chain(more.filter_map(Value::as_message)).cloned().collect();
     for one in all.iter().skip(1) {
         let nested = one.has_field_by_name("additional_bindings");
-        assert!(!nested, "{}: additional_bindings within one another", method.full_name());
+        assert!(!nested, "{}: additional_bindings must not be nested", method.full_name());
     }
     all
 }

@@ -1,8 +1,10 @@
-//! serde for the messages whose JSON is stored or digested: the proto's names, every member, null for what
-//! is absent, unless it came later.
+//! Derives serde for messages that are stored or digested as JSON.
 //!
-//! Rows and digests outlive any version of the REST API. So their form is serde's, and no rule of the
-//! transcoder can change it.
+//! The JSON has the proto's names and every field, with null for an absent field. Fields in
+//! [`LATER`] are left out when absent.
+//!
+//! Rows and digests outlive each version of the REST API. Their form is therefore serde's, and
+//! independent of the transcoder.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +14,19 @@ use tonic_prost_build::Builder;
 
 use crate::{names, options};
 
-/// Messages that code stores or digests as JSON, besides those that are stored whole in a column.
+/// Messages that the service's code stores or digests as JSON. Messages that are stored whole in a
+/// column are not listed here.
 const BY_CODE: [&str; 3] = [
     "authority.delegation.v1.Delegation",
     "authority.states.v1.LibraryMachine",
     "authority.states.v1.StateEvent",
 ];
 
-/// Members that came when there were rows without them. They are left out where they are absent: the release before
-/// reads such a row too, and no digest of one changes.
+/// Fields that were added when rows without them already existed. They are left out when absent:
+/// the preceding release can then read the row, and digests of existing rows do not change.
 const LATER: [&str; 1] = ["authority.registry.v1.Retention.decisions_days"];
 
-/// Those messages and all that they hold.
+/// Returns the messages to derive serde for, including all nested messages.
 pub(crate) fn messages(pool: &DescriptorPool) -> impl Iterator<Item = MessageDescriptor> {
     let mut found = BTreeMap::new();
     let by_code = BY_CODE.map(|name| pool.get_message_by_name(name).expect(name));
@@ -35,7 +38,7 @@ pub(crate) fn messages(pool: &DescriptorPool) -> impl Iterator<Item = MessageDes
     found.into_values()
 }
 
-/// What is particular to a type of event. The envelope around it is not written from its message.
+/// Whether the message is the data of an event type. The envelope `Event` is serialized separately.
 fn is_event_data(message: &MessageDescriptor) -> bool {
     message.package_name() == "authority.event.v1" && message.name() != "Event"
 }
@@ -55,8 +58,8 @@ fn reach(message: MessageDescriptor, found: &mut BTreeMap<String, MessageDescrip
 pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Builder {
     let name = message.full_name();
     for field in message.fields() {
-        // The form of others in JSON would have to be decided first. Of doubles, rules keep what JSON cannot
-        // say: NaN and the infinities.
+        // The JSON form of other types is not defined yet. JSON cannot represent NaN and
+        // infinities; the rules for doubles exclude them.
         let plain = matches!(
             field.kind(),
             Kind::Bool | Kind::Int32 | Kind::Double | Kind::String | Kind::Message(_)
@@ -64,7 +67,7 @@ pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Build
         assert!(plain && !field.is_map(), "{}: has no stored form", field.full_name());
         let oneof = field.containing_oneof().filter(|_| !options::is_nullable(&field));
         assert!(oneof.is_none(), "{}: a oneof has no stored form", field.full_name());
-        // What Rust keeps for itself even as a raw name, prost writes with an underscore.
+        // For names that cannot be raw identifiers in Rust, prost appends an underscore.
         if matches!(field.name(), "self" | "super" | "crate") {
             let member = field.name();
             let attribute = quote!(#[serde(rename = #member)]);

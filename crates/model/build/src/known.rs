@@ -1,4 +1,4 @@
-//! Builds tables of the known request fields: methods that decide or write refuse all others.
+//! Builds tables of known request fields. Methods that decide or write refuse unknown fields.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use prost_reflect::{DescriptorPool, Kind, MessageDescriptor, MethodDescriptor};
 use quote::{format_ident, quote};
 
-/// A table for each message that the requests of these methods reach.
+/// Returns a table for each message that is reachable from the requests of these methods.
 pub(crate) fn tables(methods: &[MethodDescriptor]) -> TokenStream {
     let mut reached = BTreeMap::new();
     methods.iter().for_each(|method| reach(&method.input(), &mut reached));
     reached.values().map(table).collect()
 }
 
-/// The table of a message.
+/// Returns the name of a message's table.
 pub(crate) fn name(message: &MessageDescriptor) -> Ident {
     format_ident!("KNOWN_{}", message.full_name().replace('.', "_").to_uppercase())
 }
 
-/// The optional fields of requests to decide, each as `EvaluateRequest.approval_id`.
+/// Returns the optional fields of decision requests, such as `EvaluateRequest.approval_id`.
 ///
 /// Includes the fields of nested messages.
 pub(crate) fn features(pool: &DescriptorPool) -> Vec<String> {
@@ -36,7 +36,7 @@ pub(crate) fn features(pool: &DescriptorPool) -> Vec<String> {
     features
 }
 
-/// The methods that decide on their requests.
+/// The methods that make decisions.
 const DECIDING: [&str; 4] = ["Evaluate", "Authorize", "EvaluateDecision", "BatchEvaluate"];
 
 fn is_required(field: &prost_reflect::FieldDescriptor) -> bool {

@@ -1,16 +1,15 @@
 //! Generates the model's Rust from the annotations of the protos.
 //!
 //! - A message with `google.api.resource` is a row of the table named by its plural (rows.rs).
-//! - A message that is stored whole has serde's JSON, too (json.rs).
+//! - A message that is stored whole is derived as serde JSON (json.rs).
 //! - `buf.validate` becomes a `Validate` implementation (rules.rs).
-//! - Requests, responses and records implement the small traits that the registry's flow uses
-//!   (shapes.rs).
+//! - Requests, responses and records implement the small traits of the registry's flow (shapes.rs).
 //! - `string.in` of a record's state becomes an enum (states.rs).
-//! - A service becomes a trait and a function that serves it (services.rs).
-//! - `authority.auth.v1.access` becomes the table of who may call what (access.rs).
+//! - A service becomes a trait and a function to serve it (services.rs).
+//! - `authority.auth.v1.access` becomes the table of callers that each method admits (access.rs).
 //!
-//! For build scripts: an error in a proto is a panic that names the method or field. `tests/generated.rs`
-//! shows what is generated for a small proto.
+//! This crate is for build scripts: an error in a proto panics with the name of the method or
+//! field. `tests/generated.rs` shows the code that is generated for a small proto.
 
 mod access;
 mod json;
@@ -30,21 +29,23 @@ use prost_reflect::{DescriptorPool, MessageDescriptor};
 use prost_types::FileDescriptorSet;
 use quote::{format_ident, quote};
 
-/// Packages of this service whose files only declare options: nothing is generated for them.
+/// Packages that only declare options. No code is generated for them.
 const OPTIONS: [&str; 2] = ["authority.rest.v1", "authority.auth.v1"];
 
-/// The packages that the service serves.
+/// Returns the packages that the service serves.
 pub fn packages(pool: &DescriptorPool) -> BTreeSet<String> {
     pool.files().map(|file| file.package_name().to_owned()).filter(|name| is_ours(name)).collect()
 }
 
-/// prost's structs, with the derives of rows and of stored JSON, in `OUT_DIR`; `packages.rs` includes them
-/// all.
+/// Writes prost's structs to `OUT_DIR`, with the derives of rows and of stored JSON.
+///
+/// `packages.rs` includes all of them.
 ///
 /// # Errors
 /// If a file cannot be written.
 pub fn messages(pool: &DescriptorPool, mut files: FileDescriptorSet) -> io::Result<()> {
-    // prost needs google.protobuf to derive Copy; of the rest, only our own packages.
+    // prost needs google.protobuf to derive Copy. Of the other files, only our own packages are
+    // needed.
     files.file.retain(|file| {
         let package = file.package();
         package == "google.protobuf" || is_ours(package)
@@ -67,7 +68,7 @@ pub fn messages(pool: &DescriptorPool, mut files: FileDescriptorSet) -> io::Resu
     builder.compile_fds(files)
 }
 
-/// The generated files by name, except prost's.
+/// Returns the generated files by name, except prost's.
 pub fn code(pool: &DescriptorPool) -> [(&'static str, String); 5] {
     let facts = ours(pool)
         .map(|message| {
@@ -99,7 +100,7 @@ fn ours(pool: &DescriptorPool) -> impl Iterator<Item = MessageDescriptor> {
     pool.all_messages().filter(|m| is_ours(m.package_name()) && !m.is_map_entry())
 }
 
-/// `pub use` of each package under the short name of its area.
+/// Generates a `pub use` of each package under the short name of its area.
 fn areas(pool: &DescriptorPool) -> TokenStream {
     packages(pool)
         .iter()

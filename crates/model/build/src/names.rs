@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use prost_reflect::{FieldDescriptor, MessageDescriptor};
 use quote::format_ident;
 
-/// The types that replace prost's own. All others are prost's.
+/// Types that replace prost's own.
 pub(crate) const OWN_TYPES: [(&str, &str); 3] = [
     ("google.protobuf.Timestamp", "crate::wire::Time"),
     ("google.protobuf.Struct", "crate::wire::Json"),
@@ -15,12 +15,12 @@ pub(crate) fn is_own_type(message: &MessageDescriptor) -> bool {
     OWN_TYPES.iter().any(|(proto, _)| *proto == message.full_name())
 }
 
-/// `registry` of `authority.registry.v1`.
+/// Returns the area of a package: `registry` for `authority.registry.v1`.
 pub(crate) fn area(package: &str) -> &str {
     package.split('.').nth(1).unwrap_or(package)
 }
 
-/// Path of a message from anywhere in the crate.
+/// Returns the path of a message from anywhere in the crate.
 pub(crate) fn path(message: &MessageDescriptor) -> TokenStream {
     let own = OWN_TYPES.iter().find(|(proto, _)| *proto == message.full_name());
     match own {
@@ -29,12 +29,14 @@ pub(crate) fn path(message: &MessageDescriptor) -> TokenStream {
     }
 }
 
-/// Path of the enum that prost makes of a oneof.
+/// Returns the path of the enum that prost generates for a oneof.
 pub(crate) fn oneof(message: &MessageDescriptor, oneof: &str) -> TokenStream {
     parsed(&format!("{}::{}::{}", module(message), snake(message.name()), camel(oneof)))
 }
 
-/// The module that prost puts a message in: that of its package, or of the message around it.
+/// Returns the path of the module for a message in prost's output.
+///
+/// This is the module of its package or of its parent message.
 fn module(message: &MessageDescriptor) -> String {
     match message.parent_message() {
         Some(parent) => format!("{}::{}", module(&parent), snake(parent.name())),
@@ -46,7 +48,7 @@ pub(crate) fn parsed(code: &str) -> TokenStream {
     code.parse().unwrap_or_else(|error| panic!("{code}: {error}"))
 }
 
-/// As prost names methods, and the module of a message's inner types.
+/// Converts a name to snake case, as prost does for methods and modules of nested messages.
 pub(crate) fn snake(name: &str) -> String {
     let mut text = String::new();
     for (index, letter) in name.char_indices() {
@@ -58,7 +60,7 @@ pub(crate) fn snake(name: &str) -> String {
     text
 }
 
-/// As prost names the variants of a oneof: `max_uses` is `MaxUses`.
+/// Converts a name to camel case, as prost does for oneof variants: `max_uses` is `MaxUses`.
 pub(crate) fn camel(name: &str) -> String {
     name.split('_')
         .map(|word| {
@@ -68,12 +70,12 @@ pub(crate) fn camel(name: &str) -> String {
         .collect()
 }
 
-/// The field's Rust name: as in the proto, raw if it is a keyword.
+/// Returns the field's Rust name: the proto's name, as a raw identifier if it is a keyword.
 pub(crate) fn field(field: &FieldDescriptor) -> Ident {
     match field.name() {
-        // They cannot be raw; prost adds an underscore.
+        // These names cannot be raw identifiers; prost adds an underscore.
         word @ ("self" | "super" | "crate" | "extern") => format_ident!("{word}_"),
-        // Reserved since 2024, which syn does not know.
+        // `gen` is reserved since edition 2024; this version of syn does not know that.
         "gen" => Ident::new_raw("gen", Span::call_site()),
         word => syn::parse_str(word).unwrap_or_else(|_| Ident::new_raw(word, Span::call_site())),
     }

@@ -10,9 +10,9 @@ use crate::names;
 /// `google.api.FieldBehavior`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Behaviour {
-    /// Set by the server; a client's value is refused.
+    /// Set by the server. A value from a client is refused.
     OutputOnly,
-    /// Set on create, never changed.
+    /// Set on create and never changed.
     Immutable,
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn behaviour(field: &FieldDescriptor) -> Option<Behaviour> {
     })
 }
 
-/// The table of a record's rows, and the name of one record.
+/// The table for a record's rows, and the name of a single record.
 pub(crate) struct Resource {
     pub(crate) table: String,
     pub(crate) kind: String,
@@ -37,7 +37,7 @@ pub(crate) fn resource(message: &MessageDescriptor) -> Option<Resource> {
     let (table, kind) = (text(option, "plural"), text(option, "singular"));
     assert!(
         !table.is_empty() && !kind.is_empty(),
-        "{}: google.api.resource wants plural (its table) and singular",
+        "{}: google.api.resource needs plural (its table) and singular",
         message.full_name()
     );
     Some(Resource { table, kind })
@@ -48,8 +48,9 @@ pub(crate) fn is_nullable(field: &FieldDescriptor) -> bool {
     field.field_descriptor_proto().proto3_optional()
 }
 
-/// Whether the server fills the field if a client leaves it out (AIP-203, `NON_EMPTY_DEFAULT`): absence
-/// differs from the empty text, and every record has it.
+/// Whether the server fills the field if a client leaves it out (AIP-203, `NON_EMPTY_DEFAULT`).
+///
+/// For such a field, an absent value differs from an empty text, and every record has a value.
 pub(crate) fn is_filled(field: &FieldDescriptor) -> bool {
     const NON_EMPTY_DEFAULT: i32 = 7;
     let value = extension(&field.options(), "google.api.field_behavior");
@@ -65,7 +66,7 @@ pub(crate) fn is_computed(field: &FieldDescriptor) -> bool {
         .unwrap_or_default()
 }
 
-/// Whether the field is a bounding list. An empty list sets no bound, and is never sent.
+/// Whether the field is a bounding list. An empty list sets no bound and is never sent.
 pub(crate) fn bounds(field: &FieldDescriptor) -> bool {
     let value = extension(&field.options(), "authority.rest.v1.field");
     value
@@ -73,8 +74,9 @@ pub(crate) fn bounds(field: &FieldDescriptor) -> bool {
         .unwrap_or_default()
 }
 
-/// A message of this service that is stored whole in a column of some record: as `jsonb`, or `jsonb[]` if
-/// it is repeated.
+/// Whether a record stores this message of the service whole in a column.
+///
+/// The column is `jsonb`, or `jsonb[]` if the field is repeated.
 pub(crate) fn is_stored_whole(message: &MessageDescriptor) -> bool {
     message.package_name().starts_with("authority.")
         && message.parent_pool().all_messages().filter(|m| resource(m).is_some()).any(|record| {
@@ -85,7 +87,7 @@ pub(crate) fn is_stored_whole(message: &MessageDescriptor) -> bool {
         })
 }
 
-/// The option's value, if it is set.
+/// Returns the option's value, or `None` if it is not set.
 pub(crate) fn extension(options: &DynamicMessage, name: &str) -> Option<Value> {
     let extension = options.descriptor().parent_pool().get_extension_by_name(name)?;
     options.has_extension(&extension).then(|| options.get_extension(&extension).into_owned())
@@ -112,12 +114,12 @@ pub(crate) fn texts(message: &DynamicMessage, field: &str) -> Vec<String> {
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// `None` if it is not set.
+/// Returns a number as a token, or `None` if it is not set.
 pub(crate) fn number(message: &DynamicMessage, field: &str) -> Option<TokenStream> {
     if !message.has_field_by_name(field) {
         return None;
     }
-    // Parsed, since a literal token has no sign.
+    // The number is parsed as source text, because a literal token cannot have a sign.
     let source = match message.get_field_by_name(field)?.as_ref() {
         Value::I32(number) => number.to_string(),
         Value::I64(number) => number.to_string(),

@@ -1,4 +1,5 @@
-//! Makes a message with `google.api.resource` a row: adds diesel's derives to prost's struct.
+//! Generates a row for each message with `google.api.resource`: adds diesel's derives to prost's
+//! struct.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Build
         return builder;
     };
     let table = format_ident!("{table}");
-    // A record that only the server writes has no changes.
+    // A record that only the server writes has no changeset.
     let changes = message.fields().any(|field| options::behaviour(&field).is_none());
     let changeset = changes.then(|| quote!(#[derive(diesel::AsChangeset)]));
     let nulls = changes.then(|| quote!(, treat_none_as_null = true));
@@ -43,7 +44,7 @@ pub(crate) fn derive(message: &MessageDescriptor, mut builder: Builder) -> Build
     builder
 }
 
-/// The attributes of a field of a row; `changes` is whether the record has any.
+/// Returns diesel's attributes of a row's field. `changes` is whether the record has a changeset.
 fn column(field: &FieldDescriptor, changes: bool) -> TokenStream {
     let fixed = options::behaviour(field).is_some() || options::is_computed(field);
     let skip_update = (changes && fixed).then(|| quote!(#[diesel(skip_update)]));
@@ -55,18 +56,19 @@ fn column(field: &FieldDescriptor, changes: bool) -> TokenStream {
             #[diesel(select_expression_type = crate::wire::ComputedSql)]
         };
     }
-    // diesel's table has an underscore after a name that Rust keeps for itself.
+    // diesel's table appends an underscore to a name that is reserved in Rust.
     let name = names::field(field).to_string();
     let renamed = name.starts_with("r#").then(|| {
         let column = format_ident!("{}_", field.name());
         quote!(#[diesel(column_name = #column)])
     });
     let never_null = match field.kind() {
-        // prost wraps every message in Option; the column is nullable only if the proto says so.
+        // prost wraps every message in Option. The column is nullable only if the proto field is
+        // optional.
         Kind::Message(kind) if !options::is_nullable(field) && !field.is_list() => {
             Some(names::path(&kind))
         }
-        // The same for a member that the server fills: the column has no null.
+        // The column of a field that the server fills is never null either.
         Kind::Int32 if options::is_filled(field) => Some(quote!(i32)),
         Kind::Bool if options::is_filled(field) => Some(quote!(bool)),
         _ if options::is_filled(field) => Some(quote!(String)),
@@ -79,7 +81,7 @@ fn column(field: &FieldDescriptor, changes: bool) -> TokenStream {
     quote!(#renamed #read #skip_update)
 }
 
-/// `ToSql` and `FromSql` of a message that is stored whole.
+/// Generates `ToSql` and `FromSql` for a message that is stored whole.
 pub(crate) fn sql(message: &MessageDescriptor) -> TokenStream {
     if !options::is_stored_whole(message) {
         return TokenStream::new();
@@ -103,8 +105,10 @@ pub(crate) fn sql(message: &MessageDescriptor) -> TokenStream {
     }
 }
 
-/// The value of a computed field that is not filled yet: null, for each type that can be. Texts and lists
-/// are empty by default.
+/// Generates the conversions to the message types of computed fields.
+///
+/// The value is null until code fills the field. The model's src/wire/computed.rs has the
+/// conversions to texts and lists.
 pub(crate) fn computed(messages: impl Iterator<Item = MessageDescriptor>) -> TokenStream {
     let fields = messages.flat_map(|message| message.fields().collect::<Vec<_>>());
     let absent = fields.filter(|field| options::is_computed(field) && !field.is_list());

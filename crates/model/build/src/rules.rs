@@ -1,4 +1,4 @@
-//! `buf.validate` as Rust: one `Validate` implementation for each message.
+//! Translates `buf.validate` to Rust: one `Validate` implementation per message.
 
 use proc_macro2::{Ident, TokenStream};
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, OneofDescriptor};
@@ -16,7 +16,7 @@ pub(crate) fn of(message: &MessageDescriptor) -> TokenStream {
         .chain(oneofs.map(|oneof| choice(message, &oneof)))
         .collect();
     let path = names::path(message);
-    // Some messages have no rules; the parameter is then unused.
+    // Some messages have no rules, which leaves the parameter unused.
     let found = if checks.is_empty() { quote!(_) } else { quote!(found) };
     quote! {
         impl Validate for #path {
@@ -25,7 +25,7 @@ pub(crate) fn of(message: &MessageDescriptor) -> TokenStream {
     }
 }
 
-/// Messages inside a oneof are checked; scalars there have no rules.
+/// Checks messages inside a oneof. Scalars in a oneof have no rules.
 fn choice(message: &MessageDescriptor, oneof: &OneofDescriptor) -> TokenStream {
     let path = names::oneof(message, oneof.name());
     let arms = oneof.fields().filter(is_our_message).map(|field| {
@@ -44,7 +44,7 @@ fn is_our_message(field: &FieldDescriptor) -> bool {
     field.kind().as_message().is_some_and(|kind| is_ours(kind.package_name()))
 }
 
-/// The rules of one field (or, for a list, of its items).
+/// The rules of one field. For a list, the rules of its items.
 struct Rules(Option<DynamicMessage>);
 
 impl Rules {
@@ -57,7 +57,7 @@ impl Rules {
     }
 }
 
-/// One field in code: its name in violations, and its name in Rust.
+/// A field in generated code: its name in violations and its name in Rust.
 struct Member<'a> {
     field: &'a FieldDescriptor,
     name: &'a str,
@@ -91,7 +91,7 @@ fn statement(check: Option<TokenStream>) -> TokenStream {
 }
 
 impl Member<'_> {
-    /// Reports it as missing unless `is`, if it is required.
+    /// Generates the check that a required field is present; `is` is the condition for presence.
     fn required(&self, is: &TokenStream) -> TokenStream {
         let name = self.name;
         if self.rules.is_required() {
@@ -119,8 +119,8 @@ impl Member<'_> {
         } else {
             assert!(
                 required || is_output(field) || !rule.as_ref().is_some_and(refuses_empty),
-                "{}: make it `optional`: its rule refuses the empty text, which must be told \
-                 apart from absence",
+                "{}: make it `optional`: its rule refuses the empty text, which must be \
+                 distinct from absence",
                 field.full_name()
             );
             quote!(Some(self.#rust.as_str()).filter(|text| !text.is_empty()))
@@ -166,7 +166,7 @@ impl Member<'_> {
         })
     }
 
-    /// An enum: 0 is no value.
+    /// Generates the check that a required enum is set. The number 0 means unset.
     fn word(&self) -> TokenStream {
         let rust = &self.rust;
         self.required(&if options::is_nullable(self.field) {
@@ -182,7 +182,7 @@ impl Member<'_> {
         let inner = match kind.full_name() {
             "google.protobuf.Timestamp" => quote!(found.time(#name, self.#rust);),
             "google.protobuf.Struct" => quote!(found.json(#name, self.#rust.as_ref());),
-            // A patch is partial: the registry checks the members of the mask, then the whole merged
+            // A patch is partial. The registry checks the fields in the mask, then the merged
             // record.
             _ if is_patch(field) => TokenStream::new(),
             _ if is_ours(kind.package_name()) => quote! {
@@ -198,7 +198,7 @@ impl Member<'_> {
     fn list(&self) -> TokenStream {
         let (required, items) = (self.required_items(), self.items());
         match self.length("repeated", "items") {
-            // The items of a list that is too long are not checked.
+            // Items of a list that is too long are not checked.
             Some(fits) if !items.is_empty() => quote!(#required if #fits { #items }),
             length => {
                 let length = statement(length);
@@ -231,7 +231,7 @@ impl Member<'_> {
         }
     }
 
-    /// `min_<what>` and `max_<what>` of a list, map or bytes.
+    /// Checks `min_<what>` and `max_<what>` of a list, a map or bytes.
     fn length(&self, kind: &str, what: &str) -> Option<TokenStream> {
         let Self { name, rust, rules, .. } = self;
         let rule = rules.of(kind)?;
@@ -240,7 +240,7 @@ impl Member<'_> {
         if least.is_none() && most.is_none() {
             return None;
         }
-        // Of a required one, `required` reports that it is empty.
+        // For a required field, `required` already reports that it is empty.
         let least = least.filter(|least| !self.rules.is_required() || least.to_string() != "1");
         let least = least.unwrap_or_else(|| quote!(0));
         let most = most.unwrap_or_else(|| quote!(usize::MAX));
@@ -248,8 +248,9 @@ impl Member<'_> {
     }
 }
 
-/// Whether the rule refuses the empty text. A pattern is assumed to refuse it: the empty text is no
-/// member's value.
+/// Whether the rule refuses the empty text.
+///
+/// A pattern is assumed to refuse it.
 fn refuses_empty(rule: &DynamicMessage) -> bool {
     options::number(rule, "min_len").is_some_and(|least| least.to_string() != "0")
         || options::flag(rule, "email")

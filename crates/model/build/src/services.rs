@@ -1,5 +1,6 @@
-//! A trait for each service, and the function that serves it; the model's src/service.rs explains why not
-//! tonic's.
+//! Generates a trait for each service and a function to serve it.
+//!
+//! The model's src/service.rs explains why tonic's generated server is not used.
 
 use gateway_rest_build::{Options, http_bindings};
 use proc_macro2::{Ident, TokenStream};
@@ -19,12 +20,12 @@ pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
     let code: TokenStream = services.iter().map(service).collect();
     let (tables, features) = (known::tables(&writing), known::features(pool));
     quote! {
-        /// The members of requests to decide that a client may leave out, sorted.
+        /// Optional fields of decision requests, sorted.
         pub const FEATURES: &[&str] = &[#(#features),*];
 
         #tables
 
-        /// The methods that may change something, and whose messages have no id of one record: see [`WrittenRecord`].
+        /// Writing methods without a record id in their messages: see [`WrittenRecord`].
         pub const WITHOUT_RECORD: &[&str] = &[#(#unnamed),*];
 
         #code
@@ -47,7 +48,7 @@ fn service(service: &ServiceDescriptor) -> TokenStream {
         quote!((#word, |rpcs, call| Box::pin(async move { #handler })))
     });
     let table = format_ident!("{}", names::snake(service.name()).to_uppercase());
-    let does = format!(" What `{full}` does.");
+    let does = format!(" The methods of `{full}`.");
     let serves = format!(" Serves `{full}`.");
     quote! {
         #[doc = #does]
@@ -63,11 +64,13 @@ fn service(service: &ServiceDescriptor) -> TokenStream {
     }
 }
 
-/// Calls the method, and says which record it was about where that can be seen in its messages.
+/// Generates a call of the method, which also reports the written record's id if its messages
+/// contain it.
 fn handler(method: &MethodDescriptor) -> TokenStream {
     let call = format_ident!("{}", names::snake(method.name()));
     let input = names::path(&method.input());
-    // In a decision or a write, an unknown field might be a restriction. In a read it can only be a filter.
+    // In a decision or a write, an unknown field might be a restriction. In a read, it can only be
+    // a filter.
     let known = known::name(&method.input());
     let known = if writes(method) { quote!(Some(&#known)) } else { quote!(None) };
     if streams(method) {
@@ -85,20 +88,22 @@ fn handler(method: &MethodDescriptor) -> TokenStream {
     }
 }
 
-/// Whether the method is bound to a verb of HTTP that may change something.
+/// Whether the method is bound to an HTTP verb that may change something.
 fn writes(method: &MethodDescriptor) -> bool {
     http_bindings(method, &Options::default()).iter().any(|binding| binding.method != "GET")
 }
 
-/// Where the id of the record is that a method writes.
+/// The place of the record id in a writing method's messages.
 enum Id {
-    /// An `Option<String>` of `answer`.
+    /// An expression of type `Option<String>` that reads the response, `answer`.
     Answered(TokenStream),
-    /// A `String` of `asked`.
+    /// An expression of type `String` that reads the request, `asked`.
     Asked(TokenStream),
 }
 
-/// The answer's own id, or that of the record in it: what was created has it there. Otherwise what was asked for.
+/// Finds the record id in the response, in the record inside it, or else in the request.
+///
+/// After a create, only the response contains the id.
 fn record(method: &MethodDescriptor) -> Option<Id> {
     let (input, output) = (method.input(), method.output());
     if let Some(id) = id(&output) {
@@ -116,7 +121,7 @@ fn record(method: &MethodDescriptor) -> Option<Id> {
     id(&input).map(|id| Id::Asked(quote!(asked.#id.clone())))
 }
 
-/// The member that is a message's id; a signing key's is `kid`.
+/// Returns the id field of a message. A signing key's id field is `kid`.
 fn id(message: &MessageDescriptor) -> Option<Ident> {
     let field = ["id", "kid"].iter().find_map(|name| message.get_field_by_name(name))?;
     let is_text = matches!(field.kind(), Kind::String) && !field.is_list();

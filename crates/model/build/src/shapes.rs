@@ -1,4 +1,4 @@
-//! Implements the traits of the model's src/record.rs for the messages with the matching shape.
+//! Implements the traits of the model's src/record.rs for messages of the matching shape.
 
 use proc_macro2::TokenStream;
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
@@ -10,7 +10,7 @@ use crate::{
     states,
 };
 
-/// The method that each request belongs to.
+/// Implements `RpcRequest`, which links a request to its method.
 pub(crate) fn methods(pool: &DescriptorPool) -> TokenStream {
     let services = pool.services().filter(|service| is_ours(service.package_name()));
     let methods = services.flat_map(|service| service.methods().collect::<Vec<_>>());
@@ -92,7 +92,7 @@ fn request(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
     quote!(#by_id #listing #with_record)
 }
 
-/// An export takes its list's filters, and returns the list's records.
+/// Implements an export, which takes its list's filters and returns the list's records.
 fn export(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
     if let Some((field, record)) = carried(message) {
         let (field, record) = (names::field(&field), names::path(&record));
@@ -111,7 +111,7 @@ fn export(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
         return TokenStream::new();
     };
     let list = names::path(&of_list);
-    // An export may have members of its own; a list's page size does not apply to it.
+    // An export may have fields of its own. A list's page size does not apply to it.
     let shared = message.fields().filter(|field| of_list.get_field_by_name(field.name()).is_some());
     let fields = shared.map(|field| names::field(&field)).map(|name| quote!(#name: from.#name,));
     quote! {
@@ -195,7 +195,7 @@ fn is_text(message: &MessageDescriptor, name: &str) -> bool {
         .is_some_and(|field| matches!(field.kind(), Kind::String) && !field.is_list())
 }
 
-/// The one record inside a request or response.
+/// Returns the single record inside a request or response.
 fn carried(message: &MessageDescriptor) -> Option<(FieldDescriptor, MessageDescriptor)> {
     message.fields().find_map(|field| match field.kind() {
         Kind::Message(kind) if options::resource(&kind).is_some() && !field.is_list() => {
@@ -213,7 +213,7 @@ fn record(message: &MessageDescriptor, path: &TokenStream, resource: &Resource) 
         }
         Some(_) => quote!(&self.tenant_id),
         None if kind == "tenant" => quote!(&self.id),
-        // The installation's own.
+        // The record belongs to the installation, not to a tenant.
         None => quote!(""),
     };
     let [created_at, updated_at] = ["created_at", "updated_at"].map(|name| {
@@ -247,15 +247,15 @@ fn record(message: &MessageDescriptor, path: &TokenStream, resource: &Resource) 
     }
 }
 
-/// The state of a record in code.
+/// Code for the state of a record.
 struct State {
-    /// The type.
+    /// The type of the state.
     kind: TokenStream,
-    /// Its text.
+    /// An expression for the state's text.
     text: TokenStream,
-    /// The text as a state.
+    /// An expression that parses the text.
     read: TokenStream,
-    /// Sets the first state unless there is one.
+    /// A statement that sets the first state if the record has no state.
     set: TokenStream,
 }
 
@@ -294,7 +294,7 @@ impl State {
     }
 }
 
-/// What a create must not set.
+/// Rejects fields that a create must not set.
 fn reject_output_only(message: &MessageDescriptor) -> TokenStream {
     let outputs =
         message.fields().filter(|field| options::behaviour(field) == Some(Behaviour::OutputOnly));
@@ -305,7 +305,7 @@ fn reject_output_only(message: &MessageDescriptor) -> TokenStream {
     quote!(fn reject_output_only(&self, found: &mut Violations) { #(#checks)* })
 }
 
-/// What a patch must not name.
+/// Rejects fields that a patch must not change.
 fn reject_immutable(message: &MessageDescriptor) -> TokenStream {
     let fixed = message.fields().filter_map(|field| {
         let name = field.name();
@@ -333,7 +333,7 @@ fn reject_immutable(message: &MessageDescriptor) -> TokenStream {
     }
 }
 
-/// The bounding lists, and whether a given list is empty.
+/// Generates the names of the bounding lists, and a check whether a given list is empty.
 fn bounds(message: &MessageDescriptor) -> TokenStream {
     let fields: Vec<_> = message.fields().filter(options::bounds).collect();
     if fields.is_empty() {
@@ -352,13 +352,13 @@ fn bounds(message: &MessageDescriptor) -> TokenStream {
     }
 }
 
-/// What a patch changes.
+/// Generates the merge of a patch into a record.
 fn merge(message: &MessageDescriptor) -> TokenStream {
     let free = message.fields().filter(|field| options::behaviour(field).is_none());
     let arms = free.map(|field| {
         let (name, rust) = (field.name(), names::field(&field));
         match field.kind() {
-            // A message column that is never null is cleared to the empty one.
+            // Clearing a message column that is never null sets it to the empty message.
             Kind::Message(_) if !field.is_list() && !options::is_nullable(&field) => {
                 quote!(#name => self.#rust = Some(from.#rust.take().unwrap_or_default()),)
             }
@@ -367,7 +367,7 @@ fn merge(message: &MessageDescriptor) -> TokenStream {
     });
     let arms: TokenStream = arms.collect();
     if arms.is_empty() {
-        // A client cannot change any of it.
+        // A client cannot change any field of this record.
         return quote!(
             fn merge(&mut self, _: Self, _: &FieldMask) {}
         );

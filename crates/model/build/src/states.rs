@@ -1,4 +1,5 @@
-//! An enum for the states of each record, from `string.in` of its member `state` or `status`.
+//! Generates an enum for the states of each record, from `string.in` of its `state` or `status`
+//! field.
 
 use proc_macro2::{Ident, TokenStream};
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
@@ -10,7 +11,7 @@ use crate::{
     ours,
 };
 
-/// The member with a record's state.
+/// Returns the field with a record's state.
 pub(crate) fn field(message: &MessageDescriptor) -> Option<FieldDescriptor> {
     options::resource(message)?;
     let field = ["state", "status"].iter().find_map(|name| message.get_field_by_name(name))?;
@@ -22,7 +23,7 @@ pub(crate) fn field(message: &MessageDescriptor) -> Option<FieldDescriptor> {
     Some(field)
 }
 
-/// `DelegationState`, `ApiKeyStatus`.
+/// Returns the name of the enum: `DelegationState`, `ApiKeyStatus`.
 pub(crate) fn name(message: &MessageDescriptor, field: &FieldDescriptor) -> Ident {
     format_ident!("{}{}", message.name(), camel(field.name()))
 }
@@ -42,7 +43,8 @@ fn states(message: &MessageDescriptor, field: &FieldDescriptor) -> TokenStream {
     let name = name(message, field);
     let words = words(field);
     let variants: Vec<_> = words.iter().map(|word| format_ident!("{}", camel(word))).collect();
-    // A record that can be active begins so; any other in the first state of its list.
+    // A record that can be active starts active. Any other record starts in the first state of its
+    // list.
     let first = words.iter().position(|word| word == "active").unwrap_or_default();
     let defaults =
         (0..variants.len()).map(|variant| (variant == first).then(|| quote!(#[default])));

@@ -1,5 +1,6 @@
-//! Shows what is generated for `sample.proto`: `tests/sample/`, kept up to date by
-//! `AUTHORITY_UPDATE=1 cargo test -p authority-model-build`.
+//! Compares the code generated for `sample.proto` with `tests/sample/`.
+//!
+//! To update it, run `AUTHORITY_UPDATE=1 cargo test -p authority-model-build`.
 
 use std::{env, fs, path::Path};
 

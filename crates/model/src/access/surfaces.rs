@@ -30,7 +30,7 @@ impl Surfaces {
         self.0 & other.0 != 0
     }
 
-    /// The surfaces that a path belongs to: of HTTP, of gRPC, or the template of a binding.
+    /// Returns the surfaces of an HTTP path, a gRPC path or the template of a binding.
     pub fn of(path: &str) -> Self {
         if let Some(surfaces) = METHODS.get(path) {
             return *surfaces;
@@ -38,7 +38,7 @@ impl Surfaces {
         Self::of_http(path)
     }
 
-    /// Whether an address of these surfaces answers `path`.
+    /// Whether an address with these surfaces serves `path`.
     pub fn serve(self, path: &str) -> bool {
         self == Self::ALL || is_everywhere(path) || self.meets(Self::of(path))
     }
@@ -52,7 +52,7 @@ impl Surfaces {
     }
 }
 
-/// Each of our methods with the surfaces of all its bindings.
+/// Maps each of our methods to the surfaces of all its bindings.
 static METHODS: LazyLock<HashMap<&'static str, Surfaces>> = LazyLock::new(|| {
     let of = |(rpc, bindings): &(&'static str, &[super::Binding])| {
         let surfaces = bindings.iter().map(|binding| Surfaces::of_http(binding.path));
@@ -66,7 +66,7 @@ enum Rule {
     Path(&'static str),
     /// This path and all paths below it.
     Under(&'static str),
-    /// Every service of a gRPC package that is not ours.
+    /// Every service of a gRPC package outside this project.
     Package(&'static str),
 }
 use Rule::{Package, Path, Under};
@@ -86,11 +86,12 @@ impl Rule {
     }
 }
 
-/// The surface of a path that no rule covers, and of a method without an HTTP binding: the one that the
-/// fewest can reach.
+/// The surface of a path without a rule, and of a method without an HTTP binding.
+///
+/// It is the surface with the fewest callers.
 const UNLISTED: Surfaces = Surfaces::ADMIN;
 
-/// What every address serves.
+/// Paths that every address serves.
 const EVERYWHERE: &[Rule] =
     &[Path("/"), Under("/health"), Package("grpc.health.v1"), Package("grpc.reflection")];
 
@@ -98,7 +99,8 @@ fn is_everywhere(path: &str) -> bool {
     EVERYWHERE.iter().any(|rule| rule.covers(path))
 }
 
-/// The first rule that covers a path applies: the narrow before the wide.
+/// The surfaces of each path. The first rule that covers a path applies: narrow rules come before
+/// wide rules.
 const OWNERS: &[(Rule, Surfaces)] = &[
     (Under("/api/v1/app"), Surfaces::APP),
     (Under("/api/v1/runtime"), Surfaces::APP),
@@ -113,7 +115,7 @@ const OWNERS: &[(Rule, Surfaces)] = &[
     (Under("/openapi"), Surfaces::GATEWAY),
     (Under("/docs"), Surfaces::GATEWAY),
     (Path("/openapi.json"), Surfaces::GATEWAY),
-    // Of people: its pages call what the address serves.
+    // Pages for people. They call the API at the address that serves the page.
     (Under("/console"), Surfaces::ADMIN.and(Surfaces::APP)),
     (Under("/dev-idp"), Surfaces::ADMIN.and(Surfaces::APP)),
     (Under("/receipts"), Surfaces::GATEWAY),

@@ -1,4 +1,4 @@
-//! Tests requests with unknown fields, and the cost of looking for them.
+//! Tests requests with unknown fields, and measures the cost of the check.
 
 use std::{hint::black_box, time::Instant};
 
@@ -78,7 +78,7 @@ fn an_unknown_field_is_named_by_its_number() {
         &[0xfa, 0x7c, 1, b'x'],
         &[0xfa, 0x7c, 0],
         &[0xfd, 0x7c, 1, 2, 3, 4],
-        // A group, an empty one too.
+        // A group, with and without content.
         &[0xfb, 0x7c, 0x08, 1, 0xfc, 0x7c],
         &[0xfb, 0x7c, 0xfc, 0x7c],
     ] {
@@ -91,7 +91,8 @@ fn an_unknown_field_is_named_by_its_number() {
 
 #[test]
 fn so_is_one_within_a_message() {
-    // The second item of a repeated message, and one message in two parts, which prost merges.
+    // The second item of a repeated message, and one message split in two parts, which prost
+    // merges.
     let parts = [field(11, &[]), field(11, &STRANGE)].concat();
     refused(&EVALUATE, &parts, "`action_declaration` has", "field 1999");
     let requests = [DecisionRequest::default().encode_to_vec(), STRANGE.to_vec()];

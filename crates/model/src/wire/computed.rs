@@ -8,11 +8,12 @@ use diesel::{
     sql_types::Bool,
 };
 
-/// Selected instead of a column; it becomes the field's empty value.
+/// The value that is selected instead of a column. It converts to the empty value of the field.
 #[derive(Clone, Copy, Debug, FromSqlRow)]
 pub struct Computed;
 
-/// The selected expression: a bound constant, so that the statement can still be prepared.
+/// The type of the expression that is selected instead of a column. The expression is a bound
+/// constant: the statement can still be prepared.
 pub(crate) type ComputedSql = AsExprOf<bool, Bool>;
 
 pub(crate) fn computed() -> ComputedSql {

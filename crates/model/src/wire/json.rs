@@ -1,7 +1,7 @@
 //! A JSON object: `google.protobuf.Struct` and `jsonb`.
 //!
-//! Protobuf has only doubles here. Whole numbers up to 2^53 become integers again; the transcoder
-//! refuses larger ones, since they would be rounded silently.
+//! A `Struct` has only doubles. When it is read, whole numbers up to 2^53 become integers again.
+//! The transcoder refuses larger numbers, because they would be rounded silently.
 
 use std::io::Write;
 
@@ -21,10 +21,10 @@ use prost_types::{ListValue, Struct, Value as Wire, value::Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-/// The largest whole number up to which a double represents every whole number.
+/// The largest number up to which a double represents all whole numbers.
 const EXACT: u64 = 1 << 53;
 
-/// Members sorted by name.
+/// A JSON object with fields sorted by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, AsExpression, FromSqlRow)]
 #[diesel(sql_type = Jsonb)]
 #[serde(transparent)]
@@ -99,8 +99,8 @@ fn from_double(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() <= EXACT as f64 {
         return Value::Number(whole.into());
     }
-    // Only protobuf can contain it. U+0000 is not allowed in texts, so validation reports its
-    // place.
+    // Only protobuf can contain a number that is not finite. Its replacement contains U+0000, which
+    // texts must not contain: validation therefore reports the field.
     Number::from_f64(number).map_or_else(|| NOT_FINITE.into(), Value::Number)
 }
 

@@ -1,4 +1,4 @@
-//! A whole message in a `jsonb` column: serde's JSON, with every member under its name in the proto.
+//! Messages stored whole in a `jsonb` column: serde's JSON, with every field under its proto name.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use diesel::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-/// The first byte of jsonb's binary form: its version.
+/// The first byte of jsonb's binary form: the format version.
 const VERSION: u8 = 1;
 
 pub(crate) fn write(message: &impl Serialize, out: &mut Output<'_, '_, Pg>) -> serialize::Result {
@@ -18,7 +18,7 @@ pub(crate) fn write(message: &impl Serialize, out: &mut Output<'_, '_, Pg>) -> s
     Ok(IsNull::No)
 }
 
-/// Fails on an unknown member or one of the wrong type, rather than reading a message in part.
+/// Reads a message. Fails on an unknown field or a wrong type, and never reads a message in part.
 pub(crate) fn read<M: DeserializeOwned>(value: &PgValue<'_>) -> deserialize::Result<M> {
     let [VERSION, json @ ..] = value.as_bytes() else {
         return Err("jsonb of an unknown version".into());

@@ -7,7 +7,10 @@ pub struct FieldMask {
 }
 
 impl FieldMask {
-    /// Returns each path once. Merging moves values out of the patch: a repeated path would set the default.
+    /// Returns each path once.
+    ///
+    /// Merging moves each value out of the patch. For a repeated path, the second move would set
+    /// the default value.
     pub fn distinct(&self) -> impl Iterator<Item = &str> {
         let paths = self.paths.iter().enumerate();
         let first = |(at, path): &(usize, &String)| self.paths.iter().take(*at).all(|p| p != *path);

@@ -1,6 +1,6 @@
-//! One Rust type for each well-known protobuf type, for both protobuf and SQL.
+//! Rust types for the well-known protobuf types, for both protobuf and SQL.
 //!
-//! The build script uses them instead of prost's own, so no other code converts between the two.
+//! The build script uses these types in place of prost's. Other code does not convert between them.
 
 mod computed;
 mod json;

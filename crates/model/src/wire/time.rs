@@ -12,8 +12,8 @@ use diesel::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
-/// Why a time cannot be stored.
-const OUT_OF_RANGE: &str = "no time of the years 1 to 9999";
+/// The reason why a time cannot be stored.
+const OUT_OF_RANGE: &str = "the time is outside the years 1 to 9999";
 
 /// Seconds from 1970 to 2000, the epoch of Postgres.
 const POSTGRES_EPOCH: i64 = 946_684_800;
@@ -31,7 +31,7 @@ pub struct Time {
 }
 
 impl Time {
-    /// `None` if it is out of RFC 3339's range (years 1 to 9999).
+    /// Converts the time; `None` if it is outside RFC 3339's range (years 1 to 9999).
     pub fn moment(self) -> Option<DateTime<Utc>> {
         let nanos = u32::try_from(self.nanos).ok().filter(|nanos| *nanos < 1_000_000_000)?;
         let moment = DateTime::from_timestamp(self.seconds, nanos / 1000 * 1000)?;
@@ -43,7 +43,7 @@ impl Time {
         self.seconds.saturating_mul(1_000_000).saturating_add(i64::from(self.nanos / 1000))
     }
 
-    /// From microseconds since 1970; a number out of the calendar's range becomes 1970.
+    /// Converts microseconds since 1970. A number outside the calendar's range becomes 1970.
     pub fn from_micros(micros: i64) -> Self {
         DateTime::from_timestamp_micros(micros).unwrap_or_default().into()
     }
@@ -51,13 +51,13 @@ impl Time {
 
 impl From<DateTime<Utc>> for Time {
     fn from(moment: DateTime<Utc>) -> Self {
-        // A leap second has more than 999,999,999 nanoseconds.
+        // In chrono, a leap second has more than 999,999,999 nanoseconds.
         let nanos = moment.timestamp_subsec_micros().min(999_999) * 1000;
         Self { seconds: moment.timestamp(), nanos: nanos.cast_signed() }
     }
 }
 
-/// RFC 3339 with `Z`, and with microseconds only if they are not zero.
+/// Formats the time as RFC 3339 with `Z`. Microseconds are included only if they are not zero.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let moment = self.moment().unwrap_or_default();
@@ -69,7 +69,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// The text of [`Display`](fmt::Display).
+/// Serialises the text of [`Display`](fmt::Display).
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.moment().ok_or_else(|| ser::Error::custom(OUT_OF_RANGE))?;

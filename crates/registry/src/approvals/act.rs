@@ -1,4 +1,4 @@
-//! One act of one person: eligibility, and the signed record of the act.
+//! One act of one person: the eligibility check and the signed record of the act.
 
 use authority_model::{proto::approval::ApprovalAct, schema::approval_acts, wire::Time};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -17,23 +17,23 @@ use authority_core::{
 };
 use authority_evidence::{self as evidence, Act as SignedTerms, SignedAct};
 
-/// What a person does.
+/// An approver's act.
 pub(in super::super) enum ApproverAct {
     Approve(Option<String>),
     Decline(String),
 }
 
-/// The word of an act that declines.
+/// The verdict of an act that declines.
 pub(super) const DECLINE: &str = "decline";
-/// The word of an act that withdraws an approval.
+/// The verdict of an act that withdraws an approval.
 const WITHDRAW: &str = "withdraw";
-/// The verdict that takes a decline back.
+/// The verdict of an act that takes a decline back.
 const REOPEN: &str = "reopen";
 
-/// What the act is on.
+/// The subject of an act.
 pub(in super::super) struct Terms<'a> {
     pub(in super::super) tenant_id: &'a str,
-    /// The approval or the delegation.
+    /// The ID of the approval or the delegation.
     pub(in super::super) about: &'a str,
     /// The digest of the exact question.
     pub(in super::super) question: [u8; 32],
@@ -58,37 +58,37 @@ impl<'a> Person<'a> {
     }
 }
 
-/// The context in which acts are checked and signed: `handle` is the tenant's authority, which does not
-/// change until the transaction has ended.
+/// The context in which acts are checked and signed. `handle` is the tenant's authority, which does
+/// not change until the transaction has ended.
 pub(in super::super) struct ActContext<'a> {
     pub(in super::super) keys: &'a Keys,
     pub(in super::super) handle: Option<&'a TenantHandle>,
-    /// Who may act: nobody for themselves.
+    /// Determines who is eligible. A person can't approve their own request.
     pub(in super::super) eligibility: &'a Eligibility,
 }
 
 /// The parts of an act that are signed.
 pub(in super::super) struct Statement {
-    /// A word of [`ApprovalAct`].
+    /// A verdict of [`ApprovalAct`].
     pub(in super::super) verdict: &'static str,
     pub(in super::super) comment: Option<String>,
-    /// Whether the act is in the person's own interest, as the tenant's `self_approval` permits.
+    /// Whether the act is in the person's own interest, which `self_approval` permits.
     pub(in super::super) own_interest: bool,
 }
 
 impl Statement {
-    /// A withdrawal.
+    /// Creates the statement of a withdrawal.
     pub(in super::super) fn withdraws(reason: String) -> Self {
         Self { verdict: WITHDRAW, comment: Some(reason), own_interest: false }
     }
 
-    /// The statement that takes a decline back.
+    /// Creates the statement that takes a decline back.
     pub(in super::super) fn reopens(reason: String) -> Self {
         Self { verdict: REOPEN, comment: Some(reason), own_interest: false }
     }
 }
 
-/// Checks, signs and stores the caller's act; `before` are the earlier acts.
+/// Checks, signs and stores the caller's act. `before` contains the earlier acts.
 pub(in super::super) async fn make(
     db: &mut Db,
     caller: &Caller,
@@ -137,7 +137,7 @@ pub(in super::super) async fn sign(
         evidence::sign_act(&signed, &keys.signer(Purpose::Evidence))?;
     let (by_salt, comment_salt) =
         (STANDARD.encode(by_salt), comment_salt.map(|s| STANDARD.encode(s)));
-    // After a withdrawal the same people may approve again.
+    // Each withdrawal or reopening begins a new round, in which the same people may act again.
     let round: i64 = approval_acts::table
         .filter(approval_acts::about.eq(terms.about).and(approval_acts::withdraws))
         .count()
@@ -156,7 +156,7 @@ pub(in super::super) async fn sign(
             approval_acts::comment_salt.eq(&comment_salt),
             approval_acts::created_at.eq(Time::from(now)),
             approval_acts::round.eq(i32::try_from(round).unwrap_or(i32::MAX)),
-            // The person who declined may also reopen.
+            // Also set for a reopening, because the person who declined may also reopen.
             approval_acts::withdraws.eq([WITHDRAW, REOPEN].contains(&verdict)),
         ))
         .on_conflict_do_nothing()

@@ -1,8 +1,8 @@
-//! Access to approval requests for the credential that created them: it reads their state, and cancels pending
-//! ones.
+//! Access to approval requests for the credential that created them. It can read their state and
+//! cancel pending ones.
 //!
-//! An API key keeps its identity when it is rotated. A key that is bound to principals sees and cancels only the
-//! requests of these principals; other requests are not found.
+//! An API key keeps its identity when it is rotated. A key that is bound to principals sees and
+//! cancels only the requests of these principals. Other requests are not found.
 
 use authority_model::{
     proto::approval::{
@@ -30,7 +30,8 @@ use authority_model::record::Page;
 /// The list that page tokens belong to.
 const LIST: &str = "approval, asked by a key";
 
-/// Uses the index of each key's requests. `$3` is the list of the key's principals, or NULL if it is unbound.
+/// Uses the index of each key's requests. `$3` is the list of the key's principals, or NULL if the
+/// key is unbound.
 const PAGE: &str = "
     SELECT a.id, a.state, a.action, a.expires_at, a.request_digest AS digest, a.created_at
     FROM approval_askers k JOIN approvals a ON a.id = k.approval_id AND a.tenant_id = k.tenant_id
@@ -133,21 +134,23 @@ impl Approvals {
         let (caller, request) = admitted(call)?;
         let (id, by, clock) = (request.id, caller.clone(), self.registry.clock.clone());
         let cancelled = self.registry.idempotent(&caller, key, async move |db| {
-            // Locked, to run a person's act and the cancelling one after the other.
+            // The lock serialises a person's act and the cancellation.
             let found = Approval::lock(db, by.tenant(), &id).await.optional()?;
             let own = found.filter(|row| is_askers(row, &by)).ok_or(NotFound);
             let row = or_not_found(own, &id)?;
             let now = clock.now();
             open(&row, now)?;
             if row.requested_by.len() > 1 {
-                let text = "others asked the same and wait for it, too; it ends with its expiry or an answer";
+                let text =
+                    "other callers made the same request; it ends with a decision or its expiry";
                 return Err(Error::NotAllowed(text.to_owned()));
             }
-            let own = approvals::table.find(&row.id).filter(approvals::tenant_id.eq(&row.tenant_id));
+            let own =
+                approvals::table.find(&row.id).filter(approvals::tenant_id.eq(&row.tenant_id));
             let row: Approval = diesel::update(own)
                 .set((
                     approvals::state.eq(ApprovalState::Void),
-                    approvals::void_reason.eq("whoever asked cancelled it"),
+                    approvals::void_reason.eq("cancelled by the requester"),
                     approvals::updated_at.eq(Time::from(now)),
                 ))
                 .returning(Approval::as_returning())
@@ -159,7 +162,7 @@ impl Approvals {
     }
 }
 
-/// Whether the caller created the request, and may still ask about its subject.
+/// Whether the caller created the request and may still act for its subject.
 fn is_askers(row: &Approval, caller: &Caller) -> bool {
     let kind = match &caller.kind {
         CallerKind::Key { .. } => "api_key",

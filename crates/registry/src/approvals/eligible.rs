@@ -1,5 +1,6 @@
-//! Who may act: nobody approves for themselves. It is checked on authority that does not change until the
-//! act has committed, so that a suspension, a rotated key or another asker that commits earlier counts.
+//! Eligibility of approvers. A person can't approve their own request. The authority that the check
+//! reads can't change until the approver's answer has committed. The check therefore considers
+//! every suspension, key rotation and further requester that committed before the answer.
 
 use authority_model::{
     proto::approval::{Approval, ApprovalAct},
@@ -22,31 +23,32 @@ use authority_evidence::sealed;
 
 pub(super) const ACTED: &str = "you have acted on this already";
 pub(super) const UNKNOWN_TENANT: &str = "the tenant was not found";
-const UNKNOWN_ASKER: &str = "an API key that asked was not found";
+const UNKNOWN_ASKER: &str = "an API key that made the request was not found";
 
-/// What determines who may act.
+/// The data that determines who is eligible.
 pub(in super::super) struct Eligibility {
     /// The principal that would act.
     pub(in super::super) subject: String,
     /// The delegations that it would act under.
     pub(in super::super) chain: Vec<String>,
-    /// The people behind the question; `None` if they cannot be determined.
+    /// The people who made the request, or `None` if they can't be determined.
     pub(in super::super) requesters: Option<Persons>,
-    /// How many people are needed; at least one for a delegation's standing approval.
+    /// The number of approvers needed. It is 1 for a delegation's standing approval: each later
+    /// decision under it determines how many approvals the action needs.
     pub(in super::super) needed: i32,
-    /// Roles that must be among them.
+    /// Roles that must be among the approvers.
     pub(in super::super) roles: Vec<String>,
-    /// Who has this operation, for the refusal of somebody.
+    /// The people who may use this operation, as text for the refusal.
     pub(in super::super) actors: &'static str,
 }
 
-/// Who has the operations on approvals.
+/// The people who may use the operations on approvals.
 pub(in super::super) const APPROVERS: &str = "a person of the tenant in the role approver, legal or admin, or the \
                                               installation's owner";
 
 impl Eligibility {
-    /// For a held question: the delegations that it was held under, and those that it would use at
-    /// present.
+    /// Returns the eligibility for a held request. The chain contains the delegations that the
+    /// request was held under and the delegations that it would use now.
     pub(super) async fn of(
         db: &mut Db,
         graph: &Graph,
@@ -59,10 +61,11 @@ impl Eligibility {
             .first(db)
             .await?;
         let mut chain = sealed::authority(&record)?.chain;
-        // An erased question has no present authority, and nobody can approve it.
+        // An erased request can't be evaluated on current authority and can't be approved.
         if let Ok(held) = sealed::request(&record, &context) {
             let held = Draft { approval_id: None, ..held.into_draft() };
-            // Counters too: spent or freed limits can move a question to another authority.
+            // Includes counters, because a used-up or reset limit can move a request to another
+            // authority.
             let (asked, facts) = judge::at_present(db, graph, held, now).await?;
             let present: Option<AuthorityUsed> =
                 authority_decision::decide(&asked, &facts, now).authority;
@@ -78,8 +81,8 @@ impl Eligibility {
         })
     }
 
-    /// Checks that the caller may act after these acts. Returns whether they act in their own interest, as the
-    /// tenant's `self_approval` permits.
+    /// Checks that the caller may act on the request; `before` contains the earlier acts. Returns
+    /// `true` if they act in their own interest and only the tenant's `self_approval` permits it.
     pub(in super::super) fn may_act(
         &self,
         handle: Option<&TenantHandle>,
@@ -102,12 +105,12 @@ impl Eligibility {
         }
         let mut rule = barrier.to_string();
         if self_approves {
-            rule += "; the tenant's `self_approval` is for where one approval is needed";
+            rule += "; the tenant's `self_approval` applies only where one approval is needed";
         }
         Err(self.refuse(&rule))
     }
 
-    /// Checks that the caller isn't on the requesting side, even if they have acted before.
+    /// Checks that the caller isn't on the requesting side. Their earlier acts are not considered.
     ///
     /// A tenant's `self_approval` makes no difference.
     pub(super) fn not_asking(
@@ -125,7 +128,8 @@ impl Eligibility {
         }
     }
 
-    /// The approvals among these that count: without those of people who could not act now.
+    /// Returns the approvals that count. The approvals of people who could not act now are left
+    /// out.
     pub(super) fn counted(
         &self,
         handle: Option<&TenantHandle>,
@@ -139,7 +143,7 @@ impl Eligibility {
         given
     }
 
-    /// Whether the act's author could still act now, on someone else's request.
+    /// Whether the person of this act would still be eligible now, without `self_approval`.
     pub(in super::super) fn stands(&self, handle: &TenantHandle, act: &ApprovalAct) -> bool {
         let barrier = |proposed| handle.read().barrier(proposed, actor(act));
         self.proposed_action().is_some_and(|proposed| barrier(proposed).is_none())
@@ -150,15 +154,15 @@ impl Eligibility {
         Some(ProposedAction { subject: &self.subject, chain: &self.chain, requesters })
     }
 
-    /// The error for a rule, with the roles of those who could act instead, but no names.
+    /// The error for a rule. Its remedy lists the roles that could act instead, without names.
     pub(super) fn refuse(&self, rule: &str) -> Error {
         let mut remedy = format!(
-            "it takes somebody else: {}, who neither asked nor made or rotated the API key that did, who is not the \
-             agent, owns none in the chain and delegated nothing in it",
+            "another person must act: {}; not the requester or the agent, nor anyone who created or rotated the \
+             requesting API key, owns an agent in the chain or delegated in it",
             self.actors
         );
         for role in &self.roles {
-            remedy.push_str("; one of those who approve must be in the role ");
+            remedy.push_str("; at least one approver must have the role ");
             remedy.push_str(role);
         }
         Error::NotEligible(Ineligible { rule: rule.to_owned(), remedy: Some(remedy) })
@@ -166,7 +170,8 @@ impl Eligibility {
 }
 
 impl Approvals {
-    /// Why the caller could not act on a pending request now; `None` if they could, or it is not pending.
+    /// Returns why the caller could not act on a pending request now. `None` if they could, or if
+    /// the request is not pending.
     pub(super) async fn not_eligible(
         &self,
         caller: &Caller,
@@ -191,7 +196,8 @@ impl Approvals {
 }
 
 impl Approvals {
-    /// Why the caller must sign in again before they approve a pending request; `None` if they need not.
+    /// Returns why the caller must sign in again before they approve a request. `None` if they need
+    /// not, or if the request is not pending.
     pub(super) fn authenticate_again(
         &self,
         caller: &Caller,
@@ -200,7 +206,7 @@ impl Approvals {
         if approval.known_state() != Some(ApprovalState::Pending) {
             return Ok(None);
         }
-        // Of a tenant that is not known nobody may approve anything, as `not_eligible` says.
+        // If the tenant is unknown, approvals are refused. `not_eligible` reports that.
         let Some(handle) = self.graph.tenant(&row_id(&approval.tenant_id)?)? else {
             return Ok(None);
         };
@@ -209,8 +215,8 @@ impl Approvals {
     }
 }
 
-/// The people who asked, and those behind the keys that asked; `None` if one of them cannot be
-/// determined.
+/// Returns the people who made the request, including the people behind API keys. `None` if a
+/// person can't be determined.
 pub(in super::super) async fn requesters(
     db: &mut Db,
     graph: &Graph,

@@ -1,4 +1,4 @@
-//! Expires requests that waited too long, or were approved and never used.
+//! Expires requests that waited too long, or were approved and not used.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use authority_core::{
 };
 
 const EVERY: Duration = Duration::from_secs(10);
-/// How many at a time.
+/// How many requests one transaction expires.
 const MOST: i64 = 10_000;
 
-/// Expires them every ten seconds. Commands check a request's expiry themselves: this is for readers of
-/// its state.
+/// Expires requests every ten seconds. Commands check a request's expiry themselves. This worker
+/// updates the stored state for readers.
 pub fn expire(store: Store, clock: Clock) -> Worker {
     Worker::periodic("approval_expiry", EVERY, move || expire_due(store.clone(), clock.now()))
 }
@@ -25,7 +25,7 @@ pub fn expire(store: Store, clock: Clock) -> Worker {
 async fn expire_due(store: Store, now: DateTime<Utc>) -> Result<(), store::Error> {
     let scope = Scope::service();
     let expired = store.write_tx(&scope, async move |db| {
-        // A request that is locked by a decision is left for the next run.
+        // A request that a decision has locked is left for the next run.
         let due: Vec<String> = approvals::table
             .filter(approvals::state.eq_any([ApprovalState::Pending, ApprovalState::Approved]))
             .filter(approvals::expires_at.le(now))

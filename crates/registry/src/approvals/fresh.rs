@@ -1,5 +1,5 @@
-//! Fresh authentication: a tenant may require that whoever permits something has just proved who they are.
-//! What only refuses, a decline or a withdrawal, never needs it.
+//! Fresh authentication: a tenant may require a recent sign-in for approvals. A decline or a
+//! withdrawal never requires one, because it permits no action.
 
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -13,8 +13,8 @@ use super::super::prelude::*;
 /// How far the identity provider's clock may be ahead of this one.
 const SKEW: TimeDelta = TimeDelta::seconds(30);
 
-/// Refuses a caller who signed in too long ago, or whose credential does not say when: an API key says nothing. It takes
-/// a tenant that is known: of another, nobody knows what it requires.
+/// Refuses a caller without a recent sign-in. A credential without a sign-in time, such as an API
+/// key, is also refused. The tenant must be known, because its settings determine the limit.
 ///
 /// # Errors
 /// 401 with what to do about it, as a step-up challenge (RFC 9470).
@@ -30,14 +30,14 @@ pub(in super::super) fn require(
     }
 }
 
-/// Why this time of authentication does not do; `None` if it does.
+/// Returns the error for a sign-in time, or `None` if the time is accepted.
 fn missing(longest: TimeDelta, at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Option<ApiError> {
     let seconds = longest.num_seconds();
     let found = match at {
-        None => "your credential does not say when you signed in (`auth_time`), and whoever runs the identity provider \
-                 can put that claim into its access tokens"
+        None => "your access token has no sign-in time (`auth_time`); the operator of the identity provider \
+                 can add that claim to its access tokens"
             .to_owned(),
-        Some(at) if at > now + SKEW => "your token names a later time than now".to_owned(),
+        Some(at) if at > now + SKEW => "your token's sign-in time is in the future".to_owned(),
         Some(at) if now - at > longest => {
             format!("you signed in {} seconds ago", (now - at).num_seconds())
         }

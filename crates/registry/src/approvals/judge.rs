@@ -1,4 +1,5 @@
-//! Evaluates the question of a held decision once more, on present authority with its approvals.
+//! Evaluates the request of a held decision again. The evaluation uses current authority and the
+//! given approvals.
 
 use std::sync::Arc;
 
@@ -18,13 +19,13 @@ use authority_decision::{
 };
 use authority_evidence as evidence;
 
-/// The result.
+/// The result of the evaluation.
 pub(super) enum Judgement {
     /// The approval suffices.
     Ready,
-    /// Present authority requires more people.
+    /// Current authority requires more people.
     More(ApprovalsNeeded),
-    /// It would be denied, whoever approves.
+    /// The request would be denied even with every approval.
     Void,
 }
 
@@ -41,12 +42,14 @@ pub(super) async fn judge(
     Ok(match verdict.approvals_needed {
         Some(needed) => Judgement::More(needed),
         None if verdict.decision == authority_decision::Decision::Deny => Judgement::Void,
-        // Held for something that no approval resolves: people have done what they can.
+        // No more approvals are needed. If the request would still be held, approvals can't resolve
+        // the remaining reason.
         None => Judgement::Ready,
     })
 }
 
-/// The stored question as if it cited the approval with these signatures, and the present facts.
+/// Returns the stored request and the current facts. The request cites the approval, and the facts
+/// contain the approval with these signatures.
 pub(super) async fn citing(
     db: &mut Db,
     graph: &Graph,
@@ -74,7 +77,7 @@ pub(super) async fn citing(
     Ok((asked, facts))
 }
 
-/// A stored question and the present facts, including counters, which are read and not changed.
+/// Returns a stored request and the current facts, including counters. The counters are only read.
 pub(super) async fn at_present(
     db: &mut Db,
     graph: &Graph,

@@ -1,7 +1,8 @@
-//! Lists of requests: by the time of their opening, either way, or the one that expires first.
+//! Lists of approval requests: oldest first, newest first, or by expiry.
 //!
-//! People decide what expires first, and look up what ended last. Neither is at the start of the oldest first, so a
-//! client that reads some pages of that would miss it.
+//! People need the requests that expire soonest, and the requests that ended most recently. In a
+//! list that starts with the oldest request, both can be on late pages, which many clients never
+//! read.
 
 use authority_model::{
     proto::approval::{Approval, ListApprovalsRequest},
@@ -42,7 +43,8 @@ impl Order {
         }
     }
 
-    /// What its page tokens are of. That of the oldest first is the one of every list.
+    /// Returns the list name that its page tokens belong to. The order with the oldest first uses
+    /// the default list name.
     fn list(self) -> &'static str {
         match self {
             Self::Oldest => Approval::KIND,
@@ -51,21 +53,22 @@ impl Order {
         }
     }
 
-    /// The part of the list to read.
+    /// Returns the part of the list to read.
     ///
     /// # Errors
-    /// The token is of another list, or of another order.
+    /// The token belongs to another list or another order.
     pub(super) fn window(self, by: &ListApprovalsRequest, keys: &Keys) -> Result<Window, ApiError> {
         Window::of_list(self.list(), by.page(), keys)
     }
 
-    /// The token to continue after the record.
+    /// Returns the token to continue after the record.
     pub(super) fn place_of(self, record: &Approval, keys: &Keys) -> Option<String> {
         let at = if self == Self::Expiry { record.expires_at } else { record.created_at };
         Some(place_at(self.list(), at?, &record.id, keys))
     }
 
-    /// A page, with one more record than it shows, and the number of all matches if the request counts them.
+    /// Returns a page and, if requested, the number of all matches. The page has one record more
+    /// than requested if there is a next page.
     ///
     /// # Errors
     /// If the store cannot be read.

@@ -1,8 +1,9 @@
-//! Approvals: the requests that held decisions open, and people's acts on them.
+//! Approvals: the requests opened by held decisions, and people's acts on those requests.
 //!
-//! The recorder opens a request in the transaction of the held decision. Here people act on it
-//! (`act.rs`); the last approval needed evaluates the question once more (`judge.rs`). Nothing here permits
-//! anything: the one allow is given to the call that cites the request.
+//! The recorder opens a request in the transaction of the held decision. People act on it in this
+//! module (`act.rs`). When the last required approval is given, the request is evaluated again
+//! (`judge.rs`). This module never permits an action: only the call that cites the approved request
+//! receives an allow.
 
 mod act;
 mod asked;
@@ -77,7 +78,7 @@ impl Row for Approval {
             query = query.filter(approvals::state.eq(state));
         }
         if by.state.as_deref().is_some_and(list::is_open) {
-            // As the index of those that expire has it.
+            // This condition matches the partial index on requests that expire.
             query = query.filter(sql::<Bool>("state IN ('pending', 'approved')"));
         }
         if let Some(subject) = &by.subject {
@@ -192,7 +193,7 @@ impl ApprovalService for Approvals {
 }
 
 impl Approvals {
-    /// One person's act: the request is locked, so that acts are serial.
+    /// Stores one person's act. The lock on the request serialises acts.
     async fn act<Q>(&self, call: Request<Q>, said: ApproverAct, shown: Shown) -> Reply<Approval>
     where
         Q: RpcRequest + ByIdRequest + Validate,
@@ -206,7 +207,7 @@ impl Approvals {
             let mut row = or_not_found(Approval::lock(db, by.tenant(), &id).await, &id)?;
             let handle = graph.fenced(db, &row_id(&row.tenant_id)?, Fence::Shared).await?;
             if_match.check(&row)?;
-            // Read only now: the wait for the row may have lasted past its expiry.
+            // Read after the lock: the wait for the row may have lasted past the request's expiry.
             let now = clock.now();
             open(&row, now)?;
             let question = question::digest(db, &row.id).await?;
@@ -236,25 +237,26 @@ impl Approvals {
             row.state = state.to_string();
             Ok::<_, Error>(save(db, &row, now).await?)
         });
-        // What is shown is not part of the answer stored under a key: it is read again.
+        // The computed fields are not part of the response stored under an idempotency key. They
+        // are read again.
         let mut acted = tagged(acted.await?.reply());
         show::one(&self.registry, &caller, acted.get_mut()).await?;
         Ok(acted)
     }
 }
 
-/// The details that a person confirms to have seen, and how long their decline counts.
+/// The details that a person confirms, and how long their decline is valid.
 #[derive(Default)]
 struct Shown {
-    /// The digest of the question.
+    /// The digest of the exact request.
     digest: Option<String>,
-    /// What they reviewed of the reality that holds it.
+    /// The reality findings that they reviewed.
     reviewed: Vec<String>,
-    /// For how many seconds the question is denied at most, if the person declines it.
+    /// How long the same request is denied after a decline, at most, in seconds.
     for_seconds: Option<i32>,
 }
 
-/// Refuses a request that is no longer pending.
+/// Refuses a request that is not pending any more.
 fn open(row: &Approval, now: DateTime<Utc>) -> Result<(), Error> {
     changeable(row)?;
     if row.known_state() != Some(ApprovalState::Pending) {
@@ -266,8 +268,8 @@ fn open(row: &Approval, now: DateTime<Utc>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The state after one more approval, with those that count. If present authority requires more people, it
-/// stays pending.
+/// Returns the state after one more approval and updates the counts. If current authority requires
+/// more people, the request stays pending.
 async fn approved(
     db: &mut Db,
     graph: &Graph,

@@ -1,7 +1,8 @@
-//! The exact question, as shown to those who approve.
+//! The exact request, as shown to approvers.
 //!
-//! It is read from the held decision, and stored nowhere else: erasing it there erases it here. What is
-//! shown is what is signed: a text with another digest is not shown.
+//! The request is read from the held decision and not stored a second time. If it is erased from
+//! the decision, approvals therefore no longer contain it either. A text is shown only if its
+//! digest matches the digest that approvers sign.
 
 use authority_model::{
     schema::{approvals, decisions},
@@ -13,7 +14,7 @@ use super::super::prelude::*;
 use authority_core::spending;
 use authority_evidence as evidence;
 
-/// Refuses the approval of what cannot be shown; `shown` is the digest of what the person was shown.
+/// Refuses to approve a request that can't be shown. `shown` is the digest that the person saw.
 pub(super) async fn check(
     db: &mut Db,
     decision_id: &str,
@@ -37,14 +38,15 @@ pub(super) async fn check(
     shown.map(drop).ok_or(Error::Refused(ErrorCode::RequestErased))
 }
 
-/// The digest of the question that an approval is for.
+/// Returns the digest of the request that an approval is for.
 pub(super) async fn digest(db: &mut Db, id: &str) -> QueryResult<[u8; 32]> {
     let digest: Vec<u8> =
         approvals::table.find(id).select(approvals::request_digest).first(db).await?;
     digest.try_into().map_err(|_| diesel::result::Error::NotFound)
 }
 
-/// The question of a held decision; `None` if its context is gone, or if its digest is not this one.
+/// Returns the request of a held decision. `None` if its context was erased or its digest differs
+/// from `digest`.
 pub(super) fn read(record: &[u8], context: &[u8], digest: &[u8]) -> Option<Json> {
     let held = evidence::sealed::request(record, context).ok()?;
     if spending::question(&held).ok()? != digest {

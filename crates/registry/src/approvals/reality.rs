@@ -1,5 +1,5 @@
-//! What an approval shows of the reality that holds it: the names of anchors, and of drift events the anchors
-//! with the paths that are not as assumed.
+//! The reality findings that hold an approval. Anchors are returned with their names. Drift events
+//! are returned with their anchors and the paths that differ from the assumed values.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,10 +14,10 @@ use authority_model::{
 use super::super::prelude::*;
 use authority_core::store;
 
-/// What a drift event says of its anchors.
+/// A drift event's anchors and findings.
 struct Drifted {
     anchors: Vec<String>,
-    /// Of the last run of its check.
+    /// The findings of the last run of its check.
     findings: Vec<CheckFinding>,
 }
 
@@ -37,7 +37,7 @@ impl Drifted {
     }
 }
 
-/// Fills what the rows lack.
+/// Fills in the names and anchors that the rows lack.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -68,7 +68,7 @@ pub(super) async fn fill(
     Ok(())
 }
 
-/// The drift events among these, with what their checks found.
+/// Returns the drift events among these IDs, with the findings of their checks.
 async fn drifted(
     db: &mut Db,
     tenants: &BTreeSet<String>,
@@ -93,7 +93,7 @@ async fn drifted(
     Ok(events.collect())
 }
 
-/// The names of those that are anchors.
+/// Returns the names of the anchors among these IDs.
 async fn named(
     db: &mut Db,
     tenants: &BTreeSet<String>,

@@ -1,7 +1,8 @@
-//! Takes a decline back: the question may be asked again.
+//! Reopens a declined request: the decline ends, and the same request may be made again.
 //!
-//! The request stays declined, and taking the decline back approves no request. It needs the same right as a decline,
-//! and is signed in the same way. The requesting side can't do it, even if the tenant permits `self_approval`.
+//! The request stays declined, and taking the decline back approves no request. It requires the
+//! same right as a decline and is signed in the same way. The requesting side can't do it, even if
+//! the tenant permits `self_approval`.
 
 use std::sync::Arc;
 
@@ -50,7 +51,8 @@ impl Approvals {
                 .set((
                     approvals::acts.eq(acts),
                     approvals::reopened_at.eq(Some(Time::from(now))),
-                    // Keeps the time of a decline that the previous release stored only in `updated_at`.
+                    // Keeps the time of a decline that an earlier release stored only in
+                    // `updated_at`.
                     approvals::declined_at.eq(row.declined_at.or(row.updated_at)),
                     approvals::updated_at.eq(Time::from(now)),
                 ))
@@ -68,11 +70,11 @@ impl Approvals {
 /// Refuses a request that isn't declined, or is already reopened.
 fn is_declined(row: &Approval) -> Result<(), Error> {
     if row.known_state() != Some(ApprovalState::Declined) {
-        let text = format!("the request is {}: nothing is declined", row.state);
+        let text = format!("the request is {}, not declined", row.state);
         return Err(Error::NotAllowed(text));
     }
     if row.reopened_at.is_some() {
-        return Err(Error::NotAllowed("the decline was taken back already".to_owned()));
+        return Err(Error::NotAllowed("the decline has already been taken back".to_owned()));
     }
     Ok(())
 }

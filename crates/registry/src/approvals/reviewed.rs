@@ -1,8 +1,9 @@
-//! What approvers have reviewed of reality: what the request showed when it was opened, and what they name.
+//! The reality findings that approvers have reviewed.
 //!
-//! An act meets a review of all that began before it. So what began since the opening, and is not shown in
-//! lists, must be named by whoever approves: nobody approves what they were not shown. `<id>@<since>` names what began at
-//! that time alone, so that what an anchor or event comes to mean later is not reviewed by the name of what was shown.
+//! An approval covers the findings that the request showed when it was opened. A later finding is
+//! not shown in lists. The approver must name it, because a person can't approve findings they have
+//! not seen. `<id>@<since>` names only the finding that began at that time. If the anchor or event
+//! later has another finding, that finding must be reviewed again.
 
 use authority_decision::{levels::RuntimeEffect, moment, verdict::HeldByReality};
 use authority_model::{proto::approval::Approval, validate::Violation};
@@ -11,10 +12,10 @@ use chrono::{DateTime, Utc};
 use super::{super::prelude::*, judge};
 use authority_core::graph::Graph;
 
-/// Refuses to approve where a review is needed of something that was neither shown nor named.
+/// Refuses an approval if a finding to review was neither shown nor named.
 ///
 /// # Errors
-/// `reality_not_reviewed`, with each thing that is to be named.
+/// `reality_not_reviewed`, with each finding that must be named.
 pub(super) async fn check(
     db: &mut Db,
     graph: &Graph,
@@ -54,7 +55,7 @@ fn is_named(held: &HeldByReality, named: &[String]) -> bool {
 fn violation(held: &HeldByReality) -> Violation {
     let since = moment::text(held.since);
     let problem = format!(
-        "does not name `{}`: {} since {since}, which the request did not show when it was opened",
+        "must include `{}`: {} since {since} was not shown when the request was opened",
         held.id, held.drift_type
     );
     Violation { field: "reviewed".to_owned(), problem }

@@ -1,4 +1,4 @@
-//! Members of approvals that their rows lack: the question, and earlier requests for it.
+//! Computed fields of approvals: the exact request, and earlier requests for it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,7 @@ diesel::define_sql_function! {
     fn octet_length(bytes: Bytea) -> Integer;
 }
 
-/// Fills the members that the rows lack.
+/// Fills in the fields that the rows lack.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -57,7 +57,7 @@ pub(super) async fn fill_computed(
     reality::fill(registry, caller, rows).await
 }
 
-/// The same for one approval.
+/// Fills in the fields of one approval.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -69,7 +69,7 @@ pub(super) async fn one(
     fill_computed(registry, caller, std::slice::from_mut(row)).await
 }
 
-/// Cuts a page down to the contexts that fit a response, before they are read.
+/// Shortens a page to the contexts that fit in a response, before they are read.
 ///
 /// Returns whether it removed some requests.
 ///
@@ -98,7 +98,7 @@ pub(super) async fn cut(
     Ok(page::cut_by(rows, all, size))
 }
 
-/// The digest of each approval's question.
+/// Returns the digest of each approval's request.
 async fn digests(db: &mut Db, ids: &[String]) -> QueryResult<HashMap<String, [u8; 32]>> {
     let rows: Vec<(String, Vec<u8>)> = approvals::table
         .filter(approvals::id.eq_any(ids))
@@ -176,7 +176,7 @@ struct Before {
     acts: Vec<ApprovalAct>,
 }
 
-/// Earlier requests for the same question that ended or were approved; newest first.
+/// Returns earlier requests with the same digest, newest first. They have ended or were approved.
 async fn earlier(
     db: &mut Db,
     ids: &[String],
@@ -214,7 +214,7 @@ impl From<Before> for EarlierApproval {
     }
 }
 
-/// Declined requests of the same subject for the same action but another question; newest first.
+/// Declined requests of the same subject and action, newest first. Their digest differs.
 const SIMILAR: &str = "
     SELECT shown.id AS later, before.id, before.state, before.acts,
            coalesce(before.declined_at, before.updated_at) AS at
@@ -241,9 +241,9 @@ pub(super) async fn similar(
     Ok(read.await?.into_iter().map(EarlierApproval::from).collect())
 }
 
-/// Until when each request's decline counts, by its tenant's present setting.
+/// Finds the time until which each request's decline is valid, by the tenant's current setting.
 ///
-/// Only the newest decline of a question counts.
+/// Only the newest decline of a request is valid.
 const DECLINED: &str = "
     SELECT a.id, u.until
     FROM approvals a JOIN tenants t ON t.id = a.tenant_id CROSS JOIN LATERAL declined_until(

@@ -1,4 +1,4 @@
-//! How many approval requests wait for people, as metrics; no tenant is named.
+//! Metrics of the approval requests that wait for people. They have no tenant label.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use diesel::{
 
 const EVERY: Duration = Duration::from_secs(15);
 
-/// Counted up to 100,000, by the index of those that expire.
+/// Counts up to 100,000 requests, with the index on requests that expire.
 const WAITING: &str = "SELECT count(*) AS count, \
          coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::float8 AS oldest \
      FROM (SELECT created_at FROM approvals WHERE state = 'pending' LIMIT 100000) AS pending";
@@ -26,7 +26,7 @@ struct Waiting {
     oldest: f64,
 }
 
-/// The worker.
+/// Returns the worker that measures waiting requests.
 pub fn measure_waiting(store: Store) -> Worker {
     Worker::periodic("approvals_waiting", EVERY, move || {
         let store = store.clone();

@@ -1,7 +1,8 @@
-//! Withdraws an approved request that is not used yet.
+//! Withdraws an approved request that has not been used yet.
 //!
-//! Anyone who may act on approvals may withdraw one, eligible or not: it permits nothing. An agent's claim
-//! and a withdrawal lock the same row; the second of them finds it used or void.
+//! Anyone who may act on approvals may withdraw one, even if they are not eligible to approve it,
+//! because a withdrawal permits no action. An agent's claim and a withdrawal lock the same row.
+//! Whichever locks the row second finds the approval used or void.
 
 use authority_model::{
     proto::approval::{Approval, WithdrawApprovalRequest},
@@ -38,7 +39,8 @@ impl Approvals {
             let statement = Statement::withdraws(asked.reason);
             let act = sign(db, &by, &keys, &terms, statement, now).await?;
             let acts = [row.acts.clone(), vec![act]].concat();
-            // Once approved, its acts do not change.
+            // The acts of an approved request do not change. The acts that were read without a lock
+            // are therefore complete.
             let open =
                 approvals::table.find(id).filter(approvals::tenant_id.eq(&row.tenant_id)).filter(
                     approvals::state.eq(ApprovalState::Approved).and(approvals::expires_at.gt(now)),
@@ -67,13 +69,13 @@ impl Approvals {
     }
 }
 
-/// Why it cannot be withdrawn.
+/// Returns why the request can't be withdrawn.
 fn too_late(row: &Approval) -> Error {
     match changeable(row) {
         Err(error) => error,
         Ok(()) if row.known_state() == Some(ApprovalState::Approved) => {
             Error::NotAllowed("the approval has expired".to_owned())
         }
-        Ok(()) => Error::NotAllowed(format!("the request is {}: nothing is approved", row.state)),
+        Ok(()) => Error::NotAllowed(format!("the request is {}, not approved", row.state)),
     }
 }

@@ -1,4 +1,4 @@
-//! What would be decided now, if the request were approved.
+//! The decision that would be made now if the request were approved.
 
 use std::time::Duration;
 
@@ -26,15 +26,15 @@ use authority_decision::{
     verdict::{HeldBy, HeldByReality},
 };
 
-/// The most time to spend on it; a reader then gets null.
+/// The longest time to spend on the evaluation. After it, the field is null.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// What would be decided, and what of reality holds the request at present.
+/// The decision that would be made, and the findings that hold the request now.
 pub(super) type Present = (WouldBe, Vec<ApprovalReality>);
 
 impl Approvals {
-    /// `None` if the request is not open or cannot be shown, or if it cannot be evaluated now: a read of one
-    /// approval does not fail for the lack of it.
+    /// Returns the decision that would be made. `None` if the request is not open, can't be shown
+    /// or can't be evaluated now. A read of one approval does not fail because of that.
     pub(super) async fn would_be(
         &self,
         caller: &Caller,
@@ -59,12 +59,12 @@ impl Approvals {
         });
         let (asked, mut facts, requesters, handle) = match read.await {
             Err(Error::Graph(error)) => {
-                tracing::info!(%error, "an approval is shown without `would_be`");
+                tracing::info!(%error, "returning an approval without `would_be`");
                 return Ok(None);
             }
             read => read?,
         };
-        // The cost depends on the tenant's policies, so it does not run on a shared thread.
+        // Runs on the compute pool, because the cost depends on the tenant's policies.
         let own = approval.clone();
         let judging = self.registry.pool.run_within(&approval.tenant_id, LONGEST, move |_| {
             let given = GivenActs { acts: &own.acts, requesters };
@@ -86,7 +86,7 @@ impl Approvals {
                 Ok(Some((would_be, verdict.held_by_reality.into_iter().map(reality).collect())))
             }
             Err(error @ (compute::Error::Full | compute::Error::TooLong)) => {
-                tracing::info!(%error, "an approval is shown without `would_be`");
+                tracing::info!(%error, "returning an approval without `would_be`");
                 Ok(None)
             }
             Err(error) => Err(error.into()),
@@ -94,16 +94,16 @@ impl Approvals {
     }
 }
 
-/// Adds the people still needed, as if they had approved.
+/// Adds signatures for the people still needed, as if they had approved.
 fn add_missing_approvals(approval: &Approval, given: &mut Vec<Signature>, at: DateTime<Utc>) {
-    // Where two are needed, an approval in one's own interest does not count.
+    // If two people are needed, an approval in one's own interest does not count.
     given.retain(|signature| approval.needed == 1 || !signature.own_interest);
     let is_there = |role: &str| given.iter().any(|signature| signature.role == role);
     let mut roles: Vec<&str> = approval.roles.iter().map(String::as_str).collect();
     roles.retain(|role| !is_there(role));
     let needed = usize::try_from(approval.needed).unwrap_or_default();
     let people = needed.saturating_sub(given.len()).max(roles.len());
-    // Those of whom no role is required are assumed to be approvers.
+    // People without a required role are assumed to be approvers.
     roles.resize(people, Role::Approver.as_str());
     given.extend(roles.into_iter().enumerate().map(|(number, role)| Signature {
         by: format!("supposed|{number}"),
@@ -113,7 +113,7 @@ fn add_missing_approvals(approval: &Approval, given: &mut Vec<Signature>, at: Da
     }));
 }
 
-/// What of the verdict people are told; policies without their names.
+/// The parts of the verdict that are shown to people. Policies are returned without their names.
 fn would_be(verdict: &Verdict) -> WouldBe {
     let needed = verdict.approvals_needed.as_ref();
     let policy = |held_by: &HeldBy| ApprovalPolicy {

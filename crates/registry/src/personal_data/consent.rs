@@ -1,4 +1,4 @@
-//! Withdrawn consent: nobody is written to because of what they agreed to before.
+//! Withdraws a person's consent to marketing, in all of their leads.
 
 use authority_model::{
     proto::programme::{WithdrawConsentRequest, WithdrawConsentResponse},

@@ -1,4 +1,5 @@
-//! The erasure of a person: page by page, then everything else with its record in one transaction.
+//! Erases a person. The paged data comes first, then everything else and the erasure record in one
+//! transaction.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -24,14 +25,14 @@ use super::{
 use authority_api::{error::ApiError, idempotency::Done};
 use authority_core::store;
 
-/// How long one transaction may take: it goes through whole tables.
+/// The longest time for one transaction, which scans whole tables.
 const LONGEST: Duration = Duration::from_secs(600);
-/// What has taken the place of a name that decides nothing.
+/// Replaces a name in columns where the name has no effect.
 const ERASED: &str = "erased";
 
-const ARCHIVED_MEANWHILE: &str = "a month was archived while the person was erased: erase again";
+const ARCHIVED_MEANWHILE: &str = "a month was archived during the erasure; erase the person again";
 
-/// Erases a person. It goes on when the call's deadline has passed: its task ends with the erasure.
+/// Erases a person. The work continues in its own task if the call's deadline passes.
 pub(super) async fn erase(
     service: &PersonalData,
     call: Request<ErasePersonalDataRequest>,
@@ -39,7 +40,7 @@ pub(super) async fn erase(
     let key = IdempotencyKey::of(&call)?;
     let (caller, asked) = admitted(call)?;
     let erasing = tokio::spawn(run(service.clone(), caller, key, asked));
-    let crashed = |_| Error::Store(store::Error::Internal("an erasure crashed".to_owned()));
+    let crashed = |_| Error::Store(store::Error::Internal("the erasure task panicked".to_owned()));
     Ok(erasing.await.map_err(crashed)??.reply())
 }
 
@@ -68,7 +69,7 @@ async fn run(
     };
     service.archives.reach(&scope, &parameter).await.map_err(ApiError::from)?;
     let (mut paged, version) = pages.erase().await?;
-    // After the tables, from which more may be archived.
+    // Runs after the pages, because more rows may have been archived in the meantime.
     let archived = service.archives.erase(&scope, &parameter).await.map_err(ApiError::from)?;
     paged.add(&archived);
     let (now, by) = (registry.clock.now(), caller.clone());
@@ -99,10 +100,11 @@ async fn run(
     Ok(erased)
 }
 
-/// Nobody erases themselves, since the erasure names who asked for it; and it must not name the person.
+/// Refuses an erasure of the caller, since the erasure names its requester. The reason must not
+/// name the person either.
 fn refuse(person: &Person, caller: &Caller, asked: &ErasePersonalDataRequest) -> Result<(), Error> {
     if person.is(caller) {
-        let text = "is the caller's own name; another owner of the installation can erase you";
+        let text = "names the caller; another owner of the installation can erase you";
         let named = [("email", &asked.email), ("principal_id", &asked.principal_id)];
         let member = named.iter().find(|(_, given)| given.is_some());
         return Err(Error::field(member.map_or("external_subject", |(member, _)| member), text));
@@ -113,10 +115,10 @@ fn refuse(person: &Person, caller: &Caller, asked: &ErasePersonalDataRequest) ->
     Ok(())
 }
 
-/// How many of each kind.
+/// The number of erased items of each kind.
 type Counts = BTreeMap<&'static str, i64>;
 
-/// The last transaction.
+/// The last transaction of an erasure.
 struct Last<'a> {
     person: &'a Person,
     parameter: &'a Json,
@@ -162,7 +164,8 @@ impl Last<'_> {
         Ok(counts)
     }
 
-    /// Ends what depends on their principals, as deleting them does.
+    /// Ends the records that depend on the person's principals, like a delete of these principals
+    /// does.
     async fn end_principals(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         use authority_model::{schema::principals, state::PrincipalState};
         let ids: Vec<&String> = self.person.principals.iter().collect();
@@ -197,7 +200,8 @@ impl Last<'_> {
         diesel::sql_query(sql).bind::<Jsonb, _>(self.parameter).execute(db).await
     }
 
-    /// The versions that came since the pages were read, those of this transaction among them.
+    /// Erases from the versions added since the pages were read. These include the versions of this
+    /// transaction.
     async fn versions(&self, db: &mut Db, mut after: i64) -> QueryResult<i64> {
         let mut all = 0;
         loop {
@@ -221,7 +225,7 @@ fn add(counts: &mut Counts, kind: &'static str, changed: usize) {
     *counts.entry(kind).or_default() += i64::try_from(changed).unwrap_or(i64::MAX);
 }
 
-/// Takes members out of every version of these records.
+/// Removes fields from every version of these records.
 pub(super) async fn forget(db: &mut Db, ids: Vec<String>, members: &[&str]) -> QueryResult<()> {
     if ids.is_empty() {
         return Ok(());

@@ -1,4 +1,5 @@
-//! The list of erasures: what was erased, when and why, and never whose it was.
+//! The list of erasures. An entry contains the kinds of data, the time and the reason, but never
+//! the person.
 
 use authority_model::{
     proto::programme::{Erasure, ListErasuresRequest, ListErasuresResponse},
@@ -10,7 +11,7 @@ use tonic::Response;
 use super::super::prelude::*;
 use authority_api::{page, page_token};
 
-/// The list, for its page tokens.
+/// The name of the list in page tokens.
 const LIST: &str = "erasure";
 const SIZE: i32 = 100;
 
@@ -40,7 +41,7 @@ impl From<Erasure> for Row {
     }
 }
 
-/// Writes an erasure down.
+/// Stores an erasure.
 pub(super) async fn keep(db: &mut Db, made: Erasure) -> QueryResult<Erasure> {
     let row: Row = diesel::insert_into(erasures::table)
         .values(Row::from(made))
@@ -63,7 +64,7 @@ pub(super) async fn list(
         if let Some(before) = before {
             query = query.filter(erasures::id.lt(before));
         }
-        // Ids begin with the time.
+        // IDs begin with the time.
         let page = query.order(erasures::id.desc()).limit(size + 1).select(Row::as_select());
         Ok::<Vec<Row>, Error>(page.load(db).await?)
     });

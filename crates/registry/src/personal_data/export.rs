@@ -1,4 +1,4 @@
-//! What is stored of a person, kind by kind and page by page.
+//! Exports the stored data of a person, page by page for each kind of item.
 
 use std::collections::VecDeque;
 
@@ -12,15 +12,15 @@ use super::{super::prelude::*, person::Person};
 use authority_api::{error::ApiError, identity::Pages};
 use authority_core::store;
 
-/// A kind of item: its word, and a query for those of a page. `$1`: the person; `$2`: the only tenant meant, if one
-/// is; `$3`: the last place before the page; `$4`: how many rows to look at. A row without `data` only says how far
-/// the page came.
+/// A kind of item: its name and a query for a page. `$1` is the person, `$2` the only tenant or
+/// null for all, `$3` the last position of the previous page and `$4` the number of rows to scan. A
+/// row without `data` only reports the position that the scan has reached.
 pub(super) struct Kind {
     word: &'static str,
     query: &'static str,
 }
 
-/// In the order of the export.
+/// The kinds, in the order of the export.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         word: "lead",
@@ -93,7 +93,8 @@ pub(super) const KINDS: &[Kind] = &[
               AND (person_code($1, by) IS NOT NULL OR person_mentioned($1, reason))
             ORDER BY policy_activations.id LIMIT $4",
     },
-    // A page of decisions may have none of them, and then says how far it came.
+    // A page of decisions may contain no items. It then only reports the position that the scan has
+    // reached.
     Kind {
         word: "context",
         query: "WITH page AS MATERIALIZED (
@@ -108,11 +109,11 @@ pub(super) const KINDS: &[Kind] = &[
     },
 ];
 
-/// How far the export of a kind came.
+/// The position that the export of a kind has reached.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place(String);
 
-/// Rows that one query looks at.
+/// The number of rows that one query scans.
 const PAGE: i64 = 1_000;
 
 #[derive(QueryableByName)]
@@ -127,7 +128,8 @@ pub(super) struct Item {
     data: Option<Json>,
 }
 
-/// A page of a kind, and where the next one begins; `None` after the last.
+/// Returns a page of a kind and the start of the next page. The start is `None` after the last
+/// page.
 pub(super) async fn page(
     db: &mut Db,
     kind: &Kind,
@@ -174,7 +176,7 @@ struct Lines {
     caller: Caller,
     person: Json,
     within: Option<String>,
-    /// The kinds that are not over.
+    /// The kinds that are not finished.
     left: VecDeque<(&'static Kind, Place)>,
     count: i64,
 }

@@ -1,4 +1,4 @@
-//! Legal holds: of a tenant, and of the installation. Nothing that one keeps is erased.
+//! Legal holds of tenants and of the installation. Data under a legal hold is not erased.
 
 use diesel::sql_types::{Bool, Nullable, Text};
 
@@ -11,7 +11,8 @@ use super::{
 use authority_api::error::ApiError;
 use authority_core::{erased_names::ErasedNames, store};
 
-/// Whoever sets a hold waits for this transaction, and none after it erases more.
+/// Locks the tenants. A transaction that sets a legal hold waits until this transaction ends. The
+/// hold then applies to later erasures.
 const LOCK: &str = "SELECT id, legal_hold IS NOT NULL AS is_held FROM tenants \
      WHERE ($1 IS NULL OR id = $1) ORDER BY id FOR SHARE";
 
@@ -23,14 +24,15 @@ struct Tenant {
     is_held: bool,
 }
 
-/// Tenants under legal hold, of those whose rows are meant. No hold is set before the transaction ends.
+/// Returns the affected tenants that are under legal hold. No hold can be set before the
+/// transaction ends.
 pub(super) async fn held(db: &mut Db, within: Option<&str>) -> QueryResult<Vec<String>> {
     let tenants: Vec<Tenant> =
         diesel::sql_query(LOCK).bind::<Nullable<Text>, _>(within).load(db).await?;
     Ok(tenants.into_iter().filter(|tenant| tenant.is_held).map(|tenant| tenant.id).collect())
 }
 
-/// The same, if they are still those that were found at first.
+/// Checks that no further tenant has come under legal hold since `before`.
 pub(super) async fn still_held(
     db: &mut Db,
     within: Option<&str>,
@@ -43,10 +45,10 @@ pub(super) async fn still_held(
     }
 }
 
-/// The tenants under legal hold, which the erasure leaves alone.
+/// Returns the tenants under legal hold, which the erasure skips.
 ///
 /// # Errors
-/// The installation is under legal hold, or a tenant that has something of the person.
+/// The installation is under legal hold, or a tenant with data of the person is.
 pub(super) async fn unless_held(
     service: &PersonalData,
     caller: &Caller,
@@ -72,7 +74,7 @@ pub(super) async fn unless_held(
     Ok(held)
 }
 
-/// Whether anything that the export would show is stored.
+/// Whether the export would contain any item.
 async fn has_any(
     service: &PersonalData,
     caller: &Caller,

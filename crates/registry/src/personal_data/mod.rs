@@ -1,9 +1,10 @@
-//! Personal data: what is stored of a person, and its erasure.
+//! Personal data: its export and its erasure.
 //!
-//! A person is named in one way and found by all of their names (`person.rs`). Erasing goes through decisions, facts
-//! and history page by page (`pages.rs`), and then through all other tables in one transaction (`tables.rs`), which
-//! also writes the erasure: what is listed is complete, and an erasure that was cut off is not listed and can be
-//! repeated. A legal hold refuses it (`hold.rs`).
+//! A request names a person in one way. The person is then found by all of their names
+//! (`person.rs`). An erasure processes decisions, facts and history page by page (`pages.rs`), and
+//! then all other tables in one transaction (`tables.rs`). That transaction also stores the
+//! erasure. Every listed erasure is therefore complete. An interrupted erasure is not listed and
+//! can be repeated. A legal hold prevents an erasure (`hold.rs`).
 
 mod consent;
 mod erase;
@@ -28,13 +29,13 @@ use authority_archive::Eraser;
 
 pub use retention::worker as erase_by_age;
 
-/// The service of people's data.
+/// The service for personal data.
 #[derive(Clone)]
 pub struct PersonalData {
     pub registry: Registry,
-    /// The installation's legal hold: why nothing is erased.
+    /// The reason for the installation's legal hold. While it is set, no data is erased.
     pub legal_hold: Option<String>,
-    /// Erases from what is archived.
+    /// Erases from the archives.
     pub archives: Eraser,
 }
 

@@ -1,5 +1,6 @@
-//! What is erased page by page: contexts and facts of decisions, facts that decisions share, and history. There may
-//! be millions of them, and a page is a transaction of its own.
+//! Erases the data that must be erased page by page. It consists of contexts and facts of
+//! decisions, shared facts, and history. There may be millions of rows. Each page therefore has its
+//! own transaction.
 
 use authority_model::wire::Json;
 use diesel::sql_types::{BigInt, Bytea, Jsonb, Nullable, Text};
@@ -7,10 +8,11 @@ use diesel::sql_types::{BigInt, Bytea, Jsonb, Nullable, Text};
 use super::{super::prelude::*, hold, person::Person};
 use authority_core::store::Store;
 
-/// Rows that one transaction looks at.
+/// The number of rows that one transaction scans.
 const PAGE: i64 = 2_000;
 
-/// Contexts of their principals' decisions, and contexts and facts that name them. The record keeps their digests.
+/// Erases contexts of the principals' decisions. Contexts and facts that name the person are also
+/// erased. The decision records keep their digests.
 const DECISIONS: &str = "
     WITH page AS MATERIALIZED (
         SELECT id FROM decisions WHERE ($2 IS NULL OR tenant_id = $2) AND id > $3 ORDER BY id LIMIT $4
@@ -32,7 +34,8 @@ const DECISIONS: &str = "
            (SELECT count(*) FROM erased WHERE context) AS one,
            (SELECT count(*) FROM erased WHERE facts) AS other";
 
-/// Shared facts that name them. What is named by its digest can only go as a whole.
+/// Shared facts that name the person. A fact is identified by its digest and can only be erased as
+/// a whole.
 const FACTS: &str = "
     WITH page AS MATERIALIZED (
         SELECT tenant_id, sha256 FROM fact_blobs
@@ -55,19 +58,19 @@ const VERSIONS: &str = "
 
 const LAST_VERSION: &str = "SELECT max(version) AS last, 0::bigint AS changed FROM record_versions";
 
-/// How many were erased.
+/// The number of erased items.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Erased {
     pub(super) contexts: i64,
-    /// Facts of one decision, and shared ones.
+    /// Facts of single decisions and shared facts.
     pub(super) facts: i64,
     pub(super) versions: i64,
-    /// In archives; those in the tables are erased at the end.
+    /// Reports in archives. Reports in the tables are erased in the last transaction.
     pub(super) reports: i64,
 }
 
 impl Erased {
-    /// Adds what was erased from archives.
+    /// Adds the items erased from archives.
     pub(super) fn add(&mut self, archived: &authority_archive::Erased) {
         self.contexts += archived.contexts;
         self.facts += archived.facts;
@@ -104,21 +107,22 @@ struct Versions {
     changed: i64,
 }
 
-/// An erasure that goes through pages.
+/// An erasure that processes pages.
 pub(super) struct Pages<'a> {
     pub(super) store: &'a Store,
     pub(super) caller: &'a Caller,
     pub(super) person: &'a Person,
-    /// The person for the statements.
+    /// The person in the form that the statements expect.
     pub(super) parameter: &'a Json,
     pub(super) held: &'a [String],
 }
 
 impl Pages<'_> {
-    /// Erases all of them. Returns how many, and the last version of the history that was looked at.
+    /// Erases all pages. Returns the counts and the last version of the history that was scanned.
     ///
     /// # Errors
-    /// A legal hold was set meanwhile, or the database is unavailable: what was erased until then stays erased.
+    /// A legal hold was set in between, or the database is unavailable. Items erased until then
+    /// stay erased.
     pub(super) async fn erase(&self) -> Result<(Erased, i64), Error> {
         let mut erased = Erased::default();
         self.decisions(&mut erased).await?;
@@ -175,7 +179,7 @@ impl Pages<'_> {
         }
     }
 
-    /// Only what is there now: what comes later is left to the last transaction.
+    /// Processes the versions that exist now. Later versions are left to the last transaction.
     async fn versions(&self, erased: &mut Erased) -> Result<i64, Error> {
         let read = self.store.read_tx(&self.caller.scope(), async |db| {
             let last: Versions = diesel::sql_query(LAST_VERSION).get_result(db).await?;
@@ -199,7 +203,8 @@ impl Pages<'_> {
     }
 }
 
-/// Erases a page of the history; returns the last version that was looked at, and how many were changed.
+/// Erases a page of the history. Returns the last version that was scanned and the number of
+/// changes.
 pub(super) async fn versions_after(
     db: &mut Db,
     person: &Json,

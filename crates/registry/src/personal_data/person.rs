@@ -1,4 +1,4 @@
-//! A person, found by every name under which something is stored of them.
+//! A person, found by every name under which their data is stored.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::super::prelude::*;
 use authority_core::erased_names::ErasedNames;
 
-/// How a request names a person: in exactly one way.
+/// The name of a person in a request, given in exactly one way.
 pub(super) struct Named {
     email: Option<String>,
     principal_id: Option<String>,
@@ -58,17 +58,18 @@ impl From<&WithdrawConsentRequest> for Named {
 /// A person and all of their names.
 #[derive(Clone, Debug)]
 pub(super) struct Person {
-    /// The only tenant whose rows are meant; `None` for everything.
+    /// The only tenant to process, or `None` for all.
     pub(super) within: Option<String>,
-    /// In lower case.
+    /// The e-mail addresses, in lower case.
     pub(super) emails: BTreeSet<String>,
-    /// The `sub`s of their tokens.
+    /// The `sub` claims of their tokens.
     pub(super) subjects: BTreeSet<String>,
     /// Their principals, of class human.
     pub(super) principals: BTreeSet<String>,
 }
 
-/// Names that were recorded together. Of several people behind one request or key, which name is whose is unknown.
+/// Finds names that were recorded together. A request or key with several people is skipped,
+/// because it is unknown which names belong together.
 const TOGETHER: &str = "
     WITH identified (tenant_id, identity, email) AS (
         SELECT a.tenant_id, act ->> 'by', act ->> 'name'
@@ -113,14 +114,16 @@ struct Together {
     principal_id: Option<String>,
 }
 
-/// Shorter ones occur in texts that name nobody, so that they are looked for only behind an issuer.
+/// The minimum length of a subject that is searched for in texts. Shorter ones occur in unrelated
+/// texts and are matched only behind an issuer.
 const TELLING: usize = 8;
 
 impl Person {
-    /// The person that a request names, by their names and by those that were recorded with these.
+    /// Finds the person that a request names. All names that were recorded together with the given
+    /// name are included.
     ///
     /// # Errors
-    /// They are named in no way or in several, or there is no such principal or tenant.
+    /// The request does not name them in exactly one way, or the principal or tenant is unknown.
     pub(super) async fn find(db: &mut Db, named: Named) -> Result<Self, Error> {
         let mut person = Self::of(named)?;
         if let Some(tenant) = &person.within {
@@ -132,7 +135,7 @@ impl Person {
         if let Some(id) = person.principals.iter().next().cloned() {
             person.limit_to_tenant_of(db, &id).await?;
         }
-        // The second round finds what is recorded with the names of the first.
+        // The second round finds the names recorded with those found in the first round.
         for _ in 0..2 {
             person.add_recorded(db).await?;
         }
@@ -144,8 +147,7 @@ impl Person {
         let email = email.map(|email| email.trim().to_lowercase());
         let ways = [&email, &principal_id, &external_subject];
         if ways.iter().filter(|way| way.is_some()).count() != 1 {
-            let text =
-                "is required, or `principal_id` or `external_subject`; give exactly one of them";
+            let text = "is required, or `principal_id` or `external_subject`; give exactly one";
             return Err(Error::field("email", text));
         }
         if email.as_ref().is_some_and(|email| !email.contains('@')) {
@@ -159,7 +161,7 @@ impl Person {
         })
     }
 
-    /// A principal is its tenant's, and so is what its id names.
+    /// Limits the person to the principal's tenant. A principal belongs to one tenant.
     async fn limit_to_tenant_of(&mut self, db: &mut Db, id: &str) -> Result<(), Error> {
         use authority_model::schema::principals;
         let found: Option<String> = principals::table
@@ -192,7 +194,8 @@ impl Person {
             .load(db)
             .await?;
         for Together { subject, email, principal_id } in recorded {
-            // An API key asks too, and is nobody's name; a code is the name of one who was erased.
+            // The requester may be an API key, which is not a person's name. A code stands for an
+            // erased person.
             let is_name = |name: &String| !name.is_empty() && !name.starts_with("svc:");
             self.subjects.extend(subject.filter(is_name));
             self.emails.extend(email);
@@ -201,7 +204,7 @@ impl Person {
         Ok(())
     }
 
-    /// Whether a text has one of their names in it.
+    /// Whether a text contains a name of the person.
     pub(super) fn is_named_in(&self, text: &str) -> bool {
         let lower = text.to_lowercase();
         let telling = |subject: &&String| subject.len() >= TELLING;
@@ -209,7 +212,7 @@ impl Person {
             || self.subjects.iter().filter(telling).any(|subject| text.contains(subject.as_str()))
     }
 
-    /// Whether this is their token.
+    /// Whether the caller's token belongs to this person.
     pub(super) fn is(&self, caller: &Caller) -> bool {
         let identity = caller.identity();
         let subject = identity.split_once('|').map_or("", |(_, subject)| subject);
@@ -217,14 +220,15 @@ impl Person {
         self.subjects.contains(subject) || email.is_some_and(|email| self.emails.contains(&email))
     }
 
-    /// The person as the functions of migration 42 take one; tenants that are `held` are left alone.
+    /// The person in the form that the functions of migration 42 expect. Tenants in `held` are
+    /// skipped.
     pub(super) fn parameter(&self, names: &ErasedNames, held: &[String]) -> Json {
         let codes = |names: &mut dyn Iterator<Item = (String, Option<String>)>| {
             let known = names.filter_map(|(name, code)| Some((name, Value::String(code?))));
             Value::Object(known.collect())
         };
         let emails = &mut self.emails.iter().map(|email| (email.clone(), names.email(email)));
-        // A `sub` may be an address.
+        // A `sub` may be an e-mail address.
         let subjects = self.subjects.iter().chain(&self.emails);
         let subjects = &mut subjects.map(|subject| (subject.clone(), names.subject(subject)));
         let person = json!({
@@ -244,24 +248,25 @@ impl Person {
     }
 }
 
-/// The address wherever it is not a part of a longer one.
+/// Matches the address where it is not part of a longer one.
 fn email_pattern(email: &str) -> String {
     format!(r"(?<![a-zA-Z0-9._%+-]){}(?![a-zA-Z0-9-])(?!\.[a-zA-Z0-9])", literal(&in_json(email)))
 }
 
-/// The `sub` where it is a whole text of JSON, also one inside a text, or is behind an issuer.
+/// Matches the `sub` where it is a whole JSON string or follows an issuer. The JSON string may be
+/// inside another string.
 fn subject_pattern(subject: &str) -> String {
     let before = if subject.len() < TELLING { "[|]" } else { r#"["|]"# };
     format!(r#"(?<={before}){}(?=\\?")"#, literal(&in_json(subject)))
 }
 
-/// As it is written inside a text of JSON.
+/// Returns the text as it is written inside a JSON string.
 fn in_json(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// A regular expression for exactly this text.
+/// Returns a regular expression that matches exactly this text.
 fn literal(text: &str) -> String {
     let mut pattern = String::new();
     for each in text.chars() {

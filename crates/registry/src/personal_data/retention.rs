@@ -1,5 +1,5 @@
-//! Erases by age: contexts of decisions and observations of snapshots as each tenant says, and leads that became no
-//! tenant. What is under legal hold is kept.
+//! Erases data by age. Each tenant's settings apply to contexts of decisions and observations of
+//! snapshots. Leads that did not become tenants are also erased. Data under legal hold is kept.
 
 use std::time::{Duration, Instant};
 
@@ -13,23 +13,25 @@ use authority_core::{
 };
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// What is old changes once a day.
+/// The interval of runs. Retention periods are set in days.
 const EVERY: Duration = Duration::from_secs(3600);
-/// Rows that one transaction erases.
+/// The number of rows that one transaction erases.
 const MOST: i64 = 2_000;
-/// A run that has taken so long ends, since a service that stops waits for it,
+/// The longest time for a run, because a service that shuts down waits for it.
 const LONGEST: Duration = Duration::from_secs(3);
-/// and the next one follows soon.
+/// The delay until the next run if more is left to do.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Tenants with something to erase by age, of those without a hold.
+/// The tenants with retention settings that are not under legal hold.
 const TENANTS: &str = "SELECT id FROM tenants
     WHERE legal_hold IS NULL AND jsonb_strip_nulls(retention) <> '{}' ORDER BY id";
 
-/// Of one tenant, in one transaction. `$1`: the tenant, `$2`: the present time, `$3`: how many rows at most; returns
-/// how many rows it looked at. Whoever sets a hold or another retention waits for this transaction.
+/// Erases data of one tenant in one transaction. `$1` is the tenant, `$2` the current time and `$3`
+/// the maximum number of rows. Returns how many rows were scanned. A transaction that sets a legal
+/// hold or changes the retention waits until this transaction ends.
 const STATEMENTS: [&str; 2] = [
-    // Decisions are made in the order of their ids, so that what was erased need not be looked at again.
+    // The order of IDs is the order of the decisions' times. Decisions up to `erased_until` need
+    // not be scanned again.
     "WITH kept AS MATERIALIZED (
         SELECT id, (retention ->> 'contexts_days')::integer AS days FROM tenants
         WHERE id = $1 AND retention ->> 'contexts_days' IS NOT NULL AND legal_hold IS NULL FOR SHARE
@@ -48,7 +50,8 @@ const STATEMENTS: [&str; 2] = [
         SELECT $1, max(id) FROM old HAVING count(*) > 0
         ON CONFLICT (tenant_id) DO UPDATE SET erased_until = EXCLUDED.erased_until
     ), ended AS (
-        -- What is written of a month that is being archived still has the contexts: it is written anew.
+        -- A month that is being archived still contains the contexts in its parts: it is archived
+        -- anew.
         UPDATE archive_runs r SET lease = '', leased_until = '-infinity'
         WHERE r.tenant_id = $1 AND EXISTS (
             SELECT FROM old WHERE old.id >= time_bound('svc:decision:', month_start(r.month))
@@ -74,7 +77,7 @@ const STATEMENTS: [&str; 2] = [
     SELECT count(*) AS looked_at FROM old",
 ];
 
-/// Leads are the installation's: no tenant's hold keeps them.
+/// Leads belong to the installation. A tenant's legal hold does not apply to them.
 const LEADS: &str = "
     UPDATE leads SET submitter_email = 'erased@erased.invalid', submitter_name = NULL, organisation = NULL,
         country = NULL, message = NULL, source = NULL, utm = '{}', consent_marketing = false,
@@ -85,7 +88,8 @@ const LEADS: &str = "
         ORDER BY created_at LIMIT $2)
     RETURNING id";
 
-/// The worker; it does nothing under the installation's legal hold. `lead_days`: how long leads are kept.
+/// Returns the worker. It is idle under the installation's legal hold. `lead_days` is how long
+/// leads are kept.
 pub fn worker(store: Store, clock: Clock, lead_days: u32, is_held: bool) -> Worker {
     Worker::periodic("personal_data_retention", EVERY, move || {
         let (store, now) = (store.clone(), clock.now());
@@ -99,7 +103,7 @@ pub fn worker(store: Store, clock: Clock, lead_days: u32, is_held: bool) -> Work
     })
 }
 
-/// Whether nothing is left to do.
+/// Returns whether all due data has been erased.
 async fn run(store: &Store, now: DateTime<Utc>, leads: TimeDelta) -> Result<bool, store::Error> {
     let until = Instant::now() + LONGEST;
     let read = store.read_tx(&Scope::service(), async |db| {
@@ -118,7 +122,7 @@ async fn run(store: &Store, now: DateTime<Utc>, leads: TimeDelta) -> Result<bool
     erase_leads(store, now - leads).await
 }
 
-/// Erases a page of a tenant's; whether there may be more.
+/// Erases a page of one tenant's data. Returns whether there may be more.
 async fn erase_page(
     store: &Store,
     statement: &'static str,
@@ -138,7 +142,7 @@ async fn erase_page(
     page.await
 }
 
-/// Erases a page of leads that are older; whether there are no more.
+/// Erases a page of older leads. Returns whether it was the last page.
 async fn erase_leads(store: &Store, before: DateTime<Utc>) -> Result<bool, store::Error> {
     let erased = store.write_tx(&Scope::service(), async move |db| {
         lock(db).await?;
@@ -154,7 +158,7 @@ async fn erase_leads(store: &Store, before: DateTime<Utc>) -> Result<bool, store
     erased.await
 }
 
-/// One node at a time.
+/// Ensures that only one node erases at a time.
 async fn lock(db: &mut Db) -> QueryResult<()> {
     let lock = diesel::sql_query("SELECT pg_advisory_xact_lock($1)");
     lock.bind::<BigInt, _>(locks::RETENTION).execute(db).await.map(drop)

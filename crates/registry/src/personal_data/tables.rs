@@ -1,17 +1,18 @@
-//! What is erased in one transaction: every table that can name a person, in this order.
+//! Erases data in one transaction. It covers every table that can name a person, in this order.
 //!
-//! A name that decides who may act is replaced by its code, so that whoever still comes with it is recognised; any
-//! other name by `erased`. `$1` is the person, as in migration 42.
+//! A name that decides who may act is replaced by its code. The same name is then still recognised
+//! later. Any other name is replaced by `erased`. `$1` is the person, as in migration 42.
 
-/// A statement, and the kind that its rows are counted as.
+/// A statement and the kind under which its rows are counted.
 pub(super) struct Statement {
     pub(super) kind: &'static str,
     pub(super) sql: &'static str,
 }
 
-/// Acts, people behind requests and keys, and everything else that is not a person's own record.
+/// Statements for acts, people behind requests and keys, and other references. A person's own
+/// records are separate.
 pub(super) const STATEMENTS: &[Statement] = &[
-    // What somebody approved who is known no more, permits nothing.
+    // An approval by an erased person permits no action.
     Statement {
         kind: "voided_approvals",
         sql: "UPDATE approvals SET state = 'void', updated_at = clock_timestamp()
@@ -37,7 +38,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 OR EXISTS (SELECT FROM unnest(asker_emails) AS name
                            WHERE person_code($1, name) IS NOT NULL))",
     },
-    // The signed text stays if it has only digests.
+    // The signed text stays if it contains only digests.
     Statement {
         kind: "acts",
         sql: "UPDATE approval_acts SET
@@ -49,7 +50,8 @@ pub(super) const STATEMENTS: &[Statement] = &[
               AND (person_code($1, person) IS NOT NULL OR person_mentioned($1, comment)
                    OR person_mentioned($1, record))",
     },
-    // An act that signs who created the delegation counts no longer when that is erased.
+    // A signed act that includes the delegation's creator becomes invalid when the creator is
+    // erased.
     Statement {
         kind: "standing_approvals",
         sql: "UPDATE delegations SET updated_at = clock_timestamp(), standing = ARRAY(
@@ -95,7 +97,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         sql: "DELETE FROM state_proposals WHERE person_in_scope($1, tenant_id)
               AND (person_code($1, person) IS NOT NULL OR person_code($1, actor) IS NOT NULL)",
     },
-    // An override of somebody who is known no more, lifts nothing.
+    // An override by an erased person lifts no findings.
     Statement {
         kind: "ended_overrides",
         sql: "DELETE FROM reality_overrides o USING reality_coupling_checks c
@@ -158,7 +160,8 @@ pub(super) const STATEMENTS: &[Statement] = &[
             WHERE person_in_scope($1, tenant_id)
               AND (person_code($1, person_subject) IS NOT NULL OR person_code($1, person_email) IS NOT NULL)",
     },
-    // A key without an answer is refused until it is free again; nobody is its caller any more.
+    // Removes the response and the caller of an idempotency key. A repetition with the key is
+    // refused until the key expires.
     Statement {
         kind: "kept_answers",
         sql: "UPDATE idempotency_keys k SET answer = NULL,
@@ -184,7 +187,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         sql: "UPDATE white_label_configs SET support_email = NULL, updated_at = clock_timestamp()
             WHERE person_in_scope($1, tenant_id) AND ($1 -> 'emails') ? lower(btrim(support_email))",
     },
-    // An agent's contact; its own names are nobody's.
+    // The contact data of an agent. An agent's own names are not personal data.
     Statement {
         kind: "contacts",
         sql: "UPDATE principals SET
@@ -197,7 +200,8 @@ pub(super) const STATEMENTS: &[Statement] = &[
     },
 ];
 
-/// A person's own records: `sql` empties them and returns their ids, and the members are taken out of their history.
+/// A person's own records. `sql` empties them and returns their IDs. The fields in `members` are
+/// also removed from their history.
 pub(super) struct OwnRecords {
     pub(super) kind: &'static str,
     pub(super) sql: &'static str,
@@ -214,7 +218,7 @@ pub(super) const OWN_RECORDS: &[OwnRecords] = &[
             RETURNING id",
         members: LEAD,
     },
-    // The address is unique, so that each has its own.
+    // The address is unique. Each row gets its own.
     OwnRecords {
         kind: "consultants",
         sql: "UPDATE consultants SET status = 'retired', listed = false, display_name = 'erased',
@@ -241,7 +245,8 @@ pub(super) const OWN_RECORDS: &[OwnRecords] = &[
             "metadata",
         ],
     },
-    // They have ended before: whoever lost their access by that is found by the names that are erased here.
+    // These principals have ended before this statement. They are ended first because that step
+    // uses the names erased here to find the people who lose access.
     OwnRecords {
         kind: "principals",
         sql: "UPDATE principals SET display_name = 'erased', email = person_code($1, email),
@@ -254,11 +259,13 @@ pub(super) const OWN_RECORDS: &[OwnRecords] = &[
     },
 ];
 
-/// The members of a lead that are about a person.
+/// The fields of a lead that contain personal data.
 pub(super) const LEAD: &[&str] =
     &["submitter_email", "submitter_name", "organisation", "country", "message", "source", "utm"];
 
-/// Columns with the name of whoever did something, which decide nothing.
+/// Columns with the name of the person who made a change.
+///
+/// These names do not determine who may act. They are replaced by `erased`.
 pub(super) const ACTORS: &[(&str, &[&str])] = &[
     ("tenants", &["created_by"]),
     ("legal_entities", &["created_by"]),
@@ -303,5 +310,5 @@ pub(super) const ACTORS: &[(&str, &[&str])] = &[
     ("key_rotations", &["created_by"]),
 ];
 
-/// Tables of [`ACTORS`] that belong to no tenant and have no column for one.
+/// Tables of [`ACTORS`] that belong to no tenant and have no tenant column.
 pub(super) const WITHOUT_TENANT: &[&str] = &["signing_keys", "key_rotations"];

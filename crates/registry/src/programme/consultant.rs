@@ -70,7 +70,7 @@ impl Row for Consultant {
         if is_suspended == (was.known_state() == Some(ConsultantStatus::Suspended)) {
             return Ok(());
         }
-        // An update never writes members that only the server sets.
+        // An update never writes fields that only the server sets.
         diesel::update(consultants::table.find(&self.id))
             .set((
                 consultants::suspended_at.eq(is_suspended.then_some(tx.now)),
@@ -122,7 +122,7 @@ fn unless_retired(consultant: &Consultant) -> Result<(), Error> {
     Err(Error::Final { kind: Consultant::KIND, id, state })
 }
 
-/// Refuses what a suspended or retired consultant can neither get nor do.
+/// Refuses a suspended or retired consultant.
 pub(super) fn in_good_standing(consultant: &Consultant) -> Result<(), Error> {
     let good =
         [ConsultantStatus::Applied, ConsultantStatus::Onboarding, ConsultantStatus::Certified];
@@ -133,8 +133,8 @@ pub(super) fn in_good_standing(consultant: &Consultant) -> Result<(), Error> {
     Err(Error::NotAllowed(format!("the consultant `{}` is {status}", consultant.id)))
 }
 
-/// The consultant that a member refers to, who is not deleted; their status does not change before the transaction
-/// ends.
+/// Returns the consultant that a field refers to, unless they are deleted. Their status can't
+/// change before the transaction ends.
 pub(super) async fn referred(db: &mut Db, field: &str, id: &str) -> Result<Consultant, Error> {
     let found = consultants::table
         .filter(consultants::id.eq(id))
@@ -198,7 +198,7 @@ impl Registry {
     }
 }
 
-/// The certification that a request asks for.
+/// Returns the certification described by a request.
 fn of(request: CertifyConsultantRequest) -> Certification {
     Certification {
         consultant_id: request.id,

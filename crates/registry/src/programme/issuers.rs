@@ -1,4 +1,4 @@
-//! Who may sign certifications besides this service.
+//! The other issuers that may sign certifications.
 
 use std::sync::Arc;
 
@@ -11,28 +11,29 @@ use serde_json::Value;
 #[derive(Clone)]
 pub struct Issuers(Arc<[JwksClient<Value>]>);
 
-/// Why a signature does not count.
+/// The reason a signature is not accepted.
 pub(super) enum Unverified {
-    /// No trusted issuer has a key with this kid.
+    /// No trusted issuer has a key with this `kid`.
     UnknownKid,
-    /// It is not this key's signature over the text.
+    /// The signature over the text was not made by this key.
     Wrong,
-    /// The keys cannot be read at present.
+    /// The keys can't be read now.
     Unavailable,
 }
 
 impl Issuers {
-    /// Those whose JWKS are at these URLs.
+    /// Creates the issuers with JWKS at these URLs.
     ///
     /// # Errors
-    /// One is no `https` URL; the text names it.
+    /// A URL is not an `https` URL. The text contains it.
     pub fn new(urls: &[String], clock: &Clock) -> Result<Self, String> {
         let client =
             |url: &String| JwksClient::of_signatures(JwksSettings::new(url.clone()), clock.clone());
         Ok(Self(urls.iter().map(client).collect::<Result<_, _>>()?))
     }
 
-    /// Verifies with the key of that kid. Kids are not secret: if two issuers have the same, each key is tried.
+    /// Verifies with the key of that `kid`. A `kid` is not unique: if two issuers use the same
+    /// `kid`, each key is tried.
     pub(super) async fn verify(
         &self,
         kid: &str,

@@ -1,4 +1,4 @@
-//! Leads: enquiries of people who are no tenant yet.
+//! Leads: enquiries of people who are not tenants yet.
 
 use authority_model::{
     proto::programme::*,
@@ -14,7 +14,8 @@ use super::{
 };
 use authority_ids::RecordId;
 
-/// The campaign parameters of a lead, and the characters of each.
+/// The maximum number of campaign parameters of a lead. The next constant is the maximum length of
+/// each in characters.
 const MOST_UTM: usize = 16;
 const LONGEST_UTM: usize = 200;
 
@@ -58,7 +59,7 @@ impl Row for Lead {
                 Value::String(text) if fits(text) && fits(name) => {}
                 _ => found.add(
                     &format!("utm.{}", name.replace('\0', "\u{fffd}")),
-                    format!("must be a text of at most {LONGEST_UTM} characters, as its name"),
+                    format!("and its name must be texts of at most {LONGEST_UTM} characters"),
                 ),
             }
         }

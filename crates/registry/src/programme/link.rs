@@ -1,4 +1,4 @@
-//! Links of consultants to tenants. A link grants nothing.
+//! Links of consultants to tenants. A link grants no authority.
 
 use authority_model::{
     proto::programme::*, schema::consultant_links, service::ConsultantTenantLinkService,
@@ -12,7 +12,7 @@ use super::{
 };
 use authority_ids::RecordId;
 
-/// What was agreed, unless the link says.
+/// The default scope of a link.
 const SCOPE: &str = "view_only";
 
 impl Row for ConsultantTenantLink {
@@ -43,7 +43,7 @@ impl Row for ConsultantTenantLink {
 
     fn validate_record(&self, found: &mut Violations) {
         if self.known_state() == Some(Status::Revoked) {
-            found.add("status", "must be one of invited, active; `/revoke` revokes a link");
+            found.add("status", "must be invited or active; `/revoke` revokes a link");
         }
     }
 
@@ -67,7 +67,7 @@ impl Row for ConsultantTenantLink {
 impl_queries!(ConsultantTenantLink, consultant_links);
 
 impl SoftDelete for ConsultantTenantLink {
-    /// What is deleted is revoked.
+    /// A deleted link is also revoked.
     fn soft_delete<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self> {
         let revoked = diesel::dsl::sql::<diesel::sql_types::Nullable<diesel::sql_types::Timestamptz>>(
             "coalesce(revoked_at, clock_timestamp())",
@@ -104,7 +104,7 @@ impl Verb for UpdateConsultantTenantLinkRequest {
                     "accept" if change.accept == Some(true) => {}
                     "accept" => found.add("accept", "must be true; `/revoke` revokes a link"),
                     "scope" => {}
-                    other => found.add(other, "is not a member of this change"),
+                    other => found.add(other, "can't be changed"),
                 }
             }
         });

@@ -1,5 +1,5 @@
-//! The records of the consultant programme. Consultants, certifications and leads belong to the installation, links
-//! and brands to a tenant. None of them grants anything.
+//! The records of the consultant programme. Consultants, certifications and leads belong to the
+//! installation, links and brands to a tenant. No such record grants authority.
 
 mod certification;
 mod consultant;

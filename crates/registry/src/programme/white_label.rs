@@ -1,4 +1,4 @@
-//! White-label configurations: the brand under which a consultant appears to a tenant.
+//! White-label configurations: the brand that a consultant uses for a tenant.
 
 use authority_api::error::ApiError;
 use authority_model::{
@@ -16,7 +16,7 @@ use super::{
 };
 use authority_ids::RecordId;
 
-/// The kind in its ids.
+/// The name of the kind in IDs.
 const ID_KIND: &str = "brand";
 
 impl Row for WhiteLabelConfig {
@@ -99,7 +99,7 @@ impl Row for WhiteLabelConfig {
 impl_queries!(WhiteLabelConfig, white_label_configs);
 
 impl Save for WhiteLabelConfig {
-    /// Without the tenant, which may be absent.
+    /// Does not filter by tenant, because a configuration may have none.
     fn save<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self> {
         diesel::update(white_label_configs::table.find(&row.id))
             .set((row, white_label_configs::updated_at.eq(clock_timestamp())))
@@ -110,7 +110,7 @@ impl Save for WhiteLabelConfig {
 
 impl_soft_delete!(WhiteLabelConfig, white_label_configs);
 
-/// Refuses a brand without an active link of its consultant to its tenant.
+/// Refuses a brand without an active link between its consultant and its tenant.
 async fn unless_linked(db: &mut Db, brand: &WhiteLabelConfig) -> Result<(), Error> {
     let link: Option<String> = consultant_links::table
         .filter(consultant_links::tenant_id.eq(brand.tenant_id()))
@@ -125,7 +125,8 @@ async fn unless_linked(db: &mut Db, brand: &WhiteLabelConfig) -> Result<(), Erro
     link.map(drop).ok_or(Error::Refused(ErrorCode::NotLinked))
 }
 
-/// Refuses a domain that is neither the tenant's nor below one of its or, if `verified`, that is not verified.
+/// Refuses a domain that is neither a domain of the tenant nor below one. With `verified`, also
+/// refuses an unverified domain.
 async fn check_domain(db: &mut Db, brand: &WhiteLabelConfig, verified: bool) -> Result<(), Error> {
     let Some(domain) = &brand.domain else { return Ok(()) };
     let above: Vec<&str> = names_above(domain).collect();
@@ -137,24 +138,24 @@ async fn check_domain(db: &mut Db, brand: &WhiteLabelConfig, verified: bool) -> 
         .load(db)
         .await?;
     if found.is_empty() {
-        let problem = format!("`{domain}` is no domain of the tenant, nor below one");
+        let problem = format!("`{domain}` is neither a domain of the tenant nor below one");
         return Err(Error::field("white_label_config.domain", problem));
     }
     if verified && found.iter().all(Option::is_none) {
         let text = format!(
-            "`{domain}` is not verified, nor a domain above it: `POST /domains/{{id}}/verify` does"
+            "neither `{domain}` nor one above it is verified: call `POST /domains/{{id}}/verify`"
         );
         return Err(ApiError::new(ErrorCode::DomainNotVerified, text).into());
     }
     Ok(())
 }
 
-/// The name itself, and those that it is below: `a.b.c`, `b.c`, `c`.
+/// Returns the name and the names above it: `a.b.c`, `b.c`, `c`.
 pub(in super::super) fn names_above(name: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, above)| above))
 }
 
-/// Refuses a second active brand; the table's index refuses one of another transaction.
+/// Refuses a second active brand. The table's unique index covers concurrent transactions.
 async fn unless_another(db: &mut Db, brand: &WhiteLabelConfig) -> Result<(), Error> {
     let other: Option<String> = white_label_configs::table
         .filter(white_label_configs::tenant_id.eq(brand.tenant_id()))
@@ -168,7 +169,7 @@ async fn unless_another(db: &mut Db, brand: &WhiteLabelConfig) -> Result<(), Err
     other.map_or(Ok(()), |_| Err(Error::Refused(ErrorCode::BrandActiveExists)))
 }
 
-/// Refuses to take the name of a domain from an active brand.
+/// Refuses to remove a domain name that an active brand uses.
 pub(in super::super) async fn unless_branded(db: &mut Db, fqdn: &str) -> Result<(), Error> {
     let domains: Vec<Option<String>> = white_label_configs::table
         .filter(white_label_configs::status.eq(Status::Active))
@@ -196,7 +197,7 @@ fn unless_archived(brand: &WhiteLabelConfig) -> Result<(), Error> {
     Err(Error::Final { kind: WhiteLabelConfig::KIND, id, state })
 }
 
-/// Reports colours that nobody can read.
+/// Reports colours with too little contrast.
 fn contrast(brand: &WhiteLabelConfig, found: &mut Violations) {
     let colour = |text: &Option<String>| text.as_deref().and_then(Colour::parse);
     let (Some(ground), Some(text)) =
@@ -206,16 +207,16 @@ fn contrast(brand: &WhiteLabelConfig, found: &mut Violations) {
     };
     let ratio = ground.contrast(text);
     if ratio < LEAST_CONTRAST {
-        // Rounded down, so that it never reads as enough.
+        // Rounded down. An insufficient value is then never displayed as sufficient.
         let shown = (ratio * 100.0).floor() / 100.0;
         let problem = format!(
-            "has a contrast of {shown:.2} with `primary_colour_hex`; {LEAST_CONTRAST} is the least (WCAG 2.2)"
+            "has a contrast of {shown:.2} with `primary_colour_hex`; at least {LEAST_CONTRAST} is required (WCAG 2.2)"
         );
         found.add("secondary_colour_hex", problem);
     }
 }
 
-/// Control characters, and those that change the direction of text.
+/// Whether this is a control character or changes the direction of text.
 fn is_unseen(letter: char) -> bool {
     let turns = matches!(
         letter,
@@ -225,7 +226,7 @@ fn is_unseen(letter: char) -> bool {
     turns || letter.is_control()
 }
 
-/// The host of an `https` URL whose form the proto checks; in lower case.
+/// Returns the host of an `https` URL in lower case. The proto's rules have checked the URL's form.
 fn host(url: &str) -> String {
     let rest = url.strip_prefix("https://").unwrap_or_default();
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();

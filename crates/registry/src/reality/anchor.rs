@@ -68,7 +68,7 @@ impl Row for RealityAnchor {
     }
 }
 
-/// The pattern of texts that contain this one.
+/// Returns the LIKE pattern of texts that contain this one.
 fn containing(text: &str) -> String {
     let mut pattern = "%".to_owned();
     for letter in text.chars() {
@@ -89,7 +89,7 @@ impl Save for RealityAnchor {
             .filter(reality_anchors::tenant_id.eq(&row.tenant_id))
             .set((
                 row,
-                // Not a member that clients set, but one that follows from `source`.
+                // Clients don't set this field; it is derived from `source`.
                 reality_anchors::jwk_thumbprints.eq(&row.jwk_thumbprints),
                 reality_anchors::updated_at.eq(clock_timestamp()),
             ))

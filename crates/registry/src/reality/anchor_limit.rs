@@ -1,4 +1,4 @@
-//! How many anchors ground a tenant's actions: each decision may consult all of them.
+//! Limits the active anchors of a tenant. Each decision may consult all of them.
 
 use authority_model::{
     proto::reality::RealityAnchor, schema::reality_anchors, state::RealityAnchorStatus,
@@ -8,9 +8,9 @@ use super::super::{prelude::*, tenant};
 
 const MOST: i64 = 256;
 
-/// Refuses one more active anchor of its tenant beyond the limit.
+/// Refuses another active anchor if the tenant has reached the limit.
 pub(super) async fn permit(db: &mut Db, anchor: &RealityAnchor) -> Result<(), Error> {
-    // Of two that become active, one is counted by the other.
+    // The lock serialises activations: each one counts the earlier ones.
     tenant::lock(db, None, &anchor.tenant_id).await?;
     let active: i64 = reality_anchors::table
         .filter(reality_anchors::tenant_id.eq(&anchor.tenant_id))

@@ -1,11 +1,11 @@
-//! What an anchor's free-form objects may hold, and to whom they may refer.
+//! The rules for an anchor's free-form objects and their references.
 
 use authority_decision::{jurisdiction, levels::RuntimeEffect};
 use authority_model::{proto::reality::RealityAnchor, schema::api_keys};
 
 use super::{super::prelude::*, jwks, objects::check, refers};
 
-/// A year.
+/// One year, in seconds.
 const LONGEST_STALENESS: i64 = 31_536_000;
 const MOST_KEYS: usize = 4;
 const MOST_FEEDERS: usize = 64;
@@ -13,7 +13,7 @@ const FEEDERS: &str = "must be a list of at most 64 ids of API keys";
 const NAME: usize = 300;
 const ADDRESS: usize = 2048;
 
-/// The rules of the nested objects.
+/// Checks the nested objects.
 pub(super) fn objects(anchor: &RealityAnchor, found: &mut Violations) {
     check("authority", anchor.authority.as_ref(), found, |object| {
         if object.text("owner_entity_id", NAME).is_none()
@@ -50,7 +50,7 @@ pub(super) fn objects(anchor: &RealityAnchor, found: &mut Violations) {
             match jwks::checked(jwk) {
                 Err(problem) => object.found.add(&format!("jwks[{index}]"), problem),
                 Ok(print) if prints.contains(&print) => {
-                    object.found.add(&format!("jwks[{index}]"), "is there twice");
+                    object.found.add(&format!("jwks[{index}]"), "is a duplicate");
                 }
                 Ok(print) => prints.push(print),
             }
@@ -58,7 +58,7 @@ pub(super) fn objects(anchor: &RealityAnchor, found: &mut Violations) {
     });
 }
 
-/// Refuses references to records of other tenants, or of none.
+/// Refuses references to unknown records and to records of other tenants.
 pub(super) async fn references(
     db: &mut Db,
     anchor: &RealityAnchor,
@@ -84,7 +84,7 @@ pub(super) async fn references(
     known.all()
 }
 
-/// The API keys that may bring its snapshots.
+/// Returns the API keys that may feed the anchor's snapshots.
 pub(super) fn feeders(anchor: &RealityAnchor) -> Vec<String> {
     let list = anchor.source.as_ref().and_then(|source| source.0.get("feeder_key_ids"));
     let list = list.and_then(|list| list.as_array()).into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Judges one anchor by what is stored of it.
+//! Verifies one anchor from its stored data.
 
 use std::slice;
 
@@ -39,7 +39,7 @@ pub(super) async fn verify(
         let row = row.filter(reality_anchors::tenant_id.eq(&was.tenant_id));
         let is_draft = was.known_state() == Some(RealityAnchorStatus::Draft);
         if !(is_draft && coupled) {
-            // A judgement alone is no change of the anchor.
+            // A verification alone does not count as a change of the anchor.
             let verified = diesel::update(row)
                 .set(reality_anchors::verification.eq(verification))
                 .returning(RealityAnchor::as_returning())
@@ -64,7 +64,8 @@ pub(super) async fn verify(
     Ok(tagged(verified.reply()))
 }
 
-/// What is found of it, and whether it is coupled. A draft is judged as if it were active.
+/// Returns the verification and whether the anchor is coupled. A draft is judged as if it were
+/// active.
 async fn judged(db: &mut Db, anchor: &RealityAnchor) -> Result<(AnchorVerification, bool), Error> {
     let now = freshness::database_now(db).await?;
     let mut checked = stored::checked(db, &anchor.tenant_id, slice::from_ref(&anchor.id)).await?;

@@ -1,4 +1,4 @@
-//! Coupling checks: what an action assumes of anchors, and what a run of the engine found.
+//! Coupling checks: an action's assumptions about anchors, and a run's findings.
 
 use authority_api::identity::caller;
 use authority_ids::RecordId;
@@ -18,7 +18,7 @@ use super::{
 
 impl Row for CouplingCheck {
     type List = ListCouplingChecksRequest;
-    /// By its override.
+    /// Decisions depend on a check through its override.
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListCouplingChecksRequest) -> reality_coupling_checks::BoxedQuery<'_, Pg> {
@@ -56,9 +56,7 @@ impl Row for CouplingCheck {
                 }
                 match object.members.get("equals") {
                     Some(Value::Null) => {
-                        object
-                            .found
-                            .add("equals", "must not be null: leave it out to ask for any value");
+                        object.found.add("equals", "must not be null; omit it to accept any value");
                     }
                     Some(_) if path.is_none() => object.found.add("equals", "needs `path`"),
                     _ => {}

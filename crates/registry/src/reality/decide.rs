@@ -1,4 +1,4 @@
-//! A person's decision on what a run found.
+//! A person's decision on the findings of a run.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -37,9 +37,9 @@ use super::{
     overriding::{self, Lifting},
 };
 
-/// The scope with which an API key asks for decisions.
+/// The scope with which an API key requests decisions.
 const ASKING: &str = "runtime:write";
-/// Who may override.
+/// The people who may override.
 const OWNERS: &str = "a person in the role owner of the installation";
 /// How long an override is in force.
 const IN_FORCE_FOR: TimeDelta = TimeDelta::hours(1);
@@ -109,7 +109,7 @@ struct Overrider<'a> {
 }
 
 impl Overrider<'_> {
-    /// The override with this person's part in it.
+    /// Returns the override with this person's act added.
     async fn add(
         &self,
         db: &mut Db,
@@ -118,7 +118,7 @@ impl Overrider<'_> {
     ) -> Result<CheckOverride, Error> {
         let Lifting { lifts, effect } = overriding::lifted(db, self.check).await?;
         if lifts.is_empty() {
-            let text = "the last run found nothing that an override could lift";
+            let text = "the last run has no finding that an override could lift";
             return Err(Error::NotAllowed(text.to_owned()));
         }
         let needed = if effect >= RuntimeEffect::Quarantine { 2 } else { 1 };
@@ -133,7 +133,7 @@ impl Overrider<'_> {
         };
         let until = Time::from(freshness::moment(now) + lasts);
         if is_whole {
-            // An earlier one, which is over, may still be there.
+            // An expired override may still be stored.
             overriding::end(db, self.check).await?;
             let makers: Vec<Maker> =
                 acts.iter().map(|act| Maker::of(&as_approval(act), own_interest)).collect();
@@ -142,12 +142,12 @@ impl Overrider<'_> {
         Ok(CheckOverride { state: state.to_owned(), until: Some(until), by: acts })
     }
 
-    /// Whether no newer snapshot has ended it.
+    /// Whether the override is in force, that is, not ended by a newer snapshot.
     async fn is_in_force(&self, db: &mut Db) -> Result<bool, Error> {
         Ok(!overriding::in_force(db, vec![self.check.id.clone()]).await?.is_empty())
     }
 
-    /// The acts that this one joins in: of an override that waits for a second person.
+    /// Returns the acts of a pending override, which this act joins.
     async fn earlier(&self, db: &mut Db, now: Time) -> Result<Vec<OverrideAct>, Error> {
         let Some(before) = &self.check.r#override else { return Ok(Vec::new()) };
         if before.until.is_none_or(|until| until <= now) {
@@ -155,7 +155,7 @@ impl Overrider<'_> {
         }
         match before.state.as_str() {
             overriding::IN_FORCE if self.is_in_force(db).await? => {
-                let text = "an override of this check is in force already";
+                let text = "an override of this check is already in force";
                 Err(Error::NotAllowed(text.to_owned()))
             }
             overriding::PENDING => Ok(before.by.clone()),
@@ -163,10 +163,11 @@ impl Overrider<'_> {
         }
     }
 
-    /// Refuses callers who may not approve the action: people can't override for themselves. Without an actor, the
-    /// override concerns everyone who could perform the action, and therefore the people behind all of them. Returns
-    /// whether it is in the callers' own interest, as the tenant's `self_approval` permits. Keeps only the earlier
-    /// acts of people who could override now.
+    /// Refuses callers who may not approve the action. People can't override for themselves.
+    /// Without an actor, the override concerns everyone who could perform the action, and therefore
+    /// the people behind all of them. Returns whether the override is in the caller's own interest,
+    /// as the tenant's `self_approval` permits. Keeps only the earlier acts of people who could
+    /// override now.
     async fn permit(
         &self,
         db: &mut Db,
@@ -184,7 +185,8 @@ impl Overrider<'_> {
             None => handle.read().performers(action),
         };
         let requesters = self.requesters(db, actor).await?;
-        // At least once: an earlier act of the same person counts whoever could perform it.
+        // The last check is made without a subject. A second act of the same person is then refused
+        // even if `subjects` is empty.
         let subjects = subjects.into_iter().map(Some).chain([None]);
         let eligibility = |subject: Option<String>| {
             let subject = subject.unwrap_or_default();
@@ -209,7 +211,8 @@ impl Overrider<'_> {
         Ok(own_interest)
     }
 
-    /// The delegations that the check names, and those of the decision that it names.
+    /// Returns the delegation that the check names, and the delegations of the decision that it
+    /// names.
     async fn decided(&self, db: &mut Db) -> Result<Vec<String>, Error> {
         let mut chain: Vec<String> = self.check.purpose_grant_id.iter().cloned().collect();
         let id = &self.check.action_id;
@@ -219,14 +222,15 @@ impl Overrider<'_> {
                 .select(decisions::record)
                 .first(db)
                 .await?;
-            // A refusal was under no authority.
+            // A denied decision used no authority.
             chain.extend(sealed::authority(&record).into_iter().flat_map(|used| used.chain));
         }
         Ok(chain)
     }
 
-    /// Who asks: the people behind the API keys that may ask for the actor, and those who asked for the
-    /// decision that the check names, if it waits for approval. `None` if one of them cannot be determined.
+    /// Returns the people behind the API keys that may make requests for the actor. If the check
+    /// names a decision with an approval request, its requesters are added. `None` if a person
+    /// can't be determined.
     async fn requesters(
         &self,
         db: &mut Db,
@@ -315,7 +319,7 @@ impl Overrider<'_> {
     }
 }
 
-/// The members that tell one person from another.
+/// Returns an act with only the fields that identify the person.
 fn as_approval(act: &OverrideAct) -> ApprovalAct {
     ApprovalAct { by: act.by.clone(), name: act.name.clone(), ..ApprovalAct::default() }
 }

@@ -1,4 +1,5 @@
-//! Stable drift events: reality has parted from what was assumed. Until one is resolved, its effect applies.
+//! Stable drift events: reality differs from the assumptions. An event's effect applies until it is
+//! resolved.
 
 use authority_api::identity::caller;
 use authority_decision::reality::Severity;
@@ -48,7 +49,7 @@ impl Row for DriftEvent {
     }
 
     fn defaults(&mut self) {
-        // Another word is refused by its own rule.
+        // An invalid value is refused by its own rule.
         let severity = Severity::from_word(&self.severity).unwrap_or(Severity::Critical);
         names::or(&mut self.recommended_runtime_effect, severity.effect().word());
     }

@@ -1,4 +1,5 @@
-//! The drift events of a run: one for each kind of drift. A run again updates what is not resolved yet.
+//! The drift events of a run, one for each type of drift. A later run updates the unresolved
+//! events.
 
 use std::collections::BTreeMap;
 
@@ -21,16 +22,17 @@ use super::{
     freshness::moment,
 };
 
-/// The kind in the ids of drift events.
+/// The name of the kind in IDs of drift events.
 pub(super) const ID_KIND: &str = "drift_event";
 
-/// What a run found of one kind of drift.
+/// The findings of a run for one type of drift.
 struct Found<'a> {
     drift_type: &'a str,
     findings: Vec<&'a CheckFinding>,
 }
 
-/// Stores what was found from `revalidation_required` up; returns the first event.
+/// Stores findings with the result `revalidation_required` or worse. Returns the ID of the first
+/// event.
 pub(super) async fn keep(
     db: &mut Db,
     check: &CouplingCheck,
@@ -84,7 +86,7 @@ impl Found<'_> {
     }
 
     fn severity(&self) -> String {
-        // Of a result that is drift there is one.
+        // A result that counts as drift always has a severity.
         self.result().severity().map(|severity| severity.to_string()).unwrap_or_default()
     }
 
@@ -106,7 +108,8 @@ impl Found<'_> {
         Json(each.collect::<Map<String, Value>>())
     }
 
-    /// How each anchor was seen, if all of it is about age, which newer snapshots end.
+    /// Returns the snapshot time and maximum age of each anchor, if all findings are about age.
+    /// Newer snapshots end such drift.
     fn until_fresh(&self, check: &CouplingCheck) -> Option<Value> {
         let is_of_age = self.findings.iter().all(|finding| finding.of_age);
         let assumed = assumptions(check);
@@ -156,7 +159,8 @@ async fn insert(
     Ok(event.id)
 }
 
-/// What was reviewed was another finding if the anchors or their contents differ: then it began anew.
+/// Updates an event. If the anchors or their contents differ, this is a new finding: the event's
+/// `detected_at` is reset and it must be reviewed again.
 async fn update(
     db: &mut Db,
     check: &CouplingCheck,

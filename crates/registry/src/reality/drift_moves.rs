@@ -1,4 +1,4 @@
-//! What people do about drift: each act is kept on the event, and moves its status.
+//! The actions that people take on drift. Each one is stored on the event and changes its status.
 
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ use super::{
     drift_quarantine as quarantine, drift_revoke, freshness, overriding, run,
 };
 
-/// What is done about drift.
+/// An action on a drift event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
     Acknowledge,
@@ -39,7 +39,7 @@ pub(super) enum Move {
 }
 
 impl Move {
-    /// By the word of a resolution; another one is refused by its own rule.
+    /// Converts the name of a resolution. An invalid name is refused by its own rule.
     pub(super) fn resolving(word: &str) -> Self {
         match word {
             "recoupled" => Self::Recouple,
@@ -60,10 +60,10 @@ impl Move {
         }
     }
 
-    /// The event's status after it.
+    /// Returns the event's status after the action.
     fn leads_to(self, from: DriftEventStatus) -> DriftEventStatus {
         match self {
-            // Having seen it takes nothing back.
+            // An acknowledgement never moves a later status back.
             Self::Acknowledge if from == DriftEventStatus::Open => DriftEventStatus::Acknowledged,
             Self::Acknowledge => from,
             Self::Quarantine => DriftEventStatus::Quarantined,
@@ -77,7 +77,7 @@ impl Move {
     }
 }
 
-/// One act of one person on one event.
+/// One action of one person on one event.
 pub(super) struct Doing<'a> {
     pub(super) what: Move,
     pub(super) by: &'a Caller,
@@ -85,7 +85,7 @@ pub(super) struct Doing<'a> {
     pub(super) now: Time,
 }
 
-/// Runs a verb of the API.
+/// Handles an API call that takes an action on an event.
 pub(super) async fn act<Q>(
     registry: &Registry,
     call: Request<Q>,
@@ -98,7 +98,7 @@ where
     let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
     let (caller, request) = admitted(call)?;
     if what == Move::Tolerate && note.as_deref().unwrap_or_default().is_empty() {
-        return Err(Error::field("rationale", "is required to tolerate it").into());
+        return Err(Error::field("rationale", "is required to tolerate the drift").into());
     }
     let (id, by) = (request.id().to_owned(), caller.clone());
     let moved = registry.idempotent(&caller, key, async move |db| {
@@ -113,7 +113,7 @@ where
     Ok(tagged(moved.reply()))
 }
 
-/// Deletes an event; whoever deletes one that is not resolved tolerates it.
+/// Deletes an event. Deleting an unresolved event also tolerates it.
 pub(super) async fn delete(
     registry: &Registry,
     caller: &Caller,
@@ -138,7 +138,7 @@ pub(super) async fn delete(
     Ok(gone)
 }
 
-/// What a decision on a check does to the drift that its runs opened.
+/// Applies a decision on a check to the drift that its runs opened.
 pub(super) async fn after_decision(
     db: &mut Db,
     check: &CouplingCheck,
@@ -163,7 +163,8 @@ pub(super) async fn after_decision(
     Ok(())
 }
 
-/// The event and its check, locked in the order in which a run locks them: the check first.
+/// Returns the event and its check. The check is locked first, in the same order as a run locks
+/// them.
 async fn locked(db: &mut Db, by: &Caller, id: &str) -> Result<(CouplingCheck, DriftEvent), Error> {
     let found = or_not_found(DriftEvent::find(db, by.tenant(), id, false).await, id)?;
     let check = CouplingCheck::by_id_for_update(db, by.tenant(), &found.check_id).await?;
@@ -171,7 +172,7 @@ async fn locked(db: &mut Db, by: &Caller, id: &str) -> Result<(CouplingCheck, Dr
     Ok((check, event))
 }
 
-/// Does it, on a locked event of a locked check.
+/// Applies the action to a locked event of a locked check.
 async fn apply(
     db: &mut Db,
     check: &CouplingCheck,
@@ -188,7 +189,7 @@ async fn apply(
     let mut delegation_id = None;
     match doing.what {
         Move::Acknowledge => {}
-        // What people are to review is not lifted.
+        // Ends the override, because findings that people must review can't be lifted.
         Move::Escalate => overriding::end(db, check).await?,
         Move::Quarantine => {
             quarantine_id = Some(quarantine::begin(db, event, actor, doing.note).await?);
@@ -203,7 +204,7 @@ async fn apply(
         }
         Move::Revoke => delegation_id = Some(drift_revoke::revoke(db, check, event).await?),
     }
-    // The row as it is now: a check that was run again may have changed it.
+    // Read again, because a new run of the check may have changed the row.
     let event = DriftEvent::by_id(db, None, &event.id).await?;
     let mut acts = event.acts.clone();
     acts.push(DriftAct {
@@ -220,7 +221,7 @@ async fn apply(
     let resolution = event.resolution.clone();
     let row = drifts::table.find(&event.id).filter(drifts::tenant_id.eq(&event.tenant_id));
     if escalates {
-        // A newer snapshot alone does not end what people are to review.
+        // A newer snapshot alone does not end drift that people must review.
         diesel::update(row).set(drifts::until_fresh.eq(None::<Value>)).execute(db).await?;
     }
     let moved = diesel::update(row)
@@ -242,10 +243,10 @@ async fn apply(
     Ok(moved)
 }
 
-/// Runs the check again. What it finds must be no drift; else nothing of this is stored.
+/// Runs the check again. If the result is drift, the transaction is rolled back.
 async fn recouple(db: &mut Db, check: &CouplingCheck, actor: &str) -> Result<(), Error> {
     if check.deleted_at.is_some() {
-        let text = "the check of this drift was deleted, so it cannot be run again";
+        let text = "the check of this drift was deleted and can't be run again";
         return Err(Error::NotAllowed(text.to_owned()));
     }
     let (ran, result) = run::run(db, check, actor).await?;
@@ -257,7 +258,8 @@ async fn recouple(db: &mut Db, check: &CouplingCheck, actor: &str) -> Result<(),
     Err(still.into())
 }
 
-/// Names the anchor of a finding that keeps the check from being coupled, and what of it is not as assumed.
+/// Describes a finding that keeps the check from being coupled. It names the anchor, the drift and
+/// the paths that differ from the assumptions.
 fn decoupled(finding: &CheckFinding) -> Option<Violation> {
     let result = CouplingResult::from_word(&finding.coupling_result);
     if result.is_some_and(|result| result < CouplingResult::RevalidationRequired) {
@@ -273,7 +275,8 @@ fn decoupled(finding: &CheckFinding) -> Option<Violation> {
     Some(Violation { field: "resolution".to_owned(), problem })
 }
 
-/// Keeps what its last run found of this kind of drift: a later run that finds the same only warns.
+/// Stores the last run's findings of this type of drift as tolerated. A later run with the same
+/// findings only warns.
 async fn tolerate(db: &mut Db, check: &CouplingCheck, event: &DriftEvent) -> Result<(), Error> {
     if event.result_source != ENGINE {
         return Ok(());

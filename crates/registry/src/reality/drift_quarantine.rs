@@ -8,7 +8,8 @@ use authority_model::{
 
 use super::super::prelude::*;
 
-/// Quarantines; a quarantine that was released elsewhere may follow another.
+/// Starts a quarantine. If the event's earlier quarantine was released by other means, a new one
+/// may be started.
 pub(super) async fn begin(
     db: &mut Db,
     event: &DriftEvent,
@@ -16,7 +17,7 @@ pub(super) async fn begin(
     reason: Option<&str>,
 ) -> Result<String, Error> {
     if active(db, event).await?.is_some() {
-        return Err(Error::NotAllowed("the drift is quarantined already".to_owned()));
+        return Err(Error::NotAllowed("the drift is already quarantined".to_owned()));
     }
     let subject = event.actor_entity_id.as_ref().or(event.subject_id.as_ref());
     let reason = reason.filter(|reason| !reason.is_empty());
@@ -32,7 +33,7 @@ pub(super) async fn begin(
     Ok(Quarantine::insert(db, &quarantine).await?.id)
 }
 
-/// Releases it, if it is still active.
+/// Releases the quarantine if it is still active.
 pub(super) async fn end(db: &mut Db, event: &DriftEvent, actor: &str) -> Result<(), Error> {
     if let Some(quarantine) = active(db, event).await? {
         Quarantine::lift(db, &quarantine, actor).await?;

@@ -13,7 +13,8 @@ use authority_model::{
 
 use super::super::prelude::*;
 
-/// That of the decision that the event or its check names, else the check's `purpose_grant_id`.
+/// Revokes the delegation used by the decision that the event or its check names. If there is none,
+/// it revokes the check's `purpose_grant_id`.
 pub(super) async fn revoke(
     db: &mut Db,
     check: &CouplingCheck,
@@ -46,7 +47,7 @@ pub(super) async fn revoke(
     Ok(id)
 }
 
-/// The delegation under which a decision permitted or held.
+/// Returns the delegation that a permitted or held decision used.
 async fn of_decision(
     db: &mut Db,
     tenant_id: &str,
@@ -61,7 +62,7 @@ async fn of_decision(
         .first(db)
         .await
         .optional()?;
-    // A refusal was under no authority.
+    // A denied decision used no authority.
     let used = record.and_then(|record| sealed::authority(&record).ok());
     Ok(used.and_then(|used| used.chain.into_iter().next()))
 }

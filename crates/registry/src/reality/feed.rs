@@ -1,4 +1,4 @@
-//! Snapshots that API keys bring: one writer a node gathers them, so that many feeders cost few commits.
+//! Snapshots that API keys feed. One writer per node batches them: many feeders cost few commits.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,14 +24,14 @@ use super::{
 };
 use authority_api::{error::ApiError, identity::CallerKind};
 
-/// The most snapshots in one transaction.
+/// The maximum number of snapshots in one transaction.
 const MOST: usize = 256;
-/// How long the first of them waits for others.
+/// How long the first snapshot of a batch waits for others.
 const GATHERING: Duration = Duration::from_millis(100);
-/// The most snapshots in the queue; beyond it the service answers that it is overloaded.
+/// The maximum number of queued snapshots. Beyond it, the service reports that it is overloaded.
 const QUEUE: usize = 4096;
 
-/// What a bound key may not do.
+/// The operation that a bound key may not perform.
 const BRING: &str = "bring snapshots, which concern every agent";
 
 struct Queued {
@@ -44,10 +44,10 @@ struct Queued {
 pub struct SnapshotFeed(mpsc::Sender<Queued>);
 
 impl SnapshotFeed {
-    /// The feed and its writer.
+    /// Returns the feed and its writer.
     pub fn new(store: Store) -> (Self, Worker) {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        // Outside the future: the queue outlives a panic.
+        // The queue is created outside the future and therefore survives a panic.
         let waiting = Arc::new(Mutex::new(waiting));
         let writer = Worker::endless("reality_writer", move |context| {
             let (waiting, store) = (Arc::clone(&waiting), store.clone());
@@ -67,7 +67,7 @@ impl SnapshotFeed {
     }
 }
 
-/// Writes what is queued until the worker is stopped, and then the rest of the queue.
+/// Writes queued snapshots until the worker is stopped, then the remaining ones.
 async fn write(waiting: &mut mpsc::Receiver<Queued>, store: &Store, context: &Context) {
     loop {
         let first = tokio::select! {
@@ -87,13 +87,13 @@ async fn write(waiting: &mut mpsc::Receiver<Queued>, store: &Store, context: &Co
                 Ok(None) | Err(_) => break,
             }
         }
-        // Whoever has left stored nothing.
+        // Snapshots of callers that have disconnected are not stored.
         queued.retain(|queued| !queued.done.is_closed());
         let _ = context.round(commit(store, queued)).await;
     }
 }
 
-/// One transaction for all; if it fails, none of them is stored.
+/// Stores all snapshots in one transaction. If it fails, no snapshot is stored.
 async fn commit(store: &Store, queued: Vec<Queued>) -> Result<(), store::Error> {
     let (fed, done): (Vec<_>, Vec<_>) =
         queued.into_iter().map(|queued| (queued.fed, queued.done)).unzip();
@@ -101,7 +101,7 @@ async fn commit(store: &Store, queued: Vec<Queued>) -> Result<(), store::Error> 
     let results = match stored.await {
         Ok(results) => results,
         Err(error) => {
-            tracing::error!(%error, "snapshots were not stored");
+            tracing::error!(%error, "failed to store snapshots");
             done.into_iter().for_each(|done| {
                 let _ = done.send(Err(Error::Refused(ErrorCode::Unavailable)));
             });
@@ -114,7 +114,8 @@ async fn commit(store: &Store, queued: Vec<Queued>) -> Result<(), store::Error> 
     Ok(())
 }
 
-/// The snapshot with its tenant and who brings it: the owner, or an API key that is bound to no principal.
+/// Returns the snapshot with its tenant and feeder. The feeder is the owner or an API key that is
+/// bound to no principal.
 fn fed(caller: &Caller, mut row: RealitySnapshot) -> Result<Fed, Error> {
     caller.unbound(BRING)?;
     let feeder = match &caller.kind {
@@ -133,7 +134,7 @@ fn fed(caller: &Caller, mut row: RealitySnapshot) -> Result<Fed, Error> {
 }
 
 impl SnapshotFeed {
-    /// Stores one.
+    /// Stores one snapshot.
     pub(super) async fn one(
         &self,
         registry: &Registry,
@@ -144,7 +145,8 @@ impl SnapshotFeed {
         let fed = fed(caller, row)?;
         let stored = match key.map(|key| key.within(fed.row.tenant_id())) {
             None => Response::new(self.store(fed).await?),
-            // The answer is kept in the transaction of the effect, which is then its own.
+            // This snapshot is not batched, because its response must be stored in the same
+            // transaction.
             key => {
                 let stored = registry.idempotent(caller, key, async move |db| {
                     let mut results = store_batch(db, vec![fed]).await?;
@@ -157,7 +159,7 @@ impl SnapshotFeed {
         Ok(tagged(stored))
     }
 
-    /// Stores several, each as if it came alone.
+    /// Stores several snapshots, each as if it were sent alone.
     pub(super) async fn several(
         &self,
         registry: &Registry,
@@ -194,7 +196,7 @@ impl SnapshotFeed {
     }
 }
 
-/// One of a batch, by all its rules.
+/// Checks one snapshot of a batch against all rules.
 fn checked(caller: &Caller, row: RealitySnapshot) -> Result<Fed, Error> {
     let mut found = Violations::default();
     row.validate(&mut found);
@@ -215,7 +217,7 @@ fn response(results: Vec<Result<RealitySnapshot, Error>>) -> FeedRealitySnapshot
     FeedRealitySnapshotsResponse { results: results.into_iter().enumerate().map(one).collect() }
 }
 
-/// With the members at fault as they are named in the batch.
+/// Renames the fields in the violations to their paths in the batch.
 fn in_batch(index: usize, error: Error) -> Error {
     let Error::Invalid(mut violations) = error else { return error };
     for violation in &mut violations {

@@ -1,4 +1,5 @@
-//! One transaction of snapshots that feeders brought: each is refused alone.
+//! Stores the snapshots of feeders in one transaction. Each snapshot is accepted or refused on its
+//! own.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,15 +10,16 @@ use authority_model::{
 
 use super::{super::prelude::*, anchor_rules, feed_pace::Pace, freshness, snapshot_rules};
 
-/// A snapshot with its tenant, its id and who brought it.
+/// A snapshot with its tenant, its ID and its feeder.
 pub(super) struct Fed {
     pub(super) row: RealitySnapshot,
-    /// The API key; `None` if the owner did.
+    /// The API key, or `None` for the owner.
     pub(super) feeder: Option<String>,
 }
 
-/// Stores those that nothing refuses; the results are in the order given. Rows are locked and inserted in
-/// order of anchors, which is that of tenants, so that two nodes do not wait for one another in a circle.
+/// Stores the snapshots that pass all checks. The results are in the order of the input. Rows are
+/// locked and inserted in the order of their anchors, which is also the order of tenants. Two nodes
+/// therefore can't deadlock.
 pub(super) async fn store_batch(
     db: &mut Db,
     fed: Vec<Fed>,
@@ -61,7 +63,7 @@ async fn anchors(db: &mut Db, fed: &[Fed]) -> Result<HashMap<String, RealityAnch
     Ok(found.into_iter().map(|anchor| (anchor.id.clone(), anchor)).collect())
 }
 
-/// The anchor, if it is of the snapshot's tenant and names the feeder.
+/// Returns the anchor if it belongs to the snapshot's tenant and lists the feeder.
 fn permitted<'a>(
     fed: &Fed,
     anchors: &'a HashMap<String, RealityAnchor>,
@@ -78,7 +80,8 @@ fn permitted<'a>(
     }
 }
 
-/// The rows that were stored, by id; not those of an anchor, time and content that is there already.
+/// Returns the inserted rows by ID. A snapshot with the same anchor, time and content as a stored
+/// one is left out.
 async fn insert(
     db: &mut Db,
     rows: &[RealitySnapshot],

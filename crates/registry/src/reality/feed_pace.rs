@@ -1,7 +1,9 @@
-//! The rate of feeders: one snapshot in a second for an anchor and API key, ten at once, on all nodes together.
+//! The rate limit of feeders across all nodes. It is one snapshot per second for each anchor and
+//! API key, with bursts of ten.
 //!
-//! The generic cell rate algorithm: each pair has the time at which its next snapshot would be due if it kept
-//! the rate; a snapshot may come as much earlier as the limit allows, which may also come at once.
+//! Uses the generic cell rate algorithm. For each pair of anchor and API key, the database stores
+//! the time at which the next snapshot is due at a constant rate. A snapshot may arrive up to 9
+//! seconds before that time, which allows bursts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,18 +14,18 @@ use diesel::upsert::excluded;
 
 use super::{super::prelude::*, freshness::moment};
 
-/// The limit of an anchor and API key.
+/// The limit for an anchor and API key.
 pub const RATE_LIMIT: RateLimit =
     RateLimit { name: "reality_snapshots_per_anchor_and_key", limit: 10, window_seconds: 10 };
 
-/// When the next snapshot of each pair of anchor and feeder is due.
+/// The due time of the next snapshot for each pair of anchor and feeder.
 pub(super) struct Pace {
     due: BTreeMap<(String, String), DateTime<Utc>>,
     now: DateTime<Utc>,
 }
 
 impl Pace {
-    /// Locks the pairs, in order.
+    /// Locks the pairs in order and reads their due times.
     pub(super) async fn read(
         db: &mut Db,
         pairs: BTreeSet<(&str, &str)>,
@@ -57,7 +59,7 @@ impl Pace {
         Ok(Self { due, now })
     }
 
-    /// Counts one more snapshot, or refuses it with the seconds after which one is permitted.
+    /// Counts another snapshot, or refuses it with the number of seconds to wait.
     pub(super) fn take(&mut self, anchor: &str, feeder: &str) -> Result<(), Error> {
         let pair = (anchor.to_owned(), feeder.to_owned());
         let Some(due) = self.due.get_mut(&pair) else { return Ok(()) };
@@ -77,7 +79,7 @@ impl Pace {
         Ok(())
     }
 
-    /// Stores what was counted.
+    /// Stores the new due times.
     pub(super) async fn write(
         self,
         db: &mut Db,

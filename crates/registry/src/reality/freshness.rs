@@ -1,4 +1,4 @@
-//! How old snapshots are: computed on each read, by the database's clock.
+//! The age of snapshots, computed on each read with the database's clock.
 
 use std::collections::HashMap;
 
@@ -12,22 +12,23 @@ use serde_json::{Value, json};
 
 use super::super::prelude::*;
 
-/// The database's present time.
+/// Returns the database's current time.
 pub(super) async fn database_now(db: &mut Db) -> Result<Time, Error> {
     Ok(diesel::select(clock_timestamp()).get_result(db).await?)
 }
 
-/// A time that the database gave, and so is one of its calendar.
+/// Converts a time from the database. It is always within the calendar's range.
 pub(super) fn moment(time: Time) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(time.micros()).unwrap_or_default()
 }
 
-/// The most seconds that an anchor's contract allows; `None` if it is never stale.
+/// Returns the maximum age in seconds by an anchor's contract. `None` if it is never stale.
 pub(super) fn max_staleness(contract: Option<&Json>) -> Option<i64> {
     contract?.0.get("max_staleness_seconds")?.as_i64()
 }
 
-/// Whether a snapshot is stale at a time, by its anchor's contract or by its own end.
+/// Whether a snapshot is stale at a time. It is stale if it is older than its anchor's contract
+/// allows, or if its own `valid_until` has passed.
 pub(super) fn is_stale(snapshot: &RealitySnapshot, most: Option<i64>, now: DateTime<Utc>) -> bool {
     let sampled = snapshot.sampled_at.map(moment).unwrap_or_default();
     let by_contract =
@@ -35,7 +36,7 @@ pub(super) fn is_stale(snapshot: &RealitySnapshot, most: Option<i64>, now: DateT
     by_contract || snapshot.valid_until.is_some_and(|until| moment(until) <= now)
 }
 
-/// Fills `freshness` with what is computed; what was given with other names stays.
+/// Sets the computed entries of `freshness`. Other entries are kept.
 pub(super) async fn fill(db: &mut Db, rows: &mut [RealitySnapshot]) -> Result<(), Error> {
     if rows.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! An anchor's public keys (RFC 7517), and the signatures that they make.
+//! An anchor's public keys (RFC 7517) and the signatures made with them.
 
 use authority_crypto::{Algorithm, Error as CryptoError, jwk, verify};
 use authority_model::proto::reality::{RealityAnchor, RealitySnapshot};
@@ -10,27 +10,28 @@ use serde_json::Value;
 
 use super::signed_snapshot;
 
-/// Members of private keys (RFC 7518, section 6).
+/// Fields of private keys (RFC 7518, section 6).
 const PRIVATE: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
-/// What each is.
+/// The expected form of a key, for error messages.
 const EXAMPLE_KEY: &str = "must be a public key as a JWK, an object such as {\"kty\": \"OKP\", \"crv\": \"Ed25519\", \
                            \"x\": \"…\"}";
-/// What the list of them is: not the `{\"keys\": […]}` of a published set.
+/// The expected form of the key list, for error messages. It is not a published set,
+/// `{"keys": […]}`.
 pub(super) const EXAMPLE_LIST: &str = "must be a list of at most 4 public keys as JWKs, such as [{\"kty\": \"OKP\", \
-                                       \"crv\": \"Ed25519\", \"x\": \"…\"}]: of a JWK Set, the list in its `keys`";
-/// Bytes of a modulus of 2048 bits.
+                                       \"crv\": \"Ed25519\", \"x\": \"…\"}]: for a JWK Set, send the list in its `keys`";
+/// The size of a 2048-bit modulus, in bytes.
 const SMALLEST_MODULUS: usize = 256;
 
-/// The key's thumbprint (RFC 7638), as base64url.
+/// Returns the key's thumbprint (RFC 7638), as base64url.
 pub(super) fn thumbprint(key: &Value) -> Option<String> {
     jwk::thumbprint(key).ok().map(|print| URL_SAFE_NO_PAD.encode(print))
 }
 
-/// The thumbprint of a public key that can verify, or what is wrong with it.
+/// Returns the thumbprint of a usable public key, or the problem with the key.
 pub(super) fn checked(key: &Value) -> Result<String, String> {
     let members = key.as_object().ok_or(EXAMPLE_KEY)?;
     if let Some(private) = PRIVATE.iter().find(|name| members.contains_key(**name)) {
-        return Err(format!("holds `{private}`, which is private: give the public key alone"));
+        return Err(format!("contains the private field `{private}`; send only the public key"));
     }
     let algorithm = algorithm_of(key).ok_or(
         "must be an OKP key on Ed25519, an EC key on P-256 or P-384, or an RSA key, and its `alg` \
@@ -42,7 +43,7 @@ pub(super) fn checked(key: &Value) -> Result<String, String> {
             return Err("is an RSA key of less than 2048 bits".to_owned());
         }
     }
-    // An empty signature is nobody's: whether the key itself can be read is what is asked.
+    // An empty signature is never valid. The call only checks whether the key can be read.
     match verify(key, algorithm, &[], &[]) {
         Ok(()) | Err(CryptoError::BadSignature) => {}
         Err(error) => return Err(error.to_string()),
@@ -50,7 +51,7 @@ pub(super) fn checked(key: &Value) -> Result<String, String> {
     thumbprint(key).ok_or_else(|| "has no thumbprint".to_owned())
 }
 
-/// What the key signs with, by its type and curve; `None` if it says otherwise itself.
+/// Returns the key's algorithm by its type and curve. `None` if its `alg` differs.
 fn algorithm_of(key: &Value) -> Option<Algorithm> {
     let word = |member: &str| key.get(member).and_then(Value::as_str).unwrap_or_default();
     let algorithm = match (word("kty"), word("crv")) {
@@ -64,22 +65,22 @@ fn algorithm_of(key: &Value) -> Option<Algorithm> {
     stated.is_none_or(|alg| alg.as_str() == Some(algorithm.name())).then_some(algorithm)
 }
 
-/// The keys in an anchor's source.
+/// Returns the keys in an anchor's source.
 pub(super) fn keys(anchor: &RealityAnchor) -> &[Value] {
     let list = anchor.source.as_ref().and_then(|source| source.0.get("jwks"));
     list.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// What a snapshot's signature is by an anchor's keys.
+/// The status of a snapshot's signature against an anchor's keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Signature {
-    /// There is none.
+    /// The snapshot has no signature.
     None,
-    /// It names no key of the anchor.
+    /// The signature does not name a key of the anchor.
     KeyUnknown,
-    /// It is not that key's.
+    /// The signature was not made by the named key.
     Invalid,
-    /// By the key with this thumbprint.
+    /// The signature was made by the key with this thumbprint.
     Valid(String),
 }
 

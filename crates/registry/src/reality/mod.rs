@@ -1,7 +1,7 @@
-//! Reality coupling: sources of truth that ground actions, observations of them, checks, and drift.
+//! Reality coupling: sources of truth for actions, observations, checks and drift.
 //!
-//! What decisions read of it are anchors, the newest snapshot of each (settled by triggers of the tables),
-//! overrides and drift events. The engine that judges is authority-decision's.
+//! Decisions read the anchors, the newest snapshot of each anchor (maintained by database
+//! triggers), overrides and drift events. The engine that evaluates them is in authority-decision.
 
 mod anchor;
 mod anchor_limit;

@@ -1,27 +1,27 @@
-//! Free-form objects with some members that the service knows: those are checked, all are kept.
+//! Free-form objects with some known fields. The known fields are checked; all fields are stored.
 
 use authority_model::{validate::Violations, wire::Json};
 use serde_json::{Map, Value};
 
-/// The most bytes of an object as JSON.
+/// The maximum size of an object as JSON, in bytes.
 const MOST_BYTES: usize = 64 * 1024;
 
 /// Reports an object that is too large.
 pub(super) fn size(field: &str, object: &Json, found: &mut Violations) {
-    // JSON of a map of JSON can be written.
+    // Serialising a JSON map can't fail.
     if serde_json::to_vec(&object.0).is_ok_and(|text| text.len() > MOST_BYTES) {
         found.add(field, "is larger than 64 KiB");
     }
 }
 
-/// A member of the object, with violations named below `field`.
+/// A free-form object. Its violations are reported at paths below `field`.
 pub(super) struct Object<'a, 'f> {
     pub(super) members: &'a Map<String, Value>,
     pub(super) found: &'f mut Violations,
 }
 
 impl<'a> Object<'a, '_> {
-    /// A text that is not empty, of at most so many characters.
+    /// Returns a text of 1 to `most` characters.
     pub(super) fn text(&mut self, name: &str, most: usize) -> Option<&'a str> {
         let value = self.members.get(name).filter(|value| !value.is_null())?;
         let text = value.as_str().filter(|text| (1..=most).contains(&text.chars().count()));
@@ -31,7 +31,7 @@ impl<'a> Object<'a, '_> {
         text
     }
 
-    /// One of some words.
+    /// Checks that a field has an allowed value.
     pub(super) fn word(&mut self, name: &str, words: &[&str]) {
         let Some(value) = self.members.get(name).filter(|value| !value.is_null()) else { return };
         if !value.as_str().is_some_and(|word| words.contains(&word)) {
@@ -39,7 +39,7 @@ impl<'a> Object<'a, '_> {
         }
     }
 
-    /// A whole number within bounds.
+    /// Returns a whole number within bounds.
     pub(super) fn integer(&mut self, name: &str, least: i64, most: i64) -> Option<i64> {
         let value = self.members.get(name).filter(|value| !value.is_null())?;
         let number = value.as_i64().filter(|number| (least..=most).contains(number));
@@ -49,7 +49,7 @@ impl<'a> Object<'a, '_> {
         number
     }
 
-    /// A list of at most so many items; `problem` says so of what is none.
+    /// Returns a list of at most `most` items. Other values are reported with the text `problem`.
     pub(super) fn list(&mut self, name: &str, most: usize, problem: &str) -> &'a [Value] {
         let Some(value) = self.members.get(name).filter(|value| !value.is_null()) else {
             return &[];
@@ -62,7 +62,7 @@ impl<'a> Object<'a, '_> {
     }
 }
 
-/// Checks the object's size and members.
+/// Checks the object's size and fields.
 pub(super) fn check(
     field: &str,
     object: Option<&Json>,

@@ -1,4 +1,5 @@
-//! Overrides: people's decisions that actions go on in spite of exactly what one run found.
+//! Overrides: people let actions continue despite findings. An override lifts exactly the findings
+//! of one run.
 
 use authority_core::{graph::Maker, store};
 use authority_decision::{
@@ -21,13 +22,13 @@ pub(super) const PENDING: &str = "pending";
 pub(super) const IN_FORCE: &str = "in_force";
 const ENDED: &str = "ended";
 
-/// Which of these checks have an override in force.
+/// Returns the checks that have an override in force.
 pub(super) async fn in_force(db: &mut Db, checks: Vec<String>) -> Result<Vec<String>, Error> {
     let rows = overrides::table.filter(overrides::id.eq_any(checks)).select(overrides::id);
     Ok(rows.load(db).await?)
 }
 
-/// Shows one as ended whose time is over, or that a newer snapshot ended.
+/// Marks an override as ended if its time is over or a newer snapshot ended it.
 pub(super) fn show(check: &mut CouplingCheck, in_force: &[String], now: Time) {
     let Some(by) = &mut check.r#override else { return };
     let is_gone = by.state == IN_FORCE && !in_force.contains(&check.id);
@@ -54,17 +55,18 @@ pub(super) async fn end(db: &mut Db, check: &CouplingCheck) -> Result<(), Error>
     Ok(())
 }
 
-/// What an override lifts.
+/// The findings that an override lifts.
 pub(super) struct Lifting {
     pub(super) lifts: Vec<Lifted>,
-    /// The strongest effect among what it lifts.
+    /// The strongest effect among the findings.
     pub(super) effect: RuntimeEffect,
 }
 
-/// What the last run found that holds or refuses: of anchors, and of the drift events that it opened.
+/// Returns the last run's findings that hold or refuse. They concern anchors and the drift events
+/// that the run opened.
 ///
 /// # Errors
-/// An anchor has another snapshot by now: nobody has reviewed that.
+/// An anchor has a newer snapshot, which has not been reviewed.
 pub(super) async fn lifted(db: &mut Db, check: &CouplingCheck) -> Result<Lifting, Error> {
     let effect = |word: &str| RuntimeEffect::from_word(word).unwrap_or(RuntimeEffect::Deny);
     let mut strongest = effect(&check.runtime_effect);
@@ -113,7 +115,7 @@ fn found(finding: &CheckFinding) -> Found {
 }
 
 impl Lifting {
-    /// Keeps the anchors' newest snapshots as they were found until the transaction has ended.
+    /// Locks the anchors' newest snapshots until the transaction ends. Fails if they have changed.
     async fn lock(&self, db: &mut Db, tenant: &str) -> Result<(), Error> {
         let found: Vec<&Found> = self.lifts.iter().flat_map(|lifted| &lifted.found).collect();
         let ids: Vec<&String> = found.iter().map(|found| &found.anchor_id).collect();
@@ -131,7 +133,7 @@ impl Lifting {
             if present != (found.snapshot_id.as_ref(), found.contested) {
                 let id = &found.anchor_id;
                 let text = format!(
-                    "the newest snapshot of `{id}` is another than the run found: run the check again"
+                    "the newest snapshot of `{id}` has changed since the run; run the check again"
                 );
                 return Err(Error::NotAllowed(text));
             }

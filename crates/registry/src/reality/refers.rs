@@ -1,4 +1,4 @@
-//! What the records of reality refer to: all of one tenant.
+//! Resolves references of reality records. All referenced records belong to the same tenant.
 
 use authority_ids::DecisionId;
 use authority_model::schema::{decisions, legal_entities};
@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use super::super::prelude::*;
 
-/// What an `action_id` stands for.
+/// The action that an `action_id` names. The other fields are set if it is the ID of a decision.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Subject {
     pub(super) action: String,
-    /// Of the decision that it names.
+    /// The subject of the decision that `action_id` names.
     pub(super) subject_id: Option<String>,
-    /// The purpose of that decision, if it had one.
+    /// The purpose of that decision, if it has one.
     pub(super) purpose: Option<String>,
 }
 
-/// The action, or the action and subject of the decision, that `action_id` names.
+/// Returns the action that `action_id` names. For a decision, also returns its subject.
 pub(super) async fn subject(
     db: &mut Db,
     kind: &str,
@@ -40,7 +40,7 @@ pub(super) async fn subject(
     Ok(Subject { action, subject_id: Some(subject_id), purpose })
 }
 
-/// A principal that is not deleted, or a legal entity.
+/// Checks that a party is a principal that is not deleted, or a legal entity.
 pub(super) async fn party(
     known: &mut Known<'_>,
     db: &mut Db,
@@ -58,21 +58,21 @@ pub(super) async fn party(
     if entity.is_some() { Ok(()) } else { known.principal(db, field, Some(id)).await }
 }
 
-/// The records that a list may name, as a query of those that are there: $1 is the tenant, $2 the ids.
+/// A type of referenced record, as a query for existing rows. `$1` is the tenant and `$2` the IDs.
 #[derive(Clone, Copy)]
 pub(super) struct Referred(&'static str);
 
-/// Not deleted.
+/// Anchors that are not deleted.
 pub(super) const ANCHORS: Referred = Referred(
     "SELECT id FROM reality_anchors WHERE tenant_id = $1 AND id = ANY ($2) AND deleted_at IS NULL",
 );
-/// Deleted ones too: a report may be by one of them.
+/// All snapshots, including deleted ones, because a report may be based on one.
 pub(super) const SNAPSHOTS: Referred =
     Referred("SELECT id FROM reality_snapshots WHERE tenant_id = $1 AND id = ANY ($2)");
-/// Whatever their state.
+/// Delegations in any state.
 pub(super) const DELEGATIONS: Referred =
     Referred("SELECT id FROM delegations WHERE tenant_id = $1 AND id = ANY ($2)");
-/// Not deleted.
+/// Drift events that are not deleted.
 pub(super) const DRIFT_EVENTS: Referred = Referred(
     "SELECT id FROM stable_drift_events \
      WHERE tenant_id = $1 AND id = ANY ($2) AND deleted_at IS NULL",
@@ -85,7 +85,7 @@ struct Present {
 }
 
 impl Referred {
-    /// Reports each id of a list that names none.
+    /// Reports each ID of a list that does not exist.
     pub(super) async fn each(
         self,
         known: &mut Known<'_>,
@@ -98,7 +98,7 @@ impl Referred {
         Ok(())
     }
 
-    /// Reports an id that names none.
+    /// Reports an ID that does not exist.
     pub(super) async fn one(
         self,
         known: &mut Known<'_>,

@@ -1,4 +1,4 @@
-//! Runs a check: judges its anchors as they are stored, at the database's present time.
+//! Runs a check on its stored anchors, at the database's current time.
 
 use authority_decision::reality::{
     Assumption, Checked, CheckedAnchor, CouplingResult, Finding, FindingKind, Tolerated, judge,
@@ -20,9 +20,9 @@ use super::{
     drift_found, freshness, overriding, refers, stored,
 };
 
-/// How many runs a check remembers.
+/// The number of runs in a check's history.
 const HISTORY: usize = 100;
-/// The reason of a run that judged nothing.
+/// The reason of a run that consulted no anchor.
 const NO_ANCHOR: &str = "no_anchor_consulted";
 
 pub(super) async fn check(
@@ -44,7 +44,7 @@ pub(super) async fn check(
     Ok(tagged(ran.reply()))
 }
 
-/// Runs a check whose row is locked: ends its override, stores what was found, and opens drift events.
+/// Runs a locked check: ends its override, stores the findings and opens drift events.
 pub(super) async fn run(
     db: &mut Db,
     check: &CouplingCheck,
@@ -92,7 +92,8 @@ pub(super) async fn run(
     Ok((ran, judged.result))
 }
 
-/// The anchors that it names, else those that ground its action; and those that it assumes something of.
+/// Returns the anchors that the check consults. These are the anchors that it names or, if it names
+/// none, the anchors that ground its action. The anchors in its assumptions are added.
 async fn consulted(db: &mut Db, check: &CouplingCheck) -> Result<Vec<String>, Error> {
     let mut ids = check.anchors_consulted.clone();
     if ids.is_empty() {
@@ -108,10 +109,10 @@ async fn consulted(db: &mut Db, check: &CouplingCheck) -> Result<Vec<String>, Er
     Ok(ids)
 }
 
-/// What a person tolerates in this check.
+/// Returns the findings tolerated in this check.
 async fn tolerated(db: &mut Db, check: &CouplingCheck) -> Result<Vec<Tolerated>, Error> {
     let stored: Value = checks::table.find(&check.id).select(checks::tolerated).first(db).await?;
-    // What cannot be read tolerates nothing.
+    // If the stored value can't be read, no finding is tolerated.
     Ok(serde_json::from_value(stored).unwrap_or_default())
 }
 
@@ -148,7 +149,7 @@ fn findings(
     judged.findings.iter().map(one).collect()
 }
 
-/// The kinds of drift that were found, each once.
+/// Returns the types of drift that were found, without duplicates.
 fn reasons(judged: &Checked) -> Vec<String> {
     if judged.findings.is_empty() {
         return vec![NO_ANCHOR.to_owned()];

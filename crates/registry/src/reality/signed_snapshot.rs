@@ -1,18 +1,19 @@
-//! What the source of a snapshot signs: one text, for those who sign and for those who verify.
+//! The text that a snapshot's source signs, for signers and verifiers.
 
 use authority_crypto::sha256;
 use authority_model::proto::reality::RealitySnapshot;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// `kind` of what is signed.
+/// `kind` in the signed text.
 const KIND: &str = "svc.reality.snapshot.v1";
 
-/// The text that is signed: RFC 8785, as a read returns the members, without those that are null.
-/// `observations_hash` must be set: the [`digest`] of the observations if there are any.
+/// Returns the text to sign, in RFC 8785 form. Its fields have the values that the API returns for
+/// the snapshot. Fields without a value are left out. If the snapshot has observations, set
+/// `observations_hash` to their [`digest`] before the call.
 ///
 /// # Errors
-/// None for a snapshot; serde's signature has one.
+/// Never in practice, because a snapshot can always be serialised. The return type is serde's.
 pub fn text(snapshot: &RealitySnapshot) -> serde_json::Result<Vec<u8>> {
     let members = [
         ("kind", Some(KIND.to_owned())),
@@ -31,10 +32,10 @@ pub fn text(snapshot: &RealitySnapshot) -> serde_json::Result<Vec<u8>> {
     serde_json_canonicalizer::to_vec(&members)
 }
 
-/// `sha256:` and the hex SHA-256 of a value's RFC 8785 form.
+/// Returns `sha256:` followed by the SHA-256 of a value's RFC 8785 form, in hex.
 ///
 /// # Errors
-/// The value cannot be written as JSON.
+/// The value can't be written as JSON.
 pub fn digest(value: &impl Serialize) -> serde_json::Result<String> {
     let text = serde_json_canonicalizer::to_vec(value)?;
     Ok(format!("sha256:{}", hex::encode(sha256(&text))))

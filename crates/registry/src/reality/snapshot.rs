@@ -1,5 +1,5 @@
-//! Reality snapshots: dated observations. They are never changed; which one is the newest that counts, triggers
-//! of the table settle.
+//! Reality snapshots: dated observations. They never change. Database triggers determine the newest
+//! snapshot that counts.
 
 use authority_ids::RecordId;
 use authority_model::{
@@ -10,10 +10,10 @@ use diesel::dsl::{not, sql};
 
 use super::{super::prelude::*, freshness, snapshot_rules};
 
-/// The kind in the ids of snapshots.
+/// The name of the kind in IDs of snapshots.
 const ID_KIND: &str = "snapshot";
 
-/// What [`freshness::is_stale`] says, in SQL.
+/// [`freshness::is_stale`] as an SQL condition.
 const IS_STALE: &str = "(coalesce(reality_snapshots.valid_until <= clock_timestamp(), false) OR EXISTS (\
      SELECT FROM reality_anchors a WHERE a.id = reality_snapshots.anchor_id \
      AND reality_snapshots.sampled_at + make_interval(secs => \
@@ -22,7 +22,7 @@ const IS_STALE: &str = "(coalesce(reality_snapshots.valid_until <= clock_timesta
 
 impl Row for RealitySnapshot {
     type List = ListRealitySnapshotsRequest;
-    /// By the anchor's newest.
+    /// Decisions depend on the newest snapshot of each anchor.
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListRealitySnapshotsRequest) -> reality_snapshots::BoxedQuery<'_, Pg> {

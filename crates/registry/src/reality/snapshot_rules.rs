@@ -1,4 +1,4 @@
-//! What a snapshot may hold, and what is computed of it before it is stored.
+//! The rules for a snapshot's fields, and the fields computed before it is stored.
 
 use authority_api::identity::caller;
 use authority_model::{
@@ -17,13 +17,13 @@ use super::{
     signed_snapshot,
 };
 
-/// How far ahead of the database's clock a sample's time may be.
+/// How far a sample's time may be ahead of the database's clock.
 const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(60);
 const ALGORITHMS: [&str; 4] = ["EdDSA", "ES256", "ES384", "RS256"];
-/// Characters of a path, and of a signature in base64.
+/// The maximum length of a path and of a signature in base64, in characters.
 const LONGEST: usize = 2048;
 
-/// The rules of the nested objects.
+/// Checks the nested objects.
 pub(super) fn objects(snapshot: &RealitySnapshot, found: &mut Violations) {
     check("content_summary", snapshot.content_summary.as_ref(), found, |_| {});
     check("freshness", snapshot.freshness.as_ref(), found, |_| {});
@@ -53,7 +53,8 @@ pub(super) fn objects(snapshot: &RealitySnapshot, found: &mut Violations) {
     }
 }
 
-/// A JSON Pointer (RFC 6901): empty, or parts after `/` in which `~` is escaped.
+/// Whether the text is a JSON Pointer (RFC 6901). It is empty, or has parts after `/` in which `~`
+/// is escaped.
 pub(super) fn is_pointer(text: &str) -> bool {
     let escaped = |(at, _): (usize, &str)| matches!(text.as_bytes().get(at + 1), Some(b'0' | b'1'));
     (text.is_empty() || text.starts_with('/'))
@@ -61,13 +62,13 @@ pub(super) fn is_pointer(text: &str) -> bool {
         && text.match_indices('~').all(escaped)
 }
 
-/// The rules of one that an API key brings, besides those of its proto.
+/// Checks the rules for a snapshot fed by an API key, beyond its proto's rules.
 pub(super) fn fed(snapshot: &RealitySnapshot, found: &mut Violations) {
     snapshot.reject_output_only(found);
     objects(snapshot, found);
 }
 
-/// A batch: only its length refuses it as a whole.
+/// Checks a batch. The batch as a whole is refused only for its length.
 pub(super) fn batch(
     call: Request<FeedRealitySnapshotsRequest>,
 ) -> Result<(Caller, FeedRealitySnapshotsRequest), Error> {
@@ -82,7 +83,8 @@ pub(super) fn batch(
     Ok((caller, request))
 }
 
-/// One that its proto's rules permit: each of a batch is validated on its own.
+/// A placeholder that satisfies the proto's rules. Each snapshot of a batch is validated on its
+/// own.
 fn acceptable() -> RealitySnapshot {
     RealitySnapshot {
         anchor_id: "-".to_owned(),
@@ -92,7 +94,8 @@ fn acceptable() -> RealitySnapshot {
     }
 }
 
-/// Fills what follows from the anchor, and refuses what contradicts it, the clock or itself.
+/// Sets the fields that follow from the anchor. Refuses values that contradict the anchor, the
+/// clock or each other.
 pub(super) fn complete(
     snapshot: &mut RealitySnapshot,
     anchor: &RealityAnchor,
@@ -101,7 +104,7 @@ pub(super) fn complete(
     let mut found = Violations::default();
     let given = snapshot.anchor_type.get_or_insert_with(|| anchor.anchor_type.clone());
     if *given != anchor.anchor_type {
-        found.add("anchor_type", format!("is not the anchor's, which is `{}`", anchor.anchor_type));
+        found.add("anchor_type", format!("must be the anchor's type, `{}`", anchor.anchor_type));
     }
     let sampled_at = snapshot.sampled_at.map(moment).unwrap_or_default();
     if sampled_at - now > CLOCK_SKEW {
@@ -135,7 +138,7 @@ pub(super) fn complete(
     Ok(())
 }
 
-/// As [`signed_snapshot::digest`].
+/// Like [`signed_snapshot::digest`].
 pub(super) fn digest(value: &impl Serialize) -> Result<String, Error> {
     signed_snapshot::digest(value)
         .map_err(|error| Error::Store(authority_core::store::Error::Internal(error.to_string())))

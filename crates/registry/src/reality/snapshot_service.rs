@@ -1,4 +1,4 @@
-//! The service of snapshots: the owner's, and those that feeders bring.
+//! The snapshot service, for the owner and for feeders.
 
 use authority_api::identity::caller;
 use authority_model::{proto::reality::*, service::RealitySnapshotService};
@@ -10,7 +10,7 @@ use super::{
     snapshot_rules, snapshot_verify,
 };
 
-/// The service of snapshots.
+/// The snapshot service.
 #[derive(Clone)]
 pub struct RealitySnapshots {
     pub registry: Registry,

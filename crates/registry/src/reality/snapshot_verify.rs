@@ -1,4 +1,4 @@
-//! Checks a stored snapshot against its own hashes and the anchor's present keys.
+//! Checks a stored snapshot against its own hashes and the anchor's current keys.
 
 use authority_model::{
     proto::reality::{
@@ -49,7 +49,7 @@ pub(super) async fn verify(
     Ok(tagged(verified.await?.reply()))
 }
 
-/// Whether content and observations have the hashes that are stored for them.
+/// Whether the content and the observations match their stored hashes.
 fn content(snapshot: &RealitySnapshot) -> Result<&'static str, Error> {
     let observed = snapshot.observations_hash.as_ref();
     if observed.is_some() && snapshot.observations.is_empty() {

@@ -1,4 +1,4 @@
-//! Anchors as stored, in the form in which they are judged.
+//! Loads stored anchors in the form that the engine judges.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use authority_model::{
 
 use super::super::prelude::*;
 
-/// The anchors with these ids, in this order, with what was observed of them.
+/// Returns the anchors with these IDs in this order, with their observations.
 pub(super) async fn checked(
     db: &mut Db,
     tenant_id: &str,
@@ -66,7 +66,8 @@ fn observations(stored: Vec<Json>) -> Observations {
     each.collect()
 }
 
-/// The active anchors that ground an action; for a purpose, if one is known.
+/// Returns the ids of the active anchors that ground the action. If a purpose is given, leaves out
+/// anchors that are limited to other purposes.
 pub(super) async fn grounding(
     db: &mut Db,
     tenant_id: &str,
@@ -86,7 +87,7 @@ pub(super) async fn grounding(
         .load(db)
         .await?;
     let grounds = |patterns: &[String]| {
-        // One that cannot be read may cover it.
+        // A pattern that can't be read may cover the action.
         patterns.iter().any(|text| text.parse::<Pattern>().map_or(true, |one| one.covers(action)))
     };
     let consulted = active.into_iter().filter(|(_, patterns, profiles)| {

@@ -1,4 +1,4 @@
-//! State events: append-only, each linked by digest to the record's previous event.
+//! State events: append-only, each linked by digest to the previous event.
 
 use authority_model::{
     proto::states::{
@@ -17,7 +17,7 @@ use super::{
 };
 use authority_api::page;
 
-/// The event with this id, within a tenant if one is given.
+/// Returns the event with this ID, within a tenant if one is given.
 async fn read(db: &mut Db, within: Option<&TenantId>, id: &str) -> Result<StateEvent, Error> {
     let mut query = state_events::table.filter(state_events::id.eq(id)).into_boxed();
     if let Some(tenant) = within {

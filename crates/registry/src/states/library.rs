@@ -1,5 +1,5 @@
-//! The library of machines: those bundled with this release, and those that earlier releases stored in the
-//! database.
+//! The library of state machines. It contains the machines bundled with this release, and the
+//! machines of earlier releases that are stored in the database.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -14,7 +14,7 @@ use authority_core::store;
 
 include!(concat!(env!("OUT_DIR"), "/state_library.rs"));
 
-/// The machines of this release; a test checks that every file can be read.
+/// The machines of this release. A test checks that every file can be read.
 static BUNDLED: LazyLock<Vec<LibraryMachine>> =
     LazyLock::new(|| FILES.iter().filter_map(|file| serde_json::from_str(file).ok()).collect());
 
@@ -23,10 +23,10 @@ fn written(machine: &LibraryMachine) -> Result<Value, Error> {
     serde_json::to_value(machine).map_err(broken)
 }
 
-/// By id and version.
+/// Machines by ID and version.
 type Library = BTreeMap<(String, Version), LibraryMachine>;
 
-/// A version, ordered by its numbers; unparsable parts sort as 0.
+/// A version, ordered by its numbers. Parts that can't be parsed sort as 0.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Version(Vec<u64>, String);
 
@@ -37,27 +37,27 @@ impl Version {
     }
 }
 
-/// Every machine in every version.
+/// Returns every machine in every version.
 pub(super) async fn every(db: &mut Db) -> Result<Library, Error> {
     let stored: Vec<Value> = state_library::table.select(state_library::body).load(db).await?;
     let stored = stored.into_iter().filter_map(|body| match serde_json::from_value(body) {
         Ok(machine) => Some(machine),
         Err(problem) => {
-            tracing::warn!(%problem, "a machine of the library cannot be read");
+            tracing::warn!(%problem, "failed to read a stored library machine");
             None
         }
     });
-    // A stored version wins, so that adopted versions never change.
+    // A stored version takes precedence. Adopted versions therefore never change.
     let all = BUNDLED.iter().cloned().chain(stored);
     Ok(all.map(|m| ((m.id.clone(), Version::of(&m.version)), m)).collect())
 }
 
-/// The newest version of each machine.
+/// Returns the newest version of each machine.
 pub(super) fn newest(library: &Library) -> BTreeMap<String, String> {
     library.keys().map(|(id, version)| (id.clone(), version.1.clone())).collect()
 }
 
-/// One version of one machine.
+/// Returns one version of one machine.
 pub(super) async fn find(db: &mut Db, id: &str, version: &str) -> Result<LibraryMachine, Error> {
     let mut library = every(db).await?;
     if let Some(found) = library.remove(&(id.to_owned(), Version::of(version))) {
@@ -72,7 +72,7 @@ pub(super) async fn find(db: &mut Db, id: &str, version: &str) -> Result<Library
     Err(Error::field("library_version", problem))
 }
 
-/// Stores machines in the database; existing ones do not change.
+/// Stores machines in the database. Existing ones do not change.
 pub(super) async fn keep(db: &mut Db, machines: &[LibraryMachine]) -> Result<(), Error> {
     let mut rows = Vec::with_capacity(machines.len());
     for machine in machines {
@@ -91,7 +91,7 @@ pub(super) async fn keep(db: &mut Db, machines: &[LibraryMachine]) -> Result<(),
     Ok(())
 }
 
-/// A machine without a tenant yet.
+/// Converts a library entry to a machine without a tenant.
 pub(super) fn machine(of: LibraryMachine) -> StateMachine {
     let named = |kind: &'static str| {
         let states = of.states.iter().filter(move |state| state.kind == kind);

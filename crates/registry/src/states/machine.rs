@@ -1,4 +1,4 @@
-//! State machines: created, or adopted from the library. A machine never changes.
+//! State machines, created or adopted from the library. A machine never changes.
 
 use authority_ids::RecordId;
 use authority_model::{proto::states::*, schema::state_machines, service::StateMachineService};

@@ -1,8 +1,7 @@
-//! The state registry: machines, the library that they come from, and the events of the records
-//! that they govern.
+//! The state registry: machines, their library, and the events of records.
 //!
-//! A move is requested (`transition.rs`), checked against the machine (`step.rs`, pure) and written as an
-//! event linked to the previous one (`event.rs`).
+//! A move is requested (`transition.rs`), checked against the machine (`step.rs`, pure) and written
+//! as an event that is linked to the previous one (`event.rs`).
 
 mod event;
 mod library;

@@ -1,4 +1,4 @@
-//! The rules of a machine: its validity, and one move from one state. Pure.
+//! The rules of a machine: its validity, and one move from one state. Pure functions.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use authority_model::{
 /// A move that the machine allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step<'m> {
-    /// Into the initial state, for a record without an event.
+    /// Moves a record without an event into the initial state.
     Begin(&'m str),
-    /// By a rule.
+    /// A move by a rule.
     Ruled(&'m StateRule),
-    /// In a machine without rules.
+    /// A move in a machine without rules.
     Free(&'m str),
 }
 
@@ -41,12 +41,12 @@ pub(super) struct Asked<'a> {
     pub to: Option<&'a str>,
 }
 
-/// The initial state of the machine's records; a stored machine always has one.
+/// Returns the initial state of the machine's records. A stored machine always has one.
 pub(super) fn initial(machine: &StateMachine) -> &str {
     machine.initial_state.as_deref().unwrap_or_default()
 }
 
-/// Finds the move out of `at` (`None` if the record has no event), or the reason why there is none.
+/// Returns the move out of `at`, or the reason why there is none. `at` is `None` for a new record.
 pub(super) fn step<'m>(
     machine: &'m StateMachine,
     at: Option<&str>,
@@ -85,9 +85,7 @@ fn free<'m>(machine: &'m StateMachine, here: &str, asked: Asked<'_>) -> Result<S
     let to = asked.to.filter(|to| asked.trigger.is_none() && *to != here);
     let to = to.and_then(|to| machine.states.iter().find(|state| *state == to));
     to.map(|state| Step::Free(state)).ok_or_else(|| {
-        format!(
-            "the machine names no moves: out of `{here}` name another of its states as `to_state`"
-        )
+        format!("the machine has no rules: set `to_state` to another of its states than `{here}`")
     })
 }
 
@@ -96,7 +94,7 @@ fn listed(rules: &[&StateRule]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// The kinds of evidence that a rule needs and `given` lacks.
+/// Returns the kinds of evidence that a rule requires but `given` lacks.
 pub(super) fn missing<'m>(rule: &'m StateRule, given: &[String]) -> Vec<&'m str> {
     let is_given = |kind: &&String| {
         let of_kind = |reference: &String| {

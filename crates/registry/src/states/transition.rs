@@ -1,5 +1,5 @@
-//! One move: it locks the record's head, checks the machine and its terms, and writes an event. Concurrent
-//! moves of one record are serialised.
+//! Makes one move. It locks the record's head, checks the machine and the move's terms, and writes
+//! an event. Concurrent moves of one record are serialised.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use authority_ids::{IdParts, RecordId};
 /// How long a first person's request waits for a second person.
 const SECOND_PERSON_WITHIN: TimeDelta = TimeDelta::hours(24);
 
-/// Whether `id` belongs to the tenant, or is a record of another system.
+/// Whether `id` belongs to the tenant, or to a record of another system.
 async fn is_of(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<bool> {
     let Some(parts) = IdParts::of(id) else { return Ok(true) };
     if parts.tenant_slug.is_some() {
@@ -41,7 +41,7 @@ async fn is_of(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<bool> {
             parts.tenant_slug == IdParts::of(tenant_id).and_then(|tenant| tenant.tenant_slug)
         );
     }
-    // Other ids do not contain their tenant.
+    // Other IDs do not contain their tenant.
     let decision = decision_of(id).map(String::from).unwrap_or_default();
     let decided = decisions::table.filter(decisions::id.eq(decision));
     let held = approvals::table.filter(approvals::id.eq(id));
@@ -58,7 +58,7 @@ async fn is_of(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<bool> {
     found.get_result(db).await
 }
 
-/// The present state of a record.
+/// The current state of a record.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = state_heads)]
 struct Head {
@@ -81,7 +81,7 @@ struct Proposal {
 }
 
 impl Proposal {
-    /// The move, as an act of the person who made it.
+    /// Returns the request as an act of the person who made it.
     fn act(&self) -> ApprovalAct {
         let (by, name) = (self.person.clone(), self.actor.clone());
         ApprovalAct { by, name, ..ApprovalAct::default() }
@@ -102,7 +102,7 @@ pub(super) async fn make(
         Move { db, caller: &by, asked: request, clock: &clock, graph: &graph }.make().await
     });
     let moved = moved.await?;
-    // The waiting request is stored, and a repetition gets the same answer.
+    // The waiting request is stored, and a repetition gets the same response.
     if moved.message.id.is_empty() {
         return Err(Error::SecondApprover(moved.message.reason.unwrap_or_default()).into());
     }
@@ -111,12 +111,12 @@ pub(super) async fn make(
 
 fn waiting(rule: &StateRule, actor: &str) -> String {
     format!(
-        "`{}` needs two people: kept for 24 hours, until someone other than {actor} requests the same",
+        "`{}` needs two people: waits up to 24 hours for the same request from someone other than {actor}",
         rule.trigger
     )
 }
 
-/// A placeholder, without an id, for the event to come once a second person requests it.
+/// Returns a placeholder event without an ID, for a request that waits for a second person.
 fn waits(why: String) -> StateEvent {
     StateEvent { reason: Some(why), ..StateEvent::default() }
 }
@@ -125,7 +125,7 @@ struct Move<'a> {
     db: &'a mut Db,
     caller: &'a Caller,
     asked: CreateStateTransitionRequest,
-    /// Read only after the head is locked, so that times have the order of the events.
+    /// Read only after the head is locked. The times are then in the order of the events.
     clock: &'a Clock,
     graph: &'a Graph,
 }
@@ -139,7 +139,7 @@ impl Move<'_> {
             machine.ok_or_else(|| Error::unknown("machine_id", &self.asked.machine_id))?;
         self.names_its_own(&machine).await?;
         if let Some(state) = self.asked.to_state.as_ref().filter(|s| !machine.states.contains(*s)) {
-            let problem = format!("`{state}` is not one of the machine's states");
+            let problem = format!("`{state}` is not a state of the machine");
             return Err(Error::field("to_state", problem));
         }
         let head = self.head(&machine).await?;
@@ -178,7 +178,8 @@ impl Move<'_> {
         self.write(&machine, &head, step, first_actor, compensates).await
     }
 
-    /// Checks that the event refers only to the machine's tenant; another tenant's ids are unknown.
+    /// Checks that the event refers only to records of the machine's tenant. IDs of another tenant
+    /// count as unknown.
     async fn names_its_own(&mut self, machine: &StateMachine) -> Result<(), Error> {
         // A machine of the installation belongs to its owner, who may refer to any record.
         let Some(tenant_id) = machine.tenant_id.as_deref() else { return Ok(()) };
@@ -195,7 +196,7 @@ impl Move<'_> {
         Ok(())
     }
 
-    /// The record's head, locked; created for a new record.
+    /// Locks and returns the record's head. Creates the head of a new record.
     async fn head(&mut self, machine: &StateMachine) -> Result<Head, Error> {
         diesel::insert_into(state_heads::table)
             .values((
@@ -224,7 +225,8 @@ impl Move<'_> {
         Err(Error::Role(format!("`{}` is for {}", rule.trigger, rule.roles.join(", "))))
     }
 
-    /// The person who requested the same before, or else stores that it waits for a second person.
+    /// Returns the person who made the same request first. Otherwise stores the request, which then
+    /// waits for a second person.
     async fn seconds(
         &mut self,
         machine: &StateMachine,
@@ -255,7 +257,8 @@ impl Move<'_> {
             let is_same = first.actor.eq_ignore_ascii_case(&self.caller.actor)
                 || people.are_one(who, actor(&first.act()))?;
             if is_same {
-                // The first person stays the first, so that nobody counts as two under other names.
+                // The first request stays. One person with several names then does not count as
+                // two.
                 return Ok(Err(waiting(rule, &first.actor)));
             }
             let more = first.evidence_refs.into_iter().filter(|one| !refs.contains(one));
@@ -280,7 +283,8 @@ impl Move<'_> {
         Ok(Err(waiting(rule, &self.caller.actor)))
     }
 
-    /// The event that the move compensates: the one named, or the last with the trigger that its rule names.
+    /// Returns the event that the move compensates. It is the requested event, or the last event
+    /// with the trigger that the rule names.
     async fn compensated(
         &mut self,
         machine: &StateMachine,
@@ -289,7 +293,7 @@ impl Move<'_> {
         let named = self.asked.compensates_event_id.as_deref();
         let wanted = step.rule().map(|rule| (&rule.trigger, rule.compensates.as_deref()));
         if let (Some(_), Some((trigger, None))) = (named, wanted) {
-            return Err(Error::NotAllowed(format!("`{trigger}` takes no other move back")));
+            return Err(Error::NotAllowed(format!("`{trigger}` does not take another move back")));
         }
         let wanted = wanted.and_then(|(_, wanted)| wanted);
         if named.is_none() && wanted.is_none() {
@@ -315,7 +319,7 @@ impl Move<'_> {
             (Some(found), ..) => Ok(Some(found)),
             (None, Some(id), _) => Err(Error::field(
                 "compensates_event_id",
-                format!("`{id}` is not an event of this record that the move takes back"),
+                format!("`{id}` is not an event of this record that this move can take back"),
             )),
             (None, None, wanted) => Err(Error::NotAllowed(format!(
                 "the record has no `{}` to take back",
@@ -367,7 +371,7 @@ impl Move<'_> {
             ))
             .execute(self.db)
             .await?;
-        // Requests from before the move are void.
+        // The move makes pending requests for this record void.
         diesel::delete(state_proposals::table.find(place)).execute(self.db).await?;
         Ok(event)
     }

@@ -1,7 +1,7 @@
-//! Decides whether a move was made by two people, by the rule of approvals.
+//! Decides whether a move was made by two people, by the rules for approvals.
 //!
-//! Several principals in the tenant may belong to one person. A person who isn't active there doesn't count, neither
-//! as the second person nor, when the second person acts, as the first.
+//! Several principals in the tenant may belong to one person. Both people must be active in the
+//! tenant when the second person acts.
 
 use authority_core::{
     graph::{Barrier, Fence, Graph, Person, TenantHandle, hold_fence},
@@ -10,15 +10,17 @@ use authority_core::{
 
 use super::super::{ineligible::Ineligible, prelude::*};
 
-/// The authority that identifies people; it stays unchanged until the transaction ends.
+/// The authority that identifies people. It stays unchanged until the transaction ends.
 pub(super) struct TwoPeople<'a> {
     graph: &'a Graph,
-    /// The tenant of the state machine. A machine of the installation has none: only its owners move records there.
+    /// The tenant of the state machine. A machine of the installation has none: only its owners
+    /// move records there.
     tenant: Option<TenantHandle>,
 }
 
 impl<'a> TwoPeople<'a> {
-    /// Lock the records first: waiting behind the fence would delay everyone's changes.
+    /// Takes the fence. Lock the records first, because waiting behind the fence would delay every
+    /// change.
     pub(super) async fn of(
         db: &mut Db,
         graph: &'a Graph,
@@ -41,12 +43,14 @@ impl<'a> TwoPeople<'a> {
         if self.counts(who) { Ok(()) } else { Err(refused(Barrier::Inactive.to_string())) }
     }
 
-    /// Whether the person counts: the tenant hasn't suspended, revoked or deleted them, and they aren't pending.
+    /// Whether the person counts. The tenant must not have suspended, revoked or deleted them, and
+    /// they must not be pending.
     pub(super) fn counts(&self, who: Person<'_>) -> bool {
         self.tenant.as_ref().is_none_or(|tenant| !tenant.read().is_inactive(who))
     }
 
-    /// Whether both are the same person. For a machine of the installation, any tenant's view counts.
+    /// Whether both are the same person. For a machine of the installation, a match in any tenant
+    /// counts.
     pub(super) fn are_one(&self, one: Person<'_>, other: Person<'_>) -> Result<bool, Error> {
         match &self.tenant {
             Some(tenant) => Ok(tenant.read().are_one(one, other)),

@@ -1,4 +1,4 @@
-//! Creates an endpoint, with its secret.
+//! Creates an endpoint and its secret.
 
 use authority_core::{keys::EndpointColumn, store};
 use authority_crypto::random;
@@ -7,7 +7,7 @@ use authority_webhook::signing::Secret;
 use super::{super::flow::admit, demand, headers, holder::Holder, position, rules, *};
 use crate::tenant;
 
-/// How many endpoints a tenant may have, deleted ones not counted.
+/// The maximum number of endpoints of a tenant. Deleted ones do not count.
 const MOST: i64 = 20;
 
 impl WebhookEndpoints {
@@ -38,7 +38,8 @@ impl WebhookEndpoints {
         let by = caller.clone();
         let made = self.0.idempotent(&caller, key, async move |db| {
             row.resolve_tenant(db, by.tenant()).await?;
-            // A deletion of the tenant deletes this one too, or comes first.
+            // The lock serialises a concurrent deletion of the tenant. It either waits and also
+            // deletes this endpoint, or it has already committed.
             tenant::lock(db, by.tenant(), row.tenant_id()).await?;
             let holder = Holder::of(db, &by).await?;
             if count(db, row.tenant_id()).await? >= MOST {

@@ -1,4 +1,4 @@
-//! Which on-demand events an endpoint takes.
+//! The on-demand events that an endpoint receives.
 
 use authority_core::store::Db;
 use authority_model::{
@@ -8,7 +8,8 @@ use authority_webhook::event_types::Selection;
 
 use crate::{Error, event_demand};
 
-/// Writes it in the transaction that changes the endpoint. A paused one takes them too: they wait for it.
+/// Stores the on-demand event types that an active or paused endpoint selects. Runs in the
+/// transaction that changes the endpoint. Events also accumulate while an endpoint is paused.
 pub(super) async fn keep(db: &mut Db, endpoint: &WebhookEndpoint) -> Result<(), Error> {
     let takes = [WebhookEndpointState::Active, WebhookEndpointState::Paused];
     if !endpoint.known_state().is_some_and(|state| takes.contains(&state)) {

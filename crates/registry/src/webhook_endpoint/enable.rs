@@ -1,4 +1,4 @@
-//! Lets a paused or disabled endpoint receive again.
+//! Enables a paused or disabled endpoint.
 
 use super::{
     super::{
@@ -11,7 +11,7 @@ use super::{
 };
 use authority_api::identity::CallerKind;
 
-/// `from` of a request that passes over what was not received.
+/// `from` of a request that skips the events missed so far.
 const NOW: &str = "now";
 
 impl WebhookEndpoints {
@@ -54,13 +54,13 @@ impl WebhookEndpoints {
     }
 }
 
-/// Whoever enables an endpoint goes on receiving for whoever lost their access, or undoes what somebody asked
-/// for: that is a person's decision.
+/// Refuses an API key for a paused endpoint. Enabling it resumes deliveries after a key or person
+/// lost their access, or reverts a requested pause. That is a person's decision.
 fn permit(was: &WebhookEndpoint, by: &Caller) -> Result<(), Error> {
     let is_key = matches!(by.kind, CallerKind::Key { .. });
     match was.known_state() {
         Some(WebhookEndpointState::Paused) if is_key => {
-            let text = "it was paused on request, or with its key or person: an admin enables it";
+            let text = "it was paused on request or with its key or person; an admin can enable it";
             Err(Error::Role(text.to_owned()))
         }
         Some(WebhookEndpointState::Paused | WebhookEndpointState::Disabled) => Ok(()),

@@ -1,4 +1,4 @@
-//! An endpoint's own headers: their names are shown, their values are stored encrypted.
+//! An endpoint's own headers. Their names are returned; their values are stored encrypted.
 
 use authority_model::{proto::events::WebhookEndpoint, validate::Violations, wire::Json};
 use authority_webhook::destination::{HeaderError, check_headers};
@@ -6,17 +6,17 @@ use serde_json::{Map, Value};
 
 use super::rules::add;
 
-/// Shown instead of a value.
+/// Returned in place of a value.
 const MASK: &str = "***";
 
-/// Takes the headers out of what a client sent and leaves their names with masks; the JSON to be sealed, or
-/// `None` without headers or with faults.
+/// Replaces the values of the headers that a client sent with masks. Their names stay. Returns the
+/// JSON to be sealed, or `None` without headers or with violations.
 pub(super) fn take(endpoint: &mut WebhookEndpoint, found: &mut Violations) -> Option<Vec<u8>> {
     let given = endpoint.headers.get_or_insert_default();
     let mut texts = Vec::new();
     for (name, value) in &given.0 {
         match value.as_str() {
-            Some(MASK) => found.add(&field(name), "is the mask of a value: send the value itself"),
+            Some(MASK) => found.add(&field(name), "is a masked value; send the value itself"),
             Some(text) => texts.push((name.as_str(), text)),
             None => found.add(&field(name), "must be a text"),
         }

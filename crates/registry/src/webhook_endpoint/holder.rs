@@ -1,4 +1,4 @@
-//! Whose access an endpoint depends on: it pauses when they lose it.
+//! The holder of an endpoint: the endpoint is paused when its holder loses access.
 
 use authority_api::{
     error::ErrorCode,
@@ -13,12 +13,12 @@ use diesel::{
 
 use crate::Error;
 
-/// The key or the person of the tenant; nobody for the installation's owner.
+/// A key or person of the tenant. Both are absent if the holder is the installation's owner.
 #[derive(Debug, Default)]
 pub(super) struct Holder {
     pub(super) key_id: Option<String>,
     pub(super) person_subject: Option<String>,
-    /// Lower case.
+    /// In lower case.
     pub(super) person_email: Option<String>,
 }
 
@@ -29,9 +29,10 @@ struct Excluded {
 }
 
 impl Holder {
-    /// The caller. Their row is locked until the transaction ends: the end of their access is either seen here,
-    /// or waits for this transaction, and then finds the endpoint and pauses it. It locks the endpoint after
-    /// their row, so this comes before the endpoint's lock.
+    /// Returns the caller as holder and locks their row until the transaction ends. A concurrent
+    /// transaction that ends their access either commits first and is seen here, or waits and then
+    /// pauses the endpoint. Such a transaction locks the holder's row before the endpoint. Call
+    /// this before locking the endpoint, to keep the same order.
     pub(super) async fn of(db: &mut Db, caller: &Caller) -> Result<Self, Error> {
         match &caller.kind {
             CallerKind::Anonymous | CallerKind::Owner { .. } => Ok(Self::default()),
@@ -71,7 +72,7 @@ impl Holder {
         .bind::<Nullable<Text>, _>(&self.person_email)
         .execute(db)
         .await?;
-        // A statement of its own, whose snapshot is younger than the locks.
+        // A separate statement, because its snapshot must be newer than the locks.
         let Excluded { excluded } =
             diesel::sql_query("SELECT person_excluded($1, $2, $3) AS excluded")
                 .bind::<Text, _>(tenant_id)

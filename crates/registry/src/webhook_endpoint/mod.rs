@@ -1,8 +1,9 @@
-//! Webhook endpoints: where a tenant has its events sent.
+//! Webhook endpoints, to which a tenant's events are sent.
 //!
-//! The secret is shown once and stored encrypted, as the values of headers are. What a change of state takes
-//! with it (secrets, open deliveries, demands), and what pauses an endpoint, is done by triggers of the
-//! table: it happens in the transaction of the change, whoever makes that.
+//! The secret is returned once and stored encrypted, like the values of headers. When an endpoint's
+//! state changes, database triggers update its secrets, open deliveries and on-demand event types.
+//! Triggers also pause endpoints. They run in the transaction of the change, whichever code makes
+//! the change.
 
 mod create;
 mod demand;
@@ -31,19 +32,20 @@ use authority_api::{
 };
 use authority_ids::RecordId;
 
-/// The kind in the ids of endpoints.
+/// The name of the kind in IDs of endpoints.
 const ID_KIND: &str = "endpoint";
-/// Deliveries in a second, unless the endpoint says.
+/// The default number of deliveries per second.
 const RATE: i32 = 100;
 
-/// The service of webhook endpoints.
+/// The service for webhook endpoints.
 #[derive(Clone)]
 pub struct WebhookEndpoints(pub Registry);
 
 impl Row for WebhookEndpoint {
     type List = ListWebhookEndpointsRequest;
     const FINAL: &'static [Self::State] = &[WebhookEndpointState::Deleted];
-    /// By its demands: after the response, no event that it asks for is missing.
+    /// The graph contains the on-demand event types that the endpoint selects. Once the response is
+    /// sent, every event of these types is recorded.
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListWebhookEndpointsRequest) -> webhook_endpoints::BoxedQuery<'_, Pg> {
@@ -109,7 +111,7 @@ impl Entity for WebhookEndpoint {
 impl_save!(WebhookEndpoint, webhook_endpoints);
 impl_end!(WebhookEndpoint, webhook_endpoints);
 
-/// Refuses keys that are bound to principals: an endpoint receives what concerns any of them.
+/// Refuses keys that are bound to principals. An endpoint receives events about every principal.
 fn unbound<T>(call: &Request<T>) -> Result<(), ApiError> {
     caller(call)?.unbound("manage webhook endpoints, which receive every event of the tenant")
 }

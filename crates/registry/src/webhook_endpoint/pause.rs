@@ -8,11 +8,11 @@ use super::{
     *,
 };
 
-/// `state_reason` of an endpoint that somebody paused.
+/// `state_reason` of an endpoint that was paused on request.
 const ASKED: &str = "asked";
 
 impl WebhookEndpoints {
-    /// One that is paused stays as it is: what paused it still counts.
+    /// Pauses the endpoint. An endpoint that is already paused keeps its reason.
     pub(super) async fn pause(
         &self,
         call: Request<PauseWebhookEndpointRequest>,

@@ -1,4 +1,4 @@
-//! Gives an endpoint another secret.
+//! Replaces an endpoint's secret.
 
 use authority_core::keys::EndpointColumn;
 use authority_model::wire::Time;
@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 
 use super::{super::flow::or_not_found, create::fresh, *};
 
-/// How long the secret before it is used, too, in seconds, unless the request says.
+/// The default time that the previous secret stays in use, in seconds.
 const OVERLAP: i32 = 86_400;
 
 impl WebhookEndpoints {
@@ -25,7 +25,7 @@ impl WebhookEndpoints {
             let was = or_not_found(WebhookEndpoint::lock(db, by.tenant(), &id).await, &id)?;
             let row = webhook_endpoints::table.find(&was.id);
             let before: Option<Vec<u8>> = row.select(webhook_endpoints::secret).first(db).await?;
-            // A sealed value belongs to its column.
+            // A sealed value is bound to its column and must be sealed again for another column.
             let before =
                 keys.open_endpoint(&id, EndpointColumn::Secret, &before.unwrap_or_default())?;
             let before = keys.seal_endpoint(&id, EndpointColumn::PreviousSecret, &before)?;

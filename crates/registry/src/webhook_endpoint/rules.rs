@@ -1,4 +1,4 @@
-//! The rules of an endpoint that its proto does not say: those of the crate `authority-webhook`.
+//! Endpoint rules that its proto does not define. They come from the crate `authority-webhook`.
 
 use std::fmt::Display;
 
@@ -13,7 +13,7 @@ use authority_webhook::{
     retry::{self, Schedule, Strategy},
 };
 
-/// Checks the URL and brings it into its normal form. The proto's rule reports what is no http URL at all.
+/// Checks the URL and normalises it. The proto's rule reports a URL that is not an http URL.
 pub(super) fn url(endpoint: &mut WebhookEndpoint, rules: &UrlRules, found: &mut Violations) {
     let scheme = endpoint.url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     if !scheme.is_some_and(|scheme| ["https", "http"].contains(&scheme.as_str())) {
@@ -25,12 +25,12 @@ pub(super) fn url(endpoint: &mut WebhookEndpoint, rules: &UrlRules, found: &mut 
     }
 }
 
-/// The event types, and the filter on events of these types.
+/// Checks the event types, and the filter on events of these types.
 pub(super) fn events(endpoint: &WebhookEndpoint, found: &mut Violations) {
     let selection = Selection::of_record(&endpoint.event_types);
     let types: Vec<_> = match &selection {
         Ok(selection) => selection.families().map(EventType::members).collect(),
-        // Its own faults are reported all the same.
+        // With invalid event types, the filter is checked against all event types.
         Err(_) => EventType::families().map(EventType::members).collect(),
     };
     if let Err(fault) = selection {
@@ -50,7 +50,7 @@ pub(super) fn retry_policy(endpoint: &WebhookEndpoint, found: &mut Violations) {
     }
 }
 
-/// A number below zero becomes 0, which no member may be.
+/// Converts the policy. A number below zero becomes 0, which is never valid.
 fn policy(given: &RetryPolicy) -> retry::RetryPolicy {
     let positive = |number: i32| u32::try_from(number).unwrap_or_default();
     let delays = Some(&given.schedule_seconds).filter(|delays| !delays.is_empty());
@@ -68,7 +68,7 @@ fn policy(given: &RetryPolicy) -> retry::RetryPolicy {
     }
 }
 
-/// Adds a fault whose text begins with the member.
+/// Adds a fault. Its text begins with the field's name, which is removed.
 pub(super) fn add(found: &mut Violations, field: &str, fault: &impl Display) {
     let text = fault.to_string();
     let member = field.rsplit('.').next().unwrap_or(field);

@@ -1,4 +1,4 @@
-//! Changes an endpoint's members.
+//! Changes an endpoint's fields.
 
 use authority_core::keys::EndpointColumn;
 use authority_model::{record::RecordRequest, validate::Validate};
@@ -14,7 +14,7 @@ use super::{
 };
 
 impl WebhookEndpoints {
-    /// As of any record, and seals headers that are among the members.
+    /// Updates the endpoint like any record, and seals the headers if included.
     pub(super) async fn update(
         &self,
         call: Request<UpdateWebhookEndpointRequest>,

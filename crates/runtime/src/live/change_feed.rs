@@ -1,8 +1,8 @@
-//! Changes of held decisions, for all streams on this node: one listener, one reader.
+//! Changes of held decisions, for all streams on this node. There is one listener and one reader.
 //!
-//! A notification names an approval or a decision. Its state is read once, however many streams
-//! watch it. Since notifications may be lost, everything watched is also read every few seconds, in
-//! one statement.
+//! A notification names an approval or a decision. Its state is read once for all streams that
+//! watch it. Because notifications may be lost, everything watched is also read every few seconds,
+//! in one statement.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -25,9 +25,9 @@ use authority_core::{
     worker::{Context, Worker},
 };
 
-/// The channel that the triggers of approvals and reports notify on.
+/// The channel on which the triggers of approvals and reports notify.
 const CHANNEL: &str = "decision_news";
-/// How often everything is read, in addition to notifications.
+/// The interval at which everything is read, in addition to notifications.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// The state of an approval or of a permitted decision.
@@ -35,11 +35,11 @@ const EVERY: Duration = Duration::from_secs(5);
 pub(super) struct Change {
     /// The approval's state, or the decision's reported outcome.
     pub(super) word: String,
-    /// The decision that the approval was spent on.
+    /// The decision that used the approval.
     pub(super) used_by: Option<String>,
 }
 
-/// A watched approval or decision, with its last known state, if it was read.
+/// A watched approval or decision with its last known state, if it was read.
 pub(super) type Topic = watch::Receiver<Option<Change>>;
 
 type Topics = Mutex<HashMap<String, watch::Sender<Option<Change>>>>;
@@ -51,7 +51,7 @@ pub(super) struct ChangeFeed {
 }
 
 impl ChangeFeed {
-    /// The feed and its background work.
+    /// Returns the feed and its background work.
     pub(super) fn new(store: &Store) -> (Self, [Worker; 2]) {
         let topics = Arc::new(Topics::default());
         let (ask, asked) = mpsc::unbounded_channel();
@@ -68,15 +68,15 @@ impl ChangeFeed {
         (Self { topics, ask }, [listener, worker.with_rounds(EVERY)])
     }
 
-    /// Watches an approval or a decision. It is read once after this call, so that changes between
-    /// the watcher's own read and this call are not missed.
+    /// Watches an approval or a decision. Its state is read once after this call. Changes between
+    /// the watcher's own read and this call are therefore not missed.
     pub(super) fn of(&self, id: &str) -> Topic {
         let topic = {
             let mut topics = self.topics.lock();
             let sender = topics.entry(id.to_owned()).or_insert_with(|| watch::Sender::new(None));
             sender.subscribe()
         };
-        // The reader outlives this handle.
+        // Sending can't fail, because the reader exists longer than this value.
         let _ = self.ask.send(id.to_owned());
         topic
     }
@@ -91,8 +91,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads everything first, since a run that panicked may have missed changes, then what
-    /// notifications name.
+    /// Reads everything first, because a run that panicked may have missed changes. Then reads the
+    /// IDs in notifications.
     async fn run(&mut self, context: &Context) {
         let mut tick = interval(EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -105,7 +105,7 @@ impl Reader {
                 Some(heard) = self.heard.next() => all |= name(heard, &mut named),
                 _ = tick.tick() => all = true,
             }
-            // Notifications that have arrived meanwhile are read together with it.
+            // Requests and notifications that arrived in the meantime are handled in the same read.
             while let Ok(id) = self.asked.try_recv() {
                 named.insert(id);
             }
@@ -118,7 +118,7 @@ impl Reader {
         }
     }
 
-    /// The watched ones among those named, or all.
+    /// Returns the watched IDs among the named ones, or all watched IDs.
     fn wanted(&self, named: BTreeSet<String>, all: bool) -> Vec<String> {
         let mut topics = self.topics.lock();
         if all {
@@ -150,7 +150,7 @@ impl Reader {
     }
 }
 
-/// Adds the id in a notification; returns whether everything must be read.
+/// Adds the ID in a notification. Returns whether everything must be read.
 fn name(heard: Notification, named: &mut BTreeSet<String>) -> bool {
     match heard {
         Notification::Received(id) => {
@@ -161,7 +161,7 @@ fn name(heard: Notification, named: &mut BTreeSet<String>) -> bool {
     }
 }
 
-/// The states of these approvals and decisions.
+/// Reads the states of these approvals and decisions.
 pub(super) async fn changes(db: &mut Db, ids: &[String]) -> QueryResult<BTreeMap<String, Change>> {
     let states: Vec<(String, String, Option<String>)> = approvals::table
         .filter(approvals::id.eq_any(ids))

@@ -1,4 +1,5 @@
-//! Follows a held decision: its approval, the allow that spends it, and the reported outcome.
+//! Follows a held decision. It tracks the approval, the allow that uses the approval, and the
+//! reported outcome.
 
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ use authority_core::store::{self, Db, RunQueryDsl, row_id};
 use authority_decision::{Decision, levels::ApprovalState};
 
 impl Watches {
+    /// Opens a stream of changes of a decision.
+    ///
     /// # Errors
     /// The caller may not read the decision.
     pub(in super::super) async fn updates(
@@ -52,7 +55,7 @@ impl Watches {
     }
 }
 
-/// A decision's present state, and its tenant.
+/// Reads a decision's current state and its tenant.
 async fn present(
     db: &mut Db,
     id: String,
@@ -84,7 +87,7 @@ async fn one(db: &mut Db, id: &String) -> QueryResult<Option<Change>> {
     Ok(changes(db, std::slice::from_ref(id)).await?.remove(id))
 }
 
-/// Whether the state is final. Only a held decision waits, not an allow that spent an approval.
+/// Whether the state is final. Only held decisions change. An allow that used an approval does not.
 fn is_over(update: &DecisionUpdate) -> bool {
     if update.decision != answer::word(Decision::RequireApproval) {
         return true;
@@ -96,11 +99,11 @@ fn is_over(update: &DecisionUpdate) -> bool {
     }
 }
 
-/// One stream.
+/// A stream that follows one decision.
 struct Watch {
     watching: Watching,
     approval: Option<Topic>,
-    /// The decision that the approval was spent on, once it is known.
+    /// The decision that used the approval, once it is known.
     report: Option<Topic>,
     update: DecisionUpdate,
     opened: bool,
@@ -140,7 +143,7 @@ impl MessageSource for Watch {
 }
 
 impl Watch {
-    /// Applies the known state; returns whether it changed.
+    /// Applies the known state. Returns whether it changed.
     fn apply_known(&mut self) -> bool {
         let before = self.update.clone();
         if let Some(said) = latest(&mut self.approval) {
@@ -162,7 +165,7 @@ fn latest(topic: &mut Option<Topic>) -> Option<Change> {
     topic.as_mut().and_then(|topic| topic.borrow_and_update().clone())
 }
 
-/// Waits for the next change; pending forever if nothing is watched.
+/// Waits for the next change. Pending forever if no topic is watched.
 async fn next_change(topic: &mut Option<Topic>) -> Result<(), ApiError> {
     match topic {
         Some(topic) => topic.changed().await.map_err(|_| ApiError::plain(ErrorCode::Unavailable)),

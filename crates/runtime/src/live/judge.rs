@@ -1,9 +1,10 @@
-//! Judges watched permissions again after a change of authority: in rounds, at most one a second for each tenant.
+//! Judges watched permissions again after a change of authority. Permissions are judged in rounds,
+//! at most one round a second for each tenant.
 //!
-//! A round first compares each permission's present basis with the basis of its last judgement, in memory. If they
-//! differ, it reads the questions back, a few at a time, and judges them. All of this runs on the threads for
-//! simulations, after the streams have checked their stop conditions. A long round is followed by a rest of the same
-//! length.
+//! A round first compares each permission's current facts with the facts of its last judgement, in
+//! memory. If they differ, it reads the permission's stored request, a few requests at a time, and
+//! judges it. All of this runs on the threads for simulations, after the streams have checked their
+//! stop conditions. A long round is followed by a rest of the same length.
 
 use std::{
     collections::HashMap,
@@ -36,15 +37,16 @@ use authority_decision::{
     turn::{is_same, next_turn},
 };
 
-/// The least time between two rounds of a tenant.
+/// The minimum time between two rounds of a tenant.
 const EVERY: Duration = Duration::from_secs(1);
 /// The pause before a round.
 ///
-/// The streams check their stop conditions first, and changes that arrive together share a round.
+/// During the pause, the streams check their stop conditions, and further changes join the round.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The most questions in memory at a time, for each concurrent part.
+/// The maximum number of requests in memory, for each concurrent part.
 const BATCH: usize = 50;
-/// The most parts of rounds that run at a time. The other connections and threads stay free.
+/// The maximum number of parts of rounds that run at a time. The other connections and threads stay
+/// free.
 const PLACES: usize = 2;
 
 /// Judges the permissions of all tenants.
@@ -57,7 +59,7 @@ pub(super) struct Judge {
     places: Semaphore,
 }
 
-/// Permissions with a basis that has changed since their last judgement.
+/// Permissions with facts that have changed since their last judgement.
 type Changed = Vec<Arc<Permission>>;
 /// The permissions of a round that haven't been compared yet.
 type Rest = std::vec::IntoIter<Arc<Permission>>;
@@ -88,7 +90,8 @@ impl Judge {
         // Having no work isn't a failure.
         context.succeeded();
         let round = |tenant| context.round(self.round(tenant));
-        // A run that panicked may have lost some requests for rounds.
+        // All tenants get a round first, because a run that panicked may have lost requests for
+        // rounds.
         let mut rounds: FuturesUnordered<_> = self.watched.all().into_iter().map(round).collect();
         loop {
             tokio::select! {
@@ -154,7 +157,7 @@ impl Judge {
         self.places.acquire().await.map_err(|_| ApiError::plain(ErrorCode::Internal))
     }
 
-    /// Takes the tenant's present authority for a slice of a round.
+    /// Creates a slice of a round, on the tenant's current authority.
     fn slice(&self, id: &TenantId, number: u64) -> Result<Slice, ApiError> {
         let (handle, facts) = (self.facts.graph.tenant(id)?, self.facts.clone());
         Ok(Slice { handle, facts, now: self.clock.now(), number, gathered: HashMap::new(), at: 0 })
@@ -173,7 +176,8 @@ struct Slice {
 }
 
 impl Slice {
-    /// Moves permissions with a changed basis from `rest` to `changed`, up to one batch.
+    /// Moves permissions with changed facts from `rest` to `changed`, up to one batch. Other
+    /// permissions are marked as judged in this round.
     fn compare(mut self, rest: &mut Rest, changed: &mut Changed, turn: &Turn) {
         while turn.is_wanted() && !turn.is_over() && changed.len() < BATCH {
             let Some(permission) = rest.next() else { break };
@@ -212,7 +216,7 @@ impl Slice {
                 return over(Over::Unknown);
             }
             None => {
-                tracing::warn!(id, "a watched permission is no longer in the tables");
+                tracing::warn!(id, "a watched permission was removed from the tables");
                 return over(Over::Unknown);
             }
         };
@@ -227,7 +231,7 @@ impl Slice {
         Found { round, over: None, turn }
     }
 
-    /// Gathers the tenant's facts for the request; empty for an unknown tenant.
+    /// Gathers the tenant's facts for the request. Empty for an unknown tenant.
     fn gather(&mut self, request: &Request) -> Arc<Gathered> {
         let Some(handle) = &self.handle else { return Arc::default() };
         let tenant = handle.read();
@@ -239,7 +243,8 @@ impl Slice {
     }
 }
 
-/// Whether the permission rests on people's acts. More than the gathered facts decides which acts count.
+/// Whether the permission depends on people's acts. Such a permission is always judged, because the
+/// gathered facts alone do not determine which acts count.
 fn rests_on_acts(permission: &Permission, gathered: &Gathered) -> bool {
     let mut links = gathered.delegations.iter().flat_map(|chain| &chain.0);
     permission.permitted.approval.is_some()

@@ -1,10 +1,10 @@
 //! Streams that follow a decision after it was made.
 //!
-//! A permission is evaluated again whenever the tenant's authority changes (`stop.rs`), on the graph in memory:
-//! streams do not query the database. Other changes are found by judging its question again (`judge.rs`), once for
-//! all streams of a tenant (`watched.rs`). For held decisions (`held.rs`) each node has one listener
-//! (`change_feed.rs`) for all streams. A stream is a future that its connection polls: it has no task, and ends with
-//! the client.
+//! A permission is evaluated again whenever the tenant's authority changes (`stop.rs`), on the
+//! graph in memory: streams do not query the database. Other changes are found by judging its
+//! request again (`judge.rs`), once for all streams of a tenant (`watched.rs`). For held decisions
+//! (`held.rs`) each node has one listener (`change_feed.rs`) for all streams. A stream is a future
+//! that its connection polls. It has no task of its own and ends when the client disconnects.
 
 mod change_feed;
 mod held;
@@ -35,7 +35,7 @@ use watched::WatchedPermissions;
 
 /// The scope that an API key needs to watch.
 const SCOPE: &str = "runtime:read";
-/// Added to the end of the graph's freshness, so that a stream that wakes then finds it stale.
+/// Added to the end of the graph's freshness. A stream that wakes then finds the graph stale.
 const WAKE_MARGIN: Duration = Duration::from_millis(1);
 
 /// Opens streams.
@@ -52,7 +52,7 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    /// Starts without streams; also returns the work that streams need.
+    /// Starts without streams. Also returns the background work that streams need.
     pub(super) fn new(
         clock: &Clock,
         facts: &FactSource,
@@ -69,8 +69,8 @@ impl Watches {
     }
 }
 
-/// What ends any stream: the end of its caller's credential, person or tenant, a stale graph, the
-/// service's stop.
+/// Ends any stream when the caller's credential, person or tenant ends, when the graph is stale, or
+/// when the service stops.
 struct Watching {
     watches: Arc<Watches>,
     caller: Caller,
@@ -90,14 +90,14 @@ impl Watching {
         self.watches.credentials.check(&self.caller, SCOPE, None, now)
     }
 
-    /// The instant at which this clock reaches that time; `None` if it is out of range.
+    /// Converts a time of the service's clock to an instant. `None` if it is out of range.
     fn when(&self, at: DateTime<Utc>) -> Option<Instant> {
         let left = (at - self.watches.clock.now()).to_std().unwrap_or_default();
         Instant::now().checked_add(left)
     }
 
-    /// Waits until the tenant's authority changes or may have become too old, or the caller's
-    /// credential ends; until `by` at the latest.
+    /// Waits for a change of the tenant's authority. Also returns when the authority may have
+    /// become too old or the caller's credential ends. Returns at `by` at the latest.
     async fn moves(&mut self, by: Instant) -> Result<(), ApiError> {
         let stale = Instant::from_std(self.watches.facts.graph.fresh_until()) + WAKE_MARGIN;
         let ends = self.watches.credentials.until(&self.caller);

@@ -1,4 +1,5 @@
-//! Watches a permission: heartbeats while it is in force, and finally what ended it.
+//! Watches a permission. It sends heartbeats while the permission is valid, and finally the reason
+//! for its end.
 
 use std::sync::Arc;
 
@@ -31,10 +32,11 @@ use authority_core::{
 use authority_decision::{Decision, Reason, StopCondition};
 use authority_evidence as evidence;
 
-/// The message if the graph is too old: conditions that have fired since are unknown here.
+/// The stop condition that is sent if the node's graph is too old. It is then unknown whether the
+/// permission has ended.
 const UNAVAILABLE: &str = "authority.unavailable";
 
-/// A stored decision, and the tenant's revision as the database knows it.
+/// A stored decision, and the tenant's revision in the database.
 struct Found {
     id: String,
     tenant_id: TenantId,
@@ -45,8 +47,10 @@ struct Found {
 }
 
 impl Watches {
+    /// Opens a stream that watches a permission.
+    ///
     /// # Errors
-    /// The caller may not read the decision, or it permitted nothing.
+    /// The caller may not read the decision, or it is not a permission.
     pub(in super::super) async fn stop_conditions(
         self: Arc<Self>,
         caller: Caller,
@@ -62,14 +66,15 @@ impl Watches {
         let found = found.await?.ok_or(missing)?;
         if !Decision::from_word(&found.decision).is_some_and(Decision::permits) {
             let message = format!(
-                "the decision is `{}`: it permitted nothing that could be stopped",
+                "the decision is `{}`: only permitted decisions can be stopped",
                 found.decision
             );
             return Err(ApiError::new(ErrorCode::TransitionNotAllowed, message));
         }
-        // The first evaluation sees everything committed before this call.
+        // Waits for this revision. The first evaluation then includes everything committed before
+        // this call.
         self.facts.graph.tenant_at(&found.tenant_id, found.revision).await?;
-        // None of the checks used here reads the context.
+        // An empty context is sufficient, because the checks used here do not read the context.
         let request = evidence::sealed::request(&found.record, b"{}")?;
         let permitted = Arc::new(permitted(request, &found.record, &found.facts)?);
         let watched = self.watched.watch(found.id, Arc::clone(&permitted));
@@ -89,12 +94,12 @@ async fn find(db: &mut Db, id: &str, caller: &Caller) -> QueryResult<Option<Foun
     Ok(Some(Found { id, tenant_id, decision, record, facts, revision }))
 }
 
-/// One stream.
+/// A stream that watches one permission.
 struct Watch {
     watching: Watching,
     /// The permitted request, and the authority that permitted it.
     permitted: Arc<Permitted>,
-    /// The permission as it is judged again.
+    /// The results of judging the permission again after changes.
     watched: Watched,
     /// The time of the next heartbeat.
     due: Instant,
@@ -117,8 +122,8 @@ impl MessageSource for Watch {
             };
             let now = watches.clock.now();
             let (revision, status) = permission_status(handle.as_ref(), &self.permitted, now);
-            // The permission first: its holder must learn of its end, even if the same change ends
-            // the credential that it is watched with.
+            // The permission comes first: its holder must be informed of its end, even if the same
+            // change ends the credential used to watch it.
             if let Some(reason) = status.stopped {
                 self.ended = true;
                 let fired = (self.permitted.condition(reason).word(), Some(reason));

@@ -1,4 +1,4 @@
-//! The permissions that streams watch, by tenant, with the result of their last judgement.
+//! The permissions that streams watch, by tenant, with their last results.
 
 use std::{
     collections::HashMap,
@@ -14,15 +14,16 @@ use tokio::sync::{mpsc, watch};
 use super::super::permission_status::Permitted;
 use authority_decision::{Gathered, Reason};
 
-/// The longest wait for a judgement. After that, it is unknown whether the permission still stands.
+/// The longest wait for a judgement. After that, it is unknown whether the permission is still
+/// valid.
 const LATEST: Duration = Duration::from_secs(60);
 
-/// Why a permission is over.
+/// The reason why a permission has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
-    /// It would be denied or held now.
+    /// The request would be denied or held now.
     Changed(Reason),
-    /// Its question cannot be read back, or was not judged in time.
+    /// The request can't be read, or was not judged in time.
     Unknown,
 }
 
@@ -32,7 +33,7 @@ pub(super) struct Found {
     /// The number of the tenant's round.
     pub(super) round: u64,
     pub(super) over: Option<Over>,
-    /// When to judge it again if no write comes first.
+    /// When to judge the permission again if no write triggers an earlier judgement.
     pub(super) turn: Option<DateTime<Utc>>,
 }
 
@@ -40,7 +41,7 @@ pub(super) struct Found {
 pub(super) struct Permission {
     pub(super) decision_id: String,
     pub(super) permitted: Arc<Permitted>,
-    /// The facts of its last judgement; permissions with the same look-up keys share them.
+    /// The facts of its last judgement. Permissions with the same look-up keys share them.
     pub(super) judged_on: Mutex<Option<Arc<Gathered>>>,
     found: watch::Sender<Found>,
 }
@@ -50,7 +51,7 @@ impl Permission {
         *self.found.borrow()
     }
 
-    /// Stores a result, and wakes the stream only if it has to react.
+    /// Stores a result. Wakes the stream only if it has to react.
     pub(super) fn tell(&self, found: Found) {
         self.found.send_if_modified(|known| {
             let is_news = found.over.is_some() || found.turn != known.turn;
@@ -63,7 +64,7 @@ impl Permission {
 /// The watched permissions of a tenant, which are judged in rounds.
 pub(super) struct Tenant {
     pub(super) id: TenantId,
-    /// Held by the round under way.
+    /// Locked by the running round.
     pub(super) round: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
@@ -86,7 +87,8 @@ impl Tenant {
         Self { id, round: tokio::sync::Mutex::default(), state: Mutex::default() }
     }
 
-    /// Begins a round; returns its number and its permissions. Later requests are for the next round.
+    /// Begins a round. Returns its number and its permissions. Later requests are for the next
+    /// round.
     pub(super) fn begin(&self) -> (u64, Vec<Arc<Permission>>) {
         let mut state = self.state.lock();
         state.is_due = false;
@@ -111,7 +113,7 @@ pub(super) struct WatchedPermissions {
 }
 
 impl WatchedPermissions {
-    /// Starts without permissions; the receiver gets each tenant with a due round.
+    /// Starts without permissions. The receiver gets each tenant with a due round.
     pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Arc<Tenant>>) {
         let (due, received) = mpsc::unbounded_channel();
         (Self { tenants: Arc::default(), due }, received)
@@ -145,11 +147,11 @@ impl WatchedPermissions {
         }
     }
 
-    /// Requests the tenant's next round; returns its number.
+    /// Requests the tenant's next round. Returns its number.
     pub(super) fn ask(&self, tenant: &Arc<Tenant>) -> u64 {
         let mut state = tenant.state.lock();
         if !std::mem::replace(&mut state.is_due, true) {
-            // The receiver outlives this handle.
+            // Sending can't fail, because the receiver exists longer than this value.
             let _ = self.due.send(Arc::clone(tenant));
         }
         state.rounds + 1
@@ -166,10 +168,11 @@ pub(super) struct Watched {
     tenant: Arc<Tenant>,
     number: u64,
     found: watch::Receiver<Found>,
-    /// The revision and the turn for which judgements were requested.
+    /// The revision for which a judgement was last requested. `turned` is the last due time for
+    /// which one was requested.
     asked: Option<i64>,
     turned: Option<DateTime<Utc>>,
-    /// The first requested round that hasn't finished, and since when the stream has waited for it.
+    /// The first requested round that hasn't finished, and when the wait for it began.
     waits: Option<(u64, Instant)>,
     /// The number of the last requested round.
     round: u64,
@@ -190,10 +193,11 @@ impl Watched {
         None
     }
 
-    /// Requests a judgement if more than reality has changed since the last one.
+    /// Requests a judgement if anything besides reality data has changed since the last request, or
+    /// if a judgement is due.
     ///
-    /// Call it after checking the stop conditions, which come first. `ruled_at` is the last revision that changed
-    /// more than reality.
+    /// Call it after checking the stop conditions, which come first. `ruled_at` is the last
+    /// revision that changed anything besides reality data.
     pub(super) fn looked(&mut self, ruled_at: i64, now: DateTime<Utc>) {
         let turn = self.turn().filter(|turn| *turn <= now);
         if self.asked == Some(ruled_at) && turn.is_none() {
@@ -205,7 +209,8 @@ impl Watched {
         self.waits.get_or_insert((self.round, Instant::now()));
     }
 
-    /// The next start or end by the clock, unless its judgement is already requested.
+    /// Returns the next time at which the permission must be judged because a time limit starts or
+    /// ends. `None` if this judgement is already requested.
     pub(super) fn turn(&self) -> Option<DateTime<Utc>> {
         self.found.borrow().turn.filter(|turn| self.turned != Some(*turn))
     }
@@ -213,7 +218,7 @@ impl Watched {
     /// Waits for a new result.
     pub(super) async fn changed(&mut self) {
         if self.found.changed().await.is_err() {
-            // The sender lives as long as this does.
+            // The sender exists as long as this value. This line is not reached.
             std::future::pending::<()>().await;
         }
     }

@@ -1,8 +1,10 @@
-//! The queue of decisions: a call gets a place before anything is gathered, decided or signed for it.
+//! The queue of decisions. A call gets a place before its facts are gathered or any work is done
+//! for it.
 //!
-//! It is short: as many decisions as are made in a quarter of a second, and a bounded number of bytes. A call that
-//! finds it full is refused, which costs little, since nothing was done for it. [`turns`] is the order,
-//! [`throughput`] the length, [`refusals`] what a flood of refusals may cost, [`refusal_log`] what is said of it.
+//! The queue is short: it holds the decisions of a quarter of a second, and a bounded number of
+//! bytes. A call that finds it full is refused. That is cheap, because no work was done for the
+//! call. [`turns`] determines the order of calls and [`throughput`] the length of the queue.
+//! [`refusals`] limits the cost of many refusals, and [`refusal_log`] logs them.
 
 mod refusal_log;
 mod refusals;
@@ -33,40 +35,41 @@ use turns::{Entered, Turns};
 
 use crate::stage::Stage;
 
-/// What remains of a call's deadline when it is refused.
+/// The part of a call's deadline that is reserved for sending a refusal.
 const TO_ANSWER: Duration = Duration::from_millis(100);
-/// The time from the first refusal to the line of the log that counts those since.
+/// The time from the first refusal to the log line that counts them.
 const LOGGED: Duration = Duration::from_secs(1);
 
 /// The queue of one node. Cheap to clone.
 #[derive(Clone)]
 pub struct DecisionQueue {
     state: Arc<Mutex<State>>,
-    /// Apart from the places: only refusals take it.
+    /// Locked separately from the places, and only by refusals.
     refused: Arc<Mutex<RefusalLog>>,
 }
 
-/// Held for some ten nanoseconds, three times for each decision, which takes a hundred microseconds.
+/// Locked for about ten nanoseconds, three times for each decision. A decision takes about a
+/// hundred microseconds.
 struct State {
     turns: Turns<Place>,
     throughput: Throughput,
     refusals: Refusals,
 }
 
-/// How many decisions a node has in hand.
+/// The number of decisions that a node is processing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// They wait for their places.
+    /// Decisions that wait for their places.
     pub waiting: usize,
-    /// They have places: they are made or recorded.
+    /// Decisions with places: they are being made or recorded.
     pub working: usize,
-    /// How long the oldest call has waited for its place; zero if none waits.
+    /// How long the oldest call has waited for its place. Zero if no call waits.
     pub oldest: Duration,
 }
 
 impl Default for DecisionQueue {
     fn default() -> Self {
-        // It exists as a metric from the start, so that its first increase is one.
+        // Registers the metric with the value 0. Its first increase is then visible.
         refused().increment(0);
         let now = Instant::now();
         let state = State {
@@ -79,10 +82,11 @@ impl Default for DecisionQueue {
 }
 
 impl DecisionQueue {
-    /// Waits for a place, in the tenant's turn. Whoever drops the future has not waited.
+    /// Waits until the call gets a place, in the order of [`turns`]. Dropping the future removes
+    /// the call from the queue.
     ///
     /// # Errors
-    /// `rate_limited`: the queue is full, and the tenant has its share of it.
+    /// `rate_limited`: the queue is full, and the tenant has used its share of it.
     pub async fn enter(
         &self,
         tenant_id: &TenantId,
@@ -113,13 +117,14 @@ impl DecisionQueue {
         Err(full())
     }
 
-    /// Whether a call of the tenant would be refused now: then its body need not be read.
+    /// Whether a call of the tenant would be refused now. Its body then need not be read.
     pub fn is_full_for(&self, tenant_id: &TenantId) -> bool {
         let state = self.state.lock();
         state.turns.is_full_for(tenant_id, state.throughput.longest_queue())
     }
 
-    /// Waits until a refusal of the tenant's call may be sent: at once, if there are few.
+    /// Waits until a refusal of the tenant's call may be sent. Returns at once while refusals are
+    /// few.
     pub async fn pace(&self, tenant_id: &TenantId, cause: Cause, deadline: Deadline) {
         let wait = {
             let mut state = self.state.lock();
@@ -141,7 +146,7 @@ impl DecisionQueue {
         }
     }
 
-    /// What the node has in hand now.
+    /// Returns the decisions that the node is processing now.
     pub fn load(&self) -> Load {
         let state = self.state.lock();
         let oldest = state.turns.oldest().map_or(Duration::ZERO, |since| since.elapsed());
@@ -163,7 +168,8 @@ impl DecisionQueue {
             }
             throughput.note(place.size.decisions, turns.queued() > 0, Instant::now());
         }
-        // Not under the lock: the place of a caller that has just left comes back here.
+        // Sent outside the lock. If a caller has just left, its place is dropped here, which calls
+        // this function again.
         for (tenant_id, waiter) in granted {
             let _ = waiter.sender.send(self.place(tenant_id, waiter.size, false));
         }
@@ -173,8 +179,8 @@ impl DecisionQueue {
 /// The refusal of a call that finds the queue full.
 pub fn full() -> ApiError {
     refused().increment(1);
-    let text = "more decisions are asked for than can be made, and the tenant has its share of those that wait; \
-                ask again after Retry-After";
+    let text = "the decision queue is full, and this tenant has used its share of it; \
+                retry after the time in Retry-After";
     ApiError::new(ErrorCode::RateLimited, text).with("retry_after", "1")
 }
 
@@ -191,8 +197,8 @@ impl Drop for WaitingRefusal<'_> {
     }
 }
 
-/// A call's place among those that are worked on, until it is dropped. The recorder holds it too: a caller that
-/// leaves makes no room before its entry is done with.
+/// A call's place among the decisions in progress, until it is dropped. The recorder also holds the
+/// place. A caller that disconnects therefore does not free the place before its entry is finished.
 pub struct Place {
     queue: DecisionQueue,
     tenant_id: TenantId,
@@ -201,7 +207,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether its tenant had few decisions worked on, with those of this place.
+    /// Whether the tenant had few decisions in progress when it got the place, including this
+    /// decision.
     pub fn is_first(&self) -> bool {
         self.is_first
     }

@@ -1,16 +1,17 @@
-//! What the log says of refused calls: a line a second while there are some, with their number and the tenant that had
-//! the most of them. No metric names a tenant, and an operator must know whose limit to set.
+//! The log of refused calls. While calls are refused, it writes a line a second with their number
+//! and the tenant with the most refusals. Metrics have no tenant label, but an operator must know
+//! which tenant's limit to change.
 
 use std::collections::HashMap;
 
 use authority_ids::TenantId;
 
-/// Why a call for decisions is refused.
+/// The reason why a call for decisions is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// More is asked for than can be made, and the tenant has its share of the queue.
+    /// The queue is full, and the tenant has used its share of it.
     QueueFull,
-    /// The tenant or its key is above `decisions_per_second`.
+    /// The tenant or its key exceeds `decisions_per_second`.
     RateLimit,
 }
 
@@ -23,14 +24,15 @@ pub(super) struct RefusalLog {
 }
 
 impl RefusalLog {
-    /// Counts one; true if it is the first since the last line, which is then due in a second.
+    /// Counts a refusal. Returns true for the first since the last line, which is then due in a
+    /// second.
     pub(super) fn note(&mut self, tenant_id: &TenantId, cause: Cause) -> bool {
         let is_first = self.by_tenant.is_empty();
         match cause {
             Cause::QueueFull => self.queue_full += 1,
             Cause::RateLimit => self.rate_limit += 1,
         }
-        // No id is copied for one that is known.
+        // The ID is only copied for a new tenant.
         match self.by_tenant.get_mut(tenant_id) {
             Some(count) => *count += 1,
             None => drop(self.by_tenant.insert(tenant_id.clone(), 1)),
@@ -38,7 +40,7 @@ impl RefusalLog {
         is_first
     }
 
-    /// The line; `waiting` decisions are in the queue now.
+    /// Writes the line. `waiting` decisions are in the queue now.
     pub(super) fn write(self, waiting: usize) {
         let tenants = self.by_tenant.len();
         let Some((most, of_it)) = self.by_tenant.into_iter().max_by_key(|(_, count)| *count) else {

@@ -1,41 +1,43 @@
-//! When a refusal is sent: at once while there are few of them, and paced in a flood.
+//! The pace of refusals. They are sent at once while there are few, and delayed in a flood.
 //!
-//! A client that asks again as soon as it is refused would otherwise take the processors from the decisions, since
-//! even the cheapest refusal has its request read, its credential checked and its response written. It is made to
-//! wait as Retry-After says; the wait costs a timer.
+//! A client that retries as soon as it is refused would otherwise take CPU time from decisions.
+//! Even the cheapest refusal reads a request, checks a credential and writes a response. In a
+//! flood, refusals are therefore delayed. Each delay costs only a timer.
 
 use std::time::{Duration, Instant};
 
-/// Refusals for each decision that is made: together they cost about a tenth of the decisions.
+/// The number of refusals that are sent for each decision made. They cost about a tenth of the CPU
+/// time of the decisions.
 const PER_DECISION: f64 = 0.25;
-/// A second, however few decisions are made.
+/// The minimum number of refusals per second, however few decisions are made.
 const LEAST: f64 = 200.0;
-/// Refusals that are sent at once after a pause.
+/// After a pause, as many refusals are sent at once as the rate permits in this time span.
 const AT_ONCE: Duration = Duration::from_millis(50);
-/// The longest wait: within a decision's deadline, so that the caller learns why.
+/// The longest wait. It is within a decision's deadline, which lets the caller see the reason.
 const LONGEST: Duration = Duration::from_millis(1900);
-/// Those that wait are sent at the same moments, so that a connection writes several at once, and reads as many new
-/// calls: a write of its own for each cost more than the refusal.
+/// The interval at which waiting refusals are sent together. A connection then writes several
+/// refusals at once and reads as many new calls. A separate write for each refusal cost more than
+/// the refusal itself.
 const TOGETHER: Duration = Duration::from_millis(50);
-/// The refusals that wait; any more are sent at once. It bounds their memory.
+/// The maximum number of waiting refusals, which bounds their memory. Any more are sent at once.
 const WAITING: usize = 32_768;
 
 pub(super) struct Refusals {
-    /// From when moments are counted.
+    /// The start of the first interval of [`TOGETHER`].
     start: Instant,
-    /// When the next one is due.
+    /// When the next refusal is due.
     due: Instant,
     waiting: usize,
 }
 
 impl Refusals {
-    /// As after a pause.
+    /// Starts in the state after a pause.
     pub(super) fn new(now: Instant) -> Self {
         Self { start: now, due: now.checked_sub(AT_ONCE).unwrap_or(now), waiting: 0 }
     }
 
-    /// How long the next one waits, if so many decisions a second are made. The caller counts as waiting until
-    /// [`Self::sent`].
+    /// Returns how long the next refusal waits at this rate of decisions. The caller counts as
+    /// waiting until [`Self::sent`].
     pub(super) fn wait(&mut self, per_second: f64, now: Instant) -> Duration {
         self.waiting += 1;
         if self.waiting > WAITING {
@@ -50,7 +52,7 @@ impl Refusals {
         self.moment(self.due).saturating_duration_since(now).min(LONGEST)
     }
 
-    /// The next moment at which refusals are sent.
+    /// Returns the next moment at which refusals are sent.
     fn moment(&self, due: Instant) -> Instant {
         let since = due.saturating_duration_since(self.start).as_micros();
         let moments = since.div_ceil(TOGETHER.as_micros());
@@ -70,10 +72,10 @@ mod tests {
     fn few_refusals_are_sent_at_once_and_a_flood_waits() {
         let now = Instant::now();
         let mut refusals = Refusals::new(now);
-        // 1,000 refusals a second, 50 at once.
+        // At 4,000 decisions a second, 1,000 refusals are sent a second, 50 of them at once.
         let waits: Vec<_> = (0..3000).map(|_| refusals.wait(4000.0, now)).collect();
         assert!(waits[..50].iter().all(Duration::is_zero));
-        // Those of 50 ms are sent together, and none before its time.
+        // The refusals of 50 ms are sent together, each at or after its due time.
         assert!(waits[50..100].iter().all(|wait| *wait == TOGETHER), "{:?}", &waits[50..100]);
         assert_eq!(waits[1049], Duration::from_millis(1000));
         assert!(waits.windows(2).all(|pair| pair[0] <= pair[1]), "none overtakes another");

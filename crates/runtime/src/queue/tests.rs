@@ -1,4 +1,4 @@
-//! Places, with callers that wait for them.
+//! Tests of places, with callers that wait for them.
 
 use futures_util::FutureExt;
 
@@ -14,7 +14,7 @@ fn soon() -> Deadline {
     Deadline::after(TO_ANSWER)
 }
 
-/// Takes every place, also those of tenants that have none.
+/// Takes every place, including the places for tenants with few decisions.
 async fn full(queue: &DecisionQueue) -> Vec<Place> {
     let mut places = Vec::new();
     for slug in ["flood".to_owned()].into_iter().cycle().take(384) {
@@ -33,7 +33,7 @@ async fn a_place_is_taken_until_it_is_dropped() {
     let id = tenant("flood");
     let mut next = std::pin::pin!(queue.enter(&id, ONE, soon()));
     assert!(next.as_mut().now_or_never().is_none());
-    // Those above the usual number make no room.
+    // Releasing the places above the usual number does not free a place for the next call.
     places.truncate(384);
     assert!(next.as_mut().now_or_never().is_none());
     places.pop();
@@ -51,7 +51,7 @@ async fn the_place_of_a_caller_that_leaves_goes_to_the_next() {
     assert!(left.as_mut().now_or_never().is_none());
     assert!(next.as_mut().now_or_never().is_none());
     places.pop();
-    // It was granted, and not taken.
+    // The place was granted but not taken.
     drop(left);
     assert!(next.now_or_never().unwrap().is_ok());
     drop(places);
@@ -85,7 +85,7 @@ async fn the_oldest_call_that_waits_is_known() {
     let mut second = Box::pin(queue.enter(&id, ONE, soon()));
     assert!(second.as_mut().now_or_never().is_none());
     assert!(queue.load().oldest >= Duration::from_millis(20), "{:?}", queue.load());
-    // Who has left does not wait.
+    // A caller that has left does not wait.
     drop(first);
     assert!(queue.load().oldest < Duration::from_millis(20), "{:?}", queue.load());
     drop(second);

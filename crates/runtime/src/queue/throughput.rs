@@ -1,18 +1,18 @@
-//! How many decisions a second the node makes when it cannot make more.
+//! Measures how many decisions a second the node makes at full load.
 
 use std::time::{Duration, Instant};
 
 /// The time over which decisions are counted.
 const SPAN: Duration = Duration::from_millis(50);
-/// Decisions a second, until it was measured.
+/// The assumed number of decisions a second before the first measurement.
 const ASSUMED: f64 = 8192.0;
 /// How long the last call of a full queue waits for its place.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
-/// The least length of the queue: a database that stops for a moment must not end in refusals.
+/// The minimum length of the queue. A short stall of the database must not lead to refusals.
 const LEAST: usize = 256;
 
-/// The recent throughput. Only spans in which calls waited all the time count: otherwise fewer decisions were
-/// asked for than could have been made.
+/// The recent throughput. Only time spans in which calls waited all the time are measured. In other
+/// spans, fewer decisions were requested than could have been made.
 pub(super) struct Throughput {
     since: Instant,
     done: usize,
@@ -25,7 +25,7 @@ impl Throughput {
         Self { since: now, done: 0, is_busy: false, per_second: ASSUMED }
     }
 
-    /// So many decisions are done, and whether others wait.
+    /// Records completed decisions, and whether others wait.
     pub(super) fn note(&mut self, decisions: usize, waiting: bool, now: Instant) {
         self.done += decisions;
         self.is_busy &= waiting;
@@ -40,12 +40,13 @@ impl Throughput {
         *self = Self { since: now, done: 0, is_busy: waiting, per_second: self.per_second };
     }
 
-    /// Decisions a second.
+    /// Returns the number of decisions a second at full load.
     pub(super) fn per_second(&self) -> f64 {
         self.per_second
     }
 
-    /// The most decisions that may wait: as many as are made in [`LONGEST_WAIT`].
+    /// Returns the maximum number of waiting decisions. It is as many as are made in
+    /// [`LONGEST_WAIT`].
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -65,7 +66,7 @@ fn to_float(count: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Makes so many decisions a second for a second.
+    /// Makes decisions at this rate for a second.
     fn run(throughput: &mut Throughput, begin: Instant, per_second: u32, waiting: bool) -> Instant {
         let every = Duration::from_secs(1) / per_second;
         for number in 1..=per_second {
@@ -81,7 +82,7 @@ mod tests {
         assert_eq!(throughput.longest_queue(), 2048);
         let begin = run(&mut throughput, begin, 20_000, true);
         assert!((4900..5100).contains(&throughput.longest_queue()), "{}", throughput.per_second());
-        // Few calls are no sign of a slow service.
+        // A small number of calls does not indicate a slow service.
         let begin = run(&mut throughput, begin, 10, false);
         assert!((4900..5100).contains(&throughput.longest_queue()), "{}", throughput.per_second());
         run(&mut throughput, begin, 500, true);

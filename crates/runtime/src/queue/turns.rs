@@ -1,8 +1,10 @@
-//! The sub-queues of the tenants, and who of them is next: deficit round robin (Shreedhar and Varghese, 1996).
+//! The tenants' sub-queues and their order. The order is deficit round robin (Shreedhar and
+//! Varghese, 1996).
 //!
-//! A call waits before anything is done for it. It waits behind calls of its own tenant alone: whenever a place
-//! is free, the tenants take turns. If the queue is full, it is the tenant with the longest sub-queue that loses
-//! the call which came last, so that a tenant below its share is not refused for what others ask.
+//! A call waits before any work is done for it, and only behind calls of its own tenant. Whenever a
+//! place is free, the tenants take turns. If the queue is full, the tenant with the longest
+//! sub-queue loses its last call. A tenant below its share is therefore not refused because of
+//! other tenants' requests.
 
 mod age;
 
@@ -14,52 +16,53 @@ use std::{
 use authority_ids::TenantId;
 use tokio::sync::oneshot;
 
-/// The decisions that are worked on at a time: one batch that is committed, and half a batch that is made
-/// meanwhile. More would not be faster, and each would wait for the others.
+/// The number of decisions in progress at a time. It allows one batch being committed and half a
+/// batch being made. More would not be faster, and each decision would wait for the others.
 const WORKING: usize = 384;
-/// The further places, for the first calls of tenants: these do not wait for the next commit.
+/// The additional places for the first calls of tenants. They do not wait for the next commit.
 const FIRST: usize = 128;
-/// The decisions of a tenant that count as its first.
+/// The number of a tenant's decisions that count as its first.
 const FEW: usize = 4;
-/// The decisions of a tenant in its turn.
+/// The number of decisions in a tenant's turn.
 const QUANTUM: usize = 16;
-/// The bytes of requests that wait or are worked on, of all tenants.
+/// The maximum size of all requests that wait or are in progress, in bytes.
 const BYTES: usize = 64 << 20;
-/// The further bytes, for the first calls of tenants: they do not wait for large requests of others.
+/// The additional bytes for the first calls of tenants. They do not wait for large requests of
+/// others.
 const FIRST_BYTES: usize = 16 << 20;
-/// What a request may have that was not read yet: the largest gRPC message.
+/// The assumed size of a request that was not read yet: the largest gRPC message.
 const UNREAD: usize = 1 << 20;
 
-/// What a call asks for.
+/// The size of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// More than one for a batch.
+    /// The number of decisions. More than one for a batch.
     pub decisions: usize,
-    /// Of its message.
+    /// The bytes of its message.
     pub bytes: usize,
 }
 
 /// A call in its tenant's sub-queue.
 pub(super) struct Waiter<P> {
-    /// Closed once the caller has left; dropped unused if the call is refused after all.
+    /// Closed once the caller has left. Dropped unused if the call is refused later.
     pub(super) sender: oneshot::Sender<P>,
     pub(super) size: Size,
     since: Instant,
 }
 
-/// What is known of a tenant that has calls here.
+/// The state of a tenant with calls in the queue.
 struct Tenant<P> {
     waiting: VecDeque<Waiter<P>>,
-    /// The decisions of `waiting`.
+    /// The number of decisions in `waiting`.
     queued: usize,
     working: usize,
-    /// Of the calls that wait or are worked on.
+    /// The bytes of the calls that wait or are in progress.
     bytes: usize,
-    /// The decisions that remain of its turn.
+    /// The number of decisions that the tenant may still make in its turn.
     deficit: usize,
 }
 
-/// The calls of all tenants; `P` is the place that a call waits for.
+/// The calls of all tenants. `P` is the place that a call waits for.
 pub(super) struct Turns<P> {
     tenants: HashMap<TenantId, Tenant<P>>,
     /// The tenants with waiting calls, the next first.
@@ -69,13 +72,14 @@ pub(super) struct Turns<P> {
     bytes: usize,
 }
 
-/// What becomes of a call.
+/// The result of entering a call.
 pub(super) enum Entered<P> {
-    /// It has its place. It is first if its tenant has few decisions worked on, with its own.
+    /// The call has its place. `is_first` is set if its tenant has few decisions in progress,
+    /// including this call.
     Working { is_first: bool },
-    /// It waits for its place.
+    /// The call waits for its place.
     Waiting(oneshot::Receiver<P>),
-    /// It is refused.
+    /// The call is refused.
     Full,
 }
 
@@ -112,8 +116,8 @@ impl<P> Turns<P> {
         Entered::Waiting(place)
     }
 
-    /// Whether a decision of the tenant would be refused now, or might be for its bytes; it then costs nothing to
-    /// say so, and nothing is read.
+    /// Whether a decision of the tenant would be refused now, by number or by bytes. The body has
+    /// not been read, and the largest message is assumed. Such a refusal is cheap.
     pub(super) fn is_full_for(&self, tenant_id: &TenantId, most: usize) -> bool {
         let is_refused = |decisions, bytes| {
             let size = Size { decisions, bytes };
@@ -123,7 +127,7 @@ impl<P> Turns<P> {
         is_refused(waits, 0) || is_refused(0, UNREAD)
     }
 
-    /// Takes the next call that gets a place, which now counts as worked on.
+    /// Takes the next call that gets a place. It then counts as in progress.
     pub(super) fn next(&mut self) -> Option<(TenantId, Waiter<P>)> {
         while self.working < WORKING {
             let id = self.order.pop_front()?;
@@ -136,7 +140,7 @@ impl<P> Turns<P> {
                 continue;
             }
             if decisions > tenant.deficit {
-                // Its turn is over.
+                // The tenant's turn is over.
                 tenant.deficit += QUANTUM;
                 self.order.push_back(id);
                 continue;
@@ -155,7 +159,7 @@ impl<P> Turns<P> {
         None
     }
 
-    /// A place is free again.
+    /// Releases a place.
     pub(super) fn leave(&mut self, tenant_id: &TenantId, size: Size) {
         self.working -= size.decisions;
         self.bytes -= size.bytes;
@@ -166,29 +170,30 @@ impl<P> Turns<P> {
         self.drop_if_unused(tenant_id);
     }
 
-    /// Whether a call of the tenant has its place at once: it would not overtake another.
+    /// Whether a call of the tenant gets its place at once. It then overtakes no other call.
     fn goes_on(&self, tenant_id: &TenantId) -> bool {
         let is_free = self.working < WORKING && self.order.is_empty();
         is_free || (self.has_few(tenant_id) && self.working < WORKING + FIRST)
     }
 
-    /// Whether a call of the tenant is one of its first.
+    /// Whether a call of the tenant would be among its first.
     fn has_few(&self, tenant_id: &TenantId) -> bool {
         let own = self.tenants.get(tenant_id);
         own.is_none_or(|own| own.waiting.is_empty() && own.working < FEW)
     }
 
-    /// The decisions that wait.
+    /// Returns the number of waiting decisions.
     pub(super) fn queued(&self) -> usize {
         self.queued
     }
 
-    /// The decisions that have places.
+    /// Returns the number of decisions with places.
     pub(super) fn working(&self) -> usize {
         self.working
     }
 
-    /// Whether there is room without refusing another call. Into an empty queue a call fits whatever it has.
+    /// Whether there is room without refusing another call. A call of any size fits into an empty
+    /// queue.
     fn fits(&self, tenant_id: &TenantId, size: Size, most: usize) -> bool {
         let in_time =
             size.decisions == 0 || self.queued == 0 || self.queued + size.decisions <= most;
@@ -196,9 +201,10 @@ impl<P> Turns<P> {
         in_time && (self.bytes == 0 || self.bytes + size.bytes <= bytes)
     }
 
-    /// Refuses the last calls of the tenant with the longest sub-queue, as many as the new one needs, if even without
-    /// them it has as much here as this tenant with the call. A queue that has become too long, since decisions take
-    /// longer, is not cut.
+    /// Refuses the last calls of the tenant with the longest sub-queue. It refuses as many as the
+    /// new call needs. It does so only if, without them, that tenant still has at least as much in
+    /// the queue as this tenant has with the new call. A queue that is too long only because
+    /// decisions have become slower is not shortened.
     fn displace(&mut self, tenant_id: &TenantId, size: Size, most: usize) -> bool {
         let Some(victim) = self.victim(tenant_id, size, most) else { return false };
         let (queued, bytes) = (self.queued.max(most), self.bytes.max(BYTES));
@@ -221,7 +227,7 @@ impl<P> Turns<P> {
         longest.map(|(_, id)| id.clone())
     }
 
-    /// Drops the calls whose callers have left: they must not displace others.
+    /// Drops the calls of callers that have left. They must not displace others.
     fn drop_left(&mut self) {
         let (mut queued, mut bytes) = (0, 0);
         for tenant in self.tenants.values_mut() {
@@ -243,7 +249,7 @@ impl<P> Turns<P> {
         self.tenants.retain(|_, tenant| tenant.is_used());
     }
 
-    /// Drops one waiting call of the tenant; false if it has none.
+    /// Drops one waiting call of the tenant. Returns false if it has none.
     fn forget(
         &mut self,
         tenant_id: &TenantId,
@@ -279,7 +285,8 @@ impl<P> Tenant<P> {
     }
 }
 
-/// The share of the queue, by time or by bytes, whichever is the greater; the whole queue is [`BYTES`].
+/// Returns the greater of a call's two shares of the queue, by decisions and by bytes. [`BYTES`]
+/// stands for the whole queue.
 fn share(size: Size, most: usize) -> usize {
     (size.decisions * (BYTES / most.max(1))).max(size.bytes)
 }

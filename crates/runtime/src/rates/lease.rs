@@ -1,29 +1,29 @@
-//! What a node has taken of a limit and not used yet.
+//! The part of a limit that a node has taken and not used yet.
 
 use std::time::{Duration, Instant};
 
 #[derive(Default)]
 pub(super) struct Lease {
-    /// The limit that it was taken of, in decisions a second.
+    /// The limit from which the lease was taken, in decisions a second.
     per_second: u32,
-    /// Decisions.
+    /// The remaining decisions.
     left: u32,
-    /// Calls of so many decisions or more are refused until then.
+    /// Calls of at least this number of decisions are refused until this time.
     refused: Option<(u32, Instant)>,
 }
 
-/// What a node can say by itself.
+/// The result that a node can determine without the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     Taken,
-    /// Above the limit, for so long.
+    /// The limit is exceeded. This is the time to wait.
     Refused(Duration),
     /// Another portion has to be taken.
     Empty,
 }
 
 impl Lease {
-    /// Drops what was taken of another limit: a lower one counts at once.
+    /// Drops decisions taken under another limit. A lower limit therefore applies at once.
     pub(super) fn keep_only_of(&mut self, per_second: u32) {
         if self.per_second != per_second {
             *self = Self { per_second, ..Self::default() };
@@ -43,7 +43,7 @@ impl Lease {
         }
     }
 
-    /// How long calls of so many decisions are refused.
+    /// Returns how long calls with this number of decisions are refused. `None` if they are not.
     pub(super) fn refused(&self, decisions: u32, now: Instant) -> Option<Duration> {
         let (least, until) = self.refused?;
         (decisions >= least && now < until && decisions > self.left).then(|| until - now)

@@ -1,8 +1,9 @@
 //! Limits on the decisions of a tenant and of an API key, on all nodes together.
 //!
-//! The tenant's and the key's record have `decisions_per_second`. A node takes portions of a limit from Postgres
-//! ([`portion`]), and knows what it has left ([`lease`]); so a decision waits for the database once in a portion, and
-//! a refusal only once until the limit is free again. Without a limit nothing is looked up but the record.
+//! The records of the tenant and the key have `decisions_per_second`. A node takes portions of a
+//! limit from Postgres ([`portion`]) and keeps track of its remaining part ([`lease`]). Only one
+//! decision per portion waits for the database. When the limit is exceeded, only the first refusal
+//! waits for the database. Without a limit, only the record is looked up.
 
 mod lease;
 mod portion;
@@ -31,40 +32,40 @@ use parking_lot::{Mutex, RwLock};
 use lease::{Known, Lease};
 use portion::{Portion, portion};
 
-/// Whose decisions are limited: a tenant's, or those of one of its keys.
+/// A tenant or an API key with limited decisions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Limited {
     tenant_id: TenantId,
     key_id: Option<ApiKeyId>,
 }
 
-/// The limits, as this node uses them. Cheap to clone.
+/// The limits as this node uses them. Cheap to clone.
 #[derive(Clone)]
 pub struct DecisionRates {
     graph: Arc<Graph>,
     store: Store,
-    /// Of those that have or had a limit.
+    /// The rates of tenants and keys that have or had a limit.
     rates: Arc<RwLock<HashMap<Limited, Arc<Rate>>>>,
 }
 
 #[derive(Default)]
 struct Rate {
     lease: Mutex<Lease>,
-    /// Held while a portion is taken: one call does that for all that wait.
+    /// Locked while a portion is taken. One call takes the portion for all waiting calls.
     taking: tokio::sync::Mutex<()>,
 }
 
 impl DecisionRates {
     pub fn new(graph: Arc<Graph>, store: Store) -> Self {
-        // It exists as a metric from the start, so that its first increase is one.
+        // Registers the metric with the value 0. Its first increase is then visible.
         above().increment(0);
         Self { graph, store, rates: Arc::default() }
     }
 
-    /// Counts a call of so many decisions.
+    /// Counts a call of this many decisions.
     ///
     /// # Errors
-    /// `rate_limited`, with Retry-After: a limit is reached. `unavailable`: a limit cannot be read.
+    /// `rate_limited`, with Retry-After: a limit is reached. `unavailable`: a limit can't be read.
     pub(super) async fn take(
         &self,
         caller: &Caller,
@@ -72,7 +73,7 @@ impl DecisionRates {
         decisions: usize,
     ) -> Result<(), ApiError> {
         let decisions = u32::try_from(decisions).unwrap_or(u32::MAX);
-        // What a key's own limit refuses does not count for its tenant.
+        // A call refused by its key's own limit does not count for its tenant.
         for limited in [key(caller), Some(Limited { tenant_id: tenant_id.clone(), key_id: None })] {
             let Some(limited) = limited else { continue };
             if let Some(per_second) = self.limit(&limited)? {
@@ -82,8 +83,8 @@ impl DecisionRates {
         Ok(())
     }
 
-    /// The refusal of a call for one decision, if this node knows that it is above a limit: then its body need not be
-    /// read.
+    /// Returns the refusal of a call for one decision, if this node is already refusing such calls.
+    /// The call's body then need not be read.
     pub fn refusal(&self, caller: &Caller) -> Option<ApiError> {
         let rates = self.rates.read();
         if rates.is_empty() {
@@ -101,7 +102,7 @@ impl DecisionRates {
         })
     }
 
-    /// The limit in the record; `None` without one.
+    /// Returns the limit in the record, or `None` without one.
     fn limit(&self, limited: &Limited) -> Result<Option<u32>, graph::Error> {
         if let Some(key_id) = &limited.key_id {
             let key = self.graph.api_key(key_id.public_id());
@@ -134,7 +135,7 @@ impl DecisionRates {
             return outcome;
         }
         let _taking = rate.taking.lock().await;
-        // Another call may have taken a portion meanwhile.
+        // Another call may have taken a portion in the meantime.
         if let Some(outcome) = take() {
             return outcome;
         }
@@ -186,8 +187,8 @@ fn refused(limited: &Limited, per_second: u32, wait: Duration) -> ApiError {
     above().increment(1);
     let whose = if limited.key_id.is_some() { "API key" } else { "tenant" };
     let text = format!(
-        "this {whose} may have {per_second} decisions a second (`decisions_per_second` of its record), and has asked \
-         for more"
+        "this {whose} has exceeded its limit of {per_second} decisions a second (`decisions_per_second` \
+         of its record)"
     );
     // Rounded up.
     let seconds = wait.as_millis().div_ceil(1000).max(1);
@@ -203,7 +204,7 @@ async fn take_portion(
 ) -> QueryResult<Portion> {
     use decision_rates::{key_id, table, tenant_id, unused_at};
     let now = || sql::<Timestamptz>("clock_timestamp()");
-    // No key has the empty text as its id.
+    // The ID of an API key is never the empty text.
     let own_key = limited.key_id.as_ref().map_or("", ApiKeyId::as_str);
     let row = (tenant_id.eq(limited.tenant_id.as_str()), key_id.eq(own_key), unused_at.eq(now()));
     diesel::insert_into(table).values(row).on_conflict_do_nothing().execute(db).await?;

@@ -1,25 +1,27 @@
-//! What a node may take of a limit: the generic cell rate algorithm, in portions.
+//! The portions of a limit that a node may take: the generic cell rate algorithm.
 //!
-//! Postgres has for each limit the time at which it would be unused again if every decision took its share of a
-//! second. It may be a second ahead: so many decisions may come at once, and then as many as the limit says.
+//! For each limit, Postgres stores the time at which the whole limit would be available again if
+//! every decision took its share of a second. That time may be one second ahead. This allows a
+//! burst of one second's decisions, followed by the rate of the limit.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// How far ahead of the present a limit may be used.
+/// How far the stored time may be ahead of the current time.
 const BURST: TimeDelta = TimeDelta::seconds(1);
-/// A portion is this part of a second's decisions.
+/// The number of portions in one second's decisions.
 const PORTIONS: u32 = 10;
 
-/// The outcome for a node that asks for more.
+/// The outcome for a node that requests a portion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Portion {
-    /// So many decisions, at least those that were asked for.
+    /// The number of granted decisions, at least as many as were requested.
     Granted(u32),
-    /// None, until this time has passed.
+    /// No decision is granted until this time has passed.
     Refused(TimeDelta),
 }
 
-/// The portion for a call of `asked` decisions, and when the limit is then unused again.
+/// Returns the portion for a call of `asked` decisions. Also returns the time at which the whole
+/// limit is then available again.
 pub(super) fn portion(
     unused_at: DateTime<Utc>,
     now: DateTime<Utc>,
@@ -32,7 +34,8 @@ pub(super) fn portion(
     };
     let from = unused_at.max(now);
     let room = now + BURST - from;
-    // A batch above the limit needs all of it, and is paid for afterwards.
+    // A batch that is larger than the limit needs the whole limit. Later calls wait longer for the
+    // excess.
     let needed = nanos(asked.min(per_second));
     if room < needed {
         return (Portion::Refused(needed - room), from);
@@ -48,7 +51,7 @@ mod tests {
 
     const NOW: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
-    /// How many single decisions are granted at once, and the wait after them.
+    /// Returns how many single decisions are granted at once, and the wait after them.
     fn at_once(per_second: u32, mut unused_at: DateTime<Utc>) -> (u32, TimeDelta, DateTime<Utc>) {
         let mut all = 0;
         loop {

@@ -1,5 +1,5 @@
-//! The askers of held requests, stored with the approval request in the hold's own transaction, so
-//! that nobody who asked can approve.
+//! The requesters of held requests. They are stored with the approval request in the hold's
+//! transaction. A requester can therefore never approve.
 
 use authority_model::proto::approval::Asker;
 use diesel::{
@@ -12,7 +12,7 @@ use diesel::{
 use super::{entry::Entry, sql::run_queries};
 use authority_core::store::{Db, RunQueryDsl};
 
-/// An open approval request, by tenant and digest.
+/// A pending approval request with its requesters.
 #[derive(Queryable)]
 pub(super) struct Open {
     pub(super) id: String,
@@ -20,12 +20,10 @@ pub(super) struct Open {
     pub(super) emails: Vec<String>,
 }
 
-/// Adds the askers to requests that others opened. Returns each entry with the request that it
-/// waits for.
+/// Adds the requesters of held decisions to the approval requests that the decisions wait for.
 ///
 /// # Errors
-/// [`diesel::result::Error::NotFound`] if a request has been decided meanwhile: the batch is
-/// retried and opens a new one.
+/// [`diesel::result::Error::NotFound`] if a request was decided after it was read.
 pub(super) async fn add(db: &mut Db, held: &[(&Entry, &Open)]) -> QueryResult<()> {
     let mut new = AddAskers::default();
     for (entry, open) in held {
@@ -51,7 +49,7 @@ pub(super) async fn add(db: &mut Db, held: &[(&Entry, &Open)]) -> QueryResult<()
     if added.len() < wanted.len() { Err(diesel::result::Error::NotFound) } else { Ok(()) }
 }
 
-/// Adds askers to requests that are still pending, each once; returns the requests' ids.
+/// Adds each new requester to pending requests once. Returns the requests' IDs.
 #[derive(Default)]
 struct AddAskers<'a> {
     id: Vec<&'a str>,
@@ -67,8 +65,8 @@ impl Query for AddAskers<'_> {
 
 impl QueryFragment<Pg> for AddAskers<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        // Whether they are new is determined on the locked row, since another node may have added
-        // them.
+        // The locked row determines which requesters are new, because another node may have added
+        // some.
         out.push_sql(
             "WITH asking (i, askers, emails, nobody) AS MATERIALIZED ( \
                 SELECT i, array_agg(DISTINCT jsonb_build_object('kind', k, 'id', a)), \

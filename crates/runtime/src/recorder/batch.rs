@@ -1,4 +1,5 @@
-//! One batch, one transaction: fence, spending, keys, facts, approval requests, decisions.
+//! Stores a batch in one transaction. It covers the fence, spending, keys, facts, approval requests
+//! and decisions.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -30,20 +31,21 @@ use authority_core::{
 use authority_evidence::Blob;
 use authority_ids::TenantId;
 
-/// The most facts remembered as stored; a full set is cleared.
+/// The maximum number of facts remembered as stored. A full set is cleared.
 const KNOWN_FACTS: usize = 100_000;
 
-/// The timeout of one batch; after it nobody waits for its decisions any more. Whether it committed
-/// is then unknown; the idempotency keys tell.
+/// The timeout of a batch. After it, callers do not wait for the batch any more. Only a retry with
+/// the same idempotency key then shows whether a decision was committed.
 const LONGEST: Duration = Duration::from_secs(4);
 
-/// How often a batch is retried because a decision in it expired.
+/// The maximum number of attempts to store a batch. Attempts that find decisions that may not open
+/// a request are not counted.
 const TRIES: u32 = 3;
 
-/// A tenant's fact; each tenant stores its own copy of equal bytes.
+/// A hash of the tenant and the digest of a fact. Each tenant stores its own copy of a fact.
 type Fact = (u64, [u8; 32]);
 
-/// The facts that an entry names, with their blobs.
+/// Returns the facts that an entry refers to, with their blobs.
 fn facts(entry: &Entry) -> impl Iterator<Item = (Fact, &Blob)> {
     let mut hasher = DefaultHasher::new();
     entry.tenant_id.hash(&mut hasher);
@@ -59,9 +61,10 @@ pub(super) struct Batches {
     clock: Clock,
     fenced: bool,
     health: Health,
-    /// Wakes who numbers events: nothing is notified inside these transactions.
+    /// Wakes the sequencer of events, because the recorder's transactions send no database
+    /// notifications.
     outbox: Arc<Notify>,
-    /// Facts that this node has committed; they are not sent again.
+    /// Facts that this node has committed. They are not sent again.
     known: Mutex<HashSet<Fact>>,
 }
 
@@ -76,11 +79,12 @@ impl Batches {
         Self { store, clock, fenced, health, outbox, known: Mutex::default() }
     }
 
-    /// Commits the entries that it can and sends all their outcomes. A batch that fails because of
-    /// a row is split until that row is alone; if the database is unavailable, nothing is retried.
+    /// Commits as many entries as possible and sends all their outcomes. A batch that fails because
+    /// of one row is split until that row is alone in its batch. If the database is unavailable,
+    /// the batch is not retried.
     ///
     /// # Errors
-    /// Why some were not recorded; their outcomes were sent.
+    /// The reason why some entries were not recorded. Their outcomes were sent.
     pub(super) async fn commit(&self, queued: Vec<Queued>) -> Result<(), Error> {
         let mut parts = vec![queued];
         parts.retain(|part| !part.is_empty());
@@ -101,7 +105,7 @@ impl Batches {
                 }
                 Err(error) if entries.len() == 1 || error.is_passing() => {
                     tracing::error!(%error, decisions = entries.len(), "could not record");
-                    // One bad row does not affect the others.
+                    // A single bad row does not affect the others.
                     if !is_of_a_row(&error) {
                         self.health.failed(&error);
                     }
@@ -130,7 +134,7 @@ impl Batches {
         let storing = self.store.within(LONGEST, self.store(&mut db, entries));
         let stored = match AssertUnwindSafe(storing).catch_unwind().await {
             Ok(stored) => stored,
-            // In the pool it would keep the fence until its next use.
+            // The connection is discarded. In the pool, it would keep the fence until its next use.
             Err(panic) => {
                 discard(db);
                 resume_unwind(panic)
@@ -153,8 +157,10 @@ impl Batches {
         loop {
             let known = refused.len();
             let stored = self.store_together(db, entries, &fresh, relaxed, &mut refused).await;
-            // A decision expired between the fence and the insert, which the next fence finds; or a request that it was to
-            // wait for was decided. Or some decisions may not open a request: the others are stored without them.
+            // There are three reasons for a rollback. A decision expired between the fence and the
+            // insert: the next fence detects it. An approval request that a decision waits for was
+            // decided. Some decisions may not open a request: the next attempt stores the others
+            // without them.
             let is_undone = matches!(stored, Err(diesel::result::Error::RollbackTransaction));
             if !is_undone || tries == TRIES {
                 return stored;
@@ -200,7 +206,8 @@ impl Batches {
                 if !kept.is_empty() {
                     let insert = InsertDecisions::new(&kept, &approvals, &self.clock);
                     if insert.execute(db).await? < kept.len() {
-                        // The refused decisions' claims are rolled back, and the others are retried.
+                        // Expired decisions were not inserted. The rollback also undoes their
+                        // claims, and the other decisions are retried.
                         return Err(diesel::result::Error::RollbackTransaction);
                     }
                     let events = DecisionEvents::of(kept.iter().copied());
@@ -243,7 +250,8 @@ impl Batches {
             known.clear();
         }
         for (entry, outcome) in entries.iter().zip(outcomes) {
-            // A relaxed commit may be undone by a crash of the database: never rely on it.
+            // A crash of the database may undo a relaxed commit. Its facts therefore do not count
+            // as stored.
             if !entry.relaxed && matches!(outcome, Outcome::Stored { .. }) {
                 known.extend(facts(entry).map(|(fact, _)| fact));
             }
@@ -256,7 +264,7 @@ const fn is_of_a_row(error: &Error) -> bool {
     matches!(error, Error::Conflict(_) | Error::Reference(_) | Error::InUse(_) | Error::Refused(_))
 }
 
-/// Stores decisions that need no other rows.
+/// Stores decisions that write no rows besides the decision, its facts and its event.
 async fn store_current(
     db: &mut Db,
     entries: &[Entry],
@@ -273,7 +281,7 @@ async fn store_current(
     Ok(outcomes.map(|passed| passed.unwrap_or(Outcome::Stored { approval_id: None })).collect())
 }
 
-/// Takes the fence: from here to the commit, no tenant's authority can change.
+/// Takes the fence. Until the commit, no tenant's authority can change.
 async fn fence(db: &mut Db, entries: &[Entry], clock: &Clock) -> QueryResult<Vec<Option<Outcome>>> {
     let present = Fence { tenants: tenants(entries) }.load(db).await?;
     Ok(outdated(entries, present, clock))
@@ -286,10 +294,12 @@ fn tenants(entries: &[Entry]) -> Vec<&str> {
     tenants
 }
 
-/// A tenant's present revision, and when that was by the database's clock.
+/// A tenant's current revision, and the database's time when it was read.
 type Present = (String, i64, DateTime<Utc>);
 
-/// Finds the decisions on authority older than the tenant's, or made too long ago.
+/// Returns an outcome for each decision that can't be stored, and `None` for the others. Such a
+/// decision was made on another revision than the tenant's current one, or its times are not valid
+/// by the database's clock.
 fn outdated(entries: &[Entry], present: Vec<Present>, clock: &Clock) -> Vec<Option<Outcome>> {
     let present = present.into_iter().map(|(tenant, revision, now)| (tenant, (revision, now)));
     let present: HashMap<String, (i64, DateTime<Utc>)> = present.collect();

@@ -1,4 +1,4 @@
-//! The statements that store decisions: after the fence was taken, or together with it.
+//! The statements that store decisions. They take the fence or run after it was taken.
 
 use std::collections::HashMap;
 
@@ -16,15 +16,16 @@ use authority_core::clock::Clock;
 const COLUMNS: &str = "id, tenant_id, subject, action, decision, reason_code, evaluated_at, \
      record, kid, signature, context, context_salt, facts, facts_salt, approval_id";
 
-/// How far a decision's time may be from the database's, either way: a request's deadline plus the
-/// limit of staleness, by which clocks may differ.
+/// The maximum difference between a decision's time and the database's time, in either direction.
+/// It is a request's time limit (2 s) plus the allowed difference of the clocks (5 s).
 pub(super) const APART_SECONDS: i64 = 7;
 
-/// By the clock on the left: the decision is recent, and its permission, if any, has not expired.
+/// SQL condition: the decision's time is within 7 s of `{now}`, and its permission, if any, has not
+/// expired.
 const IN_TIME: &str = "dated BETWEEN {now} - interval '7 s' AND {now} + interval '7 s' \
      AND (ends IS NULL OR ends > {now})";
 
-/// Decisions, column by column.
+/// The columns of the decisions to insert.
 #[derive(Default)]
 struct Columns<'a> {
     id: Vec<&'a str>,
@@ -42,7 +43,7 @@ struct Columns<'a> {
     facts: Vec<&'a [u8]>,
     facts_salt: Vec<&'a [u8]>,
     approval: Vec<Option<&'a str>>,
-    /// When each was decided and expires, by the database's clock.
+    /// When each decision was made and expires, by the database's clock.
     dated: Vec<DateTime<Utc>>,
     ends: Vec<Option<DateTime<Utc>>>,
 }
@@ -69,7 +70,7 @@ impl<'a> Columns<'a> {
         self.approval.push(approval);
     }
 
-    /// The arrays, in the order of [`COLUMNS`], then `dated` and `ends`.
+    /// Writes the arrays, in the order of [`COLUMNS`], then `dated` and `ends`.
     fn walk<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         let texts =
             [&self.id, &self.tenant, &self.subject, &self.action, &self.decision, &self.reason];
@@ -111,19 +112,20 @@ impl Times {
         }
     }
 
-    /// Whether the decision can be stored now; the same rule as [`IN_TIME`].
+    /// Whether the decision can be stored now. The same rule as [`IN_TIME`].
     pub(super) fn are_good(&self, now: DateTime<Utc>) -> bool {
         let apart = TimeDelta::seconds(APART_SECONDS);
         (now - self.dated).abs() <= apart && self.ends.is_none_or(|ends| now < ends)
     }
 }
 
-/// Stores decisions in a transaction that has taken the fence; without those that have expired by
-/// the database's clock.
+/// Stores decisions in a transaction that has taken the fence. Decisions that have expired by the
+/// database's clock are left out.
 pub(super) struct InsertDecisions<'a>(Columns<'a>);
 
 impl<'a> InsertDecisions<'a> {
-    /// Adds a decision with the approval request that it waits for, or the approval that it spends.
+    /// Adds the decisions. Each has the approval request that it waits for, or the approval that it
+    /// spends.
     pub(super) fn new(
         entries: &[&'a Entry],
         approvals: &'a HashMap<String, String>,
@@ -153,7 +155,7 @@ impl QueryFragment<Pg> for InsertDecisions<'_> {
     }
 }
 
-/// The condition for storing a row, by this clock.
+/// Writes the condition for storing a row. `now` is the SQL expression of the clock.
 fn in_time(out: &mut AstPass<'_, '_, Pg>, now: &str) {
     for (place, part) in IN_TIME.split("{now}").enumerate() {
         if place > 0 {
@@ -163,9 +165,10 @@ fn in_time(out: &mut AstPass<'_, '_, Pg>, now: &str) {
     }
 }
 
-/// Takes the fence and stores the decisions that were made on present authority and in time;
-/// returns each tenant's present revision and the time. It is a transaction by itself: one round
-/// trip instead of four. With `EVENTS` it also writes the events that some of them become.
+/// Takes the fence and stores decisions in one statement. Only decisions made on current authority
+/// and in time are stored. Returns each tenant's current revision and the time. The statement is
+/// its own transaction: one round trip instead of four. With `EVENTS` it also writes the events of
+/// some of the decisions.
 pub(super) struct StoreCurrent<'a, const EVENTS: bool> {
     tenants: &'a [&'a str],
     columns: Columns<'a>,
@@ -175,7 +178,7 @@ pub(super) struct StoreCurrent<'a, const EVENTS: bool> {
 }
 
 impl<'a, const EVENTS: bool> StoreCurrent<'a, EVENTS> {
-    /// `relaxed`: commits without waiting for the disk.
+    /// Creates the statement. `relaxed` commits without waiting for the disk.
     pub(super) fn new(
         entries: &'a [Entry],
         tenants: &'a [&'a str],
@@ -204,8 +207,8 @@ impl<Connection, const EVENTS: bool> diesel::RunQueryDsl<Connection> for StoreCu
 
 impl<const EVENTS: bool> QueryFragment<Pg> for StoreCurrent<'_, EVENTS> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        // No row can be stored before the fence is taken, nor by a clock that was read before it,
-        // since each row is joined to the fence's result.
+        // The insert joins the decisions with the fence's result. Decisions are therefore stored
+        // only after the fence is taken, and their times are compared with a clock read after it.
         out.push_sql(
             "WITH present AS MATERIALIZED \
              (SELECT tenant_id, revision, clock_timestamp() AS fenced_at FROM fence(",
@@ -235,7 +238,8 @@ impl<const EVENTS: bool> QueryFragment<Pg> for StoreCurrent<'_, EVENTS> {
             out.push_sql(" RETURNING id, tenant_id), announced AS (");
             self.events.insert(&mut out, "JOIN stored USING (id, tenant_id)")?;
         }
-        // This can only weaken the server's own setting, which may be stronger than `on`.
+        // The setting is only turned off, never set to `on`, because the server's own setting may
+        // be stronger than `on`.
         out.push_sql(") SELECT tenant_id, revision, fenced_at FROM present WHERE CASE WHEN ");
         out.push_bind_param::<Bool, _>(&self.relaxed)?;
         out.push_sql(" THEN set_config('synchronous_commit', 'off', true) ELSE '' END IS NOT NULL");
@@ -243,7 +247,7 @@ impl<const EVENTS: bool> QueryFragment<Pg> for StoreCurrent<'_, EVENTS> {
     }
 }
 
-/// The events that decisions become: one row of the outbox for each tenant.
+/// The events of decisions: one row of the outbox for each tenant.
 #[derive(Default)]
 pub(super) struct DecisionEvents<'a> {
     tenant: Vec<&'a str>,
@@ -267,7 +271,7 @@ impl<'a> DecisionEvents<'a> {
         self.id.is_empty()
     }
 
-    /// `joined`: which of them, by `id` and `tenant_id`.
+    /// Inserts the events. `joined` selects some of them by `id` and `tenant_id`.
     fn insert<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>, joined: &str) -> QueryResult<()> {
         out.push_sql(
             "INSERT INTO event_outbox (tenant_id, size, decisions) \

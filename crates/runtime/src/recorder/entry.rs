@@ -16,19 +16,21 @@ use authority_evidence::PreparedFacts;
 /// Everything that is stored for one decision.
 pub struct Entry {
     pub tenant_id: TenantId,
-    /// The tenant's revision that it was decided on; the fence compares it.
+    /// The tenant's revision on which the decision was made. The fence compares it with the current
+    /// revision.
     pub revision: i64,
     pub decision_id: DecisionId,
     pub subject: String,
     pub action: String,
     pub decision: &'static str,
     pub reason_code: Reason,
-    /// What its event says, a [`DecisionEvent`] as JSON, if anyone in the tenant takes those.
+    /// The content of its event, a [`DecisionEvent`] as JSON. Set if a subscriber in the tenant
+    /// selects it.
     ///
     /// [`DecisionEvent`]: authority_core::decision_event::DecisionEvent
     pub event: Option<String>,
     pub evaluated_at: DateTime<Utc>,
-    /// When the permission expires, if there is one. A decision stored later permits nothing.
+    /// When the permission expires, if it does. A decision stored later has no effect.
     pub valid_until: Option<DateTime<Utc>>,
     /// The signed bytes (RFC 8785).
     pub record: Vec<u8>,
@@ -36,23 +38,23 @@ pub struct Entry {
     pub signature: [u8; 64],
     pub context: Vec<u8>,
     pub context_salt: [u8; 16],
-    /// The facts besides the request.
+    /// The facts of the decision. They do not include the request.
     pub facts: Vec<u8>,
     pub facts_salt: [u8; 16],
     /// The gathered facts, which `facts` refers to by digest.
     pub gathered: Arc<PreparedFacts>,
     pub hold: Option<Hold>,
-    /// The ready approval that it waits for, instead of opening a request.
+    /// The ready approval that the decision refers to, instead of opening an approval request.
     pub ready: Option<String>,
-    /// What the decision spends, in the same transaction.
+    /// The approvals and counters that the decision uses up, in the same transaction.
     pub claims: Claims,
     pub key: Option<Keyed>,
-    /// Commit without waiting for the disk, if the tenant chose that.
+    /// Commits without waiting for the disk, if the tenant chose that.
     pub relaxed: bool,
 }
 
 impl Entry {
-    /// Whether only the decision and its facts are stored.
+    /// Whether the entry writes no rows besides the decision, its facts and its event.
     pub(super) fn has_no_other_rows(&self) -> bool {
         self.hold.is_none() && self.ready.is_none() && self.key.is_none() && self.claims.is_empty()
     }
@@ -76,42 +78,43 @@ pub struct Hold {
     pub needed: i32,
     pub roles: Vec<String>,
     pub expires_at: DateTime<Utc>,
-    /// The digest of the held request.
+    /// The authority that was used, with its actions and bounds.
     pub authority: Option<ApprovalAuthority>,
     /// The policies that hold it: an array of `ApprovalPolicy`, as JSON.
     pub policies: Value,
-    /// What of reality holds it: an array of `ApprovalReality`, as JSON.
+    /// The reality findings that hold it: an array of `ApprovalReality`, as JSON.
     pub reality: Value,
-    /// The asker, who is added to the approval request even if that was already open.
+    /// The requester. They are added to the approval request even if that was already open.
     pub asker: Asker,
-    /// The asker's e-mail address, for a person.
+    /// The requester's e-mail address, for a person.
     pub asker_email: Option<String>,
-    /// No person registered in the tenant could approve it.
+    /// Whether no person registered in the tenant could approve the request.
     pub nobody_eligible: bool,
-    /// The approvals of the question that no longer suffice. They become void when another request opens.
+    /// Earlier approvals of the request that no longer suffice. They become void when a new
+    /// approval request is opened.
     pub stale: Vec<Stale>,
-    /// For how many seconds the tenant lets a decline count, if it sets that.
+    /// For how many seconds a decline is valid, if the tenant sets that.
     pub declined_for: Option<u32>,
-    /// The most requests that the subject may have pending.
+    /// The maximum number of pending requests of the subject.
     pub limit: u32,
 }
 
-/// An approval that no longer suffices for its question.
+/// An approval that does not suffice for its request any more.
 #[derive(Clone, Debug)]
 pub struct Stale {
     pub id: String,
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: String,
 }
 
-/// An idempotency key, and how to encode the response that is stored under it.
+/// An idempotency key, and the encoding of the response that is stored under it.
 pub struct Keyed {
     pub key: IdempotencyKey,
     /// The response's bytes, given the approval request that the decision waits for.
     pub answer: Answer,
 }
 
-/// Encodes a response, given an approval request's id.
+/// Encodes a response, given an approval request's ID.
 pub(crate) type Answer = Box<dyn Fn(Option<&str>) -> Vec<u8> + Send + Sync>;
 
 /// The outcome of an entry.
@@ -119,14 +122,16 @@ pub(crate) type Answer = Box<dyn Fn(Option<&str>) -> Vec<u8> + Send + Sync>;
 pub enum Outcome {
     /// Committed.
     Stored { approval_id: Option<String> },
-    /// Not stored: the tenant's authority has changed, to this revision. Gather and decide again.
+    /// Not stored: the tenant's authority has changed to this revision. Gather and decide again.
     Stale { revision: i64 },
-    /// Not stored: by the database's clock the permission has expired, or the time of the decision
-    /// is wrong. Decide again.
+    /// Not stored: by the database's clock, the decision is late. Its permission has expired, or
+    /// its time is wrong. Decide again.
     Late,
-    /// Not stored: its approval or counter is spent, or its question has been answered. Read that and decide again.
+    /// Not stored: another decision has used the approval or the rest of the counter, or people
+    /// have answered the request. Decide again.
     Spent,
-    /// Not stored: its subject has reached the tenant's limit of pending requests. Decide again with that fact.
+    /// Not stored: its subject has reached the tenant's limit of pending requests. Decide again
+    /// with this number.
     Full { pending: u32 },
     /// Not stored: another request has claimed the idempotency key. Look up its response.
     KeyTaken,
@@ -140,19 +145,20 @@ pub(super) struct Queued {
     pub(super) done: Done,
 }
 
-/// The channel for an entry's outcome, and the place of its call until then.
+/// The channel for an entry's outcome, and the place of its call. The place is released when the
+/// outcome is sent.
 pub(super) struct Done {
     pub(super) sender: oneshot::Sender<Outcome>,
     pub(super) _place: Arc<Place>,
 }
 
 impl Done {
-    /// Nobody waits for the outcome any more.
+    /// Whether the caller has stopped waiting for the outcome.
     pub(super) fn is_left(&self) -> bool {
         self.sender.is_closed()
     }
 
-    /// Returns the outcome if the caller is gone.
+    /// Sends the outcome. Returns it if the caller is gone.
     pub(super) fn send(self, outcome: Outcome) -> Result<(), Outcome> {
         self.sender.send(outcome)
     }

@@ -1,5 +1,6 @@
-//! Whether decisions can be recorded: the result of the last batch or, without one, of a probe in
-//! the recorder's role. A probe does less than a batch: it proves little if it passes while batches fail.
+//! Whether decisions can be recorded. This is the result of the last batch or, without a recent
+//! batch, of a probe in the recorder's role. A probe does less than a batch. A passed probe
+//! therefore proves little while batches fail.
 
 use std::{
     sync::Arc,
@@ -14,15 +15,16 @@ use authority_core::{
     worker::Worker,
 };
 
-/// The interval of probes; a stored batch replaces one.
+/// The interval of probes. A stored batch replaces a probe.
 const EVERY: Duration = Duration::from_secs(1);
 /// The timeout of a probe, and of the wait for its connection.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Older results do not count.
+/// The maximum age of a result that counts.
 const LATEST: Duration = Duration::from_secs(8);
 /// How long a failed batch outweighs passed probes.
 ///
-/// After that the node is tried again: a new batch needs calls.
+/// After that, the node reports that it can record, because only new calls can lead to a batch that
+/// shows whether it can.
 const OUTWEIGHS: Duration = Duration::from_secs(10);
 
 diesel::define_sql_function! {
@@ -49,9 +51,9 @@ struct Found {
 struct Failed {
     at: Instant,
     why: String,
-    /// Whether a probe has passed since then.
+    /// Whether a probe has passed since this failure.
     is_probed: bool,
-    /// Whether probes pass although batches fail.
+    /// Whether a passed probe does not show the end of this failure.
     is_unseen: bool,
 }
 
@@ -71,8 +73,8 @@ impl Health {
 
     /// Records that a batch failed for a reason other than its data.
     ///
-    /// A probe can show that a lost connection is back. It can't show the end of any other failure, or of a failure
-    /// that follows a passed probe.
+    /// A probe can show that a lost connection is back. It can't show the end of any other failure,
+    /// or of a failure that follows a passed probe.
     pub(super) fn failed(&self, error: &Error) {
         let mut state = self.0.lock();
         let again = state.failed.as_ref().is_some_and(|last| last.is_probed || last.is_unseen);
@@ -90,7 +92,7 @@ impl Health {
         state.find(outcome);
     }
 
-    /// `Err` says, for operators, why nothing can be recorded.
+    /// Returns whether decisions can be recorded. `Err` is the reason, for operators.
     pub(super) fn get(&self) -> Result<(), String> {
         let state = self.0.lock();
         if let Some(failed) = &state.failed
@@ -102,7 +104,7 @@ impl Health {
         match &state.found {
             Some(found) if found.at.elapsed() < LATEST => found.outcome.clone(),
             Some(_) => Err("the database does not answer".to_owned()),
-            None => Err("it was not looked at yet".to_owned()),
+            None => Err("the recorder has not been probed yet".to_owned()),
         }
     }
 
@@ -114,7 +116,7 @@ impl Health {
             .is_some_and(|found| found.outcome.is_ok() && found.at.elapsed() < EVERY)
     }
 
-    /// Probes now.
+    /// Runs a probe now.
     pub(super) async fn look(&self, store: &Store) -> Result<(), Error> {
         let found = probe(store).await;
         self.probed(found.as_ref().copied().map_err(ToString::to_string));
@@ -191,6 +193,6 @@ mod tests {
         assert_eq!(health.get(), Ok(()));
         health.failed(&lost());
         health.probed(Ok(()));
-        assert!(health.get().is_err(), "nothing was stored since it failed");
+        assert!(health.get().is_err(), "no batch was stored since the failure");
     }
 }

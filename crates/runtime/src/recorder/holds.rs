@@ -1,9 +1,10 @@
 //! The approval requests of held decisions.
 //!
-//! A decision opens no request if its question was approved or declined since the look-up, or if its agent already
-//! has as many pending requests as it may have. The check runs after the insert: by then, earlier pending requests
-//! for the question have ended and committed, and are visible. The transaction is then undone, and the other
-//! decisions are stored without the refused ones.
+//! A decision opens no request if the same request was approved or declined since the look-up, or
+//! if its agent already has the maximum number of pending requests. The check runs after the
+//! insert: by then, earlier pending requests with the same digest have ended and committed, and are
+//! visible. The transaction is then rolled back, and the other decisions are stored without the
+//! refused ones.
 
 use std::collections::HashMap;
 
@@ -19,15 +20,15 @@ use super::{
 };
 use authority_core::store::{Db, RunQueryDsl};
 
-/// The decisions that may not open a request, and why.
+/// The decisions that may not open a request, with the reason.
 pub(super) type Refused = HashMap<String, Refusal>;
 
-/// Why a decision may not open a request.
+/// The reason why a decision may not open a request.
 #[derive(Clone, Copy)]
 pub(super) enum Refusal {
-    /// Its question has been answered since the look-up.
+    /// The request has been answered since the look-up.
     Answered,
-    /// Its subject has this many pending requests.
+    /// The subject has this many pending requests.
     Full { pending: u32 },
 }
 
@@ -47,11 +48,11 @@ pub(super) fn refuse(entries: &[Entry], outcomes: &mut [Option<Outcome>], refuse
     }
 }
 
-/// Opens requests for the held decisions; returns the request that each one waits for, by decision.
+/// Opens requests for the held decisions. Returns the request that each decision waits for.
 ///
 /// # Errors
-/// [`diesel::result::Error::RollbackTransaction`] if some may not open a request; they are then in `refused`. The
-/// same error if a pending request is decided at the same time.
+/// [`diesel::result::Error::RollbackTransaction`] if some decisions may not open a request. They
+/// are then in `refused`. The same error if a pending request is decided at the same time.
 pub(super) async fn open(
     db: &mut Db,
     entries: &[Entry],
@@ -67,7 +68,7 @@ pub(super) async fn open(
     if holds.is_empty() && refused.is_empty() {
         return Ok(waiting);
     }
-    // On all nodes this comes after approvals and counters, and before pending requests.
+    // All nodes lock approvals and counters first, then subjects, then pending requests.
     lock_subjects(db, entries.iter().filter(|entry| entry.hold.is_some())).await?;
     notify_of_limits(db, entries, refused).await?;
     if holds.is_empty() {
@@ -79,7 +80,8 @@ pub(super) async fn open(
         .map(|(entry, hold)| {
             let found =
                 pending.get(&(String::from(&entry.tenant_id), hold.request_digest.to_vec()));
-            // It was decided between the two statements: the batch is tried again, and finds the answer.
+            // The request was decided between the two statements. The batch is retried and finds
+            // the answer.
             Ok((*entry, found.ok_or(diesel::result::Error::RollbackTransaction)?))
         })
         .collect();
@@ -99,7 +101,7 @@ pub(super) async fn open(
     Ok(waiting)
 }
 
-/// Locks subjects: only one decision at a time opens requests for each.
+/// Locks subjects. Only one decision at a time can then open requests for each subject.
 ///
 /// Otherwise another request could open between a decision's count and its commit.
 async fn lock_subjects<'e>(
@@ -111,7 +113,7 @@ async fn lock_subjects<'e>(
     LockSubjects { tenant, subject }.execute(db).await.map(drop)
 }
 
-/// Notifies admins of limits that were reached.
+/// Notifies admins of agents that have reached their limit of pending requests.
 async fn notify_of_limits(db: &mut Db, entries: &[Entry], refused: &Refused) -> QueryResult<()> {
     let mut notify = NotifyOfLimit::default();
     for entry in entries {
@@ -127,7 +129,7 @@ async fn notify_of_limits(db: &mut Db, entries: &[Entry], refused: &Refused) -> 
     notify.execute(db).await.map(drop)
 }
 
-/// Inserts requests for questions without a pending one.
+/// Inserts approval requests where none with the same digest is pending.
 ///
 /// Returns the pending requests, by tenant and digest.
 async fn insert(
@@ -163,7 +165,8 @@ async fn insert(
     Ok(pending.into_iter().map(|(tenant, digest, open)| ((tenant, digest), open)).collect())
 }
 
-/// Refuses decisions with an answered question, or with more requests than the limit permits.
+/// Refuses decisions that may not open a request. Their request was answered, or their subject has
+/// more pending requests than the limit permits.
 async fn check(
     db: &mut Db,
     opened: &[(&Entry, &Hold)],
@@ -199,7 +202,8 @@ async fn check(
     if refused.len() > before { Err(diesel::result::Error::RollbackTransaction) } else { Ok(()) }
 }
 
-/// Refuses the last of a subject's new requests that exceed the limit; `pending` counts them all.
+/// Refuses the last of a subject's new requests, as many as exceed the limit. `pending` is the
+/// number of the subject's pending requests, including the new ones.
 fn refuse_surplus(
     opened: &[(&Entry, &Hold)],
     (tenant, subject, pending): (&str, &str, i64),
@@ -221,7 +225,7 @@ fn refuse_surplus(
     }
 }
 
-/// Makes void the earlier approvals of questions with a new request: they didn't suffice.
+/// Voids earlier approvals that did not suffice, for requests with a new approval request.
 async fn void_stale(db: &mut Db, opened: &[(&Entry, &Hold)]) -> QueryResult<()> {
     let mut void = VoidApprovals::default();
     for (entry, hold) in opened {

@@ -1,4 +1,4 @@
-//! The statements that open approval requests. Column-wise, as in `sql.rs`.
+//! The statements that open approval requests. They take their rows as columns, as in `sql.rs`.
 
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -30,7 +30,8 @@ impl QueryFragment<Pg> for LockSubjects<'_> {
     }
 }
 
-/// Finds decisions with answered questions: approved for the same asker and unused, or declined.
+/// Finds decisions with a request that was answered: it was declined, or approved for the same
+/// requester and not used yet.
 #[derive(Default)]
 pub(super) struct Answered<'a> {
     pub(super) decision: Vec<&'a str>,
@@ -38,7 +39,7 @@ pub(super) struct Answered<'a> {
     pub(super) digest: Vec<&'a [u8]>,
     pub(super) kind: Vec<&'a str>,
     pub(super) asker: Vec<&'a str>,
-    /// The known approvals that don't suffice; comma-separated.
+    /// The IDs of approvals that are known not to suffice, comma-separated.
     pub(super) stale: Vec<String>,
     pub(super) declined_for: Vec<Option<i32>>,
     pub(super) now: DateTime<Utc>,

@@ -1,4 +1,4 @@
-//! The batch that a writer writes: since when, for operators, and how large it is.
+//! The batch that a writer is writing: its start, for operators, and its size.
 
 use std::{
     sync::Arc,
@@ -7,7 +7,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// The batch that is written. Clones share it.
+/// The batch that is being written. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct Progress(Arc<Mutex<Option<Batch>>>);
 
@@ -17,18 +17,19 @@ struct Batch {
 }
 
 impl Progress {
-    /// A batch of so many decisions is written until the result is dropped, by a panic too.
+    /// Marks a batch of `size` decisions as being written. It ends when the result is dropped,
+    /// including by a panic.
     pub(super) fn begin(&self, size: usize) -> Writing<'_> {
         *self.0.lock() = Some(Batch { taken: Instant::now(), size });
         Writing(self)
     }
 
-    /// The age of the batch; zero if none is written.
+    /// Returns the age of the batch. Zero if none is written.
     pub(super) fn age(&self) -> Duration {
         self.0.lock().as_ref().map(|batch| batch.taken.elapsed()).unwrap_or_default()
     }
 
-    /// The decisions of the batch; zero if none is written.
+    /// Returns the number of decisions of the batch. Zero if none is written.
     pub(super) fn size(&self) -> usize {
         self.0.lock().as_ref().map(|batch| batch.size).unwrap_or_default()
     }

@@ -1,8 +1,8 @@
 //! Spends approvals and counters in the transaction of the decisions.
 //!
-//! First every row that the batch needs is locked, in the same order on all nodes. Then the
-//! remainders are assigned in the order of the entries, and the spending of those that stay in the
-//! batch is written.
+//! First every row that the batch needs is locked, in the same order on all nodes. Then approvals
+//! and remaining limits are assigned in the order of the entries. An entry that does not get all it
+//! needs leaves the batch. The use by the other entries is written.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -19,10 +19,11 @@ use authority_decision::{
     verdict::Claims,
 };
 
-/// A counter: its tenant, and its key.
+/// A counter: its tenant and its key.
 type Counter<'e> = (&'e str, &'e CounterKey);
 
-/// Removes the entries that want more than is left. The others' spending is stored by [`write`].
+/// Sets the outcome of entries that need more than is left. [`write`] stores the use by the other
+/// entries.
 pub(super) async fn share_out(
     db: &mut Db,
     entries: &[Entry],
@@ -61,14 +62,14 @@ pub(super) async fn share_out(
     Ok(())
 }
 
-/// An approval: its tenant and its id.
+/// An approval: its tenant and its ID.
 type ApprovalKey<'e> = (&'e str, &'e str);
 
 /// The approvals and counters that an entry still in the batch depends on.
 struct Competing<'e> {
     tenant: &'e str,
     claims: &'e Claims,
-    /// The approval that its hold names.
+    /// The approval that its hold refers to.
     ready: Option<ApprovalKey<'e>>,
     /// The approvals that its hold makes void.
     stale: &'e [Stale],
@@ -134,12 +135,12 @@ async fn counters<'e>(
             held.entry(tenant).or_default().insert(key, used);
         }
     }
-    // A counter that is missing here has nothing left: its entries must read it again.
+    // A counter that can't be read has no remaining limit. Its entries must be decided again.
     let used = |(tenant, key): &Counter<'_>| held.get(*tenant)?.get(*key).copied();
     Ok(wanted.into_iter().filter_map(|counter| Some((counter, used(&counter)?))).collect())
 }
 
-/// Writes the spending of the remaining entries.
+/// Stores the approvals and counters that the remaining entries use.
 pub(super) async fn write(db: &mut Db, kept: &[&Entry], now: DateTime<Utc>) -> QueryResult<()> {
     let mut uses = UseApprovals { now, ..UseApprovals::default() };
     let mut added: BTreeMap<Counter<'_>, i64> = BTreeMap::new();

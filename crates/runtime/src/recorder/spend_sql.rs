@@ -1,4 +1,5 @@
-//! The statements that lock and spend approvals and counters. Column-wise, as `sql.rs`.
+//! The statements that lock and spend approvals and counters. They take their rows as columns, as
+//! in `sql.rs`.
 
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -11,7 +12,7 @@ use diesel::{
 use super::sql::run_queries;
 use authority_decision::facts::CounterKey;
 
-/// Locks the approvals that can still be used; returns tenant and id of each.
+/// Locks the approvals that can still be used. Returns the tenant and ID of each.
 #[derive(Default)]
 pub(super) struct LockApprovals<'a> {
     pub(super) id: Vec<&'a str>,
@@ -102,7 +103,7 @@ impl QueryFragment<Pg> for LockCounters<'_> {
              SELECT * FROM UNNEST(",
         );
         self.0.bind(&mut out)?;
-        // The update changes nothing; it locks an existing row.
+        // The update keeps the value. It only locks an existing row.
         out.push_sql(
             ") AS wanted (t, h, c, w, s) ORDER BY t, h, c, w, s \
              ON CONFLICT (tenant_id, holder_id, counts, window_seconds, window_start) \
@@ -113,7 +114,7 @@ impl QueryFragment<Pg> for LockCounters<'_> {
     }
 }
 
-/// Adds to counters that are locked.
+/// Adds the used amounts to locked counters.
 #[derive(Default)]
 pub(super) struct AddToCounters<'a> {
     pub(super) counters: Counters<'a>,

@@ -1,5 +1,5 @@
-//! The recorder's statements. Column-wise (`UNNEST`), so that each is one prepared statement for
-//! any batch size: diesel caches neither `sql_query` nor multi-row `VALUES`.
+//! The recorder's statements. They are column-wise (`UNNEST`): each is one prepared statement for
+//! any batch size. Diesel caches neither `sql_query` nor multi-row `VALUES`.
 
 use authority_model::proto::approval::{ApprovalAuthority, Asker};
 use chrono::{DateTime, Utc};
@@ -11,7 +11,7 @@ use diesel::{
 };
 use serde_json::Value;
 
-/// Takes the fence and returns each tenant's present revision, and the time.
+/// Takes the fence. Returns each tenant's current revision and the time.
 pub(super) struct Fence<'a> {
     pub(super) tenants: Vec<&'a str>,
 }
@@ -52,7 +52,7 @@ impl QueryFragment<Pg> for InsertBlobs<'_> {
     }
 }
 
-/// Opens approval requests; a pending one with the same digest is left unchanged.
+/// Opens approval requests. A pending one with the same digest is left unchanged.
 #[derive(Default)]
 pub(super) struct InsertApprovals<'a> {
     pub(super) id: Vec<&'a str>,
@@ -63,12 +63,12 @@ pub(super) struct InsertApprovals<'a> {
     pub(super) reason: Vec<&'a str>,
     pub(super) digest: Vec<&'a [u8]>,
     pub(super) needed: Vec<i32>,
-    /// Comma-separated: Postgres has no arrays of arrays of unequal length.
+    /// Comma-separated, because Postgres has no arrays of arrays of unequal length.
     pub(super) roles: Vec<String>,
     pub(super) at: Vec<DateTime<Utc>>,
     pub(super) expires: Vec<DateTime<Utc>>,
     pub(super) authority: Vec<Option<&'a ApprovalAuthority>>,
-    /// An array each, for the same reason.
+    /// Each value is a JSON array, for the same reason as `roles`.
     pub(super) policies: Vec<&'a Value>,
     pub(super) reality: Vec<&'a Value>,
     pub(super) requested_by: Vec<&'a Asker>,
@@ -121,7 +121,7 @@ impl QueryFragment<Pg> for InsertApprovals<'_> {
     }
 }
 
-/// The pending requests with these digests: those just opened, and those already open.
+/// Returns the pending requests with these digests, new or already open.
 #[derive(Default)]
 pub(super) struct PendingApprovals<'a> {
     pub(super) tenant: Vec<&'a str>,
@@ -146,7 +146,7 @@ impl QueryFragment<Pg> for PendingApprovals<'_> {
     }
 }
 
-/// Expires requests that waited too long, so that a new one with the same digest can be opened.
+/// Expires requests that waited too long. A new one with the same digest can then be opened.
 #[derive(Default)]
 pub(super) struct ExpireApprovals<'a> {
     pub(super) tenant: Vec<&'a str>,
@@ -171,8 +171,8 @@ impl QueryFragment<Pg> for ExpireApprovals<'_> {
     }
 }
 
-// By hand, since the derive requires `'static`: the SQL text does not depend on the bound values,
-// so one prepared statement serves every batch.
+// Written by hand, because the derive requires `'static`. The SQL text does not depend on the bound
+// values, and one prepared statement serves every batch.
 macro_rules! run_queries {
     ($($statement:ident),*) => { $(
         impl QueryId for $statement<'_> {

@@ -1,4 +1,4 @@
-//! How many decisions each tenant had on each day, from counts that a worker keeps.
+//! The number of decisions of each tenant per day. A worker maintains the counts.
 
 mod roll_up;
 
@@ -35,7 +35,7 @@ type Row = (String, NaiveDate, i64, i64, i64);
 /// Serves `UsageService`.
 pub(super) struct UsageHandlers {
     pub(super) store: Store,
-    /// Authenticate page tokens.
+    /// Authenticates page tokens.
     pub(super) keys: Keys,
 }
 
@@ -46,7 +46,7 @@ impl UsageHandlers {
         by: ListUsageRequest,
     ) -> Result<ListUsageResponse, ApiError> {
         let after = page_token::read(&self.keys, LIST, &by.page_token)?;
-        // An authentic token has a place: it was written below.
+        // An authentic token contains a valid position, because it was written below.
         let after = after.and_then(|place| read(&place));
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
         let scope = caller.scope();
@@ -97,7 +97,7 @@ fn day((tenant_id, day, allow, require_approval, deny): Row) -> UsageDay {
     UsageDay { tenant_id, day: day.to_string(), allow, require_approval, deny }
 }
 
-/// The last day that begins before a time.
+/// Returns the last day that begins before a time.
 fn last_day(until: DateTime<Utc>) -> NaiveDate {
     (until - TimeDelta::microseconds(1)).date_naive()
 }

@@ -1,10 +1,11 @@
-//! Counts decisions by day and tenant, each once.
+//! Counts decisions by day and tenant. Each decision is counted exactly once.
 //!
-//! Decisions are counted in the order of their ids, which is that of their times, up to a cursor that moves in
-//! the transaction of the counts. A decision may be committed later than others with higher ids, so the cursor
-//! follows at a distance. A decision is stored within [`SETTLED`] of its time (`recorder/decisions_sql.rs`), but
-//! its transaction may last longer. So a round notes its time and its transaction id; when no lower id is in
-//! progress, everything that was stored before that time is visible, or was never committed.
+//! Decisions are counted in the order of their IDs, which is the order of their times. The cursor
+//! moves in the transaction of the counts. A decision may be committed later than others with
+//! higher IDs. The cursor therefore stays behind the newest decisions. A decision is stored within
+//! [`SETTLED`] of its time (`recorder/decisions_sql.rs`), but its transaction may last longer. Each
+//! round therefore stores its time and its transaction ID. When all transactions with lower IDs
+//! have ended, every decision inserted before that time is either visible or rolled back.
 
 use std::time::Duration;
 
@@ -24,21 +25,22 @@ use diesel::{
 use crate::decision_filter::{first_id, found_by};
 
 const EVERY: Duration = Duration::from_secs(10);
-/// A decision is stored at most this long after its time: the recorder's limit of 7 s, and how far clocks may
-/// be apart, with plenty to spare.
+/// The longest time between a decision and its storage. It is the recorder's limit of 7 s plus the
+/// possible difference of clocks, with a wide margin.
 pub(crate) const SETTLED: TimeDelta = TimeDelta::seconds(60);
-/// The most decisions that are counted in one transaction.
+/// The maximum number of decisions counted in one transaction.
 const PART: i64 = 50_000;
 /// How long counts are kept.
 const KEPT_DAYS: i64 = 400;
 
-/// The cursor, unless another node has it. A restored database has transaction ids of its own.
+/// Reads the cursor, unless another node has locked it. In a restored database, transaction IDs may
+/// be lower than the stored one (`is_foreign`).
 const CURSOR: &str = "SELECT counted_until, seen_at, \
          seen_xid <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS is_settled, \
          seen_xid >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS is_foreign \
      FROM usage_cursor FOR UPDATE SKIP LOCKED";
 
-/// The first decision after a part.
+/// Finds the first decision after the part to count.
 const PAST: &str =
     "SELECT id FROM decisions WHERE id >= $1 AND id < $2 ORDER BY id OFFSET $3 LIMIT 1";
 
@@ -55,8 +57,9 @@ const COUNT: &str = "INSERT INTO usage_days AS u (tenant_id, day, allow, require
 
 const MOVE: &str = "UPDATE usage_cursor SET counted_until = $1";
 
-/// The transaction began before it had its id: what was stored by then has a lower one. A snapshot's `xmax` would
-/// not do: there may be transactions in progress from it on.
+/// Stores this transaction's start time and ID. The transaction gets its ID after its start. Data
+/// stored before its start therefore has a lower transaction ID. A snapshot's `xmax` is not
+/// sufficient, because transactions with this ID or a higher one may be in progress.
 const LOOK: &str = "UPDATE usage_cursor SET seen_at = transaction_timestamp(), \
      seen_xid = pg_current_xact_id()::text::bigint";
 
@@ -80,7 +83,7 @@ struct Past {
     id: String,
 }
 
-/// Keeps the counts. Nodes take turns.
+/// Maintains the counts. Nodes take turns.
 #[derive(Clone)]
 pub struct UsageRollUp {
     store: Store,
@@ -105,10 +108,10 @@ impl UsageRollUp {
         })
     }
 
-    /// Counts a part of what is settled; whether there is more.
+    /// Counts a part of the settled decisions. Returns whether there is more.
     ///
     /// # Errors
-    /// The database is unavailable; nothing was counted.
+    /// The database is unavailable. No decisions were counted.
     pub async fn round(&self) -> Result<bool, store::Error> {
         let round = async |db: &mut Db| Ok::<_, store::Error>(round(db).await?);
         self.store.write_tx(&Scope::service(), round).await
@@ -167,7 +170,7 @@ async fn look(db: &mut Db) -> QueryResult<()> {
     diesel::sql_query(LOOK).execute(db).await.map(drop)
 }
 
-/// The time in a decision's id, or in the first of a range.
+/// Returns the time in a decision's ID, or in the first ID of a range.
 pub(super) fn time_of(id: &str) -> Option<DateTime<Utc>> {
     let millis = id.strip_prefix(DecisionId::PREFIX)?.get(..12)?;
     DateTime::from_timestamp_millis(i64::from_str_radix(millis, 16).ok()?)

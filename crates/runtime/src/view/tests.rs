@@ -1,8 +1,8 @@
-//! Each column of each table is shown to somebody, or named here.
+//! Tests that each column of each table is visible to a role or listed here.
 
 use super::*;
 
-/// Columns that only the installation's owner reads.
+/// Columns that only the installation's owner can read.
 const OWNERS: [(&str, &[&str]); 6] = [
     ("tenants", &["legal_hold"]),
     ("models", &["warnings"]),

@@ -1,12 +1,13 @@
-//! What an IP address is for.
+//! Classifies IP addresses by their use.
 //!
-//! By the IANA registries of special-purpose addresses (IPv4, IPv6), and by the addresses at which clouds
-//! serve a machine's credentials. Among IPv6 only global unicast, `2000::/3`, can be public: addresses
-//! that are not assigned yet are refused.
+//! The classes follow the IANA registries of special-purpose addresses (IPv4, IPv6), plus the
+//! addresses at which clouds serve a machine's credentials. In IPv6 only global unicast,
+//! `2000::/3`, can be public: unassigned addresses are refused.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The use of an address. Only [`Public`](Self::Public) is reachable for everyone and the same everywhere.
+/// The use of an address. Only [`Public`](Self::Public) addresses are globally reachable and the
+/// same everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressKind {
     Public,
@@ -16,10 +17,10 @@ pub enum AddressKind {
     LinkLocal,
     /// Between a carrier's customers and its NAT (RFC 6598).
     CarrierNat,
-    /// Where a cloud serves a machine's credentials and configuration.
+    /// The address at which a cloud serves a machine's credentials and configuration.
     Metadata,
     Multicast,
-    /// Documentation, benchmarks, protocol assignments, future use, and all that is not assigned.
+    /// Documentation, benchmarks, protocol assignments, future use, and unassigned addresses.
     Reserved,
     /// IPv4 in IPv6: `::ffff:0:0/96`, and the deprecated `::/96`.
     Mapped,
@@ -31,7 +32,8 @@ pub enum AddressKind {
     Teredo,
 }
 
-/// AWS, Google, Azure, and others; AWS tasks and pods; Alibaba; Azure's host; Oracle.
+/// Metadata addresses, in this order: AWS, Google, Azure and others; AWS tasks; AWS pods; Alibaba;
+/// Azure's host; Oracle.
 const METADATA_V4: [Ipv4Addr; 6] = [
     Ipv4Addr::new(169, 254, 169, 254),
     Ipv4Addr::new(169, 254, 170, 2),
@@ -40,7 +42,7 @@ const METADATA_V4: [Ipv4Addr; 6] = [
     Ipv4Addr::new(168, 63, 129, 16),
     Ipv4Addr::new(192, 0, 0, 192),
 ];
-/// AWS; AWS pods; Google; `OpenStack`.
+/// Metadata addresses, in this order: AWS; AWS pods; Google; `OpenStack`.
 const METADATA_V6: [Ipv6Addr; 4] = [
     Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
     Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23),
@@ -68,7 +70,9 @@ fn of_v4(address: Ipv4Addr) -> AddressKind {
         [100, 64..=127, ..] => AddressKind::CarrierNat,
         [192, 88, 99, _] => AddressKind::SixToFour,
         [224..=239, ..] => AddressKind::Multicast,
-        // This network, and future use with broadcast; protocol assignments; documentation (three); benchmarks.
+        // In this order: "this network" (0) and future use including broadcast (240 to 255);
+        // protocol assignments (192.0.0) and documentation (192.0.2); documentation, twice;
+        // benchmarks.
         [0 | 240..=255, ..]
         | [192, 0, 0 | 2, _]
         | [198, 51, 100, _]

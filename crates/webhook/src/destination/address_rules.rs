@@ -1,4 +1,4 @@
-//! Which addresses an attempt may connect to.
+//! The addresses that an attempt may connect to.
 
 use std::net::IpAddr;
 
@@ -6,19 +6,19 @@ use ipnet::IpNet;
 
 use super::AddressKind;
 
-/// Networks that can be allowed: private, unique local, behind a carrier's NAT.
+/// Networks that an installation can allow: private, unique local, and carrier NAT.
 const CAN_BE_ALLOWED: [&str; 5] =
     ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"];
 
-/// The addresses that an installation permits besides public ones. By default none.
+/// The addresses that an installation permits in addition to public addresses. By default none.
 #[derive(Clone, Debug, Default)]
 pub struct AddressRules {
     allowed: Vec<IpNet>,
     loopback: bool,
 }
 
-/// Why an attempt is not made. An endpoint's owner sees one error for both, so that nobody can map an
-/// internal network by trying names.
+/// The reason an attempt is not made. An endpoint's owner sees the same error for both variants.
+/// Different errors would let the owner map an internal network by trying names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error("the name resolves to no address")]
@@ -27,7 +27,7 @@ pub enum Refused {
     Address { address: IpAddr, kind: AddressKind },
 }
 
-/// Why a network cannot be allowed.
+/// The reason a network cannot be allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
     #[error("`{0}` is not a network; write 10.1.0.0/16 or fd00:1::/32")]
@@ -40,7 +40,8 @@ pub enum RuleError {
 }
 
 impl AddressRules {
-    /// Rules that also permit the private networks of `allow_cidrs`, and, for development, loopback.
+    /// Creates rules that also permit the private networks of `allow_cidrs` and, for development,
+    /// loopback.
     pub fn new(allow_cidrs: &[String], loopback: bool) -> Result<Self, RuleError> {
         let allowed = allow_cidrs.iter().map(|text| network(text)).collect::<Result<_, _>>()?;
         Ok(Self { allowed, loopback })
@@ -52,7 +53,7 @@ impl AddressRules {
         Self { allowed: Vec::new(), loopback: self.loopback }
     }
 
-    /// Judges one address.
+    /// Checks one address.
     pub fn check(&self, address: IpAddr) -> Result<(), Refused> {
         let kind = AddressKind::of(address);
         let permitted = match kind {
@@ -73,9 +74,11 @@ impl AddressRules {
         if permitted { Ok(()) } else { Err(Refused::Address { address, kind }) }
     }
 
-    /// Judges all addresses that a name resolved to. One refused address refuses the attempt: a name
-    /// that also points inside is not a public receiver, and a second connection must not reach it. The attempt
-    /// then connects to one of these addresses, without resolving the name again.
+    /// Checks all addresses that a name resolved to.
+    ///
+    /// One refused address refuses the attempt: a name that also resolves to an internal address is
+    /// not a public receiver, and a second connection must not reach that address. The attempt then
+    /// connects to a checked address, without resolving the name again.
     pub fn vet(&self, resolved: &[IpAddr]) -> Result<(), Refused> {
         if resolved.is_empty() {
             return Err(Refused::Unresolved);

@@ -3,11 +3,11 @@
 use http::{HeaderName, HeaderValue};
 
 pub const MOST_HEADERS: usize = 10;
-/// Bytes of all names and values.
+/// The maximum size of all names and values together, in bytes.
 pub const LONGEST_HEADERS: usize = 4096;
 
-/// Headers of the connection, of the request itself, and of proxies (RFC 9110, 7.6.1); and those by which
-/// receivers take a request for another one.
+/// Refused headers: headers of the connection, of the request itself and of proxies (RFC 9110,
+/// 7.6.1), and headers that make receivers treat a request as a different request.
 const REFUSED: [&str; 23] = [
     "accept-encoding",
     "connection",
@@ -38,12 +38,12 @@ const REFUSED: [&str; 23] = [
 /// The service's headers describe the body, its signatures and the delivery.
 const REFUSED_PREFIXES: [&str; 8] =
     ["content-", "if-", "x-http-method", "x-envoy-", "proxy-", "signature", "webhook-", "svc-"];
-/// Suffixes of headers that pass the client's address or the original host to receivers behind a proxy:
-/// `true-client-ip`, `x-azure-clientip`, `x-remote-addr`, `x-original-host`.
+/// Suffixes of headers that pass the client's address or the original host to receivers behind a
+/// proxy: `true-client-ip`, `x-azure-clientip`, `x-remote-addr`, `x-original-host`.
 const REFUSED_SUFFIXES: [&str; 7] =
     ["-ip", "-ipv6", "clientip", "socketip", "-addr", "-host", "-host-override"];
 
-/// Why headers are refused. No message repeats a value.
+/// The reason for refusing headers. Messages never contain a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
     #[error("headers has {0} members; 10 at most")]
@@ -60,7 +60,7 @@ pub enum HeaderError {
     Value(String),
 }
 
-/// Checks the headers and gives them with their names in lower case, in the order given.
+/// Checks the headers and returns them in the order given, with names in lower case.
 pub fn check_headers<'a>(
     headers: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, HeaderError> {
@@ -77,7 +77,7 @@ pub fn check_headers<'a>(
         let name = HeaderName::from_bytes(given.as_bytes())
             .map_err(|_| HeaderError::Name(given.escape_default().to_string()))?;
         let lower = name.as_str();
-        // Some receivers take `_` for `-`.
+        // Some receivers treat `_` as `-`.
         if !lower.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
             return Err(HeaderError::Name(lower.to_owned()));
         }
@@ -99,7 +99,8 @@ pub fn check_headers<'a>(
     Ok(checked)
 }
 
-/// A field value of RFC 9110, 5.5, without its obsolete forms; marked so that nothing prints it.
+/// Parses a field value of RFC 9110, 5.5, without its obsolete forms. The value is marked as
+/// sensitive to keep it out of logs.
 fn header_value(text: &str) -> Option<HeaderValue> {
     let visible = |byte: u8| byte.is_ascii_graphic();
     let inside = |byte: u8| visible(byte) || byte == b' ' || byte == b'\t';

@@ -1,9 +1,9 @@
-//! Where a delivery may go.
+//! The permitted destinations of deliveries.
 //!
-//! [`EndpointUrl`] is checked when an endpoint is created, without looking its name up. The name can point
-//! anywhere later, so [`AddressRules::vet`] judges what it resolves to before each attempt, and the attempt
-//! connects to an address that was vetted. [`check_headers`] keeps an endpoint's own headers from changing
-//! what the request means.
+//! [`EndpointUrl`] is checked when an endpoint is created, without resolving its name. The name may
+//! resolve to any address later. [`AddressRules::vet`] therefore checks the resolved addresses
+//! before each attempt, and the attempt connects to a checked address. [`check_headers`] prevents
+//! an endpoint's own headers from changing the meaning of the request.
 
 mod address;
 mod address_rules;

@@ -6,24 +6,24 @@ use url::{Host, Url};
 
 use super::{AddressRules, Refused};
 
-/// Bytes of a URL, as given and in normal form.
+/// The maximum length of a URL in bytes, both as a client writes it and in normal form.
 pub const LONGEST_URL: usize = 2048;
 
-/// Ports that need no configuration.
+/// Ports that are permitted without configuration.
 const PORTS: [u16; 2] = [443, 8443];
 
-/// What an installation permits besides https to ports 443 and 8443.
+/// The URLs that an installation permits in addition to https on ports 443 and 8443.
 #[derive(Clone, Debug, Default)]
 pub struct UrlRules {
     /// Further ports.
     pub ports: Vec<u16>,
-    /// Also http, and any port of a loopback host.
+    /// Also permits http, and any port of a loopback host.
     pub development: bool,
-    /// Judges hosts that are addresses; names are judged when they are resolved.
+    /// Checks hosts that are addresses; names are checked when they are resolved.
     pub addresses: AddressRules,
 }
 
-/// Why a URL is refused.
+/// The reason for refusing a URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error("url is longer than 2048 bytes")]
@@ -44,18 +44,20 @@ pub enum UrlError {
     Host,
 }
 
-/// A URL that an endpoint may have, in the normal form of the WHATWG URL standard: that form is shown, signed
-/// and called.
+/// A permitted URL of an endpoint, in the normal form of the WHATWG URL standard.
+///
+/// The normal form is shown, signed and called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointUrl(Url);
 
 impl EndpointUrl {
-    /// Checks a URL without looking its host up.
+    /// Parses and checks a URL without resolving its host.
     pub fn parse(text: &str, rules: &UrlRules) -> Result<Self, UrlError> {
         if text.len() > LONGEST_URL {
             return Err(UrlError::Long);
         }
-        // The parser would strip these, or read them as a slash.
+        // The parser would strip white space and control characters, and treat a backslash as a
+        // slash.
         if text.chars().any(|c| c.is_whitespace() || c.is_control() || c == '\\') {
             return Err(UrlError::Character);
         }
@@ -65,7 +67,7 @@ impl EndpointUrl {
             "http" if rules.development => {}
             _ => return Err(UrlError::Scheme),
         }
-        // The parser drops an empty user name, and extra slashes before the host.
+        // The parser drops an empty user name and extra slashes before the host.
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.is_empty() {
             return Err(UrlError::Unreadable);
@@ -85,7 +87,7 @@ impl EndpointUrl {
         Ok(Self(url))
     }
 
-    /// Reads the URL of a record, which was checked when it was written.
+    /// Parses the URL of a stored endpoint, which was checked when it was written.
     pub fn of_record(text: &str) -> Option<Self> {
         Url::parse(text).ok().filter(Url::has_host).map(Self)
     }
@@ -95,8 +97,8 @@ impl EndpointUrl {
         self.0.as_str()
     }
 
-    /// The host as TLS and `Host` name it: a name in lower case, in Punycode where it is not ASCII, or an
-    /// address, in brackets for IPv6.
+    /// The host as used in TLS and `Host`: a name in lower case, in Punycode where it is not ASCII,
+    /// or an address, in brackets for IPv6.
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }
@@ -106,12 +108,12 @@ impl EndpointUrl {
         self.0.port_or_known_default().unwrap_or_default()
     }
 
-    /// Whether the connection is encrypted; always, outside development.
+    /// Whether the connection is encrypted; always true outside development.
     pub fn is_https(&self) -> bool {
         self.0.scheme() == "https"
     }
 
-    /// The host if it is an address, which needs no look-up but is vetted all the same.
+    /// The host if it is an address. It needs no resolution but is still checked.
     pub fn address(&self) -> Option<IpAddr> {
         match self.0.host()? {
             Host::Ipv4(address) => Some(address.into()),
@@ -125,8 +127,8 @@ impl EndpointUrl {
         self.0.origin().ascii_serialization()
     }
 
-    /// Whether both have the same scheme, host and port. A change of an endpoint's URL keeps its origin, so
-    /// that neither secrets nor headers reach another host.
+    /// Whether both URLs have the same scheme, host and port. An endpoint's URL can only change
+    /// within its origin. Secrets and headers therefore never reach another host.
     pub fn has_origin_of(&self, other: &Self) -> bool {
         self.0.origin() == other.0.origin()
     }
@@ -138,7 +140,7 @@ impl fmt::Display for EndpointUrl {
     }
 }
 
-/// Whether the host is the machine itself, where that is permitted.
+/// Checks the host and returns whether it is the machine itself.
 fn check_host(url: &Url, rules: &UrlRules) -> Result<bool, UrlError> {
     let address: IpAddr = match url.host().ok_or(UrlError::Unreadable)? {
         Host::Ipv4(address) => address.into(),
@@ -153,7 +155,7 @@ fn check_host(url: &Url, rules: &UrlRules) -> Result<bool, UrlError> {
 
 fn check_name(name: &str, rules: &UrlRules) -> Result<bool, UrlError> {
     let local = name == "localhost" || name.ends_with(".localhost");
-    // A final dot is another spelling of the same host, which certificates do not have.
+    // A trailing dot is another spelling of the same host, which certificates do not contain.
     if name.ends_with('.') || (local && !rules.development) {
         return Err(UrlError::Host);
     }

@@ -1,4 +1,4 @@
-//! The types of events, and which of them an endpoint asks for.
+//! The types of events, and the types that an endpoint selects.
 
 mod selection;
 
@@ -11,15 +11,17 @@ use crate::schema::MemberType;
 
 pub use selection::{MOST_PATTERNS, Selection, SelectionError};
 
-/// The version of all types; under it, members are only added.
+/// The version of all types. Within a version, members are only added.
 pub const VERSION: u32 = 1;
 
-/// Test deliveries: no endpoint asks for them.
+/// The type of test deliveries; endpoints cannot select it.
 const TEST: &str = "svc.test";
 
-/// Types whose events exist only while somebody asks for them, because they are as many as decisions.
+/// Event types that are created only while a subscriber selects them, because there is an event for
+/// each decision.
 const ON_DEMAND: [&str; 2] = ["svc.decision.allowed", "svc.decision.denied"];
-/// A type of which that is so if this member of `data` is true.
+/// An event type, and a member of its `data`. If the member is true, the event is created on
+/// demand.
 const ON_DEMAND_IF: (&str, &str) = ("svc.evidence_pack.generated", "automatic");
 
 static TYPES: LazyLock<Vec<EventType>> = LazyLock::new(|| {
@@ -28,18 +30,18 @@ static TYPES: LazyLock<Vec<EventType>> = LazyLock::new(|| {
     written.into_iter().map(EventType::from).collect()
 });
 
-/// No family has this name.
+/// The name matches no family.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is no event type{suggestion}")]
+#[error("`{name}` is not an event type{suggestion}")]
 pub struct UnknownEventType {
     name: String,
     suggestion: String,
 }
 
-/// How many letters a suggestion may differ by.
+/// The greatest edit distance between an unknown name and a suggested name.
 const FARTHEST: usize = 4;
 
-/// The family whose name is nearest, for the end of a message; nothing if none is near.
+/// Suggests the family with the nearest name, for the end of a message; empty if none is near.
 fn suggestion(text: &str) -> String {
     let near = EventType::families().map(EventType::name);
     let near = near.min_by_key(|name| strsim::osa_distance(text, name));
@@ -47,14 +49,14 @@ fn suggestion(text: &str) -> String {
     near.map_or(String::new(), |name| format!("; did you mean `{name}`?"))
 }
 
-/// As the build script writes it.
+/// The output of the build script.
 #[derive(Deserialize)]
 struct Written {
     name: String,
     schema: Value,
 }
 
-/// A type of events: one of the 24 families, or [`EventType::test`].
+/// A type of events: a family (there are 24), or [`EventType::test`].
 #[derive(Debug, PartialEq)]
 pub struct EventType {
     name: String,
@@ -73,12 +75,12 @@ impl EventType {
         TYPES.iter().find(|event_type| event_type.name == TEST)
     }
 
-    /// The family of that name.
+    /// The family with that name.
     pub fn named(name: &str) -> Option<&'static Self> {
         Self::families().find(|event_type| event_type.name == name)
     }
 
-    /// The same; the error names the nearest one.
+    /// Like [`named`](Self::named), but the error suggests the nearest name.
     pub fn find(name: &str) -> Result<&'static Self, UnknownEventType> {
         Self::named(name).ok_or_else(|| UnknownEventType {
             name: name.escape_debug().to_string(),
@@ -91,18 +93,18 @@ impl EventType {
         &self.name
     }
 
-    /// JSON Schema 2020-12 of its events, served as `/schemas/<name>.v1.json`.
+    /// The JSON Schema 2020-12 of its events, served as `/schemas/<name>.v1.json`.
     pub fn schema(&self) -> &Value {
         &self.schema
     }
 
-    /// What filters may name.
+    /// The members that filters may use.
     pub fn members(&self) -> &MemberType {
         &self.members
     }
 
-    /// Whether an event with these data exists only while somebody asks for its type. `None` is any event of
-    /// the type: whether there may be such ones.
+    /// Whether an event with this data is created only while a subscriber selects its type. With
+    /// `None`, whether this holds for any event of the type.
     pub fn is_on_demand(&self, data: Option<&Value>) -> bool {
         let (name, member) = ON_DEMAND_IF;
         let automatic = data.is_none_or(|data| data.get(member) == Some(&Value::Bool(true)));
@@ -112,7 +114,7 @@ impl EventType {
 
 impl From<Written> for EventType {
     fn from(Written { name, schema }: Written) -> Self {
-        // A schema that cannot be read would have no member that a filter may name.
+        // If the schema is unreadable, filters can use no member of the type.
         let members = MemberType::from_schema(&schema);
         let members = members.unwrap_or_else(|_| MemberType::Object(BTreeMap::new()));
         Self { name, schema, members }

@@ -1,4 +1,4 @@
-//! `event_types` of an endpoint.
+//! The `event_types` of an endpoint.
 
 use authority_decision::pattern::{Pattern, PatternError};
 use serde_json::Value;
@@ -7,13 +7,14 @@ use super::{EventType, suggestion};
 
 pub const MOST_PATTERNS: usize = 50;
 
-/// The types that an endpoint or a stream asks for, as patterns: `svc.decision.held`, `svc.decision.*`, `*`.
+/// The types that an endpoint or a stream selects, as patterns: `svc.decision.held`,
+/// `svc.decision.*`, `*`.
 ///
-/// The default is every family, without events that exist only on demand.
+/// The default is every family, without events that are created only on demand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection(Option<Vec<Pattern>>);
 
-/// Why `event_types` are refused.
+/// The reason for refusing `event_types`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
     #[error("event_types must have at least one; leave it out for the default")]
@@ -27,7 +28,7 @@ pub enum SelectionError {
 }
 
 impl Selection {
-    /// Reads patterns, each of which must match a family.
+    /// Parses patterns; each must match a family.
     pub fn parse(patterns: &[String]) -> Result<Self, SelectionError> {
         if patterns.is_empty() {
             return Err(SelectionError::None);
@@ -38,12 +39,12 @@ impl Selection {
         patterns.iter().map(|text| parse(text)).collect::<Result<_, _>>().map(|all| Self(Some(all)))
     }
 
-    /// Reads the patterns of a record; without any it has the default.
+    /// Parses the patterns of a stored endpoint; an empty list is the default.
     pub fn of_record(patterns: &[String]) -> Result<Self, SelectionError> {
         if patterns.is_empty() { Ok(Self::default()) } else { Self::parse(patterns) }
     }
 
-    /// Whether it takes an event of that type with these data.
+    /// Whether the selection includes an event of that type with this data.
     pub fn takes(&self, event_type: &EventType, data: &Value) -> bool {
         match &self.0 {
             Some(patterns) => covers(patterns, event_type),
@@ -51,16 +52,17 @@ impl Selection {
         }
     }
 
-    /// The families of which it may take events: what a filter beside it is checked against.
+    /// The families that may be delivered. A filter is checked against them.
     pub fn families(&self) -> impl Iterator<Item = &'static EventType> {
         EventType::families().filter(|event_type| match &self.0 {
             Some(patterns) => covers(patterns, event_type),
-            // Of some on demand there are others, too.
+            // The data is null and has no members: a type is included if only some of its events
+            // are created on demand.
             None => !event_type.is_on_demand(Some(&Value::Null)),
         })
     }
 
-    /// The families whose events must be made because this asks for them.
+    /// The on-demand families that this selection includes. Their events must be created.
     pub fn on_demand(&self) -> impl Iterator<Item = &'static EventType> {
         let patterns = self.0.as_deref().unwrap_or_default();
         EventType::families()

@@ -1,4 +1,4 @@
-//! Paths and literals against the types of events that a filter is for.
+//! Checks paths and literals against the event types that a filter is for.
 
 use super::{
     FilterError,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::schema::MemberType;
 
-/// How many letters a suggested name may differ by.
+/// The greatest edit distance of a suggested name.
 const FARTHEST: usize = 4;
 
 pub(super) fn check(expression: &Expression, types: &[&MemberType]) -> Result<(), FilterError> {
@@ -37,7 +37,7 @@ pub(super) fn check(expression: &Expression, types: &[&MemberType]) -> Result<()
     }
 }
 
-/// The member in each type that has it.
+/// The member's type in each event type that has it.
 fn members<'a>(path: &Path, types: &[&'a MemberType]) -> Result<Vec<&'a MemberType>, FilterError> {
     let found: Vec<_> = types.iter().filter_map(|event| event.at(&path.names)).collect();
     if found.is_empty() { Err(unknown(path, types)) } else { Ok(found) }
@@ -77,7 +77,7 @@ fn compared(
         _ => &[],
     });
     let words: Vec<_> = words.collect();
-    // Where one of the types permits any text, or order is asked for, no word is wrong.
+    // Any text is valid if at least one type permits any text, or if the comparison is by order.
     if ordered || words.iter().any(|words| words.is_empty() || words.contains(text)) {
         return Ok(());
     }
@@ -91,8 +91,8 @@ fn kind(member: &MemberType) -> &'static str {
         MemberType::Text { .. } => "text: compare it with text in quotes",
         MemberType::Integer => "a whole number: compare it with one",
         MemberType::Boolean => "true or false: compare it by == or !=",
-        MemberType::List => "a list: only has() can be asked of it",
-        MemberType::Object(_) => "an object: name one of its members",
+        MemberType::List => "a list: only has() applies to it",
+        MemberType::Object(_) => "an object: compare a member of it",
     }
 }
 

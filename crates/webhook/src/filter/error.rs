@@ -1,12 +1,12 @@
-//! Why a filter is refused.
+//! The reason for refusing a filter.
 
-/// What is wrong, and where.
+/// A problem and its place in the filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("filter: {problem} (at offset {offset})")]
 pub struct FilterError {
-    /// Bytes before the place of the problem.
+    /// The number of bytes before the problem.
     pub offset: usize,
-    /// What is wrong and what to write instead.
+    /// The problem and its correction.
     pub problem: String,
 }
 

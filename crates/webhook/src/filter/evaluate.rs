@@ -1,4 +1,4 @@
-//! The value of a filter on an event.
+//! Evaluates a filter on an event.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 
 use super::expression::{Expression, LiteralValue, Operator, Path};
 
-/// Whether the expression holds; `None` if that is an error.
+/// Returns the value of the expression; `None` if evaluation is an error.
 pub(super) fn evaluate(expression: &Expression, event: &Value) -> Option<bool> {
     match expression {
         Expression::Any(operands) => joined(operands, event, true),
@@ -27,8 +27,8 @@ pub(super) fn evaluate(expression: &Expression, event: &Value) -> Option<bool> {
     }
 }
 
-/// `||` and `&&`: one operand that is `decisive` decides, whatever the others are; else an error among them
-/// is one of the whole.
+/// Evaluates `||` and `&&`. An operand that is `decisive` decides, regardless of the others.
+/// Otherwise an error in an operand is an error of the whole expression.
 fn joined(operands: &[Expression], event: &Value, decisive: bool) -> Option<bool> {
     let mut error = false;
     for operand in operands {
@@ -45,7 +45,7 @@ fn member<'a>(path: &Path, event: &'a Value) -> Option<&'a Value> {
     path.names.iter().try_fold(event, |outer, name| outer.as_object()?.get(name))
 }
 
-/// Whether the last name of the path is there; an error if what should have it is not an object.
+/// Whether the last name of the path is present. It is an error if its parent is not an object.
 fn has(path: &Path, event: &Value) -> Option<bool> {
     let (last, outer) = path.names.split_last()?;
     let outer = outer.iter().try_fold(event, |outer, name| outer.as_object()?.get(name))?;
@@ -63,7 +63,7 @@ fn compare(member: &Value, operator: Operator, literal: &LiteralValue) -> Option
     }
 }
 
-/// Values of different types are unequal, as in CEL.
+/// Whether the values are equal. Values of different types are unequal, as in CEL.
 fn equal(member: &Value, literal: &LiteralValue) -> bool {
     match (member, literal) {
         (Value::Bool(member), LiteralValue::Boolean(literal)) => member == literal,
@@ -71,7 +71,7 @@ fn equal(member: &Value, literal: &LiteralValue) -> bool {
     }
 }
 
-/// Text by its code points, numbers by value; values of different types have no order.
+/// Orders text by code points and numbers by value. Values of different types have no order.
 fn ordering(member: &Value, literal: &LiteralValue) -> Option<Ordering> {
     match (member, literal) {
         (Value::String(member), LiteralValue::Text(literal)) => Some(member.as_str().cmp(literal)),
@@ -83,7 +83,7 @@ fn ordering(member: &Value, literal: &LiteralValue) -> Option<Ordering> {
 fn number(member: &Number, literal: i64) -> Option<Ordering> {
     match (member.as_i64(), member.as_u64()) {
         (Some(member), _) => Some(member.cmp(&literal)),
-        // Above every i64.
+        // The member is greater than any i64.
         (None, Some(_)) => Some(Ordering::Greater),
         #[expect(clippy::cast_precision_loss, reason = "literals are below 2^53")]
         (None, None) => member.as_f64()?.partial_cmp(&(literal as f64)),

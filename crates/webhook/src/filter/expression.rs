@@ -1,6 +1,6 @@
 //! The syntax tree of a filter.
 
-/// Something that is true or false of an event, or an error.
+/// An expression; its value on an event is true, false or an error.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expression {
     /// Operands of `||`.
@@ -38,7 +38,7 @@ pub(super) enum Operator {
     GreaterOrEqual,
 }
 
-/// A member of the event, and where in the text it is named.
+/// A member of the event, and its place in the filter's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Path {
     pub(super) names: Vec<String>,
@@ -51,7 +51,7 @@ impl Path {
     }
 }
 
-/// A literal, and where in the text it stands.
+/// A literal, and its place in the filter's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Literal {
     pub(super) value: LiteralValue,

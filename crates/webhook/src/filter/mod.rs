@@ -1,7 +1,7 @@
 //! The filter of an endpoint: a small part of CEL, the Common Expression Language.
 //!
-//! Every filter is valid CEL and means what it means there; most of CEL is left out, so that a filter
-//! cannot be slow and every path can be checked when it is written.
+//! Every filter is valid CEL with the same meaning. Most of CEL is left out. Evaluation is
+//! therefore always fast, and every path can be checked when the filter is written.
 //!
 //! ```text
 //! any        = all { "||" all }
@@ -15,11 +15,11 @@
 //! literal    = text | [ "-" ] digits | "true" | "false"
 //! ```
 //!
-//! The members of the event are the variables: `data.risk == "high" && !has(data.delegation_id)`. After `!`
-//! a comparison needs parentheses, because CEL reads `!a == b` as `(!a) == b`.
+//! The variables are the members of the event: `data.risk == "high" && !has(data.delegation_id)`. A
+//! comparison after `!` needs parentheses, because CEL parses `!a == b` as `(!a) == b`.
 //!
-//! A member that is absent makes its test an error. As in CEL, `true || error` is true and `false && error`
-//! is false, in either order; everything else that has an error is an error.
+//! A test of an absent member is an error. As in CEL, `true || error` is true and `false && error`
+//! is false, in either order. Any other expression that contains an error is an error.
 
 mod check;
 mod error;
@@ -35,29 +35,30 @@ pub use error::FilterError;
 use crate::schema::MemberType;
 use expression::Expression;
 
-/// Bytes of a filter's text.
+/// The maximum length of a filter's text, in bytes.
 pub const LONGEST_FILTER: usize = 1024;
-/// How deep parentheses and negations nest, the filter itself counted.
+/// The maximum nesting of parentheses and negations, including the filter itself.
 pub const DEEPEST: usize = 16;
-/// Paths, literals, tests and operators of a filter.
+/// The maximum number of paths, literals, tests and operators in a filter.
 pub const MOST_NODES: usize = 128;
 
-/// A filter that was parsed and checked.
+/// A parsed and checked filter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter(Expression);
 
-/// What a filter says of an event.
+/// The result of a filter on an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
     Yes,
     No,
-    /// It could not be evaluated, for example because a member is absent: no match, but counted.
+    /// The filter could not be evaluated, for example because a member is absent. The event does
+    /// not match, and the error is counted.
     Error,
 }
 
 impl Filter {
-    /// Parses a filter for events of these types: each path must be a member of at least one of them, and
-    /// what it is compared with must fit in each that has it.
+    /// Parses a filter for events of these types. Each path must be a member of at least one type,
+    /// and the literal must fit every type that has the member.
     pub fn parse(text: &str, types: &[&MemberType]) -> Result<Self, FilterError> {
         let expression = parser::parse(text)?;
         check::check(&expression, types)?;

@@ -1,4 +1,4 @@
-//! Tokens to a syntax tree, by recursive descent. Its depth is bounded, and so the stack.
+//! Parses tokens to a syntax tree, by recursive descent of bounded depth.
 
 use super::{
     DEEPEST, FilterError, LONGEST_FILTER, MOST_NODES,
@@ -34,7 +34,7 @@ impl Parser {
         })
     }
 
-    /// Operands between operators of one kind.
+    /// Parses operands joined by the same operator.
     fn joined(
         &mut self,
         operator: &'static str,
@@ -64,7 +64,7 @@ impl Parser {
         Ok(Expression::Not(Box::new(inner)))
     }
 
-    /// Whether what was just read ended with a parenthesis.
+    /// Whether the last token was a closing parenthesis.
     fn closed(&self) -> bool {
         let last = self.next.checked_sub(1).and_then(|last| self.tokens.get(last));
         last.is_some_and(|(_, token)| *token == Token::Sign(")"))
@@ -121,7 +121,7 @@ impl Parser {
         Ok(Expression::Compare { path, operator, literal: self.literal()? })
     }
 
-    /// `path.startsWith("…")`: what was read as the path ends with the name of the function.
+    /// Parses `path.startsWith("…")`: the last name of the parsed path is the function.
     fn call(&mut self, mut path: Path) -> Result<Expression, FilterError> {
         let function = path.names.pop().unwrap_or_default();
         let known = matches!(function.as_str(), "startsWith" | "endsWith");

@@ -2,12 +2,12 @@
 
 use super::FilterError;
 
-/// The greatest integer that JSON carries without loss.
+/// The greatest integer that every JSON reader represents exactly.
 const GREATEST_INTEGER: i64 = (1 << 53) - 1;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A name, `in`, `has`, `true` and `false` among them.
+    /// A name, including `in`, `has`, `true` and `false`.
     Name(String),
     Text(String),
     Integer(i64),
@@ -16,11 +16,11 @@ pub(super) enum Token {
     End,
 }
 
-/// Longer ones first, where one begins as another.
+/// All signs. A sign comes before the signs that are its prefixes.
 const SIGNS: [&str; 15] =
     ["&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "(", ")", "[", "]", ",", "."];
 
-/// All tokens with their offsets, [`Token::End`] last.
+/// Returns all tokens with their offsets, [`Token::End`] last.
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, FilterError> {
     let mut found = Vec::new();
     let mut offset = 0;
@@ -95,7 +95,7 @@ fn integer(rest: &str, offset: usize) -> Result<(i64, usize), FilterError> {
     Ok((value, number.len()))
 }
 
-/// The value of a literal in quotes, and its length with them.
+/// The value of a quoted literal, and its length with the quotes.
 fn quoted(rest: &str, offset: usize) -> Result<(String, usize), FilterError> {
     let mut letters = rest.char_indices();
     let quote = letters.next().map(|(_, quote)| quote);

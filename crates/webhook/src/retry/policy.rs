@@ -1,54 +1,54 @@
-//! `retry_policy` as a client writes it.
+//! `retry_policy` in the form a client writes.
 
 use serde::{Deserialize, Serialize};
 
-/// How the delays of a policy are given.
+/// How a policy defines its delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
-    /// `schedule_seconds` lists them.
+    /// `schedule_seconds` lists the delays.
     #[default]
     Schedule,
-    /// `base_seconds` times a power of `factor`, each at most `max_delay_seconds`.
+    /// Each delay is `base_seconds` times a power of `factor`, and at most `max_delay_seconds`.
     Exponential,
 }
 
-/// A retry policy: either a list of delays or the four members of an exponential one.
+/// A retry policy: either a list of delays or the four fields of an exponential policy.
 ///
-/// [`Schedule::try_from`](super::Schedule) checks it and fills what is left out.
+/// [`Schedule::try_from`](super::Schedule) checks it and fills in defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryPolicy {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// Seconds from each failed attempt to the next. None are the same as leaving it out.
+    /// Seconds from each failed attempt to the next. An empty list is the same as an omitted field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule_seconds: Option<Vec<u32>>,
     /// The first delay, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_seconds: Option<u32>,
-    /// What each delay is multiplied by to give the next; from 1 to 10.
+    /// The ratio of each delay to the one before, from 1 to 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factor: Option<f64>,
     /// The longest delay, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_delay_seconds: Option<u32>,
-    /// How often a delivery is attempted, the first attempt counted.
+    /// The number of attempts of a delivery, including the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
-    /// The greatest part of a delay that is added to it at random; from 0 to 1, 0.2 if left out.
+    /// The greatest fraction of a delay that is added at random, from 0 to 1; 0.2 if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<f64>,
 }
 
 impl RetryPolicy {
-    /// The delays of strategy `schedule`, if there are any.
+    /// The delays of strategy `schedule`, if any.
     pub(super) fn delays(&self) -> Option<&[u32]> {
         self.schedule_seconds.as_deref().filter(|delays| !delays.is_empty())
     }
 }
 
-/// Why a retry policy is refused. The message begins with the member.
+/// The reason for refusing a retry policy. The message begins with the field's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RetryPolicyError {
     #[error("{0} is required with strategy exponential")]
@@ -66,7 +66,7 @@ pub enum RetryPolicyError {
 }
 
 impl RetryPolicyError {
-    /// The member of the policy that must change.
+    /// The field of the policy that must change.
     pub fn member(&self) -> &'static str {
         match self {
             Self::Missing(member)

@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use super::{LONGEST_RETRY_AFTER, RetryPolicy, RetryPolicyError, Strategy};
 
-/// Seconds between the attempts if the endpoint does not say: ten attempts within about three days.
+/// The default seconds between attempts: ten attempts within about three days.
 pub const DEFAULT_DELAYS: [u32; 9] = [5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400];
 pub const DEFAULT_JITTER: f64 = 0.2;
-/// Attempts of a delivery, the first counted.
+/// The most attempts of a delivery, including the first.
 pub const MOST_ATTEMPTS: u32 = 20;
-/// From the first attempt to the last, jitter included, without what receivers ask for: 7 days.
+/// The maximum time from the first attempt to the last: 7 days. It includes jitter, but not the
+/// waits that receivers request.
 pub const LONGEST_SPAN: Duration = Duration::from_secs(7 * 86_400);
 
 const GREATEST_FACTOR: f64 = 10.0;
 
-/// The delays of a checked policy: both strategies become a list.
+/// The delays of a checked policy; both strategies are expanded to a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     delays: Vec<u32>,
@@ -28,16 +29,17 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// How often a delivery is attempted, the first attempt counted.
+    /// The number of attempts of a delivery, including the first.
     pub fn attempts(&self) -> usize {
         self.delays.len() + 1
     }
 
-    /// The time from the failure number `failures` (from 1) to the next attempt; `None` after the last.
+    /// The delay before the next attempt after this many failures (from 1); `None` if none is left.
     ///
-    /// `random` is from 0 to 1 and chooses the jitter, which only adds: many deliveries that failed
-    /// together do not come back together, and none comes back early. `retry_after` is what the receiver
-    /// asked for; it can lengthen the delay, by at most 24 hours, and never shorten it.
+    /// `random` is from 0 to 1 and determines the jitter. Jitter only adds to a delay: deliveries
+    /// that failed together are not retried together, and none is retried early. `retry_after` is
+    /// the wait that the receiver requested. It can lengthen the delay, by at most 24 hours, and
+    /// never shortens it.
     pub fn delay(
         &self,
         failures: u32,
@@ -129,7 +131,7 @@ fn exponential(policy: &RetryPolicy) -> Result<Vec<u32>, RetryPolicyError> {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "it is from 1 to a u32, as checked above"
+    reason = "the delay is at least 1 and at most `max_delay_seconds`, a u32"
 )]
 fn whole_seconds(seconds: f64) -> u32 {
     seconds.round() as u32

@@ -1,4 +1,4 @@
-//! `jwt`: a token (RFC 7519, RFC 8037) that is bound to the body by its digest.
+//! `jwt`: a token (RFC 7519, RFC 8037) that contains the body's digest.
 
 use authority_crypto::Signer;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};

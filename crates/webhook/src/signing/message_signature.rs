@@ -4,7 +4,7 @@ use authority_crypto::Signer;
 
 use super::{Attempt, CONTENT_TYPE, VALID_FOR, base64};
 
-/// The label by which a receiver finds this signature among others of the request.
+/// The label that identifies this signature among other signatures of the request.
 const LABEL: &str = "svc";
 const TAG: &str = "svc-webhook-v1";
 
@@ -41,13 +41,13 @@ pub(super) fn signature(
     (format!("{LABEL}={parameters}"), format!("{LABEL}=:{}:", base64(&signature)))
 }
 
-/// The covered components' names and the parameters: RFC 9421, 2.3.
+/// The names of the covered components and the parameters: RFC 9421, 2.3.
 fn parameters(components: &[(&str, &str)], parameters: &str) -> String {
     let names: Vec<_> = components.iter().map(|(name, _)| format!("\"{name}\"")).collect();
     format!("({});{parameters}", names.join(" "))
 }
 
-/// What is signed: RFC 9421, 2.5.
+/// The signature base: RFC 9421, 2.5.
 fn signature_base(components: &[(&str, &str)], parameters: &str) -> String {
     let lines = components.iter().map(|(name, value)| format!("\"{name}\": {value}\n"));
     lines.collect::<String>() + "\"@signature-params\": " + parameters

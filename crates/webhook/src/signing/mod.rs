@@ -1,7 +1,8 @@
-//! The headers by which a receiver knows that a delivery is genuine, and meant for it.
+//! The headers that prove to a receiver that a delivery is genuine and addressed to it.
 //!
-//! Three suites, so that receivers need nothing but a released library: [`Suite`] says which. An endpoint
-//! may have several; each attempt is signed afresh by all of them, because signatures expire.
+//! There are three suites, listed in [`Suite`]. A receiver can use a published library for each
+//! suite. An endpoint may use several suites. Each attempt is signed again with all of them,
+//! because signatures expire.
 
 mod jwt;
 mod message_signature;
@@ -19,7 +20,8 @@ use crate::destination::EndpointUrl;
 pub use secret::{Secret, SecretError};
 pub use suite::{Suite, SuitesError, check_suites};
 
-/// How long the signatures of suites 2 and 3 are valid, and how old those of suite 1 may be.
+/// How long signatures of the suites `rfc9421` and `jwt` are valid, and the maximum age of a
+/// signature of `standard-webhooks/v1`.
 pub const VALID_FOR: TimeDelta = TimeDelta::seconds(300);
 
 const CONTENT_TYPE: &str = "application/json";
@@ -37,20 +39,21 @@ pub struct Attempt<'a> {
     pub at: DateTime<Utc>,
 }
 
-/// What an endpoint's deliveries are signed with.
+/// The keys that sign an endpoint's deliveries.
 #[derive(Clone, Copy, Debug)]
 pub struct SigningKeys<'a> {
-    /// The endpoint's secret, and during a rotation its predecessor: for suite 1.
+    /// For `standard-webhooks/v1`: the endpoint's secret and, during a rotation, the secret before
+    /// it.
     pub secrets: &'a [Secret],
-    /// A published key of the service: for suites 2 and 3.
+    /// For `rfc9421` and `jwt`: a published key of the service.
     pub signer: &'a Signer,
-    /// The service's own URL, as its JWKS is found below it: for suite 3.
+    /// For `jwt`: the service's own URL, which is the base URL of its JWKS.
     pub issuer: &'a str,
 }
 
-/// Why an attempt cannot be signed: a value that it is made of cannot stand in a header.
+/// The reason an attempt cannot be signed: a value is not allowed in a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} cannot stand in a header")]
+#[error("{0} is not allowed in a header")]
 pub struct SigningError(&'static str);
 
 /// The headers of an attempt, `content-type` included, in a fixed order.

@@ -7,11 +7,11 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 
 const PREFIX: &str = "whsec_";
 
-/// 32 random bytes; `whsec_` and base64 where a receiver gets it. `Debug` does not show it.
+/// A secret of 32 random bytes, shown to receivers as `whsec_` and base64. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; 32]);
 
-/// The text is not a secret. No message repeats it.
+/// The error for a text that is not a secret. Its message does not contain the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a secret is whsec_ and base64 of 32 bytes")]
 pub struct SecretError;
@@ -21,19 +21,19 @@ impl Secret {
         Self(bytes)
     }
 
-    /// Reads what [`reveal`](Self::reveal) wrote.
+    /// Parses the output of [`reveal`](Self::reveal).
     pub fn parse(text: &str) -> Result<Self, SecretError> {
         let encoded = text.strip_prefix(PREFIX).ok_or(SecretError)?;
         let bytes = STANDARD.decode(encoded).map_err(|_| SecretError)?;
         bytes.try_into().map(Self).map_err(|_| SecretError)
     }
 
-    /// The text that is shown once, when the endpoint is created.
+    /// Returns the secret as text. It is shown only once, when the secret is created.
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(self.0))
     }
 
-    /// The bytes, to be sealed for the store.
+    /// The bytes, to be encrypted for storage.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -2,7 +2,7 @@
 
 use super::{Attempt, Secret, base64};
 
-/// `v1,` and a code by each secret, the newest first.
+/// The value of `webhook-signature`: `v1,` and an HMAC for each secret, the newest secret first.
 pub(super) fn signature(attempt: &Attempt<'_>, secrets: &[Secret]) -> String {
     let signed = signed_bytes(attempt.event_id, attempt.at.timestamp(), attempt.body);
     let codes = secrets.iter().map(|secret| format!("v1,{}", base64(&secret.code(&signed))));
@@ -20,7 +20,7 @@ mod tests {
 
     use super::*;
 
-    /// The example of the Standard Webhooks libraries. Its secret has 24 bytes, ours have 32.
+    /// The example of the Standard Webhooks libraries. Its secret has 24 bytes; ours have 32.
     #[test]
     fn the_signed_bytes_are_those_of_the_libraries() {
         let secret = STANDARD.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();

@@ -1,13 +1,15 @@
-//! The ways in which deliveries can be signed.
+//! The signing suites of deliveries.
 
 use std::fmt;
 
 /// A signing suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Suite {
-    /// `standard-webhooks/v1`: HMAC-SHA256 by a secret that the receiver has too (Standard Webhooks).
+    /// `standard-webhooks/v1`: HMAC-SHA256 with a secret shared with the receiver (Standard
+    /// Webhooks).
     StandardWebhooks,
-    /// `rfc9421`: HTTP Message Signatures by a published Ed25519 key, with a digest of the body (RFC 9530).
+    /// `rfc9421`: HTTP Message Signatures by a published Ed25519 key, with a digest of the body
+    /// (RFC 9530).
     Rfc9421,
     /// `jwt`: a JSON Web Token (RFC 7519) by a published Ed25519 key, with a digest of the body.
     Jwt,

@@ -1,4 +1,4 @@
-//! The headers of an attempt, each suite alone and all together.
+//! The headers of an attempt, for each suite alone and for all together.
 
 use authority_crypto::Signer;
 use base64::{Engine, engine::general_purpose::STANDARD, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -103,7 +103,7 @@ fn what_cannot_stand_in_a_header_is_not_signed() {
     let attempt = Attempt { event_id: "a\r\nb", url: &url, body: b"{}", at: at() };
     let keys = SigningKeys { secrets: &[], signer: &signer(), issuer: "a" };
     let why = sign(&attempt, &Suite::ALL, &keys).unwrap_err();
-    assert_eq!(why.to_string(), "the event's id cannot stand in a header");
+    assert_eq!(why.to_string(), "the event's id is not allowed in a header");
 }
 
 #[test]

@@ -9,13 +9,13 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::DateTime;
 use serde_json::{Value, json};
 
-/// When all deliveries are signed.
+/// The time at which all deliveries are signed.
 pub(crate) const AT: u64 = 1_790_000_000;
 pub(crate) const URL: &str = "https://example.com/hooks";
 pub(crate) const TENANT: &str = "svc:tenant:acme";
 pub(crate) const EVENT: &str = "svc:event:0198c0ffee017c4f8a2d5b6e7f809a1b";
 
-/// Canonical (RFC 8785), with a letter beyond ASCII.
+/// Canonical JSON (RFC 8785), with a letter outside ASCII.
 pub(crate) fn body() -> String {
     format!(
         "{{\"correlation_id\":\"svc:del:acme:1\",\"data\":{{\"children\":2,\"note\":\"é\"}},\
@@ -25,7 +25,7 @@ pub(crate) fn body() -> String {
     )
 }
 
-/// Key pairs of the table: PKCS #8 (RFC 5958) around `seed` 32 times.
+/// Key pairs of the table: PKCS #8 (RFC 5958) around `seed` repeated 32 times.
 pub(crate) fn signer(purpose: &str, seed: u8) -> Signer {
     let head = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
     let pkcs8 = [head.as_slice(), &[seed; 32]].concat();
@@ -33,7 +33,7 @@ pub(crate) fn signer(purpose: &str, seed: u8) -> Signer {
     Signer::read(&jwk::kid(purpose, 2026, &public).unwrap(), &pkcs8).unwrap()
 }
 
-/// As the JWKS shows it.
+/// The key as the JWKS shows it.
 pub(crate) fn published(signer: &Signer) -> Value {
     let mut key = jwk::ed25519(signer.public_key());
     key["kid"] = signer.kid().into();
@@ -101,14 +101,14 @@ impl Delivery {
         self
     }
 
-    /// Replaces text in a header, which must have it.
+    /// Replaces text in a header, which must contain it.
     pub(crate) fn replace(self, name: &str, from: &str, to: &str) -> Self {
         let value = self.get(name).to_owned();
         assert!(value.contains(from), "{name}: {value}");
         self.set(name, &value.replace(from, to))
     }
 
-    /// Signs `signature-input` as it now is: what a signer of the service's key could have made.
+    /// Signs the current `signature-input`, as a signer with the service's key could.
     pub(crate) fn signed_again(self, method: &str) -> Self {
         let input = self.get("signature-input").strip_prefix("svc=").unwrap().to_owned();
         let names = input.split_once(')').unwrap().0.trim_start_matches('(').to_owned();
@@ -123,7 +123,7 @@ impl Delivery {
         self.set("signature", &format!("svc=:{signature}:"))
     }
 
-    /// The case of the table: `options` are laid over the common ones.
+    /// The case's entry in the table: `options` override the common options.
     pub(crate) fn case(&self, name: &str, options: &Value, now: u64, expect: &str) -> Value {
         json!({"name": name, "body": self.body, "headers": self.headers, "options": options,
             "now": now, "expect": expect})

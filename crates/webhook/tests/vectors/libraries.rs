@@ -1,5 +1,6 @@
-//! The libraries for TypeScript and Python, by their own tests, on the table. They need what
-//! `script/features` fetches.
+//! Runs the tests of the TypeScript and Python libraries on the table.
+//!
+//! They need the tools that `script/features` fetches.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,7 +9,7 @@ use std::{
 
 use crate::sdk;
 
-/// Made by `script/features`.
+/// The folder of the tools, which `script/features` creates.
 fn tools() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("features")
 }
@@ -31,7 +32,7 @@ fn the_python_library_judges_each_as_the_table_says() {
     );
 }
 
-/// Built and tested in a copy, so that nothing is written beside the sources.
+/// Builds and tests a copy of the library, to keep its sources free of generated files.
 #[test]
 fn the_typescript_library_judges_each_as_the_table_says() {
     let copy = tools().join("typescript/library");

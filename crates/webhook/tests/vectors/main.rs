@@ -1,7 +1,10 @@
-//! `sdk/vectors/webhooks.json`: good and bad deliveries, which each library for receivers judges alike.
+//! `sdk/vectors/webhooks.json`: valid and invalid deliveries, which every receiver library must
+//! judge alike.
 //!
-//! They are made here, by the service's own signing, with fixed keys and times:
-//! `AUTHORITY_UPDATE=1 cargo test -p authority-webhook --test vectors`.
+//! This test generates the deliveries with the service's own signing code, with fixed keys and
+//! times.
+//!
+//! To update the file, run `AUTHORITY_UPDATE=1 cargo test -p authority-webhook --test vectors`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,7 +22,7 @@ fn sdk(path: &str) -> std::path::PathBuf {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test's own switch is no setting of the service")]
+#[expect(clippy::disallowed_methods, reason = "a test's switch is not a service setting")]
 fn the_table_is_what_is_signed_today() {
     let path = sdk("vectors/webhooks.json");
     let made = written(&cases::table());
@@ -32,7 +35,7 @@ fn the_table_is_what_is_signed_today() {
     );
 }
 
-/// Members in the order of their names, one case a line.
+/// Writes members in the order of their names, one case per line.
 fn written(table: &Value) -> String {
     let line = |value: &Value| serde_json_canonicalizer::to_string(value).unwrap();
     let cases: Vec<_> = table["cases"].as_array().unwrap().iter().map(line).collect();
@@ -57,7 +60,7 @@ fn the_rust_library_judges_each_as_the_table_says() {
     assert!(valid >= 15 && cases.len() - valid >= 50, "{valid} of {}", cases.len());
 }
 
-/// `valid`, or the code of the error.
+/// Returns `valid`, or the code of the error.
 fn judged(common: &Value, case: &Value) -> String {
     let option = |name: &str| case["options"].get(name).unwrap_or(&common[name]);
     let texts = |name: &str| -> Vec<&str> {

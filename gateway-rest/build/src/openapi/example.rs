@@ -1,7 +1,8 @@
-//! Example values: from a comment's `Example: …`, or else from type, rules and name.
+//! Example values: from a comment's `Example: …`, otherwise from type, rules and name.
 //!
-//! A request's example is the one in its message's comment. Without one it has the required members and
-//! those with an example of their own; the others could exclude one another.
+//! A request's example is the example in its message's comment. Without one it contains the
+//! required members and the members with an example of their own; other members could exclude one
+//! another.
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value as Rule};
 use serde_json::{Map, Number, Value, json};
@@ -15,21 +16,21 @@ use crate::{
     descriptor::{self, Comment},
 };
 
-/// Levels of nested messages; deeper ones are left out, and so are recursive ones.
+/// The maximum nesting of messages. Deeper and recursive messages are left out.
 const DEPTH: usize = 4;
 
-/// The value of an `Example:` line: JSON of the field's type, or else plain text.
+/// Parses an `Example:` line: JSON of the field's type, otherwise plain text.
 pub(super) fn parsed(written: &str, field: &FieldDescriptor) -> Value {
     let is_text = field.kind() == Kind::String && !field.is_list();
     let value = match serde_json::from_str::<Value>(written) {
         Ok(value) if !is_text || value.is_string() => value,
         _ => written.into(),
     };
-    // One item may be given for a list.
+    // A list may have a single item as its example.
     if field.is_list() && !value.is_array() { json!([value]) } else { value }
 }
 
-/// An example of the whole message, without some members.
+/// Returns an example of the whole message, without some members.
 pub(super) fn message(
     message: &MessageDescriptor,
     used: Use,
@@ -39,7 +40,7 @@ pub(super) fn message(
     Examples { used, options, within: Vec::new() }.message(message, without)
 }
 
-/// An example of one field.
+/// Returns an example of one field.
 pub(super) fn field(field: &FieldDescriptor, used: Use, options: &Options) -> Option<Value> {
     Examples { used, options, within: Vec::new() }.field(field)
 }
@@ -71,7 +72,7 @@ impl Examples<'_> {
             if !is_given(&field, self.used) || without.contains(&field.name()) {
                 continue;
             }
-            // The first member of a oneof.
+            // Only the first member of a oneof occurs in an example.
             let others = field.containing_oneof().filter(|oneof| !oneof.is_synthetic());
             let first = others.is_none_or(|oneof| oneof.fields().next().as_ref() == Some(&field));
             let shown = || Comment::of_field(&field).example.is_some();
@@ -81,7 +82,7 @@ impl Examples<'_> {
                 Some(example) => {
                     members.insert(field.name().to_owned(), example);
                 }
-                // A response has all its members.
+                // A response contains all its members.
                 None if output && field.is_list() && !descriptor::bounds(&field, self.options) => {
                     members.insert(field.name().to_owned(), json!([]));
                 }
@@ -147,7 +148,8 @@ impl Examples<'_> {
     }
 }
 
-/// Text that satisfies its rules; `None` if the pattern is not supported, and an `Example:` line is needed.
+/// Returns a text that satisfies its rules; `None` if the pattern is not supported and an
+/// `Example:` line is needed.
 fn text(name: &str, rules: Option<DynamicMessage>) -> Option<Value> {
     let Some(rules) = rules else { return Some(guess(name).into()) };
     let words = rules.get_field_by_name("in");
@@ -183,7 +185,7 @@ fn text(name: &str, rules: Option<DynamicMessage>) -> Option<Value> {
     Some(guess.into())
 }
 
-/// A plausible text for a field of this name.
+/// Returns a plausible text for a field with this name.
 fn guess(name: &str) -> String {
     let last = name.rsplit('_').next().unwrap_or(name);
     let guess = match last {
@@ -198,7 +200,7 @@ fn guess(name: &str) -> String {
     guess.to_owned()
 }
 
-/// `usual`, or the nearest number that the rules allow.
+/// Returns `usual`, or the nearest number that the rules allow.
 fn number(rules: Option<&DynamicMessage>, usual: f64) -> Value {
     let kinds = ["int32", "sint32", "uint32", "fixed32", "sfixed32", "float", "double"];
     let rules =

@@ -1,4 +1,4 @@
-//! JSON Schema of a message that the service writes as a document of its own, such as an event.
+//! JSON Schema of a message that the service writes as a separate document, such as an event.
 
 use prost_reflect::{FieldDescriptor, MessageDescriptor};
 use serde_json::{Map, Value, json};

@@ -12,10 +12,10 @@ use crate::{
     descriptor::{self, Comment},
 };
 
-/// Levels of nested messages that the runtime follows in a query.
+/// The maximum nesting of messages that the runtime follows in a query.
 const DEPTH: usize = 8;
 
-/// One for each wildcard of the path; `names` are those of the path in the document.
+/// Returns a parameter for each wildcard of the path. `names` are the names in the document's path.
 pub(super) fn of_path(
     binding: &Binding,
     input: &MessageDescriptor,
@@ -47,7 +47,7 @@ fn describe(parameter: &mut Value, comment: &Comment, field: &prost_reflect::Fie
     }
 }
 
-/// The fields that are neither in the path nor in the body.
+/// Returns parameters for the fields that are neither in the path nor in the body.
 pub(super) fn of_query(
     binding: &Binding,
     input: &MessageDescriptor,
@@ -63,7 +63,7 @@ pub(super) fn of_query(
 
 struct Query<'a, 'b> {
     binding: &'a Binding,
-    /// The members of the request that the keys of the body fill.
+    /// The members of the request that are filled from the keys of the body.
     masks: [&'a str; 2],
     schemas: &'a mut Schemas<'b>,
     found: Vec<Value>,
@@ -105,7 +105,7 @@ impl Query<'_, '_> {
     }
 }
 
-/// Whether the message has no form in a URL.
+/// Returns whether the message has no form in a URL.
 fn is_free(message: &MessageDescriptor) -> bool {
     matches!(
         message.full_name(),

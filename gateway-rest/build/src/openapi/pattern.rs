@@ -1,9 +1,9 @@
-//! A text that matches a pattern: the subset of regular expressions that protos use.
+//! Generates a text that matches a pattern, for the subset of regular expressions in the protos.
 
 use std::{iter::Peekable, str::Chars};
 
-/// The shortest matching text of at least `least` characters; `None` for unsupported syntax (look-around,
-/// back references, negated classes, Unicode classes).
+/// Returns the shortest matching text of at least `least` characters; `None` for unsupported syntax
+/// (look-around, back references, negated classes, Unicode classes).
 pub(super) fn matching(pattern: &str, least: usize) -> Option<String> {
     (0..=least.max(1)).find_map(|more| {
         let mut reader = Reader { rest: pattern.chars().peekable(), more };
@@ -19,7 +19,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The first alternative; the others are parsed and dropped.
+    /// Reads the first alternative. The others are parsed and dropped.
     fn choice(&mut self) -> Option<String> {
         let first = self.sequence()?;
         while self.rest.next_if_eq(&'|').is_some() {
@@ -57,7 +57,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The first member of a class.
+    /// Reads a class and returns its first member.
     fn class(&mut self) -> Option<char> {
         let first = match self.rest.next()? {
             '^' | '[' => return None,
@@ -99,7 +99,7 @@ impl Reader<'_> {
         Some(times)
     }
 
-    /// `{n}`, `{n,}`, `{n,m}`.
+    /// Reads `{n}`, `{n,}`, `{n,m}`.
     fn count(&mut self) -> Option<usize> {
         self.rest.next();
         let mut inner = String::new();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::descriptor;
 
-/// The rules of one value; those of its type are in the member of that name.
+/// Applies the rules of one value. The rules of its type are in the member with the type's name.
 pub(super) fn apply(schema: &mut Value, rules: &DynamicMessage) {
     if let Some(rules) = descriptor::inner(rules, "string") {
         let lengths = [("min_len", "minLength"), ("max_len", "maxLength"), ("pattern", "pattern")];
@@ -42,7 +42,8 @@ pub(super) fn apply(schema: &mut Value, rules: &DynamicMessage) {
     }
 }
 
-/// Makes a schema accept the default of its type, since a response shows members that were never set.
+/// Makes a schema accept the default of its type, since responses contain members that were never
+/// set.
 pub(super) fn allow_default(schema: &mut Value) {
     let is_text = schema["type"] == "string";
     let Some(members) = schema.as_object_mut() else { return };
@@ -57,7 +58,7 @@ pub(super) fn allow_default(schema: &mut Value) {
     }
 }
 
-/// The values of an `in` rule, or of `const`.
+/// Applies the values of an `in` rule, or of `const`.
 fn allowed(schema: &mut Value, rules: &DynamicMessage) {
     let values = rules.get_field_by_name("in");
     let values = values.as_ref().and_then(|values| values.as_list()).unwrap_or_default();

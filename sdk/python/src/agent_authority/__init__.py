@@ -1,4 +1,4 @@
-"""For receivers of Agent Authority's webhooks."""
+"""Verification of Agent Authority's webhooks, for receivers."""
 
 from .webhook import Suite, WebhookError, verify_webhook
 

@@ -1,4 +1,4 @@
-"""Whether a webhook delivery is genuine, and meant for this receiver."""
+"""Verifies that a webhook delivery is genuine and addressed to this receiver."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _MESSAGES = {
     "no_signature": "no accepted suite has signed the delivery",
     "malformed": "a header of the signature is absent, repeated or unreadable",
     "unknown_key": "the key is not a webhook key of the JWKS; fetch the JWKS again",
-    "signature": "the signature does not fit the request",
+    "signature": "the signature does not match the request",
     "time": "the signature is too old, from the future, or has expired",
-    "digest": "the body is not the one that was signed",
+    "digest": "the body differs from the signed body",
     "url": "the delivery is for another URL",
     "envelope": "the body is not an event",
-    "event_id": "the body is another event than the signature says",
-    "tenant_id": "the event is another tenant's",
+    "event_id": "the signature is for another event",
+    "tenant_id": "the event belongs to another tenant",
 }
 
 
 class WebhookError(Exception):
-    """Why a delivery is not accepted.
+    """The reason for rejecting a delivery.
 
-    With ``code`` ``configuration``, the receiver's own mistake, answer 5xx, so that it comes again; with
-    any other 4xx.
+    ``code`` ``configuration`` is a mistake of the receiver itself: respond with 5xx, and the delivery is
+    repeated. Respond with 4xx for any other code.
     """
 
     def __init__(self, code: str, message: str | None = None) -> None:
@@ -53,7 +53,7 @@ class _Delivery(NamedTuple):
     now: float
 
     def one(self, name: str) -> str:
-        """The value of a header that comes once."""
+        """Returns the value of a header that occurs exactly once."""
         values = self.headers.get(name, [])
         if len(values) != 1:
             raise WebhookError("malformed")
@@ -76,23 +76,23 @@ def verify_webhook(
     tolerance: float | None = None,
     now: float | None = None,
 ) -> dict[str, Any]:
-    """Verifies a delivery and gives its event.
+    """Verifies a delivery and returns its event.
 
-    The first suite of ``accept`` of which the delivery has a signature decides; there is no fallback to
-    another. A delivery can come more than once: keep the ``event_id``s that were handled.
+    Only the first suite of ``accept`` that signed the delivery is verified; other suites are not tried. A
+    delivery can be repeated: store the ``event_id``s that you have handled.
 
-    :param envelope: The request's body as it came, before anything parsed it.
-    :param headers: Its headers, as a mapping or as pairs, whatever the case of their names.
+    :param envelope: The request's raw body, before any parsing.
+    :param headers: Its headers, as a mapping or as pairs. The case of their names does not matter.
     :param url: The endpoint's URL as the service shows it.
-    :param tenant_id: The tenant whose events are expected; others can send to any URL, too.
+    :param tenant_id: The tenant of the expected events. Other tenants can also send to any URL.
     :param jwks: ``<service>/.well-known/jwks.json``, for the suites ``rfc9421`` and ``jwt``. Fetch it again
-        when a key is unknown (``unknown_key``), and keep no key that has left it.
-    :param secrets: ``whsec_…``, for the suite ``standard-webhooks/v1``; during a rotation both.
-    :param accept: The suites to accept, the preferred one first. By default those for which there are keys.
-    :param tolerance: Seconds by which clocks may differ and a delivery may be late; 300 by default.
-        Signatures of ``rfc9421`` and ``jwt`` also expire by themselves, after 300 seconds.
+        when a key is unknown (``unknown_key``), and drop keys that were removed from it.
+    :param secrets: ``whsec_…``, for the suite ``standard-webhooks/v1``. During a rotation, both secrets.
+    :param accept: The suites to accept, the preferred one first. Default: the suites that have keys.
+    :param tolerance: The accepted clock difference and delay of a delivery, in seconds; 300 by default.
+        Signatures of ``rfc9421`` and ``jwt`` also expire after 300 seconds.
     :param now: Seconds since 1970; by default the time of the machine.
-    :raises WebhookError: The delivery is not accepted.
+    :raises WebhookError: The delivery is rejected.
     """
     tolerance = 300 if tolerance is None else tolerance
     accepted = _accepted(jwks, secrets, accept, url, tenant_id, tolerance)
@@ -130,11 +130,11 @@ def _accepted(
     if not url or not tenant_id:
         raise wrong("url and tenant_id are required")
     if not tolerance >= 0:
-        raise wrong("tolerance is a number of seconds from 0")
+        raise wrong("tolerance must be a number of seconds, 0 or more")
     if isinstance(secrets, str):
-        raise wrong("secrets is a list")
+        raise wrong("secrets must be a list")
     if any(suite not in _SUITES for suite in accept or []):
-        raise wrong(f"accept has suites of {', '.join(_SUITES)}")
+        raise wrong(f"accept may only contain {', '.join(_SUITES)}")
     if not all(map(has_keys, accept or [])):
         raise wrong(
             "accept names a suite without keys: rfc9421 and jwt need jwks, standard-webhooks/v1 needs secrets"
@@ -149,7 +149,7 @@ def _standard_webhooks(delivery: _Delivery) -> str:
     event_id, timestamp = delivery.one("webhook-id"), delivery.one("webhook-timestamp")
     made = _seconds(timestamp)
     signed = _utf8(f"{event_id}.{timestamp}.") + delivery.body
-    # Versions other than v1 are somebody else's.
+    # Versions other than v1 come from other services.
     parts = delivery.one("webhook-signature").split(" ")
     codes = [_base64(part[3:]) for part in parts if part.startswith("v1,")]
     fits = False
@@ -165,7 +165,7 @@ def _standard_webhooks(delivery: _Delivery) -> str:
     return event_id
 
 
-# The service writes them in one way, so there is one way to read them.
+# The service writes the parameters in one form only.
 _PARAMETERS = re.compile(
     r'\("@method" "@target-uri" "content-digest" "content-type" "webhook-id" "webhook-timestamp"\)'
     r';created=([0-9]{1,15});expires=([0-9]{1,15});keyid="([^"]*)";alg="ed25519";tag="svc-webhook-v1"'
@@ -203,7 +203,7 @@ def _message_signature(delivery: _Delivery) -> str:
 
 
 def _member(dictionary: str) -> str:
-    """The service's member of a dictionary (RFC 9651, 3.2), of which there must be one."""
+    """Returns the service's only member of a dictionary (RFC 9651, 3.2)."""
     members, start, quoted = [], 0, False
     for at, letter in enumerate(dictionary + ","):
         quoted ^= letter == '"'
@@ -240,7 +240,7 @@ def _token(delivery: _Delivery) -> str:
     return event_id
 
 
-#: By published keys first: a secret that leaks lets anybody sign.
+#: Suites with published keys come first: with a leaked secret, anyone could sign.
 _SUITES = {
     "rfc9421": ("signature-input", _message_signature),
     "jwt": ("webhook-jwt", _token),
@@ -249,7 +249,7 @@ _SUITES = {
 
 
 def _check_signature(jwks: Mapping[str, Any] | None, kid: str, signed: bytes, signature: bytes) -> None:
-    """Whether a webhook key of the JWKS has signed these bytes (Ed25519, RFC 8032)."""
+    """Checks that a webhook key of the JWKS signed these bytes (Ed25519, RFC 8032)."""
     keys = [key for key in (jwks or {}).get("keys", []) if key.get("kid") == kid]
     if len(keys) != 1 or not kid.startswith("svc-webhook-"):
         raise WebhookError("unknown_key")
@@ -280,12 +280,12 @@ def _seconds(text: str) -> int:
 
 
 def _utf8(text: str) -> bytes:
-    # What is no text was not signed either.
+    # The service signs only valid text. Other text therefore fails the check.
     return text.encode("utf-8", "backslashreplace")
 
 
 def _object(data: bytes) -> dict[str, Any] | None:
-    """A JSON object's members; None if the bytes are anything else."""
+    """Returns the members of a JSON object; None if the bytes are not one."""
     try:
         value = json.loads(data.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -305,7 +305,7 @@ def _base64(text: str) -> bytes:
 
 
 def _decoded(text: str) -> bytes | None:
-    """Base64 with padding, of which there is one text for any bytes; None if it is something else."""
+    """Decodes base64 with padding; None unless the text is the only encoding of its bytes."""
     try:
         decoded = base64.b64decode(text, validate=True)
     except (ValueError, binascii.Error):

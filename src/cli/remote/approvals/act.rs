@@ -1,4 +1,5 @@
-//! `approvals approve`, `decline`, `withdraw`, `reopen`: each acts on exactly the shown request.
+//! `approvals approve`, `decline`, `withdraw`, `reopen`: each acts on exactly the displayed
+//! request.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -17,11 +18,11 @@ use crate::cli::{
     },
 };
 
-/// What a person is asked, and of requests in which state.
+/// The confirmation question, and the required state of the request.
 struct Question {
     verb: &'static str,
     state: &'static str,
-    /// Whether it permits the action, and what needs a review is reviewed by it.
+    /// Whether the answer permits the action and confirms the required reviews.
     approves: bool,
 }
 
@@ -31,13 +32,13 @@ const WITHDRAW: Question =
     Question { verb: "Withdraw the approval of", state: "approved", approves: false };
 const REOPEN: Question = Question { verb: "Reopen", state: "declined", approves: false };
 
-/// Which request, and the digest of its question.
+/// The request to act on, and the digest of its content.
 #[derive(Debug, Args)]
 struct Which {
     /// The request's id
     #[arg(value_parser = segment)]
     id: String,
-    /// The digest that was shown before: another question is refused [default: the one shown now]
+    /// The digest that was shown before: another request is refused [default: the current digest]
     #[arg(long, value_name = "DIGEST")]
     digest: Option<String>,
     #[command(flatten)]
@@ -50,11 +51,11 @@ struct Which {
 pub(super) struct Approve {
     #[command(flatten)]
     which: Which,
-    /// Why, for the record
+    /// The reason, for the record
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
-    /// An anchor or a drift event, of those in `reality`, that you reviewed; repeat it [default, when asked: those
-    /// shown]
+    /// The id of an anchor or a drift event in `reality` that you reviewed; repeat it [default,
+    /// with confirmation: the ids shown]
     #[arg(long = "reviewed", value_name = "ID")]
     reviewed: Vec<String>,
 }
@@ -63,10 +64,11 @@ pub(super) struct Approve {
 pub(super) struct Decline {
     #[command(flatten)]
     which: Which,
-    /// Why, for the record and for whoever asked
+    /// The reason, for the record and for the requester
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// For how many seconds the same question is denied, if that is shorter than the tenant's setting
+    /// For how many seconds the same request is denied, if that is shorter than the tenant's
+    /// setting
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(0..=86_400))]
     for_seconds: Option<u32>,
 }
@@ -75,7 +77,7 @@ pub(super) struct Decline {
 pub(super) struct Withdraw {
     #[command(flatten)]
     which: Which,
-    /// Why, for the record
+    /// The reason, for the record
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }
@@ -84,7 +86,7 @@ pub(super) struct Withdraw {
 pub(super) struct Reopen {
     #[command(flatten)]
     which: Which,
-    /// Why, for the record
+    /// The reason, for the record
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }
@@ -137,7 +139,7 @@ impl Reopen {
 }
 
 impl Which {
-    /// The request that was shown, which a person agreed to act on.
+    /// Returns the displayed request, after a person agreed to act on it.
     async fn agreed(
         &self,
         connector: &Connector<'_, impl Actions>,
@@ -148,7 +150,7 @@ impl Which {
         let digest = text::of(&held, "request_digest");
         if let Some(expected) = self.digest.as_ref().filter(|expected| *expected != digest) {
             return Err(Failure::new(format!(
-                "the question is not the one that you saw: its digest is {}, not {}; nothing was done\n\
+                "the request does not match --digest: its digest is {}, not {}; no change was made\n\
                  read it again with `approvals show`",
                 plain(digest),
                 plain(expected),
@@ -157,7 +159,7 @@ impl Which {
         if held["state"] != asked.state {
             let state = plain(text::of(&held, "state"));
             return Err(Failure::new(format!(
-                "{} is {state}: only one that is {} can be",
+                "{} is {state}: it must be {}",
                 plain(&self.id),
                 asked.state,
             )));
@@ -165,8 +167,8 @@ impl Which {
         if asked.approves && held["would_be"]["decision"] == "deny" {
             let why = show::why(text::of(&held["would_be"], "reason_code"));
             return Err(Failure::new(format!(
-                "nothing was approved: it would be denied now ({why}), and an approval would only make it void\n\
-                 wait until that is over, or end it with `approvals decline`"
+                "not approved: the request would be denied now ({why}), and an approval would only void it\n\
+                 wait until the cause is resolved, or end the request with `approvals decline`"
             )));
         }
         if !self.confirm.yes {
@@ -188,26 +190,26 @@ impl Which {
     }
 }
 
-/// To whom and for what, in brackets.
+/// The payee and the purpose of the request, in brackets.
 fn about(held: &Value) -> String {
     let about = super::about(held);
     if about.is_empty() { about } else { format!(" ({about})") }
 }
 
-/// What needs a review.
+/// The findings that require a review.
 fn reviews(held: &Value) -> impl Iterator<Item = &Value> {
     let found = held["reality"].as_array().into_iter().flatten();
     found.filter(|found| found["effect"] == "require_human_review")
 }
 
-/// What was shown to the person needs no naming once more. It is named with the time since when it is so: nothing that
-/// begins after it was shown is reviewed.
+/// The findings that the person confirms by approving, as shown. Each entry has the finding's id
+/// and start time: a finding that begins later is not reviewed.
 fn to_review(held: &Value) -> Vec<String> {
     let key = |found| format!("{}@{}", text::of(found, "id"), text::of(found, "since"));
     reviews(held).map(key).collect()
 }
 
-/// What a person says by approving, besides that.
+/// The text about the reviews that a person confirms by approving.
 fn reviewed_text(held: &Value) -> String {
     let line = |found: &Value| {
         let name = text::of(found, "name");
@@ -237,12 +239,12 @@ async fn act(
     let state = paint::state(&plain(text::of(held, "state")));
     let aside = match text::of(held, "state") {
         "approved" => format!(
-            "the agent asks again with \"approval_id\": \"{}\" and is allowed once, until {}",
+            "the agent repeats it with \"approval_id\": \"{}\" and is allowed once, until {}",
             plain(id),
             server.view().until(text::of(held, "expires_at")),
         ),
         "pending" => "more people must approve".to_owned(),
-        "void" if verb == "approve" => "it would not be permitted now, whoever approves".to_owned(),
+        "void" if verb == "approve" => "it would not be permitted now, even if approved".to_owned(),
         _ => String::new(),
     };
     let text = format!("{}  {state}, {} given", plain(id), super::progress(held));

@@ -1,4 +1,4 @@
-//! Other requests of the agent that may be the same payment, for whoever is to approve one.
+//! Other requests of the agent that may be the same payment, shown before an approval.
 
 use authority_console::{Double, doubles};
 use authority_core::clock::Clock;
@@ -18,11 +18,13 @@ use crate::cli::{
     },
 };
 
-/// Requests that are compared: the newest of the agent for the action, and the most pages that have them.
+/// The number of requests to compare: the agent's newest requests for the action. At most `PAGES`
+/// pages are read.
 const READ: u16 = 100;
 const PAGES: usize = 5;
 
-/// What stands below the question; empty if nothing is alike.
+/// Returns the text about similar requests, for display below the request; empty if none is
+/// similar.
 pub(super) async fn text(server: &Server, held: &Value) -> String {
     if held["request"].is_null() {
         return String::new();
@@ -34,7 +36,7 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     let now = Clock::default().now();
     let (doubles, more) = doubles(&approval(held), listed.iter().map(approval).collect(), now);
     let partial = if is_partial {
-        "\n\nNot all requests of the agent for this action were compared with it: at most the newest 100 are."
+        "\n\nOnly the agent's 100 most recent requests for this action were checked for duplicates."
     } else {
         ""
     };
@@ -52,14 +54,14 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     format!("\n\nThis may be the same payment as another request:\n{}{partial}", lines.join("\n"))
 }
 
-/// The newest requests of the agent for the action, and whether there are older ones.
+/// Reads the agent's newest requests for the action, and whether there are older ones.
 async fn read(server: &Server, held: &Value) -> Option<(Vec<Value>, bool)> {
     let mut filter = json!({
         "tenant_id": held["tenant_id"], "subject": held["subject"], "action": held["action"],
         "order": "newest", "limit": READ,
     });
     let mut newest = Vec::new();
-    // A page of large contexts ends before its limit.
+    // A page of requests with large contexts may end before its limit.
     for _ in 0..PAGES {
         let body = server.get(&server.path(&APPROVALS), &filter).await.ok()?;
         let found = server.json(&body).ok()?;
@@ -73,7 +75,7 @@ async fn read(server: &Server, held: &Value) -> Option<(Vec<Value>, bool)> {
     Some((newest, true))
 }
 
-/// What of a request says whether another one is alike.
+/// Returns the parts of a request that determine whether another request is similar.
 fn approval(held: &Value) -> Approval {
     let member = |name: &str| text::of(held, name).to_owned();
     let time =
@@ -107,7 +109,7 @@ fn line(server: &Server, double: &Double, other: &Value) -> String {
     };
     let declined = double.declined.as_ref().map(|why| format!("; declined: {}", super::told(why)));
     format!(
-        "  {}  {state}, asked at {asked}: same {}{there}{}",
+        "  {}  {state}, requested at {asked}: same {}{there}{}",
         plain(&double.id),
         plain(&double.same),
         declined.unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! The delegations of a chain, by whom each was given to whom: for people only.
+//! The delegations of a chain, with delegator and delegate: for people only.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::Names;
 use crate::cli::remote::{server::Server, surface::SURFACE, text};
 
-/// The most delegations that are read, those nearest to the root first.
+/// The most delegations that are read, starting at the root.
 const MOST: usize = 10;
 
-/// From whom and to whom, by a delegation's id.
+/// Delegator and delegate, by a delegation's id.
 pub(super) struct Links(BTreeMap<String, (String, String)>);
 
 impl Links {
-    /// Of an authority's chain and itself, as far as the credential may read them.
+    /// Reads an authority and its chain, as far as the credential may read them.
     pub(super) async fn of(server: &Server, authority: &Value) -> Self {
         if server.view().json {
             return Self(BTreeMap::new());
@@ -29,12 +29,12 @@ impl Links {
         Self(read.into_iter().flatten().collect())
     }
 
-    /// Everybody in them.
+    /// All delegators and delegates.
     pub(super) fn people(&self) -> impl Iterator<Item = &str> {
         self.0.values().flat_map(|(from, to)| [from.as_str(), to.as_str()])
     }
 
-    /// `by … to …`, `None` if the delegation was not read.
+    /// Returns `by … to …`; `None` if the delegation was not read.
     pub(super) fn parties(&self, id: &str, names: &Names) -> Option<String> {
         let (from, to) = self.0.get(id)?;
         let to = names.beside(to);

@@ -1,4 +1,4 @@
-//! `approvals`: what waits for a person, the whole of it, and the answer.
+//! `approvals`: pending requests, their full content, and the decisions on them.
 
 mod act;
 mod double;
@@ -38,38 +38,38 @@ pub(in crate::cli) struct Approvals {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Lists requests for approval; without --state those that are pending
+    /// Lists requests for approval; pending requests without --state
     List(ListArgs<Filter>),
-    /// Reads a request: the whole question, what held it, and what would be decided now
+    /// Shows a request: its full content, why it was held, and the decision it would get now
     Show(ShowArgs),
-    /// Approves exactly the question that is shown
+    /// Approves exactly the displayed request
     Approve(act::Approve),
-    /// Declines: a single decline ends the request
+    /// Declines a request; a single decline ends it
     Decline(act::Decline),
     /// Withdraws an approved request that is not used yet
     Withdraw(act::Withdraw),
-    /// Takes a decline back: the agent may ask the question again
+    /// Reverts a decline: the agent may send the request again
     Reopen(act::Reopen),
 }
 
 #[derive(Debug, Args, Serialize)]
 struct Filter {
-    /// Only those of this tenant, by id or slug
+    /// Only requests of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
-    /// Only those in this state
+    /// Only requests in this state
     #[arg(long, default_value = "pending",
           value_parser = ["pending", "approved", "used", "declined", "expired", "void", ANY])]
     #[serde(serialize_with = "unless_any")]
     state: String,
-    /// Only those of this agent: its name, or an id
+    /// Only requests of this agent, by name or id
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
-    /// Only those for exactly this action
+    /// Only requests for exactly this action
     #[arg(long, value_name = "ACTION", value_parser = exact_action)]
     action: Option<String>,
-    /// By the time of opening, or the one that expires first (of those that are pending or approved) [default: expiry
-    /// of those that are pending, else newest]
+    /// By the time of opening, or by expiry (pending or approved requests) [default: expiry for
+    /// pending requests, otherwise newest]
     #[arg(long, value_parser = ["oldest", "newest", "expiry"])]
     order: Option<String>,
     #[command(flatten)]
@@ -92,14 +92,14 @@ pub(super) const LIST: List = List {
     columns: &["id", "state", "subject", "action", "reason_code", "given", "expires_at"],
 };
 
-/// The requests that the calling API key asked.
+/// The requests of the calling API key.
 pub(super) const ASKED: List = List {
     path: &["v1", "approvals"],
     member: "approvals",
     columns: &["id", "state", "action", "expires_at"],
 };
 
-/// Who, what, to whom and for what, why, how far, until when.
+/// The agent, the action, the payee and purpose, the reason, the approvals and the expiry.
 const COLUMNS: [&str; 8] = ["id", "state", "who", "what", "about", "why", "approvals", "until"];
 
 impl Approvals {
@@ -156,8 +156,9 @@ fn row(held: &Value, names: &Names, view: View) -> Value {
     })
 }
 
-/// The action, and its amount if the context states one. A currency is three capital letters, or the amount is left
-/// to the question: between the service's words are none of the agent's.
+/// The action, and its amount if the context has one. A currency must be three capital letters;
+/// otherwise, the amount is shown only in the full request. The reason is that the service's text
+/// must not contain text of the agent.
 fn what(held: &Value) -> String {
     let context = &held["request"]["context"];
     let is_code = |text: &str| text.len() == 3 && text.bytes().all(|c| c.is_ascii_uppercase());
@@ -169,7 +170,8 @@ fn what(held: &Value) -> String {
     plain(text::of(held, "action")) + &amount
 }
 
-/// To whom and for what, as the console's list has it: `supplier.iban DE89; invoice RE-417; and 2 more`.
+/// The payee and the purpose, as in the console's list: `supplier.iban DE89; invoice RE-417; and 2
+/// more`.
 fn about(held: &Value) -> String {
     let Some(context) = held["request"]["context"].as_object() else { return String::new() };
     let (rows, more) = headline(context);
@@ -178,12 +180,13 @@ fn about(held: &Value) -> String {
     rows.chain(more).collect::<Vec<_>>().join("; ")
 }
 
-/// A member of a question, between words of the service.
+/// A field of a request, within text of the service.
 fn member(name: &str, value: &str) -> String {
     format!("{} {}", told(name), told(value))
 }
 
-/// A text of somebody else between words of the service: in quotes, where it has what those have between them.
+/// A caller's text within text of the service. It is quoted if it contains characters that the
+/// service uses as separators.
 fn told(text: &str) -> String {
     let is_plain = |letter: char| !matches!(letter, ';' | ':' | ',' | '(' | ')' | '"' | '\\');
     if text.chars().all(is_plain) {
@@ -192,19 +195,19 @@ fn told(text: &str) -> String {
     format!("\"{}\"", plain(text).replace('"', "\\\""))
 }
 
-/// `1 of 2`, and the roles that must be among them.
+/// `1 of 2`, and the roles that must be among the approvers.
 fn progress(held: &Value) -> String {
     format!("{} of {}{}", held["given"], held["needed"], roles(held))
 }
 
-/// ` with legal`, or nothing.
+/// ` with legal`, or empty.
 fn roles(of: &Value) -> String {
     let roles: Vec<_> =
         of["roles"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if roles.is_empty() { String::new() } else { plain(&format!(" with {}", roles.join(", "))) }
 }
 
-/// A request by its id: the body of the response, and the request in it.
+/// Reads a request by its id; returns the body of the response, and the request in it.
 async fn read(server: &Server, id: &str) -> Result<(String, Value), Failure> {
     let path = [server.path(&APPROVALS), vec![id]].concat();
     let body = server.get(&path, &()).await?;
@@ -222,7 +225,7 @@ async fn show(
 ) -> Result<CommandOutput, Failure> {
     let server = connector.connect(server).await?;
     let (body, held) = read(&server, &id).await?;
-    // A script gets the body alone.
+    // A script gets only the body.
     let text = if server.view().json { String::new() } else { show::text(&server, &held).await };
     Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
 }
@@ -240,7 +243,7 @@ mod tests {
         let shown = about(&json!({"request": {"context": context}}));
         assert!(shown.contains(r"payee Müller\u{202e}") && shown.contains("iban DE89"), "{shown}");
         assert_eq!(about(&json!({"request": null})), "");
-        // No text of an agent reads as the service's.
+        // Text of an agent must not look like text of the service.
         let context = json!({"payee": "Acme AG) by svc:agent:acme:other; declined: \"paid\""});
         assert_eq!(
             about(&json!({"request": {"context": context}})),

@@ -1,4 +1,4 @@
-//! A request for approval as a person reads it: who, what, why, until when, and the whole question.
+//! A request for approval for people: agent, action, reason, expiry, and the full content.
 
 use authority_decision::Reason;
 use serde_json::Value;
@@ -12,10 +12,10 @@ use crate::cli::{
     },
 };
 
-/// Letters of a heading and the gap behind it.
+/// The width of a heading and the gap after it, in characters.
 const HEADING: usize = 11;
 
-/// Nothing of it is left out: what is shown is what an act signs.
+/// Shows the request completely: an approval signs exactly the displayed content.
 pub(super) async fn text(server: &Server, held: &Value) -> String {
     let view = server.view();
     let links = Links::of(server, &held["authority"]).await;
@@ -62,17 +62,17 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     });
     others(&mut lines, held, |at| view.time(at).unwrap_or_default());
     if was_permitted(held) {
-        lines.add("again", "the very same request was approved before: approve it only if it is to happen once more");
+        lines.add("again", "the same request was approved before: approve it only if the action should happen again");
     }
     each(held, "acts", |act| lines.add("act", &self::act(act, &|at| view.time(at))));
     if held["eligible"] == "none" {
-        lines.add("nobody", "registered in the tenant could approve it when it was last asked");
+        lines.add("eligible", "no registered user could approve this when it was last requested");
     }
     lines.0.push(question(held) + &double::text(server, held).await);
     lines.0.join("\n")
 }
 
-/// The verdict of present authority on the same request.
+/// Shows the decision that the same request would get under the current authority.
 fn would_be(lines: &mut Lines, would_be: &Value) {
     if !would_be.is_object() {
         return;
@@ -81,11 +81,11 @@ fn would_be(lines: &mut Lines, would_be: &Value) {
     lines.add("would be", &format!("{decision}: {}", why(text::of(would_be, "reason_code"))));
     each(would_be, "policies", |policy| lines.add("  held by", &self::policy(policy)));
     if would_be["no_longer_needed"] == true {
-        lines.add("", "no longer needs an approval: asked again now, it is allowed without one");
+        lines.add("", "no longer needs an approval: if requested again now, it is allowed");
     }
 }
 
-/// Requests for the same question, and for ones like it.
+/// Shows earlier requests that are identical, and requests that are similar.
 fn others(lines: &mut Lines, held: &Value, time: impl Fn(&str) -> String) {
     for heading in ["earlier", "similar"] {
         each(held, heading, |earlier| {
@@ -98,31 +98,32 @@ fn others(lines: &mut Lines, held: &Value, time: impl Fn(&str) -> String) {
     }
 }
 
-/// Whether the same question was approved, or its approval used, before this request.
+/// Whether an identical request was approved before this one, whether or not the approval was used.
 fn was_permitted(held: &Value) -> bool {
     let mut earlier = held["earlier"].as_array().into_iter().flatten();
     held["state"] == "pending"
         && earlier.any(|one| ["approved", "used"].contains(&text::of(one, "state")))
 }
 
-/// Whether it would be held still, if everyone needed when it was opened had approved.
+/// Whether the request would still be held if all approvals were given that were required when it
+/// was opened.
 fn is_more_needed(held: &Value) -> bool {
     held["state"] == "pending" && held["would_be"]["decision"] == "require_approval"
 }
 
-/// How many approvals were given, of how many.
+/// The number of given approvals and the number of required approvals.
 fn given(held: &Value) -> String {
     let (before, now) = (held["needed"].as_u64(), held["would_be"]["needed"].as_u64());
     match now.filter(|now| is_more_needed(held) && Some(*now) > before) {
         Some(now) => {
             let roles = roles(&held["would_be"]);
             format!(
-                "{} of {now}{roles} given ({} when it was asked)",
+                "{} of {now}{roles} given ({} when it was requested)",
                 held["given"], held["needed"]
             )
         }
         None if is_more_needed(held) => {
-            format!("{} given; present authority asks for more", progress(held))
+            format!("{} given; current authority requires more", progress(held))
         }
         None => format!("{} given", progress(held)),
     }
@@ -141,7 +142,7 @@ fn each(held: &Value, member: &str, mut shown: impl FnMut(&Value)) {
     held[member].as_array().into_iter().flatten().for_each(&mut shown);
 }
 
-/// The code, and what it means.
+/// The code and its meaning.
 pub(in crate::cli::remote) fn why(code: &str) -> String {
     match Reason::from_word(code) {
         Some(reason) => format!("{code}: {}", reason.sentence()),
@@ -160,7 +161,7 @@ fn policy(policy: &Value) -> String {
         .to_owned()
 }
 
-/// What the action would use, with the bounds and the chain above it.
+/// The authority that the action would use, with its bounds and the chain above it.
 fn authority(lines: &mut Lines, authority: &Value, links: &Links, names: &Names) {
     if !authority.is_object() {
         return;
@@ -195,7 +196,7 @@ fn bound_text(value: &Value) -> String {
     }
 }
 
-/// Who did what, when.
+/// Describes an act: its author, verdict and time.
 fn act(act: &Value, time: &dyn Fn(&str) -> Option<String>) -> String {
     let comment = act["comment"].as_str().map(|comment| format!(": {comment}"));
     let own = if act["self"] == true { ", in their own interest" } else { "" };
@@ -209,15 +210,15 @@ fn act(act: &Value, time: &dyn Fn(&str) -> Option<String>) -> String {
     ))
 }
 
-/// The exact question, which an act signs by its digest.
+/// The exact content of the request, which an approval or decline signs by its digest.
 fn question(held: &Value) -> String {
     let digest = plain(text::of(held, "request_digest"));
     if held["request"].is_null() {
         return format!(
-            "\nThe question was erased or changed: it cannot be approved. Its digest: {digest}"
+            "\nThe request was erased or changed: it cannot be approved. Its digest: {digest}"
         );
     }
-    format!("\nThe question, which an act signs as {digest}:\n{}", text::json(&held["request"]))
+    format!("\nThe request, to be signed as {digest}:\n{}", text::json(&held["request"]))
 }
 
 #[cfg(test)]
@@ -253,9 +254,9 @@ mod tests {
         let mut held = json!({"state": "pending", "given": 0, "needed": 1,
                               "would_be": {"decision": "require_approval", "needed": 2,
                                            "roles": ["legal"]}});
-        assert_eq!(given(&held), "0 of 2 with legal given (1 when it was asked)");
+        assert_eq!(given(&held), "0 of 2 with legal given (1 when it was requested)");
         held["would_be"]["needed"] = Value::Null;
-        assert_eq!(given(&held), "0 of 1 given; present authority asks for more");
+        assert_eq!(given(&held), "0 of 1 given; current authority requires more");
         held["would_be"]["decision"] = "allow".into();
         assert_eq!(given(&held), "0 of 1 given");
     }

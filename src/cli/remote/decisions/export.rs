@@ -1,4 +1,4 @@
-//! `decisions export`: signed records as lines of JSON, complete or said not to be.
+//! `decisions export`: signed records as lines of JSON. An incomplete export is an error.
 
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ use crate::cli::{
     },
 };
 
-/// Writes the lines of the service as they come.
+/// Writes the lines of the service as they arrive.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Export {
     #[command(flatten)]
@@ -31,10 +31,11 @@ struct Filter {
     #[command(flatten)]
     #[serde(flatten)]
     which: Which,
-    /// Only those after this decision: `next` of the last export, or the last id of one that was cut off
+    /// Only decisions after this one: `next` of the last export, or the last id of an interrupted
+    /// export
     #[arg(long, value_name = "ID")]
     after: Option<String>,
-    /// Whether to show what the requests had as their context
+    /// Include the context of the requests
     #[arg(long)]
     context: bool,
 }
@@ -53,12 +54,12 @@ impl Export {
             match lines.next().await? {
                 Next::Line(line, value) => {
                     if writeln!(io::stdout(), "{line}").is_err() {
-                        // Whoever reads it has read enough.
+                        // The reader closed the pipe and needs no more output.
                         return Ok(CommandOutput::nothing());
                     }
                     if value["end"] == true {
                         let aside = format!(
-                            "{} decisions, complete; go on later with --after {}",
+                            "{} decisions, complete; continue later with --after {}",
                             value["count"],
                             plain(text::of(&value, "next"))
                         );
@@ -70,7 +71,7 @@ impl Export {
                 Next::Lost(why) => break why,
             }
         };
-        let go_on = last.map(|last| format!("\ngo on with --after {}", plain(&last)));
+        let go_on = last.map(|last| format!("\ncontinue with --after {}", plain(&last)));
         Err(Failure::new(format!("the export was cut off: {cut}{}", go_on.unwrap_or_default())))
     }
 }

@@ -28,11 +28,11 @@ use crate::cli::{Actions, Failure, outcome::CommandOutput};
 pub(in crate::cli) enum Decisions {
     /// Finds decisions, newest first
     List(ListArgs<Filter>),
-    /// Says what was decided and why, then shows the record, its signature and its outcome
+    /// Shows a decision and its reason, then the record, its signature and its outcome
     Show(ShowArgs),
-    /// Writes the signed records that match as lines of JSON, oldest first
+    /// Writes the matching signed records as lines of JSON, oldest first
     Export(export::Export),
-    /// Follows a decision, or all of a tenant as they come, and connects again when it breaks
+    /// Follows a decision, or all decisions of a tenant, and reconnects if the connection breaks
     Watch(watch::Watch),
 }
 
@@ -46,34 +46,34 @@ pub(in crate::cli) struct Filter {
     page: Page,
 }
 
-/// Which decisions.
+/// The filter of decisions.
 #[derive(Debug, Args, Serialize)]
 struct Which {
-    /// Only those of this tenant, by id or slug
+    /// Only decisions of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
-    /// Only those asked for this principal: an agent's name, or an id
+    /// Only decisions for this principal: an agent's name, or an id
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
-    /// Only those on exactly this action
+    /// Only decisions on exactly this action
     #[arg(long, value_parser = exact_action)]
     action: Option<String>,
-    /// Only those with this decision; `allow` also finds those permitted with constraints, and `held` is
-    /// `require_approval`
+    /// Only decisions with this result; `allow` also finds decisions with constraints, and `held`
+    /// is `require_approval`
     #[arg(long, value_parser = decision())]
     decision: Option<String>,
-    /// Only those with this decisive reason code
+    /// Only decisions with this decisive reason code
     #[arg(long, value_name = "CODE")]
     reason_code: Option<String>,
-    /// Only those at or after this time: of RFC 3339, or a span before now, such as 1h
+    /// Only decisions at or after this time: RFC 3339, or a span before now, such as 1h
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
     since: Option<String>,
-    /// Only those before this time, in the same forms
+    /// Only decisions before this time, in the same forms
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
     until: Option<String>,
 }
 
-/// Decisions, and what lists call them.
+/// Decisions and their names in lists.
 const DECISIONS: [(&str, &str); 4] = [
     ("allow", "allowed"),
     ("allow_with_constraints", "constrained"),
@@ -81,7 +81,7 @@ const DECISIONS: [(&str, &str); 4] = [
     ("deny", "denied"),
 ];
 
-/// Parses a decision, also by the word that lists show for it.
+/// Parses a decision, including its name in lists.
 fn decision() -> impl TypedValueParser<Value = String> {
     let words = DECISIONS.map(|(word, shown)| PossibleValue::new(word).alias(shown));
     PossibleValuesParser::new(words).map(|typed| {
@@ -91,7 +91,8 @@ fn decision() -> impl TypedValueParser<Value = String> {
 }
 
 impl Which {
-    /// Names the agent by its id, and the owner's only tenant: with a filter the service asks the owner for one.
+    /// Replaces the agent's name by its id, and adds the owner's only tenant: with a filter the
+    /// service requires a tenant from the owner.
     async fn complete(&mut self, server: &Server) -> Result<(), Failure> {
         resolve(server, &mut self.subject).await?;
         let filters = [&self.subject, &self.action, &self.decision, &self.reason_code];

@@ -1,6 +1,7 @@
-//! `decisions watch`: one decision until nothing can follow, or all of a tenant as they come.
+//! `decisions watch`: one decision until it is final, or all decisions of a tenant as they are
+//! made.
 //!
-//! A stream that breaks is opened again where it was.
+//! A broken stream is opened again at the same place.
 
 use std::{io, io::Write, time::Duration};
 
@@ -24,9 +25,10 @@ use crate::cli::{
     view::View,
 };
 
-/// Before each attempt to connect again, the last for all further ones.
+/// The pauses before each new attempt to connect, in seconds. The last applies to all further
+/// attempts.
 const PAUSES: [u64; 4] = [1, 2, 5, 10];
-/// The decisions of a tenant, those that exist as events only for whoever names them too.
+/// The event types of decisions. Some exist as events only if a subscriber names their types.
 const TYPES: [&str; 6] = [
     "svc.decision.allowed",
     "svc.decision.denied",
@@ -38,18 +40,18 @@ const TYPES: [&str; 6] = [
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Watch {
-    /// A decision: a held one to its outcome, an allowed one to what ends the permission [default: all as they
-    /// come]
+    /// A decision: if held, until its outcome; if allowed, until the permission ends [default: all
+    /// as they are made]
     #[arg(value_parser = segment)]
     id: Option<String>,
-    /// The tenant whose decisions to watch, by id or slug: the owner names one
+    /// The tenant to watch, by id or slug; required for the owner
     #[arg(long = "tenant", value_name = "ID", value_parser = tenant(), conflicts_with = "id")]
     tenant_id: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
 }
 
-/// What is watched, and where it is.
+/// The watched decisions, and the current position.
 enum Followed<'a> {
     Held(&'a str),
     Allowed(&'a str),
@@ -76,13 +78,13 @@ impl Watch {
             let why = match followed.once(&server, &mut losses).await {
                 Ok(None) => return Ok(CommandOutput::nothing()),
                 Ok(Some(why)) => why,
-                // It was open before: the service may be restarting.
+                // The stream was open before: the service may be restarting.
                 Err(failure) if losses > 0 && failure.is_unreached() => failure.to_string(),
                 Err(failure) => return Err(failure),
             };
             let pause = PAUSES.get(losses).or(PAUSES.last()).copied().unwrap_or_default();
             losses += 1;
-            eprintln!("the connection ended: {}; again in {pause} s", plain(&why));
+            eprintln!("the connection ended: {}; reconnecting in {pause} s", plain(&why));
             sleep(Duration::from_secs(pause)).await;
         }
     }
@@ -94,7 +96,8 @@ async fn is_allowed(server: &Server, id: &str) -> Result<bool, Failure> {
 }
 
 impl Followed<'_> {
-    /// Follows it over one connection: `None` if nothing can follow any more, otherwise why that ended.
+    /// Follows the decision, or the tenant's decisions, over one connection. Returns `None` if no
+    /// more updates can follow, otherwise why the connection ended.
     async fn once(
         &mut self,
         server: &Server,
@@ -128,7 +131,7 @@ impl Followed<'_> {
                     }
                 }
                 Next::End => match self {
-                    // The last update was sent before.
+                    // The last update was already sent.
                     Self::Held(_) => return Ok(None),
                     _ => return Ok(Some("the service ended it".to_owned())),
                 },
@@ -147,7 +150,7 @@ impl Followed<'_> {
         matches!(self, Self::Allowed(_)) && value["kind"] == "stopped"
     }
 
-    /// A line for a person; `None` for a sign of life.
+    /// A line for a person; `None` if the line only keeps the connection alive.
     fn shown(&self, value: &Value, view: View) -> Option<String> {
         match self {
             Self::All { .. } => event(&value["event"], view),

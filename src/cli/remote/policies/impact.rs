@@ -1,4 +1,4 @@
-//! `policies impact`: which of the last decisions other policies would have changed.
+//! `policies impact`: recent decisions that would change with other policies.
 
 use clap::{Args, value_parser};
 use serde_json::{Value, json};
@@ -21,22 +21,22 @@ use crate::cli::{
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Impact {
-    /// A policy to add, or with `ID=FILE` in place of the one with this id
+    /// A policy to add, or with `ID=FILE` a replacement for the policy with this id
     #[arg(value_name = "[ID=]FILE", value_parser = Candidate::parse, required_unless_present = "without")]
     policies: Vec<Candidate>,
-    /// A policy to leave out; repeat it
+    /// A policy to leave out; can be given several times
     #[arg(long = "without", value_name = "ID")]
     without: Vec<String>,
-    /// The tenant whose decisions are considered, by id or slug [default: the owner's only one]
+    /// The tenant of the decisions, by id or slug [default: the owner's only tenant]
     #[arg(long = "tenant", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
-    /// How many of the newest decisions [default: 100]
+    /// The number of newest decisions to consider [default: 100]
     #[arg(long, value_name = "COUNT", value_parser = value_parser!(u16).range(1..=1000))]
     last: Option<u16>,
-    /// Only those at or after this time: of RFC 3339, or a span before now, such as 1h
+    /// Only decisions at or after this time: RFC 3339, or a span before now, such as 1h
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
     since: Option<String>,
-    /// What they are compared with: the policies in force now, or what was decided
+    /// Compare with the active policies, or with the recorded decisions
     #[arg(long, value_name = "WHAT", value_parser = ["present", "recorded"], default_value = "present")]
     compared_with: String,
     #[command(flatten)]
@@ -65,18 +65,19 @@ impl Impact {
     }
 }
 
-/// Decisions that are considered before a text is put in force, and how many of those that change are listed.
+/// The number of decisions considered before an activation; at most `LISTED` changed decisions are
+/// listed.
 const LAST: u16 = 200;
 const LISTED: usize = 20;
 
-/// What the newest decisions of the policy's tenant would have been with this text in its place, for a person.
+/// Describes the newest decisions of the policy's tenant that would change with this text.
 pub(super) async fn of_text(server: &Server, policy: &Value, cedar: &str) -> String {
     let candidate = json!({"policy_id": policy["id"], "cedar": cedar});
     let question = json!({"candidate_policies": [candidate], "tenant_id": policy["tenant_id"],
                           "last": LAST, "compared_with": "present"});
     let (told, mut found) = match ask(server, &question).await {
         Ok(found) => found,
-        Err(problem) => return format!("What it would change could not be read: {problem}"),
+        Err(problem) => return format!("The impact could not be read: {problem}"),
     };
     let more = found.records.len().saturating_sub(LISTED);
     found.records.truncate(LISTED);
@@ -87,7 +88,7 @@ pub(super) async fn of_text(server: &Server, policy: &Value, cedar: &str) -> Str
     format!("{told}:\n{}{more}", found.shown("changes", &COLUMNS).text)
 }
 
-/// How many decisions would change, and the changes.
+/// Returns the number of changed decisions as text, and the changes.
 async fn ask(server: &Server, question: &Value) -> Result<(String, Found), Failure> {
     let body = server.post(&server.path(&[SURFACE, "policies:impact"]), question).await?;
     let found = server.json(&body)?;

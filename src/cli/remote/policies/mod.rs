@@ -21,25 +21,25 @@ pub(in crate::cli) enum Policies {
     List(ListArgs<Filter>),
     /// Reads a policy
     Show(ShowArgs),
-    /// Checks a text, and stores nothing: as the installation's owner
+    /// Checks a policy text without storing it; only for the installation's owner
     Validate(text::Validate),
-    /// Compares the draft, or a file, with the text in force
+    /// Compares the draft, or a file, with the active text
     Diff(text::Diff),
-    /// Lists which of the last decisions would change
+    /// Lists recent decisions that would change
     Impact(impact::Impact),
-    /// Puts a version in force, after showing what changes: as the installation's owner
+    /// Activates a version after showing the changes; only for the installation's owner
     Activate(text::Activate),
 }
 
 #[derive(Debug, Args, Serialize)]
 pub(in crate::cli) struct Filter {
-    /// Only those of this tenant, by id or slug
+    /// Only policies of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
-    /// Only those of this regime
+    /// Only policies of this regime
     #[arg(long)]
     regime: Option<String>,
-    /// Only those in this state
+    /// Only policies in this state
     #[arg(long, value_parser = ["draft", "active", "retired"])]
     state: Option<String>,
     #[command(flatten)]

@@ -1,10 +1,10 @@
-//! What was found in the content of a snapshot.
+//! The parsed content of a snapshot.
 
 use authority_model::wire::Json;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-/// What the content says by its format.
+/// The data in the content, by its format.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Document {
     pub(super) sampled_at: Option<DateTime<Utc>>,
@@ -12,7 +12,7 @@ pub(super) struct Document {
     pub(super) observations: Vec<Json>,
 }
 
-/// A value at a JSON Pointer (RFC 6901).
+/// An observation at a JSON Pointer (RFC 6901).
 pub(super) fn observation(path: &str, value: Value) -> Json {
     Json([("path".to_owned(), json!(path)), ("value".to_owned(), value)].into_iter().collect())
 }

@@ -10,16 +10,16 @@ use super::{
 };
 use crate::cli::{Failure, text::plain};
 
-/// How the content is written.
+/// The format of the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// JSON; --observe names what is observed
+    /// JSON; --observe selects the observed values
     Json,
     /// XML of the European Central Bank's daily reference rates; every rate is observed
     Ecb,
 }
 
-/// Reads content in the format that was given, else in the one that it begins as.
+/// Reads content in the given format, or in the format suggested by its first character.
 pub(super) fn read(
     bytes: &[u8],
     format: Option<Format>,
@@ -33,7 +33,7 @@ pub(super) fn read(
             ecb::read(text, now).map_err(|why| failed(&why))
         }
         Format::Ecb => Err(Failure::usage(
-            "--observe: only with --format json; of reference rates every rate is observed",
+            "--observe: only with --format json; with reference rates every rate is observed",
         )),
     }
 }
@@ -51,7 +51,7 @@ fn failed(why: &str) -> Failure {
 
 fn json(bytes: &[u8], observed: &[String]) -> Result<Document, Failure> {
     let document: Value = serde_json::from_slice(bytes).map_err(|error| {
-        failed(&format!("is neither JSON ({error}) nor XML; --format says which it should be"))
+        failed(&format!("is neither JSON ({error}) nor XML; set the expected format with --format"))
     })?;
     let observations = observed.iter().map(|pointer| match document.pointer(pointer) {
         Some(value) => Ok(observation(pointer, value.clone())),

@@ -1,4 +1,4 @@
-//! The key of a source, which signs its snapshots.
+//! The key of a source, for signing its snapshots.
 
 use std::{fs, path::Path};
 
@@ -21,7 +21,8 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Reads the private key of `--sign`. Its kid is the thumbprint (RFC 7638) unless one was given.
+    /// Reads the private key of `--sign`. Its kid is the thumbprint (RFC 7638) unless one was
+    /// given.
     pub(super) fn read(file: &Path, kid: Option<String>) -> Result<Self, Failure> {
         let unusable = |why: &str| Failure::usage(format!("--sign: {}: {why}", file.display()));
         let pem = fs::read(file).map_err(|error| unusable(&error.to_string()))?;

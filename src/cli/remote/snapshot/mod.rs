@@ -1,6 +1,7 @@
-//! `snapshot push`: brings a dated observation of an anchor, from a file or an address.
+//! `snapshot push`: submits a dated observation of an anchor, from a file or an address.
 //!
-//! `source.rs` reads the content, `format.rs` and `ecb.rs` find in it what is observed, `key.rs` signs it.
+//! `source.rs` reads the content, `format.rs` and `ecb.rs` parse the observed values, `key.rs`
+//! signs the snapshot.
 
 mod document;
 mod ecb;
@@ -32,13 +33,13 @@ use source::Source;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum Snapshot {
-    /// Brings a snapshot of an anchor: an API key as one of its feeders, or the owner
+    /// Submits a snapshot of an anchor, as the owner or with an API key among its feeders
     Push(Box<Push>),
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Push {
-    /// The anchor that was observed
+    /// The observed anchor
     #[arg(long, value_name = "ID", value_parser = anchor)]
     anchor: Anchor,
     /// Its content: a file, an https address, or `-` for the standard input; 4 MiB at most
@@ -47,14 +48,14 @@ pub(in crate::cli) struct Push {
     /// The format of the content [default: by the content]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// When it was observed: RFC 3339, or `now`
-    /// [default: what the format says, else when the file was written, else now]
+    /// When it was observed: RFC 3339, or `now` [default: the time in the content, otherwise the
+    /// file's modification time, otherwise now]
     #[arg(long, value_name = "TIME", value_parser = times::moment)]
     sampled_at: Option<DateTime<Utc>>,
-    /// How long from then on it may be relied on: seconds, or `90m`, `26h`, `4d`
+    /// How long it is valid from then on: seconds, or `90m`, `26h`, `4d`
     #[arg(long, value_name = "SECONDS|26h", value_parser = times::duration)]
     valid_for: Option<TimeDelta>,
-    /// The source's own version of the content [default: what the format says]
+    /// The source's own version of the content [default: the version in the content]
     #[arg(long, value_name = "TEXT")]
     source_version: Option<String>,
     /// A value of a JSON document to observe, as JSON Pointer (RFC 6901): `/a/b`; repeat it
@@ -69,14 +70,14 @@ pub(in crate::cli) struct Push {
     /// The key's id in the anchor's `jwks` [default: its thumbprint, RFC 7638]
     #[arg(long, requires = "sign")]
     kid: Option<String>,
-    /// Print what would be sent, and with --sign the public key for the anchor; send nothing
+    /// Print the snapshot and, with --sign, the public key for the anchor, without sending
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     server: ServerArgs,
 }
 
-/// An anchor, and its tenant, which the id contains.
+/// An anchor, and its tenant, which is part of the id.
 #[derive(Clone, Debug)]
 struct Anchor {
     id: String,
@@ -85,7 +86,7 @@ struct Anchor {
 
 const RECORD: Record =
     Record { path: &["api", "v1", "reality-snapshots"], envelope: Some("reality_snapshot") };
-/// Where API keys bring snapshots.
+/// The path at which API keys submit snapshots.
 const FEEDING: [&str; 2] = ["v1", "reality-snapshots"];
 
 impl Snapshot {
@@ -101,7 +102,7 @@ impl Snapshot {
 
 impl Push {
     async fn run(self, connector: &Connector<'_, impl Actions>) -> Result<CommandOutput, Failure> {
-        // Before anything is fetched.
+        // Read before any content is fetched.
         let key = self.sign.as_deref().map(|file| Key::read(file, self.kid.clone()));
         let key = key.transpose()?;
         let snapshot = self.snapshot(key.as_ref()).await?;
@@ -115,7 +116,7 @@ impl Push {
         RECORD.shown(&server, made)
     }
 
-    /// The content as a snapshot, signed if there is a key.
+    /// Reads the content as a snapshot, signed if a key is given.
     async fn snapshot(&self, key: Option<&Key>) -> Result<RealitySnapshot, Failure> {
         let content = self.from.read().await?;
         let now = Clock::default().now();
@@ -149,13 +150,13 @@ impl Push {
     }
 }
 
-/// The time as the service stores it, if it can.
+/// Returns the time as the service stores it, if it is in range.
 fn stored(at: DateTime<Utc>) -> Option<Time> {
     let time = Time::from(at);
     time.moment().map(|_| time)
 }
 
-/// The members of a snapshot that a caller gives.
+/// The fields of a snapshot that a caller sets.
 fn body(snapshot: &RealitySnapshot) -> Value {
     let list = |items: Value| Some(items).filter(|items| *items != json!([]));
     let members = [

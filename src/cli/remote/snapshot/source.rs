@@ -1,4 +1,4 @@
-//! Where the content of a snapshot is read: a file, an address, the standard input.
+//! The source of a snapshot's content: a file, an address, the standard input.
 
 use std::{
     fs::File,
@@ -17,12 +17,12 @@ use crate::cli::{
     http::{deepest, is_loopback},
 };
 
-/// Bytes of content.
+/// The maximum size of the content, in bytes.
 const LARGEST: usize = 4 * 1024 * 1024;
-/// For the whole response.
+/// The timeout of the whole response.
 const PATIENCE: Duration = Duration::from_secs(30);
 const MOST_REDIRECTS: usize = 5;
-/// Some servers refuse a client without a name.
+/// Some servers refuse a client without a user agent.
 const NAME: &str = concat!("agent-authority/", env!("CARGO_PKG_VERSION"));
 
 #[derive(Clone, Debug)]
@@ -32,10 +32,10 @@ pub(super) enum Source {
     Address(Url),
 }
 
-/// What was read.
+/// The content that was read.
 pub(super) struct Content {
     pub(super) bytes: Vec<u8>,
-    /// When it was written, for a file; otherwise when it was read.
+    /// The modification time of a file; otherwise the time of reading.
     pub(super) at: DateTime<Utc>,
 }
 
@@ -122,7 +122,7 @@ async fn fetch(url: &Url) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// What came over http could have been changed on the way.
+/// A policy that follows redirects only to https: content over http could be changed in transit.
 fn to_https() -> Policy {
     Policy::custom(|attempt| {
         if attempt.previous().len() > MOST_REDIRECTS {

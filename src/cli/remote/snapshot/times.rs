@@ -1,4 +1,4 @@
-//! Times and durations, as they are typed.
+//! Parses times and durations.
 
 use authority_core::clock::Clock;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -14,7 +14,8 @@ pub(super) fn moment(text: &str) -> Result<DateTime<Utc>, String> {
     Ok(moment.to_utc())
 }
 
-/// A duration of at least a second: seconds, or a whole number with one of the units `s`, `m`, `h`, `d`.
+/// Parses a duration of at least a second: seconds, or a whole number with a unit: `s`, `m`, `h` or
+/// `d`.
 pub(super) fn duration(text: &str) -> Result<TimeDelta, &'static str> {
     const FORM: &str = "must be seconds, or a number with a unit, such as 90m, 26h, 4d";
     let (number, unit) = match text.find(|letter: char| !letter.is_ascii_digit()) {

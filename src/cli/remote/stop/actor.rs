@@ -1,4 +1,4 @@
-//! Whom a stop, or a list, is on: an id, or an agent's name.
+//! Finds the principal for a stop or a list: by id, or by an agent's name.
 
 use serde_json::{Value, json};
 
@@ -12,20 +12,23 @@ use crate::cli::{
     },
 };
 
-/// The largest page: agents whose ids have the name as a part are more than those with the name.
+/// The largest page. The service searches for the name anywhere in an id: it may also find agents
+/// with a longer name.
 const MOST: u16 = 500;
 
-/// The id of the principal with this id, or of the one agent with this name.
+/// Returns the id of the principal with this id, or of the only agent with this name.
 ///
 /// # Errors
-/// There is none, or several agents have the name: nothing was asked yet.
+/// The principal does not exist, or several agents have the name. This happens before the user is
+/// asked to confirm.
 pub(super) async fn resolved(
     server: &Server,
     named: &str,
     confirm: Confirm,
 ) -> Result<String, Failure> {
     let is_id = named.contains(':');
-    // An API key reads no principals, and nobody waits longer than is needed: the service refuses unknown ids.
+    // An API key cannot read principals, and with `--yes` the check would only delay the stop. The
+    // service refuses unknown ids.
     if is_id && (confirm.yes || server.opens(Surface::ApiKeys)) {
         return Ok(named.to_owned());
     }
@@ -36,17 +39,18 @@ pub(super) async fn resolved(
         let path = server.path(&[SURFACE, "principals", named]);
         server.get(&path, &()).await.map_err(|refusal| {
             let list = server.command("principals list --principal-class agent");
-            refusal.with(&format!("nothing was stopped; the agents: {list}"))
+            refusal.with(&format!("no agent was stopped; list the agents with: {list}"))
         })?;
         return Ok(named.to_owned());
     }
-    found(server, named, "; nothing was stopped").await
+    found(server, named, "; no agent was stopped").await
 }
 
-/// Replaces an agent's name in a list's filter by its id; an id stays as it is, and the service knows it or not.
+/// Replaces an agent's name in a list's filter by its id. An id stays as it is; the service checks
+/// it.
 ///
 /// # Errors
-/// There is no such agent, or several have the name.
+/// No agent has the name, or several agents have it.
 pub(in crate::cli::remote) async fn resolve(
     server: &Server,
     filter: &mut Option<String>,
@@ -61,13 +65,13 @@ pub(in crate::cli::remote) async fn resolve(
     Ok(())
 }
 
-/// The id of the one agent with this name.
+/// Returns the id of the only agent with this name.
 async fn found(server: &Server, named: &str, outcome: &str) -> Result<String, Failure> {
     let query = json!({"q": named, "principal_class": "agent", "limit": MOST});
     let found = server.json(&server.get(&server.path(&[SURFACE, "principals"]), &query).await?)?;
     one(&found["principals"], named).map_err(|problem| {
         let list = server.command("principals list --principal-class agent");
-        Failure::new(format!("{problem}{outcome}\nthe agents: {list}"))
+        Failure::new(format!("{problem}{outcome}\nlist the agents with: {list}"))
     })
 }
 
@@ -78,7 +82,7 @@ fn whole_id(named: &str) -> Failure {
     ))
 }
 
-/// The id of the one agent with this name.
+/// Returns the id of the only agent with this name.
 fn one(agents: &Value, named: &str) -> Result<String, String> {
     let agents = agents.as_array().into_iter().flatten();
     let ids = agents.map(|agent| text::of(agent, "id"));

@@ -1,4 +1,4 @@
-//! What would end with a principal or a delegation.
+//! The delegations and agents that are affected by stopping a principal or ending a delegation.
 
 use serde_json::Value;
 
@@ -13,24 +13,24 @@ use crate::cli::{
     view::View,
 };
 
-/// The delegations, and the agents, that are listed: as many as the service lists of a principal.
+/// The most delegations and agents that are listed: as many as the service lists for a principal.
 const LISTED: usize = 100;
 
-/// Delegations, those nearest to the root first, and the agents that act under them.
+/// Delegations, starting at the root, and the agents that act under them.
 pub(in crate::cli::remote) struct Blast {
     delegations: Vec<Value>,
-    /// How many there are in all.
+    /// The total number of delegations.
     delegation_total: usize,
     agents: Vec<String>,
     agent_total: usize,
     last_used: Option<String>,
-    /// Whether the credential may not read it.
+    /// Whether the credential may not read the data.
     unknown: bool,
     names: Names,
 }
 
 impl Blast {
-    /// Of a principal: the delegations in force that it holds or gave, and all below them.
+    /// Reads the active delegations that a principal holds or granted, and all below them.
     pub(in crate::cli::remote) async fn of_principal(
         server: &Server,
         id: &str,
@@ -38,7 +38,7 @@ impl Blast {
         Self::read(server, "principals", id).await
     }
 
-    /// Of a delegation, with all below it.
+    /// Reads a delegation and all delegations below it.
     pub(in crate::cli::remote) async fn of_delegation(
         server: &Server,
         id: &str,
@@ -47,7 +47,7 @@ impl Blast {
     }
 
     async fn read(server: &Server, records: &str, id: &str) -> Result<Self, Failure> {
-        // The blast radius is not among what an API key may read.
+        // API keys may not read the blast radius.
         let unknown = server.opens(Surface::ApiKeys);
         let found = if unknown {
             Value::Null
@@ -76,24 +76,24 @@ impl Blast {
         })
     }
 
-    /// An id with its name.
+    /// Returns an id with its name.
     pub(in crate::cli::remote) fn name(&self, id: &str) -> String {
         self.names.beside(id)
     }
 
-    /// What ends, for a person.
+    /// Describes the affected delegations and agents for a person.
     pub(in crate::cli::remote) fn text(&self, view: View) -> String {
         if self.unknown {
-            return "What ends with it cannot be read with an API key.".to_owned();
+            return "The affected delegations cannot be read with an API key.".to_owned();
         }
         let used = match &self.last_used {
             Some(used) => format!(", last used {}", view.until(used)),
             None => String::new(),
         };
         let mut lines = vec![match self.delegation_total {
-            0 => "No delegation ends with it.".to_owned(),
-            1 => format!("1 delegation ends with it{used}:"),
-            total => format!("{total} delegations end with it{used}:"),
+            0 => "No delegation is affected.".to_owned(),
+            1 => format!("1 delegation is affected{used}:"),
+            total => format!("{total} delegations are affected{used}:"),
         }];
         lines.extend(self.delegations.iter().take(LISTED).map(|one| self.line(one)));
         lines.extend(rest(self.delegation_total));
@@ -119,7 +119,7 @@ impl Blast {
     }
 }
 
-/// How many are not listed.
+/// The number of entries that are not listed.
 fn rest(total: usize) -> Option<String> {
     total.checked_sub(LISTED).filter(|more| *more > 0).map(|more| format!("  and {more} more"))
 }

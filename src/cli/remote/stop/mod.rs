@@ -1,4 +1,4 @@
-//! `stop`, `quarantine` and `release`: what ends is shown first, and a name is typed.
+//! `stop`, `quarantine` and `release`: show the affected delegations, and require a typed name.
 
 mod actor;
 mod blast;
@@ -32,7 +32,7 @@ pub(in crate::cli) struct Stop {
     /// The agent's name, or the id of an agent or of another principal
     #[arg(value_parser = segment)]
     actor: String,
-    /// Why, for the record
+    /// The reason, for the record
     #[arg(long, value_name = "TEXT")]
     reason: String,
     #[command(flatten)]
@@ -62,13 +62,13 @@ pub(in crate::cli) enum StopSignals {
 
 #[derive(Debug, Args, Serialize)]
 pub(in crate::cli) struct Filter {
-    /// Only those of this tenant, by id or slug
+    /// Only stop signals of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
-    /// Only those in this state
+    /// Only stop signals in this state
     #[arg(long, value_parser = ["active", "lifted"])]
     state: Option<String>,
-    /// Only those on this principal: an agent's name, or an id
+    /// Only stop signals for this principal: an agent's name, or an id
     #[arg(long = "actor", visible_alias = "actor-id", value_name = "ID")]
     actor_id: Option<String>,
     #[command(flatten)]
@@ -112,8 +112,8 @@ impl Stop {
         if !self.confirm.yes {
             let blast = Blast::of_principal(&server, &actor).await?;
             let shown = format!(
-                "To stop {} on {} denies it everything, and all who act under it, until the signal is \
-                 released.\n{}",
+                "Stopping {} on {} denies all its requests and all requests of agents under it until \
+                 the signal is released.\n{}",
                 blast.name(&actor),
                 server.address(),
                 blast.text(server.view()),
@@ -142,14 +142,14 @@ impl Release {
         if !self.confirm.yes {
             let body = server.get(&path, &()).await?;
             let shown = record.shown(&server, body)?.text;
-            self.confirm.agree(&shown, "What it suspends is in force again. Release it?")?;
+            self.confirm.agree(&shown, "The suspended authority is restored. Release it?")?;
         }
         let body = server.post(&[&path[..], &[verb]].concat(), &json!({})).await?;
         id_and_state(&server, body, ended)
     }
 }
 
-/// Creates a record that suspends something.
+/// Creates a record that suspends authority.
 async fn made(
     server: &Server,
     path: &[&str],
@@ -163,7 +163,7 @@ async fn made(
     Ok(output)
 }
 
-/// The id and the state of the record in a response.
+/// Returns the id and the state of the record in a response.
 fn id_and_state(server: &Server, body: String, envelope: &str) -> Result<CommandOutput, Failure> {
     let record = &server.json(&body)?[envelope];
     let state = paint::state(&plain(text::of(record, "state")));
@@ -171,13 +171,14 @@ fn id_and_state(server: &Server, body: String, envelope: &str) -> Result<Command
     Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
 }
 
-/// The tenant in an id, for the owner, who has several; others have one.
+/// Returns the tenant in an id, for the owner, who has several tenants. Other callers have only
+/// one.
 fn tenant_of(server: &Server, id: &str) -> Option<String> {
     let slug = IdParts::of(id).and_then(|id| id.tenant_slug);
     slug.filter(|_| server.opens(Surface::Owner)).map(TenantId::complete)
 }
 
-/// What a person types: an agent's name, or what else an id ends in.
+/// The text that a person types: an agent's name, or the last part of another id.
 pub(super) fn last_part(id: &str) -> &str {
     id.rsplit(':').next().unwrap_or(id)
 }

@@ -1,4 +1,4 @@
-//! `quarantine`: a part of a tenant's authority is suspended.
+//! `quarantine`: suspends a part of a tenant's authority.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -21,22 +21,23 @@ use crate::cli::{
     },
 };
 
-/// What matches all of them is suspended; everything of the tenant if none is given.
+/// The filters of a quarantine. Authority that matches all of them is suspended; without any, all
+/// authority of the tenant.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Quarantine {
-    /// Only for this principal, and for those who act under it: an agent's name, or an id
+    /// Only for this principal and all principals that act under it: an agent's name, or an id
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
     /// Only for actions of this pattern, such as `payment.*`
     #[arg(long, value_name = "PATTERN")]
     action: Option<String>,
-    /// Only under this delegation and those below it
+    /// Only under this delegation and the delegations below it
     #[arg(long, value_name = "ID")]
     delegation: Option<String>,
     /// The tenant, by id or slug [default: the subject's, or the delegation's]
     #[arg(long = "tenant", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
-    /// Why, for the record
+    /// The reason, for the record
     #[arg(long, value_name = "TEXT")]
     reason: String,
     #[command(flatten)]
@@ -55,19 +56,19 @@ pub(in crate::cli) enum Quarantines {
 
 #[derive(Debug, Args, Serialize)]
 pub(in crate::cli) struct Filter {
-    /// Only those of this tenant, by id or slug
+    /// Only quarantines of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
-    /// Only those in this state
+    /// Only quarantines in this state
     #[arg(long, value_parser = ["active", "released"])]
     state: Option<String>,
-    /// Only those for this principal: an agent's name, or an id
+    /// Only quarantines of this principal: an agent's name, or an id
     #[arg(long = "subject", visible_alias = "subject-id", value_name = "ID")]
     subject_id: Option<String>,
-    /// Only those for exactly this pattern of actions
+    /// Only quarantines of exactly this pattern of actions
     #[arg(long, value_name = "PATTERN")]
     action: Option<String>,
-    /// Only those under this delegation
+    /// Only quarantines of this delegation
     #[arg(long = "delegation", visible_alias = "delegation-id", value_name = "ID")]
     delegation_id: Option<String>,
     #[command(flatten)]
@@ -139,12 +140,12 @@ impl Quarantine {
         Ok(output)
     }
 
-    /// What is suspended, and what ends while it is.
+    /// Describes the suspended authority, and the affected delegations.
     async fn shown(&self, server: &Server, tenant: &str) -> Result<String, Failure> {
         let (mut parts, mut ends) = (Vec::new(), Vec::new());
         if let Some(subject) = &self.subject {
             let blast = Blast::of_principal(server, subject).await?;
-            parts.push(format!("of {} and all who act under it", blast.name(subject)));
+            parts.push(format!("of {} and all principals that act under it", blast.name(subject)));
             ends.push(blast.text(server.view()));
         }
         if let Some(action) = &self.action {
@@ -152,7 +153,7 @@ impl Quarantine {
         }
         if let Some(delegation) = &self.delegation {
             let blast = Blast::of_delegation(server, delegation).await?;
-            parts.push(format!("under {} and those below it", plain(delegation)));
+            parts.push(format!("under {} and the delegations below it", plain(delegation)));
             ends.push(blast.text(server.view()));
         }
         if parts.is_empty() {

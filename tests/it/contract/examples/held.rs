@@ -8,9 +8,9 @@ use super::World;
 use crate::support::asking;
 
 impl World {
-    /// The id of an approval in the state that the path's operation needs.
+    /// Returns the id of an approval in a state that permits the path's operation.
     pub(super) async fn held(&mut self, path: &str) -> String {
-        // Each asks another question: an answered one opens no request.
+        // Each request must differ, because a repeated request opens no other approval.
         static ASKED: AtomicU32 = AtomicU32::new(0);
         let hold = asking(25_000.0 + f64::from(ASKED.fetch_add(1, Relaxed)), "DE");
         let (_, held) = self.key.post("/api/v1/runtime/evaluate", hold).await;

@@ -234,9 +234,9 @@ impl<'a> World<'a> {
         })
     }
 
-    /// The one tool that it concerns, if any: the named tool (which may not exist), or else the one that the
-    /// authority is for.
-    #[expect(clippy::option_option, reason = "no one tool, and one that is not there, differ")]
+    /// Returns the request's single tool, if it has one: the tool that it names, which may not
+    /// exist, or else the tool of the authority.
+    #[expect(clippy::option_option, reason = "no single tool and an unknown tool differ")]
     pub(super) fn one_tool(&self, way: &Way<'a>) -> Option<Option<&'a Tool>> {
         if let Some(id) = &self.ask.tool_id {
             return Some(self.tools.iter().find(|tool| tool.id == *id).map(|tool| &**tool));
@@ -247,7 +247,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The tools whose terms apply: that one, or all live ones that perform the action.
+    /// Returns the tools with terms that apply: the single tool, or all active tools that perform
+    /// the action.
     pub(super) fn binding(&self, way: &Way<'a>) -> Vec<&'a Tool> {
         if let Some(one) = self.one_tool(way) {
             return one.into_iter().collect();

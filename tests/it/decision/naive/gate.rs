@@ -4,7 +4,7 @@ use authority_decision::request::{ActionDeclaration, ActionRiskClassification};
 
 use super::*;
 
-/// What is declared, as numbers that rise with the risk.
+/// Declared values as numbers: a higher number is a higher risk.
 #[derive(Clone, Default)]
 pub(super) struct Declared {
     pub(super) any: bool,
@@ -44,7 +44,7 @@ pub(super) fn mode_number(word: &str) -> usize {
     }
 }
 
-/// The members of one declaration.
+/// Returns the values of one declaration as numbers.
 fn numbers(
     declaration: Option<ActionDeclaration>,
     classification: Option<ActionRiskClassification>,
@@ -69,7 +69,7 @@ fn numbers(
     numbers
 }
 
-/// The worse of both, member by member.
+/// Returns the worse value of two declarations, field by field.
 fn worse(one: &Declared, other: &Declared) -> Declared {
     let rollback = match (one.rollback, other.rollback) {
         (Some(false), _) | (_, Some(false)) => Some(false),
@@ -90,7 +90,8 @@ fn worse(one: &Declared, other: &Declared) -> Declared {
     }
 }
 
-/// What is left out counts as the worst, once anything is declared.
+/// Fills in missing values if at least one is declared. Effect and tier get their defaults, and the
+/// others the worst value.
 fn completed(declared: &Declared) -> Declared {
     if !declared.any {
         return declared.clone();
@@ -110,7 +111,7 @@ impl<'a> World<'a> {
         numbers(self.ask.action_declaration, self.ask.action_risk_classification)
     }
 
-    /// The records' declarations, for each tool that could be used; at least one item.
+    /// Returns the records' declaration for each tool that could be used. The list is never empty.
     fn records(&self, way: &Way<'a>) -> Vec<Declared> {
         let mut models: Vec<&Model> = self.graph.model.iter().map(|model| &**model).collect();
         if let Some(Used::Model(model)) = way.uses.map(|uses| &uses.used) {
@@ -132,13 +133,13 @@ impl<'a> World<'a> {
         tools.iter().map(own).collect()
     }
 
-    /// The joint declaration for each tool that could be used.
+    /// Returns the joint declaration of records and request for each tool that could be used.
     pub(super) fn each(&self, way: &Way<'a>) -> Vec<Declared> {
         let asked = self.asked();
         self.records(way).iter().map(|own| worse(own, &asked)).collect()
     }
 
-    /// What policies see: the worst of all declarations.
+    /// Returns the worst of all declarations, which policies see.
     pub(super) fn declared(&self, way: &Way<'a>) -> Declared {
         self.each(way).iter().fold(Declared::default(), |all, own| worse(&all, own))
     }
@@ -147,7 +148,8 @@ impl<'a> World<'a> {
         let asked = self.asked();
         let mut all = Declared::default();
         for records in self.records(way) {
-            // If records declare something, the caller adds to it and cannot fill their gaps.
+            // If records declare anything, the caller's declaration can make it worse but can't
+            // fill its gaps.
             let counted =
                 if records.any { worse(&completed(&records), &asked) } else { completed(&asked) };
             all = worse(&all, &counted);

@@ -1,4 +1,5 @@
-//! The naive evaluator's check of the input: the few schemas of random worlds, one by one.
+//! The naive evaluator's check of the input, with the few schemas of random worlds written out one
+//! by one.
 
 use authority_decision::input_schema::InputAt;
 
@@ -21,7 +22,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// By the tenant's `context_schema`.
+    /// Returns whether the input violates the tenant's `context_schema`.
     fn declared_otherwise(&self) -> bool {
         let Some(declared) = &self.graph.tenant.as_ref().unwrap().context_schema else {
             return false;
@@ -42,7 +43,8 @@ impl<'a> World<'a> {
         action == "report.read" && self.ask.context.get("note").is_none()
     }
 
-    /// By the types that all tools that perform the action agree on, if the tenant does not declare them.
+    /// Returns whether the input violates a type that all tools for the action declare alike.
+    /// Fields that the tenant declares are not checked here.
     fn typed_otherwise(&self) -> bool {
         let tools = self
             .tools
@@ -67,7 +69,8 @@ impl<'a> World<'a> {
             || self.arguments_required(&names)
     }
 
-    /// Whether each of the tools requires a member of its arguments, which no request has.
+    /// Returns whether all of the tools require an argument. Requests of random worlds have no
+    /// arguments.
     fn arguments_required(&self, names: &[Option<&str>]) -> bool {
         let tools = self
             .tools
@@ -89,7 +92,7 @@ impl<'a> World<'a> {
                 ("schema-note", InputAt::Context) => {
                     !self.has("note", "object") || self.ask.context.get("note").is_none()
                 }
-                // No request has arguments.
+                // Requests of random worlds have no arguments.
                 ("schema-note", InputAt::Arguments) => true,
                 ("schema-amount", InputAt::Context) => {
                     let others = ["flagged", "note"];

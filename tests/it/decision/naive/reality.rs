@@ -1,10 +1,10 @@
-//! The naive evaluator's reality: each anchor's worst finding, drift events, overrides.
+//! The naive evaluator's reality: the worst finding of each anchor, drift events, overrides.
 
 use authority_decision::reality::Anchor;
 
 use super::*;
 
-/// What reality asks.
+/// The findings about reality, with their obligations.
 #[derive(Default)]
 pub(super) struct Reality {
     pub(super) found: Vec<Found>,
@@ -113,7 +113,7 @@ impl World<'_> {
         })
     }
 
-    /// Each finding, the worst first: its rank, effect, kind of drift, and when it began.
+    /// Returns an anchor's findings, the worst first: rank, effect, type of drift, and start.
     pub(super) fn anchor(
         &self,
         anchor: &Anchor,
@@ -171,7 +171,7 @@ impl World<'_> {
             all.push((1, "continue_with_warning", "", changed));
         }
         all.push((0, "continue", "", changed));
-        // Of equally bad ones the first.
+        // Findings of the same rank keep their order.
         all.sort_by_key(|(rank, ..)| std::cmp::Reverse(*rank));
         all
     }

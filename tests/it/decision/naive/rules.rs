@@ -1,11 +1,12 @@
-//! The naive evaluator's rules: policies, reality, approvals.
+//! The naive evaluator's rules: policies, reality and approvals.
 
 use super::{gate::*, *};
 
 impl<'a> World<'a> {
     #[expect(clippy::too_many_lines, reason = "one list, as docs/decision.md has it")]
     pub(super) fn rules(&self, way: &Way<'a>) -> Answer {
-        // Each part: refusals, holds (code, people, legal, whether an approval meets it).
+        // Collects refusals and holds. A hold is: reason code, people, legal, whether an approval
+        // satisfies it.
         let mut obligations = vec!["audit.emit".to_owned()];
         let mut stops = vec!["actor.stop_signal".to_owned()];
         if !way.links.is_empty() {
@@ -50,7 +51,7 @@ impl<'a> World<'a> {
         if world.consulted {
             stops.push("reality.decoupled".to_owned());
         }
-        // A hold that people can meet comes after one that they cannot.
+        // Reality holds that people can approve come after reality holds that they can't approve.
         holds.sort_by_key(|(code, ..)| match *code {
             "reality_revalidation_required" => 1,
             "reality_review_required" => 2,
@@ -78,7 +79,8 @@ impl<'a> World<'a> {
         if let Some((code, ..)) = holds.first() {
             let unmet = holds.iter().any(|hold| hold.3);
             let asks = unmet && people > 0;
-            // A decline replaces a hold that no approval meets. Beyond the limit, requests are not opened.
+            // If no approval counts, a decline turns the hold into a denial. So does reaching the
+            // limit of open requests.
             if self.facts.declined.is_some() && !counts {
                 return deny("approval_declined");
             }
@@ -98,7 +100,7 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn enough(given: &[Signature], people: u32, legal: bool) -> bool {
-        // An approval in one's own interest counts if one is needed, never if two are.
+        // An approval in the approver's own interest counts only if one approver is required.
         let given: Vec<_> = given.iter().filter(|s| people < 2 || !s.own_interest).collect();
         let mut names: Vec<_> = given.iter().map(|signature| &signature.by).collect();
         names.sort();
@@ -134,7 +136,8 @@ impl<'a> World<'a> {
         !unsigned && own.is_some_and(|link| Self::enough(&link.standing, people, least == 3))
     }
 
-    /// Every statement that applies: its order, its number and its result (`None` for an error).
+    /// Returns every statement that applies: its order, its number and its result, which is `None`
+    /// for an error.
     pub(super) fn policies(
         &self,
         way: &Way<'a>,
@@ -169,7 +172,7 @@ impl<'a> World<'a> {
             "principal_class" => same(self.graph.subject.as_ref().map(|s| s.class.word())),
             "resource_kind" => same(self.graph.resource.as_ref().map(|r| r.kind.as_str())),
             "purpose" => same(self.ask.purpose.as_deref()),
-            // `DEU` is not a known code: it may be any place.
+            // `DEU` is not a known code, and may stand for any jurisdiction.
             "jurisdiction" if value == "DEU" => true,
             "jurisdiction" => self.text("jurisdiction").is_none_or(|own| {
                 own == value
@@ -180,8 +183,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The strictest result on the worst declaration and on that of each tool counts: an error, a match, no
-    /// match.
+    /// Evaluates the statement with the worst declaration and with each tool's declaration. The
+    /// strictest result counts: an error, then a match, then no match.
     pub(super) fn statement(&self, number: usize, way: &Way<'a>) -> Option<bool> {
         let mut speaks = self.statement_on(number, way, &self.declared(way))?;
         for declared in self.each(way) {
@@ -297,7 +300,7 @@ pub(super) fn says(number: usize) -> Said {
     }
 }
 
-/// The first of each.
+/// Returns the list without repeated items.
 pub(super) fn once(list: Vec<String>) -> Vec<String> {
     let mut kept = vec![];
     for text in list {

@@ -1,11 +1,11 @@
-//! Choices drawn from bytes.
+//! Choices read from random bytes.
 
 use super::*;
 
-/// Reads choices from bytes; zeros when they are used up.
+/// Reads choices from bytes. After the last byte, every choice is the harmless one.
 pub(crate) struct Dice<'a> {
     bytes: std::slice::Iter<'a, u8>,
-    /// In a mild world little is wrong, so that the later stages are reached.
+    /// Whether the world has few problems. Its request then reaches the later stages.
     mild: bool,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Dice<'a> {
         usize::from(self.byte()) % count
     }
 
-    /// True in one of `rarity` throws or so.
+    /// Returns true with a probability of about 1 in `rarity`.
     pub(super) fn rarely(&mut self, rarity: u8) -> bool {
         let rarity = if self.mild { rarity.saturating_mul(8) } else { rarity };
         self.byte() > 255 - 255 / rarity
@@ -38,7 +38,7 @@ impl<'a> Dice<'a> {
         (self.byte() > 255 - 255 / rarity).then(|| make(self))
     }
 
-    /// A bound, of which a mild world has few.
+    /// Returns a bound or none. A mild world has few bounds.
     pub(super) fn bound<T>(&mut self, rarity: u8, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.rarely(rarity).then(|| make(self))
     }

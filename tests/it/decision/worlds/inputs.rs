@@ -1,4 +1,4 @@
-//! Declarations of the input in random worlds.
+//! The declarations of the input in random worlds.
 
 use authority_decision::{
     input_schema::{InputAt, InputReference, InputSchema},
@@ -7,7 +7,7 @@ use authority_decision::{
 
 use super::*;
 
-/// The schemas of tools; their digests are their names.
+/// The schemas of tools, by name. The name is used as the digest.
 pub(crate) const SCHEMAS: [(&str, &str); 4] = [
     ("schema-flagged", r#"{"type": "object", "properties": {"flagged": {"type": "boolean"}}}"#),
     (
@@ -39,7 +39,7 @@ pub(super) fn declared(dice: &mut Dice<'_>) -> Option<Arc<ContextSchema>> {
     Some(ContextSchema::stored(all[at].clone()).into())
 }
 
-/// The tools' schemas as the graph gathers them.
+/// Adds the schemas of the tools to the facts, as the graph does.
 pub(super) fn look_up(
     tools: &[Arc<Tool>],
     performs: impl Fn(&&Arc<Tool>) -> bool,

@@ -1,4 +1,4 @@
-//! The surroundings of an authority: things, policies, anchors.
+//! What surrounds an authority in a random world: resources, policies, anchors.
 
 use super::*;
 
@@ -89,14 +89,14 @@ pub(super) fn rules(dice: &mut Dice<'_>, at: DateTime<Utc>, gathered: &mut Gathe
         };
         templates::policy(&statements, &rows, effective)
     });
-    // One record has one text: no two of a tenant share an id.
+    // Two policies of a tenant never share an id. Repeated ids are therefore removed.
     policies.sort_by(|one, other| one.reference.id.cmp(&other.reference.id));
     policies.dedup_by(|one, other| one.reference.id == other.reference.id);
     gathered.policies = policies;
     gathered.reality = reality(dice, at).into();
 }
 
-/// An anchor in a world of its own may ground anything; overrides and drift events are about those anchors.
+/// Returns anchors that may ground any action, with overrides and drift events about them.
 fn reality(dice: &mut Dice<'_>, at: DateTime<Utc>) -> Reality {
     let mut reality = Reality::default();
     if !dice.rarely(4) {
@@ -130,7 +130,7 @@ pub(super) fn drift(dice: &mut Dice<'_>, at: DateTime<Utc>) -> Drift {
     }
 }
 
-/// As a check would find it now.
+/// Returns the finding that a check of this anchor would make now.
 fn found_of(anchor: &Anchor) -> Found {
     let newest = anchor.newest.as_ref();
     Found {
@@ -140,7 +140,8 @@ fn found_of(anchor: &Anchor) -> Found {
     }
 }
 
-/// An override of what one of the anchors, or the drift event, shows now; sometimes of something else.
+/// Returns an override of the current finding of an anchor or of a drift event, sometimes of
+/// another finding.
 fn lifting(dice: &mut Dice<'_>, at: DateTime<Utc>, reality: &Reality) -> Override {
     let mut lifts: Vec<Lifted> = Vec::new();
     for anchor in &reality.anchors {

@@ -98,7 +98,7 @@ async fn a_receiver_that_is_gone_costs_no_more_than_ten_thousand_rows() {
     let count = format!("SELECT count(*) FROM webhook_deliveries WHERE endpoint_id = '{id}'");
     assert_eq!(world.rows(&count).await[0]["count"], 10_000);
     assert_eq!(world.cursor(&gone).await["sequence"], 10_000);
-    // Another one of the tenant is not held up by it.
+    // The unreachable endpoint does not delay another endpoint of the tenant.
     let prompt = Receiver::start().await;
     let made = world.endpoint(Endpoint::at(&prompt.base)).await;
     world.events(1).await;

@@ -1,4 +1,4 @@
-//! What holds an endpoint's deliveries, as its record shows it; and pausing it.
+//! An endpoint's record shows why its deliveries are held. An endpoint can be paused.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ async fn key(world: &World) -> Client {
     world.app.client(&world.app.api_key(&world.tenant_id, &["webhooks:write"]).await)
 }
 
-/// The endpoint as each surface shows it, read and listed.
+/// Returns the endpoint as each API surface returns it, on its own and in a list.
 async fn shown(world: &World, made: &Made) -> Vec<Value> {
     let mut all = Vec::new();
     for (client, base) in
@@ -57,7 +57,7 @@ async fn an_endpoint_shows_what_holds_its_deliveries_and_until_when() {
             assert_eq!(one["held_by"].as_str(), expected, "{one:#}");
         }
     }
-    // What has passed holds nothing.
+    // Times that have passed do not hold deliveries.
     world
         .run(
             "UPDATE webhook_cursors SET breaker_until = now() - interval '1 s', \
@@ -81,7 +81,7 @@ async fn a_paused_endpoint_receives_nothing_until_it_is_enabled() {
     let paused = &paused["webhook_endpoint"];
     let members = ["state", "state_reason", "pause_reason"].map(|member| paused[member].clone());
     assert_eq!((status, json!(members)), (200, json!(["paused", "asked", "the receiver moves"])));
-    // Again it stays as it is.
+    // Pausing again does not change the endpoint.
     for (client, base) in [(&key, "/v1"), (&owner, "/api/v1"), (&admin, "/api/v1/app")] {
         let (status, again) = client.post(&at(base, "pause"), json!({"reason": "other"})).await;
         assert_eq!((status, &again["webhook_endpoint"]), (200, paused), "{base}");
@@ -93,7 +93,10 @@ async fn a_paused_endpoint_receives_nothing_until_it_is_enabled() {
     let told = world.rows(notices).await;
     assert_eq!(told.len(), 1);
     assert_eq!(told[0]["data"]["state_reason"], "asked");
-    assert!(!told[0].to_string().contains("moves"), "nothing that a caller wrote");
+    assert!(
+        !told[0].to_string().contains("moves"),
+        "the notification must not contain a caller's text"
+    );
     let (status, refused) = key.post(&at("/v1", "enable"), json!({})).await;
     assert_eq!((status, &refused["error"]), (403, &json!("forbidden")), "{refused:#}");
     let (status, enabled) = admin.post(&at("/api/v1/app", "enable"), json!({})).await;
@@ -103,7 +106,7 @@ async fn a_paused_endpoint_receives_nothing_until_it_is_enabled() {
         "{enabled:#}"
     );
     receiver.wait_for(2).await;
-    // A key pauses too. One that is disabled stays so.
+    // A key may also pause an endpoint. A disabled endpoint stays disabled.
     let (status, paused) = key.post(&at("/v1", "pause"), json!({})).await;
     assert_eq!((status, &paused["webhook_endpoint"]["state"]), (200, &json!("paused")));
     world.run("UPDATE webhook_endpoints SET state = 'disabled', state_reason = 'gone'").await;
@@ -128,7 +131,7 @@ async fn an_unknown_verb_is_not_found_by_its_name() {
         assert!(refused["message"].as_str().unwrap().contains("`:suspend`"), "{refused:#}");
         assert_eq!(world.app.client("").post(&path, json!({})).await.0, 401, "{path}");
     }
-    // The end of an id is no verb.
+    // Ids that contain no verb are found.
     for (client, path) in [
         (&owner, format!("/api/v1/tenants/{}", world.tenant_id)),
         (&owner, "/api/v1/principals/svc:agent:acme:bot".to_owned()),

@@ -1,5 +1,5 @@
-//! Live deliveries, judged by the libraries for receivers in Python and TypeScript. They need what
-//! `script/features` fetches.
+//! Live deliveries, verified by the receiver libraries for Python and TypeScript. The tests need
+//! the files that `script/features` fetches.
 
 use std::{
     io::Write,
@@ -36,7 +36,7 @@ pub(super) fn tools() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("features")
 }
 
-/// What the program prints of the cases.
+/// Returns the program's verdict on each case.
 #[track_caller]
 pub(super) fn judged(command: &mut Command, cases: &Value) -> Value {
     let run = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -79,7 +79,7 @@ async fn live_deliveries_are_valid_for_the_libraries_in_each_suite() {
     let mut python = Command::new(tools().join("venv/bin/python"));
     python.args(["-B", "-c", PYTHON]).env("PYTHONPATH", sdk.join("python/src"));
     assert_eq!(judged(&mut python, &cases), expected);
-    // Built where crates/webhook/tests/vectors tests it.
+    // The tests in crates/webhook/tests/vectors build this library.
     let built = tools().join("typescript");
     if built.join("dist/index.js").exists() {
         let mut node = Command::new("node");

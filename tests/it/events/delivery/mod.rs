@@ -1,4 +1,4 @@
-//! Deliveries to webhook endpoints, by a receiver on the loopback.
+//! Deliveries to webhook endpoints, with a receiver on the loopback address.
 
 mod endless;
 mod failing;

@@ -40,7 +40,7 @@ async fn two_nodes_together_keep_to_a_rate_limit() {
     world.events(40).await;
     world.wait_until_ended(&made, 40).await;
     let times: Vec<Instant> = receiver.received().iter().map(|one| one.at).collect();
-    // Arrival adds some milliseconds of its own.
+    // The window is below a second, because the time until arrival varies by some milliseconds.
     let window = Duration::from_millis(950);
     for first in &times {
         let within = times.iter().filter(|at| **at >= *first && **at - *first < window);
@@ -56,7 +56,7 @@ async fn who_lost_the_lease_records_nothing_and_a_lease_that_ended_is_taken_over
     let made = world.endpoint(Endpoint::at(&receiver.base)).await;
     world.events(1).await;
     receiver.wait_for(1).await;
-    // Another node holds it from now on.
+    // From now on another node holds the lease.
     let other = "UPDATE webhook_deliveries SET lease = gen_random_uuid(), \
                  leased_until = now() + interval '1 hour'";
     world.run(other).await;
@@ -64,8 +64,8 @@ async fn who_lost_the_lease_records_nothing_and_a_lease_that_ended_is_taken_over
     let delivery = world.deliveries(&made).await.remove(0);
     assert_eq!((&delivery["state"], &delivery["attempts"]), (&json!("open"), &json!(0)));
     assert!(world.attempts(&made).await.is_empty());
-    assert_eq!(receiver.received().len(), 1, "a lease that holds is left alone");
-    // That node was killed.
+    assert_eq!(receiver.received().len(), 1, "a valid lease must not be taken over");
+    // The lease expires, as if the other node had been killed.
     world.run("UPDATE webhook_deliveries SET leased_until = now() - interval '1 second'").await;
     let ended = world.wait_until_ended(&made, 1).await.remove(0);
     assert_eq!((&ended["state"], &ended["attempts"]), (&json!("delivered"), &json!(1)));

@@ -1,4 +1,4 @@
-//! Deliveries that a node has claimed ahead: what becomes of them when they may not be sent.
+//! Deliveries that a node has claimed in advance and then must not send.
 
 use std::time::Duration;
 
@@ -7,10 +7,11 @@ use serde_json::json;
 use super::{Answer, Endpoint, Made, Receiver, World};
 use crate::support::Wishes;
 
-/// Places of an endpoint.
+/// The number of simultaneous attempts for an endpoint.
 const RUNNING: usize = 4;
 
-/// An endpoint whose receiver answers like that after a while, when its places are taken and more is claimed.
+/// Returns an endpoint with a receiver that gives this answer. The endpoint's maximum number of
+/// attempts is running, and the node has claimed more deliveries.
 async fn waiting(world: &World, receiver: &Receiver, answer: Answer) -> Made {
     receiver.always(answer);
     let later = json!({"schedule_seconds": [3600], "jitter": 0.0});
@@ -29,7 +30,7 @@ async fn wait_until_released(world: &World) {
     world.wait_for(format!("SELECT 1 AS one WHERE NOT EXISTS ({leased})")).await;
 }
 
-/// How many attempts were spent, and by how many deliveries.
+/// Returns the number of attempts, and the number of deliveries that were attempted.
 async fn spent(world: &World) -> (u64, u64) {
     let sql = "SELECT sum(attempts) AS spent, count(*) FILTER (WHERE attempts > 0) AS by \
                FROM webhook_deliveries";
@@ -43,7 +44,8 @@ async fn a_failure_that_holds_an_endpoint_releases_what_waits_and_none_of_it_is_
         (Answer::status(410), RUNNING),
         (Answer::status(429).with("retry-after", "600"), RUNNING),
         (Answer::status(503).with("retry-after", "600"), RUNNING),
-        // The fifth in a row opens the breaker; those under way still end.
+        // The fifth failure in a row opens the breaker. Attempts that are already running are
+        // completed.
         (Answer::status(500), 8),
     ] {
         let (world, receiver) = (World::start().await, Receiver::start().await);
@@ -55,7 +57,11 @@ async fn a_failure_that_holds_an_endpoint_releases_what_waits_and_none_of_it_is_
         tokio::time::sleep(Duration::from_millis(1500)).await;
         assert_eq!(receiver.received().len(), sent, "{status}");
         let sent = u64::try_from(sent).unwrap();
-        assert_eq!(spent(&world).await, (sent, sent), "{status}: a release spends nothing");
+        assert_eq!(
+            spent(&world).await,
+            (sent, sent),
+            "{status}: a release must not spend an attempt"
+        );
     }
 }
 
@@ -67,7 +73,7 @@ async fn what_holds_an_endpoint_between_claim_and_sending_is_noticed() {
             "UPDATE webhook_endpoints SET state = 'paused'",
             "UPDATE webhook_endpoints SET state = 'active'",
         ),
-        // As another node records it.
+        // Another node has recorded a wait.
         (
             "UPDATE webhook_cursors SET waits_until = now() + interval '1 h'",
             "UPDATE webhook_cursors SET waits_until = NULL",
@@ -138,14 +144,14 @@ async fn a_node_that_stops_releases_what_waits_at_once() {
     let made = waiting(&world, &receiver, slow).await;
     let supervisor = world.app.supervisor.clone();
     let stopping = tokio::spawn(async move { supervisor.stop().await });
-    // Not only when those under way have ended.
+    // Claimed deliveries are released without waiting for the running attempts.
     let leased = "SELECT 1 AS one FROM webhook_deliveries WHERE state = 'open' \
                   HAVING count(*) FILTER (WHERE lease IS NOT NULL) <= 4 AND count(*) = 30";
     world.wait_for(leased.to_owned()).await;
     let late = stopping.await.unwrap();
     assert!(late.iter().all(|name| !name.starts_with("webhook")), "{late:?}");
     wait_until_released(&world).await;
-    assert_eq!(receiver.received().len(), RUNNING, "nothing new starts");
+    assert_eq!(receiver.received().len(), RUNNING, "no new attempt may start");
     assert_eq!(spent(&world).await, (4, 4));
     receiver.always(Answer::status(200));
     let _next = world.app.beside(Wishes::default()).await;

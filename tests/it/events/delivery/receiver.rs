@@ -1,4 +1,4 @@
-//! A receiver of deliveries.
+//! A receiver of webhook deliveries.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,7 @@ use axum::{
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
 
-/// What it answers.
+/// The response of the receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -39,7 +39,7 @@ impl Answer {
     }
 }
 
-/// A request as it came.
+/// A request as it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
     pub(crate) path: String,
@@ -68,7 +68,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Answers 204 to all.
+    /// Starts a receiver that answers every request with 204.
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -81,7 +81,7 @@ impl Receiver {
         receiver
     }
 
-    /// From now on.
+    /// Sets the behaviour for all later requests.
     pub(crate) fn answers(&self, behaviour: impl FnMut(&Received) -> Answer + Send + 'static) {
         *self.behaviour.lock() = Box::new(behaviour);
     }
@@ -94,7 +94,7 @@ impl Receiver {
         self.received.lock().clone()
     }
 
-    /// Waits until there are so many.
+    /// Waits until this many requests have arrived.
     #[track_caller]
     pub(crate) fn wait_for(&self, count: usize) -> impl Future<Output = Vec<Received>> {
         let receiver = self.clone();

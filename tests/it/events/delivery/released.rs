@@ -1,6 +1,7 @@
-//! Live deliveries, judged by released libraries that know nothing of this service: `standardwebhooks` (Rust,
-//! Python, JavaScript), `http-message-signatures` and `PyJWT` (Python), `jose` (JavaScript). The receivers
-//! around them are `tests/features/receiver.py` and `receiver.mjs`.
+//! Live deliveries, verified by released libraries that are independent of this service:
+//! `standardwebhooks` (Rust, Python, JavaScript), `http-message-signatures` and `PyJWT` (Python),
+//! `jose` (JavaScript). The receivers around them are `tests/features/receiver.py` and
+//! `receiver.mjs`.
 
 use std::process::Command;
 
@@ -29,7 +30,7 @@ impl Case {
                "secret": self.secret, "jwks": jwks})
     }
 
-    /// By the library for Rust, which has the first suite.
+    /// Returns whether the Rust library accepts the case. It supports only the first suite.
     fn passes_in_rust(&self) -> bool {
         let mut headers = http::HeaderMap::new();
         for (name, value) in self.delivery.pairs() {
@@ -41,7 +42,8 @@ impl Case {
     }
 }
 
-/// Each suite passes; another body fails in each, and the URL of another receiver in the second and third.
+/// Returns for each suite a valid delivery, one with a changed body, and one with another
+/// receiver's URL. Only the first suite does not sign the URL and accepts the third case.
 fn cases(received: &[Received], secret: &str, url: &str) -> Vec<Case> {
     let mut cases = Vec::new();
     for (delivery, suite) in received.iter().flat_map(|one| SUITES.map(|suite| (one, suite))) {

@@ -1,4 +1,4 @@
-//! How far replays are, their list, and which are refused.
+//! The progress of replays, their list, and refused replays.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ struct Replays {
 }
 
 impl Replays {
-    /// An endpoint that has received three events.
+    /// The fixture has an endpoint that has received three events.
     async fn start(receiver: &Receiver) -> Self {
         let world = World::start().await;
         let made = Endpoint {
@@ -39,7 +39,7 @@ impl Replays {
         self.admin.post(&self.at(":replay"), body).await
     }
 
-    /// A replay that has chosen its events.
+    /// Starts a replay and waits until it has chosen its events.
     async fn chosen(&self) -> String {
         let (status, asked) = self.ask(json!({})).await;
         assert_eq!(status, 202, "{asked:#}");
@@ -54,7 +54,7 @@ impl Replays {
     }
 }
 
-/// State, delivered, open, cancelled.
+/// Returns the replay's state, and the numbers of delivered, open and cancelled deliveries.
 fn progress(replay: &Value) -> Value {
     json!(["state", "delivered", "open", "cancelled"].map(|member| &replay[member]))
 }
@@ -73,7 +73,7 @@ async fn a_replay_is_sending_until_its_deliveries_have_ended_and_all_are_listed(
     replays.world.wait_for(ended.to_owned()).await;
     assert_eq!(progress(&replays.shown(&first).await), json!(["done", 3, 0, 0]));
 
-    // One that is cancelled while it sends was not done.
+    // A replay that is cancelled while it sends does not become `done`.
     replays.world.run(HOLD).await;
     let second = replays.chosen().await;
     let path = replays.at(&format!("/replays/{second}"));
@@ -83,7 +83,7 @@ async fn a_replay_is_sending_until_its_deliveries_have_ended_and_all_are_listed(
         (200, json!(["cancelled", 0, 0, 3])),
         "{cancelled:#}"
     );
-    // One that has ended stays what it was.
+    // A replay that has ended keeps its state.
     let path = replays.at(&format!("/replays/{first}"));
     let (_, ended) = replays.admin.call("DELETE", &path, None, &[]).await;
     assert_eq!(progress(&ended["replay"]), json!(["done", 3, 0, 0]));

@@ -1,4 +1,4 @@
-//! What a receiver gets, and what is recorded of it.
+//! The requests that a receiver gets, and the stored attempts.
 
 use authority_core::clock::Clock;
 use authority_verify_webhook::{Options, Suite, verify_webhook};
@@ -55,11 +55,11 @@ async fn a_failed_delivery_comes_again_by_its_schedule_and_dies_after_the_last()
     let received = receiver.received();
     assert_eq!(received.len(), 3);
     assert!((received[1].at - received[0].at).as_millis() >= 1000);
-    // Signed afresh; the body and the id are the same.
+    // Each attempt has its own signature, over the same body and id.
     assert_ne!(received[0].headers["signature"], received[1].headers["signature"]);
     assert_eq!(received[0].body, received[2].body);
     assert_eq!(received[0].headers["webhook-id"], received[2].headers["webhook-id"]);
-    // The receiver is not public: nothing of its answer is kept.
+    // The receiver's address is not public: its response body is not stored.
     let attempts = world.attempts(&made).await;
     assert!(attempts.iter().all(|a| a["body_start"].is_null() && a["error_class"] == "http"));
     assert_eq!(world.cursor(&made).await["breaker_count"], 3);

@@ -1,4 +1,4 @@
-//! What keeps deliveries from being sent, without spending an attempt.
+//! Conditions that delay deliveries without using up an attempt.
 
 use std::time::{Duration, Instant};
 
@@ -59,7 +59,7 @@ async fn a_revoked_webhook_key_leaves_the_jwks_and_its_successor_signs_when_it_i
     let receiver = Receiver::start().await;
     let keys = &world.app.app.keys;
     let published = |kid: &str| keys.jwks().contains(kid);
-    let kid = keys.webhook_signer().unwrap().kid().to_owned(); // the first one signs at once
+    let kid = keys.webhook_signer().unwrap().kid().to_owned(); // the first key signs at once
     assert!(kid.starts_with("svc-webhook-") && published(&kid));
     let evidence = keys.signer(Purpose::Evidence).kid().to_owned();
     keys.revoke(&kid, "test").await.unwrap();
@@ -108,7 +108,7 @@ async fn during_a_rotation_both_secrets_sign() {
     assert!(verified(&made.secrets[0], &received) && !verified(&made.secrets[1], &received));
 }
 
-/// In milliseconds, from the commit of an event to its arrival.
+/// Returns the milliseconds from the commit of each event to its arrival.
 async fn latencies(world: &World, tenant_id: &str, receiver: &Receiver) -> Vec<u128> {
     let mut all = Vec::new();
     for _ in 0..12 {
@@ -135,7 +135,7 @@ async fn an_endpoint_that_does_not_answer_delays_no_other() {
     silent.wait_for(4).await;
     let beside = latencies(&world, &other, &prompt).await;
     assert_eq!(silent.received().len(), 4, "in flight to one endpoint");
-    // Deliveries are polled for each half second; the rest is noise of the machine.
+    // The worker polls every half second. The rest of the tolerance covers a busy machine.
     let worst = |all: &[u128]| all[all.len() - 2];
     assert!(worst(&beside) * 10 <= worst(&alone) * 12 + 1000, "alone {alone:?}, beside {beside:?}");
     let kept: Vec<Value> = world.rows("SELECT 1 FROM webhook_cursors").await;

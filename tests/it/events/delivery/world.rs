@@ -1,4 +1,4 @@
-//! A service with a tenant, endpoints and events, as deliveries find them in the database.
+//! A service with a tenant, endpoints and events in its database.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) struct World {
     pub(crate) tenant_id: String,
 }
 
-/// An endpoint to be made.
+/// The settings of an endpoint to create.
 pub(crate) struct Endpoint {
     pub(crate) url: String,
     pub(crate) event_types: Vec<&'static str>,
@@ -26,7 +26,7 @@ pub(crate) struct Endpoint {
     pub(crate) suites: Vec<&'static str>,
     pub(crate) rate: i32,
     pub(crate) headers: Value,
-    /// Also the secret before, valid for another hour.
+    /// Also sets a previous secret, which is valid for another hour.
     pub(crate) rotated: bool,
 }
 
@@ -45,12 +45,12 @@ impl Endpoint {
     }
 }
 
-/// One that was made.
+/// An endpoint that was created.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
     pub(crate) id: String,
     pub(crate) url: String,
-    /// The present secret first.
+    /// The current secret comes first.
     pub(crate) secrets: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ impl World {
         Self { app, tenant_id }
     }
 
-    /// Another tenant.
+    /// Creates another tenant.
     pub(crate) async fn tenant(app: &TestApp, slug: &str) -> String {
         let body = json!({"name": slug, "slug": slug, "state": "active"});
         let (status, made) = app.owner().post("/api/v1/tenants", body).await;
@@ -118,7 +118,7 @@ impl World {
         Made { id, url: url.clone(), secrets }
     }
 
-    /// So many events of a kind, numbered.
+    /// Adds this many numbered events of one type.
     pub(crate) async fn events(&self, count: usize) {
         self.events_of(&self.tenant_id, count, "svc.authority.suspended").await;
     }
@@ -148,7 +148,7 @@ impl World {
         self.app.database.run(sql).await;
     }
 
-    /// Rows as JSON.
+    /// Returns rows as JSON.
     pub(crate) async fn rows(&self, sql: &str) -> Vec<Value> {
         #[derive(QueryableByName)]
         struct Row {
@@ -184,7 +184,7 @@ impl World {
         self.rows(&sql).await.remove(0)
     }
 
-    /// Waits until the query gives a row.
+    /// Waits until the query returns a row.
     pub(crate) async fn wait_for(&self, sql: String) -> Value {
         for _ in 0..600 {
             if let Some(row) = self.rows(&sql).await.pop() {
@@ -192,10 +192,10 @@ impl World {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        panic!("nothing after 30 s: {sql}");
+        panic!("no row after 30 s: {sql}");
     }
 
-    /// Waits until all deliveries of the endpoint that are in the database have ended.
+    /// Waits until this many deliveries of the endpoint have ended.
     pub(crate) async fn wait_until_ended(&self, endpoint: &Made, count: usize) -> Vec<Value> {
         let id = &endpoint.id;
         self.wait_for(format!(

@@ -1,4 +1,4 @@
-//! Who may manage endpoints, and how many.
+//! The callers that may manage endpoints, and the maximum number of endpoints.
 
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ async fn a_tenant_has_twenty_endpoints() {
     for _ in 0..19 {
         last = made(&world.admin, json!({})).await;
     }
-    // Another node's twentieth is not committed yet.
+    // Another node is creating the twentieth endpoint and has not committed it.
     let mut other_node = world.db().await;
     let twentieth = format!(
         "BEGIN; SELECT FROM tenants WHERE id = '{TENANT}' FOR NO KEY UPDATE;

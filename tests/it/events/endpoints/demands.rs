@@ -1,4 +1,5 @@
-//! Events that exist only while somebody asks for them, and where a new endpoint begins.
+//! Events that are created only while an endpoint or stream requests them, and the position at
+//! which a new endpoint begins.
 
 use serde_json::{Value, json};
 
@@ -8,7 +9,7 @@ use crate::support::{TestApp, asking};
 const ALL: &str = "svc.decision.allowed,svc.decision.denied,svc.evidence_pack.generated";
 
 impl World {
-    /// What an endpoint asks for; `None` without a row.
+    /// Returns the event types that an endpoint requests; `None` if it requests none.
     async fn demand(&self, endpoint: &str) -> Option<String> {
         let types = "(SELECT string_agg(t, ',' ORDER BY t) FROM unnest(event_types) AS t)";
         self.value(&format!("SELECT {types} FROM event_demands WHERE id = '{endpoint}'")).await
@@ -44,7 +45,7 @@ async fn an_endpoint_demands_what_its_types_name() {
     }
 }
 
-/// Forgets that the revision was raised.
+/// Resets the revision of the tenant to this value.
 async fn break_even(world: &World, revision: i64) {
     world
         .run(&format!(
@@ -68,7 +69,7 @@ async fn a_demand_follows_the_endpoints_changes() {
     let set = |state: &str| {
         format!("UPDATE webhook_endpoints SET state = '{state}' WHERE id = '{endpoint}'")
     };
-    // Events wait for a paused endpoint; for a disabled one they are not made.
+    // Events are still created for a paused endpoint, but not for a disabled one.
     world.run(&set("paused")).await;
     assert_eq!(world.demand(&endpoint).await.unwrap(), ALL);
     world.run(&set("disabled")).await;
@@ -80,7 +81,7 @@ async fn a_demand_follows_the_endpoints_changes() {
     assert_eq!(world.demand(&endpoint).await.unwrap(), ALL);
 }
 
-/// From the response on, each decision has its event.
+/// Once the call that creates the endpoint returns, each decision has its event.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_the_response_no_decision_lacks_its_event() {
     let app = TestApp::seeded().await;
@@ -96,7 +97,7 @@ async fn after_the_response_no_decision_lacks_its_event() {
     let unheard = ask().await;
     made(&world.admin, json!({"event_types": ["svc.decision.allowed"]})).await;
     let heard = ask().await;
-    // The numbering may have happened, or not yet.
+    // The event may be numbered already, or may still be in the outbox.
     let told = "SELECT string_agg(id, ',') FROM (
                     SELECT each::jsonb ->> 'decision_id' AS id
                     FROM event_outbox CROSS JOIN unnest(decisions) AS each

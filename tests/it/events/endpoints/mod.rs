@@ -1,4 +1,4 @@
-//! Webhook endpoints: the record, its secrets, who may manage it, what stops it.
+//! Webhook endpoints: the record, its secrets, access to it, and what pauses or disables it.
 
 mod access;
 mod demands;
@@ -40,7 +40,7 @@ impl World {
         Self { app, admin }
     }
 
-    /// An API key that may manage endpoints; its id, and a client with it.
+    /// Creates an API key that may manage endpoints; returns its id and a client with it.
     pub(super) async fn key(&self) -> (String, Client) {
         let body = json!({"tenant_id": TENANT, "label": "hooks", "scopes": ["webhooks:write"]});
         let (status, made) = self.app.owner().post("/api/v1/api-keys", body).await;
@@ -57,7 +57,7 @@ impl World {
         self.db().await.batch_execute(sql).await.unwrap();
     }
 
-    /// The one value of a query, as text; `None` for NULL or no row.
+    /// The single value of a query, as text; `None` for NULL or without a row.
     pub(super) async fn value(&self, sql: &str) -> Option<String> {
         #[derive(QueryableByName)]
         struct Row {
@@ -83,7 +83,7 @@ pub(super) fn body(more: Value) -> Value {
     body
 }
 
-/// A new endpoint: its record and its secret.
+/// Creates an endpoint; returns its record and its secret.
 pub(super) async fn made_at(client: &Client, path: &str, more: Value) -> (Value, String) {
     let (status, answer) = client.post(path, body(more)).await;
     assert_eq!(status, 201, "{answer:#}");
@@ -91,7 +91,7 @@ pub(super) async fn made_at(client: &Client, path: &str, more: Value) -> (Value,
     (answer["webhook_endpoint"].clone(), secret)
 }
 
-/// A new endpoint of the admin; its id.
+/// Creates an endpoint as the admin; returns its id.
 pub(super) async fn made(client: &Client, more: Value) -> String {
     id(&made_at(client, ADMINS, more).await.0)
 }
@@ -101,7 +101,7 @@ pub(super) fn id(record: &Value) -> String {
     record["id"].as_str().unwrap().to_owned()
 }
 
-/// The members that an error names.
+/// The fields that an error names.
 #[track_caller]
 fn fields(answer: &Value) -> Vec<&str> {
     let details = answer["details"].as_array().unwrap();

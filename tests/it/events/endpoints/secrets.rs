@@ -16,7 +16,7 @@ use super::{ADMINS, OWNERS, World, id, made, made_at};
 
 const MARKER: &str = "hunter2-of-the-marker";
 
-/// What a column keeps, decrypted; `None` for NULL.
+/// Returns the decrypted value of a column; `None` for NULL.
 async fn opened(world: &World, id: &str, column: EndpointColumn) -> Option<Vec<u8>> {
     let row = webhook_endpoints::table.find(id);
     let mut db = world.db().await;
@@ -33,7 +33,7 @@ async fn opened(world: &World, id: &str, column: EndpointColumn) -> Option<Vec<u
     sealed.map(|sealed| world.app.app.keys.open_endpoint(id, column, &sealed).unwrap())
 }
 
-/// Every table's rows as text, with bytes in hex.
+/// Returns the rows of every table as text, with bytes in hex.
 async fn whole_database(world: &World) -> String {
     let sql = "SELECT string_agg(query_to_xml(format('SELECT * FROM %I', relname), true, false, '')::text, '')
                FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')";
@@ -59,7 +59,7 @@ async fn secrets_and_header_values_are_shown_nowhere_again() {
     let kept = opened(&world, &id, EndpointColumn::Headers).await.unwrap();
     let kept: Value = serde_json::from_slice(&kept).unwrap();
     assert_eq!(kept["authorization"], format!("Bearer {MARKER}"));
-    // Bound to its row and column.
+    // The ciphertext is bound to its row and column.
     let sealed: Option<Vec<u8>> = webhook_endpoints::table
         .find(&id)
         .select(webhook_endpoints::secret)
@@ -94,7 +94,7 @@ async fn secrets_and_header_values_are_shown_nowhere_again() {
     for text in forms(&secret).iter().map(String::as_str).chain([MARKER, &hex::encode(MARKER)]) {
         assert!(!shown.contains(text), "{text}");
     }
-    // Cleared headers are gone.
+    // Cleared headers are deleted.
     assert_eq!(world.admin.patch(&path, json!({"headers": null})).await.0, 200);
     assert_eq!(opened(&world, &id, EndpointColumn::Headers).await, None);
     assert_eq!(world.column(&id, "headers").await.unwrap(), "{}");
@@ -121,7 +121,7 @@ async fn an_idempotency_key_repeats_the_secret_once() {
     assert_ne!(rotated["secret"], made["secret"]);
 }
 
-/// Neither an endpoint's nor an API key's.
+/// Tests the secrets of endpoints and of API keys.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_secret_is_not_repeated_once_its_record_has_ended() {
     let world = World::start().await;

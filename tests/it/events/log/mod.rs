@@ -14,7 +14,7 @@ use crate::support::{Client, TestApp, asking};
 
 pub(super) const TENANT: &str = "svc:tenant:acme";
 pub(super) const AGENT: &str = "svc:agent:acme:invoice-bot";
-/// The longest wait for an event that must come.
+/// The longest wait for an expected event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn demo() -> (TestApp, Client, String) {
@@ -61,14 +61,14 @@ async fn told(app: &TestApp, event_type: &str, subject: &str) -> Value {
     }
 }
 
-/// A decision: its id.
+/// Makes a decision; returns its id.
 pub(super) async fn decided(client: &Client, amount: f64, place: &str) -> String {
     let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(amount, place)).await;
     assert_eq!(status, 200, "{answer:#}");
     answer["decision_id"].as_str().unwrap().to_owned()
 }
 
-/// Creates a record: its id.
+/// Creates a record; returns its id.
 pub(super) async fn made(client: &Client, path: &str, kind: &str, mut body: Value) -> String {
     body["tenant_id"] = json!(TENANT);
     let (status, made) = client.post(path, body).await;

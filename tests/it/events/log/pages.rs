@@ -21,7 +21,7 @@ fn sequences(page: &Value) -> Vec<i64> {
         .collect()
 }
 
-/// The values that an error has.
+/// The values in the details of an error.
 #[track_caller]
 fn values(answer: &Value) -> Vec<(&str, i64)> {
     let details = answer["details"].as_array().unwrap().iter();

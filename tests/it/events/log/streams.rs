@@ -1,4 +1,4 @@
-//! Following events as they come.
+//! Streams of new events.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tonic::{Request, metadata::MetadataValue};
 use super::{AGENT, PATIENCE, TENANT, demo, events, made, told};
 use crate::support::{Client, TestApp};
 
-/// Server-sent events, as a browser reads them.
+/// Server-sent events as a browser reads them.
 struct Sse {
     answer: reqwest::Response,
     rest: String,
@@ -29,7 +29,7 @@ impl Sse {
         Self { answer, rest: String::new() }
     }
 
-    /// The next block: its id and data; `None` at the end.
+    /// Returns the id and the data of the next block; `None` at the end.
     async fn next(&mut self) -> Option<(String, Value)> {
         loop {
             if let Some((block, rest)) = self.rest.split_once("\n\n") {
@@ -110,13 +110,13 @@ async fn a_stream_ends_with_its_key() {
     let id = made["api_key"]["id"].as_str().unwrap();
     assert_eq!(owner.text("DELETE", &format!("/api/v1/api-keys/{id}"), None).await.0, 200);
     stop(&app).await;
-    // The stop is not among them.
+    // The stream ends before it sends the event of the stop.
     while let Some((_, data)) = stream.next().await {
         assert_ne!(data["event_type"], "svc.actor.stopped", "{data:#}");
     }
 }
 
-/// A stream with a key of its own, and the key's path.
+/// Opens a stream with its own key; returns the stream and the key's path.
 async fn reading(app: &TestApp, ip_allowlist: Value) -> (Sse, String) {
     let body = json!({"tenant_id": TENANT, "label": "reader", "scopes": ["events:read"],
                       "ip_allowlist": ip_allowlist});
@@ -126,7 +126,7 @@ async fn reading(app: &TestApp, ip_allowlist: Value) -> (Sse, String) {
     (stream, format!("/api/v1/api-keys/{}", made["api_key"]["id"].as_str().unwrap()))
 }
 
-/// What a key was confined to when the stream was opened is what the stream shows.
+/// A stream ends once its key is bound to principals.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_ends_when_its_key_is_bound_to_principals() {
     let (app, _, _) = demo().await;
@@ -140,13 +140,13 @@ async fn a_stream_ends_when_its_key_is_bound_to_principals() {
     }
 }
 
-/// Where a key may be used from is checked while its stream runs, too.
+/// The permitted addresses of a key are also checked while its stream is open.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_ends_when_its_key_may_no_longer_be_used_from_there() {
     let (app, _, _) = demo().await;
     let owner = app.owner();
     let (mut stream, path) = reading(&app, json!(["127.0.0.0/8"])).await;
-    // What still contains its address ends nothing.
+    // The narrower list still contains the client's address: the stream stays open.
     let narrower = json!({"ip_allowlist": ["127.0.0.1"]});
     assert_eq!(owner.patch(&path, narrower).await.0, 200);
     let first = stop(&app).await;
@@ -159,7 +159,7 @@ async fn a_stream_ends_when_its_key_may_no_longer_be_used_from_there() {
     }
 }
 
-/// Not even the installation's owner reads the events of a tenant that is suspended.
+/// Even the installation's owner can't read the events of a suspended tenant.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_suspended_tenants_events_are_neither_pulled_nor_streamed() {
     let (app, _, _) = demo().await;
@@ -201,18 +201,18 @@ async fn a_tenant_has_at_most_twenty_streams() {
         .status()
         != 200
     {
-        assert!(begun.elapsed() < PATIENCE, "its place stays taken");
+        assert!(begun.elapsed() < PATIENCE, "the closed stream is still counted");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// An answer that is complete, and not a stream that stays open.
+/// Returns the response, which must be complete and not a stream that stays open.
 async fn at_once<T>(answer: impl Future<Output = T>) -> T {
     let answer = tokio::time::timeout(Duration::from_secs(10), answer);
     answer.await.expect("the stream is open instead of refused")
 }
 
-/// The weakest key of a tenant must not keep other keys from the tenant's events.
+/// A single key can't use up the streams that its tenant may open.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_credential_takes_few_of_its_tenants_streams() {
     let (app, _, _) = demo().await;
@@ -230,7 +230,7 @@ async fn a_credential_takes_few_of_its_tenants_streams() {
     streams.push(Sse::open(&another, "/v1/events:stream", None).await);
     streams.push(Sse::open(&person, "/api/v1/app/events:stream", None).await);
 
-    // Notifications have places of their own, with the same share.
+    // Streams of notifications are counted separately, with the same limit.
     for _ in 0..5 {
         streams.push(Sse::open(&person, "/api/v1/app/notifications:stream", None).await);
     }

@@ -1,4 +1,4 @@
-//! Web Push: who is told, what is sent, and what a push service's answer changes.
+//! Web Push: recipients, messages, and how a push service's responses are handled.
 
 mod people;
 mod sent;
@@ -16,12 +16,12 @@ use crate::support::{Client, TestApp, Wishes};
 
 const KEY: &str = "/api/v1/app/notifications/push-key";
 const LIST: &str = "/api/v1/app/notifications/push-subscriptions";
-/// In the URL of every subscription here.
+/// A part of the URL of every subscription in these tests.
 const CAPABILITY: &str = "c4p4b1l1ty";
-/// Longer than the worker waits before it looks.
+/// Longer than the interval at which the worker polls.
 const ROUNDS: Duration = Duration::from_millis(2500);
 
-/// A service that pushes, with two tenants, and a push service.
+/// A service with push, with two tenants, and a push service.
 struct World {
     app: TestApp,
     service: Receiver,
@@ -36,7 +36,7 @@ impl World {
             assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
         }
         let world = Self { app, service: Receiver::start().await };
-        // From then on it takes up what is new.
+        // Notifications that are created from now on are pushed.
         world.until("SELECT count(*) = 1 FROM push_cursor").await;
         world
     }
@@ -49,7 +49,7 @@ impl World {
         format!("{}/{CAPABILITY}/{name}", self.service.base)
     }
 
-    /// A subscription's id.
+    /// Creates a subscription; returns its id.
     async fn subscribed(&self, client: &Client, name: &str) -> String {
         let (status, made) = client.post(LIST, json!({"endpoint": self.url(name)})).await;
         assert_eq!(status, 201, "{made:#}");
@@ -79,7 +79,8 @@ impl World {
         panic!("not after 20 s: {query}");
     }
 
-    /// The names of what was pushed, once there are so many and the worker had time for more.
+    /// Returns the names of the pushed subscriptions, after `count` pushes and enough time for
+    /// more.
     async fn pushed(&self, count: usize) -> Vec<String> {
         self.service.wait_for(count).await;
         tokio::time::sleep(ROUNDS).await;

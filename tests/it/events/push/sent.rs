@@ -1,4 +1,4 @@
-//! What is sent to a push service, when, and what its answer changes.
+//! The messages to a push service, their timing, and how its responses are handled.
 
 use std::{sync::Arc, time::Duration};
 
@@ -41,7 +41,7 @@ async fn a_push_names_its_sender_and_has_no_content() {
     assert_ne!(first.headers["topic"], second.headers["topic"]);
 
     let authorization = &first.headers["authorization"];
-    assert_eq!(authorization, &second.headers["authorization"], "a token is used again");
+    assert_eq!(authorization, &second.headers["authorization"], "a token must be reused");
     let (token, public) =
         authorization.strip_prefix("vapid t=").unwrap().split_once(", k=").unwrap();
     assert_eq!(key["public_key"], public);
@@ -89,7 +89,7 @@ async fn the_answer_decides_whether_a_subscription_stays() {
     world.until(&failures(19)).await;
     world.tell("webhook_endpoint.lost", "admin").await;
     world.until(&is_there(&id, false)).await;
-    // Expired: not told.
+    // An expired subscription receives no push.
     world.service.always(Answer::status(201));
     world.subscribed(&ann, "expired").await;
     world.app.database.run("UPDATE push_subscriptions SET expires_at = now()").await;
@@ -116,7 +116,7 @@ async fn a_push_service_that_is_busy_is_asked_again_when_it_says() {
     let waited = pushes[1].at - pushes[0].at;
     assert!(waited >= Duration::from_secs(4) && waited < Duration::from_secs(10), "{waited:?}");
     assert_eq!(world.pushed(2).await.len(), 2);
-    // Deleted while it waits: not sent again.
+    // A subscription that is deleted while a push waits receives no further push.
     world.service.always(Answer::status(503));
     world.tell("webhook_endpoint.lost", "admin").await;
     world.service.wait_for(3).await;
@@ -131,7 +131,7 @@ async fn nodes_push_once_also_what_commits_late() {
     let ann = other.person(TENANT, "admin", ANN);
     assert_eq!(ann.get(KEY).await, world.person("admin", ANN).get(KEY).await);
     world.subscribed(&ann, "ann").await;
-    // One transaction draws its id, and another commits before it.
+    // One transaction takes its id first, but another one commits before it.
     let mut late = world.app.database.owner().await;
     let call = format!(
         "BEGIN; SELECT notify_people('webhook_endpoint.paused', '{TENANT}', '{{admin}}', 'svc:endpoint:1')"
@@ -142,7 +142,7 @@ async fn nodes_push_once_also_what_commits_late() {
     late.batch_execute("COMMIT").await.unwrap();
     assert_eq!(world.pushed(2).await.len(), 2);
     assert_eq!(world.pushed(2).await.len(), 2);
-    // In a restored database transactions have other numbers.
+    // After a restore, the database's transaction numbers no longer match the cursor.
     let foreign = "UPDATE push_cursor SET snapshot = '900000000:900000000:'";
     world.app.database.run(foreign).await;
     world.until("SELECT snapshot <> '900000000:900000000:' FROM push_cursor").await;

@@ -1,4 +1,4 @@
-//! What a tenant's retention deletes, and what keeps it.
+//! The data that a tenant's retention deletes, and the exceptions.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{
     Endpoint, Receiver, World, endpoint_is, log, old_deliveries, old_events, one, run, set,
 };
 
-/// That there is a hold, and not why: the matter may be about them.
+/// Users see that a legal hold exists, but not its reason, because the matter may concern them.
 #[tokio::test]
 async fn a_tenants_people_see_how_long_events_are_kept() {
     let world = World::start().await;
@@ -94,7 +94,7 @@ async fn old_events_go_and_whoever_is_behind_is_told() {
     }
     set(&world, &still, json!({"state": "suspended"})).await;
     world.run(&old_events(32, "sequence <= 2500")).await;
-    // They were numbered in this order: what is behind a younger one waits for it.
+    // Events are deleted in the order of their numbers: a younger event keeps all later ones.
     world.run(&old_events(1, "sequence = 2400")).await;
     run(&world).await;
     for (tenant_id, kept) in [(acme, 2400), (&held, 1), (&long, 1), (&still, 2400)] {
@@ -116,7 +116,10 @@ async fn old_events_go_and_whoever_is_behind_is_told() {
     assert_eq!((status, &page["oldest"], &page["head"]), (200, &json!(2501), &json!(2600)));
     assert_eq!(page["events"][0]["sequence"], 2501);
     let (_, page) = key.get("/v1/events?limit=1").await;
-    assert_eq!(page["events"][0]["sequence"], 2501, "without a position from the oldest on");
+    assert_eq!(
+        page["events"][0]["sequence"], 2501,
+        "without a position the page begins with the oldest event"
+    );
 
     set(&world, &held, json!({"legal_hold": null})).await;
     run(&world).await;
@@ -150,8 +153,8 @@ async fn old_deliveries_go_with_their_attempts_unless_they_are_held() {
     let attempts = "SELECT count(*) FROM webhook_attempts WHERE tenant_id = ";
     assert_eq!(one(&world, &format!("{attempts}'{}'", world.tenant_id)).await, 2);
     assert_eq!(one(&world, &format!("{attempts}'{held}'")).await, 5);
-    assert!(world.cursor(&ours).await["lost_to"].is_null(), "they were delivered");
-    // Of a deleted endpoint too.
+    assert!(world.cursor(&ours).await["lost_to"].is_null(), "delivered events are not lost");
+    // Deliveries of a deleted endpoint are also deleted.
     endpoint_is(&world, &ours, "deleted").await;
     world.run(&(old_events(32, "sequence <= 5") + &old_deliveries(32, "sequence > 3"))).await;
     run(&world).await;
@@ -166,7 +169,7 @@ async fn events_that_are_deleted_while_they_are_read_are_missed_by_nobody() {
     let mut db = world.app.database.owner().await;
     db.batch_execute("BEGIN; LOCK TABLE events IN ACCESS EXCLUSIVE MODE").await.unwrap();
     let admin = world.app.client(&world.app.member_token(&world.tenant_id, "admin"));
-    // It reads where the log begins, and waits.
+    // The request has read where the log begins, and waits.
     let page = tokio::spawn(async move { admin.get("/api/v1/app/events?after=0").await });
     tokio::time::sleep(Duration::from_millis(500)).await;
     let delete =

@@ -38,9 +38,13 @@ async fn an_open_delivery_of_a_deleted_event_is_cancelled_and_counts_as_lost() {
     let data = json!({"endpoint_id": made.id, "lost_from": 1, "lost_to": 2});
     assert_eq!(told(&world, "webhook_endpoint.lost").await, [data]);
     run(&world).await;
-    assert_eq!(told(&world, "webhook_endpoint.lost").await.len(), 1, "once");
+    assert_eq!(
+        told(&world, "webhook_endpoint.lost").await.len(),
+        1,
+        "the admins must be notified once"
+    );
 
-    // One that is claimed before retention comes to it.
+    // The node claims this delivery before retention cancels it.
     let delivery = world.deliveries(&made).await.remove(2)["id"].clone();
     world.run("DELETE FROM events; UPDATE webhook_deliveries SET due_at = now()").await;
     world.run("UPDATE webhook_cursors SET breaker = 'closed', breaker_count = 0").await;
@@ -109,7 +113,7 @@ async fn an_overtaken_endpoint_and_its_replay_say_what_they_lost_and_go_on() {
 
 #[tokio::test]
 async fn an_overtaken_audit_stream_says_what_it_lost_although_its_sink_is_away() {
-    // There is no NATS server at this address.
+    // NATS does not listen at this address.
     let nats = Some("nats://127.0.0.1:1".to_owned());
     let world = World::wished(Wishes { nats, ..Wishes::default() }).await;
     let stream = json!({"tenant_id": world.tenant_id, "sink": "nats", "target": "audit.acme"});

@@ -1,4 +1,4 @@
-//! The migrations of events can be undone.
+//! The migrations of events can be reverted.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Endpoint, Receiver, World, one, set, told};
 
-/// From the newest to the oldest.
+/// The migrations, newest first: up and down.
 const MIGRATIONS: [[&str; 2]; 9] = [
     [
         include_str!("../../../../migrations/00000000000039_decisions_in_the_outbox/up.sql"),
@@ -89,7 +89,8 @@ async fn the_migrations_of_events_go_down_and_up_again_on_a_database_with_rows()
     assert_eq!(one(&world, "SELECT event_retention_days FROM tenants").await, 30);
 }
 
-/// Decisions that wait together wait on their own before the migration, in the same order.
+/// Decisions in one outbox row become separate rows when the migration is reverted, in the same
+/// order.
 async fn what_waits_in_the_outbox_is_kept(world: &World, [up, down]: [&str; 2]) {
     let waiting = "SELECT string_agg(event_type || ' ' || subject_ref, ', ' ORDER BY number) \
                    FROM event_outbox";

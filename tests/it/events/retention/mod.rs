@@ -1,5 +1,5 @@
-//! How long events, deliveries and attempts are kept, what keeps them longer, and what is told of what was
-//! lost.
+//! The retention of events, deliveries and attempts, its exceptions, and the notifications about
+//! lost events.
 
 mod kept;
 mod lost;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::delivery::{Answer, Endpoint, Made, Receiver, World};
 
-/// Runs the worker once.
+/// Runs the retention worker once.
 async fn run(world: &World) {
     let supervisor = Supervisor::default();
     supervisor.run([authority_events::retention_worker(world.app.database.store())]);
@@ -27,7 +27,7 @@ async fn run(world: &World) {
     panic!("{:?}", supervisor.statuses().reports());
 }
 
-/// Makes rows so many days older, by their ids.
+/// Returns SQL that makes rows this many days older, by their ids.
 fn aged(table: &str, prefix: &str, days: u32, which: &str) -> String {
     let rest = prefix.len() + 13;
     format!(
@@ -40,7 +40,7 @@ fn old_events(days: u32, which: &str) -> String {
     aged("events", "svc:event:", days, which)
 }
 
-/// With their attempts.
+/// Returns SQL that makes deliveries and their attempts this many days older.
 fn old_deliveries(days: u32, which: &str) -> String {
     let attempts = format!("id IN (SELECT id FROM webhook_deliveries WHERE {which})");
     aged("webhook_attempts", "svc:delivery:", days, &attempts)
@@ -51,7 +51,8 @@ async fn one(world: &World, sql: &str) -> Value {
     world.rows(&format!("SELECT ({sql}) AS value")).await.remove(0)["value"].clone()
 }
 
-/// The oldest event that the tenant's log says it has, and how many it has.
+/// Returns the number of the tenant's oldest event according to the log's head, and the count of
+/// stored events.
 async fn log(world: &World, tenant_id: &str) -> (i64, i64) {
     let oldest = format!("SELECT oldest FROM event_heads WHERE tenant_id = '{tenant_id}'");
     let count = format!("SELECT count(*) FROM events WHERE tenant_id = '{tenant_id}'");

@@ -1,4 +1,4 @@
-//! Partitions go when they are old and empty.
+//! Old and empty partitions are dropped.
 
 use authority_core::store::{Db, embedded::LOGIN};
 use diesel::{QueryableByName, sql_types::Integer};
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{World, log, old_events, run, set};
 
-/// Partitions of the table by age in days, the first one from the beginning on.
+/// Returns SQL that creates partitions with these ages in days. The first one has no lower bound.
 fn partitions(table: &str, prefix: &str, ends: &[(&str, u32)]) -> String {
     let mut from = "'MINVALUE'".to_owned();
     let mut made = Vec::new();
@@ -63,7 +63,7 @@ async fn old_partitions_are_dropped_when_they_are_empty_and_never_with_a_row() {
     ] {
         world.run(&partitions(table, prefix, &ends)).await;
     }
-    // As an installation has them whose login is no superuser: policies are for the owner, too.
+    // If the login is not a superuser, row policies apply to it although it owns the tables.
     world
         .run(&format!(
             "DO $$ DECLARE part regclass; BEGIN \
@@ -102,14 +102,15 @@ async fn old_partitions_are_dropped_when_they_are_empty_and_never_with_a_row() {
         let refused = system.batch_execute(&call).await.unwrap_err().to_string();
         assert!(refused.contains("is not an old partition of events"), "{other}: {refused}");
     }
-    // Policies of the partition itself hide its row from its owner. That is an error, and not emptiness.
+    // Row policies hide the partition's row from its owner. Since the partition is not empty,
+    // dropping it must fail.
     let hide = |how: &str| format!("ALTER TABLE events_two {how} ROW LEVEL SECURITY");
     world.run(&(hide("ENABLE") + ";" + &hide("FORCE"))).await;
     assert!(system.batch_execute("SELECT drop_event_partition('events_two')").await.is_err());
     assert_eq!(log(&world, &held).await, (1, 1));
     world.run(&(hide("DISABLE") + ";" + &hide("NO FORCE"))).await;
 
-    // Whoever reads for long is not waited for.
+    // The worker does not wait for a long-running reader.
     set(&world, &held, json!({"legal_hold": null})).await;
     let mut reader = world.app.database.owner().await;
     let open = "BEGIN; SELECT FROM events LIMIT 1";

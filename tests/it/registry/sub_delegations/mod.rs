@@ -1,4 +1,4 @@
-//! API keys that delegate: agents delegate parts of what they hold.
+//! API keys that delegate: agents pass parts of their authority to other agents.
 
 mod refused;
 mod stopped;
@@ -16,11 +16,11 @@ const PATH: &str = "/v1/delegations";
 
 struct Acme {
     app: TestApp,
-    /// Who gives the first delegation.
+    /// The principal that delegates to the first agent.
     boss: String,
 }
 
-/// The error's word, and the members at fault.
+/// Returns the error code and the invalid fields.
 #[track_caller]
 fn fault(answer: &Value) -> (&str, Vec<&str>) {
     let details = answer["details"].as_array().unwrap().iter();
@@ -48,14 +48,14 @@ impl Acme {
         Self { boss: boss["id"].as_str().unwrap().to_owned(), ..acme }
     }
 
-    /// A record created by the owner.
+    /// Creates a record as the owner.
     async fn made(&self, path: &str, body: Value) -> Value {
         let (status, made) = self.app.owner().post(&format!("/api/v1/{path}"), body).await;
         assert_eq!(status, 201, "{made:#}");
         made.as_object().unwrap().values().find(|member| member.is_object()).unwrap().clone()
     }
 
-    /// A key that is bound to agents, with its id.
+    /// Creates a key bound to agents. Returns its client and its id.
     async fn key(&self, agents: &[&str]) -> (Client, String) {
         let body = json!({"tenant_id": TENANT, "label": "test", "principal_ids": agents,
             "scopes": ["delegations:write", "runtime:write"]});
@@ -65,7 +65,7 @@ impl Acme {
         (self.app.client(made["secret"].as_str().unwrap()), id)
     }
 
-    /// A delegation by the boss, which may be delegated further.
+    /// Creates a delegation from the boss, which may be delegated further. Returns its id.
     async fn root(&self, to: &str, more: Value) -> String {
         let mut body = json!({"tenant_id": TENANT, "delegator_id": self.boss, "delegate_id": to,
             "actions": ["payment.*"], "can_delegate": true, "max_amount": "500",
@@ -80,7 +80,7 @@ impl Acme {
         assert_eq!(status, 200, "{done:#}");
     }
 
-    /// SQL as the service's own work, which no node has seen coming.
+    /// Wraps SQL to run in the role of the service's own workers.
     fn service(sql: &str) -> String {
         format!(
             "SELECT set_config('role', authority_role('system'), true); \
@@ -89,7 +89,8 @@ impl Acme {
     }
 }
 
-/// A part of a delegation, without the members that follow from the parent.
+/// Returns the body of a delegation below this parent, without the fields that the parent
+/// determines.
 fn part(parent: &str, to: &str) -> Value {
     json!({"parent_id": parent, "delegate_id": to, "actions": ["payment.execute"],
         "max_amount": "100", "currency": "EUR"})
@@ -115,7 +116,7 @@ async fn an_agent_delegates_a_part_of_what_it_holds() {
         (&json!(TENANT), &json!(BOT), &json!(root), &json!(key_id)),
         "{made:#}"
     );
-    // It covers a decision, and so does what is given below it.
+    // The new delegation and a delegation below it permit a decision.
     let (cat, _) = acme.key(&[CAT]).await;
     let (status, below) = cat.post(PATH, part(&id(&made), DOG)).await;
     assert_eq!((status, &below["delegation"]["depth"]), (201, &json!(2)), "{below:#}");
@@ -136,7 +137,7 @@ async fn an_agent_delegates_a_part_of_what_it_holds() {
     assert_eq!(ask(&cat, CAT, &id(&made), 50.0).await, "permission_granted");
     assert_eq!(ask(&cat, CAT, &id(&made), 101.0).await, "constraint_exceeded");
     assert_eq!(ask(&dog, DOG, &id(&below), 50.0).await, "permission_granted");
-    // With it ends all below it.
+    // Revoking the delegation also ends the delegations below it.
     let (status, ended) =
         key.post(&format!("{PATH}/{}/revoke", id(&made)), json!({"reason": "done"})).await;
     assert_eq!((status, &ended["delegation"]["state"]), (200, &json!("revoked")), "{ended:#}");
@@ -144,14 +145,15 @@ async fn an_agent_delegates_a_part_of_what_it_holds() {
     assert_eq!(ask(&dog, DOG, &id(&below), 50.0).await, "delegation_revoked");
     let (status, again) = key.post(&format!("{PATH}/{}/revoke", id(&made)), json!({})).await;
     assert_eq!((status, &again["error"]), (409, &json!("record_is_final")), "{again:#}");
-    // So does the end of the parent.
+    // Revoking the parent has the same effect.
     let (_, other) = key.post(PATH, part(&root, CAT)).await;
     assert_eq!(ask(&cat, CAT, &id(&other), 50.0).await, "permission_granted");
     acme.verb(&root, "revoke").await;
     assert_eq!(ask(&cat, CAT, &id(&other), 50.0).await, "delegation_revoked");
 }
 
-/// The delegator is the parent's delegate, whichever of the key's agents that is.
+/// The delegator is the parent's delegate. If the key is bound to several agents, it may be any of
+/// them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_of_several_agents_acts_for_the_one_that_holds_the_parent() {
     let acme = Acme::start().await;
@@ -197,7 +199,7 @@ async fn an_agent_sees_what_it_holds_or_gave() {
     assert_eq!(listed(&cat).await, std::slice::from_ref(&child));
     let (_, none) = cat.get(&format!("{PATH}?delegate_id={BOT}")).await;
     assert_eq!(none["delegations"], json!([]));
-    // Nothing of people, and of its own making all that it wrote.
+    // The key can't read personal data or notes in a delegation that someone else made.
     let (_, shown) = bot.get(&format!("{PATH}/{root}")).await;
     let shown = &shown["delegation"];
     assert_eq!(
@@ -214,7 +216,7 @@ async fn an_agent_sees_what_it_holds_or_gave() {
     assert_eq!(shown["delegation"]["notes"], Value::Null, "{shown:#}");
     let (_, owners) = acme.app.owner().get(&format!("/api/v1/delegations/{root}")).await;
     assert_eq!(owners["delegation"]["standing"].as_array().unwrap().len(), 1, "{owners:#}");
-    // Another's is unknown.
+    // The response for another agent's delegation equals the response for an unknown id.
     let nothing = format!("{}x", &others[..others.len() - 1]);
     for (method, verb) in [("GET", ""), ("POST", "/revoke")] {
         let call = async |client: &Client, id: &str| {
@@ -227,7 +229,7 @@ async fn an_agent_sees_what_it_holds_or_gave() {
         let (status, unknown) = call(&bot, &nothing).await;
         assert_eq!(status, 404, "{unknown}");
         assert_eq!(call(&bot, &others).await, (404, unknown.clone()));
-        // It holds this one, and did not give it.
+        // The key's agent received this delegation, but did not make it.
         if method == "POST" {
             assert_eq!(call(&bot, &root).await, (404, unknown.clone()));
             assert_eq!(call(&cat, &child).await, (404, unknown));
@@ -235,7 +237,7 @@ async fn an_agent_sees_what_it_holds_or_gave() {
     }
 }
 
-/// A repeated call is one delegation.
+/// A repeated call creates only one delegation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeated_call_delegates_once() {
     let acme = Acme::start().await;

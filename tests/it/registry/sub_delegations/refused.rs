@@ -1,4 +1,4 @@
-//! What an API key may not delegate.
+//! Delegations that an API key may not make.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,8 @@ async fn a_key_needs_the_scope_and_agents() {
         let told = (status, &refused["error"]);
         assert_eq!(told, (403, &json!("permission_scope_exceeded")), "{method} {path}");
     }
-    // A row that was unbound in the database sees and delegates nothing.
+    // If a key's list of principals is emptied directly in the database, the key can read no
+    // delegation.
     let root = acme.root(BOT, json!({})).await;
     let (key, id) = acme.key(&[BOT]).await;
     let sql = format!("UPDATE api_keys SET principal_ids = '{{}}' WHERE id = '{id}'");
@@ -37,7 +38,7 @@ async fn a_key_needs_the_scope_and_agents() {
     assert_eq!(key.post(PATH, part(&root, CAT)).await.0, 400);
 }
 
-/// Delegations of others and of other tenants cannot be told apart from unknown ids.
+/// Delegations of other agents and tenants get the same error as ids that do not exist.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_parent_that_is_anothers_is_unknown() {
     let acme = Acme::start().await;
@@ -73,7 +74,8 @@ async fn a_parent_that_is_anothers_is_unknown() {
     let to_theirs = with(part(&mine, CAT), json!({"delegate_id": theirs[1]}));
     let (status, refused) = key.post(PATH, to_theirs).await;
     assert_eq!((status, fault(&refused).1), (400, vec!["delegate_id"]), "{refused:#}");
-    // What it gave it sees, and does not hold.
+    // The key can read this delegation, because its agent made it. The agent can't delegate from
+    // it.
     let (_, child) = key.post(PATH, with(part(&mine, CAT), json!({"can_delegate": true}))).await;
     let (status, refused) = key.post(PATH, part(&id(&child), DOG)).await;
     assert_eq!((status, &refused["error"]), (403, &json!("subject_not_permitted")), "{refused:#}");
@@ -117,7 +119,7 @@ async fn nothing_is_amplified() {
     let last = acme.root(BOT, json!({"can_delegate": false})).await;
     let (status, refused) = key.post(PATH, part(&last, CAT)).await;
     assert_eq!((status, fault(&refused).1), (409, vec!["parent_id"]), "{refused:#}");
-    // The server's own members.
+    // The server sets these fields itself.
     for member in ["id", "state", "root_id", "created_by"] {
         let (status, refused) = key.post(PATH, with(good.clone(), json!({member: "x"}))).await;
         assert_eq!(status, 400, "{refused:#}");
@@ -125,7 +127,7 @@ async fn nothing_is_amplified() {
     }
 }
 
-/// Nothing is delegated below a suspended or revoked one, however far below.
+/// Below a suspended or revoked delegation, at any depth, a new one is refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_parent_must_be_in_force() {
     let acme = Acme::start().await;
@@ -165,7 +167,7 @@ async fn a_thousand_live_ones_are_below_one() {
     let root = acme.root(BOT, json!({})).await;
     let (key, _) = acme.key(&[BOT]).await;
     children(&acme, &root, 998).await;
-    // Of several at once, two find room.
+    // The limit leaves room for two delegations: two of the simultaneous calls succeed.
     let give = |_| key.post(PATH, part(&root, CAT));
     let given = futures_util::future::join_all((0..6).map(give)).await;
     let made = given.iter().filter(|(status, _)| *status == 201).count();
@@ -173,7 +175,7 @@ async fn a_thousand_live_ones_are_below_one() {
     for (status, refused) in given.iter().filter(|(status, _)| *status != 201) {
         assert_eq!((*status, &refused["error"]), (409, &json!("limit_exceeded")), "{refused:#}");
     }
-    // Whoever asks.
+    // The limit applies to every caller.
     let by_owner = with(part(&root, CAT), json!({"tenant_id": TENANT}));
     assert_eq!(acme.app.owner().post("/api/v1/delegations", by_owner).await.0, 409);
     let revoke = async |key: &Client| {

@@ -1,4 +1,4 @@
-//! A key is checked where it acts: by its row, in the transaction of the write.
+//! The write's transaction checks the key by its current row.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::{Acme, BOT, CAT, PATH, id, part};
 
-/// What ends a credential and is not committed when the call begins: no node knows of it yet, and the call is
-/// authenticated. It waits for that row, and then is refused.
+/// A change that ends the credential has not been committed when the call begins: no node knows it
+/// and the call is authenticated. The call waits for the changed row and is then refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_ends_while_a_key_delegates_is_seen() {
     let acme = Acme::start().await;
@@ -41,7 +41,7 @@ async fn what_ends_while_a_key_delegates_is_seen() {
         let (status, refused) = give.await.unwrap();
         assert_eq!(status, expected, "{change}: {refused:#}");
         let (status, refused) = end.await.unwrap();
-        // Another's is unknown.
+        // Revoking another agent's delegation is answered as if the id were unknown.
         let expected = if expected == 400 { 404 } else { expected };
         assert_eq!(status, expected, "{change}: {refused:#}");
         let back = "UPDATE principals SET state = 'active'; UPDATE tenants SET state = 'active'";

@@ -1,8 +1,10 @@
-//! An act must still be valid at the claim: people who are on the asking side by then have not approved.
+//! Approvals are checked again when they are used:
+//! approvers who have become requesters don't count.
 
 use super::*;
 
-/// Held, and approved by a registered person; their principal and the approval.
+/// Lets a registered person approve a held request. Returns the person's principal id and the
+/// approval's id.
 async fn approved_by_nora(app: &TestApp, agent: &Client) -> (String, String) {
     let subject = json!({"external_subject": "dev|nora@acme.example"});
     let nora = principal(app, subject).await;
@@ -12,7 +14,8 @@ async fn approved_by_nora(app: &TestApp, agent: &Client) -> (String, String) {
     (nora, id)
 }
 
-/// It is not accepted, and the response shows that before. The question opens the next request, which makes it void.
+/// Checks that `would_be` shows that the approval does not count, that a request citing it is held,
+/// and that this request makes the approval void.
 async fn counts_no_more(app: &TestApp, agent: &Client, id: &str) {
     let found = shown(app, id).await;
     assert_eq!(found["would_be"]["decision"], "require_approval", "{found:#}");
@@ -24,7 +27,7 @@ async fn counts_no_more(app: &TestApp, agent: &Client, id: &str) {
     assert!(after["void_reason"].is_string(), "{after:#}");
 }
 
-/// A void approval stays void, whatever becomes of the people who gave it.
+/// A void approval stays void even if its approvers become eligible again.
 async fn stays_void(app: &TestApp, agent: &Client, id: &str) {
     assert_eq!(claim(agent, id).await["decision"], "require_approval");
     assert_eq!(shown(app, id).await["state"], "void");
@@ -32,7 +35,7 @@ async fn stays_void(app: &TestApp, agent: &Client, id: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_later_owner_of_the_agent_has_not_approved() {
-    // Nor does an act that was not in their interest count as one that was.
+    // `self_approval` does not help: the approver had no interest when they approved.
     for self_approval in [false, true] {
         let (app, agent, _) = demo().await;
         let before = principal(&app, json!({})).await;
@@ -57,7 +60,7 @@ async fn a_suspended_person_has_not_approved() {
     stays_void(&app, &agent, &id).await;
 }
 
-/// The relevant chain is the one that the call is decided under.
+/// The approval stops counting because the approver is now a delegator in the chain that is used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delegator_of_the_authority_in_use_has_not_approved() {
     let (app, agent, _) = demo().await;
@@ -73,7 +76,7 @@ async fn a_delegator_of_the_authority_in_use_has_not_approved() {
     stays_void(&app, &agent, &id).await;
 }
 
-/// Nor towards the approvals that make it ready.
+/// A requester's approval does not count towards the required number either.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_approval_counts_the_earlier_ones_again() {
     let (app, agent, _) = demo().await;
@@ -89,7 +92,7 @@ async fn the_last_approval_counts_the_earlier_ones_again() {
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
 }
 
-/// The same holds for a delegation's signatures.
+/// A requester's signature on a delegation does not count either.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_signer_who_later_owns_the_agent_has_not_signed() {
     let (app, agent, delegation) = demo().await;
@@ -110,7 +113,7 @@ async fn a_signer_who_later_owns_the_agent_has_not_signed() {
     assert_eq!(decision().await, "allow");
 }
 
-/// A person who asked does not count towards an increased need.
+/// A requester's approval does not count when more approvals become required.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn askers_do_not_count_where_more_are_needed_by_now() {
     let (app, agent, _) = demo().await;
@@ -119,7 +122,7 @@ async fn askers_do_not_count_where_more_are_needed_by_now() {
     let id = held(&agent).await;
     assert_eq!(approve(&ann, &id).await.0, 200);
     let (_, anns) = key_of(&app, &ann).await;
-    assert_eq!(held(&anns).await, id, "who approved asks");
+    assert_eq!(held(&anns).await, id, "an approver repeats it");
     assert_eq!(approve(&bob, &id).await.1["approval"]["state"], "pending");
     approved(&cy, &id).await;
     let three = people_needed(&app, 3).await;
@@ -128,7 +131,7 @@ async fn askers_do_not_count_where_more_are_needed_by_now() {
     stays_void(&app, &agent, &id).await;
 }
 
-/// An approval under `self_approval` does not count if two are needed.
+/// An approval under `self_approval` does not count if two approvers are required.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn own_interest_does_not_count_where_two_are_needed_by_now() {
     let (app, ..) = demo().await;
@@ -144,7 +147,7 @@ async fn own_interest_does_not_count_where_two_are_needed_by_now() {
     stays_void(&app, &anns, &id).await;
 }
 
-/// A policy that holds everything for this many people; its id.
+/// Creates a policy that holds every action for this many approvers, and returns its id.
 async fn people_needed(app: &TestApp, count: u32) -> String {
     let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": format!("{count} people"),
         "cedar": format!("@id(\"people-{count}\")\n@reason(\"approval_threshold_breach\")\n\

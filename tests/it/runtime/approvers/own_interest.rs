@@ -1,4 +1,5 @@
-//! `self_approval`: people may approve in their own interest if one is needed, and the act says so.
+//! `self_approval`: people may approve in their own interest if one approver is required. The act
+//! has the field `self`.
 
 use super::*;
 
@@ -14,8 +15,8 @@ async fn it_lifts_own_interest_where_one_is_needed() {
     let ann = person(&app, "admin", "ann");
     let (_, anns) = key_of(&app, &ann).await;
     let id = held(&anns).await;
-    refused(&ann, &id, "you asked this").await;
-    // A tenant's admin cannot set it.
+    refused(&ann, &id, "you made this request").await;
+    // A tenant's admin can't set it.
     let body = json!({"self_approval": true});
     assert_eq!(ann.patch("/api/v1/tenants/acme", body).await.0, 403);
     allow_it(&app, true).await;
@@ -24,7 +25,7 @@ async fn it_lifts_own_interest_where_one_is_needed() {
     assert_eq!(act["self"], true, "{act:#}");
     let record: Value = serde_json::from_str(act["record"].as_str().unwrap()).unwrap();
     assert_eq!(record["self"], true, "{record:#}");
-    // It counts for her own key while the tenant permits it, and no longer afterwards.
+    // The approval is valid for her own key only while the tenant permits `self_approval`.
     allow_it(&app, false).await;
     let held_again = claim(&anns, &id).await;
     assert_eq!(held_again["decision"], "require_approval");
@@ -33,7 +34,7 @@ async fn it_lifts_own_interest_where_one_is_needed() {
     assert_ne!(next, id, "it is void since the next was opened");
     approved(&ann, next).await;
     assert_eq!(claim(&anns, next).await["decision"], "allow");
-    // The same for the delegator and the owner of the agent; acts of others do not have `self`.
+    // The same applies to the delegator and the agent's owner. Acts of others don't have `self`.
     let id = held(&anns).await;
     assert_eq!(approved(&person(&app, "approver", "owner"), &id).await["acts"][0]["self"], true);
     assert_eq!(claim(&anns, &id).await["decision"], "allow");
@@ -43,7 +44,7 @@ async fn it_lifts_own_interest_where_one_is_needed() {
     assert!(!act["record"].as_str().unwrap().contains("\"self\""));
 }
 
-/// Never two, and never the agent itself.
+/// `self_approval` does not apply if two approvers are required, or to the agent itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_lifts_nothing_else() {
     let (app, agent, delegation) = demo().await;
@@ -58,7 +59,8 @@ async fn it_lifts_nothing_else() {
     let (status, made) = app.owner().post("/api/v1/policies", four_eyes).await;
     assert_eq!(status, 201, "{made:#}");
     let policy = made["policy"]["id"].as_str().unwrap();
-    // Held for one; now two are needed, so an act in one's own interest does not count.
+    // The request was held for one approver, and two are required now. Approvals in one's own
+    // interest don't count.
     let owner = person(&app, "approver", "owner");
     let (status, given) = approve(&owner, &id).await;
     assert_eq!((status, &given["approval"]["state"]), (200, &json!("pending")), "{given:#}");
@@ -67,8 +69,8 @@ async fn it_lifts_nothing_else() {
     approved(&person(&app, "approver", "cy"), &id).await;
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
     let id = held(&anns).await;
-    refused(&ann, &id, "`self_approval` is for where one approval is needed").await;
-    // Nor two signatures under a delegation.
+    refused(&ann, &id, "`self_approval` applies only where one approval is needed").await;
+    // Two signatures under a delegation don't count either.
     let path = format!("/api/v1/policies/{policy}");
     assert_eq!(app.owner().patch(&path, json!({"state": "retired"})).await.0, 200);
     let mut ask = asking(100.0, "DE");
@@ -86,13 +88,13 @@ async fn it_lifts_nothing_else() {
     assert_eq!(asked("two_person").await, "require_approval");
     assert_eq!(person(&app, "approver", "cy").post(&path, json!({})).await.0, 200);
     assert_eq!(asked("two_person").await, "allow");
-    // Nobody may act for the agent itself, whatever the tenant permits.
+    // The agent itself can never approve, even with `self_approval`.
     change(&app, AGENT, json!({"external_subject": "dev|bot@acme.example"})).await;
     let id = held(&agent).await;
     refused(&person(&app, "approver", "bot"), &id, "is you").await;
 }
 
-/// The same for the standing approval of a delegation.
+/// `self_approval` is also required to sign a delegation in one's own interest.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standing_approval_is_given_by_others() {
     let (app, _, delegation) = demo().await;

@@ -1,4 +1,4 @@
-//! Changes that commit before an act apply to it: a suspension, an asker.
+//! Changes that commit before an act apply to it: a suspension, a new requester.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use diesel_async::{AsyncConnection, RunQueryDsl};
 use super::*;
 use crate::support::Wishes;
 
-/// An act that has begun, and waits for the request's row while `meanwhile` runs.
+/// Begins an approval that waits for the approval's row while `meanwhile` runs. Returns its
+/// response.
 async fn overtaken(
     app: &TestApp,
     person: &Client,
@@ -22,19 +23,19 @@ async fn overtaken(
     diesel::sql_query(lock).execute(&mut other).await.unwrap();
     let act = tokio::spawn(async move { person.post(&path, json!({})).await });
     tokio::time::sleep(Duration::from_millis(500)).await;
-    assert!(!act.is_finished(), "it waits for the row");
+    assert!(!act.is_finished(), "the call did not wait");
     meanwhile().await;
     drop(other);
     act.await.unwrap()
 }
 
-/// A person who is suspended before the act checks them cannot approve, although their token was valid at the
-/// call.
+/// A person who is suspended before the act checks them can't approve, although their token was
+/// valid at the call.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_suspension_that_commits_first_binds() {
     let (app, agent, _) = demo().await;
     let id = held(&agent).await;
-    // A node that is notified late: the database's state applies.
+    // This node gets the change notification late, but the database's state applies.
     let graph = graph::Settings { delay: Duration::from_secs(2), ..graph::Settings::default() };
     let late = app.beside(Wishes { graph, ..Wishes::default() }).await;
     let nora = person(&late, "approver", "nora");
@@ -70,14 +71,15 @@ async fn an_asker_who_commits_first_is_bound() {
         tokio::spawn(async move { ann.post(&path, json!({})).await })
     };
     tokio::time::sleep(Duration::from_millis(500)).await;
-    assert!(!act.is_finished(), "it waits for who asks");
+    assert!(!act.is_finished(), "the call did not wait");
     diesel::sql_query("COMMIT").execute(&mut other).await.unwrap();
     let (status, answer) = act.await.unwrap();
     assert_eq!((status, &answer["error"]), (409, &json!("approver_not_eligible")), "{answer:#}");
-    assert!(answer["message"].as_str().unwrap().contains("you asked this"), "{answer:#}");
+    assert!(answer["message"].as_str().unwrap().contains("you made this request"), "{answer:#}");
 }
 
-/// A person who approved first and then asks is an asker: their act no longer counts.
+/// A person who approves first and then repeats the request
+/// is a requester. Their approval no longer counts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approver_who_asks_later_does_not_count() {
     let (app, agent, _) = demo().await;

@@ -1,4 +1,4 @@
-//! The README's approval, pasted.
+//! Runs the README's commands for an approval, exactly as written there.
 
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
 
 use super::*;
 
-/// The indented commands between a heading and a text.
+/// Returns the indented commands between a heading and a text.
 fn commands(readme: &str, heading: &str, last: &str) -> String {
     let below = readme.split_once(heading).unwrap().1;
     let below = below.split_once(last).unwrap().0;
@@ -23,7 +23,7 @@ async fn the_approval_of_the_readme_works_as_pasted() {
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let ask = commands(&readme, "## Three requests", "**Allowed**");
     let approve = commands(&readme, "### Approve the held request", "This answer is an allow");
-    // The token of the login: of a person of the tenant, not of the owner.
+    // The token of `login --role` belongs to a user of the tenant, not to the installation's owner.
     let member = Some((TENANT.to_owned(), "approver".to_owned()));
     let token = app.app.token(member, None).unwrap();
     let (login, logout) = ("agent-authority login --role approver", "agent-authority logout");
@@ -43,7 +43,7 @@ async fn the_approval_of_the_readme_works_as_pasted() {
         let mut shell = Command::new("bash");
         shell.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut shell = shell.spawn().unwrap();
-        // What `approve` asks.
+        // Answers the prompt of `approve`.
         shell.stdin.take().unwrap().write_all(b"y\n").unwrap();
         shell.wait_with_output().unwrap()
     });
@@ -51,11 +51,12 @@ async fn the_approval_of_the_readme_works_as_pasted() {
     let text = String::from_utf8(pasted.stdout).unwrap();
     assert!(text.contains("\"decision\": \"allow\""), "{text}");
     let found = shown(&app, &id).await;
-    assert_eq!(found["acts"][0]["by"], identity("approver"), "a person of the tenant");
+    assert_eq!(found["acts"][0]["by"], identity("approver"), "not the tenant's user");
     assert_eq!(found["state"], "used");
 }
 
-/// The person of a role belongs to the tenant, whoever runs the command; and does not own the agent.
+/// Any person who runs `login --role` gets a token of a user of the tenant. This user doesn't own
+/// the agent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenants_token_is_of_a_person_of_the_tenant() {
     let (app, ..) = demo().await;

@@ -1,8 +1,8 @@
-//! A person's relation to the agent, by the tenant's principals.
+//! A person's relation to the agent, through the tenant's principals.
 
 use super::*;
 
-/// Known only by an address, written differently.
+/// The agent's owner is registered only by an email address, in other letter case.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_known_by_address_does_not_approve() {
     let (app, agent, _) = demo().await;
@@ -13,7 +13,7 @@ async fn an_owner_known_by_address_does_not_approve() {
     approved(&person(&app, "approver", "ann"), &id).await;
 }
 
-/// The owner of an agent owns what it owns.
+/// The owner of an agent also counts as the owner of agents that this agent owns.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_owner_of_an_owner_does_not_approve() {
     let (app, agent, _) = demo().await;
@@ -27,7 +27,8 @@ async fn the_owner_of_an_owner_does_not_approve() {
     approved(&person(&app, "approver", "ann"), &id).await;
 }
 
-/// The demonstration's delegator, the owner of an agent further up, and each delegator in between.
+/// Refuses the demonstration's delegator, the owner of an agent higher up in the chain, and each
+/// delegator in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_in_the_chain_approves() {
     let (app, agent, delegation) = demo().await;
@@ -54,8 +55,8 @@ async fn nobody_in_the_chain_approves() {
     let (_, answer) = agent.post("/api/v1/runtime/evaluate", ask).await;
     let id = answer["approval_id"].as_str().unwrap_or_else(|| panic!("{answer:#}"));
     for (name, why) in [
-        ("owner", "you delegated"),
-        ("lender", "you delegated"),
+        ("owner", "you are a delegator"),
+        ("lender", "you are a delegator"),
         ("owner-of-above", "you own the agent"),
         ("written-to", "is you"),
     ] {
@@ -64,7 +65,7 @@ async fn nobody_in_the_chain_approves() {
     approved(&person(&app, "approver", "ann"), id).await;
 }
 
-/// The question would use a delegation that was made after it was held, within a budget.
+/// A delegation with a budget, made after the request was held, is now the one to be used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_present_delegator_does_not_approve() {
     let (app, agent, _) = demo().await;
@@ -76,14 +77,14 @@ async fn a_present_delegator_does_not_approve() {
                       "max_uses": {"count": 5, "window_seconds": 86400}});
     let (status, made) = app.owner().post("/api/v1/delegations", body).await;
     assert_eq!(status, 201, "{made:#}");
-    refused(&person(&app, "approver", "lender"), &id, "you delegated").await;
+    refused(&person(&app, "approver", "lender"), &id, "you are a delegator").await;
     approved(&person(&app, "approver", "ann"), &id).await;
     let allow = claim(&agent, &id).await;
     assert_eq!(allow["decision"], "allow", "{allow:#}");
 }
 
-/// A person's principals include those of the address, also deleted ones: a person who is registered again
-/// still owns what refers to the old principal.
+/// Deleted principals with a person's address still count as that person. A person who is
+/// registered again still owns the deleted principal's agents.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_principal_of_the_address_is_theirs() {
     let (app, agent, _) = demo().await;
@@ -93,24 +94,24 @@ async fn a_deleted_principal_of_the_address_is_theirs() {
     let path = format!("/api/v1/principals/{before}");
     assert_eq!(app.owner().call("DELETE", &path, None, &[]).await.0, 200);
     let nora = person(&app, "approver", "nora");
-    assert_eq!(approve(&nora, &id).await.0, 403, "a deleted person is shut out");
+    assert_eq!(approve(&nora, &id).await.0, 403, "a deleted person is refused");
     let anew = principal(&app, json!({"external_subject": "dev|nora@acme.example"})).await;
     refused(&nora, &id, "you own the agent").await;
-    // A new owner replaces them.
+    // Another owner replaces the deleted person.
     let ann = principal(&app, json!({"external_subject": "dev|ann@acme.example"})).await;
     assert_ne!(ann, anew);
     change(&app, AGENT, json!({"owner_principal_id": ann})).await;
     approved(&nora, &id).await;
 }
 
-/// A tenant learns at once that nobody registered could approve.
+/// The response shows at once if no registered user could approve.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_nobody_could_approve_says_so() {
     let (app, agent, _) = demo().await;
     let eligible = async |id: &str| shown(&app, id).await["eligible"].clone();
     let id = held(&agent).await;
     assert_eq!(eligible(&id).await, Value::Null, "two approvers are registered");
-    // One leaves; the other creates the agents' keys.
+    // One approver is suspended, and the other creates the key that makes the request.
     let (_, found) =
         app.owner().get(&format!("/api/v1/principals?tenant_id={TENANT}&limit=100")).await;
     let of = |email: &str| {
@@ -121,7 +122,7 @@ async fn a_request_that_nobody_could_approve_says_so() {
     change(&app, &of("legal@acme.example"), json!({"state": "suspended"})).await;
     let (_, own) = key_of(&app, &person(&app, "admin", "approver")).await;
     assert_eq!(held(&own).await, id);
-    assert_eq!(eligible(&id).await, "none", "who asks now leaves nobody");
+    assert_eq!(eligible(&id).await, "none", "no approver remains after this request");
     let mut ask = asking(26_000.0, "DE");
     ask["explain"] = json!(true);
     let (_, answer) = own.post("/api/v1/runtime/evaluate", ask).await;
@@ -129,6 +130,6 @@ async fn a_request_that_nobody_could_approve_says_so() {
     let other = answer["approval_id"].as_str().unwrap();
     assert_eq!(eligible(other).await, "none");
     assert_eq!(answer["eligible"], "none", "{answer:#}");
-    // It refuses nothing by itself: a person who is not registered approves.
+    // This does not prevent an approval: an unregistered person can still approve.
     approved(&person(&app, "approver", "ann"), other).await;
 }

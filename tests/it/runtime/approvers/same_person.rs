@@ -1,10 +1,11 @@
-//! One human with two subjects at the issuer is one person, as far as can be determined.
+//! A person with two subjects at the identity provider counts as one person if the service can
+//! tell.
 
 use super::*;
 
 const ANN: &str = "ann@acme.example";
 
-/// A person whose token has another subject than the development provider's.
+/// Returns a user with this subject in the token instead of the development provider's.
 fn other(app: &TestApp, subject: &str, email: &str) -> Client {
     app.client(&app.token(&json!({
         "sub": subject, "email": email,
@@ -34,7 +35,7 @@ async fn nobody_signs_twice_under_two_subjects() {
     assert_eq!(ann.post(&path, json!({})).await.0, 200);
     let (status, answer) = again.post(&path, json!({})).await;
     assert_eq!((status, &answer["error"]), (409, &json!("approver_not_eligible")), "{answer:#}");
-    // The same by a common principal: one by its subject, one by its address.
+    // The same rule through a principal: one identity matches its subject, the other its address.
     let carol = json!({"external_subject": "c-1", "email": "carol@acme.example"});
     principal(&app, carol).await;
     let id = held(&agent).await;
@@ -42,7 +43,8 @@ async fn nobody_signs_twice_under_two_subjects() {
     refused(&other(&app, "c-2", "carol@acme.example"), &id, "you have acted on this already").await;
 }
 
-/// The tenant's records give two principals one address; their tokens have others, or none.
+/// Two principals have the same address in the tenant's records. The tokens have other addresses,
+/// or none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn principals_of_one_recorded_address_are_one_person() {
     let (app, agent, delegation) = demo().await;
@@ -51,17 +53,17 @@ async fn principals_of_one_recorded_address_are_one_person() {
     let second = json!({"external_subject": "e-2", "email": "Eve@ACME.example"});
     principal(&app, second).await;
     let (one, two) = (other(&app, "e-1", "old@work.example"), other(&app, "e-2", ""));
-    // A request by a key of hers.
+    // The key belongs to the first identity.
     let (_, key) = key_of(&app, &one).await;
     let id = held(&key).await;
-    refused(&two, &id, "made or rotated the API key").await;
+    refused(&two, &id, "created or rotated the API key").await;
     approved(&person(&app, "approver", "bob"), &id).await;
     assert_eq!(claim(&key, &id).await["decision"], "allow");
-    // A request that needs two.
+    // The delegation's standing approval needs two people.
     let path = format!("/api/v1/app/delegations/{delegation}/approve");
     assert_eq!(one.post(&path, json!({})).await.0, 200);
     assert_eq!(two.post(&path, json!({})).await.0, 409);
-    // A request of an agent of hers.
+    // The agent belongs to the first identity.
     change(&app, AGENT, json!({"owner_principal_id": first})).await;
     let id = held(&agent).await;
     refused(&two, &id, "you own the agent").await;
@@ -73,7 +75,7 @@ async fn principals_of_one_recorded_address_are_one_person() {
     refused(&two, &id, "you have acted on this already").await;
 }
 
-/// Two unrelated people who signed become one once a principal joins them.
+/// Two signers who were unrelated count as one person after a principal connects their identities.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_identities_of_one_person_count_once() {
     let (app, agent, delegation) = demo().await;
@@ -109,17 +111,17 @@ async fn two_identities_of_one_person_count_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_approves_what_they_asked_under_another_subject() {
     let (app, ..) = demo().await;
-    // The owner in person, and as an approver of the tenant under the same address.
+    // The installation's owner is also an approver of the tenant, with the same address.
     let id = held(&app.owner()).await;
-    refused(&other(&app, "o-2", "Owner@Example.org"), &id, "you asked this").await;
-    // Asked once more under another address: both are the asker's.
+    refused(&other(&app, "o-2", "Owner@Example.org"), &id, "you made this request").await;
+    // The owner repeats the request with another address. Both addresses belong to the requester.
     let moved = app.client(&app.token(&json!({
         "sub": "dev|owner@example.org", "email": "moved@example.org",
         "public_metadata": {"role": "owner"},
     })));
     assert_eq!(held(&moved).await, id);
     for address in ["owner@example.org", "moved@example.org"] {
-        refused(&other(&app, "o-2", address), &id, "you asked this").await;
+        refused(&other(&app, "o-2", address), &id, "you made this request").await;
     }
     approved(&person(&app, "approver", "bob"), &id).await;
 }
@@ -141,11 +143,11 @@ async fn a_key_stands_for_its_people_under_every_subject() {
     for (subject, address) in
         [("a-2", ANN), ("b-2", "bob@acme.example"), ("c-2", "Cy@acme.example")]
     {
-        refused(&other(&app, subject, address), &id, "made or rotated the API key").await;
+        refused(&other(&app, subject, address), &id, "created or rotated the API key").await;
     }
     approved(&person(&app, "admin", "dan"), &id).await;
     assert_eq!(claim(&keys, &id).await["decision"], "allow");
-    // Nor does the act of one count if the other's key claims.
+    // An approval under one identity does not count either if the other identity's key uses it.
     let id = held(&agent).await;
     approved(&again, &id).await;
     let answer = claim(&keys, &id).await;
@@ -153,7 +155,7 @@ async fn a_key_stands_for_its_people_under_every_subject() {
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
 }
 
-/// An address is stored only for this: nobody reads it with the question, and nothing public has it.
+/// The address is stored only for this check. It is not shown with the request or in public data.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn addresses_of_askers_are_shown_to_nobody() {
     let (app, ..) = demo().await;

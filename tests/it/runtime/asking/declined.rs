@@ -1,4 +1,5 @@
-//! A declined question is denied for a while. It can be asked again after that, or when a person reopens it.
+//! A declined request is denied for a set time. Afterwards, or once a person reopens it, it can be
+//! made again.
 
 use std::time::Duration;
 
@@ -34,11 +35,12 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
     let declined = decline(&app, &id, json!({})).await;
     assert!(declined["declined_until"].is_string(), "{declined:#}");
     is_denied(&asked(&client, &ask).await);
-    // Neither citing it nor another credential of the same agent gets round the decline.
+    // The decline also applies if the request cites it,
+    // or uses another credential of the same agent.
     is_denied(&asked(&client, &citing(&ask, &id)).await);
     let other = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
     is_denied(&asked(&other, &ask).await);
-    // Declarations without members leave the question as it is.
+    // Empty declarations do not make a different request.
     for empty in [
         json!({"action_declaration": {}}),
         json!({"action_declaration": {"effect_class": null, "rollback_available": null}}),
@@ -50,7 +52,7 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
         is_denied(&asked(&client, &padded).await);
     }
     assert!(requests(&app, "pending").await.is_empty());
-    // The explanation names the request, but no way round it.
+    // The explanation names the approval, but suggests no change that would avoid it.
     let mut explained = ask.clone();
     explained["explain"] = json!(true);
     let answer = asked(&client, &explained).await;
@@ -58,7 +60,7 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
     let finding = &answer["trace"][3]["findings"][0];
     assert_eq!(finding["check"], json!(format!("approval {id}")), "{answer:#}");
     assert_eq!(answer["smallest_change"], Value::Null, "{answer:#}");
-    // Another question opens a request, and its approver sees the declined one.
+    // A different request opens an approval, which shows its approver the similar declined one.
     let changed = held(&client, &asking(25_001.0, "DE")).await;
     let shown = read(&approver(&app), &changed).await;
     let similar = &shown["similar"][0];
@@ -87,7 +89,8 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
     golden::every_kind_replays(&app).await;
 }
 
-/// Neither the maker of the key that asked nor the agent's owner may reopen it, even with `self_approval`.
+/// Neither the person behind the requesting key nor the agent's owner may reopen a declined
+/// request, even with `self_approval`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_asking_side_does_not_reopen() {
     let (app, client, _) = demo().await;
@@ -140,7 +143,7 @@ async fn a_decline_lasts_as_long_as_tenant_and_person_say() {
             continue;
         }
         is_denied(&asked(&client, &ask).await);
-        // An hour later only a decline that lasts a day counts.
+        // One hour after the decline, only a decline that lasts a day still applies.
         let past = format!(
             "UPDATE approvals SET declined_at = declined_at - interval '1 hour' WHERE id = '{id}'"
         );
@@ -178,7 +181,7 @@ async fn a_decline_takes_the_place_of_nothing_but_a_hold() {
     let ask = asking(25_000.0, "DE");
     let id = held(&client, &ask).await;
     decline(&app, &id, json!({})).await;
-    // Another denial stays the same.
+    // The decline does not change denials for other reasons.
     let forbid = json!({"tenant_id": TENANT, "regime": "internal", "name": "No",
                         "cedar": "@id(\"no\")\nforbid (principal, action, resource);\n"});
     let (_, made) = app.owner().post(POLICIES, forbid).await;
@@ -187,7 +190,7 @@ async fn a_decline_takes_the_place_of_nothing_but_a_hold() {
     let retired = json!({"state": "retired"});
     assert_eq!(app.owner().patch(&format!("{POLICIES}/{no}"), retired.clone()).await.0, 200);
     is_denied(&asked(&client, &ask).await);
-    // Without a policy that holds it, it is allowed.
+    // Without a policy that holds the action, the request is allowed despite the decline.
     let (_, policies) = app.owner().get(POLICIES).await;
     for policy in policies["policies"].as_array().unwrap() {
         let path = format!("{POLICIES}/{}", policy["id"].as_str().unwrap());
@@ -198,7 +201,7 @@ async fn a_decline_takes_the_place_of_nothing_but_a_hold() {
     assert_eq!(asked(&client, &ask).await["decision"], "allow");
 }
 
-/// A simulation names the decline; a dry run of policies and `would_be` do not depend on it.
+/// A simulation shows the decline. A dry run of policies and `would_be` do not depend on it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_simulation_names_it_and_a_dry_run_ignores_it() {
     let (app, client, _) = demo().await;
@@ -230,7 +233,7 @@ async fn a_simulation_names_it_and_a_dry_run_ignores_it() {
     );
 }
 
-/// The record has the decline as a fact, and a replay of the sealed facts gives the same decision.
+/// The record contains the decline as a fact. A replay of the sealed facts gives the same decision.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_decline_is_sealed_where_it_decides() {
     let (app, client, _) = demo().await;
@@ -263,7 +266,7 @@ async fn own_facts(app: &TestApp, decision_id: &str) -> Value {
     serde_json::from_slice(&facts).unwrap()
 }
 
-/// A decline that commits between the look-up and the commit of the next question.
+/// The decline commits after the next request looked for declines, but before that request commits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_question_that_races_its_decline_opens_no_request() {
     use diesel_async::SimpleAsyncConnection;
@@ -277,7 +280,8 @@ async fn a_question_that_races_its_decline_opens_no_request() {
              updated_at = clock_timestamp() WHERE id = '{id}'"
         );
         person.batch_execute(&declines).await.unwrap();
-        // Its look-up misses the uncommitted decline, and it waits for that commit before it opens its own request.
+        // The look-up does not see the uncommitted decline. Before it opens its own approval, the
+        // request waits for the decline's commit.
         let racing = tokio::spawn({
             let (client, ask) = (client.clone(), ask.clone());
             async move { asked(&client, &ask).await }
@@ -289,7 +293,7 @@ async fn a_question_that_races_its_decline_opens_no_request() {
     }
 }
 
-/// The same on two nodes, by people and agents at once.
+/// Races declines with requests, with people and agents on two nodes at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_request_is_open_after_its_question_was_declined() {
     let (app, client, _) = demo().await;
@@ -308,7 +312,7 @@ async fn no_request_is_open_after_its_question_was_declined() {
     }
 }
 
-/// An answer under a key is repeated, regardless of later acts of people.
+/// A response under an idempotency key is repeated, regardless of later acts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_denial_under_a_key_is_repeated_verbatim() {
     let (app, client, _) = demo().await;

@@ -1,4 +1,4 @@
-//! An agent has at most as many open requests as its tenant permits, for all askers and nodes together.
+//! The tenant's limit on an agent's open approval requests, across all credentials and nodes.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -25,13 +25,13 @@ async fn beyond_the_limit_nothing_is_opened() {
         assert_eq!(denied["smallest_change"], Value::Null);
         let finding = &denied["trace"][3]["findings"][0]["detail"];
         assert!(finding.as_str().unwrap().starts_with("2 requests"), "{denied:#}");
-        // It is recorded like any other denial, and a replay decides the same.
+        // The denial is recorded like any other, and a replay gives the same decision.
         let path = format!("/api/v1/decisions/{}", denied["decision_id"].as_str().unwrap());
         let (_, inspected) = app.owner().get(&path).await;
         assert_eq!(inspected["decision"]["trace"][3]["reason_code"], LIMIT, "{inspected:#}");
     }
     assert_eq!(requests(&app, "pending").await.len(), 2);
-    // A pending question opens no second request, and an allowed one needs none.
+    // A repeated request opens no second approval, and an allowed one needs none.
     assert_eq!(held(&client, &asking(25_001.0, "DE")).await, first);
     assert_eq!(asked(&client, &asking(1.0, "DE")).await["decision"], "allow");
     // Admins get one notification.
@@ -51,21 +51,21 @@ async fn beyond_the_limit_nothing_is_opened() {
     );
     let (_, others) = approver(&app).get("/api/v1/app/notifications").await;
     assert!(!others.to_string().contains("limit_reached"), "{others:#}");
-    // Each end makes room.
+    // Each approval that ends makes room for another.
     decline(&app, &first, json!({})).await;
     let third = held(&client, &asking(25_010.0, "DE")).await;
     assert_eq!(asked(&client, &asking(25_011.0, "DE")).await["reason_code"], LIMIT);
     let cancel = format!("/v1/approvals/{third}/cancel");
     assert_eq!(client.post(&cancel, json!({})).await.0, 200);
     held(&client, &asking(25_011.0, "DE")).await;
-    // Another agent has requests of its own.
+    // Another agent's open requests are counted separately.
     set(&app, json!({"open_requests_per_agent": 3})).await;
     held(&client, &asking(25_012.0, "DE")).await;
-    assert_eq!(read(&approver(&app), &third).await["void_reason"], "whoever asked cancelled it");
+    assert_eq!(read(&approver(&app), &third).await["void_reason"], "cancelled by the requester");
     golden::every_kind_replays(&app).await;
 }
 
-/// For any number of simultaneous questions, credentials and nodes.
+/// The limit applies to simultaneous requests from several credentials and nodes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_nodes_together_open_no_more() {
     let (app, client, _) = demo().await;
@@ -85,7 +85,7 @@ async fn two_nodes_together_open_no_more() {
     for id in requests(&app, "pending").await {
         assert_eq!(act(&approver(&app), &id, "approve", json!({})).await.0, 200);
     }
-    // Approval ends the pending state.
+    // Approved requests do not count as pending.
     held(&client, &asking(26_000.0, "DE")).await;
 }
 

@@ -1,5 +1,5 @@
-//! Repeated questions: approved ones are not asked again, declined ones are denied for a while, and agents have a
-//! limit.
+//! Repeated requests: approved ones are not held again, declined ones are denied for a set time,
+//! and each agent's open requests are limited.
 
 mod declined;
 mod limits;
@@ -24,7 +24,8 @@ async fn asked(client: &Client, ask: &Value) -> Value {
     answer
 }
 
-/// The same, where many ask at once. On a slow machine some questions get no answer in time, and are asked again.
+/// Makes a request at the same time as many others. If the call times out on a slow machine, it is
+/// repeated.
 async fn answered(client: &Client, ask: &Value) -> Value {
     let begun = Instant::now();
     loop {
@@ -42,7 +43,7 @@ async fn set(app: &TestApp, settings: Value) {
     assert_eq!(status, 200, "{tenant:#}");
 }
 
-/// A request for the question that was approved, and its approver.
+/// Makes a request that is held, and approves it. Returns the approval's id.
 async fn approved(app: &TestApp, client: &Client, ask: &Value) -> String {
     let id = held(client, ask).await;
     let (_, approved) = act(&approver(app), &id, "approve", json!({})).await;
@@ -58,7 +59,7 @@ async fn decline(app: &TestApp, id: &str, body: Value) -> Value {
     declined
 }
 
-/// The requests of the tenant in a state, oldest first.
+/// Returns the tenant's approvals in a state, oldest first.
 async fn requests(app: &TestApp, state: &str) -> Vec<String> {
     let path = format!("/api/v1/approvals?tenant_id={TENANT}&state={state}&limit=500");
     let (status, found) = app.owner().get(&path).await;

@@ -1,4 +1,4 @@
-//! A key reads and cancels the requests that it asked.
+//! A key reads and cancels the approvals of its own requests.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ async fn ids(client: &Client, query: &str) -> Vec<String> {
     found.map(|one| one["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A key with these members, and its id.
+/// Creates a key with these fields. Returns a client with it and its id.
 async fn key(app: &TestApp, mut body: Value) -> (Client, String) {
     body["tenant_id"] = json!(TENANT);
     body["label"] = json!("asks");
@@ -53,7 +53,7 @@ async fn a_key_reads_what_it_asked() {
             "{query}"
         );
     }
-    // Two pages.
+    // The list has two pages.
     let (_, first) = own.get(&format!("{LIST}?limit=2")).await;
     let token = first["next_page_token"].as_str().unwrap();
     assert_eq!(first["approvals"].as_array().unwrap().len(), 2);
@@ -64,25 +64,25 @@ async fn a_key_reads_what_it_asked() {
         (1, &Value::Null)
     );
     assert_eq!(own.get(&format!("{LIST}?page_token=AAAA")).await.0, 400);
-    // Exactly these members.
+    // The response has exactly these five fields.
     let (status, one) = own.get(&format!("{LIST}/{ready}")).await;
     assert_eq!(status, 200, "{one:#}");
     let shown = read(&approver(&app), &ready).await;
     let expected = json!({"id": ready, "state": "approved", "action": "payment.execute",
                           "expires_at": shown["expires_at"], "digest": shown["request_digest"]});
     assert_eq!(one, expected);
-    // It cannot read other keys' requests until it asks the same.
+    // The other key can't read these approvals until it makes the same request.
     assert!(ids(&other, "").await.is_empty());
     assert_eq!(other.get(&format!("{LIST}/{pending}")).await.0, 404);
     assert_eq!(held(&other, &asks[0]).await, pending);
     assert_eq!(ids(&other, "").await, [pending.as_str()]);
-    // A rotated key is the same one.
+    // A key with a rotated secret is still the same key.
     let (status, rotated) =
         app.owner().post(&format!("/api/v1/api-keys/{id}/rotate"), json!({})).await;
     assert_eq!(status, 200, "{rotated:#}");
     let rotated = app.client(rotated["secret"].as_str().unwrap());
     assert_eq!(ids(&rotated, "").await, newest);
-    // Reading takes the scope for it; people have their own lists.
+    // Reading requires the scope `runtime:read`. Users have their own lists.
     let (writes, _) = key(&app, json!({"scopes": ["runtime:write"]})).await;
     assert_eq!(writes.get(LIST).await.0, 403);
     for person in [&approver(&app), &app.owner()] {
@@ -91,7 +91,8 @@ async fn a_key_reads_what_it_asked() {
     assert_eq!(app.client("").get(LIST).await.0, 401);
 }
 
-/// A key that was bound to other principals after it asked no longer sees or cancels those requests.
+/// A key that is bound to other principals after a request can no longer read or cancel that
+/// request's approval.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bound_key_reads_for_its_principals_alone() {
     let (app, ..) = demo().await;
@@ -104,7 +105,7 @@ async fn a_bound_key_reads_for_its_principals_alone() {
                        updated_at = clock_timestamp() WHERE id = '{id}'"
     );
     app.database.run(&sql).await;
-    // The change reaches the node's memory by its log.
+    // The node's in-memory state gets the change from the change log.
     for _ in 0..100 {
         if ids(&bound, "").await.is_empty() {
             break;
@@ -125,10 +126,10 @@ async fn whoever_asked_cancels_what_is_pending() {
     };
     let ask = asking(25_000.0, "DE");
     let id = held(&own, &ask).await;
-    assert_eq!(cancel(&other, &id).await.0, 404, "it did not ask");
+    assert_eq!(cancel(&other, &id).await.0, 404, "it made no such request");
     let (reads, _) = key(&app, json!({"scopes": ["runtime:read"]})).await;
     assert_eq!(cancel(&reads, &id).await.0, 403);
-    assert_eq!(cancel(&app.owner(), &id).await.0, 404, "nor did the owner");
+    assert_eq!(cancel(&app.owner(), &id).await.0, 404, "nor did the owner make it");
     let (status, void) = cancel(&own, &id).await;
     assert_eq!(
         (status, &void["id"], &void["state"]),
@@ -138,19 +139,20 @@ async fn whoever_asked_cancels_what_is_pending() {
     let shown = read(&approver(&app), &id).await;
     assert_eq!(
         (&shown["void_reason"], &shown["acts"]),
-        (&json!("whoever asked cancelled it"), &json!([]))
+        (&json!("cancelled by the requester"), &json!([]))
     );
     assert_eq!(cancel(&own, &id).await.0, 409);
-    // A cancellation is not a decline: the same may be asked again. A request that others wait for stays.
+    // A cancellation is not a decline: the same request can be made again. An approval with other
+    // requesters is not cancelled.
     let next = held(&own, &ask).await;
     assert_ne!(next, id);
     assert_eq!(held(&other, &ask).await, next);
     let (status, refused) = cancel(&own, &next).await;
     assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")), "{refused:#}");
-    // People withdraw approved requests; a key cannot cancel them.
+    // Users can withdraw approved requests, but a key can't cancel them.
     assert_eq!(act(&approver(&app), &next, "approve", json!({})).await.1["state"], "approved");
     assert_eq!(cancel(&own, &next).await.0, 409);
-    // A person who asked cancels with the credential that asked.
+    // A user can cancel with the credential that made the request.
     let owner = app.owner();
     let theirs = asked(&owner, &asking(26_000.0, "DE")).await["approval_id"].clone();
     let theirs = theirs.as_str().unwrap();

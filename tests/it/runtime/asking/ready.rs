@@ -1,4 +1,4 @@
-//! A question with an approved, unused request that meets it opens no other request.
+//! A request with an approved, sufficient and unused approval does not open another one.
 
 use authority_model::proto::runtime::runtime_service_client::RuntimeServiceClient;
 use futures_util::future::join_all;
@@ -11,7 +11,7 @@ use super::{
 use crate::support::{Client, Wishes, evaluate};
 
 const CITES: &str = "cite_ready_approval";
-/// Holds every payment for two people.
+/// Holds every payment for two approvers.
 const TWO: &str = "@id(\"two\")\n@decision(\"require_approval\")\n@approvals(\"2\")\n\
     forbid (principal, action in Svc::Action::\"payment\", resource);\n";
 
@@ -30,11 +30,11 @@ async fn a_new_tenant_uses_what_is_ready_and_others_choose() {
         assert_eq!((status, &made["tenant"][CITES]), (201, &json!(uses)), "{made:#}");
         assert_eq!(made["tenant"]["open_requests_per_agent"], 500, "{made:#}");
     }
-    // An existing tenant keeps its setting.
+    // If a tenant's setting is off, other changes do not turn it on.
     app.database.run("UPDATE tenants SET cite_ready_approval = false WHERE slug = 'new'").await;
     let (_, kept) = owner.patch("/api/v1/tenants/new", json!({"notes": "old"})).await;
     assert_eq!(kept["tenant"][CITES], false, "{kept:#}");
-    // The demonstration's tenant is a new one.
+    // The demonstration's tenant is new and therefore has the setting on.
     let ask = asking(25_000.0, "DE");
     let id = approved(&app, &client, &ask).await;
     let answers = join_all((0..8).map(|_| asked(&client, &ask))).await;
@@ -43,7 +43,7 @@ async fn a_new_tenant_uses_what_is_ready_and_others_choose() {
     assert_eq!(read(&approver(&app), &id).await["state"], "used");
 }
 
-/// In each form of an answer.
+/// Every response format names the ready approval.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hold_names_what_is_ready() {
     let (app, client, _) = demo().await;
@@ -75,12 +75,12 @@ async fn a_hold_names_what_is_ready() {
     assert_eq!(answer.ready_approval_id.as_deref(), Some(id.as_str()));
     assert_eq!(requests(&app, "approved").await, [id.as_str()]);
     assert!(requests(&app, "pending").await.is_empty());
-    // The held decision is followed like any other.
+    // The held decision shows its approval's state like any other.
     let last = asked(&client, &ask).await;
     let path = format!("/v1/decisions/{}", last["decision_id"].as_str().unwrap());
     assert_eq!(client.get(&path).await.1["approval_state"], "approved");
     assert_eq!(asked(&client, &citing(&ask, &id)).await["decision"], "allow");
-    // The approval is used: the next question opens a new request, which lists the first one.
+    // The approval is used. The next request opens a new approval, which lists the first one.
     let next = asked(&client, &ask).await;
     assert_eq!(
         (&next["ready_approval_id"], next["approval_id"] == json!(id)),
@@ -91,7 +91,8 @@ async fn a_hold_names_what_is_ready() {
     assert_eq!((&earlier["id"], &earlier["state"]), (&json!(id), &json!("used")), "{shown:#}");
 }
 
-/// A request that another credential of the same agent asked is not ready for this credential.
+/// An approval requested with another credential of
+/// the same agent is not ready for this credential.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_ready_for_another_credential_is_not_named() {
     let (app, client, _) = demo().await;
@@ -102,7 +103,7 @@ async fn what_is_ready_for_another_credential_is_not_named() {
     let answer = asked(&other, &ask).await;
     assert_eq!(answer["ready_approval_id"], Value::Null, "{answer:#}");
     assert_ne!(answer["approval_id"], json!(id));
-    // The first credential still gets its ready approval, although the other credential's request is pending.
+    // The first credential's approval is still ready, although the other credential's is pending.
     assert_eq!(asked(&client, &ask).await["ready_approval_id"], json!(id));
 }
 
@@ -117,7 +118,7 @@ async fn one_that_no_longer_suffices_is_void_when_the_next_is_opened() {
             json!({"tenant_id": TENANT, "regime": "internal", "name": "Two", "cedar": TWO});
         assert_eq!(app.owner().post("/api/v1/policies", policy).await.0, 201);
         assert_eq!(read(&approver(&app), &id).await["state"], "approved");
-        // The same if the request cites it.
+        // The result is the same whether or not the request cites the approval.
         let next = asked(&client, &if cites { ask.clone() } else { citing(&ask, &id) }).await;
         assert_eq!(next["decision"], "require_approval", "{next:#}");
         assert_eq!(next["ready_approval_id"], Value::Null, "{next:#}");
@@ -125,13 +126,13 @@ async fn one_that_no_longer_suffices_is_void_when_the_next_is_opened() {
         let void = read(&approver(&app), &id).await;
         assert_eq!(void["state"], "void", "{void:#}");
         let reason = void["void_reason"].as_str().unwrap();
-        assert!(reason.contains("takes 2 people, and 1 of its approvals count"), "{reason}");
-        assert_eq!(void["acts"].as_array().unwrap().len(), 1, "nobody withdrew it: {void:#}");
+        assert!(reason.contains("requires 2 people, and 1 of its approvals count"), "{reason}");
+        assert_eq!(void["acts"].as_array().unwrap().len(), 1, "it was not withdrawn: {void:#}");
         assert_eq!(held(&client, &ask).await, next["approval_id"].as_str().unwrap());
     }
 }
 
-/// Questions asked while people answer never open another request, on any node.
+/// Requests made while users approve never open another approval, on any node.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn asking_and_approving_at_once_opens_one_request() {
     let (app, client, _) = demo().await;
@@ -205,12 +206,12 @@ async fn the_state_of_what_is_cited_is_in_every_answer() {
     assert_eq!(cited(&ask, &void).await, "void");
     let ask = question();
     let used = approved(&app, &client, &ask).await;
-    // For another question, and for its own; then it is used.
+    // Cited for another request, the approval stays approved. Its own request then uses it.
     assert_eq!(cited(&question(), &used).await, "approved");
     assert_eq!(cited(&ask, &used).await, "approved");
     assert_eq!(cited(&ask, &used).await, "used");
     assert_eq!(cited(&asking(1.0, "DE"), &used).await, "used", "an allow needs none");
-    assert_eq!(cited(&asking(1.0, "US"), &used).await, "used", "a denial has no use for one");
+    assert_eq!(cited(&asking(1.0, "US"), &used).await, "used", "a denial uses none");
     assert_eq!(cited(&ask, "svc:approval:01890000000070008000000000000000").await, "unknown");
     let ask = question();
     let late = held(&client, &ask).await;
@@ -219,7 +220,7 @@ async fn the_state_of_what_is_cited_is_in_every_answer() {
     app.database.run(&sql).await;
     assert_eq!(cited(&ask, &late).await, "expired");
     assert_eq!(asked(&client, &ask).await["cited_approval"], Value::Null);
-    // Another agent's approval looks as if it did not exist.
+    // Another agent's approval is reported as unknown.
     let mut other = question();
     other["subject"] = json!("svc:agent:acme:support-bot");
     assert_eq!(cited(&other, &used).await, "unknown");

@@ -1,4 +1,4 @@
-//! The operations that decide, over both transports.
+//! The operations that make decisions, over both transports.
 
 use authority_model::{
     proto::runtime::{
@@ -14,10 +14,10 @@ use tonic_types::StatusExt;
 
 use crate::support::Client;
 
-/// The answer of an operation: the decision, or the refusal's code and sentence.
+/// The result of an operation: the decision's id, or the refusal's code and message.
 pub(super) type Answer = Result<String, (String, String)>;
 
-/// The same question by each operation over REST, each under this key; the id of each decision.
+/// Sends the same request to each REST operation with this idempotency key. Returns their results.
 pub(super) async fn over_rest(client: &Client, ask: &Value, key: &str) -> Vec<Answer> {
     let headers = [("idempotency-key", key)];
     let mut authorize = ask.clone();
@@ -53,7 +53,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// gRPC with one credential.
+/// A gRPC client with one credential.
 pub(super) struct Grpc {
     runtime: RuntimeServiceClient<Channel>,
     decisions: DecisionServiceClient<Channel>,
@@ -76,7 +76,7 @@ impl Grpc {
         request
     }
 
-    /// Like [`over_rest`], with the same keys for each transport.
+    /// Like [`over_rest`], over gRPC and with the same keys.
     pub(super) async fn answers(&mut self, ask: &Value, key: &str) -> Vec<Answer> {
         let member = |name: &str| ask[name].as_str().map(str::to_owned);
         let always = |name: &str| member(name).unwrap();

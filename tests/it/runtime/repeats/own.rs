@@ -1,4 +1,4 @@
-//! A repeated decision keeps its own time, counters and approval.
+//! A repeat of a decision uses the decision's own time, spending and approval.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn keyed(client: &Client, ask: &Value, key: &str) -> (u16, Value) {
     client.call("POST", EVALUATE, Some(ask.clone()), &[("idempotency-key", key)]).await
 }
 
-/// The answer equals the first one, and permits.
+/// Checks that the response has status 200 and equals the first one.
 #[track_caller]
 fn is_repeated(answer: &(u16, Value), first: &Value) {
     assert_eq!((answer.0, &answer.1), (200, first));
@@ -48,12 +48,13 @@ async fn nothing_is_repeated_after_its_valid_until() {
         assert_eq!(code, "decision_stopped", "{message}");
         assert!(message.contains("valid_until"), "{message}");
     }
-    // It is still permitted, under another key; and a denial is repeated as it was.
+    // The request is still permitted under another key. A denial is repeated unchanged.
     assert!(over_rest(&world.client, &ask, "later").await.iter().all(Result::is_ok));
     is_repeated(&keyed(&world.client, &refused, "denied").await, &denied.1);
 }
 
-/// Neither its own spending nor later spending of others counts against it. A bound that it exceeds alone does.
+/// Neither the decision's own spending nor later spending prevents a repeat. A bound that the
+/// decision alone exceeds does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn its_own_spending_does_not_count_against_it() {
     let world = Box::pin(World::new()).await;
@@ -70,7 +71,7 @@ async fn its_own_spending_does_not_count_against_it() {
     small["context"]["amount"] = json!(5);
     assert_eq!(keyed(&world.client, &small, "three").await.1["decision"], "allow");
     is_repeated(&keyed(&world.client, &ask, "one").await, &first);
-    // It has spent one use; five is less than its amount.
+    // The decision spent one use, which the narrower bound of one use still covers.
     let uses = json!({"max_uses": {"count": 1, "window_seconds": 86_400}});
     world.does(agent.narrowed(uses)).await;
     is_repeated(&keyed(&world.client, &ask, "one").await, &first);
@@ -79,7 +80,8 @@ async fn its_own_spending_does_not_count_against_it() {
     is_refused(&keyed(&world.client, &ask, "one").await, "constraint_exceeded");
 }
 
-/// The approval that it spent meets the hold for it, and for as long as its acts count.
+/// The approval that a decision used still satisfies the hold when it is repeated, as long as the
+/// approval's acts count.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_approval_that_it_spent_is_its_own_while_its_acts_count() {
     let (app, client, _) = demo().await;
@@ -90,7 +92,7 @@ async fn the_approval_that_it_spent_is_its_own_while_its_acts_count() {
     ask["approval_id"] = json!(approval);
     let (_, first) = keyed(&client, &ask, "one").await;
     assert_eq!(first["decision"], "allow", "{first:#}");
-    // Cited again, the approval does not permit, because it was spent on this decision.
+    // Cited by another request, the approval does not permit, because this decision used it.
     assert_eq!(keyed(&client, &ask, "two").await.1["decision"], "require_approval");
     is_repeated(&keyed(&client, &ask, "one").await, &first);
     let body = json!({"tenant_id": "svc:tenant:acme", "principal_class": "human",
@@ -104,7 +106,7 @@ async fn the_approval_that_it_spent_is_its_own_while_its_acts_count() {
     is_refused(&keyed(&client, &ask, "one").await, "approval_threshold_breach");
 }
 
-/// A decision that cannot be read back is not repeated.
+/// A decision is not repeated if its context is erased or its row is gone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_that_was_erased_is_not_repeated() {
     let (app, client, _) = demo().await;

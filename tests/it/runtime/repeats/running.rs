@@ -1,4 +1,4 @@
-//! Streams of permissions under changing authority.
+//! Open streams of permissions while authority changes.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::support::asking;
 
-/// A permission by `evaluate`, watched, and the time of its stream's start.
+/// Gets a permission from `evaluate` and watches it.
 async fn watched(world: &World, ask: &Value, key: &str) -> Lines {
     let first = over_rest(&world.client, ask, key).await;
     Lines::stops(&world.client, first[0].as_ref().unwrap()).await.0
@@ -23,7 +23,7 @@ fn told(event: &Value) -> (&str, &str) {
     (event["stop_condition"].as_str().unwrap(), event["reason_code"].as_str().unwrap_or_default())
 }
 
-/// Longer than a round takes on a busy machine.
+/// Waits longer than the service takes to recheck its streams on a busy machine.
 async fn rounds_pass() {
     tokio::time::sleep(Duration::from_secs(4)).await;
 }
@@ -37,7 +37,7 @@ async fn what_loosens_or_concerns_others_ends_nothing() {
     let tool = format!("tools/{}", agent.tool);
     world.does(("PATCH", tool.clone(), json!({"description": "pays"}))).await;
     world.does(("PATCH", tool, json!({"access_level": "read"}))).await;
-    // Narrower than before, but not narrower than the permitted request.
+    // The delegation becomes narrower, but still covers the permitted request.
     world.does(agent.narrowed(json!({"max_amount": "10", "jurisdictions": ["DE"]}))).await;
     let policy = json!({"tenant_id": TENANT, "regime": "own", "applies_to": ["action:other.do"],
                         "cedar": "forbid(principal, action, resource);"});
@@ -49,7 +49,8 @@ async fn what_loosens_or_concerns_others_ends_nothing() {
     assert_eq!(told(&event), ("delegation.revoked", "delegation_revoked"), "{event:#}");
 }
 
-/// Also a stream opened only after the change, and permissions by a membership, for any number of them.
+/// Streams that are opened after the change end as well, including a second stream of the same
+/// decision.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_is_opened_late_ends_as_well() {
     let world = Box::pin(World::new()).await;
@@ -64,7 +65,7 @@ async fn a_stream_that_is_opened_late_ends_as_well() {
     }
 }
 
-/// A policy comes into force without a write: the stream wakes on its own.
+/// A policy becomes active without a write. The stream wakes on its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_begins_by_the_clock_ends_it_on_time() {
     let world = Box::pin(World::new()).await;
@@ -93,7 +94,7 @@ async fn what_cannot_be_read_back_ends_as_unavailable() {
     altered(&world.app, "UPDATE decisions SET context = ''").await;
     let mut whole = watched(&world, &ask, "two").await;
     let path = format!("tools/{}", agent.tool);
-    // This change would not affect either of them if it were readable.
+    // This change would stop neither permission if both could be read.
     world.does(("PATCH", path, json!({"access_level": "read"}))).await;
     let event = erased.last().await;
     assert_eq!((told(&event), &event["kind"]), (("authority.unavailable", ""), &json!("stopped")));
@@ -101,7 +102,8 @@ async fn what_cannot_be_read_back_ends_as_unavailable() {
     assert_eq!(told(&whole.last().await), ("authority.changed", "constraint_exceeded"));
 }
 
-/// Many permissions and a write a second: all of them end in time, simulations go on, and a stop comes first.
+/// With many streams and a write each second, all streams end in time, simulations continue, and a
+/// stop takes effect before the rechecks.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_permissions_under_steady_writes_are_judged_and_delay_nobody() {
     const STREAMS: usize = 300;
@@ -136,7 +138,7 @@ async fn many_permissions_under_steady_writes_are_judged_and_delay_nobody() {
     }
     println!("{STREAMS} permissions, a write a second: the slowest simulation {slowest:?}");
     assert!(slowest < Duration::from_secs(3), "{slowest:?}");
-    // Half of them are above the new bound.
+    // Half of the permissions exceed the new bound.
     let path = format!("/api/v1/delegations/{delegation}/narrow");
     assert_eq!(owner.post(&path, json!({"max_amount": "150"})).await.0, 200);
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! Each kind of tightening, for each operation, over REST and gRPC, and for a stream.
+//! Each type of tightening, tested with each operation over REST and gRPC, and with a stream.
 
 use authority_core::clock::Clock;
 use chrono::Datelike;
@@ -10,10 +10,10 @@ use super::{
     world::{Agent, World},
 };
 
-/// A change of authority that denies or holds an agent's question, and the reason.
+/// A change of authority that denies or holds an agent's request, and the expected reason.
 struct Tightening {
     name: &'static str,
-    /// Whether the question names its tool.
+    /// Whether the request names its tool.
     names_tool: bool,
     change: (&'static str, String, Value),
     reason: &'static str,
@@ -94,7 +94,7 @@ fn tightening(agent: &Agent, elsewhere: &str, place: usize) -> Option<Tightening
         ("purpose deleted", true, purpose("DELETE", Value::Null), "purpose_not_admitted"),
         ("policy that forbids", true, policy(deny), "policy_denied"),
         ("policy that holds", true, policy(&hold), "approval_threshold_breach"),
-        // Changes that the docs do not list.
+        // The documentation does not list these changes.
         ("tool that is added", false, ("POST", "tools".to_owned(), another), "context_incomplete"),
         (
             "tool that needs people",
@@ -148,13 +148,13 @@ async fn no_operation_repeats_an_allow_that_would_not_be_given_now_and_its_strea
         let first = over_rest(&world.client, &ask, &key).await;
         assert!(first.iter().all(Result::is_ok), "{name}: {first:?}");
         let again = grpc.answers(&ask, &key).await;
-        assert_eq!(again, first, "{name}: nothing has changed, and it is not repeated");
+        assert_eq!(again, first, "{name}: not repeated although authority is unchanged");
         let (mut lines, _) = Lines::stops(&world.client, first[0].as_ref().unwrap()).await;
 
         world.does(row.change).await;
         let fresh = over_rest(&world.client, &ask, &format!("fresh-{number}")).await;
         for answer in fresh {
-            assert_eq!(answer.unwrap_err().1, row.reason, "{name}: a fresh question");
+            assert_eq!(answer.unwrap_err().1, row.reason, "{name}: a new request");
         }
         for repeats in [over_rest(&world.client, &ask, &key).await, grpc.answers(&ask, &key).await]
         {

@@ -1,4 +1,4 @@
-//! A separate agent for each tightening: one service then serves the whole table.
+//! Each tightening has its own agent so that a single service can serve the whole table.
 
 use serde_json::{Value, json};
 
@@ -6,16 +6,16 @@ use crate::support::{Client, TestApp};
 
 pub(super) const TENANT: &str = "svc:tenant:acme";
 
-/// Two services would cost more than the table.
+/// The shared service. Starting a second one would take longer than testing the whole table.
 pub(super) struct World {
     pub(super) app: TestApp,
     pub(super) client: Client,
     delegator: String,
-    /// A workspace, a purpose and an action that no agent's question is about.
+    /// A workspace, a purpose and an action that no agent's request uses.
     pub(super) elsewhere: String,
 }
 
-/// An agent with everything that its question needs.
+/// An agent with all records that its request needs.
 pub(super) struct Agent {
     pub(super) number: usize,
     pub(super) id: String,
@@ -39,7 +39,7 @@ impl World {
         world
     }
 
-    /// Creates a record of the tenant; returns its id.
+    /// Creates a record in the tenant and returns its id.
     pub(super) async fn made(&self, path: &str, mut body: Value) -> String {
         body["tenant_id"] = json!(TENANT);
         self.row(path, body).await
@@ -77,7 +77,7 @@ impl World {
         Agent { number, id, delegation, purpose, workspace, resource, grant, tool }
     }
 
-    /// A change of authority, which succeeds.
+    /// Makes a change of authority and checks that it succeeds.
     pub(super) async fn does(&self, (verb, path, body): (&str, String, Value)) {
         let path = format!("/api/v1/{path}");
         let body = Some(body).filter(|body| !body.is_null());
@@ -91,7 +91,7 @@ impl Agent {
         format!("rep{}.pay", self.number)
     }
 
-    /// Its question, in the normal form.
+    /// Returns the agent's request in normal form.
     pub(super) fn asking(&self, names_tool: bool) -> Value {
         let mut ask = json!({
             "subject": self.id,

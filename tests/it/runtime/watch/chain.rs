@@ -1,4 +1,4 @@
-//! Nothing below a delegation outlives it: three levels, all tried afterwards.
+//! Revoking a delegation ends all delegations below it. Tests three levels, each with a request.
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,8 @@ fn by(agent: &str, delegation: Option<&str>) -> Value {
     ask
 }
 
-/// The reason codes of an agent's small payment, under its delegation and under any authority.
+/// Returns the reason codes of an agent's small payment,
+/// under its delegation and under any authority.
 async fn asked(client: &Client, agent: &str, delegation: &str) -> [String; 2] {
     let ask = async |ask: Value| {
         let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
@@ -42,7 +43,7 @@ async fn asked(client: &Client, agent: &str, delegation: &str) -> [String; 2] {
     [ask(by(agent, Some(delegation))).await, ask(by(agent, None)).await]
 }
 
-/// What would end with a delegation: pairs of delegate and delegation.
+/// Returns the delegations that would end with this one, as pairs of delegate and delegation.
 async fn radius(app: &TestApp, delegation: &str) -> Vec<(String, String)> {
     let path = format!("/api/v1/delegations/{delegation}/blast-radius");
     let (status, found) = app.owner().get(&path).await;
@@ -81,7 +82,7 @@ async fn nothing_below_a_revoked_delegation_is_permitted() {
             let reasons = asked(&client, agent, delegation).await;
             assert_eq!(reasons, ["delegation_revoked"; 2], "{agent}");
         }
-        // The streams of all that ended are notified, and no others.
+        // Only the streams of delegations that ended get an event.
         for mut fallen in streams.split_off(kept) {
             let event = fallen.last().await;
             assert_eq!(event["stop_condition"], "delegation.revoked", "{event:#}");

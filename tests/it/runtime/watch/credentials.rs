@@ -1,4 +1,5 @@
-//! A stream ends at once with the credential, the person and the tenant that opened it, over every transport.
+//! Tests that streams end at once, over every transport, when their credential, person or tenant
+//! becomes invalid.
 
 use std::time::{Duration, Instant};
 
@@ -16,12 +17,12 @@ use super::{Lines, TENANT, asking, decided, demo, nobody_watches, permitted};
 use crate::support::{Client, TestApp};
 
 const NORA: &str = "nora@acme.example";
-/// The bound for both nodes, and more than a busy machine takes.
+/// The time within which streams must end on both nodes. Long enough for a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(3);
 /// Allowed clock skew in seconds: a token is accepted this long after its `exp`.
 const LEEWAY: i64 = 30;
 
-/// A token that is refused this many seconds from now.
+/// Returns a token that is refused this many seconds from now.
 #[track_caller]
 fn token(app: &TestApp, seconds: i64) -> String {
     let holder = Holder::Member {
@@ -33,7 +34,7 @@ fn token(app: &TestApp, seconds: i64) -> String {
     app.app.provider.as_ref().unwrap().issue(&holder, lifetime).unwrap()
 }
 
-/// A held decision and a permission to watch.
+/// The decisions to watch: a held one and a permission.
 struct Watched {
     held: String,
     permitted: String,
@@ -60,7 +61,7 @@ impl Watched {
 }
 
 impl Both {
-    /// The errors that both streams end with, soon.
+    /// Returns the errors with which both streams end soon.
     async fn end(mut self) -> [String; 2] {
         let begun = Instant::now();
         let last = |event: Value| event["error"].as_str().unwrap_or_default().to_owned();
@@ -86,7 +87,7 @@ async fn suspend(app: &TestApp, path: &str) {
 async fn with_its_token() {
     let (app, client, _) = demo().await;
     let watched = Watched::new(&client).await;
-    // A token of a whole second: it is refused from 2 to 3 s from now.
+    // Token times are whole seconds: this token is refused 2 to 3 s from now.
     let begun = Instant::now();
     let text = token(&app, 3);
     let both = watched.open(&app.client(&text)).await;
@@ -115,12 +116,12 @@ async fn with_its_person() {
     both = watched.open(&nora).await;
     assert_eq!(app.owner().call("DELETE", &by_email, None, &[]).await.0, 200);
     assert_eq!(both.end().await, ["forbidden"; 2]);
-    // Her own subject has a principal now, so the deleted one does not matter.
+    // Her token's subject now has its own principal. The deleted principal no longer matters.
     let by_subject = principal(&app, json!({"external_subject": format!("dev|{NORA}")})).await;
     both = watched.open(&nora).await;
     suspend(&app, &by_subject).await;
     assert_eq!(both.end().await, ["forbidden"; 2]);
-    // No other streams have ended.
+    // Only Nora's two streams have ended.
     assert_eq!(app.app.graph.watchers(&TENANT.parse().unwrap()), 2);
     drop(other);
     nobody_watches(&app).await;
@@ -142,7 +143,7 @@ async fn with_its_tenant() {
         // The stop condition is sent before the stream ends.
         assert_eq!(stops.last().await["stop_condition"], "tenant.suspended");
     }
-    // The installation's owner is not part of the tenant: the owner's streams stay.
+    // The installation's owner does not belong to the tenant: the owner's streams stay open.
     let Both { updates, mut stops } = owners;
     assert_eq!(stops.last().await["stop_condition"], "tenant.suspended");
     assert_eq!(app.app.graph.watchers(&TENANT.parse().unwrap()), 1);
@@ -167,7 +168,7 @@ async fn with_its_key_and_with_the_secret_that_was_shown() {
     assert_eq!(watched.open(&short).await.end().await, ["unauthenticated"; 2]);
     assert!(Clock::default().now() >= end);
 
-    // An end that is set while it watches.
+    // This key gets an expiry while its streams are open.
     let (path, caller) = key(json!({})).await;
     let both = watched.open(&caller).await;
     let end = Clock::default().now() + TimeDelta::seconds(2);
@@ -176,7 +177,7 @@ async fn with_its_key_and_with_the_secret_that_was_shown() {
     assert_eq!(both.end().await, ["unauthenticated"; 2]);
     assert!(Clock::default().now() >= end);
 
-    // A new secret ends streams of the old one, at once or with the overlap.
+    // Rotating a key ends the streams of its old secret, at once or after the overlap.
     let (path, caller) = key(json!({})).await;
     let both = watched.open(&caller).await;
     let rotate = format!("{path}/rotate");
@@ -195,7 +196,7 @@ async fn with_its_key_and_with_the_secret_that_was_shown() {
     drop(new);
 }
 
-/// The code that a gRPC stream ends with.
+/// Returns the code with which a gRPC stream ends.
 async fn ended<M>(mut stream: Streaming<M>) -> Code {
     loop {
         match stream.message().await {
@@ -214,7 +215,7 @@ fn request<M>(token: &str, message: M) -> Request<M> {
     request
 }
 
-/// One call that streams, as raw HTTP.
+/// Makes one streaming call as raw HTTP.
 async fn raw(client: &Client, path: &str, grpc: Option<Vec<u8>>) -> reqwest::Response {
     let url = format!("{}{path}", client.base);
     let request = match grpc {
@@ -232,10 +233,10 @@ async fn raw(client: &Client, path: &str, grpc: Option<Vec<u8>>) -> reqwest::Res
     answer
 }
 
-/// Everything that a raw stream sends until it ends.
+/// Returns everything that a raw stream sends until it ends.
 async fn whole(answer: reqwest::Response) -> String {
     let body = tokio::time::timeout(super::PATIENCE, answer.bytes()).await;
-    String::from_utf8_lossy(&body.expect("it goes on").unwrap()).into_owned()
+    String::from_utf8_lossy(&body.expect("the stream continues").unwrap()).into_owned()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -243,7 +244,7 @@ async fn over_every_transport() {
     let (app, client, _) = demo().await;
     let Watched { held, permitted } = Watched::new(&client).await;
     let person = principal(&app, json!({"external_subject": format!("dev|{NORA}")})).await;
-    // First her token runs out, then she is suspended.
+    // In the first round her token expires; in the second she is suspended.
     for (seconds, code) in [(3, Code::Unauthenticated), (3600, Code::PermissionDenied)] {
         let caller = app.client(&token(&app, seconds));
         let mut grpc = RuntimeServiceClient::connect(app.base_url().to_owned()).await.unwrap();
@@ -265,7 +266,8 @@ async fn over_every_transport() {
         let web = whole(web).await;
         assert!(web.contains(&format!("grpc-status:{}", code as i32)), "{web}");
         let events = whole(events).await;
-        let (_, last) = events.split_once("event: error\ndata: ").expect("an error is the last");
+        let (_, last) =
+            events.split_once("event: error\ndata: ").expect("the last event is an error");
         let word = match code {
             Code::Unauthenticated => "unauthenticated",
             _ => "forbidden",

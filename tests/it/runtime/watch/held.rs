@@ -1,4 +1,4 @@
-//! Held decisions, from the question to the outcome.
+//! Held decisions, from the request to the outcome.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ async fn report(client: &Client, id: &str) {
     assert_eq!(status, 200, "{answer:#}");
 }
 
-/// On the node that acts and on another.
+/// The streams run on the node that handles the approval and on another node.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_streams_the_approval_the_allow_and_the_outcome() {
     let (app, client, _) = demo().await;
@@ -49,7 +49,7 @@ async fn it_streams_the_approval_the_allow_and_the_outcome() {
     citing["approval_id"] = first["approval_id"].clone();
     let allowed = decided(&client, citing, "allow").await;
     told(["approval_state", "used_by"], [json!("used"), json!(allowed)]).await;
-    // A new watcher gets the present state.
+    // A new watcher first gets the current state.
     let (_, late) = watch(&client, &held).await;
     assert_eq!((&late["approval_state"], &late["used_by"]), (&json!("used"), &json!(allowed)));
     report(&client, &allowed).await;
@@ -66,7 +66,7 @@ async fn it_streams_the_approval_the_allow_and_the_outcome() {
 async fn one_no_is_the_end_of_it() {
     let (app, client, _) = demo().await;
     let held = decided(&client, asking(25_000.0, "DE"), "require_approval").await;
-    // Asked twice, they wait for one approval.
+    // Two identical requests wait for the same approval.
     let again = decided(&client, asking(25_000.0, "DE"), "require_approval").await;
     let (mut one, first) = watch(&client, &held).await;
     let (mut other, _) = watch(&client, &again).await;
@@ -93,14 +93,14 @@ async fn a_final_state_is_sent_once() {
     assert_eq!(first["outcome"], "executed");
 }
 
-/// A lost notification is made up for by polling.
+/// If a notification is lost, polling finds the change.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_is_sent_even_if_the_listener_was_disconnected() {
     let (app, client, _) = demo().await;
     let held = decided(&client, asking(25_000.0, "DE"), "require_approval").await;
     let (mut lines, first) = watch(&client, &held).await;
     let approval = first["approval_id"].as_str().unwrap();
-    // Cut off and decided by one statement: nobody gets the notification.
+    // One statement disconnects the listener and decides. The notification is therefore lost.
     let sql = format!(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE application_name = 'agent-authority listener' AND datname = current_database();

@@ -1,4 +1,4 @@
-//! A thousand open streams: their cost, their latency, and that none of them delays the shutdown.
+//! A thousand open streams: their memory, their latency, and a shutdown that they do not delay.
 
 use authority_core::clock::Clock;
 use std::time::{Duration, Instant};
@@ -19,10 +19,10 @@ use crate::{
 const STREAMS: usize = 1000;
 const CONNECTIONS: usize = 8;
 const MOST: usize = 100 << 20;
-/// The drain's own bound is ten seconds; no stream may need it.
+/// The drain may take ten seconds, but the streams must end sooner.
 const PROMPT: Duration = Duration::from_secs(5);
 
-/// As many decisions, each its own.
+/// Makes one decision for each stream.
 async fn decisions(client: &Client) -> Vec<String> {
     let mut ids = Vec::new();
     for batch in 0..STREAMS / 100 {
@@ -50,7 +50,7 @@ async fn open(
     events
 }
 
-/// A stream for each decision, over a few connections.
+/// Opens a stream for each decision, over a few connections.
 async fn open_all(client: &Client, ids: &[String]) -> Vec<Streaming<StopConditionEvent>> {
     let mut channels = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -67,7 +67,8 @@ async fn open_all(client: &Client, ids: &[String]) -> Vec<Streaming<StopConditio
     streams
 }
 
-/// In a process of its own: otherwise the client's side and other tests would be counted too.
+/// The service runs in a separate process so that memory of the client and of other tests is not
+/// counted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_streams_cost_little_and_end_with_the_service() {
     let folder = Folder::new("streams");
@@ -78,10 +79,10 @@ async fn a_thousand_streams_cost_little_and_end_with_the_service() {
     let decided = service.memory();
     let streams = open_all(&client, &ids).await;
     let open = service.memory();
-    // The streams first reuse memory that the decisions freed: so all of it is counted.
+    // The streams first reuse memory that the decisions freed: the growth is measured from idle.
     let grown = open.saturating_sub(idle);
     println!(
-        "{STREAMS} streams: {} KiB resident, {} KiB more than idle, of which {} KiB came with the \
+        "{STREAMS} streams: {} KiB resident, {} KiB more than idle: {} KiB came with the \
          decisions and {} KiB with the streams",
         open >> 10,
         grown >> 10,
@@ -95,7 +96,7 @@ async fn a_thousand_streams_cost_little_and_end_with_the_service() {
         loop {
             match events.message().await {
                 Ok(Some(event)) => assert_eq!(event.kind, "heartbeat"),
-                Ok(None) => panic!("ended without a word"),
+                Ok(None) => panic!("the stream ended without an error"),
                 Err(status) => return status.code(),
             }
         }

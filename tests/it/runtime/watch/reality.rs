@@ -1,4 +1,4 @@
-//! Reality ends a permission: by a write, and by the clock alone.
+//! Stale or changed reality ends a permission, by a write or by the passing of time.
 
 use chrono::{SecondsFormat, TimeDelta};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use authority_core::clock::Clock;
 
 const EVALUATE: &str = "/api/v1/runtime/evaluate";
 
-/// An anchor that grounds payments and goes stale after so many seconds.
+/// Creates an anchor that grounds payments and goes stale after this many seconds.
 async fn anchored(app: &TestApp, seconds: u32) -> String {
     let owner = app.owner();
     let (_, people) = owner.get("/api/v1/principals?principal_class=human").await;
@@ -24,7 +24,7 @@ async fn anchored(app: &TestApp, seconds: u32) -> String {
     made["reality_anchor"]["id"].as_str().unwrap().to_owned()
 }
 
-/// Observes an anchor at a time.
+/// Stores an observation of an anchor at this time.
 async fn observed(app: &TestApp, anchor: &str, sampled_at: &str, hash: &str) {
     let body = json!({"tenant_id": TENANT, "anchor_id": anchor, "sampled_at": sampled_at,
                       "content_hash": hash});
@@ -41,7 +41,8 @@ async fn evaluated(client: &Client, key: &str) -> (u16, Value) {
     client.call("POST", EVALUATE, Some(asking(10.0, "DE")), &headers).await
 }
 
-/// Nothing is written when an anchor goes stale: the next decision, the stream and the repeat know by the clock.
+/// An anchor goes stale without a write. The next decision, the stream and the repeat all notice it
+/// in time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_anchor_that_goes_stale_ends_a_permission_without_a_write() {
     let (app, client, _) = demo().await;
@@ -62,7 +63,7 @@ async fn an_anchor_that_goes_stale_ends_a_permission_without_a_write() {
     assert!(Clock::default().now() >= stale);
     assert_eq!(event["stop_condition"], "reality.decoupled", "{event:#}");
     assert_eq!(event["reason_code"], "reality_revalidation_required", "{event:#}");
-    assert_eq!(event["authority_revision"], first["authority_revision"], "nothing was written");
+    assert_eq!(event["authority_revision"], first["authority_revision"], "the revision changed");
     let (status, again) = evaluated(&client, "pay-1").await;
     assert_eq!((status, &again["error"]), (409, &json!("decision_stopped")), "{again:#}");
     let (_, held) = evaluated(&client, "pay-2").await;
@@ -80,7 +81,7 @@ async fn two_sources_that_differ_end_a_permission() {
     observed(&app, &anchor, &sampled_at, "sha256:1").await;
     let (_, allowed) = evaluated(&client, "pay-1").await;
     let (mut lines, _) = Lines::stops(&client, allowed["decision_id"].as_str().unwrap()).await;
-    // A late one changes nothing.
+    // An observation with an older time has no effect.
     observed(&app, &anchor, "2026-01-01T00:00:00Z", "sha256:0").await;
     assert_eq!(evaluated(&client, "pay-1").await.0, 200);
     observed(&app, &anchor, &sampled_at, "sha256:2").await;
@@ -91,7 +92,8 @@ async fn two_sources_that_differ_end_a_permission() {
     assert_eq!((status, &again["error"]), (409, &json!("decision_stopped")), "{again:#}");
 }
 
-/// An approval given before drift began is no review of it; one given after is, and the allow goes on.
+/// An approval covers only drift that began before it. With such an approval the permission
+/// continues.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_review_is_of_what_had_begun() {
     let (app, client, _) = demo().await;
@@ -126,7 +128,8 @@ async fn a_review_is_of_what_had_begun() {
     assert_ne!(late, early);
     let (_, allowed) = client.post(EVALUATE, citing(&late)).await;
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");
-    // Lines::stops needs a heartbeat first: the permission is in force although the drift is open.
+    // `Lines::stops` requires a heartbeat first, which shows that the permission stands despite the
+    // open drift.
     let (_lines, first) = Lines::stops(&client, allowed["decision_id"].as_str().unwrap()).await;
     assert_eq!(first["kind"], "heartbeat");
 }

@@ -1,4 +1,5 @@
-//! A permission by a `uses` or acts-in row ends with that row, whatever else would permit it now.
+//! A permission under a `uses` or acts-in relationship ends with it, even if another one permits
+//! the same.
 
 use authority_core::clock::Clock;
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use crate::support::{Client, TestApp};
 
 const ROWS: &str = "/api/v1/relationships";
 
-/// An agent without any authority, and a workspace that it can reach; returns the workspace.
+/// An agent without any authority, and a workspace that it can reach.
 struct Bot {
     app: TestApp,
     client: Client,
@@ -79,14 +80,14 @@ impl Bot {
         self.client.call("POST", "/api/v1/runtime/evaluate", ask, &headers).await
     }
 
-    /// A permission under an idempotency key, watched.
+    /// Gets a permission under an idempotency key and watches it.
     async fn permitted(&self, key: &str, more: &Value) -> Lines {
         let (status, answer) = self.ask(key, more).await;
         assert_eq!((status, &answer["decision"]), (200, &json!("allow")), "{answer:#}");
         Lines::stops(&self.client, answer["decision_id"].as_str().unwrap()).await.0
     }
 
-    /// The stream has ended with this reason, and the allow is not repeated.
+    /// Checks that the stream has ended with this reason, and that the allow is not repeated.
     async fn is_over(&self, mut lines: Lines, key: &str, more: &Value, reason: &str) {
         let event = lines.last().await;
         let told = (&event["kind"], &event["stop_condition"], &event["reason_code"]);
@@ -117,14 +118,14 @@ async fn a_uses_row_that_is_deleted() {
     assert_eq!(
         (status, &again["decision"]),
         (200, &json!("allow")),
-        "it is in force, so it is repeated"
+        "the permission is active but its allow was not repeated"
     );
-    // It does not matter that another row permits the same now.
+    // Another relationship that permits the same does not save the permission.
     bot.uses("report.write", json!({})).await;
     bot.take_uses("report.*").await;
     bot.is_over(lines, "u-1", &none, "permission_missing").await;
     assert_eq!(bot.ask("u-2", &none).await.1["decision"], "allow");
-    // Nor does the same row, created again.
+    // Nor does the same relationship, created again.
     bot.uses("report.*", json!({})).await;
     assert_eq!(bot.ask("u-1", &none).await.0, 409);
     nobody_watches(&bot.app).await;
@@ -146,7 +147,7 @@ async fn a_uses_row_that_is_over_or_denies() {
     bot.app.database.run("UPDATE uses SET allowed = 0 WHERE used_id = 'report.*'").await;
     bot.is_over(lines, "o-2", &none, "capability_denied").await;
 
-    // Another row that denies the action, at once and from a later time on.
+    // Another relationship denies the action, at once or from a later time on.
     for (key, since) in [("o-3", 0), ("o-4", 2)] {
         bot.take_uses("report.*").await;
         bot.uses("report.*", json!({})).await;
@@ -178,7 +179,7 @@ async fn an_acts_in_row_that_is_deleted_or_over() {
     assert!((Clock::default().now() - end).num_seconds() < 2);
 }
 
-/// A row that gave no authority but workspace access was used, too.
+/// The membership gave only access to the workspace, but the permission needed it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_membership_that_the_permission_needed() {
     let bot = bot().await;
@@ -186,7 +187,7 @@ async fn a_membership_that_the_permission_needed() {
     bot.uses("report.*", json!({})).await;
     bot.acts_in(json!({})).await;
     let lines = bot.permitted("m-1", &there).await;
-    // A request without a workspace needed none.
+    // A request without a workspace needed no membership.
     let none = json!({});
     let mut beside = bot.permitted("m-2", &none).await;
     bot.take_acts_in().await;

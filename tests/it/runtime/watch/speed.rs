@@ -17,16 +17,16 @@ struct Change {
     at: DateTime<Utc>,
 }
 
-/// When the last change was logged: just before its commit, so the measured time is too long rather than too
-/// short.
+/// Returns when the last change was logged. That is just before its commit: the measured time is
+/// slightly too long.
 pub(super) async fn committed(app: &TestApp) -> DateTime<Utc> {
     let query = "SELECT at FROM authority_changes ORDER BY seq DESC LIMIT 1";
     let mut db = app.database.owner().await;
     diesel::sql_query(query).get_result::<Change>(&mut db).await.unwrap().at
 }
 
-/// The milliseconds of each round, sorted: the delegation is suspended at one node while a stream of another, or
-/// of the same, watches.
+/// Returns the milliseconds of each round, sorted. Each round suspends the delegation on one node
+/// while a stream watches, on the same node or on another one.
 async fn measured(app: &TestApp, watcher: &Client, delegation: &str) -> Vec<i64> {
     let (owner, path) = (app.owner(), format!("/api/v1/delegations/{delegation}"));
     let mut taken = Vec::new();
@@ -43,7 +43,7 @@ async fn measured(app: &TestApp, watcher: &Client, delegation: &str) -> Vec<i64>
         taken.push((at - committed(app).await).num_milliseconds());
         let (status, _) = owner.post(&format!("{path}/reinstate"), json!({})).await;
         assert_eq!(status, 200);
-        // Until the watcher's node has the change, too.
+        // Waits until the watcher's node also has the reinstated delegation.
         while watcher.post("/api/v1/runtime/evaluate", super::asking(1.0, "DE")).await.1["decision"]
             != "allow"
         {}
@@ -65,7 +65,7 @@ async fn a_message_comes_within_a_tenth_of_a_second_on_one_node_and_a_second_acr
     let beside = app.beside(Wishes::default()).await;
     let there = beside.client(&client.token);
     let two = told("two nodes", &measured(&app, &there, &delegation).await);
-    // The median: a busy machine may delay any single round.
+    // The median is compared, because a busy machine may delay any single round.
     assert!(one < 100, "{one} ms");
     assert!(two < 1000, "{two} ms");
 }

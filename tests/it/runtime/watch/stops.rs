@@ -1,4 +1,4 @@
-//! A stop condition ends the stream that watches it, and is named.
+//! A stop condition ends the stream that watches it, and is named in the last event.
 
 use authority_core::clock::Clock;
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::{AGENT, Lines, TENANT, asking, decided, demo, nobody_watches, permitted};
 use crate::support::{Client, TestApp, Wishes};
 
-/// Something that stops a permission: a call, the call that undoes it, the stop condition.
+/// A change that stops a permission: the call, the call that undoes it, and the stop condition.
 struct Stop {
     does: (&'static str, String, Value),
-    /// `{id}` is that of the created record.
+    /// The call that undoes the stop. `{id}` is replaced by the id of the created record.
     undoes: (&'static str, String, Value),
     condition: &'static str,
     reason: &'static str,
@@ -74,7 +74,7 @@ async fn does(owner: &Client, (verb, path, body): &(&str, String, Value), id: &s
     answer
 }
 
-/// The stream's end and the refusal to repeat the allow use the same check.
+/// The end of the stream and the refusal to repeat the allow come from the same check.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_condition_ends_the_stream_and_forbids_the_repeat() {
     let (app, client, delegation) = demo().await;
@@ -96,7 +96,7 @@ async fn each_condition_ends_the_stream_and_forbids_the_repeat() {
         assert_eq!(told, wanted, "{event:#}");
         let revision = |event: &Value| event["authority_revision"].as_u64().unwrap();
         assert!(revision(&event) > revision(&first), "{first:#} {event:#}");
-        // A later watcher gets it at once.
+        // A watcher that connects later gets the condition at once.
         let path = format!("/v1/decisions/{id}:watch-stop-conditions");
         let mut late = Lines::open(&owner, &path).await;
         assert_eq!(late.last().await["reason_code"], stop.reason);
@@ -119,7 +119,7 @@ async fn unrelated_changes_do_not_end_it() {
     let signal = json!({"tenant_id": TENANT, "actor_id": "svc:agent:acme:support-bot",
                         "reason": "it talks too much"});
     assert_eq!(owner.post("/api/v1/stop-signals", signal).await.0, 201);
-    // Narrower than before, but not narrower than the permitted request.
+    // The delegation becomes narrower, but still covers the permitted request.
     let (_, found) = owner.get(&format!("/api/v1/delegations?tenant_id={TENANT}")).await;
     let id = found["delegations"][0]["id"].as_str().unwrap();
     let narrow = json!({"max_amount": "10"});
@@ -138,7 +138,7 @@ async fn unrelated_changes_do_not_end_it() {
     nobody_watches(&app).await;
 }
 
-/// Nothing is written when a delegation expires: the stream wakes by itself.
+/// A delegation expires without a write. The stream wakes on its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expiry_ends_it_on_time() {
     let (app, client, _) = demo().await;
@@ -159,7 +159,7 @@ async fn an_expiry_ends_it_on_time() {
     assert!((0..1000).contains(&late), "{late} ms after the end");
 }
 
-/// A node that no longer receives changes cannot vouch for a permission.
+/// A node that no longer receives changes can't confirm permissions: it ends the streams.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_falls_behind_ends_it() {
     let (app, client, _) = demo().await;
@@ -203,7 +203,7 @@ async fn only_a_permission_is_watched_and_only_by_those_who_may_read_it() {
     }
 }
 
-/// A key that is deleted while it watches receives nothing more.
+/// The stream of a key ends when the key is deleted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_that_is_taken_back_ends_it() {
     let (app, client, _) = demo().await;

@@ -27,7 +27,7 @@ async fn grpc_streams_and_refuses_with_the_same_words() {
     let reason = refused.get_error_details().error_info().unwrap().reason.clone();
     assert_eq!(reason, "transition_not_allowed");
     let id = permitted(&client).await;
-    // One is cancelled by its client, the other gets the event.
+    // The client cancels this stream, and the other one still gets the event.
     let mut left = grpc.watch_stop_conditions(asked(&id)).await.unwrap().into_inner();
     assert_eq!(left.message().await.unwrap().unwrap().kind, "heartbeat");
     drop(left);

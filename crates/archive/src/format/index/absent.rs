@@ -1,4 +1,4 @@
-//! A build without the feature `archive` neither reads nor writes an index.
+//! The index of a build without the feature `archive`: reading and writing are errors.
 
 use bytes::Bytes;
 
@@ -18,5 +18,5 @@ pub fn read(_: Bytes) -> Result<(Vec<Row>, String), Error> {
 }
 
 fn no_feature() -> Error {
-    Error::Index("this build reads none: build it with the feature `archive`".to_owned())
+    Error::Index("this build has no indexes: build it with the feature `archive`".to_owned())
 }

@@ -19,9 +19,9 @@ use parquet::{
 use super::{About, Row};
 use crate::format::{Error, frames::Place};
 
-/// The most rows of an index: four times those of a part.
+/// The most rows of an index: four times as many as a part has.
 const MOST_ROWS: u64 = 64 << 10;
-/// The most bytes of a column's texts. A small file can repeat a long one in every row.
+/// The most bytes of all texts in a column. A small file can repeat a long text in every row.
 const MOST_TEXT: usize = 64 << 20;
 
 /// `part` is the name of the part's object; `frame_sha256` is hex.
@@ -47,10 +47,10 @@ fn schema() -> Result<TypePtr, Error> {
     SCHEMA.clone().map_err(Error::Index)
 }
 
-/// The object of an index; `part` is the name of its part's object.
+/// Writes the object of an index. `part` is the name of its part's object.
 ///
 /// # Errors
-/// A bug.
+/// Only a bug causes an error.
 pub fn write(rows: &[Row], part: &str) -> Result<Vec<u8>, Error> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -102,10 +102,10 @@ fn column(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, values: Values) -> 
     Ok(column.close()?)
 }
 
-/// The rows of an index, and the name of its part's object.
+/// Returns the rows of an index, and the name of its part's object.
 ///
 /// # Errors
-/// It is not an index as this service writes one.
+/// The object is not an index that this service could have written.
 pub fn read(object: Bytes) -> Result<(Vec<Row>, String), Error> {
     let size = object.len();
     let file = SerializedFileReader::new(object)?;
@@ -113,14 +113,14 @@ pub fn read(object: Bytes) -> Result<(Vec<Row>, String), Error> {
     if *metadata.file_metadata().schema() != *schema()? {
         return Err(Error::Index("it has other columns".to_owned()));
     }
-    // Each may have as many bytes as all of an index that is written.
+    // The limits below apply to one row group, and the service writes only one.
     if metadata.num_row_groups() > 1 {
         return Err(Error::Index("it has more than one row group".to_owned()));
     }
     let counts = metadata.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
     let count = counts.sum::<Option<u64>>();
     if count.is_none_or(|count| count > MOST_ROWS) {
-        return Err(Error::Index("it has more rows than any that is written".to_owned()));
+        return Err(Error::Index("it has more rows than the service writes".to_owned()));
     }
     let mut columns = metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
     if !columns.all(|column| lies_in(column, size)) {
@@ -164,13 +164,13 @@ pub fn read(object: Bytes) -> Result<(Vec<Row>, String), Error> {
     Ok((rows, part))
 }
 
-/// Whether a column's pages are in the file. The library asserts that its place is not negative.
+/// Whether a column's pages are inside the file. The library panics if their offset is negative.
 fn lies_in(column: &ColumnChunkMetaData, size: usize) -> bool {
     let starts = [Some(column.data_page_offset()), column.dictionary_page_offset()];
     let starts = starts.into_iter().flatten();
     let length = usize::try_from(column.compressed_size()).ok();
     let mut ends = starts.map(|start| usize::try_from(start).ok()?.checked_add(length?));
-    // The dictionary, if there is one, is the start of the whole.
+    // The dictionary page, if any, is first. The length of all pages counts from its start.
     let whole = ends.next_back().flatten();
     whole.is_some_and(|end| end <= size) && ends.all(|end| end.is_some())
 }
@@ -198,7 +198,7 @@ impl Group<'_> {
     fn texts(&self, column: usize) -> Result<Vec<String>, Error> {
         let values = self.values::<ByteArrayType>(column)?;
         if values.iter().map(ByteArray::len).sum::<usize>() > MOST_TEXT {
-            return Err(Error::Index("its texts are longer than any that are written".to_owned()));
+            return Err(Error::Index("its texts are longer than the service writes".to_owned()));
         }
         let texts = values.iter().map(|value| Ok(value.as_utf8()?.to_owned()));
         texts.collect()
@@ -274,7 +274,7 @@ mod tests {
         for at in 0..object.len() {
             let mut damaged = object.clone();
             damaged[at] ^= 0x55;
-            // It may be another index, and never a panic.
+            // The damaged file may be read as another index, but reading must not panic.
             let _ = read(damaged.into());
         }
     }

@@ -1,4 +1,4 @@
-//! Tests of the settings that an environment refuses.
+//! Tests the settings that each environment refuses.
 
 use super::*;
 use crate::config::Environment;

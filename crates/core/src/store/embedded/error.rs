@@ -1,11 +1,11 @@
-//! Why the embedded database is unavailable, and the remedy.
+//! The reasons why the embedded database is unavailable, with remedies.
 
 use std::{
     io,
     path::{Path, PathBuf},
 };
 
-/// Each message says what an operator can do.
+/// Each message includes a remedy for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
@@ -17,28 +17,28 @@ pub enum Error {
     )]
     NoPrograms,
     #[error(
-        "the database here was made by PostgreSQL {made}, whose server is not installed; \
+        "the database was created by PostgreSQL {made}, which is not installed; \
          install that version, or choose another --data-dir"
     )]
     OtherVersion { made: u32 },
     #[error(
         "PostgreSQL does not run as root, and there is no user `postgres` or `nobody` for it; \
-         make one, or start the service as another user"
+         create one, or start the service as another user"
     )]
     NoUser,
     #[error(
-        "the database in `{}` cannot be entered by its user {uid} any more, since `{}` has mode \
+        "the database in `{}` is no longer accessible to its user {uid}, because `{}` has mode \
          {mode:04o}; run `chmod {remedy} {}`", path.display(), barrier.display(), barrier.display()
     )]
     Unreachable { path: PathBuf, uid: u32, barrier: PathBuf, mode: u32, remedy: &'static str },
     #[error(
-        "`{}` is a link to `{}`, which the service did not make; remove the link, or choose another \
+        "`{}` is a link to `{}`, which the service did not create; remove the link, or choose another \
          --data-dir", link.display(), home.display()
     )]
     ForeignLink { link: PathBuf, home: PathBuf },
     #[error(
-        "the database of this data folder is in `{}`, where root's service keeps it; start the service \
-         as root, or choose another --data-dir (`{}` leads to it)", home.display(), link.display()
+        "the database of this data folder is in `{}`, where a service run by root keeps it; start the service \
+         as root, or choose another --data-dir (`{}` links to it)", home.display(), link.display()
     )]
     NotRoot { link: PathBuf, home: PathBuf },
     #[error("a service runs on `{}`: stop it first", data_dir.display())]

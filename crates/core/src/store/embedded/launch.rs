@@ -10,7 +10,7 @@ use std::{
 
 use super::{Error, LOGIN, OWNER, Options, PAUSE, place::Place, process, programs::Programs};
 
-/// The server's settings; `fsync` and `synchronous_commit` stay on.
+/// The server's settings. `fsync` and `synchronous_commit` stay on.
 const SETTINGS: &[(&str, &str)] = &[
     ("listen_addresses", ""),
     ("unix_socket_permissions", "0700"),
@@ -18,22 +18,23 @@ const SETTINGS: &[(&str, &str)] = &[
     ("cluster_name", "agent-authority"),
     ("max_connections", "100"),
     ("shared_buffers", "256MB"),
-    // Decisions are written in groups: room for them between checkpoints, and less of each.
+    // Decisions are written in groups. These settings give room for them between checkpoints and
+    // reduce their size.
     ("wal_buffers", "16MB"),
     ("wal_compression", "on"),
     ("max_wal_size", "2GB"),
-    // What a backend writes to tables is put on disk by and by, as the checkpointer's is, and not by
-    // the kernel half a minute later, all at once, while commits wait behind it.
+    // Backends flush their writes to tables gradually, like the checkpointer. Otherwise the kernel
+    // writes them all at once half a minute later, while commits wait.
     ("backend_flush_after", "256kB"),
-    // A new segment of the log is not filled with zeros by the commit that needs it, which would hold
-    // up all others for tens of milliseconds; segments that were used once are kept to be used again.
+    // A commit that needs a new log segment does not fill it with zeros, which would block all
+    // other commits for tens of milliseconds. Used segments are kept and reused.
     ("wal_init_zero", "off"),
     ("min_wal_size", "512MB"),
     ("checkpoint_timeout", "15min"),
-    // Partitions take locks one by one.
+    // Partitions take locks individually.
     ("max_locks_per_transaction", "256"),
     ("random_page_cost", "1.1"),
-    // Every query here is short.
+    // All queries here are short.
     ("jit", "off"),
     ("timezone", "UTC"),
     ("log_timezone", "UTC"),
@@ -44,8 +45,10 @@ const SETTINGS: &[(&str, &str)] = &[
 
 const STARTING: Duration = Duration::from_mins(1);
 
-/// Waits while a server starts or stops. Under the launch lock nobody else starts one, so the
-/// remains of one that died may be removed.
+/// Returns whether a server runs. Waits while one starts or stops.
+///
+/// The caller holds the launch lock: no other process starts a server. The lock files of a dead
+/// server may therefore be removed.
 pub(super) fn is_running(place: &Place) -> Result<bool, Error> {
     let since = Instant::now();
     while since.elapsed() < STARTING {
@@ -69,7 +72,7 @@ pub(super) fn launch(place: &Place, options: &Options) -> Result<Child, Error> {
     let since = Instant::now();
     loop {
         match start_once(place, &programs, options) {
-            // A killed server's children hold its shared memory for a moment longer.
+            // The children of a killed server hold its shared memory a moment longer.
             Err(Error::Stopped { log })
                 if log.contains("shared memory block") && since.elapsed() < STARTING =>
             {
@@ -105,8 +108,10 @@ fn start_once(place: &Place, programs: &Programs, options: &Options) -> Result<C
     Err(Error::Slow { log: tail(&path) })
 }
 
-/// Keeps one earlier log. The folder belongs to the database's user, who may have put anything in
-/// the log's place: as root, this follows and overwrites nothing of theirs.
+/// Creates a new log file. Keeps one earlier log.
+///
+/// The folder belongs to the database's user, who may have put anything in the log's place. When
+/// run as root, this must not follow or overwrite the user's files.
 fn new_log(path: &Path) -> io::Result<File> {
     if fs::rename(path, path.with_extension("log.1")).is_err() {
         match fs::remove_file(path) {
@@ -117,7 +122,7 @@ fn new_log(path: &Path) -> io::Result<File> {
     File::create_new(path)
 }
 
-/// Created under another name and then renamed, so that a partial cluster is never used.
+/// Creates the cluster under another name and renames it. A partial cluster is never used.
 fn initialise(place: &Place, programs: &Programs) -> Result<(), Error> {
     let new = place.home.join("data.new");
     if let Err(fault) = fs::remove_dir_all(&new)
@@ -132,7 +137,7 @@ fn initialise(place: &Place, programs: &Programs) -> Result<(), Error> {
     if !done.status.success() {
         return Err(Error::Init(String::from_utf8_lossy(&done.stderr).into_owned()));
     }
-    // Single-user mode: one command a line, without a socket.
+    // Single-user mode: one command per line, without a socket.
     let first = format!("CREATE ROLE {LOGIN} LOGIN NOINHERIT\nCREATE DATABASE {LOGIN}\n");
     let mut single = process::command(&programs.folder.join("postgres"), place.user);
     single.args(["--single", "-c", "exit_on_error=on", "-D"]).arg(&new).arg("postgres");

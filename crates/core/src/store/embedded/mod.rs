@@ -1,10 +1,10 @@
-//! An embedded Postgres server: found, initialised, started, joined and stopped, for installations
-//! without a database of their own.
+//! An embedded Postgres server, for installations without a database of their own. It is found,
+//! initialised, started, joined and stopped here.
 //!
-//! Each data directory has one server, whatever the number of processes that use it. They
-//! coordinate by two locks: `launch.lock` is held while one starts or stops the server,
-//! `users.lock` is shared by all users. The last user to leave stops the server. A process that is
-//! killed leaves the server running; the next one joins it.
+//! Each data directory has one server for any number of processes. They coordinate with two locks:
+//! `launch.lock` is held while a process starts or stops the server, and `users.lock` is shared by
+//! all users. The last user to leave stops the server. A killed process leaves the server running,
+//! and the next process joins it.
 
 mod elsewhere;
 mod error;
@@ -31,29 +31,32 @@ use self::place::Place;
 pub use self::{error::Error, remove::remove};
 use crate::worker::Worker;
 
-/// The bootstrap superuser: owns the database and runs its migrations.
+/// The bootstrap superuser. It owns the database and runs its migrations.
 pub const OWNER: &str = "postgres";
-/// The service's login role, and its database.
+/// The service's login role. Its database has the same name.
 pub const LOGIN: &str = "authority";
 
 const STOPPING: Duration = Duration::from_secs(30);
-/// The intervals of checking the server: while it starts or stops, and while it runs.
+/// The interval of checking the server while it starts or stops.
 const PAUSE: Duration = Duration::from_millis(10);
+/// The interval of checking the running server.
 const WATCH: Duration = Duration::from_millis(500);
 
-/// How to run the server.
+/// Options for running the server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The service's data folder; the database is in its subfolder `postgres`.
+    /// The service's data folder. The database is in its subfolder `postgres`.
     pub data_dir: PathBuf,
-    /// The folder of `initdb` and `postgres`; `None` searches the places of packages, newest first.
+    /// The folder of `initdb` and `postgres`. `None` searches the folders of packages, newest
+    /// version first.
     pub programs: Option<PathBuf>,
-    /// Settings of `postgresql.conf` that override the defaults here.
+    /// `postgresql.conf` settings that override the defaults in `launch.rs`.
     pub settings: Vec<(String, String)>,
 }
 
-/// A running server that this process uses; clones count as one user. When the last is dropped, it
-/// leaves as [`Embedded::stop`] does.
+/// A running server that this process uses. All clones count as one user.
+///
+/// Dropping the last clone leaves the server as [`Embedded::stop`] does.
 #[derive(Clone, Debug)]
 pub struct Embedded(Arc<Server>);
 
@@ -67,9 +70,9 @@ struct Server {
 
 #[derive(Debug)]
 struct Held {
-    /// `None` if another process started the server.
+    /// The server's process; `None` if another process started it.
     child: Option<Child>,
-    /// Locked shared; `None` after leaving.
+    /// Locked as shared; `None` after leaving.
     users: Option<File>,
 }
 
@@ -90,37 +93,38 @@ impl Embedded {
         Ok(Self(Arc::new(Server { options, place, is_joined, held })))
     }
 
-    /// The address for the service.
+    /// Returns the URL for the service.
     pub fn url(&self) -> String {
         self.url_of(LOGIN)
     }
 
-    /// The address for migrations: the same database, as its owner.
+    /// Returns the URL for migrations: the same database, as its owner.
     pub fn owner_url(&self) -> String {
         self.owner_url_of(LOGIN)
     }
 
-    /// The address of any database of the server, as the service's role.
+    /// Returns the URL of any database on the server, as the service's role.
     pub fn url_of(&self, database: &str) -> String {
         self.0.place.url(LOGIN, database)
     }
 
-    /// The address of any database of the server, as its superuser.
+    /// Returns the URL of any database on the server, as its superuser.
     pub fn owner_url_of(&self, database: &str) -> String {
         self.0.place.url(OWNER, database)
     }
 
-    /// The folder of the server's data, log and socket.
+    /// Returns the folder with the server's data, log and socket.
     pub fn home(&self) -> &Path {
         &self.0.place.home
     }
 
-    /// Whether that is outside the data folder, since the server's user has no access to it.
+    /// Whether this folder is outside the data folder, because the server's user cannot access it.
     pub fn is_elsewhere(&self) -> bool {
         self.0.place.is_elsewhere
     }
 
-    /// Databases outside the data folder that belonged to earlier folders at its place. Nothing uses them.
+    /// Returns unused databases outside the data folder, left by earlier data folders at the same
+    /// path.
     pub fn left_behind(&self) -> Vec<PathBuf> {
         self.0.place.left_behind()
     }
@@ -130,13 +134,14 @@ impl Embedded {
         self.0.is_joined
     }
 
-    /// The server's process id; `None` if it has died.
+    /// Returns the server's process id; `None` if it has died.
     pub fn pid(&self) -> Option<u32> {
         process::postmaster(&self.0.place).and_then(|pid| pid.as_raw().try_into().ok())
     }
 
-    /// Restarts the server if it dies, until this process leaves. For services: a short command
-    /// ends before that matters.
+    /// Returns a worker that restarts the server if it dies, until this process leaves.
+    ///
+    /// Services need this worker. A short command ends before a restart matters.
     pub fn watch(&self) -> Worker {
         let server = Arc::downgrade(&self.0);
         let watch = Worker::periodic("embedded_postgres", WATCH, move || {
@@ -152,14 +157,15 @@ impl Embedded {
         watch.outlasting_calls()
     }
 
-    /// Leaves; the last user to leave shuts the server down ("fast": connections are closed,
-    /// committed data is kept).
+    /// Leaves the server. The last user to leave shuts it down.
+    ///
+    /// The shutdown is "fast": connections are closed, and committed data is kept.
     pub async fn stop(&self) -> Result<(), Error> {
         let server = Arc::clone(&self.0);
         blocking(move || server.leave_and_stop()).await
     }
 
-    /// Leaves and keeps the server running.
+    /// Leaves the server and keeps it running.
     pub fn leave(&self) {
         self.0.held.lock().users = None;
     }
@@ -185,7 +191,7 @@ impl Server {
             return Ok(Check::Running);
         }
         let _launch = launch_lock(&self.place)?;
-        // Another user may have restarted it already.
+        // Another user may already have restarted it.
         if launch::is_running(&self.place)? {
             return Ok(Check::Running);
         }
@@ -219,8 +225,10 @@ impl Server {
         Err(Error::Stuck { pid: pid.as_raw() })
     }
 
-    /// Our own child must be waited for. Another process's child may stay a zombie, which has also
-    /// ended.
+    /// Whether the server has ended.
+    ///
+    /// Our own child must be waited for. Another process's child may remain as a zombie, which has
+    /// also ended.
     fn has_ended(&self, pid: Pid, child: &mut Option<Child>) -> bool {
         match child {
             Some(child) => !matches!(child.try_wait(), Ok(None)),
@@ -246,7 +254,7 @@ where
     done.unwrap_or_else(|fault| Err(Error::Crashed(fault.to_string())))
 }
 
-/// The lock for starting and stopping the server, held until it is dropped.
+/// Takes the lock for starting and stopping the server. It is held until it is dropped.
 fn launch_lock(place: &Place) -> Result<File, Error> {
     let launch = open_lock(place, "launch.lock")?;
     launch.lock().map_err(Error::io("lock", &place.home))?;
@@ -255,7 +263,8 @@ fn launch_lock(place: &Place) -> Result<File, Error> {
 
 fn open_lock(place: &Place, name: &str) -> Result<File, Error> {
     let path = place.home.join(name);
-    // The folder belongs to the database's user: as root, this follows no link of theirs.
+    // The folder belongs to the database's user. When run as root, this must not follow the user's
+    // links.
     let unfollowed = OFlag::O_NOFOLLOW.bits();
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true).custom_flags(unfollowed);

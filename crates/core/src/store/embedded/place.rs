@@ -1,4 +1,4 @@
-//! Where the embedded database is, and which user runs it.
+//! The folder of the embedded database, and the user that runs it.
 
 use std::{
     fmt::Write,
@@ -19,10 +19,11 @@ use super::{
 };
 use crate::config::data_folder;
 
-/// The longest folder whose socket path fits `sun_path` everywhere (104 bytes on macOS).
+/// The maximum length of the socket's folder. Its path must fit `sun_path` on all systems (104
+/// bytes on macOS).
 const LONGEST_SOCKET_FOLDER: usize = 103 - "/.s.PGSQL.5432.lock".len();
 
-/// Another user to run the server as, since Postgres refuses to run as root.
+/// Another user for running the server. Postgres refuses to run as root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Other {
     pub(super) uid: u32,
@@ -32,16 +33,16 @@ pub(super) struct Other {
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) home: PathBuf,
-    /// Where the socket is: `home`, or a shorter path.
+    /// The folder of the socket: `home`, or a shorter path.
     pub(super) sockets: PathBuf,
     pub(super) user: Option<Other>,
-    /// Whether `home` is not the requested folder, which then is a link to it.
+    /// Whether `home` differs from the requested folder, which is then a link to it.
     pub(super) is_elsewhere: bool,
     wanted: PathBuf,
 }
 
 impl Place {
-    /// Creates the folders: `data_dir/postgres`, private to the user who runs the server.
+    /// Creates the folders: `data_dir/postgres`, private to the server's user.
     pub(super) fn prepare(data_dir: &Path) -> Result<Self, Error> {
         let before = fs::metadata(data_dir).ok();
         let is_used = fs::read_dir(data_dir).is_ok_and(|mut files| files.next().is_some());
@@ -50,7 +51,7 @@ impl Place {
         }
         let wanted = data_dir.canonicalize().map_err(Error::io("find", data_dir))?.join("postgres");
         let user = other_user(&wanted)?;
-        // Root's own folder: the database's user may only pass through.
+        // If the database's user does not own the data folder, it may only pass through the folder.
         let group = user.filter(|user| owner(data_dir) != Some(user.uid)).map(|user| user.gid);
         // A private folder stays private.
         if before.is_none_or(|found| found.mode() & 0o077 != 0) {
@@ -80,19 +81,20 @@ impl Place {
         self.home.join("postgres.log")
     }
 
-    /// The version that created the data directory; `None` if there is none yet.
+    /// Returns the Postgres version that created the data directory; `None` if it does not exist
+    /// yet.
     pub(super) fn version(&self) -> Option<u32> {
         version_in(&self.home)
     }
 
-    /// A URL for libpq and for [`crate::store::Address`].
+    /// Returns a URL for libpq and for [`crate::store::Address`].
     pub(super) fn url(&self, user: &str, database: &str) -> String {
         let host = percent(self.sockets.as_os_str().as_bytes());
         format!("postgres://{user}@{host}/{}", percent(database.as_bytes()))
     }
 }
 
-/// Percent-encodes everything except characters that are unreserved in URLs.
+/// Percent-encodes all characters except the unreserved characters of URLs.
 fn percent(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in bytes {
@@ -114,8 +116,10 @@ fn version_in(home: &Path) -> Option<u32> {
     fs::read_to_string(home.join("data/PG_VERSION")).ok()?.trim().parse().ok()
 }
 
-/// The user to run the server as; `None` for the present one. For root, the owner of the folder
-/// (`sudo` in one's own checkout), otherwise `postgres` or `nobody`.
+/// Returns the user that the server must run as; `None` for the current user.
+///
+/// For root, it is the owner of the folder (`sudo` in the user's own checkout), otherwise
+/// `postgres` or `nobody`.
 fn other_user(wanted: &Path) -> Result<Option<Other>, Error> {
     if !geteuid().is_root() {
         return Ok(None);
@@ -130,8 +134,9 @@ fn other_user(wanted: &Path) -> Result<Option<Other>, Error> {
     Ok(Some(Other { uid: user.uid.as_raw(), gid: user.gid.as_raw() }))
 }
 
-/// The requested folder if the server's user has access to it, otherwise one to which it is a link.
-/// Once there, it stays there: a database does not move because a folder's mode changed.
+/// Returns the requested folder if the server's user has access to it, otherwise a linked folder.
+///
+/// An existing database stays where it is, even if the mode of a folder changes.
 fn home(wanted: &Path, user: Option<Other>, is_used: bool) -> Result<(PathBuf, bool), Error> {
     let linked = elsewhere::linked(wanted)?;
     let Some(user) = user else {
@@ -163,14 +168,15 @@ fn home(wanted: &Path, user: Option<Other>, is_used: bool) -> Result<(PathBuf, b
     Ok((elsewhere::make(wanted, unlinked)?, true))
 }
 
-/// A folder that a user may not enter, and the mode for `chmod`.
+/// A folder that a user may not enter, its mode, and the `chmod` mode that lets the user enter.
 struct Barrier<'p> {
     folder: &'p Path,
     mode: u32,
     remedy: &'static str,
 }
 
-/// The outermost such folder on the path to `folder`, or `folder` itself.
+/// Returns the outermost folder on the path to `folder`, itself included, that the user may not
+/// enter.
 fn barrier(folder: &Path, user: Other) -> Option<Barrier<'_>> {
     let closed = |folder: &Path| {
         // A missing folder cannot be entered.
@@ -192,12 +198,12 @@ fn make_private(folder: &Path, user: Option<Other>) -> io::Result<()> {
         Err(fault) if fault.kind() != ErrorKind::AlreadyExists => return Err(fault),
         _ => {}
     }
-    // Below /tmp another user may have created it first.
+    // In /tmp, another user may have created the folder first.
     let found = fs::symlink_metadata(folder)?;
     let me = geteuid().as_raw();
     let is_ours = found.uid() == me || user.is_some_and(|user| user.uid == found.uid());
     if !found.is_dir() || !is_ours {
-        return Err(io::Error::new(ErrorKind::PermissionDenied, "it belongs to somebody else"));
+        return Err(io::Error::new(ErrorKind::PermissionDenied, "it belongs to another user"));
     }
     if let Some(user) = user {
         chown(folder, Some(user.uid), Some(user.gid))?;

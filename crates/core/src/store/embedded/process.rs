@@ -1,4 +1,4 @@
-//! The server's process: whether it answers, whether a pid is still its own, and how it is stopped.
+//! The server's process: checks whether it is ready and whether a pid belongs to it, and stops it.
 
 use std::{
     ffi::OsStr,
@@ -18,8 +18,9 @@ use nix::{
 
 use super::place::{Other, Place};
 
-/// A Postgres program, run as `user` and detached from the terminal, so that Ctrl-C reaches only
-/// us.
+/// Builds a command for a Postgres program, run as `user`.
+///
+/// The program is detached from the terminal: Ctrl-C only reaches this process.
 pub(super) fn command(program: &Path, user: Option<Other>) -> Command {
     let mut command = Command::new(program);
     command.env("LC_ALL", "C").current_dir("/").stdin(Stdio::null()).process_group(0);
@@ -27,17 +28,18 @@ pub(super) fn command(program: &Path, user: Option<Other>) -> Command {
         command.env_remove(name);
     }
     if let Some(user) = user {
-        // From root, this also gives up the supplementary groups.
+        // When run as root, this also drops the supplementary groups.
         command.uid(user.uid).gid(user.gid);
     }
     command
 }
 
-/// Length 41, protocol 3.0, then names and values, each ended by a zero byte.
+/// A start-up packet: length 41, protocol 3.0, then names and values, each ended by a zero byte.
 const START_UP: &[u8] = b"\0\0\0\x29\0\x03\0\0user\0postgres\0database\0postgres\0\0";
 
-/// Whether the server accepts a start-up packet on its socket (`R`, authentication); it refuses
-/// them while it starts up or shuts down.
+/// Whether the server accepts a start-up packet on its socket (`R`, authentication).
+///
+/// The server refuses the packet while it starts up or shuts down.
 pub(super) fn is_ready(sockets: &Path) -> bool {
     let greet = || -> io::Result<bool> {
         let mut stream = UnixStream::connect(sockets.join(".s.PGSQL.5432"))?;
@@ -50,8 +52,9 @@ pub(super) fn is_ready(sockets: &Path) -> bool {
     greet().unwrap_or(false)
 }
 
-/// The pid in the data directory's lock file, if that process is indeed its server. After a crash
-/// or a reboot another process may have the number.
+/// Returns the pid in the data directory's lock file, if that process is the server.
+///
+/// After a crash or a reboot, another process may have the same number.
 pub(super) fn postmaster(place: &Place) -> Option<Pid> {
     let file = fs::read_to_string(place.data().join("postmaster.pid")).ok()?;
     let pid = Pid::from_raw(file.lines().next()?.trim().parse().ok()?);
@@ -59,16 +62,18 @@ pub(super) fn postmaster(place: &Place) -> Option<Pid> {
     (is_it && place.user.is_none_or(|user| is_of(pid, user))).then_some(pid)
 }
 
-/// Whether the process is this user's: the file's writer must not choose which process root
-/// signals.
+/// Whether the process belongs to this user.
+///
+/// The writer of the lock file must not be able to choose which process root signals.
 fn is_of(pid: Pid, user: Other) -> bool {
-    // Without /proc this is unknown.
+    // Without /proc, this cannot be determined.
     let found = fs::metadata(format!("/proc/{pid}"));
     found.map_or(!Path::new("/proc/self").exists(), |found| found.uid() == user.uid)
 }
 
-/// Removes the lock files of a dead server: Postgres itself would mistake any live process with
-/// that pid for it.
+/// Removes the lock files of a dead server.
+///
+/// Postgres itself would mistake any live process with that pid for the dead server.
 pub(super) fn clear_locks(place: &Place) -> io::Result<()> {
     for file in [
         place.data().join("postmaster.pid"),
@@ -83,7 +88,7 @@ pub(super) fn clear_locks(place: &Place) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the process was started with this path among its arguments, as [`Place::data`] is.
+/// Whether this path is among the process's arguments, as [`Place::data`] is for the server.
 fn names(pid: Pid, data: &Path) -> bool {
     let wanted = data.as_os_str().as_bytes();
     if let Ok(arguments) = fs::read(format!("/proc/{pid}/cmdline")) {
@@ -96,13 +101,15 @@ fn names(pid: Pid, data: &Path) -> bool {
     })
 }
 
-/// Whether the process exists; also true if it belongs to another user.
+/// Whether the process exists. This is also true if it belongs to another user.
 fn is_alive(pid: Pid) -> bool {
     !matches!(kill(pid, None), Err(Errno::ESRCH))
 }
 
-/// Signals the server to close its connections and stop (`SIGINT`) or, if that does not work, to
-/// quit at once and recover at the next start (`SIGQUIT`). It may already be gone.
+/// Signals the server to close its connections and stop (`SIGINT`).
+///
+/// If `is_patient` is false, the server quits immediately and recovers at the next start
+/// (`SIGQUIT`). The process may already be gone.
 pub(super) fn signal_stop(pid: Pid, is_patient: bool) {
     let signal = if is_patient { Signal::SIGINT } else { Signal::SIGQUIT };
     if let Err(fault) = kill(pid, signal)

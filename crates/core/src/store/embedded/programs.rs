@@ -7,10 +7,10 @@ use std::{
 
 use super::Error;
 
-/// The oldest version whose partition triggers and procedures suffice for the migrations.
+/// The oldest version with sufficient partition triggers and procedures for the migrations.
 const OLDEST: u32 = 14;
 
-/// Where packages keep the programs: `<root>/bin`, or `<root>/<version>/bin`.
+/// The folders where packages install the programs: `<root>/bin`, or `<root>/<version>/bin`.
 const ROOTS: &[&str] = &[
     "/usr/lib/postgresql",
     "/usr/libexec",
@@ -30,8 +30,10 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// The newest programs, or those of the version `made` that created a data directory. If the
-    /// user names a folder, only that one is searched.
+    /// Returns the newest programs, or the programs of version `made`, which created a data
+    /// directory.
+    ///
+    /// If the user names a folder, only that folder is searched.
     pub(super) fn find(named: Option<&Path>, made: Option<u32>) -> Result<Self, Error> {
         let folders = named.map_or_else(candidates, |folder| vec![folder.to_owned()]);
         let mut found: Vec<_> = folders.into_iter().filter_map(Self::of).collect();
@@ -54,7 +56,7 @@ impl Programs {
     }
 }
 
-/// The major version in `postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)`.
+/// Returns the major version in `postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)`.
 fn major(told: &str) -> Option<u32> {
     let version = told.split_once(") ")?.1;
     version.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()

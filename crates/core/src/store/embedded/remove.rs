@@ -1,4 +1,4 @@
-//! Removes the database of a data folder, to start afresh.
+//! Removes the database of a data folder, for a fresh start.
 
 use std::{
     fs::{self, OpenOptions, TryLockError},
@@ -11,10 +11,10 @@ use nix::fcntl::OFlag;
 
 use super::{Embedded, Error, Options, elsewhere};
 
-/// Removes the database of this data folder, unless a process uses it; whether there was one.
+/// Removes the database of this data folder, unless a process uses it. Returns whether it existed.
 ///
 /// # Errors
-/// [`Error::InUse`]; a link that the service did not make; the file system's.
+/// [`Error::InUse`]; a link that the service did not create; an error of the file system.
 pub async fn remove(data_dir: &Path) -> Result<bool, Error> {
     let link = data_dir.join("postgres");
     let linked = elsewhere::linked(&link)?;
@@ -23,12 +23,14 @@ pub async fn remove(data_dir: &Path) -> Result<bool, Error> {
         return Ok(false);
     }
     if home.join("data/postmaster.pid").exists() {
-        // One that a killed process left running is joined, and stopped by its last user.
+        // A killed process may have left the server running. This process joins the server and
+        // leaves it again, and the last user to leave stops it.
         let options = Options { data_dir: data_dir.to_owned(), ..Options::default() };
         Embedded::start(options).await?.stop().await?;
     }
     let users = home.join("users.lock");
-    // The folder belongs to the database's user: as root, this follows no link of theirs.
+    // The folder belongs to the database's user. When run as root, this must not follow the user's
+    // links.
     let unfollowed = OFlag::O_NOFOLLOW.bits();
     let opened = OpenOptions::new().write(true).custom_flags(unfollowed).open(&users);
     let lock = match opened {

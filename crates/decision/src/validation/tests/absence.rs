@@ -191,5 +191,5 @@ fn an_unguarded_member_of_a_forbid_is_told_unless() {
     }
     let permit =
         super::found("permit(principal, action, resource) when { context.input.missing > 3 };");
-    assert_eq!(permit[0].suggestion.as_deref(), Some("ask `context.input has missing` first"));
+    assert_eq!(permit[0].suggestion.as_deref(), Some("test `context.input has missing` first"));
 }

@@ -1,33 +1,33 @@
-//! Tests of names that don't exist and words outside their closed set.
+//! Tests names that don't exist and words outside their closed set.
 
 use super::*;
 
 #[test]
 fn words_of_closed_sets_are_errors_wherever_they_are_written() {
     for (condition, problem, suggestion) in [
-        ("principal.class == \"robot\"", "`robot` is no class of a principal", "human"),
-        ("\"agnet\" == principal.class", "`agnet` is no class", "did you mean `agent`?"),
+        ("principal.class == \"robot\"", "`robot` is not a valid class of a principal", "human"),
+        ("\"agnet\" == principal.class", "`agnet` is not a valid class", "did you mean `agent`?"),
         ("principal.class != \"humans\"", "`humans`", "did you mean `human`?"),
         ("[\"agent\", \"bot\"].contains(principal.class)", "`bot`", "external_app"),
         ("[principal.class].containsAny([\"Agent\"])", "`Agent`", "did you mean `agent`?"),
         (
             "context has risk_tier && context.risk_tier == \"hihg\"",
-            "`hihg` is no risk tier",
+            "`hihg` is not a valid risk tier",
             "`high`",
         ),
         (
             "context has effect_class && context.effect_class == \"finance\"",
-            "no effect class",
+            "not a valid effect class",
             "financial",
         ),
         (
             "context has reversibility && context.reversibility == \"undoable\"",
-            "no reversibility",
+            "not a valid reversibility",
             "reversible",
         ),
         (
             "context has oversight && context.oversight == \"two_persons\"",
-            "no oversight",
+            "not a valid oversight",
             "`two_person`",
         ),
         ("context has jurisdiction && context.jurisdiction == \"UK\"", "`UK`", "write `GB`"),
@@ -50,7 +50,7 @@ fn words_of_closed_sets_are_errors_wherever_they_are_written() {
         ),
         (
             "context has subdivision && context.subdivision == \"DE\"",
-            "no subdivision",
+            "not a subdivision",
             "jurisdiction",
         ),
         ("principal.class like \"robo*\"", "no class of a principal matches", "human"),
@@ -136,7 +136,7 @@ fn a_missing_name_is_a_warning_with_the_nearest() {
     assert_eq!(told, [(Severity::Warning, None), (Severity::Warning, near)], "{found:#?}");
     assert!(
         found[0].problem.contains("no team `nobody`")
-            && found[1].problem.contains("nothing covers")
+            && found[1].problem.contains("grant covers the action")
     );
 }
 

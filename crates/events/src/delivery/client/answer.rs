@@ -1,22 +1,22 @@
-//! What is kept of an answer.
+//! The parts of a receiver's response that are kept.
 
 use std::{fmt::Write, net::IpAddr};
 
 use authority_webhook::destination::AddressKind;
 use tokio::time::Instant;
 
-/// Bytes of an answer that are read.
+/// The most bytes of a response's body that are read.
 pub(in super::super) const READ: usize = 16 * 1024;
-/// Bytes of an answer that are kept.
+/// The most bytes of a response's body that are stored and shown.
 const KEPT: usize = 1024;
 const MASK: &str = "***";
 
-/// The answer to one attempt.
+/// The response to one attempt.
 pub(in super::super) struct Received {
     pub(in super::super) status: u16,
-    /// The header as it came.
+    /// The header as it was received.
     pub(in super::super) retry_after: Option<String>,
-    /// The body of a failure: at most [`READ`] bytes.
+    /// The body of a failed response, at most [`READ`] bytes; empty for a success.
     pub(super) body: Vec<u8>,
     pub(super) is_whole: bool,
     pub(super) address: IpAddr,
@@ -24,8 +24,10 @@ pub(in super::super) struct Received {
 }
 
 impl Received {
-    /// What may be shown of the body: of a failure, and where everybody could read it. An answer from inside
-    /// a network is nobody's business but its own.
+    /// Returns the part of the body that may be shown.
+    ///
+    /// Only failures from public addresses are shown. A response from an internal network must stay
+    /// internal.
     pub(in super::super) fn shown(&self, secrets: &[String]) -> Option<String> {
         let is_failure = !(200..300).contains(&self.status);
         let is_public = AddressKind::of(self.address) == AddressKind::Public;
@@ -34,15 +36,17 @@ impl Received {
     }
 }
 
-/// The beginning of a body as text: secrets masked, control characters escaped.
+/// Returns the beginning of a body as text.
+///
+/// Secrets are masked, and control characters are escaped.
 pub(in super::super) fn body_start(body: &[u8], is_whole: bool, secrets: &[String]) -> String {
     let mut text = String::from_utf8_lossy(body).into_owned();
     let mut secrets: Vec<&str> =
         secrets.iter().map(String::as_str).filter(|secret| !secret.is_empty()).collect();
-    // A secret that contains another is masked as a whole.
+    // Longer secrets are masked first, in case a secret contains another one.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     if !is_whole {
-        // The rest of a secret that was cut off would not be recognised.
+        // A secret that is cut off would not be recognised.
         let partial = secrets.iter().map(|secret| cut_off(&text, secret)).max().unwrap_or(0);
         text.truncate(text.len() - partial);
     }
@@ -66,13 +70,13 @@ pub(in super::super) fn body_start(body: &[u8], is_whole: bool, secrets: &[Strin
     shown
 }
 
-/// How many bytes at the text's end begin the secret.
+/// Returns how many bytes at the end of the text are the beginning of the secret.
 fn cut_off(text: &str, secret: &str) -> usize {
     let ends = secret.char_indices().map(|(index, _)| index).skip(1);
     ends.filter(|end| text.ends_with(&secret[..*end])).max().unwrap_or(0)
 }
 
-/// Control characters, and those that change the direction or the look of what is around them.
+/// Matches control characters, and characters that change the direction or look of other text.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'

@@ -1,4 +1,4 @@
-//! Connections that wait for another request.
+//! Idle connections, kept for further requests.
 
 use std::{collections::HashMap, net::IpAddr};
 
@@ -12,14 +12,16 @@ use super::{
     connect::{Connection, LIFE, Target},
 };
 
-/// Kept for each host and address: as many as are in use at once.
+/// The most idle connections for each host and address: as many as can be in use at once.
 const MOST: usize = RUNNING.host;
 
 #[derive(Default)]
 pub(super) struct Idle(Mutex<HashMap<Target, Vec<Connection>>>);
 
 impl Idle {
-    /// One to the URL's host at one of these addresses, with time left for a whole attempt.
+    /// Takes a connection to the URL's host at a vetted address.
+    ///
+    /// The connection's remaining lifetime is enough for a whole attempt.
     pub(super) fn take(&self, url: &EndpointUrl, vetted: &[IpAddr]) -> Option<Connection> {
         let mut kept = self.0.lock();
         let mut of_address = |address: &IpAddr| {
@@ -31,7 +33,7 @@ impl Idle {
         Some(Connection { reused: true, ..found })
     }
 
-    /// Keeps a connection whose answer was read to its end.
+    /// Keeps a connection after its response was read to the end.
     pub(super) fn put(&self, connection: Connection) {
         let mut kept = self.0.lock();
         kept.retain(|_, connections| {

@@ -1,4 +1,4 @@
-//! An endpoint's deliveries on this node, and what is known of the endpoint here.
+//! The claimed deliveries of one endpoint on this node, and the endpoint's state.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -14,33 +14,33 @@ use super::super::{
     turns::{Candidate, LANES},
 };
 
-/// For so long an endpoint's claimed deliveries should keep its places busy.
+/// For how long the waiting deliveries of an endpoint should suffice.
 const AHEAD: Duration = Duration::from_millis(250);
-/// Claimed and waiting, of an endpoint's lane.
+/// The most waiting deliveries in a lane of an endpoint.
 const MOST: usize = 64;
-/// The same while nothing is known of how fast it answers.
+/// The same limit while the endpoint's response time is unknown.
 pub(super) const FIRST: usize = 8;
-/// How long a line still counts as paced after the rate limit's pause.
+/// How long an endpoint still counts as paced after its rate limit's pause.
 const MOMENT: Duration = Duration::from_millis(100);
-/// What is known of an endpoint is kept for so long.
+/// How long an idle endpoint's state is kept.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// An endpoint's deliveries.
+/// The waiting deliveries of an endpoint and the endpoint's state.
 pub(super) struct Line {
-    /// How many wait.
+    /// The endpoint's ids and host, and the number of waiting deliveries in each lane.
     pub(super) candidate: Candidate,
     waiting: [VecDeque<Arc<Job>>; LANES],
     pace: Pace,
-    /// By its rate limit: when it would be idle.
+    /// The current time plus the lead of [`Pace`].
     paced_until: Instant,
     per_second: usize,
-    /// How long its attempts take, on average.
+    /// The average duration of the endpoint's attempts.
     takes: Option<Duration>,
-    /// In a row.
+    /// The number of consecutive failures.
     failures: u32,
-    /// Failures that stop it and are not recorded yet.
+    /// The number of failures that stop the endpoint and are not recorded yet.
     stops: usize,
-    /// More are due than could be claimed.
+    /// Whether more deliveries are due than could be claimed.
     pub(super) has_more: bool,
     used: Instant,
 }
@@ -61,13 +61,13 @@ impl Line {
         }
     }
 
-    /// The endpoint as it was when this was claimed.
+    /// Updates the endpoint's state from a claimed delivery.
     pub(super) fn learn(&mut self, job: &Job, now: Instant) {
         self.pace = Pace::of(job.per_second);
         self.per_second = usize::try_from(job.per_second).unwrap_or_default();
         self.failures = self.failures.max(job.failures);
         self.used = now;
-        // Its path or port may be another one; its tenant is not.
+        // The endpoint's host may have changed; its tenant cannot.
         self.candidate.place.host.clone_from(&job.place.host);
     }
 
@@ -120,18 +120,21 @@ impl Line {
         self.pace.pause(self.lead(now))
     }
 
-    /// Whether its rate limit stops it from sending, or did so a moment ago.
+    /// Whether the rate limit delays the endpoint's deliveries, or did so a moment ago.
     pub(super) fn is_paced(&self, now: Instant) -> bool {
         self.count() > 0 && now < self.paced_until + MOMENT
     }
 
-    /// Nothing starts for a while.
+    /// Prevents attempts from starting for `pause`.
     pub(super) fn hold(&mut self, pause: Duration, now: Instant) {
         let lead = self.pace.lead(pause).to_std().unwrap_or_default();
         self.paced_until = self.paced_until.max(now + lead);
     }
 
-    /// How many may wait in a lane: what its places take in a moment, and its rate limit in a second.
+    /// The most deliveries that may wait in a lane.
+    ///
+    /// As many as the endpoint's concurrent attempts handle within [`AHEAD`], but at most one
+    /// second's rate limit.
     fn most(&self) -> usize {
         let by_speed = self.takes.map_or(FIRST, |takes| {
             let each = takes.as_micros().max(1);
@@ -157,8 +160,10 @@ impl Line {
         self.count() > 0 || self.is_stopped() || now.duration_since(self.used) < KEPT
     }
 
-    /// An attempt ended so. Whether it keeps others from being sent: as far as this node knows, the breaker opens, or
-    /// the endpoint wants to be left alone.
+    /// Records the outcome of an attempt. Returns whether it stops other attempts.
+    ///
+    /// An attempt stops the others if its failure opens the breaker, as far as this node knows, or
+    /// if the response pauses or disables the endpoint.
     pub(super) fn note(&mut self, outcome: &Outcome, took: Duration, now: Instant) -> bool {
         self.used = now;
         self.takes = Some(self.takes.map_or(took, |takes| (takes * 7 + took) / 8));
@@ -173,13 +178,14 @@ impl Line {
         stops
     }
 
-    /// A failure that stopped it is recorded: from now on the database's breaker tells.
+    /// Resumes after a failure that stopped the endpoint was recorded. From then on, the breaker in
+    /// the database decides.
     pub(super) fn go_on(&mut self) {
         self.stops -= 1;
         self.failures = 0;
     }
 
-    /// Whether a failure stops it.
+    /// Whether a failure that is not recorded yet stops the endpoint.
     pub(super) fn is_stopped(&self) -> bool {
         self.stops > 0
     }

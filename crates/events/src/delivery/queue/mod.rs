@@ -1,6 +1,6 @@
-//! What this node has claimed: deliveries that wait for their turn, by endpoint, and those under way.
+//! The deliveries that this node has claimed: waiting deliveries by endpoint, and running ones.
 //!
-//! Nothing here knows the database or the network.
+//! This module uses neither the database nor the network.
 
 mod line;
 #[cfg(test)]
@@ -27,11 +27,11 @@ pub(super) struct Queue {
     turns: Turns,
     running: Places,
     claimed: Places,
-    /// Deliveries are due of endpoints of which nothing could be claimed.
+    /// Whether deliveries are due for endpoints that have no line here.
     others_wait: bool,
 }
 
-/// How many more deliveries of each lane may be claimed.
+/// How many more deliveries may be claimed for each endpoint and lane.
 #[derive(Clone, Default)]
 pub(super) struct Rooms(HashMap<String, [usize; LANES]>);
 
@@ -56,18 +56,21 @@ impl Queue {
         Rooms(self.lines.iter().map(|(id, line)| (id.clone(), line.room())).collect())
     }
 
-    /// What is claimed and not recorded.
+    /// The places of deliveries that are claimed and not recorded yet.
     pub(super) fn claimed(&self) -> &Places {
         &self.claimed
     }
 
-    /// Whether an endpoint of which more is due has nothing or nearly nothing left that waits.
+    /// Whether more deliveries should be claimed: an endpoint has more due deliveries, but its
+    /// queue here is short or empty.
     pub(super) fn is_hungry(&self) -> bool {
         let is_hungry = || self.others_wait || self.lines.values().any(Line::is_hungry);
         !self.claimed.are_full() && is_hungry()
     }
 
-    /// Takes what was claimed; more is due of some endpoints. Returns what cannot be sent now.
+    /// Adds claimed deliveries. The endpoints in `more` have further due deliveries.
+    ///
+    /// Returns the deliveries that cannot be sent now, because their endpoint is stopped.
     pub(super) fn take(
         &mut self,
         jobs: Vec<Job>,
@@ -96,7 +99,7 @@ impl Queue {
         refused
     }
 
-    /// The next delivery to be sent. It has its places then.
+    /// Returns the next delivery to send and counts it as running.
     pub(super) fn next(&mut self, now: Instant) -> Option<Arc<Job>> {
         let ready = self.lines.iter().filter(|(_, line)| line.may_start(now));
         let ready = ready.map(|(id, line)| (id, &line.candidate));
@@ -107,7 +110,7 @@ impl Queue {
         Some(job)
     }
 
-    /// The endpoints and tenants that are at limits of their own.
+    /// Returns the endpoints and tenants that have reached their own limits.
     pub(super) fn at_limits(&self, now: Instant) -> HashSet<String> {
         let is_at_limit =
             |line: &Line| line.is_paced(now) || self.running.are_of_endpoint(&line.candidate.place);
@@ -115,14 +118,14 @@ impl Queue {
         endpoints.map(|(id, _)| id).chain(self.running.full_tenants()).cloned().collect()
     }
 
-    /// When the first endpoint that its rate limit holds may go on.
+    /// Returns the earliest time at which an endpoint may continue after its rate limit's pause.
     pub(super) fn paced_until(&self, now: Instant) -> Option<Instant> {
         let held = self.lines.values().filter(|line| !line.is_stopped() && line.count() > 0);
         let pauses = held.map(|line| line.pause(now)).filter(|pause| !pause.is_zero());
         pauses.min().map(|pause| now + pause)
     }
 
-    /// Those whose lease ends too soon for an attempt.
+    /// Removes the deliveries with a lease that ends too soon for an attempt.
     pub(super) fn overdue(&mut self, now: Instant) -> Vec<Arc<Job>> {
         let mut found = Vec::new();
         for line in self.lines.values_mut() {
@@ -133,8 +136,10 @@ impl Queue {
         found
     }
 
-    /// An attempt ended. Returns what waits of the endpoint if nothing more may be sent to it before that is
-    /// recorded.
+    /// Handles the end of an attempt.
+    ///
+    /// If the result stops the endpoint until it is recorded, removes and returns the endpoint's
+    /// waiting deliveries.
     pub(super) fn ended(
         &mut self,
         job: &Job,
@@ -148,7 +153,9 @@ impl Queue {
         line.note(outcome, took, now).then(|| line.empty())
     }
 
-    /// An attempt was not made: its rate limit admits none for a while.
+    /// Puts back a delivery that the rate limit delays by `pause`.
+    ///
+    /// Returns the delivery if its endpoint is stopped.
     pub(super) fn put_back(
         &mut self,
         job: Arc<Job>,
@@ -166,22 +173,22 @@ impl Queue {
         }
     }
 
-    /// An attempt was not made.
+    /// Ends the counting of a delivery as running if it was not attempted.
     pub(super) fn left(&mut self, job: &Job) {
         self.running.remove(&job.place);
     }
 
-    /// Takes all that waits of an endpoint.
+    /// Removes all waiting deliveries of an endpoint.
     pub(super) fn release(&mut self, endpoint_id: &str) -> Vec<Arc<Job>> {
         self.lines.get_mut(endpoint_id).map(Line::empty).unwrap_or_default()
     }
 
-    /// Takes all that waits.
+    /// Removes all waiting deliveries.
     pub(super) fn release_all(&mut self) -> Vec<Arc<Job>> {
         self.lines.values_mut().flat_map(Line::empty).collect()
     }
 
-    /// What became of it is recorded, or nobody will.
+    /// Ends the counting of a delivery as claimed: its result is recorded, or won't be.
     pub(super) fn recorded(&mut self, job: &Job, has_stopped: bool) {
         self.claimed.remove(&job.place);
         if let Some(line) = self.lines.get_mut(&job.place.endpoint_id).filter(|_| has_stopped) {

@@ -1,4 +1,4 @@
-//! What waits, what starts and what is given back, without a database.
+//! Waiting, starting and releasing deliveries, without a database.
 
 use authority_webhook::retry::{Answer, ErrorClass, FAILURES_TO_OPEN, Schedule};
 
@@ -50,7 +50,7 @@ fn answered(status: u16) -> Ending {
     Ending::Attempted(Outcome { at, answer, class, latency: None, body_start: None })
 }
 
-/// All that may start now, by endpoint.
+/// Starts all deliveries that may start now.
 fn started(queue: &mut Queue, now: Instant) -> Vec<Arc<Job>> {
     std::iter::from_fn(|| queue.next(now)).collect()
 }
@@ -59,7 +59,7 @@ fn take(queue: &mut Queue, jobs: Vec<Job>, now: Instant) -> usize {
     queue.take(jobs, &HashSet::new(), now).len()
 }
 
-/// A moment in which no rate limit binds.
+/// A duration after which none of the tested rate limits applies.
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn places_limit_what_runs_and_not_what_waits() {
     take(&mut queue, jobs("b", "t", 20), now);
     let first = started(&mut queue, now);
     assert_eq!(first.len(), 2 * RUNNING.endpoint);
-    // The next starts when one has ended, before that is recorded.
+    // The next attempt starts when one has ended, before its result is recorded.
     assert!(queue.ended(&first[0], &answered(204), SECOND, now).is_none());
     let next = started(&mut queue, now + SECOND);
     assert_eq!(next.len(), 1);
@@ -87,7 +87,7 @@ async fn a_rate_limit_holds_its_endpoint_alone() {
     assert_eq!(until, now + SECOND);
     assert!(queue.next(until - Duration::from_millis(1)).is_none());
     let second = queue.next(until).unwrap();
-    // Another node was faster.
+    // Another node has used up the rate limit.
     assert!(queue.put_back(second, SECOND, until).is_none());
     assert!(queue.next(until + SECOND / 2).is_none());
     assert!(queue.next(until + SECOND).is_some());
@@ -104,7 +104,7 @@ async fn a_failure_that_holds_the_endpoint_empties_its_queue_until_it_is_recorde
         let released = queue.ended(failed, &answered(status), SECOND, now);
         assert_eq!(released.unwrap().len(), 20 - RUNNING.endpoint, "{status}");
         assert_eq!(queue.rooms().of("a"), [0; LANES]);
-        // What was claimed meanwhile is not sent either.
+        // Deliveries that were claimed since then are not sent either.
         assert_eq!(take(&mut queue, jobs("a", "t", 3), now), 3);
         assert!(queue.next(now + SECOND).is_none());
         queue.recorded(failed, true);
@@ -115,7 +115,7 @@ async fn a_failure_that_holds_the_endpoint_empties_its_queue_until_it_is_recorde
 
 #[tokio::test]
 async fn the_failure_that_opens_the_breaker_empties_the_queue() {
-    // Some of them may have been another node's.
+    // Another node may have recorded some of the failures.
     for before in 0..FAILURES_TO_OPEN {
         let (mut queue, now) = (Queue::new(), Instant::now());
         let mut claimed = jobs("a", "t", 20);
@@ -128,7 +128,7 @@ async fn the_failure_that_opens_the_breaker_empties_the_queue() {
         }
         assert!(queue.next(now + SECOND * 10).is_none());
     }
-    // A success between them begins the count anew.
+    // A success in between resets the count.
     let (mut queue, now) = (Queue::new(), Instant::now());
     take(&mut queue, jobs("a", "t", 20), now);
     for attempt in 1..=10 {
@@ -188,8 +188,8 @@ async fn more_is_claimed_when_little_waits() {
     queue.take(Vec::new(), &HashSet::new(), now);
     assert!(!queue.is_hungry(), "no more are due");
     queue.take(Vec::new(), &of("b"), now);
-    assert!(queue.is_hungry(), "another endpoint has nothing yet");
+    assert!(queue.is_hungry(), "another endpoint has no deliveries yet");
     queue.take(Vec::new(), &of("a"), now);
     queue.ended(&job, &answered(410), SECOND, now);
-    assert!(!queue.is_hungry(), "it is stopped");
+    assert!(!queue.is_hungry(), "the endpoint is stopped");
 }

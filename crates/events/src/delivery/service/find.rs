@@ -1,4 +1,4 @@
-//! Deliveries with their attempts.
+//! Lists deliveries with their attempts.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ const PAGE: i32 = 100;
 const COLUMNS: &str = "id, tenant_id, endpoint_id, event_id, event_type, sequence, replay_id, state, \
      CASE state WHEN 'open' THEN due_at END AS due_at, created_at, ended_at";
 
-/// Ids begin with their time, so that they are in order of it.
+/// Newest first: ids begin with the time of creation and sort by it.
 const PAGED: &str = " FROM webhook_deliveries WHERE endpoint_id = $1 \
      AND ($2 IS NULL OR state = $2) AND ($3 IS NULL OR event_type = $3) AND ($4 IS NULL OR id < $4) \
      ORDER BY id DESC LIMIT $5";
@@ -30,7 +30,7 @@ const PAGED: &str = " FROM webhook_deliveries WHERE endpoint_id = $1 \
 const ATTEMPTS: &str = "SELECT id, attempt, at, status, error_class, latency_ms, body_start \
      FROM webhook_attempts WHERE id = ANY ($1) ORDER BY id, attempt";
 
-/// Which deliveries of an endpoint.
+/// Selects deliveries of an endpoint.
 pub(super) struct Filter {
     pub(super) endpoint_id: String,
     pub(super) state: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct Filter {
 }
 
 impl Shared {
-    /// A page of deliveries, and the token of the next one.
+    /// Returns a page of deliveries and the token of the next page.
     pub(super) async fn find(
         &self,
         caller: &Caller,
@@ -67,7 +67,7 @@ impl Shared {
     }
 }
 
-/// One delivery.
+/// Returns one delivery.
 pub(super) async fn one(db: &mut Db, id: &str) -> Result<WebhookDelivery, ApiError> {
     let query = ["SELECT ", COLUMNS, " FROM webhook_deliveries WHERE id = $1"].concat();
     let rows: Vec<Delivery> =
@@ -76,7 +76,7 @@ pub(super) async fn one(db: &mut Db, id: &str) -> Result<WebhookDelivery, ApiErr
     found.ok_or_else(|| ApiError::not_found("delivery", id))
 }
 
-/// Refuses an endpoint that the caller does not see.
+/// Returns an error if the caller can't see the endpoint.
 pub(super) async fn exists(db: &mut Db, endpoint_id: &str) -> Result<(), ApiError> {
     let found = diesel::sql_query("SELECT id FROM webhook_endpoints WHERE id = $1")
         .bind::<Text, _>(endpoint_id)

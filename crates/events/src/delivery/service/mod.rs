@@ -1,4 +1,4 @@
-//! The service of deliveries: what was sent and what was not, test events, redriving, replays.
+//! The service of deliveries: lists of deliveries, test events, redrives and replays.
 
 mod find;
 mod progress;
@@ -31,7 +31,7 @@ use tonic::{Request, Response};
 use super::{Deliveries, Shared};
 
 impl Deliveries {
-    /// The service of deliveries.
+    /// Returns the service of deliveries.
     pub fn service(&self) -> Arc<impl WebhookDeliveryService + use<>> {
         Arc::new(Handlers(Arc::clone(&self.0)))
     }
@@ -39,7 +39,7 @@ impl Deliveries {
 
 struct Handlers(Arc<Shared>);
 
-/// A call of somebody who may manage endpoints.
+/// An admitted call. The caller may see all events of the tenant.
 struct Call<T> {
     caller: Caller,
     key: Option<IdempotencyKey>,
@@ -50,12 +50,12 @@ impl<T: RpcRequest + Validate> Call<T> {
     fn of(call: Request<T>) -> Result<Self, ApiError> {
         let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
-        caller.unbound("see deliveries, which are of every event of the tenant")?;
+        caller.unbound("see deliveries, which cover all events of the tenant")?;
         Ok(Self { caller, key, request })
     }
 }
 
-/// An endpoint that the caller sees.
+/// An endpoint that is visible to the caller.
 #[derive(QueryableByName)]
 struct Seen {
     #[diesel(sql_type = Text)]
@@ -71,7 +71,7 @@ impl Seen {
         Self::read(db, id, "").await
     }
 
-    /// The same, not to be deleted before the transaction has ended.
+    /// Finds the endpoint and prevents its deletion until the transaction ends.
     async fn lock(db: &mut Db, id: &str) -> Result<Self, ApiError> {
         Self::read(db, id, "FOR SHARE OF e").await
     }

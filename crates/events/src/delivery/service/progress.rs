@@ -1,4 +1,4 @@
-//! Replays and how far they are.
+//! Replays and their progress.
 
 use authority_api::{error::ApiError, identity::Caller, page, page_token};
 use authority_core::store::{self, Db, RunQueryDsl};
@@ -17,7 +17,7 @@ use super::{super::Shared, find::exists};
 pub(super) const KIND: &str = "replay";
 const PAGE: i32 = 100;
 
-/// Whether some of its deliveries are open is one probe of an index, however many there are.
+/// The check for open deliveries is a single probe of an index, however many there are.
 const REPLAY: &str = "SELECT r.*, EXISTS (SELECT FROM webhook_deliveries d \
          WHERE d.replay_id = r.id AND d.state = 'open') AS sends \
      FROM webhook_replays r WHERE r.endpoint_id = $1";
@@ -49,7 +49,7 @@ impl Shared {
         let size = usize::try_from(request.limit.unwrap_or(PAGE)).unwrap_or_default();
         let read = self.store.read_tx(&caller.scope(), async move |db| {
             exists(db, &request.id).await?;
-            // Ids begin with their time.
+            // Newest first: ids begin with the time of creation.
             let page = [REPLAY, " AND ($2 IS NULL OR r.id < $2) ORDER BY r.id DESC LIMIT $3"];
             let rows = diesel::sql_query(page.concat())
                 .bind::<Text, _>(&request.id)
@@ -69,7 +69,7 @@ impl Shared {
     }
 }
 
-/// One replay, with what became of its deliveries.
+/// Returns one replay, with the number of its deliveries in each state.
 pub(super) async fn show(
     db: &mut Db,
     endpoint_id: &str,
@@ -140,7 +140,7 @@ struct Row {
     lost_to: Option<i64>,
 }
 
-/// Its deliveries are not counted.
+/// Leaves out the numbers of deliveries in each state, which need another query.
 impl From<Row> for WebhookReplay {
     fn from(row: Row) -> Self {
         Self {

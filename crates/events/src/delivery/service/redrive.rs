@@ -15,7 +15,7 @@ use super::{
 
 const DEAD: &str = "dead";
 
-/// What was attempted stays; the schedule begins anew.
+/// Reopens the delivery. Earlier attempts are kept, and the retry schedule starts again.
 const REDRIVE: &str = "UPDATE webhook_deliveries \
      SET state = 'open', lane = 1, attempts_before = attempts, due_at = clock_timestamp(), \
          ended_at = NULL, lease = NULL, leased_until = NULL \
@@ -42,7 +42,7 @@ impl Shared {
                 let text = match delivery.state.as_str() {
                     DEAD => "its event is no longer kept".to_owned(),
                     state => {
-                        format!("the delivery is {state}; only one that is {DEAD} is redriven")
+                        format!("the delivery is {state}; only {DEAD} deliveries can be redriven")
                     }
                 };
                 return Err(ApiError::new(ErrorCode::TransitionNotAllowed, text));

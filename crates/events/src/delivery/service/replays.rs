@@ -1,4 +1,4 @@
-//! Replays: asked for and cancelled. `progress.rs` shows them.
+//! Starts and cancels replays. `progress.rs` shows them.
 
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -32,10 +32,10 @@ use super::{
     progress::{KIND, show},
 };
 
-/// Events of a replay.
+/// The most events of a replay.
 const MOST: i64 = 1_000_000;
 
-/// The events of a time: ids begin with the time at which they were numbered.
+/// The events in a time range. Ids begin with the time at which the event was numbered.
 const RANGE: &str = "SELECT min(sequence) AS first, max(sequence) AS last FROM events \
      WHERE tenant_id = $1 AND id >= time_bound('svc:event:', $2) \
        AND ($3 IS NULL OR id < time_bound('svc:event:', $3))";
@@ -46,7 +46,8 @@ const INSERT: &str = "INSERT INTO webhook_replays (id, tenant_id, endpoint_id, s
 
 const RUNNING: &str = "SELECT id FROM webhook_replays WHERE endpoint_id = $1 AND state = 'running'";
 
-/// Its walk ends; its open deliveries are cancelled; one of which some were still open has not ended before.
+/// Stops a running replay and cancels its open deliveries. A replay in the state `done` becomes
+/// cancelled only if it still had open deliveries.
 const CANCEL: [&str; 2] = [
     "UPDATE webhook_replays SET state = 'cancelled', updated_at = clock_timestamp() \
      WHERE id = $1 AND state = 'running'",
@@ -88,7 +89,7 @@ impl Shared {
             let (after, until) = range(db, &endpoint.tenant_id, since, until).await?;
             if until - after > MOST {
                 let text = format!(
-                    "takes in {} events; at most {MOST}: name a later time, or `until`",
+                    "covers {} events, more than {MOST}; use a later time or set `until`",
                     until - after
                 );
                 return Err(ApiError::field("since", text));
@@ -163,7 +164,7 @@ impl Shared {
         Ok(done)
     }
 
-    /// One that has ended stays as it is.
+    /// Cancels a replay. A replay without running work or open deliveries is not changed.
     pub(super) async fn cancel_replay(
         &self,
         caller: &Caller,
@@ -185,7 +186,9 @@ impl Shared {
     }
 }
 
-/// The sequences before the first and of the last event of a time. Without events in it, it is empty.
+/// Returns the range of sequences in a time range, with an exclusive start.
+///
+/// Without events in the time range, the result is empty.
 async fn range(
     db: &mut Db,
     tenant_id: &str,
@@ -202,23 +205,23 @@ async fn range(
     Ok(found.first.zip(found.last).map_or((0, 0), |(first, last)| (first - 1, last)))
 }
 
-/// The patterns of which the endpoint takes no event type.
+/// Reports the patterns that match none of the endpoint's event types.
 fn untaken(asked: &[String], event_types: &[String]) -> Violations {
     let mut found = Violations::default();
-    // Both were read before.
+    // Both lists were validated before.
     let of = |patterns: &[String]| Selection::of_record(patterns).unwrap_or_default();
     let takes = of(event_types);
     for (index, pattern) in asked.iter().enumerate() {
         let selection = of(std::slice::from_ref(pattern));
         if !selection.families().any(|family| takes.families().any(|taken| taken == family)) {
-            let problem = format!("`{pattern}` is no event that the endpoint takes");
+            let problem = format!("`{pattern}` matches no event type of the endpoint");
             found.add(&format!("event_types[{index}]"), problem);
         }
     }
     found
 }
 
-/// The refusal of a second replay, which names the first.
+/// Returns the error for starting a second replay. It names the running one.
 async fn running(db: &mut Db, endpoint_id: &str) -> Result<ApiError, ApiError> {
     let found = diesel::sql_query(RUNNING).bind::<Text, _>(endpoint_id).get_result(db).await;
     let found: Option<Running> = found.optional().map_err(store::Error::from)?;
@@ -229,12 +232,12 @@ async fn running(db: &mut Db, endpoint_id: &str) -> Result<ApiError, ApiError> {
                 format!("the replay `{id}` of this endpoint is running; wait for it or cancel it");
             refused(text).with("replay_id", id)
         }
-        // It has ended just now.
+        // The other replay has just ended.
         None => refused("another replay of this endpoint was running; try again".to_owned()),
     })
 }
 
-/// A replay to be written.
+/// A new replay.
 struct New<'a> {
     id: &'a str,
     tenant_id: &'a str,
@@ -250,7 +253,7 @@ struct New<'a> {
 }
 
 impl New<'_> {
-    /// Whether it was written: not if another one is running.
+    /// Inserts the replay. Returns `false` if another replay is running.
     async fn insert(&self, db: &mut Db) -> Result<bool, ApiError> {
         let inserted = diesel::sql_query(INSERT)
             .bind::<Text, _>(self.id)

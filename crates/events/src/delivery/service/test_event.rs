@@ -30,10 +30,10 @@ use super::{
     Call, Seen,
 };
 
-/// The limit of each endpoint.
+/// The rate limit of test events for each endpoint.
 pub const RATE_LIMIT: RateLimit =
     RateLimit { name: "webhook_tests_per_endpoint", limit: 10, window_seconds: 60 };
-/// One more test in this window.
+/// Counts one more test in the current window. Changes no row if the limit is reached.
 const COUNT: &str = "UPDATE webhook_cursors \
      SET tests = CASE WHEN tested_from > clock_timestamp() - make_interval(secs => $2) \
                       THEN tests + 1 ELSE 1 END, \
@@ -41,16 +41,20 @@ const COUNT: &str = "UPDATE webhook_cursors \
                             THEN tested_from ELSE clock_timestamp() END \
      WHERE endpoint_id = $1 \
        AND NOT (tested_from > clock_timestamp() - make_interval(secs => $2) AND tests >= $3)";
-/// The receiver takes deliveries again: nothing waits for a probe, nor for its Retry-After.
+/// Closes the breaker and ends the wait of `Retry-After`. The receiver accepts deliveries again.
 const CLOSE: &str = "UPDATE webhook_cursors \
      SET breaker = 'closed', breaker_count = 0, breaker_until = NULL, waits_until = NULL \
      WHERE endpoint_id = $1";
-/// For the receiver's answer: less than a delivery has, because this call has a deadline itself.
+/// The time limit for the response. It is shorter than for a delivery, because the API call has a
+/// deadline of its own.
 const WHOLE: Duration = Duration::from_secs(8);
 const ACTIVE: &str = "active";
 
 impl Shared {
-    /// A repeated call with the same key gets the first answer. Two at the same time may both send.
+    /// Sends a test event.
+    ///
+    /// A repeated call with the same idempotency key gets the first response. Two calls at the same
+    /// time may both send.
     pub(super) async fn test(
         &self,
         call: Call<TestWebhookEndpointRequest>,
@@ -85,7 +89,7 @@ impl Shared {
         found.await
     }
 
-    /// The endpoint, if one more test of it is permitted.
+    /// Counts a test and returns the endpoint, unless the rate limit is reached.
     async fn tested(&self, caller: &Caller, id: String) -> Result<Endpoint, ApiError> {
         let row = self.store.write_tx(&caller.scope(), async move |db| {
             permitted(db, &id).await?;
@@ -155,13 +159,13 @@ impl Shared {
     }
 }
 
-/// Nothing is sent for a tenant that is suspended.
+/// Returns an error unless the endpoint's tenant is active.
 async fn permitted(db: &mut Db, id: &str) -> Result<(), ApiError> {
     let endpoint = Seen::find(db, id).await?;
     if endpoint.tenant_state == ACTIVE {
         return Ok(());
     }
-    let text = format!("the tenant is {}; nothing is sent", endpoint.tenant_state);
+    let text = format!("the tenant is {}; test events can't be sent", endpoint.tenant_state);
     Err(ApiError::new(ErrorCode::TransitionNotAllowed, text))
 }
 

@@ -1,4 +1,4 @@
-//! The log's pure parts, against a literal implementation of RFC 6962 and against malformed texts.
+//! Compares the log with a literal implementation of RFC 6962, and parses malformed texts.
 
 mod note;
 mod proof;
@@ -8,12 +8,12 @@ mod verify;
 
 use super::tree::Hash;
 
-/// A hash from its hex.
+/// Parses a hash in hex.
 fn hash(hex: &str) -> Hash {
     hex::decode(hex).unwrap().try_into().unwrap()
 }
 
-/// The same with one bit turned, counted from 0.
+/// Returns the hash with one bit flipped. Bits are counted from 0.
 fn flipped(mut hash: Hash, bit: usize) -> Hash {
     hash[bit / 8 % 32] ^= 1 << (bit % 8);
     hash

@@ -1,4 +1,4 @@
-//! Notes and keys: parsed as written, and refused if malformed.
+//! Tests that notes and keys are parsed as they were written, and refused if malformed.
 
 use proptest::prelude::*;
 
@@ -14,14 +14,14 @@ fn note() -> String {
     signed(&checkpoint().body(), ORIGIN, [1, 2, 3, 4], &[9; 64])
 }
 
-/// The note with one part of its text replaced, which must be there.
+/// The note with one part of its text replaced. The part must be in the text.
 fn changed(from: &str, to: &str) -> Result<SignedCheckpoint, Error> {
     let note = note();
     assert!(note.contains(from), "{from}");
     SignedCheckpoint::parse(&note.replacen(from, to, 1))
 }
 
-/// A line as a witness adds it: another name, another length.
+/// Returns a signature line of a witness. Its name and its length differ from the log's line.
 fn witness(name: &str) -> String {
     format!("\u{2014} {name} AAAAAQI=\n")
 }
@@ -70,7 +70,7 @@ fn refuses_other_checkpoints() {
         assert_eq!(
             changed("\n42\n", &format!("\n{wrong}\n")).err(),
             Some(match wrong {
-                // The signatures start after an empty line.
+                // With an empty size, the line is empty, and the signatures would start after it.
                 "" => Error::Lines,
                 _ => Error::Size,
             }),
@@ -78,7 +78,7 @@ fn refuses_other_checkpoints() {
         );
     }
     assert_eq!(changed("\n42\n", "\n18446744073709551616\n"), Err(Error::Size));
-    // Bits left over, no padding, too much of it, base64url, spaces, too short, too long.
+    // Spare bits, missing or extra padding, base64url, spaces, a short text, a long text.
     for wrong in ["Bwd=\n", "Bwc\n", "Bwc==\n", "B_c=\n", "Bwc= \n", "Bwc=\r\n", "Bw==\n", "BwcH\n"]
     {
         assert_eq!(changed("Bwc=\n", wrong), Err(Error::Root), "{wrong:?}");
@@ -123,7 +123,7 @@ fn refuses_other_signatures() {
     assert_eq!(SignedCheckpoint::parse(&(note() + &witness(ORIGIN))), Err(twice));
 }
 
-/// The key of the checksum database of Go's modules, which the world has pinned.
+/// The key of Go's checksum database, as Go's tools contain it.
 #[test]
 fn reads_a_key_from_elsewhere() {
     let vkey = "sum.golang.org+033de0ae+Ac4zctda0e5eza+HJyk9SxEdh+s3Ux18htTTAD8OuAn8";

@@ -1,4 +1,4 @@
-//! Proofs as texts: parsed as written, and refused if malformed.
+//! Tests that proofs are parsed as they were written, and refused if malformed.
 
 use proptest::{collection::vec, prelude::*};
 
@@ -11,7 +11,7 @@ fn proof() -> InclusionProof {
     InclusionProof { index: 5, path: vec![[7; 32], [8; 32]], checkpoint_note }
 }
 
-/// The proof with one part of its text replaced, which must be there.
+/// The proof with one part of its text replaced. The part must be in the text.
 fn changed(from: &str, to: &str) -> Result<InclusionProof, Error> {
     let text = proof().write();
     assert!(text.contains(from), "{from}");
@@ -57,7 +57,7 @@ fn refuses_other_texts() {
         let error = if wrong.starts_with("index 5\ni") { Error::Hash(1) } else { Error::Index };
         assert_eq!(changed("index 5\n", wrong), Err(error), "{wrong:?}");
     }
-    // Bits left over, no padding, too much of it, base64url, spaces, too short, too long.
+    // Spare bits, missing or extra padding, base64url, spaces, a short text, a long text.
     for wrong in ["Bwd=\n", "Bwc\n", "Bwc==\n", "B_c=\n", "Bwc= \n", "Bwc=\r\n", "Bw==\n", "BwcH\n"]
     {
         assert_eq!(changed("Bwc=\n", wrong), Err(Error::Hash(1)), "{wrong:?}");

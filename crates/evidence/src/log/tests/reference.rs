@@ -1,10 +1,11 @@
-//! RFC 6962, section 2.1, implemented literally by recursion over all leaves; and a stored tree.
+//! A literal implementation of RFC 6962, section 2.1, by recursion over all leaves; and a stored
+//! tree.
 
 use std::collections::HashMap;
 
 use crate::log::tree::*;
 
-/// Up to this size, every tree is tried.
+/// Tests try every tree up to this number of leaves.
 pub(super) const SMALL: u64 = 70;
 
 /// `MTH(D[n])`, over leaf hashes.
@@ -36,7 +37,7 @@ pub(super) fn path(m: usize, leaves: &[Hash]) -> Vec<Hash> {
     path
 }
 
-/// `SUBPROOF(m, D[n], b)`; `PROOF(m, D[n])` is it with `b` true.
+/// `SUBPROOF(m, D[n], b)`. With `b` true it is `PROOF(m, D[n])`.
 pub(super) fn subproof(m: usize, leaves: &[Hash], b: bool) -> Vec<Hash> {
     if m == leaves.len() {
         return if b { Vec::new() } else { vec![mth(leaves)] };
@@ -49,7 +50,7 @@ pub(super) fn subproof(m: usize, leaves: &[Hash], b: bool) -> Vec<Hash> {
     proof
 }
 
-/// A tree with its nodes as they would be stored.
+/// A tree with its nodes as the database would store them.
 #[derive(Default)]
 pub(super) struct Stored {
     pub(super) frontier: Frontier,
@@ -72,7 +73,7 @@ impl Stored {
         self.frontier.push(leaf, |id, hash| assert_eq!(nodes.insert(id, hash), None)).unwrap();
     }
 
-    /// A look-up that has the named nodes only.
+    /// Returns a look-up that finds only these nodes.
     pub(super) fn with(&self, ids: &[NodeId]) -> impl Fn(NodeId) -> Option<Hash> {
         assert!(ids.iter().all(|id| self.nodes.contains_key(id)), "not all of {ids:?} is stored");
         move |id| ids.contains(&id).then(|| self.nodes.get(&id).copied()).flatten()

@@ -1,4 +1,4 @@
-//! The stored nodes of a tree, and those read for proofs.
+//! Tests the stored nodes of a tree, and the nodes that are read for proofs.
 
 use super::{
     hash,
@@ -71,8 +71,8 @@ fn every_named_node_is_needed() {
     }
 }
 
-/// The tree of the reference tests of Certificate Transparency: eight leaves, the root at each
-/// size.
+/// The tree from the reference tests of Certificate Transparency: eight leaves, and the root after
+/// each of them.
 #[test]
 fn the_reference_tree_has_its_known_hashes() {
     let leaves = [

@@ -1,4 +1,4 @@
-//! Proofs against the recursive definitions; and invalid proofs.
+//! Compares proofs with the recursive definitions, and checks invalid proofs.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::log::{tree::*, verify::*};
 
-/// Each path that is `path` but for one thing: a bit of a hash, a hash too few, one too many.
+/// Returns variants of `path` with one change: a flipped bit, a hash removed, added or swapped.
 fn tampered(path: &[Hash]) -> Vec<Vec<Hash>> {
     let mut all = Vec::new();
     for at in 0..path.len() {
@@ -67,7 +67,7 @@ fn consistency_is_that_of_the_definition() {
             assert_eq!(tree.consistency(from, to), path, "{from} to {to}");
             assert!(verify_consistency(from, &old, to, &new, &path), "{from} to {to}");
             assert!(!verify_consistency(from, &flipped(old, at), to, &new, &path));
-            // Nothing binds a tree to the empty one that it began as.
+            // Every tree continues the empty tree, whatever its root is.
             assert_eq!(
                 verify_consistency(from, &old, to, &flipped(new, at), &path),
                 from == 0 && to != 0
@@ -100,7 +100,7 @@ fn no_tampered_path_verifies() {
     }
 }
 
-/// Roots made to fit a path that is longer or shorter than the trees ask for.
+/// The roots are computed from a path that is longer or shorter than the tree's size requires.
 #[test]
 fn no_root_makes_up_for_a_wrong_length() {
     let (a, b, c) = ([1; 32], [2; 32], [3; 32]);
@@ -146,7 +146,7 @@ fn the_largest_trees_overflow_nothing() {
     }
 }
 
-/// A size, and two numbers below it.
+/// Generates a size and two numbers below it.
 fn tree_and_places() -> impl Strategy<Value = (u64, u64, u64)> {
     (SMALL..3000).prop_flat_map(|size| (Just(size), 0..size, 0..size))
 }

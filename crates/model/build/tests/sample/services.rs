@@ -1,6 +1,6 @@
 //! @generated from sample.proto.
 
-/// The members of requests to decide that a client may leave out, sorted.
+/// Optional fields of decision requests, sorted.
 pub const FEATURES: &[&str] = &[];
 pub(crate) static KNOWN_AUTHORITY_SAMPLE_V1_LAMP: Known = Known {
     fields: &[
@@ -102,9 +102,9 @@ pub(crate) static KNOWN_GOOGLE_PROTOBUF_TIMESTAMP: Known = Known {
         },
     ],
 };
-/// The methods that may change something, and whose messages have no id of one record: see [`WrittenRecord`].
+/// Writing methods without a record id in their messages: see [`WrittenRecord`].
 pub const WITHOUT_RECORD: &[&str] = &[];
-/// What `authority.sample.v1.LampService` does.
+/// The methods of `authority.sample.v1.LampService`.
 #[tonic::async_trait]
 pub trait LampService: Send + Sync + 'static {
     async fn list_lamps(

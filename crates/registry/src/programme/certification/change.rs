@@ -1,4 +1,4 @@
-//! Changes a certification: revokes it, or gives it another end.
+//! Changes a certification: revokes it or changes its end.
 
 use authority_crypto::Signer;
 use authority_model::{
@@ -19,7 +19,7 @@ use super::{
     signed::{self, ISSUER},
 };
 
-/// The member of the request.
+/// The request field that violations refer to.
 const FIELD: &str = "change";
 
 impl Registry {
@@ -84,8 +84,8 @@ fn examine(change: &CertificationChange, mask: &FieldMask, found: &mut Violation
             "not_after" => {}
             "revoke" | "revoke_reason" if change.revoke == Some(true) => {}
             "revoke" => found.add("revoke", "must be true: a revocation is final"),
-            "revoke_reason" => found.add("revoke_reason", "is given with `revoke`: true"),
-            other => found.add(other, "is not a member of this change"),
+            "revoke_reason" => found.add("revoke_reason", "requires `revoke`: true"),
+            other => found.add(other, "can't be changed"),
         }
     }
 }
@@ -98,7 +98,7 @@ fn unless_revoked(row: &Certification) -> Result<(), Error> {
     Err(Error::Final { kind: Certification::KIND, id, state })
 }
 
-/// Gives it another end: under an issuer's signature only an earlier one.
+/// Changes the end of a certification. If an issuer signed it, only an earlier end is allowed.
 fn end(
     row: &mut Certification,
     change: &CertificationChange,
@@ -118,7 +118,7 @@ fn end(
         (Some(before), Some(after)) => after > before,
     };
     if is_later {
-        let text = "an issuer signed the certification's end: it can only come earlier";
+        let text = "an issuer signed the certification's end; it can only be made earlier";
         return Err(Error::NotAllowed(text.to_owned()));
     }
     Ok(())

@@ -1,5 +1,6 @@
-//! Takes the status `certified` from consultants whose last certification has ended: revoked, deleted or
-//! expired. It moves to `onboarding`. Who was made certified without a certification stays so.
+//! Moves certified consultants to `onboarding` when their last certification ends. A certification
+//! ends when it is revoked, deleted or expired. A consultant who was set to `certified` without a
+//! certification keeps that status.
 
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ use super::super::super::prelude::*;
 
 const EVERY: Duration = Duration::from_secs(60);
 
-/// $1 is the status, $2 the time, $3 the consultant, $4 a certification that does not count. One that is yet to
-/// begin keeps the status, too.
+/// Moves one consultant. `$1` is the status, `$2` the time, `$3` the consultant and `$4` a
+/// certification to ignore. A certification that has not begun yet also keeps the status.
 const ENDED: &str = "
     UPDATE consultants AS c SET status = $1, updated_at = clock_timestamp()
     WHERE c.id = $3 AND c.status = 'certified'
@@ -25,8 +26,8 @@ const ENDED: &str = "
           SELECT FROM certifications AS t WHERE t.consultant_id = c.id AND t.id IS DISTINCT FROM $4
             AND certification_holds(t.revoked_at, t.deleted_at, NULL, t.not_after, $2))";
 
-/// The same for everyone whose last one expired. A change of the consultant after that time stands: status is
-/// people's to move.
+/// Does the same for every consultant when their last certification has expired. If the consultant
+/// was changed after that time, their status stays, because people set it.
 const EXPIRED: &str = "
     UPDATE consultants AS c SET status = $1, updated_at = clock_timestamp()
     FROM (SELECT consultant_id, max(not_after) AS at FROM certifications
@@ -38,14 +39,16 @@ const EXPIRED: &str = "
           SELECT FROM certifications AS t WHERE t.consultant_id = c.id
             AND certification_holds(t.revoked_at, t.deleted_at, NULL, t.not_after, $2))";
 
-/// After a certification of theirs was revoked or shortened, or before `deleted` is deleted.
+/// Runs after a certification was revoked or shortened, or before a delete. `deleted` is the
+/// certification to be deleted.
 pub(super) async fn check(
     db: &mut Db,
     consultant_id: &str,
     deleted: Option<&str>,
     now: DateTime<Utc>,
 ) -> QueryResult<()> {
-    // The next statement sees what is committed by the time that the lock is held: a new certification, too.
+    // The next statement sees everything committed before the lock was taken, including a new
+    // certification.
     let locked = consultants::table.find(consultant_id).for_update().select(consultants::id);
     locked.load::<String>(db).await?;
     let update = diesel::sql_query(ENDED)
@@ -56,8 +59,8 @@ pub(super) async fn check(
     update.execute(db).await.map(drop)
 }
 
-/// Looks for expired ones each minute. Whoever reads whether a certification holds judges its time themselves: this
-/// is for readers of the status.
+/// Looks for expired certifications each minute. Code that checks a certification compares the time
+/// itself. This worker updates the status for its readers.
 pub fn expire(store: Store, clock: Clock) -> Worker {
     Worker::periodic("certification_expiry", EVERY, move || expired(store.clone(), clock.now()))
 }

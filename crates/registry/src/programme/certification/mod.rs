@@ -1,4 +1,4 @@
-//! Certifications of consultants: signed by this service, or by an issuer that it trusts.
+//! Certifications of consultants, signed by this service or by a trusted issuer.
 
 mod change;
 mod lapse;
@@ -62,7 +62,8 @@ impl std::ops::Deref for Prepared {
     }
 }
 
-/// Checks a new certification and its signature, or signs it. `field` is the member above its own, with a dot.
+/// Checks a new certification and either verifies its signature or signs it. `field` is the path
+/// prefix of its fields, including the dot.
 pub(super) async fn prepare(
     registry: &Registry,
     mut row: Certification,
@@ -85,7 +86,7 @@ pub(super) async fn prepare(
 }
 
 impl Prepared {
-    /// Stores it as `consultant`'s.
+    /// Stores the certification for `consultant`.
     pub(super) async fn insert_for(
         self,
         db: &mut Db,

@@ -1,4 +1,4 @@
-//! What a certification's signature covers.
+//! The signed text of a certification.
 
 use authority_crypto::Signer;
 use authority_model::{proto::programme::Certification, validate::Violations, wire::Time};
@@ -11,7 +11,7 @@ use super::super::{
 };
 use authority_api::error::ErrorCode;
 
-/// Distinguishes it from everything else that keys sign.
+/// Distinguishes a certification from other texts that keys sign.
 const KIND: &str = "svc.certification.v1";
 /// Values of `signed_by`.
 pub(super) const SERVICE: &str = "service";
@@ -32,7 +32,7 @@ struct Signed<'a> {
     evidence_pack_id: Option<&'a str>,
 }
 
-/// The signed text, in the form of RFC 8785.
+/// Returns the signed text, in the form of RFC 8785.
 pub(super) fn text(of: &Certification) -> Result<String, Error> {
     let signed = Signed {
         kind: KIND,
@@ -44,7 +44,7 @@ pub(super) fn text(of: &Certification) -> Result<String, Error> {
         evidence_pack_id: of.evidence_pack_id.as_deref(),
     };
     serde_json_canonicalizer::to_string(&signed).map_err(|error| {
-        Error::Store(authority_core::store::Error::Internal(format!("no text to sign: {error}")))
+        Error::Store(authority_core::store::Error::Internal(format!("not serialisable: {error}")))
     })
 }
 
@@ -57,7 +57,8 @@ pub(super) fn sign(row: &mut Certification, signer: &Signer) -> Result<(), Error
     Ok(())
 }
 
-/// Signs a new certification, or verifies the signature that it came with; `field` is the member above its own.
+/// Signs a new certification, or verifies the signature it was sent with. `field` is the path
+/// prefix of its fields.
 pub(super) async fn sign_or_verify(
     registry: &Registry,
     row: &mut Certification,
@@ -89,7 +90,7 @@ pub(super) async fn sign_or_verify(
                 ISSUER.clone_into(&mut row.signed_by);
             }
             Err(Unverified::UnknownKid) => {
-                let problem = format!("`{kid}` is the key of no trusted issuer");
+                let problem = format!("no trusted issuer has the key `{kid}`");
                 found.add(&format!("{field}signature_kid"), problem);
             }
             Err(Unverified::Wrong) => found.add(&format!("{field}signature_value_b64"), wrong),

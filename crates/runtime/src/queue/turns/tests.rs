@@ -1,4 +1,4 @@
-//! The order of calls, without a clock.
+//! Tests of the order of calls, without a clock.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn tenant(slug: &str) -> TenantId {
     TenantId::from_slug(slug).unwrap()
 }
 
-/// Enters so many calls; returns those that wait.
+/// Enters `count` calls and returns the waiting ones.
 #[track_caller]
 fn enter(
     turns: &mut Turns<()>,
@@ -30,7 +30,7 @@ fn enter(
     waiting
 }
 
-/// The tenants of the next calls, once so many decisions of a tenant are done.
+/// Completes `done` decisions of a tenant. Returns the tenants of the next calls.
 fn served(turns: &mut Turns<()>, slug: &str, done: usize) -> Vec<String> {
     for _ in 0..done {
         turns.leave(&tenant(slug), ONE);
@@ -48,7 +48,7 @@ fn a_call_of_a_tenant_without_any_does_not_wait_for_a_flood() {
     let flood = enter(&mut turns, "flood", ONE, WORKING + MOST);
     assert_eq!(flood.len(), MOST);
     assert!(enter(&mut turns, "polite", ONE, FEW).is_empty());
-    // They have their places; the next one waits, and is among the first.
+    // These calls have places. The next call waits and is among the first to be served.
     let _polite = enter(&mut turns, "polite", ONE, 1);
     let next = served(&mut turns, "flood", QUANTUM + FEW + 1);
     assert_eq!(count(&next, "polite"), 1, "{next:?}");
@@ -63,7 +63,7 @@ fn tenants_share_equally_whatever_they_ask() {
     let next = served(&mut turns, "flood", WORKING);
     let (flood, other) = (count(&next, "flood"), count(&next, "other"));
     assert!(flood.abs_diff(other) <= QUANTUM, "{flood} and {other}");
-    assert_eq!(count(&next, "batches"), 1, "a hundred decisions in two calls, one of them new");
+    assert_eq!(count(&next, "batches"), 1, "a hundred decisions in two calls, with one new call");
 }
 
 #[test]
@@ -74,7 +74,8 @@ fn a_full_queue_refuses_the_tenant_with_the_longest_sub_queue() {
     assert!(matches!(turns.enter(&tenant("flood"), ONE, MOST), Entered::Full));
     assert!(!turns.is_full_for(&tenant("polite"), MOST));
     let polite = enter(&mut turns, "polite", ONE, FEW + MOST / 2);
-    // The first ones have places. The others took the places of the flood's last calls, and of nobody else's, until both have the same.
+    // The first calls have places. The further calls displaced only the last calls of the flood,
+    // until both tenants have the same number of calls.
     assert!(turns.is_full_for(&tenant("polite"), MOST));
     let refused = flood.iter_mut().filter_map(|place| place.try_recv().err());
     let refused = refused.filter(|why| *why == oneshot::error::TryRecvError::Closed).count();
@@ -114,7 +115,8 @@ fn bytes_are_bounded_too() {
     let _waiting = enter(&mut turns, "large", large, BYTES >> 20);
     assert!(matches!(turns.enter(&tenant("large"), large, MOST), Entered::Full));
     assert!(turns.is_full_for(&tenant("large"), MOST), "its bodies need not be read");
-    // All of them are worked on, so that none can be refused for another, whose first calls have room of their own.
+    // All of these calls are in progress and can't be refused. The first calls of another tenant
+    // have their own room.
     for number in 0..FIRST_BYTES >> 20 {
         let other = tenant(&format!("t{}", number / FEW));
         assert!(!turns.is_full_for(&other, MOST));
@@ -129,7 +131,7 @@ fn callers_that_have_left_take_no_place() {
     let mut turns = Turns::default();
     let left = enter(&mut turns, "flood", ONE, WORKING + MOST);
     drop(left);
-    // The queue is full of nobody.
+    // All waiting callers have left.
     let stays = enter(&mut turns, "flood", ONE, 1);
     assert_eq!((stays.len(), turns.queued()), (1, 1));
     drop(stays);

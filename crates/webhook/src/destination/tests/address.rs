@@ -1,4 +1,4 @@
-//! Which addresses are refused, and what an installation can allow.
+//! Which addresses are refused, and which an installation can allow.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -149,7 +149,7 @@ fn one_refused_address_refuses_the_attempt() {
 }
 
 proptest! {
-    /// No way of writing an IPv4 address in IPv6 makes it reachable.
+    /// An IPv4 address embedded in IPv6 in any form is never permitted.
     #[test]
     fn embedded_addresses_are_never_permitted(inner in any::<u32>(), rest in any::<u64>()) {
         let open = rules(&["10.0.0.0/8", "fc00::/7"], true);
@@ -166,7 +166,7 @@ proptest! {
         }
     }
 
-    /// Our table against the standard library's stable predicates.
+    /// Compares our table with the standard library's stable predicates.
     #[test]
     fn what_is_public_is_nothing_that_the_standard_library_calls_special(bits in any::<u32>()) {
         let address = Ipv4Addr::from(bits);

@@ -62,7 +62,7 @@ fn refused_names() {
         "X-Client-IP",
         "X-Original-Host",
         "X-Host",
-        // Similar headers.
+        // Further headers of proxies and clouds.
         "X-Cluster-Client-IP",
         "CF-Connecting-IPv6",
         "X-Azure-ClientIP",

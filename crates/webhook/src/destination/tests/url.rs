@@ -1,4 +1,4 @@
-//! URLs at creation, in the encodings that clients find.
+//! URLs checked at creation, in encodings that clients might try.
 
 use crate::destination::{AddressRules, EndpointUrl, UrlError, UrlRules};
 

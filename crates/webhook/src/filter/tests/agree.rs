@@ -1,4 +1,4 @@
-//! Random filters on random events: this implementation and the `cel` crate say the same.
+//! Random filters on random events: this implementation and the `cel` crate must agree.
 
 use cel::{Context, Program, Value as CelValue};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::types;
 use crate::filter::{Filter, Match};
 
-/// A part of a filter, with parentheses where it has operators.
+/// A part of a filter, in parentheses if it has operators.
 fn expression() -> impl Strategy<Value = String> {
     let text = || {
         prop::sample::select(vec!["\"\"", "\"a\"", "'b'", "\"a\\u00e9\\n\"", "\"ab\"", "'\\\"'"])
@@ -40,14 +40,14 @@ fn expression() -> impl Strategy<Value = String> {
                 .prop_map(|all| format!("({})", all.join(" && "))),
             prop::collection::vec(inner.clone(), 2..4)
                 .prop_map(|all| format!("({})", all.join(" || "))),
-            // Without parentheses, so that precedence counts.
+            // Without parentheses, to test precedence.
             (inner.clone(), inner.clone(), inner)
                 .prop_map(|(a, b, c)| format!("{a} || {b} && {c}")),
         ]
     })
 }
 
-/// An event with any of its members absent.
+/// An event from which any members may be absent.
 fn event() -> impl Strategy<Value = Value> {
     let text =
         || prop::option::of(prop::sample::select(vec!["", "a", "b", "aé\n", "ab", "\"", "abc"]));
@@ -65,7 +65,7 @@ fn event() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Without the members that are null.
+/// Removes the members that are null.
 fn given(mut object: Value) -> Value {
     object.as_object_mut().unwrap().retain(|_, member| !member.is_null());
     object
@@ -91,7 +91,7 @@ proptest! {
     #[test]
     fn cel_says_the_same(text in expression(), event in event()) {
         let types = types();
-        // Some are too large.
+        // Some filters are too large.
         if let Ok(filter) = Filter::parse(&text, &types.each_ref()) {
             prop_assert_eq!(filter.evaluate(&event), by_cel(&text, &event), "{} on {}", text, event);
         }

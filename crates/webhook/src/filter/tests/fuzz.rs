@@ -1,4 +1,4 @@
-//! Any text is refused or is a filter that can be evaluated; nothing panics.
+//! Any text is refused or is a filter that can be evaluated, without a panic.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::types;
 use crate::filter::{Filter, LONGEST_FILTER};
 
-/// Pieces of filters in any order.
+/// Parts of filters in random order.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "data",
@@ -62,7 +62,7 @@ proptest! {
             Ok(filter) => {
                 filter.evaluate(&json!({"sequence": 1, "event_type": "a", "data": {"tool": {}}}));
                 prop_assert!(text.len() <= LONGEST_FILTER);
-                // What CEL does not parse is no filter.
+                // Every accepted filter must also parse as CEL.
                 prop_assert!(cel::Program::compile(&text).is_ok(), "{}", text);
             }
             Err(why) => prop_assert!(why.offset <= text.len() && !why.problem.is_empty()),

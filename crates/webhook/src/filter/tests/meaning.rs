@@ -1,4 +1,4 @@
-//! What filters say of events.
+//! The results of filters on events.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn a_filter_of_every_form() {
         ("sequence == 1 || sequence == 7 && event_type == \"x\"", no),
         ("(sequence == 1 || sequence == 7) && !(event_type == \"x\")", yes),
         ("sequence == 007", yes),
-        // Absent.
+        // Absent members.
         ("reason_code == \"a\"", error),
         ("reason_code != \"a\"", error),
         ("!(reason_code == \"a\")", error),

@@ -1,4 +1,4 @@
-//! Filters: what is refused, what they mean, and whether CEL agrees.
+//! Tests which filters are refused, their results, and agreement with CEL.
 
 mod agree;
 mod fuzz;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::schema::MemberType;
 
-/// Two types of events with something in common.
+/// Two event types with some members in common.
 fn types() -> [MemberType; 2] {
     let event = |data: Value| {
         let schema = json!({"type": "object", "properties": {

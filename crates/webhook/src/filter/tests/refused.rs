@@ -1,4 +1,4 @@
-//! Texts that are no filters: each message has an offset and says what to write.
+//! Invalid filters: each message has an offset and a correction.
 
 use super::types;
 use crate::filter::Filter;
@@ -109,7 +109,7 @@ fn comparisons_that_never_hold() {
     refused("event_type in [\"a\", 1]", 20, "`event_type` is text");
     refused("data.repeated < true", 16, "`data.repeated` is true or false");
     refused("data.repeated == \"true\"", 17, "`data.repeated` is true or false");
-    refused("data.tool == \"a\"", 13, "`data.tool` is an object: name one of its members");
+    refused("data.tool == \"a\"", 13, "`data.tool` is an object: compare a member of it");
     refused("evidence_refs == \"a\"", 17, "`evidence_refs` is a list");
     refused("data.mixed == \"a\"", 14, "`data.mixed` is a whole number");
     refused(
@@ -135,7 +135,7 @@ fn what_is_too_large() {
     refused(&nested(16), 16, "nests at most 16 levels");
     refused(&("!".repeat(500) + "has(data.tool)"), 16, "nests at most 16 levels");
     refused(&"(".repeat(1024), 16, "nests at most 16 levels");
-    // A comparison is a path, a test and a literal; `||` is one more.
+    // A comparison counts as a path, a test and a literal; `||` counts as one more.
     let many = |count: usize| vec!["sequence == 1"; count].join("||");
     assert!(Filter::parse(&many(32), &types().each_ref()).is_ok());
     refused(&many(33), 489, "at most 128 paths, literals, tests and operators");

@@ -1,4 +1,4 @@
-//! The breaker as a machine of states.
+//! The breaker as a state machine.
 
 use chrono::TimeDelta;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ fn one_probe_at_a_time() {
     let (probing, admission) = open.admit(at(10));
     assert_eq!(admission, Admission::Probe);
     assert_eq!(probing.admit(at(11)), (probing, Admission::WaitUntil(at(70))));
-    // Its node is gone: another takes its place.
+    // The probe's lease has ended without a result: another probe is admitted.
     assert_eq!(probing.admit(at(10) + PROBE_LEASE).1, Admission::Probe);
     assert_eq!(probing.record(true, at(11)), Breaker::default());
     let again = Breaker::Open { failed_probes: 1, probe_at: at(12) + COOLDOWN * 2 };
@@ -55,8 +55,8 @@ fn cooldowns_double_up_to_a_bound() {
 }
 
 proptest! {
-    /// Whatever happens, while it is not closed no two probes are out in the same lease, and it never
-    /// stays shut: there is always a time at which it admits.
+    /// Checks that two probes never run within one lease while the breaker is not closed, and that
+    /// the breaker always returns a time at which it admits an attempt.
     #[test]
     fn probes_never_overlap(steps in prop::collection::vec((0_i64..200, 0_u8..3), 0..200)) {
         let (mut breaker, mut now, mut probe) = (Breaker::default(), at(0), None);

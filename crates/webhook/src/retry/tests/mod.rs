@@ -1,4 +1,4 @@
-//! Schedules, what follows from an attempt, breakers.
+//! Schedules, consequences of attempts, breakers.
 
 mod breaker;
 mod outcome;

@@ -1,4 +1,4 @@
-//! Which policies are refused, and what the message says.
+//! Which policies are refused, and with which message.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn what_is_left_out_is_the_default() {
 #[test]
 fn both_forms_end_at_twenty_attempts_and_seven_days() {
     let attempts = |policy| read(policy).unwrap().attempts();
-    // Protobuf does not tell an empty list from none.
+    // Protobuf does not distinguish an empty list from an absent one.
     assert_eq!(attempts(json!({"schedule_seconds": []})), 10);
     assert_eq!(attempts(json!({"schedule_seconds": [1]})), 2);
     assert_eq!(attempts(json!({"schedule_seconds": vec![1; 19]})), 20);

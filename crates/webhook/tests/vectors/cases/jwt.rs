@@ -1,4 +1,4 @@
-//! What is particular to `jwt`.
+//! The cases that are specific to `jwt`.
 
 use authority_webhook::signing::Suite::Jwt;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -22,7 +22,7 @@ pub(super) fn cases() -> Vec<Value> {
 
 type Case = (&'static str, Delivery, &'static str);
 
-/// The JSON of header and claims, to be changed and signed by the service's key.
+/// The JSON of header and claims, which a case changes and signs with the service's key.
 struct Token {
     header: String,
     claims: String,
@@ -77,7 +77,7 @@ fn by_others() -> Vec<Case> {
     ]
 }
 
-/// After it was signed.
+/// Deliveries altered after signing.
 fn altered() -> Vec<Case> {
     let [header, claims, signature] = parts();
     let whole = format!("{header}.{claims}.{signature}");
@@ -95,7 +95,7 @@ fn altered() -> Vec<Case> {
     ]
 }
 
-/// By the service's key, but not as the service signs.
+/// Deliveries signed with the service's key, but not in the form the service uses.
 fn signed_otherwise() -> Vec<Case> {
     let header = |from: &str, to: &str| Token::genuine().header(from, to).delivery();
     let claim = |from: &str, to: &str| Token::genuine().claim(from, to).delivery();

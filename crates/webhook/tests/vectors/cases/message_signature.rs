@@ -1,4 +1,4 @@
-//! What is particular to `rfc9421`.
+//! The cases that are specific to `rfc9421`.
 
 use authority_webhook::signing::Suite::Rfc9421;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn by_others() -> Vec<Case> {
     ]
 }
 
-/// After it was signed.
+/// Deliveries altered after signing.
 fn altered() -> Vec<Case> {
     let set = |name: &str, value: &str| Delivery::signed(&[Rfc9421]).set(name, value);
     let replace =
@@ -77,7 +77,7 @@ fn unreadable() -> Vec<Case> {
     ]
 }
 
-/// By the service's key, but not as the service signs.
+/// Deliveries signed with the service's key, but not in the form the service uses.
 fn signed_otherwise() -> Vec<Case> {
     let signed = |from: &str, to: &str| {
         Delivery::signed(&[Rfc9421]).replace("signature-input", from, to).signed_again("POST")

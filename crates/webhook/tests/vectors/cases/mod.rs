@@ -36,7 +36,7 @@ fn bad(name: &str, delivery: &Delivery, expect: &str) -> Value {
 
 const TARGET: &str = "https://example.org/hooks";
 
-/// What is the same in each suite.
+/// The cases that are the same for every suite.
 fn common() -> Vec<Value> {
     let mut cases = Vec::new();
     for (suite, digest) in [(StandardWebhooks, "signature"), (Rfc9421, "digest"), (Jwt, "digest")] {
@@ -109,7 +109,7 @@ fn common() -> Vec<Value> {
     cases
 }
 
-/// Which suite decides.
+/// Cases with several suites: which of them decides.
 fn choices() -> Vec<Value> {
     let all = Delivery::signed(&Suite::ALL);
     let other = body().replace(":7", ":8");

@@ -1,4 +1,4 @@
-//! What is particular to `standard-webhooks/v1`.
+//! The cases that are specific to `standard-webhooks/v1`.
 
 use authority_webhook::signing::Suite::StandardWebhooks;
 use serde_json::{Value, json};

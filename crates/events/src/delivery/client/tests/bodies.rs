@@ -6,7 +6,8 @@ use super::*;
 
 /// The texts that a receiver writes, each after a pause.
 ///
-/// If it is endless, it then repeats the last text while the client listens; otherwise it stays silent.
+/// If `goes_on` is set, the receiver then repeats the last text while the client reads; otherwise
+/// it stays silent.
 #[derive(Clone)]
 struct Script {
     pieces: Vec<(Duration, String)>,
@@ -57,7 +58,8 @@ async fn attempt(client: &Client, url: &EndpointUrl) -> (Result<Received, ErrorC
     (received, begun.elapsed())
 }
 
-/// Well below the time limit for a head, and more than a busy machine needs.
+/// The longest acceptable duration of an immediate result: more than a busy machine needs, and well
+/// below the time limit for a response head.
 const AT_ONCE: Duration = Duration::from_millis(800);
 const SOON: Duration = Duration::from_secs(2);
 
@@ -70,7 +72,7 @@ async fn the_head_of_a_success_decides_whatever_its_body_does() {
         once(&format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunk}")),
         once("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nok"),
         once("HTTP/1.1 202 Accepted\r\ncontent-length: 100\r\n\r\n"),
-        // It writes for as long as the client reads.
+        // The receiver writes for as long as the client reads.
         Script {
             pieces: vec![
                 (
@@ -108,7 +110,8 @@ async fn a_connection_is_used_again_after_a_success_whose_body_ends_soon() {
     assert!(client.connect(&url).await.ok().unwrap().reused);
 }
 
-/// Otherwise a receiver that never ends its responses would hold a connection for each event.
+/// Tests the limit. Without it, a receiver that never ends its responses would occupy a connection
+/// for each event.
 #[tokio::test]
 async fn connections_that_are_read_to_their_end_are_bounded() {
     let (client, (url, mut closings)) =
@@ -137,7 +140,7 @@ async fn the_body_of_another_answer_has_a_second_of_its_own() {
             ("some body".to_owned(), false)
         );
         assert!(took >= BODY && took < BODY + AT_ONCE, "it took {took:?}");
-        // The receiver's time counts until the head.
+        // The latency ends at the response head and does not include the body.
         assert!(received.answered_at.elapsed() >= BODY);
         assert!(tokio::time::timeout(SOON, closings.recv()).await.is_ok());
     }
