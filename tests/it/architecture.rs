@@ -1,11 +1,13 @@
-//! Which module may use which inside a crate, and a few conventions that readers rely on. The dependencies
-//! between crates are in the `Cargo.toml`s, and the compiler checks them.
+//! Checks which module may use which other module of its crate, and a few conventions. The
+//! `Cargo.toml`s state the dependencies between crates, and the compiler checks those.
 //!
-//! [`MODULES`] is the documentation: a new row here is a decision about the structure of the service.
+//! [`MODULES`] documents the structure: a new entry is a decision about the structure of the
+//! service.
 
 mod circles;
 mod guards;
 mod tiers;
+mod words;
 
 use std::{
     collections::BTreeSet,
@@ -13,10 +15,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The folders of the crates with several layers.
+/// Source folders of the crates that have several layers of modules.
 const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
 
-/// Below everything else of core.
+/// The modules of core's lowest layer.
 const FLOOR: &[&str] =
     &["clock", "compute", "config", "log_limit", "network", "shutdown", "store", "worker"];
 const MIDDLE: &[&str] = &[
@@ -29,7 +31,7 @@ const MIDDLE: &[&str] = &[
     "stored_decisions",
     "stored_packs",
 ];
-/// Common to all services.
+/// Modules of api that all services may use.
 const API: &[&str] = &[
     "acts",
     "credentials",
@@ -43,9 +45,9 @@ const API: &[&str] = &[
     "stream",
 ];
 
-/// A module and the modules that it may use, of its own crate, of api and of core.
+/// Each module, with the modules that it may use: of its own crate, of api and of core.
 const MODULES: &[(&str, &[&[&str]])] = &[
-    // The server: the binary, its command line, and the one module that knows all others.
+    // The server: the binary, its command line, and `app`, which connects all other modules.
     ("main", &[&["app", "cli", "config"]]),
     ("cli", &[&["app", "telemetry", "transport"], FLOOR]),
     (
@@ -64,7 +66,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("transport", &[&["config", "error", "telemetry"]]),
     ("telemetry", &[&["clock", "config", "worker"]]),
     ("routes", &[]),
-    // Api. Identity uses the graph through a trait; what an API key is, graph defines.
+    // Api. `identity` uses the graph through a trait, and `graph` defines API keys.
     ("identity", &[&["clock", "error", "graph", "keys", "log_limit", "store"]]),
     ("idempotency", &[&["worker", "clock", "error", "identity", "keys", "store"]]),
     ("credentials", &[&["clock", "error", "graph", "identity"]]),
@@ -75,7 +77,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("rate_limit", &[]),
     ("error", &[MIDDLE, FLOOR]),
     ("deadline", &[]),
-    // Core. Modules use their neighbours through traits that `app` implements.
+    // Core. Its modules use each other through traits that `app` implements.
     ("spending", &[FLOOR]),
     ("erased_names", &[]),
     ("graph", &[&["erased_names"], FLOOR]),
@@ -96,10 +98,10 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("lib", &[]),
 ];
 
-/// In the first line of a generated file.
+/// Markers that show in a file's first line that the file is generated.
 const GENERATED: &[&str] = &["@generated", "print-schema"];
 const LONGEST_FILE: usize = 400;
-/// Names that say nothing about what is inside.
+/// File names that do not describe the content.
 const EMPTY_NAMES: &[&str] = &["common", "helper", "helpers", "manager", "misc", "util", "utils"];
 
 #[test]
@@ -135,12 +137,15 @@ fn files_are_short_say_what_they_are_for_and_are_named_for_it() {
             faults.push(format!("{}: {lines} lines, {LONGEST_FILE} at most", file.display()));
         }
         if !first.starts_with("//!") {
-            faults.push(format!("{}: opens without `//!`: what and why", file.display()));
+            faults.push(format!(
+                "{}: must start with a `//!` comment that states its purpose",
+                file.display()
+            ));
         }
         let path = file.with_extension("");
         let mut words = path.iter().flat_map(|part| part.to_str().unwrap().split(['_', '-']));
         if let Some(word) = words.find(|word| EMPTY_NAMES.contains(word)) {
-            faults.push(format!("{}: `{word}` names nothing", file.display()));
+            faults.push(format!("{}: `{word}` is not a descriptive name", file.display()));
         }
     }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
@@ -150,7 +155,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every `.rs` file at or below `path`, relative to the repository.
+/// Returns every `.rs` file at or below `path`, relative to the repository.
 fn files(path: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![root().join(path)];
@@ -165,18 +170,18 @@ fn files(path: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The file relative to its crate's root: `graph/tail.rs`.
+/// Returns the path of the file within its crate's source folder: `graph/tail.rs`.
 fn within(file: &Path) -> &Path {
     SOURCES.iter().find_map(|source| file.strip_prefix(source).ok()).unwrap()
 }
 
-/// `graph/tail.rs` and `graph.rs` belong to `graph`.
+/// Returns the module of the file: `graph` for `graph/tail.rs` and for `graph.rs`.
 fn module(file: &Path) -> String {
     let first = within(file).iter().next().unwrap();
     Path::new(first).file_stem().unwrap().to_str().unwrap().to_owned()
 }
 
-/// How many `super`s lead from the file to the crate's root.
+/// Returns the number of `super`s that lead from the file to the crate's root.
 fn depth(file: &Path) -> usize {
     let parts = within(file).iter().count();
     if file.ends_with("mod.rs") { parts - 1 } else { parts }
@@ -205,7 +210,7 @@ fn first_names(tree: &str) -> impl Iterator<Item = String> {
     names.filter(|name| name != "self")
 }
 
-/// The text after each `start` that is not the end of a longer path or name.
+/// Returns the text after each `start`, unless `start` ends a longer path or name there.
 fn after<'a>(code: &'a str, start: &'a str) -> impl Iterator<Item = &'a str> {
     code.match_indices(start).filter_map(move |(at, _)| {
         let before = code[..at].chars().next_back().unwrap_or(' ');
@@ -214,7 +219,7 @@ fn after<'a>(code: &'a str, start: &'a str) -> impl Iterator<Item = &'a str> {
     })
 }
 
-/// The paths of a use tree: `{a::b, c::{d, e}}` has `a::b`, `c::d` and `c::e`.
+/// Returns the paths of a use tree: `{a::b, c::{d, e}}` has `a::b`, `c::d` and `c::e`.
 fn paths(tree: &str) -> Vec<Vec<String>> {
     let tree = tree.trim_start();
     if let Some(group) = tree.strip_prefix('{') {
@@ -229,7 +234,7 @@ fn paths(tree: &str) -> Vec<Vec<String>> {
     below.into_iter().map(|path| [vec![name.to_owned()], path].concat()).collect()
 }
 
-/// The text of a group up to its `}`, split at the commas that are not in an inner group.
+/// Returns the text of a group up to its `}`, split at the commas outside inner groups.
 fn parts(group: &str) -> Vec<&str> {
     let (mut parts, mut level, mut start) = (Vec::new(), 0, 0);
     for (at, letter) in group.char_indices() {
@@ -249,7 +254,7 @@ fn parts(group: &str) -> Vec<&str> {
     parts
 }
 
-/// The file without comments and string literals, which may name anything.
+/// Returns the file without its comments and string literals, which may name any module.
 fn code(file: &Path) -> String {
     let text = fs::read_to_string(root().join(file)).unwrap();
     let mut code = String::new();
@@ -288,7 +293,7 @@ fn quoted(rest: &str) -> usize {
     rest.len()
 }
 
-/// The length of `r"…"` or `r#"…"#`; `None` for a raw identifier.
+/// Returns the length of `r"…"` or `r#"…"#`; `None` for a raw identifier.
 fn raw(rest: &str) -> Option<usize> {
     let hashes = rest[1..].chars().take_while(|c| *c == '#').count();
     let body = rest[1 + hashes..].strip_prefix('"')?;
@@ -297,7 +302,7 @@ fn raw(rest: &str) -> Option<usize> {
     Some(2 + hashes + end + close.len())
 }
 
-/// The length of a character literal; `None` for a lifetime.
+/// Returns the length of a character literal; `None` for a lifetime.
 fn character(rest: &str) -> Option<usize> {
     let inner = rest.strip_prefix('\'')?;
     let mut letters = inner.char_indices();
