@@ -45,7 +45,6 @@ mod told;
 mod typed;
 mod unknown_action;
 mod view;
-mod violations;
 mod webhooks;
 mod who_may;
 

@@ -11,7 +11,6 @@ use crate::{
     frame::{Frame, Section},
     page::page,
     view::View,
-    violations,
     who_may::who_may,
 };
 
@@ -38,14 +37,8 @@ impl Problem {
             status: code.http(),
             code: code.word().to_owned(),
             title: title(code.http()),
-            message: if violations::names_a_pattern(status.message()) {
-                "a value is not valid".to_owned()
-            } else {
-                status.message().to_owned()
-            },
-            members: members
-                .map(|v| (v.field.clone(), violations::in_words(&v.description)))
-                .collect(),
+            message: status.message().to_owned(),
+            members: members.map(|v| (v.field.clone(), v.description.clone())).collect(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod colour;
+mod pattern;
 pub mod proto;
 pub mod record;
 pub mod schema;
@@ -11,5 +12,5 @@ mod unknown;
 pub mod validate;
 pub mod wire;
 
-/// Every descriptor of `../proto` with its options: a serialised `FileDescriptorSet`.
+/// All descriptors of `../proto` with their options: a serialised `FileDescriptorSet`.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -1457,6 +1457,7 @@ diesel::table! {
         filter_errors -> Int8,
         tested_from -> Nullable<Timestamptz>,
         tests -> Int4,
+        dead_since -> Nullable<Timestamptz>,
     }
 }
 

@@ -1,7 +1,7 @@
-//! Validates a request against its proto's rules (`buf.validate`), and reports every problem at once.
+//! Validates a request against its proto's rules (`buf.validate`). Reports all problems at once.
 //!
-//! build/rules.rs generates a [`Validate`] for each message; this file implements the rules. Beyond the
-//! annotations, no text contains U+0000 (Postgres cannot store it) and every time is within the calendar.
+//! build/rules.rs generates a [`Validate`] for each message; this file implements the rules. It
+//! also rejects texts with U+0000, which Postgres cannot store, and times outside the calendar.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,55 +12,58 @@ pub use gateway_rest::{json_len, shortened};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::wire::{Json, NOT_FINITE, Time};
+use crate::{
+    pattern,
+    wire::{Json, NOT_FINITE, Time},
+};
 
-/// Written by the build script for every message.
+/// Implemented by the build script for every message.
 pub trait Validate {
-    /// Adds the problems of this message, with members named as in JSON (`hours.days[1]`).
+    /// Adds the problems of this message. Fields are named as in JSON (`hours.days[1]`).
     fn validate(&self, found: &mut Violations);
 }
 
-/// A member and its problem, as in `google.rpc.BadRequest`.
+/// A field and its problem, as in `google.rpc.BadRequest`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub field: String,
     pub problem: String,
 }
 
-/// The most violations to list; more are only counted.
+/// The maximum number of listed violations; further ones are only counted.
 pub const MOST: usize = 50;
-/// The most characters of a member's path and of a quoted value.
+/// The maximum length of a field's path and of a quoted value, in characters.
 const SHOWN: usize = 100;
-/// The most characters of a problem.
+/// The maximum length of a problem, in characters.
 const PROBLEM: usize = 300;
-/// The deepest nesting of a free-form value, itself counted.
+/// The maximum depth of a free-form value, including its own level.
 const DEEPEST: usize = 32;
 
 impl Violation {
-    /// The last entry of a list, for those that are not in it.
+    /// The last entry of a full list, with the number of violations that are not listed.
     pub fn more(count: usize) -> Self {
         Self { field: String::new(), problem: format!("and {count} more") }
     }
 
-    /// The number of violations that it represents; `None` for an ordinary one.
+    /// Returns the count of an entry that [`Self::more`] created; `None` for an ordinary violation.
     pub fn as_more(&self) -> Option<usize> {
         let count = self.problem.strip_prefix("and ")?.strip_suffix(" more")?;
         count.parse().ok().filter(|_| self.field.is_empty())
     }
 }
 
-/// The violations so far: at most [`MOST`], then how many more.
+/// The violations found: at most [`MOST`], then a count of the rest.
 #[derive(Debug, Default)]
 pub struct Violations {
     prefix: String,
     pub list: Vec<Violation>,
 }
 
-/// The rules of a text; an absent one is only checked for `required`.
+/// The rules of a text. An absent text is only checked for `required`.
 #[derive(Debug)]
 pub struct Text {
     pub required: bool,
-    /// In characters, both ends included.
+    /// The minimum length in characters. A text of exactly `min` or `max` characters is valid.
     pub min: usize,
     pub max: usize,
     /// A regular expression; empty for none.
@@ -82,7 +85,7 @@ impl Text {
             || (!self.pattern.is_empty() && !matches(self.pattern, ""))
     }
 
-    /// Reports the problems of `value`, which is not empty.
+    /// Reports the problems of `value`, which must not be empty.
     fn problems(&self, value: &str, mut tell: impl FnMut(String)) {
         let length = value.chars().count();
         if length < self.min {
@@ -105,7 +108,11 @@ impl Text {
             tell(format!("`{}` is not an e-mail address", shortened(value, SHOWN)));
         }
         if !self.pattern.is_empty() && !matches(self.pattern, value) {
-            tell(format!("`{}` does not match {}", shortened(value, SHOWN), self.pattern));
+            let value = shortened(value, SHOWN);
+            match pattern::words(self.pattern) {
+                Some(words) => tell(format!("`{value}` must be {words}")),
+                None => tell(format!("`{value}` does not match {}", self.pattern)),
+            }
         }
     }
 }
@@ -120,7 +127,7 @@ impl Violations {
         self.put(&Violation { field, problem: problem.into() });
     }
 
-    /// Adds a violation; a full list only counts it.
+    /// Adds a violation. If the list is full, it is only counted.
     pub fn put(&mut self, found: &Violation) {
         let counted = self.list.last().and_then(Violation::as_more);
         match (counted, found.as_more()) {
@@ -136,7 +143,7 @@ impl Violations {
         }
     }
 
-    /// Whether a list or one of its items has a violation.
+    /// Whether a list or any of its items has a violation.
     pub fn has_list(&self, field: &str) -> bool {
         let of = |found: &Violation| {
             let rest = found.field.strip_prefix(&self.prefix).and_then(|f| f.strip_prefix(field));
@@ -145,7 +152,8 @@ impl Violations {
         self.list.iter().any(of)
     }
 
-    /// `None` is absence. The empty text is a value, but does not satisfy `required`.
+    /// Checks a text. `None` means absent. The empty text is a value, but does not satisfy
+    /// `required`.
     pub fn text(&mut self, field: &str, value: Option<&str>, rule: &Text) {
         match value {
             None => self.present(field, !rule.required),
@@ -158,7 +166,7 @@ impl Violations {
         }
     }
 
-    /// Checks each text of a list; an empty one is a violation.
+    /// Checks each text of a list. An empty text is a violation.
     pub fn texts(&mut self, field: &str, values: &[String], rule: &Text) {
         for (index, value) in values.iter().enumerate() {
             let field = format!("{field}[{index}]");
@@ -177,22 +185,23 @@ impl Violations {
         }
     }
 
-    /// Both ends included.
+    /// Checks a range; both ends are included.
     pub fn integer(&mut self, field: &str, value: Option<i64>, least: i64, most: i64) {
         if let Some(value) = value.filter(|value| !(least..=most).contains(value)) {
             self.add(field, format!("`{value}` is outside {least} to {most}"));
         }
     }
 
-    /// Both ends included; NaN and infinity are never allowed.
+    /// Checks a range; both ends are included. NaN and infinity are never allowed.
     pub fn number(&mut self, field: &str, value: Option<f64>, least: f64, most: f64) {
         if let Some(value) = value.filter(|value| !(least..=most).contains(value)) {
             self.add(field, format!("`{value}` is outside {least} to {most}"));
         }
     }
 
-    /// The length of a list, a map or bytes, both ends included. Returns whether it is short enough to check
-    /// its items.
+    /// Checks the length of a list, a map or bytes; both ends are included.
+    ///
+    /// Returns whether it is short enough to check its items.
     pub fn length(&mut self, field: &str, length: usize, least: usize, most: usize) -> bool {
         if length < least {
             self.add(field, format!("has {length} entries and needs at least {least}"));
@@ -212,7 +221,7 @@ impl Violations {
     pub fn json(&mut self, field: &str, value: Option<&Json>) {
         for (key, value) in value.iter().flat_map(|value| &value.0) {
             if holds_nul(key, value) {
-                // The violation's own path must not contain it.
+                // The violation's own path must not contain U+0000.
                 let member = format!("{field}.{}", key.replace('\0', "\u{fffd}"));
                 let problem = if is_not_finite(value) {
                     "may not contain a number that is not finite"
@@ -234,14 +243,14 @@ impl Violations {
         }
     }
 
-    /// For the fields that only the server writes.
+    /// Reports a value for a field that only the server may set.
     pub fn output_only(&mut self, field: &str, is: bool) {
         if !is {
             self.add(field, "is set by the server; leave it out");
         }
     }
 
-    /// Runs `check` with its violations named below `field`.
+    /// Runs `check` with its violations prefixed with `field`.
     pub fn within(&mut self, field: &str, check: impl FnOnce(&mut Self)) {
         let outer = self.prefix.len();
         self.prefix.push_str(field);
@@ -285,7 +294,7 @@ fn is_email(value: &str) -> bool {
     value.len() <= 254 && matches(PATTERN, value)
 }
 
-/// Patterns compile once; one that does not compile (the build script tried it) matches nothing.
+/// Patterns are compiled once. An invalid pattern does not match any value.
 fn matches(pattern: &'static str, value: &str) -> bool {
     static COMPILED: LazyLock<RwLock<HashMap<&'static str, Option<Regex>>>> =
         LazyLock::new(RwLock::default);
@@ -330,7 +339,7 @@ mod tests {
             Text { min: 1, ..Text::ANY },
             Text { pattern: "^[a-z]+$", ..Text::ANY },
         ] {
-            assert_eq!(asked(rule), 1, "absence alone is none");
+            assert_eq!(asked(rule), 1, "only the empty text is a violation");
         }
         assert_eq!(asked(Text { required: true, ..Text::ANY }), 2);
         assert_eq!(asked(Text { max: 3, ..Text::ANY }), 0, "free text may be empty");
@@ -347,7 +356,7 @@ mod tests {
         assert_eq!(found.list.last().unwrap().problem, "and 186 more");
         let sizes = found.list.iter().map(|v| v.field.chars().count() + v.problem.chars().count());
         assert!(sizes.max().unwrap() <= SHOWN + PROBLEM);
-        // A counting violation counts for as many.
+        // An entry with a count of further violations adds its count.
         let mut all = Violations::default();
         for violation in &found.list {
             all.put(violation);

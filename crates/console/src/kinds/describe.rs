@@ -48,8 +48,9 @@ pub(super) fn raw<'a>(file: &'a FileDescriptor, path: &[i32]) -> &'a str {
     place.map_or("", |place| place.leading_comments())
 }
 
-/// How a sentence on programs begins, and the words of the protocol in others: a form is for people.
-const BEGINNINGS: [&str; 2] = ["An API key ", "To an API key"];
+/// How a sentence for programs begins, and the words of the protocol in others: a form is for people, and has the words
+/// of a field as choices.
+const BEGINNINGS: [&str; 3] = ["An API key ", "To an API key", "Values: "];
 const PROTOCOL: [&str; 4] = ["over /v1", "over REST", " 409", "/v1 "];
 
 /// A text without its clauses on what programs send and are answered.
@@ -103,25 +104,6 @@ pub(super) fn past(word: &str) -> String {
     };
     let done = if rest.is_empty() { verb } else { format!("{rest}-{verb}") };
     words(&done, true)
-}
-
-/// The patterns that texts of a message must match, and of the messages in it.
-#[cfg(test)]
-pub(crate) fn patterns(message: &prost_reflect::MessageDescriptor) -> Vec<String> {
-    let mut found = Vec::new();
-    for field in message.fields() {
-        let rules = extension(&field.options(), "buf.validate.field");
-        let rules = rules.as_ref().and_then(|rules| rules.as_message());
-        for path in [&["string", "pattern"][..], &["repeated", "items", "string", "pattern"]] {
-            let pattern = rules.and_then(|rules| below(rules, path));
-            found.extend(pattern.and_then(|pattern| pattern.as_str().map(str::to_owned)));
-        }
-        let inner = field.kind().as_message().filter(|of| *of != message).cloned();
-        let ours =
-            |of: &prost_reflect::MessageDescriptor| of.package_name().starts_with("authority.");
-        found.extend(inner.filter(ours).iter().flat_map(patterns));
-    }
-    found
 }
 
 #[cfg(test)]

@@ -10,8 +10,6 @@ mod message;
 mod operation;
 mod states;
 
-#[cfg(test)]
-pub(crate) use describe::patterns;
 pub(crate) use kind::{KINDS, Kind};
 pub(crate) use member::{Input, Member, Written, plain};
 pub(crate) use message::{json, listed, of_json, set_text, text};

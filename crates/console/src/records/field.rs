@@ -10,7 +10,7 @@ use crate::{
     kinds::{Input, Member, plain},
     meanings,
     query::Pairs,
-    typed, violations,
+    typed,
 };
 
 /// A field of a form.
@@ -149,8 +149,8 @@ impl Field {
 
     /// Notes what is wrong with it, or with a part of it, besides what was noted before.
     fn add(&mut self, part: &str, problem: &str) {
-        let problem = violations::in_words(problem);
-        let problem = if part.is_empty() { problem } else { format!("{part}: {problem}") };
+        let problem =
+            if part.is_empty() { problem.to_owned() } else { format!("{part}: {problem}") };
         self.problem = Some(match self.problem.take() {
             Some(before) if before != problem => format!("{before}; {problem}"),
             _ => problem,
@@ -331,7 +331,7 @@ impl SubmittedForm {
                     let part = within(&path, &field.member.name).to_owned();
                     field.add(&part, &problem);
                 }
-                None => rest.push((path, violations::in_words(&problem))),
+                None => rest.push((path, problem)),
             }
         }
         rest

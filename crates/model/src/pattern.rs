@@ -1,6 +1,7 @@
-//! What is wrong with a value, for people: the API names the pattern that a text must match, and few read those.
+//! Descriptions of the patterns in the protos. They replace the regular expression in an error: a
+//! client gets a sentence and an example.
 
-/// What a text of each pattern is, in words that end `must be …`.
+/// The patterns and their descriptions, which follow "must be".
 const PATTERNS: &[(&str, &str)] = &[
     (
         "^(0|[1-9][0-9]{0,13})([.][0-9]{1,4})?$",
@@ -86,6 +87,23 @@ const PATTERNS: &[(&str, &str)] = &[
         "a decision's id, or an action, such as payment.execute",
     ),
     (
+        "^[a-z0-9]+([._-][a-z0-9]+)*$",
+        "small letters and digits, in parts with dots, hyphens or underscores between them",
+    ),
+    ("^[a-z0-9_-]+(\\.[a-z0-9_-]+)*$", "an action in small letters, such as payment.execute"),
+    (
+        "^svc:(agent:[a-z0-9-]+:[a-z0-9._-]+|ent:[a-z0-9-]+:principal:[0-9a-f]{32})$",
+        "the id of an agent or another principal, such as svc:agent:acme:invoice-bot",
+    ),
+    ("^svc:[a-z_]+:[!-~]+$", "an id, such as svc:agent:acme:invoice-bot or svc:tenant:acme"),
+    (
+        "^svc:decision:[0-9a-f]{64}$",
+        "the id of a decision: svc:decision: and 64 hexadecimal digits",
+    ),
+    ("^sha256:[0-9a-f]{64}$", "a digest: sha256: and 64 hexadecimal digits"),
+    ("^svc:event:[0-9a-f]{32}$", "the id of an event: svc:event: and 32 hexadecimal digits"),
+    ("^svc[.][a-z_]+([.][a-z_]+)?$", "an event's type, such as svc.decision.denied"),
+    (
         concat!(
             "^(stable_drift|verified_but_stale|source_of_truth_stale|operational_context_stale|",
             "policy_context_shifted|environment_state_mismatch|system_of_record_conflict|",
@@ -97,52 +115,45 @@ const PATTERNS: &[(&str, &str)] = &[
 
 /// The grammar of slugs and of names in ids.
 const SLUG: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
-/// How a violation says that a text does not match.
-const DIFFERS: &str = " does not match ";
 
-/// Whether a text names a pattern. What is wrong with each member stands beside that, in words.
-pub(crate) fn names_a_pattern(text: &str) -> bool {
-    text.contains(DIFFERS)
-}
-
-/// What is wrong, without a pattern: `"100 EUR" must be an amount in digits, …`.
-pub(crate) fn in_words(problem: &str) -> String {
-    let Some((value, pattern)) = problem.rsplit_once(DIFFERS) else { return problem.to_owned() };
-    let found = PATTERNS.iter().find(|(known, _)| *known == pattern);
-    match found {
-        Some((_, words)) => format!("{value} must be {words}"),
-        None => format!("{value} has characters, or a form, that it may not have"),
-    }
+/// The description of a pattern, to follow "must be"; `None` for an unknown pattern.
+pub(crate) fn words(pattern: &str) -> Option<&'static str> {
+    PATTERNS.iter().find(|(known, _)| *known == pattern).map(|(_, words)| *words)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use prost_reflect::{DescriptorPool, Value};
 
     use super::*;
-    use crate::kinds::{KINDS, Operation, patterns};
 
-    #[test]
-    fn a_pattern_is_said_in_words() {
-        assert_eq!(
-            in_words("`100 EUR` does not match ^(0|[1-9][0-9]{0,13})([.][0-9]{1,4})?$"),
-            "`100 EUR` must be an amount in digits, without a currency or separators, such as 1250 or 1250.50"
-        );
-        assert_eq!(in_words("is unknown"), "is unknown");
-        let other = in_words("`x` does not match ^y$");
-        assert!(other.starts_with("`x` has characters") && !other.contains('^'), "{other}");
+    fn patterns(rules: &Value, found: &mut Vec<String>) {
+        let Some(rules) = rules.as_message() else { return };
+        for (field, value) in rules.fields() {
+            match value.as_str() {
+                Some(pattern) if field.name() == "pattern" => found.push(pattern.to_owned()),
+                _ => patterns(value, found),
+            }
+        }
     }
 
     #[test]
-    fn every_pattern_of_a_form_has_its_words() {
-        let forms = KINDS.iter().flat_map(|kind| {
-            let of_operations = kind.operations.iter().map(Operation::form);
-            of_operations.chain([kind.list.input.clone()])
-        });
-        let used: BTreeSet<String> = forms.flat_map(|form| patterns(&form)).collect();
-        assert!(used.len() > 10, "{used:?}");
-        for pattern in used {
-            assert!(PATTERNS.iter().any(|(known, _)| *known == pattern), "{pattern}");
+    fn every_pattern_of_the_protos_has_a_description() {
+        let pool = DescriptorPool::decode(crate::DESCRIPTORS).unwrap();
+        let rules = pool.get_extension_by_name("buf.validate.field").unwrap();
+        let mut found = Vec::new();
+        for field in pool.all_messages().flat_map(|message| message.fields().collect::<Vec<_>>()) {
+            if field.parent_message().package_name().starts_with("authority.") {
+                patterns(&field.options().get_extension(&rules), &mut found);
+            }
+        }
+        assert!(found.len() > 100, "{found:?}");
+        for pattern in &found {
+            assert!(words(pattern).is_some(), "{pattern} has no description");
+        }
+        for (pattern, words) in PATTERNS {
+            assert!(found.iter().any(|used| used == pattern), "no proto has {pattern}");
+            assert!(!words.contains('^'), "{words}");
         }
     }
 }
