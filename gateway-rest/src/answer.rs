@@ -15,7 +15,7 @@ use crate::{
     write,
 };
 
-/// Response metadata that become HTTP headers.
+/// Response metadata that becomes HTTP headers.
 const FORWARDED: [HeaderName; 4] = [
     header::ETAG,
     header::LOCATION,
@@ -23,10 +23,10 @@ const FORWARDED: [HeaderName; 4] = [
     HeaderName::from_static("idempotency-replayed"),
 ];
 
-/// Response metadata with the status, if it is not the route's.
+/// Response metadata with the status, if it differs from the route's status.
 pub(crate) const STATUS: &str = "http-status";
 
-/// The characters to encode in a path segment; an id's colons may stay (RFC 3986, section 3.3).
+/// The characters to encode in a path segment. An id's colons may stay (RFC 3986, section 3.3).
 const SEGMENT: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -44,6 +44,8 @@ const SEGMENT: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'|')
     .add(b'}');
+/// The characters to encode in the value of a query parameter.
+const QUERY: &AsciiSet = &SEGMENT.add(b'&').add(b'=').add(b'+');
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -99,11 +101,11 @@ fn forward(from: &HeaderMap, to: &mut HeaderMap) {
 }
 
 pub(crate) fn broken(route: &Route) -> Fault {
-    let message = format!("the answer of `{}` is not its message", route.rpc);
+    let message = format!("the response of `{}` is not a valid message", route.rpc);
     Fault::new(Code::Internal, reason::INTERNAL, message)
 }
 
-/// The body of a success, in the route's form.
+/// Returns the body of a success, in the route's form.
 pub(crate) fn body(route: &Route, message: &[u8]) -> Result<Vec<u8>, wire::Malformed> {
     let shape = route.output;
     if let Some(field) = route.raw.and_then(|at| shape.fields.get(usize::from(at))) {
@@ -150,11 +152,21 @@ fn raw(field: &Field, shape: &Shape, message: &[u8]) -> Result<Vec<u8>, wire::Ma
     Ok(out)
 }
 
-/// The URL of a new record: below the collection, by its `id`, or by that of the first record in
-/// the response that has one.
+/// Returns the URL of a new record below the collection, from its `id`. Without an `id`, it uses
+/// the first record in the response that has one.
 fn location(route: &Route, path: &str, message: &[u8]) -> Option<HeaderValue> {
     if route.method != "POST" || !route.verb.is_empty() {
         return None;
+    }
+    if !route.location.is_empty() {
+        let fields = route.location.iter().map(|at| route.output.fields.get(usize::from(*at)));
+        let query = fields.map(|field| {
+            let field = field?;
+            let text = text(field, message).unwrap_or_default();
+            Some(format!("{}={}", field.name, utf8_percent_encode(text, QUERY)))
+        });
+        let query = query.collect::<Option<Vec<_>>>()?.join("&");
+        return HeaderValue::try_from(format!("{path}/_?{query}")).ok();
     }
     let id = id(route.output, message).or_else(|| {
         route.output.fields.iter().find_map(|field| match &field.kind {
@@ -172,18 +184,42 @@ fn location(route: &Route, path: &str, message: &[u8]) -> Option<HeaderValue> {
 }
 
 fn id<'a>(shape: &Shape, message: &'a [u8]) -> Option<&'a str> {
-    let field = shape.field("id").filter(|field| matches!(field.kind, Kind::String))?;
-    let Some(Value::Bytes(id)) = write::only(field, message).ok()? else { return None };
-    std::str::from_utf8(id).ok().filter(|id| !id.is_empty())
+    text(shape.field("id")?, message).filter(|id| !id.is_empty())
 }
 
-/// A prepared document, or 304 if the client has it already (RFC 9110 section 13.1.2).
-pub(crate) fn document(route: &Route, asked: &HeaderMap, document: Document) -> Response {
-    let known = asked.get_all(header::IF_NONE_MATCH).iter().any(|value| {
+/// Returns a field of type string.
+fn text<'a>(field: &Field, message: &'a [u8]) -> Option<&'a str> {
+    if !matches!(field.kind, Kind::String) {
+        return None;
+    }
+    let Some(Value::Bytes(text)) = write::only(field, message).ok()? else { return None };
+    std::str::from_utf8(text).ok()
+}
+
+/// Returns whether `If-None-Match` contains the tag, which is compared weakly (RFC 9110 section
+/// 13.1.2).
+fn is_known<'h>(asked: impl IntoIterator<Item = &'h HeaderValue>, etag: &HeaderValue) -> bool {
+    asked.into_iter().any(|value| {
         let tags = value.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-        let same = |tag: &[u8]| tag.strip_prefix(b"W/").unwrap_or(tag) == document.etag.as_bytes();
+        let same = |tag: &[u8]| tag.strip_prefix(b"W/").unwrap_or(tag) == etag.as_bytes();
         tags.into_iter().any(|tag| tag == b"*" || same(tag))
-    });
+    })
+}
+
+/// Replaces the response by a 304 without a body if the client has this version of the record.
+pub(crate) fn unless_known(mut response: Response, asked: &[HeaderValue]) -> Response {
+    let etag = response.headers().get(header::ETAG);
+    if response.status() == StatusCode::OK && etag.is_some_and(|etag| is_known(asked, etag)) {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        *response.body_mut() = Body::empty();
+        response.headers_mut().remove(header::CONTENT_TYPE);
+    }
+    response
+}
+
+/// Returns a prepared document, or 304 if the client already has it.
+pub(crate) fn document(route: &Route, asked: &HeaderMap, document: Document) -> Response {
+    let known = is_known(asked.get_all(header::IF_NONE_MATCH), &document.etag);
     let mut response =
         Response::new(if known { Body::empty() } else { Body::from(document.bytes) });
     let headers = response.headers_mut();
@@ -197,7 +233,7 @@ pub(crate) fn document(route: &Route, asked: &HeaderMap, document: Document) -> 
     response
 }
 
-/// An error in the host's form, with the headers that RFC 9110 requires for its status.
+/// Returns an error in the host's form, with the headers that RFC 9110 requires for its status.
 pub fn refusal(host: &impl Host, fault: Fault, request_id: Option<&HeaderValue>) -> Response {
     let status = host.status(&fault);
     let id = request_id.and_then(|id| id.to_str().ok());
@@ -221,7 +257,7 @@ pub fn refusal(host: &impl Host, fault: Fault, request_id: Option<&HeaderValue>)
     response
 }
 
-/// A failed call as a fault, with the HTTP parts of its metadata.
+/// Converts a failed call to a fault, with the HTTP parts of its metadata.
 pub(crate) fn failed(status: tonic::Status) -> Fault {
     let mut found = HeaderMap::new();
     forward(status.metadata().as_ref(), &mut found);

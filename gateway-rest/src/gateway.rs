@@ -25,6 +25,7 @@ use crate::{
     codec::Raw,
     fault::{Fault, reason},
     host::Host,
+    nearest,
     paths::Tree,
     request,
     route::{Body as BodyOf, Route},
@@ -32,16 +33,16 @@ use crate::{
     stream,
 };
 
-/// In the extensions of every REST call, for [`Host::admit`] and the handler.
+/// An extension of every REST call, for [`Host::admit`] and the handler.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub route: &'static Route,
     pub method: Method,
-    /// As the client sent it.
+    /// The URI as the client sent it.
     pub uri: Uri,
 }
 
-/// Headers of the HTTP message that mean nothing, or something else, in gRPC.
+/// Headers of the HTTP message that have no meaning, or another one, in gRPC.
 const DROPPED: [&str; 14] = [
     "accept",
     "accept-encoding",
@@ -68,6 +69,7 @@ pub struct Gateway<H, S> {
 struct Inner<H> {
     host: Arc<H>,
     tree: Tree,
+    routes: Vec<&'static Route>,
 }
 
 impl<H, S: Clone> Clone for Gateway<H, S> {
@@ -78,11 +80,12 @@ impl<H, S: Clone> Clone for Gateway<H, S> {
 
 impl<H: Host, S> Gateway<H, S> {
     pub fn new(routes: impl IntoIterator<Item = &'static Route>, grpc: S, host: H) -> Self {
+        let routes: Vec<_> = routes.into_iter().collect();
         let mut tree = Tree::default();
-        for route in routes {
+        for route in &routes {
             tree.insert(route);
         }
-        Self { grpc, inner: Arc::new(Inner { host: Arc::new(host), tree }) }
+        Self { grpc, inner: Arc::new(Inner { host: Arc::new(host), tree, routes }) }
     }
 }
 
@@ -129,7 +132,8 @@ impl<H: Host> Inner<H> {
         if is_head { headers_only(response) } else { response }
     }
 
-    /// The path is unknown, or does not support this method; a caller that is not admitted learns neither.
+    /// Returns the error for an unknown path or an unsupported method. A caller that is not
+    /// admitted gets a different error, which reveals neither.
     async fn unroutable(&self, parts: &mut Parts) -> Fault {
         let path = parts.uri.path();
         let last = path.rsplit('/').next().unwrap_or_default();
@@ -144,7 +148,11 @@ impl<H: Host> Inner<H> {
         }
         let routes = self.tree.all(path);
         let Some(route) = routes.first() else {
-            let fault = Fault::new(Code::NotFound, reason::NOT_FOUND, "this path is unknown");
+            let near = nearest::route(path, parts.method.as_str(), self.routes.iter().copied());
+            let message = near.map_or("this path is unknown".to_owned(), |route| {
+                format!("this path is unknown; did you mean {} {}?", route.method, route.path)
+            });
+            let fault = Fault::new(Code::NotFound, reason::NOT_FOUND, message);
             return Fault { status: Some(StatusCode::NOT_FOUND), ..fault };
         };
         let mut methods: Vec<&str> = routes.iter().map(|route| route.method).collect();
@@ -199,14 +207,18 @@ impl<H: Host> Inner<H> {
         if let Some(document) = self.host.document(route) {
             return Ok(answer::document(route, &parts.headers, document));
         }
+        let known: Vec<HeaderValue> = match route.method {
+            "GET" => parts.headers.get_all(header::IF_NONE_MATCH).iter().cloned().collect(),
+            _ => Vec::new(),
+        };
         let codec = Raw { length: message.len() };
         let form = stream::Form::of(&parts.headers);
         let request =
             tonic::Request::from_parts(metadata(parts.headers), parts.extensions, message);
-        // In process: a large response needs no limit.
+        // The call is in process: a large response needs no limit.
         let mut client = Grpc::new(grpc).max_decoding_message_size(usize::MAX);
         client.ready().await.map_err(|_| {
-            Fault::new(Code::Unavailable, reason::UNAVAILABLE, "the service takes no calls")
+            Fault::new(Code::Unavailable, reason::UNAVAILABLE, "the service is unavailable")
         })?;
         let rpc = PathAndQuery::from_static(route.rpc);
         if route.streams {
@@ -217,7 +229,8 @@ impl<H: Host> Inner<H> {
         }
         let reply = client.unary(request, rpc, codec).await;
         let reply = reply.map_err(|status| refused(route, status))?;
-        answer::success(route, parts.uri.path(), reply)
+        let response = answer::success(route, parts.uri.path(), reply)?;
+        Ok(if known.is_empty() { response } else { answer::unless_known(response, &known) })
     }
 
     async fn read(
@@ -246,8 +259,13 @@ impl<H: Host> Inner<H> {
             Fault::invalid(request::whole("the body ended early"), 0)
         })?;
         let body = body.to_bytes();
-        if !body.is_empty() && route.body != BodyOf::None && !is_json(headers) {
-            let message = "send the body as `Content-Type: application/json`";
+        if !body.is_empty() && route.body != BodyOf::None && !is_json(headers, route) {
+            let message = if route.method == "PATCH" {
+                "send the members to change as `Content-Type: application/json`; JSON Merge Patch and JSON Patch are \
+                 not supported"
+            } else {
+                "send the body as `Content-Type: application/json`"
+            };
             let fault = Fault::new(Code::InvalidArgument, reason::UNSUPPORTED_MEDIA_TYPE, message);
             return Err(Fault { status: Some(StatusCode::UNSUPPORTED_MEDIA_TYPE), ..fault });
         }
@@ -255,7 +273,8 @@ impl<H: Host> Inner<H> {
     }
 }
 
-/// The service names members from the request message, the client from the body that it sent.
+/// Converts the service's member names, from the request message, to the names in the client's
+/// body.
 fn refused(route: &'static Route, status: Status) -> Fault {
     let fault = answer::failed(status);
     match route.body_field() {
@@ -270,7 +289,7 @@ fn too_large(limit: usize) -> Fault {
 
 fn too_large_in_protobuf(body: usize, found: usize, limit: usize) -> Fault {
     refuse_large(format!(
-        "the body of {body} bytes comes to {found} bytes of protobuf, and at most {limit} are read"
+        "the body of {body} bytes is {found} bytes as protobuf; the limit is {limit} bytes"
     ))
 }
 
@@ -279,7 +298,7 @@ fn refuse_large(message: String) -> Fault {
     Fault { status: Some(StatusCode::PAYLOAD_TOO_LARGE), ..fault }
 }
 
-/// The content coding of a body (RFC 9110 section 8.4), shortened; `None` if it has none.
+/// Returns the content coding of a body (RFC 9110 section 8.4), shortened; `None` without one.
 pub fn content_coding(headers: &HeaderMap) -> Option<String> {
     let values = headers.get_all(header::CONTENT_ENCODING).iter();
     let text = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
@@ -290,7 +309,7 @@ pub fn content_coding(headers: &HeaderMap) -> Option<String> {
     codings.find(coded).map(|coding| shortened(&coding, 100).into_owned())
 }
 
-/// A 415 for a body in a content coding.
+/// Returns a 415 for a body with a content coding.
 pub fn unread_coding(coding: &str) -> Fault {
     let message = format!(
         "`Content-Encoding: {coding}` is not supported; send the body uncoded, without the header"
@@ -305,11 +324,19 @@ pub fn unread_coding(coding: &str) -> Fault {
     }
 }
 
-/// `application/json` or `…+json`; JSON is always UTF-8 (RFC 8259, section 8.1).
-fn is_json(headers: &HeaderMap) -> bool {
+/// Returns whether the body is `application/json` or `…+json`. Parameters such as `charset` are
+/// ignored: JSON is always UTF-8 (RFC 8259, section 8.1).
+fn is_json(headers: &HeaderMap, route: &Route) -> bool {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     value.is_some_and(|value| {
         let essence = value.split(';').next().unwrap_or_default().trim();
+        // The body of a PATCH has neither of these formats (RFC 7396, RFC 6902), though both are
+        // JSON.
+        let is_patch = ["application/merge-patch+json", "application/json-patch+json"];
+        let is_patch = is_patch.iter().any(|patch| essence.eq_ignore_ascii_case(patch));
+        if is_patch && route.method == "PATCH" {
+            return false;
+        }
         let ends = essence.len().checked_sub(5).and_then(|at| essence.get(at..));
         essence.eq_ignore_ascii_case("application/json")
             || ends.is_some_and(|end| end.eq_ignore_ascii_case("+json"))
@@ -323,7 +350,7 @@ fn metadata(mut headers: HeaderMap) -> MetadataMap {
     MetadataMap::from_headers(headers)
 }
 
-/// The response to HEAD: that to GET, with its length and without its body.
+/// Returns the response to HEAD: the response to GET, with its length and without its body.
 fn headers_only(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {

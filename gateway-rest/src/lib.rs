@@ -1,14 +1,15 @@
-//! JSON REST in front of tonic services, in process, from tables made by `gateway-rest-build`.
+//! JSON REST in front of tonic services, in process, from the tables of `gateway-rest-build`.
 //!
-//! A call goes: route, [`Host::admit`], JSON text -> protobuf bytes, the tonic stack, protobuf
-//! bytes -> JSON text. Message types are known only by their [`Shape`], so the code does not grow
-//! with the API, and one pass finds every problem of a body.
+//! A call passes these stages: route, [`Host::admit`], JSON text -> protobuf bytes, the tonic
+//! stack, protobuf bytes -> JSON text. Message types are known only by their [`Shape`]: the code
+//! does not grow with the API. One pass finds every problem of a body.
 
 mod answer;
 mod codec;
 mod fault;
 mod gateway;
 mod host;
+mod nearest;
 mod paths;
 mod problems;
 mod read;
@@ -37,7 +38,7 @@ pub use shape::{Cardinality, Field, Kind, Shape};
 pub use shorten::{json_len, shortened};
 pub use time::{SPAN, before};
 
-/// JSON text -> protobuf. Reports every problem of the text at once.
+/// Converts JSON text to protobuf. Reports every problem of the text at once.
 pub fn to_proto(shape: &'static Shape, json: &[u8]) -> Result<Bytes, Fault> {
     let text = read::utf8(json)?;
     let (mut out, mut problems) = (Vec::with_capacity(json.len()), Problems::default());
@@ -46,8 +47,10 @@ pub fn to_proto(shape: &'static Shape, json: &[u8]) -> Result<Bytes, Fault> {
     if problems.is_empty() { Ok(out.into()) } else { Err(problems.into_fault()) }
 }
 
-/// Protobuf -> JSON text with all members, in the proto's order. It fails only if the bytes are not this
-/// message.
+/// Converts protobuf to JSON text with all members, in the proto's order.
+///
+/// # Errors
+/// The bytes are not a message of this shape.
 pub fn to_json(shape: &'static Shape, proto: &[u8]) -> Result<Vec<u8>, Fault> {
     let mut out = Vec::with_capacity(proto.len() * 2 + 64);
     write::message(&mut out, shape, proto, 0).map_err(|wire::Malformed| {
@@ -57,9 +60,9 @@ pub fn to_json(shape: &'static Shape, proto: &[u8]) -> Result<Vec<u8>, Fault> {
     Ok(out)
 }
 
-/// The routes as an axum router over `grpc`, a tower service such as `tonic::service::Routes`,
-/// with or without layers. It can serve as a fallback: it answers every path, unknown ones with the
-/// host's 404.
+/// Returns an axum router of the routes over `grpc`, a tower service such as
+/// `tonic::service::Routes`, with or without layers. It can serve as a fallback: it responds to
+/// every path, and returns the host's 404 for unknown paths.
 pub fn router<H: Host, S>(
     routes: impl IntoIterator<Item = &'static Route>,
     grpc: S,

@@ -1,6 +1,7 @@
 //! Builds one protobuf message from the path, the query and the body.
 //!
-//! They are written in reverse order: protobuf keeps the last of a repeated scalar, so the URL wins.
+//! The parts are written in reverse order, because protobuf keeps the last of several values of a
+//! scalar: the URL takes precedence over the body.
 
 use std::{borrow::Cow, time::SystemTime};
 
@@ -9,7 +10,7 @@ use http::HeaderMap;
 
 use crate::{
     fault::{Fault, Problem},
-    paths,
+    nearest, paths,
     problems::Problems,
     read::{self, Members, Reader, Seen},
     route::{Body, Route},
@@ -18,10 +19,10 @@ use crate::{
     wire::{self, Wire},
 };
 
-/// Levels of nested messages in the name of a query parameter.
+/// The maximum number of nested messages in the name of a query parameter.
 const DEPTH: usize = 8;
 
-/// Of server-sent events (WHATWG HTML, 9.2.4).
+/// The header of server-sent events (WHATWG HTML, 9.2.4).
 const LAST_EVENT_ID: &str = "last-event-id";
 
 pub(crate) fn assemble(
@@ -57,14 +58,14 @@ fn from_body(
         return Ok(());
     }
     if is_empty && route.mask.is_some() {
-        problems.add("", "the body is missing: send an object of the members to change");
+        problems.add("", "the body is missing: send an object with the fields to change");
         return Ok(());
     }
     if is_empty {
         if field.is_some_and(|field| !is_object(field)) {
             return Ok(());
         }
-        // Then the service names each required member.
+        // The service then lists each missing required member.
         text = "{}";
     }
     let mut reader = Reader::new(text, out, problems);
@@ -93,8 +94,8 @@ fn is_object(field: &Field) -> bool {
 
 /// Fills the masks from the body's fields, including null ones.
 ///
-/// A null bounding list becomes a path of the clearing mask: protobuf can't distinguish an absent list from an empty
-/// one.
+/// A null bounding list becomes a path of the clearing mask: protobuf can't distinguish an absent
+/// list from an empty one.
 fn fill_masks(route: &'static Route, seen: Seen, null: Seen, out: &mut Vec<u8>) {
     let field = |at: Option<u16>| {
         let at = usize::from(at?);
@@ -150,7 +151,10 @@ fn from_query(
         };
         let mut way = [0; DEPTH];
         let Some((way, field)) = resolve(route, &name, &mut way) else {
-            problems.add(name, "is an unknown query parameter");
+            let known = route.input.fields.iter().map(|field| field.name);
+            let known = known.filter(|known| resolve(route, known, &mut [0; DEPTH]).is_some());
+            let suggestion = nearest::suggestion(&name, known);
+            problems.add(name, format!("is an unknown query parameter{suggestion}"));
             continue;
         };
         if field.cardinality == Cardinality::Bound && text.is_empty() {
@@ -174,7 +178,9 @@ fn from_query(
             None => put(route.input, way, &text, out),
         };
         if let Err(problem) = put {
-            problems.add(name, problem);
+            let plus = matches!(field.kind, Kind::Timestamp) && text.contains(' ');
+            let hint = if plus { "; write `+` as `%2B` in a URL" } else { "" };
+            problems.add(name, format!("{problem}{hint}"));
         }
     }
 }
@@ -188,8 +194,8 @@ fn decode(raw: &str) -> Option<Cow<'_, str>> {
     paths::decode(&spaced).map(|text| Cow::Owned(text.into_owned()))
 }
 
-/// The field positions from the request down to a query parameter's field; `None` if there is no such
-/// field, or if the path, the body or the mask sets it.
+/// Returns the field positions from the request down to a query parameter's field. `None` if the
+/// field does not exist, or if the path, the body or the mask sets it.
 fn resolve<'a>(
     route: &'static Route,
     name: &str,
@@ -234,7 +240,8 @@ fn from_path(route: &'static Route, path: &str, out: &mut Vec<u8>, problems: &mu
     }
 }
 
-/// A client that reconnects sends the first request again, and where it is in this header, which wins.
+/// Reads the position of a stream from the header `Last-Event-ID`. A client that reconnects sends
+/// the first request again with the header, which takes precedence.
 fn from_last_event_id(
     route: &'static Route,
     headers: &HeaderMap,
@@ -252,7 +259,8 @@ fn from_last_event_id(
     }
 }
 
-/// Writes a scalar at the end of a path of messages; protobuf merges them with those present.
+/// Writes a scalar into the innermost message of a path. Protobuf merges these messages with
+/// messages that were already written.
 fn put(shape: &Shape, way: &[u16], text: &str, out: &mut Vec<u8>) -> Result<(), Cow<'static, str>> {
     let Some((first, rest)) = way.split_first() else { return Ok(()) };
     let Some(field) = shape.fields.get(usize::from(*first)) else { return Ok(()) };
@@ -268,7 +276,7 @@ fn put(shape: &Shape, way: &[u16], text: &str, out: &mut Vec<u8>) -> Result<(), 
     }
 }
 
-/// One problem with the body as a whole.
+/// Returns one problem with the body as a whole.
 pub(crate) fn whole(problem: &str) -> Vec<Problem> {
     vec![Problem { field: String::new(), problem: problem.to_owned() }]
 }

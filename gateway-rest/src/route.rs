@@ -19,41 +19,45 @@ pub struct Route {
     pub input: &'static Shape,
     pub output: &'static Shape,
     pub body: Body,
-    /// The response field that is the body: position in `output.fields`.
+    /// The response field that is the body: its position in `output.fields`.
     pub response_body: Option<u16>,
-    /// The `FieldMask` that a PATCH body's keys fill: position in `input.fields`.
+    /// The `FieldMask` that the keys of a PATCH body fill: its position in `input.fields`.
     pub mask: Option<u16>,
     /// The position in `input.fields` of the `FieldMask` to fill from a PATCH body's null bounding lists.
     pub clear: Option<u16>,
-    /// HTTP status of success.
+    /// The HTTP status of success.
     pub status: u16,
-    /// The member that contains the response, beside `ok`; empty for none.
+    /// The member that contains the response, next to `ok`; empty for none.
     pub envelope: &'static str,
     /// Whether a success body begins with `"ok": true`.
     pub ok: bool,
-    /// The response field that is the raw body: position in `output.fields`.
+    /// The response field that is the raw body: its position in `output.fields`.
     pub raw: Option<u16>,
-    /// Content type of a raw body; application/json if empty.
+    /// The content type of a raw body; application/json if empty.
     pub content_type: &'static str,
-    /// How long caches may keep the response, in seconds; 0 for not at all.
+    /// How long caches may keep the response, in seconds; 0 forbids caching.
     pub max_age_seconds: u32,
     /// Whether the RPC streams its responses.
     pub streams: bool,
-    /// How its messages become server-sent events; without it the whole message is an event's data.
+    /// How its messages become server-sent events. Without it each whole message is the data of an
+    /// event.
     pub events: Option<Events>,
-    /// The largest body in bytes, where that is less than the host's limit; 0 for the host's.
+    /// The largest body in bytes, if it is smaller than the host's limit; 0 for the host's limit.
     pub body_bytes: u32,
+    /// The fields that identify a new record: positions in `output.fields`. Its `Location` contains
+    /// them as a query. Empty if the record's id identifies it.
+    pub location: &'static [u16],
 }
 
 /// The fields of a stream's messages as server-sent events.
 #[derive(Clone, Copy, Debug)]
 pub struct Events {
-    /// The response field that is an event's `id`: position in `output.fields`.
+    /// The response field that is an event's `id`: its position in `output.fields`.
     pub id: u16,
-    /// The response field that is its `data`: position in `output.fields`. A message without it only moves
-    /// the id.
+    /// The response field that is an event's `data`: its position in `output.fields`. A message
+    /// without it only advances the id.
     pub data: u16,
-    /// The request field that the header `Last-Event-ID` sets: position in `input.fields`.
+    /// The request field that the header `Last-Event-ID` sets: its position in `input.fields`.
     pub resume: u16,
 }
 
@@ -61,7 +65,7 @@ pub struct Events {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segment {
     Literal(&'static str),
-    /// `*`: any one segment that is not empty.
+    /// `*`: any single segment that is not empty.
     One,
     /// `**`: the remaining segments, possibly none. Always last.
     Rest,
@@ -70,21 +74,21 @@ pub enum Segment {
 /// A request field that the path sets.
 #[derive(Debug)]
 pub struct Variable {
-    /// As in the template: `id`, `tool.id`.
+    /// The path as in the template: `id`, `tool.id`.
     pub path: &'static str,
     /// The path from the request to the field, as positions in each message's `fields`.
     pub fields: &'static [u16],
-    /// The range of segments that it covers, the end excluded.
+    /// The range of segments that it covers, end exclusive.
     pub segments: (u16, u16),
 }
 
-/// Where the HTTP body goes.
+/// The destination of the HTTP body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     None,
     /// `*`: the body is the request.
     Whole,
-    /// The body is this field: position in `input.fields`.
+    /// The body is this field: its position in `input.fields`.
     Field(u16),
 }
 

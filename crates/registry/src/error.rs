@@ -26,19 +26,19 @@ pub enum Error {
     #[error("{by} still refer to it; end them first")]
     InUse { by: &'static str },
     /// The result of a dry run: the record as it would be, encoded. Its transaction is rolled back.
-    #[error("nothing was changed")]
+    #[error("the dry run changed no records")]
     Tried(Vec<u8>),
     /// An API key that is not bound to the principal it would act for.
     #[error("{}", ErrorCode::SubjectNotPermitted.sentence())]
     NotSubject,
     #[error("the record changed since it was read")]
     Changed,
-    #[error("a delegation may only narrow what its parent grants, or what it grants itself")]
+    #[error("a delegation may only narrow its parent's grant or its own")]
     Exceeds(Vec<Violation>),
-    /// The record cannot be deleted; the code has the alternative.
+    /// The record can't be deleted. The code describes the alternative.
     #[error("{}", .0.sentence())]
     NeverDeleted(ErrorCode),
-    /// The record cannot be changed; the code has the alternative.
+    /// The record can't be changed. The code describes the alternative.
     #[error("{}", .0.sentence())]
     NeverChanged(ErrorCode),
     /// The caller's role does not permit it.
@@ -47,16 +47,16 @@ pub enum Error {
     /// This person may not act on this approval.
     #[error("{0}")]
     NotEligible(Ineligible),
-    /// Something is to be reviewed that whoever approves was not shown.
+    /// A finding requires review, but the approver was not shown it.
     #[error("{}", ErrorCode::RealityNotReviewed.sentence())]
     NotReviewed(Vec<Violation>),
-    /// A second person must request the same.
+    /// A second person must make the same request.
     #[error("{0}")]
     SecondApprover(String),
-    /// Refused for the reason of the code.
+    /// The request is refused. The code gives the reason.
     #[error("{}", .0.sentence())]
     Refused(ErrorCode),
-    /// Refused as the API says it.
+    /// An error that is already in the API's form.
     #[error(transparent)]
     Api(#[from] ApiError),
     /// A stored slug or name cannot be a part of an id.
@@ -83,7 +83,7 @@ impl Error {
 
     /// Decodes the record of a dry run.
     pub(super) fn would_be<R: prost::Message + Default>(row: &[u8]) -> Result<R, Self> {
-        let unreadable = |_| Self::Store(store::Error::Internal("a tried record".to_owned()));
+        let unreadable = |_| Self::Store(store::Error::Internal("unreadable record".to_owned()));
         R::decode(row).map_err(unreadable)
     }
 
@@ -91,7 +91,8 @@ impl Error {
         Self::Invalid(vec![Violation { field: field.to_owned(), problem: problem.into() }])
     }
 
-    /// A member that refers to no record, or to another tenant's: the same error.
+    /// The error for a field that refers to an unknown record. It is the same for another tenant's
+    /// record.
     pub(super) fn unknown(field: &str, id: &str) -> Self {
         Self::field(field, format!("`{id}` is unknown"))
     }
@@ -104,7 +105,9 @@ impl Error {
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         match error {
-            store::Error::Reference(constraint) => Self::field(member(&constraint), "is unknown"),
+            store::Error::Reference(constraint) => {
+                Self::field(members(&constraint).first().copied().unwrap_or_default(), "is unknown")
+            }
             store::Error::InUse(constraint) => Self::InUse { by: referrers(&constraint) },
             other => Self::Store(other),
         }
@@ -163,21 +166,29 @@ impl From<Error> for ApiError {
                 Self::plain(ErrorCode::BrandActiveExists)
             }
             Error::Store(store::Error::Conflict(name)) if name == LINKED => {
-                let text =
-                    "the consultant and the tenant have a link already; revoke that one first";
-                let problem = "has a link already".to_owned();
+                let text = "the consultant and the tenant already have a link; revoke it first";
+                let problem = "already has a link".to_owned();
                 let violations = ["consultant_id", "tenant_id"]
                     .map(|field| Violation { field: field.to_owned(), problem: problem.clone() });
                 Self { violations: violations.into(), ..Self::new(ErrorCode::AlreadyExists, text) }
             }
             Error::Store(store::Error::Conflict(constraint)) => {
-                let member = member(&constraint);
-                let violation = Violation {
-                    field: member.to_owned(),
-                    problem: "is taken by another record".to_owned(),
+                let members = members(&constraint);
+                let problem = match members.as_slice() {
+                    ["slug"] => "is taken by another record; without it, it is made from `name`",
+                    ["name"] => {
+                        "is taken by another record; without it, it is made from `display_name`"
+                    }
+                    [_] => "is taken by another record",
+                    _ => "is in another record with the same values of these members",
                 };
-                let text = format!("another record has this `{member}` already");
-                Self { violations: vec![violation], ..Self::new(ErrorCode::AlreadyExists, text) }
+                let violation = |member: &&str| Violation {
+                    field: (*member).to_owned(),
+                    problem: problem.to_owned(),
+                };
+                let violations = members.iter().map(violation).collect();
+                let text = format!("another record already has this `{}`", members.join("`, `"));
+                Self { violations, ..Self::new(ErrorCode::AlreadyExists, text) }
             }
             Error::Store(error) => error.into(),
         }
@@ -190,11 +201,11 @@ impl From<Error> for Status {
     }
 }
 
-/// The index of snapshots by anchor, time and content.
+/// The unique index of snapshots by anchor, time and content.
 const SNAPSHOT_EXISTS: &str = "reality_snapshots_once";
-/// The index that lets a consultant and a tenant have one link.
+/// The index that limits a consultant and a tenant to one link.
 const LINKED: &str = "consultant_links_consultant_id_key";
-/// The index that lets a tenant have one active brand.
+/// The index that limits a tenant to one active brand.
 const ACTIVE_BRAND: &str = "white_label_configs_active_key";
 
 /// Tables, and the names of their rows in messages.
@@ -238,7 +249,7 @@ const TABLES: [(&str, &str); 37] = [
     ("workspaces", "workspaces"),
 ];
 
-/// The table of a constraint called `<table>_<columns>_<kind>`, and its columns.
+/// Returns the table and columns of a constraint named `<table>_<columns>_<kind>`.
 fn parts(constraint: &str) -> Option<(&'static str, &str)> {
     TABLES.iter().find_map(|(table, rows)| {
         let rest = constraint.strip_prefix(table)?.strip_prefix('_')?;
@@ -246,18 +257,29 @@ fn parts(constraint: &str) -> Option<(&'static str, &str)> {
     })
 }
 
-/// The member that a constraint is about.
-fn member(constraint: &str) -> &str {
-    if constraint.starts_with("workspace_slugs_") {
-        return "slug";
+/// Returns the fields that a constraint is about, as in the client's request.
+fn members(constraint: &str) -> Vec<&str> {
+    match constraint {
+        // The IDs in these tables are derived from these fields.
+        "tenants_pkey" => return vec!["slug"],
+        "principals_pkey" => return vec!["name"],
+        "acts_in_principal_id_workspace_id_key" => return vec!["principal_id", "workspace_id"],
+        "applies_to_policy_id_target_class_key" => return vec!["policy_id", "target_class"],
+        "granted_access_to_resource_id_grantee_id_access_level_key" => {
+            return vec!["resource_id", "grantee_id", "access_level"];
+        }
+        "member_of_team_id_principal_id_key" => return vec!["team_id", "principal_id"],
+        "uses_agent_id_used_id_used_kind_key" => return vec!["agent_id", "used_id", "used_kind"],
+        _ if constraint.starts_with("workspace_slugs_") => return vec!["slug"],
+        _ => {}
     }
-    let Some((_, rest)) = parts(constraint) else { return constraint };
+    let Some((_, rest)) = parts(constraint) else { return vec![constraint] };
     let columns = rest.rsplit_once('_').map_or(rest, |(columns, _)| columns);
-    match columns.strip_prefix("tenant_id_") {
+    vec![match columns.strip_prefix("tenant_id_") {
         Some(column) => column,
         None if columns.is_empty() || rest == "pkey" => "id",
         None => columns,
-    }
+    }]
 }
 
 fn referrers(constraint: &str) -> &'static str {
@@ -269,18 +291,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_the_member_off_a_constraint() {
+    fn reads_the_members_off_a_constraint() {
         for (constraint, expected) in [
-            ("tools_workspace_id_fkey", "workspace_id"),
-            ("tools_tenant_id_fkey", "tenant_id"),
-            ("tenants_slug_key", "slug"),
-            ("tenants_pkey", "id"),
-            ("principals_tenant_id_name_key", "name"),
-            ("workspace_slugs_pkey", "slug"),
-            ("tenants_idp_org_id_key", "idp_org_id"),
-            ("member_of_team_id_principal_id_key", "team_id_principal_id"),
+            ("tools_workspace_id_fkey", &["workspace_id"] as &[&str]),
+            ("tools_tenant_id_fkey", &["tenant_id"]),
+            ("tools_pkey", &["id"]),
+            ("tenants_slug_key", &["slug"]),
+            ("tenants_pkey", &["slug"]),
+            ("principals_pkey", &["name"]),
+            ("principals_tenant_id_name_key", &["name"]),
+            ("workspace_slugs_pkey", &["slug"]),
+            ("tenants_idp_org_id_key", &["idp_org_id"]),
+            ("member_of_team_id_principal_id_key", &["team_id", "principal_id"]),
         ] {
-            assert_eq!(member(constraint), expected, "{constraint}");
+            assert_eq!(members(constraint), expected, "{constraint}");
         }
         assert_eq!(referrers("acts_in_workspace_id_fkey"), "acts-in rows");
     }

@@ -1,4 +1,4 @@
-//! JSON text -> protobuf bytes in one pass, by [`Shape`]; finds every problem of the text.
+//! Converts JSON text to protobuf bytes in one pass, by [`Shape`]. Finds every problem of the text.
 
 mod free;
 mod number;
@@ -12,6 +12,7 @@ use tonic::Code;
 
 use crate::{
     fault::{Fault, reason},
+    nearest,
     problems::{Path, Problems},
     shape::{Cardinality, Field, Kind, Shape},
     wire::{self, Wire},
@@ -36,11 +37,11 @@ pub(crate) struct Members {
 pub(crate) const NO_ITEM: &str =
     "is an empty list; leave it out for no bound; in an update, null removes one";
 
-/// The most fields of a message; `gateway-rest-build` refuses more.
+/// The maximum number of fields of a message; `gateway-rest-build` refuses more.
 const MOST_FIELDS: usize = 256;
 
 impl Seen {
-    /// Whether the field was present before.
+    /// Marks the field as present, and returns whether it was already present.
     fn again(&mut self, position: usize) -> bool {
         let bit = 1 << (position % 64);
         self.0.get_mut(position / 64).is_some_and(|word| {
@@ -61,7 +62,7 @@ pub(crate) struct Reader<'a> {
     depth: u8,
     out: &'a mut Vec<u8>,
     problems: &'a mut Problems,
-    /// Member names of the open free-form objects, to find duplicates.
+    /// Member names of the open free-form objects, for finding duplicates.
     names: Vec<Cow<'a, str>>,
 }
 
@@ -70,15 +71,15 @@ impl<'a> Reader<'a> {
         Self { text: Text::new(text), depth: 0, out, problems, names: Vec::new() }
     }
 
-    /// Reads a whole text as one message; returns which members it had.
+    /// Reads a whole text as one message. Returns the members that were present.
     pub(crate) fn whole(&mut self, shape: &'static Shape) -> Result<Members, Stop> {
         let seen = self.message(shape, &Path::Root)?;
         self.text.end()?;
         Ok(seen)
     }
 
-    /// Reads a whole text as the value of one field, and writes it with its tag. Returns which members it
-    /// had, if it is a message.
+    /// Reads a whole text as the value of one field, and writes it with its tag. Returns the
+    /// members that were present, if it is a message.
     pub(crate) fn whole_field(&mut self, field: &'static Field) -> Result<Members, Stop> {
         let alone = matches!(field.cardinality, Cardinality::Single | Cardinality::Optional);
         let mut seen = Members::default();
@@ -94,7 +95,7 @@ impl<'a> Reader<'a> {
         Ok(seen)
     }
 
-    /// Opens an array or object; false if something else is there, which is reported.
+    /// Opens an array or object. Reports any other value and returns false.
     fn enter(&mut self, bracket: u8, path: &Path<'_>) -> Result<bool, Stop> {
         if !self.text.take(bracket) {
             let expected = if bracket == b'[' { "an array" } else { "an object" };
@@ -125,7 +126,7 @@ impl<'a> Reader<'a> {
         if !self.enter(b'{', path)? {
             return Ok(Members { seen, null });
         }
-        // Members of oneofs with a value: a null is not a choice.
+        // The members of oneofs that have a value. A null does not choose a member.
         let mut chosen = Seen::default();
         let mut more = !self.text.take(b'}');
         while more {
@@ -133,7 +134,9 @@ impl<'a> Reader<'a> {
             let here = Path::Member(path, &name);
             match shape.position(&name).and_then(|at| Some((at, shape.fields.get(at)?))) {
                 None => {
-                    self.problems.add(here, "is an unknown field");
+                    let known = shape.fields.iter().map(|field| field.name);
+                    let suggestion = nearest::suggestion(&name, known);
+                    self.problems.add(here, format!("is an unknown field{suggestion}"));
                     self.skip(&here)?;
                 }
                 Some((position, _)) if seen.again(position) => {
@@ -156,7 +159,7 @@ impl<'a> Reader<'a> {
         Ok(Members { seen, null })
     }
 
-    /// Reports a second member of one oneof.
+    /// Reports a second member of the same oneof.
     fn exclusive(&mut self, shape: &Shape, chosen: Seen, field: &Field, path: &Path<'_>) {
         let mut others = shape.fields.iter().enumerate();
         let other = others.find(|(at, other)| other.oneof == field.oneof && chosen.contains(*at));
@@ -166,7 +169,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a field, with its tag; false if it is null, which is absence.
+    /// Reads a field, with its tag. Returns false if it is null, which means absence.
     fn field(&mut self, field: &'static Field, path: &Path<'_>) -> Result<bool, Stop> {
         if self.text.peek() == b'n' {
             self.text.word("null")?;
@@ -246,7 +249,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Skips any value. Duplicate names in it are not reported: it is refused anyway.
+    /// Skips any value. Duplicate names in it are not reported, because it is refused anyway.
     fn skip(&mut self, path: &Path<'_>) -> Result<(), Stop> {
         match self.text.peek() {
             b'"' => self.text.string().map(drop),
@@ -279,14 +282,15 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The text of a body; a fault if its bytes are not UTF-8.
+/// Returns the text of a body, or a fault if its bytes are not UTF-8.
 pub(crate) fn utf8(json: &[u8]) -> Result<&str, Fault> {
     std::str::from_utf8(json).map_err(|error| {
         malformed(format!("the body is not UTF-8 at byte {}", error.valid_up_to()))
     })
 }
 
-/// The result of reading: the problems of a text that ended early, or of one that did not.
+/// Converts the result of reading: `None` if the text is nested too deep, an error if it is
+/// malformed.
 pub(crate) fn verdict<T>(
     read: Result<T, Stop>,
     text: &str,
@@ -298,6 +302,10 @@ pub(crate) fn verdict<T>(
         Err(Stop::Malformed(at, expected)) => {
             let (line, column) = Text::line_and_column(text, at);
             *problems = Problems::default();
+            if text.starts_with('\u{feff}') {
+                let mark = "the body begins with a byte order mark (U+FEFF): send it without one";
+                return Err(malformed(mark.to_owned()));
+            }
             Err(malformed(format!(
                 "the body is malformed JSON at line {line}, column {column}: expected {expected}"
             )))

@@ -1,4 +1,4 @@
-//! What a JSON body becomes.
+//! JSON bodies and the messages that they become.
 
 use serde_json::{Value, json};
 
@@ -166,19 +166,27 @@ async fn escapes_and_spaces_are_read() {
 async fn the_content_type_must_be_json() {
     let card = ("authorization", "Bearer card");
     for right in
-        ["application/json", "Application/JSON; charset=utf-8", "application/merge-patch+json"]
+        ["application/json", "Application/JSON; charset=utf-8", "application/vnd.library+json"]
     {
         let reply = send_with("PATCH", "/v1/books/7", &[card, ("content-type", right)], "{}").await;
         assert_eq!(reply.status, 200, "{right}");
     }
-    for wrong in ["text/plain", "application/x-www-form-urlencoded", "json", ""] {
+    for wrong in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "json",
+        "",
+        // A patch in another form than the record's own members.
+        "application/merge-patch+json",
+        "application/json-patch+json; charset=utf-8",
+    ] {
         let reply = send_with("PATCH", "/v1/books/7", &[card, ("content-type", wrong)], "{}").await;
         assert_eq!(reply.status, 415, "{wrong}");
         assert_eq!(reply.reason(), "unsupported_media_type");
     }
     assert_eq!(send_with("PATCH", "/v1/books/7", &[card], "{}").await.status, 415);
     let none = send_with("PATCH", "/v1/books/7", &[card], "").await;
-    assert_eq!(none.status, 400, "a patch says what to change, if only nothing: {{}}");
+    assert_eq!(none.status, 400, "a patch needs a body, even an empty object: {{}}");
 }
 
 #[tokio::test]
@@ -186,7 +194,7 @@ async fn the_body_has_a_limit() {
     let reply =
         send("POST", "/v1/books", &format!("{{\"title\": \"{}\"}}", "x".repeat(5000))).await;
     assert_eq!((reply.status.as_u16(), reply.reason().as_str()), (413, "too_large"));
-    // Without a length it is found out on the way.
+    // Without a length, the limit applies while the body is read.
     let chunks = tokio_stream::iter((0..5).map(|_| Ok::<_, std::io::Error>("x".repeat(1000))));
     let body = axum::body::Body::from_stream(chunks);
     let reply = send_with("POST", "/v1/books", &[("authorization", "Bearer card")], body).await;

@@ -1,4 +1,4 @@
-//! Which method a path reaches, and what the URL gives it.
+//! The method that a path reaches, and the fields that its URL sets.
 
 use serde_json::json;
 
@@ -22,7 +22,7 @@ async fn ids_may_hold_colons_and_only_known_verbs_are_split_off() {
     assert_eq!(lent.json()["book"]["id"], "svc:book:7");
     assert_eq!(get("/v1/books/svc:lend").await.json()["book"]["id"], "svc:lend", "no GET verb");
     let encoded = send("POST", "/v1/books/x%3Alend", "{}").await;
-    assert_eq!(encoded.status, 405, "an encoded colon is the id's own");
+    assert_eq!(encoded.status, 405, "an encoded colon is part of the id");
     assert_eq!(send("POST", "/v1/books/:lend", "{}").await.status, 405);
 }
 
@@ -33,7 +33,7 @@ async fn an_unknown_verb_is_named() {
         assert_eq!((reply.status.as_u16(), reply.reason().as_str()), (404, "not_found"), "{path}");
         assert!(reply.body.contains("no verb `:burn`"), "{path}: {}", reply.body);
         let reply = send_with("POST", path, &[], "{}").await;
-        assert_eq!(reply.status, 401, "{path}: after the credential");
+        assert_eq!(reply.status, 401, "{path}: the credential is checked first");
     }
     assert_eq!(send("POST", "/v1/books/svc:book:7", "{}").await.status, 405, "an id's end");
     assert_eq!(send("PUT", "/v1/books/7:lend", "{}").await.status, 405, "another method's");
@@ -75,7 +75,7 @@ async fn another_method_is_refused_with_what_is_allowed() {
     assert_eq!((reply.status.as_u16(), reply.reason().as_str()), (405, "method_not_allowed"));
     assert_eq!(reply.header("allow"), "GET, HEAD, POST, PURGE");
     let reply = send_with("PUT", "/v1/books", &[], "").await;
-    assert_eq!(reply.status, 401, "after the credential");
+    assert_eq!(reply.status, 401, "the credential is checked first");
     assert_eq!(send("PURGE", "/v1/books", "").await.body, r#"{"ok":true}"#);
 }
 
@@ -105,7 +105,7 @@ async fn the_query_fills_fields() {
     assert_eq!(seen, expected);
 }
 
-/// The host's clock says 2026-01-31T09:30:00Z.
+/// The host's clock shows 2026-01-31T09:30:00Z.
 #[tokio::test]
 async fn a_time_in_the_query_may_be_a_span_before_now() {
     let reply = get("/v1/ask/w?at=-36h").await;
@@ -114,7 +114,7 @@ async fn a_time_in_the_query_may_be_a_span_before_now() {
     assert_eq!(reply.status, 400);
     let details = reply.body;
     assert!(details.contains("`-90s`, `-15m`, `-1h` or `-7d`"), "{details}");
-    assert!(!details.contains("`time`"), "a duration is no time: {details}");
+    assert!(!details.contains("`time`"), "a duration is not a time: {details}");
 }
 
 #[tokio::test]

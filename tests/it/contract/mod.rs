@@ -1,12 +1,14 @@
-//! The service behaves as the published contract.
+//! Checks that the service behaves as its published contract describes.
 
 mod absence;
 mod bounds;
+mod clients;
 mod document;
 mod documented;
 mod examples;
 mod filters;
 mod headers;
+mod operations;
 mod pages;
 mod rate_limits;
 mod specification;

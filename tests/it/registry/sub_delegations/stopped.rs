@@ -1,11 +1,11 @@
-//! An agent that is stopped cannot delegate: the delegation would be in force once the stop is lifted.
+//! A stopped agent can't delegate, because the delegation would be active once the stop is lifted.
 
 use serde_json::{Value, json};
 
 use super::{Acme, BOT, CAT, DOG, PATH, TENANT, id, part, with};
 
 impl Acme {
-    /// Puts it in force, and returns the path that lifts it.
+    /// Creates the stop or quarantine, and returns the path that lifts it.
     async fn put(&self, path: &str, body: Value) -> String {
         let verb = if path == "stop-signals" { "lift" } else { "release" };
         let body = with(body, json!({"tenant_id": TENANT, "reason": "a test"}));
@@ -39,12 +39,13 @@ async fn nobody_who_is_stopped_or_quarantined_delegates() {
         let (status, refused) = give().await;
         assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")), "{body}");
         let message = refused["message"].as_str().unwrap();
-        assert!(message.contains("is in force"), "{body}: {message}");
+        let why = if path == "quarantines" { "covered by the quarantine" } else { "is in force" };
+        assert!(message.contains(why), "{body}: {message}");
         assert_eq!(acme.app.owner().post(&lift, json!({})).await.0, 200);
         let (status, given) = give().await;
         assert_eq!(status, 201, "{body}: {given:#}");
     }
-    // What concerns others or other actions does not count.
+    // Quarantines of other agents or actions are ignored.
     for body in [
         json!({"action": "ticket.*"}),
         json!({"subject_id": CAT, "action": "ticket.reply"}),
@@ -56,7 +57,7 @@ async fn nobody_who_is_stopped_or_quarantined_delegates() {
     }
 }
 
-/// Under a stop signal nothing is revoked either: an agent may do nothing until it is lifted.
+/// A stopped agent can't revoke either, because it may not act until the stop signal is lifted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_who_is_stopped_revokes() {
     let acme = Acme::start().await;
@@ -71,7 +72,7 @@ async fn nobody_who_is_stopped_revokes() {
     assert_eq!(bot.post(&revoke, json!({})).await.0, 200);
 }
 
-/// Nobody delegates in a chain with a principal that is not active, or to one.
+/// A chain with an inactive principal can't be extended, and delegates must be active.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everybody_in_the_chain_is_active() {
     let acme = Acme::start().await;
