@@ -1,27 +1,35 @@
-//! Writes the REST routes and the OpenAPI document from the descriptors that the model crate compiled.
+//! Writes the REST routes and the OpenAPI document from the descriptors that the model crate
+//! compiled.
 
 use std::{env, fs, path::PathBuf};
 
-use gateway_rest_build::{Access, Info, Options, Requirement, bearer, message_schema, openapi};
+use gateway_rest_build::{Access, Info, Options, Requirement, bearer, openapi};
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor, Value};
 use serde_json::{Map, json};
 
-const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, says why, records it \
-     so that anyone can verify and replay it, and lets people hold, approve and stop it.\n\n\
+const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, explains why, \
+     records it so that anyone can verify and replay it, and lets people hold, approve and stop it.\n\n\
      Every error body is `{ok: false, error, message, details, request_id}`. Lists take `limit` \
      (1 to 500) and `page_token`. Times are RFC 3339 in UTC; in a query also a span before now: `-90s`, \
      `-15m`, `-1h`, `-7d`.\n\n\
-     A body is JSON without a content coding, of at most 256 KiB and 1 MiB as protobuf; a free-form \
-     member nests at most 32 levels, itself counted. An error names at most 50 members, and then how \
-     many more. Malformed HTTP (a bad head, over 100 headers or 16 KiB of them) is answered 400 or \
-     431 without a body.";
+     A body is JSON without a content coding, of at most 256 KiB and 1 MiB as protobuf. A free-form \
+     member nests at most 32 levels, including itself. An error lists at most 50 members, and then \
+     the number of further ones. Malformed HTTP (an invalid head, over 100 headers or 16 KiB of \
+     them) gets a 400 or 431 without a body.\n\n\
+     Within a version of the API, operations, members, parameters and values of enums may be added: \
+     ignore unknown members, treat an unknown `error` by its HTTP status, and an unknown `decision` as \
+     `deny`.";
 
 /// The version of the API, as in its paths.
 const API_VERSION: &str = "1.0.0";
-/// JSON Schemas of the bodies that no message describes.
+/// JSON Schemas of the bodies that are not messages.
 const DOCUMENTS: &str = "openapi/documents.json";
 
-/// POSTs that change nothing.
+/// The tags that most readers look for. They come first in the document.
+const FIRST_TAGS: [&str; 7] =
+    ["Runtime", "Decision", "Approval", "StopSignal", "Quarantine", "Evidence", "Event"];
+
+/// Methods that are called with POST but do not change data. They take no Idempotency-Key.
 const UNKEYED: [&str; 5] =
     ["AdmitPurpose", "ExportPersonalData", "ImpactPolicies", "SimulateDecision", "ValidatePolicy"];
 
@@ -47,9 +55,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed={DOCUMENTS}");
     let documents: Map<String, serde_json::Value> =
         serde_json::from_str(&fs::read_to_string(DOCUMENTS)?)?;
+    let event_types = env::var("DEP_AUTHORITY_WEBHOOK_EVENT_TYPES")?;
+    println!("cargo::rerun-if-changed={event_types}");
+    let event_types = serde_json::from_str(&fs::read_to_string(event_types)?)?;
     let info = Info {
         description: DESCRIPTION.to_owned(),
-        documents: documents.into_iter().chain([event(&pool, &options)]).collect(),
+        documents: documents.into_iter().chain(events(event_types)).collect(),
+        operation_id: &operation_id,
+        first_tags: &FIRST_TAGS,
         amend: &headers,
         security_schemes: vec![
             (
@@ -72,26 +85,84 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut document = openapi(&pool, &options, &info);
     document["info"]["x-build-version"] = env!("CARGO_PKG_VERSION").into();
     parts(&mut document["components"]);
-    // Evaluate folds an allow with constraints into `allow` (runtime/answer.rs).
+    // For an allow with constraints, Evaluate returns `allow` (runtime/answer.rs).
     document["components"]["schemas"]["EvaluateResponse"]["properties"]["decision"] = json!({
         "type": "string", "enum": ["allow", "require_approval", "deny"],
         "description": "allow, require_approval or deny.",
     });
+    document["webhooks"] = webhooks();
     let document = serde_json::to_string(&document)?;
     Ok(fs::write(out.join("openapi.json"), document)?)
 }
 
-/// The schema of an event of any type.
-fn event(pool: &DescriptorPool, options: &Options) -> (String, serde_json::Value) {
-    let message = pool.get_message_by_name("authority.event.v1.Event");
-    let message = message.unwrap_or_else(|| panic!("no message Event"));
-    ("Event".to_owned(), message_schema(&message, options))
+/// Returns the schema of each event type, such as `DecisionDenied`, and their union `Event`.
+fn events(types: Vec<serde_json::Value>) -> Vec<(String, serde_json::Value)> {
+    let mut all = Vec::new();
+    let mut mapping = Map::new();
+    for event_type in types {
+        let name = event_type["name"].as_str().unwrap_or_default();
+        let words = name.split(['.', '_']).skip(1).map(|word| {
+            let (first, rest) = word.split_at(1);
+            first.to_uppercase() + rest
+        });
+        let component = format!("{}Event", words.collect::<String>());
+        mapping.insert(name.to_owned(), format!("#/components/schemas/{component}").into());
+        let mut schema = event_type["schema"].clone();
+        if let Some(schema) = schema.as_object_mut() {
+            schema.retain(|member, _| !member.starts_with('$'));
+        }
+        all.push((component, schema));
+    }
+    let one_of: Vec<_> = mapping.values().map(|schema| json!({"$ref": schema})).collect();
+    let union = json!({
+        "description": "An event of any type. More types may be added.",
+        "oneOf": one_of,
+        "discriminator": {"propertyName": "event_type", "mapping": mapping},
+    });
+    all.push(("Event".to_owned(), union));
+    all
 }
 
-/// The credentials that a binding of a method accepts, from `authority.auth.v1.access`.
+/// Describes a delivery to a webhook endpoint.
+fn webhooks() -> serde_json::Value {
+    json!({"event": {"post": {
+        "operationId": "receive_event",
+        "tags": ["WebhookEndpoint"],
+        "summary": "Receives an event at a webhook endpoint",
+        "description": "The service sends this request to the URL of a webhook endpoint. The request is signed with each \
+            of the endpoint's signing suites; docs/webhooks.md describes the headers.",
+        "requestBody": {
+            "required": true,
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Event"}}},
+        },
+        "responses": {"2XX": {"description": "The event was received. The body is ignored."}},
+        "security": [],
+    }}})
+}
+
+/// Returns an operation's id: `list_principals`, or with a prefix for the surfaces of a tenant's
+/// members and of the gateway: `app_list_principals`, `gateway_list_events`. All ids are in
+/// `openapi/operations.txt`.
+fn operation_id(method: &MethodDescriptor, _: usize, path: &str) -> String {
+    let surface = match path {
+        _ if path.starts_with("/api/v1/app/") => "app_",
+        _ if path.starts_with("/v1/") => "gateway_",
+        _ => "",
+    };
+    let mut id = surface.to_owned();
+    for (place, letter) in method.name().char_indices() {
+        if letter.is_uppercase() && place > 0 {
+            id.push('_');
+        }
+        id.extend(letter.to_lowercase());
+    }
+    id
+}
+
+/// Returns the credentials that a binding of a method accepts, from `authority.auth.v1.access`.
 fn access(method: &MethodDescriptor, place: usize) -> Access {
     let rule = rule(method, place);
-    // The model's build has checked their number.
+    // The model's build has checked the number of rules.
     let rule = rule.unwrap_or_else(|| panic!("{}: no access rule", method.full_name()));
     let flag = |name| rule.get_field_by_name(name).and_then(|v| v.as_bool()).unwrap_or_default();
     let open = |scheme: &str, word: Option<&str>| Requirement {
@@ -113,13 +184,14 @@ fn access(method: &MethodDescriptor, place: usize) -> Access {
     alternatives.extend(scope.map(|scope| open("api_key", Some(scope))));
     assert!(
         flag("public") == alternatives.is_empty(),
-        "{}: a binding is public, or names who may call it",
+        "{}: a binding must be public or have access rules, not both",
         method.full_name()
     );
     Access { alternatives }
 }
 
-/// The first binding's rule is the option itself; the others are in it, in their order.
+/// Returns the rule of a binding. The first binding's rule is the option itself. The option
+/// contains the rules of the other bindings, in their order.
 fn rule(method: &MethodDescriptor, place: usize) -> Option<DynamicMessage> {
     let extension = method.parent_pool().get_extension_by_name("authority.auth.v1.access")?;
     let options = method.options();
@@ -130,7 +202,7 @@ fn rule(method: &MethodDescriptor, place: usize) -> Option<DynamicMessage> {
     others.as_list()?.get(other)?.as_message().cloned()
 }
 
-/// A time in a query may also be a span before now (`src/app/host.rs`).
+/// Allows a span before now for a time in a query (`src/app/host.rs`).
 fn spans(parameter: &mut serde_json::Value) {
     if parameter["in"] == "query" && parameter["schema"]["format"] == "date-time" {
         let time = parameter["schema"].take();
@@ -139,19 +211,19 @@ fn spans(parameter: &mut serde_json::Value) {
     }
 }
 
-/// JSON Schema of every error's body.
+/// Returns the JSON Schema of every error's body.
 fn error() -> serde_json::Value {
     json!({
         "type": "object",
         "description": "Why the request failed.",
         "required": ["ok", "error", "message", "details", "request_id"],
         "properties": {
-            "ok": {"const": false},
+            "ok": {"type": "boolean", "description": "Always false here."},
             "error": {"$ref": "#/components/schemas/ErrorWord"},
             "message": {"type": "string", "description": "For people."},
             "details": {
                 "type": "array",
-                "description": "Each invalid member, and each value that the client can go on with.",
+                "description": "Each invalid field, and each value that the client can continue with.",
                 "items": {
                     "type": "object",
                     "required": ["field", "problem"],
@@ -160,7 +232,7 @@ fn error() -> serde_json::Value {
                         "problem": {"type": "string"},
                         "value": {
                             "type": ["integer", "string"],
-                            "description": "What `field` is, as in ErrorInfo's metadata over gRPC: \
+                            "description": "The value of `field`, as in ErrorInfo's metadata over gRPC: \
                                 `oldest` and `head` of `sequence_expired` and `sequence_ahead`.",
                         },
                     },
@@ -171,7 +243,7 @@ fn error() -> serde_json::Value {
     })
 }
 
-/// The request and response headers of an operation.
+/// Adds the request and response headers of an operation.
 fn headers(method: &MethodDescriptor, verb: &str, operation: &mut serde_json::Value) {
     let part = |place: &str, name: &str| json!({"$ref": format!("#/components/{place}/{name}")});
     let mut takes = vec![part("parameters", "RequestId")];
@@ -179,7 +251,7 @@ fn headers(method: &MethodDescriptor, verb: &str, operation: &mut serde_json::Va
     if matches!(verb, "POST" | "PATCH") && !UNKEYED.contains(&method.name()) {
         takes.push(part("parameters", "IdempotencyKey"));
         gives.insert("Idempotency-Replayed".to_owned(), part("headers", "IdempotencyReplayed"));
-        // Still running, or the key came with another body.
+        // The first call is still running, or the key was sent with another body.
         for status in ["409", "422"] {
             operation["responses"][status] = part("responses", status);
         }
@@ -187,7 +259,7 @@ fn headers(method: &MethodDescriptor, verb: &str, operation: &mut serde_json::Va
     for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
         spans(parameter);
     }
-    // An operation on one record that may return 412 reads its version.
+    // An operation on one record that may return 412 takes the record's version in If-Match.
     let of_one = operation["parameters"].as_array().is_some_and(|all| !all.is_empty());
     if of_one && operation["responses"].get("412").is_some() {
         takes.push(part("parameters", "IfMatch"));
@@ -210,14 +282,14 @@ fn headers(method: &MethodDescriptor, verb: &str, operation: &mut serde_json::Va
     }
 }
 
-/// Whether responses of this type have the record's version.
+/// Returns whether responses of this type contain the record's version.
 fn is_record(message: &MessageDescriptor) -> bool {
     let pool = message.parent_pool();
     let resource = pool.get_extension_by_name("google.api.resource");
     resource.is_some_and(|resource| message.options().has_extension(&resource))
 }
 
-/// The headers themselves; every error also has the request's id.
+/// Adds the components for the headers, and the request's id to every error.
 fn parts(components: &mut serde_json::Value) {
     let text = |description: &str, name: &str| {
         json!({"name": name, "in": "header", "required": false, "description": description,

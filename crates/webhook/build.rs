@@ -1,6 +1,6 @@
-//! Writes the JSON Schemas of all event types from the descriptors of `proto/authority/event`.
+//! Generates the JSON Schemas of all event types from the descriptors of `proto/authority/event`.
 //!
-//! A message inside another is an event type's data: `Authority.Granted` is `svc.authority.granted`.
+//! A nested message is the data of an event type: `Authority.Granted` is `svc.authority.granted`.
 
 use std::{env, fs, path::PathBuf};
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const ROOT: &str = "../../proto";
 const FILE: &str = "authority/event/v1/event.proto";
 
-#[expect(clippy::disallowed_methods, reason = "cargo speaks to a build script by the environment")]
+#[expect(clippy::disallowed_methods, reason = "cargo configures build scripts by the environment")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={ROOT}/{FILE}");
@@ -29,10 +29,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         json!({"name": name, "schema": schema(&event, name, message_schema(data, &options))})
     });
     let schemas = serde_json::to_string(&schemas.collect::<Vec<_>>())?;
-    Ok(fs::write(PathBuf::from(env::var("OUT_DIR")?).join("event_types.json"), schemas)?)
+    let path = PathBuf::from(env::var("OUT_DIR")?).join("event_types.json");
+    println!("cargo::metadata=event_types={}", path.display());
+    Ok(fs::write(path, schemas)?)
 }
 
-/// The event types of an area; an area without messages is one itself.
+/// The event types of an area. An area without nested messages is itself an event type.
 fn types(area: MessageDescriptor) -> Vec<(String, MessageDescriptor)> {
     let prefix = format!("svc.{}", snake(area.name()));
     let inner: Vec<_> = area.child_messages().collect();
@@ -54,7 +56,7 @@ fn snake(name: &str) -> String {
     text
 }
 
-/// The schema of every event, with what is particular to one type.
+/// The schema common to all events, completed with the fields of one type.
 fn schema(event: &Value, name: &str, data: Value) -> Value {
     let mut schema = event.clone();
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();

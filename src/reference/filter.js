@@ -1,4 +1,4 @@
-// The filter of the list of operations: without this script all of them are shown.
+// Filters the list of operations. Without this script all operations are shown.
 "use strict";
 (() => {
   const form = document.getElementById("filter"), found = document.getElementById("found");
@@ -33,7 +33,7 @@
       ? "No operation has all of these words." : `${count} of ${all} operations`;
   };
 
-  // The address has the filter, so that it can be passed on.
+  // The filter is kept in the address, to make it shareable.
   const remember = () => {
     const text = field.value.trim();
     const query = text === "" ? "" : `?q=${encodeURIComponent(text)}`;
@@ -48,7 +48,7 @@
     remember();
   });
   form.addEventListener("submit", (event) => event.preventDefault());
-  // Someone who follows a link to an operation that is filtered out sees all of them.
+  // A link to a filtered-out operation clears the filter.
   addEventListener("hashchange", () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target || !target.closest("[hidden]")) return;

@@ -1,4 +1,4 @@
-//! What the pages show, taken from the OpenAPI document.
+//! The content of the pages, taken from the OpenAPI document.
 
 use askama::Template;
 use serde_json::Value;
@@ -8,11 +8,7 @@ use super::{
     schema::{Row, rows},
 };
 
-/// What most readers come for.
-const FIRST: [&str; 7] =
-    ["Runtime", "Decision", "Approval", "StopSignal", "Quarantine", "Evidence", "Event"];
-
-/// The methods of HTTP that the document has.
+/// The HTTP methods used in the document.
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// An operation in the document.
@@ -61,7 +57,7 @@ struct Entry<'a> {
 pub(super) struct Operation<'a> {
     method: String,
     path: &'a str,
-    /// Whose operation it is, as the index has it.
+    /// The operation's service, as in the index.
     service: &'a str,
     summary: Vec<Piece>,
     about: Vec<Paragraph>,
@@ -106,11 +102,8 @@ fn example(content: &Value) -> Option<String> {
 
 impl<'a> Index<'a> {
     pub(super) fn of(contract: &'a Value, operations: &[Found<'a>]) -> Self {
-        let mut tags: Vec<_> = contract["tags"].as_array().into_iter().flatten().collect();
-        let place = |tag: &Value| FIRST.iter().position(|first| tag["name"] == *first);
-        // Those that have no place keep their order behind the others.
-        tags.sort_by_key(|tag| place(tag).unwrap_or(FIRST.len()));
-        let groups = tags.into_iter().map(|tag| {
+        let tags = contract["tags"].as_array().into_iter().flatten();
+        let groups = tags.map(|tag| {
             let own = operations.iter().filter(|found| found.content["tags"][0] == tag["name"]);
             let entries = own.map(|found| Entry {
                 id: found.id,
@@ -139,7 +132,7 @@ impl<'a> Operation<'a> {
         let parameters = parameters.map(|given| resolved(contract, given)).map(Row::of_parameter);
         let request = bodies(&content["requestBody"], "Body");
         let responses = content["responses"].as_object().into_iter().flatten();
-        // Errors have one form, which the index describes.
+        // Errors have one form, described on the index page.
         let successes = responses.filter(|(status, _)| status.starts_with('2'));
         let successes = successes.flat_map(|(status, response)| {
             bodies(resolved(contract, response), &format!("Response {status}"))
@@ -178,7 +171,7 @@ fn anchor(heading: &str) -> String {
     words.join("-").to_ascii_lowercase()
 }
 
-/// One for each media type.
+/// Returns a body for each media type.
 fn bodies(holder: &Value, heading: &str) -> Vec<Body> {
     let content = holder["content"].as_object().into_iter().flatten();
     let bodies = content.map(|(media, content)| Body {
@@ -191,7 +184,7 @@ fn bodies(holder: &Value, heading: &str) -> Vec<Body> {
     bodies.collect()
 }
 
-/// What a reference refers to.
+/// Resolves a reference.
 fn resolved<'a>(contract: &'a Value, value: &'a Value) -> &'a Value {
     let referred =
         value["$ref"].as_str().and_then(|to| contract.pointer(to.trim_start_matches('#')));

@@ -15,7 +15,7 @@ pub(crate) struct Binding {
     pub(crate) response_body: String,
 }
 
-/// The REST option of a method; all empty when it has none.
+/// The REST option of a method; all fields are empty without the option.
 #[derive(Default)]
 pub(crate) struct Rest {
     pub(crate) status: u16,
@@ -32,6 +32,7 @@ pub(crate) struct Rest {
     pub(crate) events: Option<Events>,
     pub(crate) body_bytes: u32,
     pub(crate) required: Vec<String>,
+    pub(crate) location: Vec<String>,
 }
 
 /// The fields of a stream as server-sent events.
@@ -78,6 +79,7 @@ impl Rest {
             raw: descriptor::text(rest, "raw"),
             documents: descriptor::texts(rest, "documents"),
             required: descriptor::texts(rest, "required"),
+            location: descriptor::texts(rest, "location"),
             content_type: descriptor::text(rest, "content_type"),
             max_age_seconds: descriptor::integer(rest, "max_age_seconds")
                 .try_into()
@@ -117,7 +119,7 @@ impl Rest {
     }
 }
 
-/// The bindings of a method; empty if it has no annotation.
+/// Returns the bindings of a method; empty without an annotation.
 pub(crate) fn bindings(method: &MethodDescriptor, options: &Options) -> Vec<Binding> {
     let mut found = Vec::new();
     let http = descriptor::option(method.parent_pool(), &method.options(), "google.api.http");
@@ -203,7 +205,7 @@ impl Binding {
     }
 }
 
-/// The field at a dotted path of messages.
+/// Returns the field at a dotted path of messages.
 pub(crate) fn resolve(message: &MessageDescriptor, path: &str) -> Option<FieldDescriptor> {
     let mut message = message.clone();
     let mut parts = path.split('.').peekable();

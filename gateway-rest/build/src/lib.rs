@@ -1,7 +1,8 @@
 //! Turns `google.api.http` into the static tables that `gateway-rest` serves, and into `OpenAPI`
 //! 3.1.
 //!
-//! For build scripts: an error in a proto is a panic that names the method or field.
+//! The library is for build scripts: an error in a proto is a panic with the name of the method or
+//! field.
 
 mod binding;
 mod descriptor;
@@ -17,22 +18,22 @@ use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor};
 use quote::quote;
 use serde_json::{Value, json};
 
-/// What depends on the project that uses the library.
+/// The settings of the project that uses the library.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Full name of the method option with what `google.api.http` lacks, for example
-    /// `acme.rest.v1.rest`: a message with any of the fields `status`, `envelope`, `mask`, `clear`, `ok`,
-    /// `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`,
-    /// `statuses`, `events`, `body_bytes`, `required`. Empty for none.
+    /// Full name of the method option for properties that `google.api.http` lacks, for example
+    /// `acme.rest.v1.rest`: a message with any of the fields `status`, `envelope`, `mask`, `clear`,
+    /// `ok`, `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`, `statuses`,
+    /// `events`, `body_bytes`, `required`, `location`. Empty for none.
     pub rest: String,
-    /// Full name of the field option for properties beyond the field's type: a message that may have the fields
-    /// `document`, the name of the schema of the JSON text in a bytes field, and `bounds`, which marks a bounding
-    /// list. Empty for none.
+    /// Full name of the field option for properties beyond the field's type: a message that may
+    /// have the fields `document`, the name of the schema of the JSON text in a bytes field, and
+    /// `bounds`, which marks a bounding list. Empty for none.
     pub field: String,
     /// Full name of the field option with validation rules: `buf.validate.field`. Empty for none.
     pub validate: String,
-    /// Packages whose services are served and whose messages all get shapes; a name covers the
-    /// packages below it.
+    /// Packages of the services to serve. All messages of these packages get shapes. A name covers
+    /// the packages below it.
     pub packages: Vec<String>,
     /// The path of the runtime crate in generated code.
     pub runtime: String,
@@ -65,13 +66,13 @@ impl Options {
     }
 }
 
-/// Rust source: everything that [`shapes`] writes, and `pub static ROUTES: &[Route]` with one route for
-/// each binding of each method of `options.packages`. Include it in a module of its own.
+/// Returns Rust source: the output of [`shapes`], and `pub static ROUTES: &[Route]` with one route
+/// for each binding of each method of `options.packages`. Include it in a module of its own.
 ///
 /// # Panics
-/// If an annotation names a field that does not exist or has the wrong type, if two bindings have the
-/// same path and method, or if a message that REST reaches has a 64-bit integer
-/// whose rules do not keep it within 53 bits.
+/// If an annotation refers to a field that does not exist or has the wrong type, if two bindings
+/// have the same path and method, or if a message that REST reaches has a 64-bit integer and its
+/// rules do not keep it within 53 bits.
 pub fn routes(pool: &DescriptorPool, options: &Options) -> String {
     let (shapes, routes) = (shapes::tables(pool, options), routes::table(pool, options));
     formatted(quote!(#shapes #routes))
@@ -80,34 +81,35 @@ pub fn routes(pool: &DescriptorPool, options: &Options) -> String {
 /// An HTTP method and path template of an RPC.
 #[derive(Clone, Debug)]
 pub struct HttpBinding {
-    /// In upper case.
+    /// The HTTP method, in upper case.
     pub method: String,
-    /// As written in the proto.
+    /// The template as written in the proto.
     pub path: String,
 }
 
-/// The HTTP bindings of a method, in the order of its annotation; empty if it has none.
+/// Returns the HTTP bindings of a method, in the order of its annotation; empty without one.
 ///
 /// # Panics
-/// As [`routes`] does.
+/// See [`routes`].
 pub fn http_bindings(method: &MethodDescriptor, options: &Options) -> Vec<HttpBinding> {
     let bindings = binding::bindings(method, options).into_iter();
     bindings.map(|binding| HttpBinding { method: binding.method, path: binding.path }).collect()
 }
 
-/// Rust source: `pub static SHAPE_<FULL_NAME_WITH_UNDERSCORES>: Shape` for every message of
+/// Returns Rust source: `pub static SHAPE_<FULL_NAME_WITH_UNDERSCORES>: Shape` for every message of
 /// `options.packages` and all they reach, `pub static SHAPES: &[&Shape]` sorted by name, and
 /// `pub fn shape(name: &str) -> Option<&'static Shape>` by full protobuf name.
 ///
 /// # Panics
-/// If a message has more than 256 fields, or a field of a type without a JSON form here.
+/// If a message has more than 256 fields, or a field of a type without a JSON form in this library.
 pub fn shapes(pool: &DescriptorPool, options: &Options) -> String {
     formatted(shapes::tables(pool, options))
 }
 
-/// JSON Schema 2020-12 of a message that the service writes as a document of its own, such as an event:
-/// nested messages in place, members required unless they are `optional`, none null, and further ones
-/// permitted. The document's JSON is not protobuf's: a 64-bit integer is a number.
+/// Returns the JSON Schema 2020-12 of a message that the service writes as a separate document,
+/// such as an event. Nested messages are inlined. Members are required unless they are `optional`,
+/// no member is null, and additional members are permitted. The document's JSON is not protobuf's
+/// JSON mapping: a 64-bit integer is a number.
 ///
 /// # Panics
 /// If the example in the message's comment is not JSON.
@@ -115,7 +117,7 @@ pub fn message_schema(message: &MessageDescriptor, options: &Options) -> Value {
     openapi::message_schema(message, options)
 }
 
-/// What an `OpenAPI` document contains besides the protos. Start from [`Info::new`].
+/// The parts of an `OpenAPI` document that the protos lack. Start from [`Info::new`].
 pub struct Info<'a> {
     pub title: String,
     pub version: String,
@@ -124,21 +126,29 @@ pub struct Info<'a> {
     pub servers: Vec<String>,
     /// `OpenAPI` security schemes by name: see [`bearer`].
     pub security_schemes: Vec<(String, Value)>,
-    /// Who may call a method at one of its bindings, by the binding's index.
+    /// Returns the access rule of a method's binding, from the binding's index.
     pub access: &'a dyn Fn(&MethodDescriptor, usize) -> Access,
     /// JSON Schema of every error body; it becomes `#/components/schemas/Error`.
     pub error: Value,
-    /// Error statuses of every operation, besides those that follow from its form.
+    /// Error statuses of every operation, in addition to the statuses that follow from an
+    /// operation's form.
     pub refusals: Vec<u16>,
-    /// Further schemas by name: of bodies that no message describes, which a method's option
-    /// `documents` names.
+    /// Further schemas by name, for bodies that are not messages. A method's option `documents`
+    /// refers to them.
     pub documents: Vec<(String, Value)>,
-    /// May change a finished operation of this HTTP method: headers, vendor extensions.
+    /// Returns an operation's id, from a method, the index of its binding and the binding's path.
+    /// Ids should be stable: generated clients use them as names.
+    pub operation_id: &'a dyn Fn(&MethodDescriptor, usize, &str) -> String,
+    /// The tags that come first; the others follow in the order of the services.
+    pub first_tags: &'a [&'a str],
+    /// Can change a finished operation, for example its headers or vendor extensions. The second
+    /// argument is the HTTP method.
     pub amend: &'a dyn Fn(&MethodDescriptor, &str, &mut Value),
 }
 
 impl Info<'_> {
-    /// No security, `google.rpc.Status` as the error, and 429, 500 and 503 from every operation.
+    /// Creates an `Info` without security, with `google.rpc.Status` as the error, and with 429, 500
+    /// and 503 for every operation.
     pub fn new(title: &str, version: &str) -> Self {
         Self {
             title: title.to_owned(),
@@ -159,12 +169,17 @@ impl Info<'_> {
             }),
             refusals: vec![429, 500, 503],
             documents: Vec::new(),
+            operation_id: &|method, place, _| {
+                let id = format!("{}_{}", method.parent_service().name(), method.name());
+                if place == 0 { id } else { format!("{id}_{}", place + 1) }
+            },
+            first_tags: &[],
             amend: &|_, _, _| {},
         }
     }
 }
 
-/// A security scheme `Authorization: Bearer`; the format is a hint such as `JWT`.
+/// Returns a security scheme `Authorization: Bearer`; the format is a hint such as `JWT`.
 pub fn bearer(format: &str, description: &str) -> Value {
     json!({
         "type": "http", "scheme": "bearer", "bearerFormat": format, "description": description,
@@ -174,7 +189,7 @@ pub fn bearer(format: &str, description: &str) -> Value {
 /// The security of one operation.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// Any one of these permits the call; if empty, no credential is needed.
+    /// Alternatives, each of which permits the call. Empty: the call needs no credential.
     pub alternatives: Vec<Requirement>,
 }
 
@@ -183,19 +198,19 @@ pub struct Access {
 pub struct Requirement {
     /// The name of its security scheme.
     pub scheme: String,
-    /// Scopes or roles, all of which it must have.
+    /// Scopes or roles. The credential must have all of them.
     pub scopes: Vec<String>,
 }
 
-/// The `OpenAPI` 3.1 document of the services of `options.packages`.
+/// Returns the `OpenAPI` 3.1 document of the services of `options.packages`.
 ///
 /// # Panics
-/// As [`routes`] does.
+/// See [`routes`].
 pub fn openapi(pool: &DescriptorPool, options: &Options, info: &Info<'_>) -> Value {
     openapi::document(pool, options, info)
 }
 
-/// A number without a suffix, so that the table's type decides.
+/// Writes a number without a type suffix. The table's field then determines its type.
 fn literal(number: impl Display) -> TokenStream {
     let text = number.to_string();
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))

@@ -37,8 +37,8 @@ pub(crate) fn table(pool: &DescriptorPool, options: &Options) -> TokenStream {
     }
 }
 
-/// Most JSON readers parse numbers as doubles: 64-bit integers would be strings to some and wrong numbers
-/// to others.
+/// Refuses 64-bit integers. Most JSON readers parse numbers as doubles: the integers would be
+/// strings to some readers and wrong numbers to others.
 fn refuse_wide(message: &MessageDescriptor, options: &Options) {
     let mut reached = BTreeMap::new();
     shapes::reach(message, &mut reached);
@@ -75,6 +75,7 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
         max_age_seconds,
         events,
         body_bytes,
+        location,
         ..
     } = Rest::of(method, options);
     let rpc = format!("/{}/{}", method.parent_service().full_name(), method.name());
@@ -100,6 +101,7 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
     let (status, max_age_seconds) = (literal(status), literal(max_age_seconds));
     let body_bytes = literal(body_bytes);
     let streams = method.is_server_streaming();
+    let location = location.iter().map(|name| literal(position(&output, name)));
     let (input, output) = (shapes::name(&input), shapes::name(&output));
     quote! {
         #runtime::Route {
@@ -124,11 +126,12 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
             streams: #streams,
             events: #events,
             body_bytes: #body_bytes,
+            location: &[#(#location),*],
         }
     }
 }
 
-/// A field that the path sets.
+/// Writes a field that the path sets.
 fn variable(of: &Variable, input: &MessageDescriptor, runtime: &TokenStream) -> TokenStream {
     let path = &of.path;
     let fields = positions(input, path).into_iter().map(literal);
@@ -138,7 +141,7 @@ fn variable(of: &Variable, input: &MessageDescriptor, runtime: &TokenStream) -> 
     }
 }
 
-/// The fields of a stream's messages as server-sent events.
+/// Writes the fields of a stream's messages as server-sent events.
 fn server_sent(
     events: Option<binding::Events>,
     input: &MessageDescriptor,
@@ -151,7 +154,7 @@ fn server_sent(
     quote!(Some(#runtime::Events { id: #id, data: #data, resume: #resume }))
 }
 
-/// A dotted path as positions.
+/// Returns a dotted path as positions.
 fn positions(message: &MessageDescriptor, path: &str) -> Vec<usize> {
     let mut message = message.clone();
     let mut positions = Vec::new();

@@ -1,4 +1,5 @@
-//! The pages that a browser finds without knowing an address: `/`, and the API's reference.
+//! The pages that a browser can reach from the service's address alone: `/`, and the API's
+//! reference.
 
 use reqwest::Response;
 
@@ -32,10 +33,10 @@ async fn a_browser_gets_a_page_at_the_root_and_programs_json() {
     let text = page.text().await.unwrap();
     assert!(text.contains(&format!("Release {}", env!("CARGO_PKG_VERSION"))), "{text}");
     assert!(!text.contains("<script") && !text.contains(" style="), "{text}");
-    // Each link of it leads somewhere.
+    // Each link on the page works.
     let links = text.split("href=\"/").skip(1).map(|rest| rest.split('"').next().unwrap());
     let links: Vec<_> = links.map(|link| format!("/{link}")).collect();
-    for known in ["/console", "/docs", "/openapi", "/docs/RuntimeService_Evaluate"] {
+    for known in ["/console", "/docs", "/openapi", "/docs/evaluate"] {
         assert!(links.iter().any(|link| link == known), "{known}: {links:?}");
     }
     for link in links {
@@ -46,7 +47,7 @@ async fn a_browser_gets_a_page_at_the_root_and_programs_json() {
         ("/", None),
         ("/", Some("*/*")),
         ("/", Some("application/json, text/html;q=0.9")),
-        // Somebody who wants to see it in a browser.
+        // A person may view the JSON in a browser.
         ("/?pretty", Some(BROWSER)),
     ] {
         let answer = get(&app, path, accept).await;
@@ -62,14 +63,14 @@ async fn the_reference_is_filtered_by_a_script_of_its_own() {
     let page = get(&app, "/docs", Some(BROWSER)).await;
     assert!(policy(&page).contains("script-src 'self'") && !policy(&page).contains("unsafe"));
     let text = page.text().await.unwrap();
-    // Without the script there is no field, and every operation.
+    // Without the script the search field is hidden, and every operation is listed.
     assert!(text.contains("<form id=\"filter\" role=\"search\" hidden>"), "{text}");
-    assert!(text.contains("<li id=\"RuntimeService_Evaluate\">"), "{text}");
+    assert!(text.contains("<li id=\"evaluate\">"), "{text}");
     assert!(text.contains("<a href=\"#Runtime\">Runtime <em>"), "{text}");
     let script = get(&app, "/docs/filter.js", None).await;
     assert_eq!(script.status(), 200);
     let kind = script.headers()["content-type"].to_str().unwrap().to_owned();
     assert!(kind.starts_with("text/javascript"), "{kind}");
-    let page = get(&app, "/docs/RuntimeService_Evaluate", None).await.text().await.unwrap();
+    let page = get(&app, "/docs/evaluate", None).await.text().await.unwrap();
     assert!(page.contains("<a href=\"/docs#Runtime\">Runtime</a>"), "{page}");
 }

@@ -1,5 +1,6 @@
 //! `OpenAPI` 3.1 of the services, with JSON Schema 2020-12 from their messages.
 
+mod enums;
 mod example;
 mod message;
 mod operation;
@@ -35,7 +36,8 @@ pub(crate) fn document(pool: &DescriptorPool, options: &Options, info: &Info<'_>
         for method in service.methods() {
             for (place, binding) in binding::bindings(&method, options).iter().enumerate() {
                 has_rest = true;
-                // `/x/{id}` and `/x/{x.id}` are one path: the first one's names are used.
+                // `/x/{id}` and `/x/{x.id}` are the same path. The parameter names of the first one
+                // are used.
                 let path = paths.entry(binding.template.shape()).or_insert_with(|| Path {
                     written: binding.template.openapi(),
                     names: binding.template.parameters().into_iter().map(|(n, _)| n).collect(),
@@ -51,6 +53,9 @@ pub(crate) fn document(pool: &DescriptorPool, options: &Options, info: &Info<'_>
             tags.push(tag(service));
         }
     }
+    // The sort is stable: all other tags keep their order.
+    let first = |tag: &Value| info.first_tags.iter().position(|first| tag["name"] == *first);
+    tags.sort_by_key(|tag| first(tag).unwrap_or(usize::MAX));
     let paths: Map<_, _> =
         paths.into_values().map(|path| (path.written, path.operations.into())).collect();
     let responses: Map<_, _> =
@@ -73,18 +78,20 @@ pub(crate) fn document(pool: &DescriptorPool, options: &Options, info: &Info<'_>
     if !info.servers.is_empty() {
         document["servers"] = info.servers.iter().map(|url| json!({"url": url})).collect();
     }
+    enums::name(&mut document);
     document
 }
 
 struct Path {
     written: String,
-    /// Names of its parameters, in order.
+    /// The names of its parameters, in order.
     names: Vec<String>,
     operations: Map<String, Value>,
 }
 
 impl Path {
-    /// `OpenAPI` 3.1 knows eight methods; others go into an extension.
+    /// `OpenAPI` 3.1 defines these seven methods and HEAD, which no operation has. Other methods go
+    /// into an extension.
     fn add(&mut self, method: &str, operation: Value) {
         let known = ["GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "TRACE"];
         let place = if known.contains(&method) { "" } else { "x-" };
@@ -93,7 +100,7 @@ impl Path {
     }
 }
 
-/// `DelegationService` is `Delegation`, with the service's comment.
+/// Returns the tag of a service, with the service's comment: `DelegationService` is `Delegation`.
 fn tag(service: &ServiceDescriptor) -> Value {
     let mut tag = json!({"name": tag_name(service)});
     let comment = Comment::of_service(service);
@@ -110,8 +117,8 @@ fn tag_name(service: &ServiceDescriptor) -> String {
 
 fn refusal(status: u16) -> Value {
     let description = match status {
-        400 => "The request is invalid; the body names each invalid member.",
-        401 => "No credential, or one that is not valid.",
+        400 => "The request is invalid; the body lists each invalid field.",
+        401 => "The credential is missing or invalid.",
         403 => "The credential does not allow this.",
         404 => "Not found, or not visible to this caller.",
         405 => "The record does not support this method; see Allow.",
@@ -120,7 +127,7 @@ fn refusal(status: u16) -> Value {
         413 => "The body is too large.",
         415 => "The Content-Type is not JSON.",
         422 => "The Idempotency-Key was used before with another body.",
-        429 => "Too many requests; wait as Retry-After says.",
+        429 => "Too many requests; wait for the time in Retry-After.",
         500 => "Internal error.",
         503 => "The service cannot answer now; retry.",
         _ => "Refused.",

@@ -1,8 +1,8 @@
 //! One operation: parameters, body, success, errors, security.
 
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::collections::BTreeSet;
 
-use prost_reflect::{FieldDescriptor, MethodDescriptor};
+use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -19,14 +19,14 @@ use crate::{
 pub(super) struct Operation<'a> {
     pub(super) method: &'a MethodDescriptor,
     pub(super) binding: &'a Binding,
-    /// Its index among the method's bindings.
+    /// The operation's index among the method's bindings.
     pub(super) place: usize,
     pub(super) options: &'a Options,
     pub(super) info: &'a Info<'a>,
 }
 
 impl Operation<'_> {
-    /// The operation, and its error statuses.
+    /// Returns the operation and its error statuses.
     pub(super) fn describe(
         &self,
         names: &[String],
@@ -35,10 +35,7 @@ impl Operation<'_> {
         let rest = Rest::of(self.method, self.options);
         let access = (self.info.access)(self.method, self.place);
         let service = self.method.parent_service();
-        let mut id = format!("{}_{}", service.name(), self.method.name());
-        if self.place > 0 {
-            let _ = write!(id, "_{}", self.place + 1);
-        }
+        let id = (self.info.operation_id)(self.method, self.place, &self.binding.path);
         let mut operation = json!({"operationId": id, "tags": [tag_name(service)]});
         let comment = Comment::of_method(self.method);
         operation["summary"] = match comment.first_sentence() {
@@ -73,7 +70,7 @@ impl Operation<'_> {
             responses.insert(status.to_string(), response);
         }
         operation["responses"] = responses.into();
-        // A requirement needs all of its scopes; any one requirement suffices.
+        // A credential must satisfy any single requirement, with all scopes of that requirement.
         let security = access.alternatives.iter();
         let security = security.map(|one| json!({one.scheme.as_str(): one.scopes}));
         operation["security"] = security.collect();
@@ -99,7 +96,7 @@ impl Operation<'_> {
 
     fn request_body(&self, schemas: &mut Schemas<'_>) -> Option<Value> {
         let rest = Rest::of(self.method, self.options);
-        // With a mask the body is a partial record, whatever the method.
+        // With a mask, the body is a partial record, for any HTTP method.
         let part = self.binding.method == "PATCH" || !rest.mask.is_empty();
         let used = if part { Use::Patch } else { Use::Input };
         let input = self.method.input();
@@ -175,7 +172,7 @@ impl Operation<'_> {
         if self.method.is_server_streaming() {
             let events = self.events(rest, &content["schema"], schemas);
             response["content"] = json!({
-                "application/x-ndjson": content, "text/event-stream": {"schema": events},
+                "text/event-stream": {"schema": events}, "application/x-ndjson": content,
             });
             return response;
         }
@@ -186,8 +183,8 @@ impl Operation<'_> {
         response
     }
 
-    /// The schema of one server-sent event of a stream whose messages have this schema, in the form that OpenAPI
-    /// 3.2 has for its `itemSchema`.
+    /// Returns the schema of one server-sent event of a stream, from the schema of its messages. It
+    /// has the form of `itemSchema` in OpenAPI 3.2.
     fn events(&self, rest: &Rest, message: &Value, schemas: &mut Schemas<'_>) -> Value {
         let output = self.method.output();
         let named = |name: &str| field(&output, name, self.method.full_name(), "events");
@@ -203,11 +200,11 @@ impl Operation<'_> {
                 "type": "string",
                 "contentMediaType": "application/json",
                 "contentSchema": data,
-                "description": "JSON text. An event without it only moves the id.",
+                "description": "JSON text. An event without it only advances the id.",
             },
             "event": {
                 "const": "error",
-                "description": "Only of the last event of a stream that failed: its data is an Error.",
+                "description": "Only in the last event of a failed stream; its data is an Error.",
             },
         });
         let mut required = Vec::new();
@@ -232,13 +229,13 @@ impl Operation<'_> {
         json!({"$ref": format!("#/components/schemas/{name}")})
     }
 
-    /// Schema and example of a success body that is JSON.
+    /// Returns the schema and the example of a success body that is JSON.
     fn content(&self, rest: &Rest, schemas: &mut Schemas<'_>) -> (Value, Option<Value>) {
         let output = self.method.output();
         let part = (!self.binding.response_body.is_empty()).then(|| {
             field(&output, &self.binding.response_body, self.method.full_name(), "response_body")
         });
-        let ok = json!({"type": "boolean", "const": true, "description": "Always true here."});
+        let ok = json!({"type": "boolean", "description": "Always true here."});
         if rest.ok && rest.envelope.is_empty() {
             let mut schema = schemas.object(&output, Use::Output, &[]);
             let members = schema["properties"].take();
@@ -249,7 +246,8 @@ impl Operation<'_> {
             schema["required"] = required.into();
             let mut example = json!({"ok": true});
             merge(&mut example, example::message(&output, Use::Output, schemas.options, &[]));
-            return (schema, Some(example));
+            let name = answer_name(&output);
+            return (schemas.named(&name, schema), Some(example));
         }
         let (schema, example) = match &part {
             Some(part) => self.part(part, schemas),
@@ -267,12 +265,29 @@ impl Operation<'_> {
             "required": ["ok", envelope],
             "properties": {"ok": ok, envelope: schema},
         });
-        (schema, Some(json!({"ok": true, envelope: example})))
+        let name = format!("{}Answer", output.name());
+        (schemas.named(&name, schema), Some(json!({"ok": true, envelope: example})))
     }
 
     fn part(&self, part: &FieldDescriptor, schemas: &mut Schemas<'_>) -> (Value, Option<Value>) {
         let schema = schemas.field(part, Use::Output);
         (schema, example::field(part, Use::Output, self.options))
+    }
+}
+
+/// Returns the name of a response's schema: `PrincipalPage` for a page of principals,
+/// `DeletePrincipalAnswer` for `DeletePrincipalResponse`.
+fn answer_name(output: &MessageDescriptor) -> String {
+    let item = descriptor::fields(output).into_iter().find_map(|field| match field.kind() {
+        Kind::Message(item) if field.is_list() => Some(item),
+        _ => None,
+    });
+    let is_page = output.get_field_by_name("next_page_token").is_some();
+    match item.filter(|_| is_page) {
+        Some(item) => format!("{}Page", item.name()),
+        None => {
+            format!("{}Answer", output.name().strip_suffix("Response").unwrap_or(output.name()))
+        }
     }
 }
 
@@ -282,7 +297,7 @@ fn merge(into: &mut Value, from: Value) {
     }
 }
 
-/// `BatchEvaluate` is `Batch evaluate`.
+/// Splits a name into words: `BatchEvaluate` is `Batch evaluate`.
 fn spaced(name: &str) -> String {
     let mut out = String::new();
     for letter in name.chars() {

@@ -1,7 +1,7 @@
 //! JSON Schema 2020-12 of messages: one schema for requests, one for responses.
 //!
-//! They differ: a response has every member; a request only those that a client may set, few of which are
-//! required; a patch requires none.
+//! The schemas differ. A response has every member. A request has only the members that a client
+//! may set, and requires few of them. A patch requires none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::{
     shapes,
 };
 
-/// What a schema is for.
+/// The use of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Use {
     Output,
@@ -25,15 +25,15 @@ pub(crate) enum Use {
 
 pub(crate) struct Schemas<'a> {
     pub(crate) options: &'a Options,
-    /// Component names by full name.
+    /// Component names by full name of the message.
     names: BTreeMap<String, String>,
     made: BTreeMap<String, Value>,
-    /// The schemas that were started, so that recursion ends.
+    /// The schemas that were already started, to stop recursion.
     begun: BTreeSet<(String, Use)>,
 }
 
 impl<'a> Schemas<'a> {
-    /// Short names if they are unique among all messages that REST reaches.
+    /// Uses short names if they are unique among all messages that REST reaches.
     pub(crate) fn new(services: &[ServiceDescriptor], options: &'a Options) -> Self {
         let mut reached = BTreeMap::new();
         for method in services.iter().flat_map(|service| service.methods().collect::<Vec<_>>()) {
@@ -64,11 +64,27 @@ impl<'a> Schemas<'a> {
         self.made.insert(name.to_owned(), schema);
     }
 
+    /// Returns a reference to a schema with this name, or with a longer name if another schema has
+    /// this one.
+    pub(crate) fn named(&mut self, name: &str, schema: Value) -> Value {
+        let mut name = name.to_owned();
+        let is_other = |name: &String| {
+            self.made.get(name).is_some_and(|made| *made != schema)
+                || self.names.values().any(|taken| taken == name)
+        };
+        while is_other(&name) {
+            name.push_str("Body");
+        }
+        let reference = json!({"$ref": format!("#/components/schemas/{name}")});
+        self.made.insert(name, schema);
+        reference
+    }
+
     pub(crate) fn finish(self) -> Map<String, Value> {
         self.made.into_iter().collect()
     }
 
-    /// A reference to the message's schema, which is added on first use.
+    /// Returns a reference to the message's schema, which is added on first use.
     pub(crate) fn message(&mut self, message: &MessageDescriptor, used: Use) -> Value {
         let full = message.full_name().to_owned();
         let name = self.names.get(&full).cloned().unwrap_or_else(|| full.clone());
@@ -84,7 +100,7 @@ impl<'a> Schemas<'a> {
         json!({"$ref": format!("#/components/schemas/{name}")})
     }
 
-    /// The message's schema itself, without some members.
+    /// Returns the message's schema itself, without some members.
     pub(crate) fn object(
         &mut self,
         message: &MessageDescriptor,
@@ -121,7 +137,7 @@ impl<'a> Schemas<'a> {
         schema
     }
 
-    /// A member of an object: its type, rules, nullability and comment.
+    /// Returns the schema of an object's member: its type, rules, nullability and comment.
     fn member(&mut self, field: &FieldDescriptor, used: Use) -> Value {
         let mut schema = self.field(field, used);
         if self.may_be_null(field, used) {
@@ -143,20 +159,16 @@ impl<'a> Schemas<'a> {
         schema
     }
 
-    /// Null is absence, in requests and responses.
+    /// Returns whether the member may be null. In requests and responses, null means absence.
     fn may_be_null(&self, field: &FieldDescriptor, used: Use) -> bool {
         let filled = descriptor::behaves(field, NON_EMPTY_DEFAULT);
         match used {
             Use::Output => {
-                // An enum whose number 0 has no word.
-                let wordless = match field.kind() {
-                    Kind::Enum(kind) if !field.is_list() => {
-                        descriptor::words(&kind).iter().all(|(number, _)| *number != 0)
-                    }
-                    _ => false,
-                };
+                // Messages and enums without `optional` are always set: the service must ensure
+                // this.
+                let is_optional = field.containing_oneof().is_some();
                 let unbounded = descriptor::bounds(field, self.options);
-                (descriptor::is_nullable(field) && !filled) || wordless || unbounded
+                (descriptor::is_nullable(field) && is_optional && !filled) || unbounded
             }
             Use::Input => !descriptor::is_required(field, self.options),
             // Null clears a member that may be absent.
@@ -164,7 +176,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// A field's type with its rules, whatever absence means.
+    /// Returns a field's type with its rules, regardless of absence.
     pub(crate) fn field(&mut self, field: &FieldDescriptor, used: Use) -> Value {
         let rules = descriptor::rules(field, self.options);
         let inner = if used == Use::Patch { Use::Input } else { used };
@@ -205,22 +217,22 @@ impl<'a> Schemas<'a> {
             }
             let filled = used != Use::Output && descriptor::flag(&rules, "required");
             if filled && field.kind() == Kind::String && schema.get("minLength").is_none() {
-                // Required text must not be empty: that would amount to absence.
+                // Required text must not be empty: an empty text would count as absent.
                 schema["minLength"] = 1.into();
             }
         }
         schema
     }
 
-    /// Whether a response may have the type's default although the rules of a request refuse it: the rules
-    /// do not apply to what a client leaves out.
+    /// Returns whether a response may contain the type's default although the rules of a request
+    /// refuse it. The rules do not apply to members that a client leaves out.
     fn may_be_unset(&self, field: &FieldDescriptor) -> bool {
         !descriptor::is_nullable(field)
             && !descriptor::is_required(field, self.options)
             && !descriptor::behaves(field, OUTPUT_ONLY)
     }
 
-    /// A single value of the field.
+    /// Returns the schema of a single value of the field.
     fn value(&mut self, field: &FieldDescriptor, used: Use) -> Value {
         match descriptor::document(field, self.options) {
             Some(name) => json!({"$ref": format!("#/components/schemas/{name}")}),
@@ -244,7 +256,7 @@ impl<'a> Schemas<'a> {
             Kind::Bytes => json!({"type": "string", "contentEncoding": "base64"}),
             Kind::Enum(kind) => self.words(kind),
             Kind::Message(message) => self.held(message, used),
-            // The route tables refuse it; here it matters when only the document is built.
+            // The route tables refuse it. The case matters when only the document is built.
             Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => {
                 json!({"type": "string", "format": "int64"})
             }
@@ -289,7 +301,7 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// Whether the member occurs: a client may set it, or the service returns it.
+/// Returns whether the member occurs: a client may set it, or the service returns it.
 pub(crate) fn is_given(field: &FieldDescriptor, used: Use) -> bool {
     match used {
         Use::Output => true,
