@@ -65,14 +65,15 @@ pub(crate) fn idempotency_key() -> Result<String, Status> {
     Ok(hex::encode(bytes))
 }
 
-/// Whether a browser says that a page of this origin sent it. Every one of today does, over https and on the
-/// loopback.
+/// Whether the browser's headers state that a page of this origin sent the form. Browsers send `Sec-Fetch-Site` only
+/// over https and on the loopback (older Safari never does): without it, `Origin` and the form's token suffice.
 fn is_own(headers: &HeaderMap, origin: &str) -> bool {
-    let once = |name: &str| {
+    let is_once = |name: &str, wanted: &str| {
         let mut values = headers.get_all(name).iter();
-        values.next().filter(|_| values.next().is_none()).and_then(|value| value.to_str().ok())
+        values.next().is_some_and(|value| value == wanted) && values.next().is_none()
     };
-    once("origin") == Some(origin) && once("sec-fetch-site") == Some("same-origin")
+    let site = "sec-fetch-site";
+    is_once("origin", origin) && (!headers.contains_key(site) || is_once(site, "same-origin"))
 }
 
 #[cfg(test)]
@@ -92,7 +93,8 @@ mod tests {
             (Some("https://authority.example.org.evil.example"), Some("same-origin"), false),
             (Some(OWN), Some("same-site"), false),
             (Some(OWN), Some("cross-site"), false),
-            (Some(OWN), None, false),
+            (Some(OWN), Some(""), false),
+            (Some(OWN), None, true),
         ] {
             let mut headers = HeaderMap::new();
             for (name, value) in [("origin", origin), ("sec-fetch-site", site)] {

@@ -1,4 +1,5 @@
-//! A form acts only if a page of the person's own session sent it: anything else is a 403, and nothing has changed.
+//! A form only acts if a page of the person's own session sent it. Any other form is a 403 without
+//! effect.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +32,10 @@ async fn a_foreign_form_changes_nothing() {
         (&form, (None, Some("same-origin"))),
         (&form, (own.0, Some("cross-site"))),
         (&form, (own.0, Some("same-site"))),
-        (&form, (own.0, None)),
+        (&form, (None, None)),
+        (&form, (own.0, Some(""))),
+        // Without `Sec-Fetch-Site`, as over plain http, the form's token still decides.
+        (&others, (own.0, None)),
     ] {
         let source = Source { origin: from, site };
         let page = browser.post_from(&path, form, source).await;
@@ -59,7 +63,7 @@ async fn no_form_of_any_page_acts_without_its_sessions_token() {
     let posts = Regex::new(r#"<form[^>]*method="post"[^>]*action="([^"?]*)"#).unwrap();
     let links = Regex::new(r##"href="(/console/[^"#]*)""##).unwrap();
     while let Some(path) = unread.pop() {
-        // One page of each kind is enough: those of other records are alike.
+        // One page of each kind is enough, since the pages of other records are alike.
         let path_of_kind = path.split('?').next().unwrap().split('/');
         let path_of_kind = path_of_kind.map(|part| if part.contains(':') { "*" } else { part });
         let kind = path_of_kind.collect::<Vec<_>>().join("/");
@@ -81,7 +85,7 @@ async fn no_form_of_any_page_acts_without_its_sessions_token() {
             assert_eq!(page.status, 403, "{action} {csrf:?}: {}", page.text);
         }
     }
-    // Among them the end of this session, which goes on.
+    // The sign-out form is among them, but the session continues.
     assert!(forms.contains("/console/sign-out"), "{forms:?}");
     assert_eq!(browser.get_one("/console/approvals").await.status, 200);
 }

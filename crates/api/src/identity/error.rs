@@ -1,7 +1,7 @@
-//! Why a credential is refused, and the error that the client gets.
+//! The reason for refusing a credential, and the error that the client gets.
 //!
-//! A 401 names the kind of fault, never the credential's content; the header's words are those of
-//! RFC 6750.
+//! A 401 names the kind of fault, never the credential's content. The error codes in the
+//! `WWW-Authenticate` header are defined in RFC 6750.
 
 use crate::error::{ApiError, ErrorCode};
 
@@ -11,7 +11,7 @@ pub const TENANT_INACTIVE: Error =
 /// The token is valid, but the tenant has excluded its person.
 pub const PERSON_INACTIVE: Error =
     Error::Forbidden("the token's person is not an active principal of the tenant");
-/// The key is valid, but not from where it is used.
+/// The key is valid, but may not be used from this address.
 pub const ADDRESS_NOT_ALLOWED: Error =
     Error::Forbidden("the API key may not be used from this address");
 
@@ -23,13 +23,16 @@ pub enum Error {
     Unreadable,
     #[error("the token is refused: {0}")]
     Token(&'static str),
-    #[error("the API key is not one of this service, or was mistyped")]
+    #[error("the API key is mistyped or belongs to another service")]
     MalformedKey,
     #[error("the API key is refused: {0}")]
     Key(&'static str),
     #[error("{0}")]
     Forbidden(&'static str),
-    /// An API key where others are taken.
+    /// The token's role is none of the roles in the method's rules.
+    #[error("this operation is not open to the token's role; it takes the role {0}")]
+    Role(String),
+    /// An API key, where only other credentials are accepted.
     #[error("this operation {0}")]
     TakesNoKey(String),
     #[error("the API key lacks the scope `{0}`")]
@@ -42,7 +45,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What `authority_credentials_refused_total` counts.
+    /// The values of the reason label of `authority_credentials_refused_total`.
     pub(super) const REASONS: [&'static str; 9] = [
         "missing",
         "unreadable",
@@ -55,7 +58,7 @@ impl Error {
         "unavailable",
     ];
 
-    /// The reason as an operator's word; `None` if the credential is not at fault.
+    /// The value of the reason label; `None` if the credential is not at fault.
     pub(super) fn reason(&self) -> Option<&'static str> {
         Some(match self {
             Self::NoCredential => "missing",
@@ -63,7 +66,7 @@ impl Error {
             Self::Token(_) => "token",
             Self::MalformedKey => "malformed_key",
             Self::Key(_) => "key",
-            Self::Forbidden(_) => "forbidden",
+            Self::Forbidden(_) | Self::Role(_) => "forbidden",
             Self::TakesNoKey(_) => "takes_no_key",
             Self::Scope(_) => "scope",
             Self::Unavailable => "unavailable",
@@ -78,7 +81,7 @@ impl Error {
             | Self::Token(_)
             | Self::MalformedKey
             | Self::Key(_) => ErrorCode::Unauthenticated,
-            Self::Forbidden(_) | Self::TakesNoKey(_) => ErrorCode::Forbidden,
+            Self::Forbidden(_) | Self::Role(_) | Self::TakesNoKey(_) => ErrorCode::Forbidden,
             Self::Scope(_) => ErrorCode::PermissionScopeExceeded,
             Self::Unavailable => ErrorCode::Unavailable,
             Self::Repeated(_) => ErrorCode::InvalidRequest,
@@ -97,9 +100,11 @@ impl Error {
             Self::Scope(scope) => {
                 Some(format!("{REALM}, error=\"insufficient_scope\", scope=\"{scope}\""))
             }
-            Self::Forbidden(_) | Self::TakesNoKey(_) | Self::Unavailable | Self::Repeated(_) => {
-                None
-            }
+            Self::Forbidden(_)
+            | Self::Role(_)
+            | Self::TakesNoKey(_)
+            | Self::Unavailable
+            | Self::Repeated(_) => None,
         }
     }
 }

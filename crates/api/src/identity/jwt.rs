@@ -1,23 +1,24 @@
 //! Access tokens: JWTs signed with RS256 (RFC 7519, RFC 7518), verified as RFC 8725 recommends.
 //!
-//! The token chooses neither algorithm nor key: the algorithm is RS256, keys are those that the
-//! configured issuer publishes, and `jwk`, `jku` and `x5c` of its header are ignored.
+//! The token chooses neither algorithm nor key. The algorithm is RS256, the keys are published by
+//! the configured issuer, and `jwk`, `jku` and `x5c` of the header are ignored.
 
 use std::{collections::HashMap, sync::Arc};
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, dangerous, decode, decode_header};
 use parking_lot::RwLock;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{Error, JwksClient, KeySource, dev_provider};
+use super::{Error, JwksClient, KeySource, dev_provider, numeric_date::NumericDate};
 use authority_core::{clock::Clock, store::SERVICE};
 
 /// The tolerated difference of clocks, in seconds.
 const LEEWAY: i64 = 30;
-/// How long a verified token is cached, in seconds. A key that its issuer has withdrawn stops
-/// counting after this time at the latest.
+/// How long a verified token is cached, in seconds. For this long, a token is still accepted after
+/// its issuer has withdrawn the key.
 const CACHE_SECONDS: i64 = 300;
 const MOST_CACHED: usize = 10_000;
 
@@ -35,9 +36,9 @@ pub struct Issuer {
 pub struct Claims {
     pub iss: String,
     pub sub: String,
-    exp: f64,
-    nbf: Option<f64>,
-    /// Any value: one that is not a time counts as none, and refuses no token.
+    exp: NumericDate,
+    nbf: Option<NumericDate>,
+    /// Any value: a value that is not a time counts as absent and does not invalidate the token.
     auth_time: Option<Value>,
     pub org_id: Option<String>,
     pub email: Option<String>,
@@ -52,31 +53,31 @@ pub struct PublicMetadata {
 }
 
 impl Claims {
-    /// The name in the history: the e-mail address if the token has one. A name that only the service
-    /// gives (an id, its own) is marked as a person's: a token must not pass for an API key.
+    /// The person's name in the history: the e-mail address, or `sub` if the token has none. A name
+    /// that is reserved for the service (an id, or the service's own name) gets the prefix
+    /// `person:`, because a person must not look like an API key in the history.
     pub fn actor(&self) -> String {
         let name = self.email.as_deref().filter(|email| !email.is_empty()).unwrap_or(&self.sub);
         let is_reserved = name.starts_with("svc:")
             || name.starts_with("database:")
             || [SERVICE, "anonymous", "receipt"].contains(&name);
-        // The development provider's token for the service itself.
+        // In the development provider's token for the service itself, the reserved name is correct.
         let is_own = (self.iss.as_str(), self.sub.as_str()) == (dev_provider::ISSUER, SERVICE);
         if is_reserved && !is_own { format!("person:{name}") } else { name.to_owned() }
     }
 
     /// The time from which the token is refused. An `exp` beyond the range of dates becomes the
     /// last date.
-    #[expect(clippy::cast_possible_truncation, reason = "it saturates, and is held within dates")]
     pub fn until(&self) -> DateTime<Utc> {
         let latest = DateTime::<Utc>::MAX_UTC.timestamp();
-        let expired = (self.exp.ceil() as i64).clamp(0, latest).saturating_add(LEEWAY);
+        let expired = self.exp.ceil().clamp(0, latest).saturating_add(LEEWAY);
         DateTime::from_timestamp(expired, 0).unwrap_or(DateTime::<Utc>::MAX_UTC)
     }
 
-    /// When the person proved who they are; `None` if the token does not say.
+    /// When the person signed in; `None` if the token has no such claim.
     pub fn authenticated_at(&self) -> Option<DateTime<Utc>> {
-        let seconds = self.auth_time.as_ref()?.as_i64()?;
-        DateTime::from_timestamp(seconds, 0)
+        let seconds = NumericDate::of(self.auth_time.as_ref()?)?;
+        DateTime::from_timestamp(seconds.floor(), 0)
     }
 
     /// Checks that texts are of reasonable length without control characters: they are stored,
@@ -117,7 +118,7 @@ impl Verifier {
         self.issuers.iter().filter_map(remote).collect()
     }
 
-    /// `digest` is the token's SHA-256, the cache key of verified tokens.
+    /// Verifies an access token. `digest` is its SHA-256, the cache key of verified tokens.
     pub(super) async fn verify(&self, token: &str, digest: [u8; 32]) -> Result<Arc<Claims>, Error> {
         if let Some(claims) = self.cached(&digest) {
             within_time(&claims, self.clock.now())?;
@@ -134,13 +135,13 @@ impl Verifier {
         let (issuer, key) = self.key_of(token, &ACCESS_TYPES).await?;
         let claims: Claims = verified(token, issuer, &issuer.audiences, &key)?;
         if !claims.are_storable() {
-            return Err(Error::Token("a claim is empty, too long or has control characters"));
+            return Err(Error::Token("a claim is empty, is too long or has control characters"));
         }
         Ok(claims)
     }
 
-    /// The claims of a token that is for `audience` and of one of these types, such as an ID token. It is not
-    /// an access token, so it is neither cached nor counted as a credential.
+    /// Verifies a token for `audience`, such as an ID token. Its `typ` must be in `types`. The
+    /// token is not an access token, and is therefore neither cached nor counted as a credential.
     pub(super) async fn verify_for<T: Timed>(
         &self,
         token: &str,
@@ -159,15 +160,16 @@ impl Verifier {
         Ok(claims)
     }
 
-    /// The token's issuer, and the key of its header.
+    /// Returns the token's issuer, and the issuer's key with the `kid` from the token's header.
     async fn key_of(&self, token: &str, types: &[&str]) -> Result<(&Issuer, DecodingKey), Error> {
         let kid = kid(token, types)?;
         let issuer = self.issuer_of(token)?;
         Ok((issuer, issuer.keys.key(&kid).await?))
     }
 
-    /// The issuer whose keys to try. It is read before the signature is verified, so it is used for
-    /// nothing else.
+    /// Returns the trusted issuer in the token's `iss`.
+    ///
+    /// The signature is not yet verified. Use the result only to find the key to verify it with.
     fn issuer_of(&self, token: &str) -> Result<&Issuer, Error> {
         #[derive(Deserialize)]
         struct Unverified {
@@ -178,7 +180,7 @@ impl Verifier {
         self.issuers
             .iter()
             .find(|issuer| issuer.issuer == unverified.claims.iss)
-            .ok_or(Error::Token("its issuer is not one that this service trusts"))
+            .ok_or(Error::Token("its issuer is not trusted by this service"))
     }
 
     fn cached(&self, digest: &[u8; 32]) -> Option<Arc<Claims>> {
@@ -200,16 +202,16 @@ impl Verifier {
     }
 }
 
-/// Claims that say when their token was issued and when it ends, in seconds since 1970.
+/// The claims for the times of issue and expiry, in seconds since 1970.
 pub(super) trait Timed: DeserializeOwned {
     fn issued(&self) -> i64;
     fn expires(&self) -> i64;
 }
 
-/// `typ` of access tokens (RFC 9068, and providers from before it).
+/// The accepted `typ` of access tokens: the types of RFC 9068, and `JWT` for earlier providers.
 const ACCESS_TYPES: [&str; 3] = ["JWT", "at+jwt", "application/at+jwt"];
 
-/// The header's kid, after the header was checked.
+/// Checks the header and returns its kid.
 fn kid(token: &str, types: &[&str]) -> Result<String, Error> {
     let header = decode_header(token)
         .map_err(|_| Error::Token("it is not a JWT that this service reads"))?;
@@ -218,9 +220,10 @@ fn kid(token: &str, types: &[&str]) -> Result<String, Error> {
     }
     let typ = header.typ.as_deref().unwrap_or("JWT");
     if !types.iter().any(|ours| ours.eq_ignore_ascii_case(typ)) {
-        return Err(Error::Token("its `typ` is not that of a token for this"));
+        return Err(Error::Token("its `typ` is not accepted here"));
     }
-    // No extension is supported, so none may be critical (RFC 7515, 4.1.11).
+    // A token with a critical extension must be rejected, because this service supports none
+    // (RFC 7515, 4.1.11).
     if header.crit.is_some() || header.enc.is_some() || header.zip.is_some() {
         return Err(Error::Token(
             "its header uses an extension that this service does not support",
@@ -238,7 +241,8 @@ fn verified<T: DeserializeOwned>(
 ) -> Result<T, Error> {
     use jsonwebtoken::errors::ErrorKind;
     let mut wanted = Validation::new(Algorithm::RS256);
-    wanted.set_required_spec_claims(&["exp", "iss", "aud"]);
+    // `exp` is not listed: `T` itself requires it, and also accepts it as text.
+    wanted.set_required_spec_claims(&["iss", "aud"]);
     wanted.set_issuer(&[&issuer.issuer]);
     wanted.set_audience(audiences);
     wanted.validate_exp = false;
@@ -247,21 +251,51 @@ fn verified<T: DeserializeOwned>(
         Error::Token(match error.kind() {
             ErrorKind::InvalidSignature => "its signature is wrong",
             ErrorKind::InvalidAudience => "it is meant for another audience",
-            ErrorKind::InvalidIssuer => "its issuer is not one that this service trusts",
-            ErrorKind::MissingRequiredClaim(_) => "it lacks one of `exp`, `iss`, `aud` and `sub`",
-            _ => "it lacks `exp` or `sub`, or a claim is not of its type",
+            ErrorKind::InvalidIssuer => "its issuer is not trusted by this service",
+            ErrorKind::MissingRequiredClaim(_) => "`exp`, `iss`, `aud` or `sub` is missing",
+            _ => misread_claim(token),
         })
     })?;
     Ok(verified.claims)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are far below 2^53")]
+/// Describes the claim that makes a token unreadable.
+fn misread_claim(token: &str) -> &'static str {
+    let payload = token.split('.').nth(1).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
+    let claims: Value =
+        payload.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default();
+    let is_time = |name: &str| claims.get(name).is_none_or(|time| NumericDate::of(time).is_some());
+    let is_text = |value: &Value, name: &str| {
+        value.get(name).is_none_or(|text| text.is_string() || text.is_null())
+    };
+    let metadata = claims.get("public_metadata").unwrap_or(&Value::Null);
+    match () {
+        () if claims.get("exp").is_none() => "it lacks `exp`",
+        () if !is_time("exp") => "its `exp` is not a time in seconds since 1970",
+        () if !is_time("nbf") => "its `nbf` is not a time in seconds since 1970",
+        () if !is_time("iat") => "its `iat` is not a time in seconds since 1970",
+        () if !is_time("auth_time") => "its `auth_time` is not a time in seconds since 1970",
+        () if claims.get("sub").is_none() => "it lacks `sub`",
+        () if !claims["sub"].is_string() => "its `sub` is not a text",
+        () if !is_text(&claims, "email") => "its `email` is not a text",
+        () if !is_text(&claims, "org_id") => "its `org_id` is not a text",
+        () if claims.get("public_metadata").is_some_and(|value| !value.is_object()) => {
+            "its `public_metadata` is not an object"
+        }
+        () if !is_text(metadata, "role") => "the `role` in its `public_metadata` is not a text",
+        () if !is_text(metadata, "tenant_id") => {
+            "the `tenant_id` in its `public_metadata` is not a text"
+        }
+        () => "a claim has the wrong type",
+    }
+}
+
 fn within_time(claims: &Claims, now: DateTime<Utc>) -> Result<(), Error> {
     if claims.until() <= now {
         return Err(Error::Token("it has expired"));
     }
     let latest = now.timestamp() + LEEWAY;
-    if claims.nbf.is_some_and(|start| start > latest as f64) {
+    if claims.nbf.is_some_and(|start| start.ceil() > latest) {
         return Err(Error::Token("it is not valid yet"));
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Authentication and authorisation of calls: tokens (RS256), API keys, the rules of each method.
 //!
-//! Deny by default: anything that is unknown, unreadable or cannot be checked now is refused. The
-//! trait in `directory.rs` is what identity needs of the graph.
+//! Deny by default: credentials that are unknown, unreadable or cannot be checked now are refused.
+//! The trait in `directory.rs` lists the data that identity reads from the graph.
 
 pub mod api_key;
 mod authenticate;
@@ -19,6 +19,7 @@ mod jwks_client;
 mod jwt;
 mod layer;
 mod new_keys;
+mod numeric_date;
 mod oidc;
 mod refusals;
 mod role;

@@ -1,12 +1,13 @@
 //! Tokens of a person's sign-in that are not credentials of this API: ID tokens (OIDC Core 1.0) and
-//! logout tokens (OIDC Back-Channel Logout 1.0). Verified with the issuer's keys, like access tokens.
+//! logout tokens (OIDC Back-Channel Logout 1.0). They are verified with the issuer's keys, like
+//! access tokens.
 
 use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Error, Identity, jwt::Timed};
+use super::{Error, Identity, jwt::Timed, numeric_date::NumericDate};
 
 /// The claims of a verified ID token.
 #[derive(Clone, Debug, Deserialize)]
@@ -14,17 +15,23 @@ pub struct IdClaims {
     pub iss: String,
     pub sub: String,
     pub nonce: Option<String>,
-    /// When the person proved who they are, in seconds since 1970.
-    pub auth_time: Option<i64>,
+    auth_time: Option<NumericDate>,
     /// The session at the provider.
     pub sid: Option<String>,
     aud: Audience,
     azp: Option<String>,
-    exp: i64,
-    iat: i64,
+    exp: NumericDate,
+    iat: NumericDate,
 }
 
-/// Whom a token is for: one client, or several (RFC 7519, section 4.1.3).
+impl IdClaims {
+    /// When the person authenticated at the provider, in seconds since 1970.
+    pub fn authenticated_at(&self) -> Option<i64> {
+        self.auth_time.map(NumericDate::floor)
+    }
+}
+
+/// The audience of a token: one client, or several (RFC 7519, section 4.1.3).
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Audience {
@@ -41,50 +48,58 @@ impl Audience {
     }
 }
 
-/// The claims of a verified logout token: a session, or everything of a person.
+/// The claims of a verified logout token: a session, or all sessions of a person.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LogoutClaims {
     pub iss: String,
     pub sub: Option<String>,
     pub sid: Option<String>,
-    /// When it was issued, in seconds since 1970.
-    pub iat: i64,
+    iat: NumericDate,
     events: HashMap<String, Map<String, Value>>,
     nonce: Option<Value>,
-    exp: i64,
+    exp: NumericDate,
 }
 
 impl Timed for IdClaims {
     fn issued(&self) -> i64 {
-        self.iat
+        self.iat.floor()
     }
 
     fn expires(&self) -> i64 {
-        self.exp
+        self.exp.ceil()
     }
 }
 
 impl Timed for LogoutClaims {
     fn issued(&self) -> i64 {
-        self.iat
+        self.iat.floor()
     }
 
     fn expires(&self) -> i64 {
-        self.exp
+        self.exp.ceil()
     }
 }
 
-/// An ID token has another `nonce` than the sign-in, or none: the browser may have brought another sign-in's code.
+/// The error for an ID token without the `nonce` of the sign-in: the browser may have sent the code
+/// of another sign-in.
 pub const OTHER_SIGN_IN: Error = Error::Token("it belongs to another sign-in");
 
-/// What makes a token a logout token, as a member of its `events`.
+impl LogoutClaims {
+    /// When the token was issued, in seconds since 1970.
+    pub fn issued_at(&self) -> i64 {
+        self.iat.floor()
+    }
+}
+
+/// The member of `events` that makes a token a logout token.
 const LOGOUT: &str = "http://schemas.openid.net/event/backchannel-logout";
 
 impl Identity {
-    /// The claims of an ID token that was issued to `client_id` for the sign-in with this `nonce`.
+    /// Returns the claims of an ID token that was issued to `client_id` for the sign-in with this
+    /// `nonce`.
     ///
     /// # Errors
-    /// It is not such a token, or keys cannot be fetched now.
+    /// The token is not such a token, or the issuer's keys cannot be fetched now.
     pub async fn id_token(
         &self,
         token: &str,
@@ -92,7 +107,8 @@ impl Identity {
         nonce: &str,
     ) -> Result<IdClaims, Error> {
         let claims: IdClaims = self.verifier().verify_for(token, client_id, &["JWT"]).await?;
-        // Of a token for several clients only `azp` says which one asked for it (section 3.1.3.7).
+        // For a token with several clients, only `azp` identifies the requesting client (section
+        // 3.1.3.7).
         let is_ours = match claims.azp.as_deref() {
             Some(azp) => azp == client_id,
             None => claims.aud.is_one(),
@@ -106,17 +122,17 @@ impl Identity {
         Ok(claims)
     }
 
-    /// The claims of a logout token for `client_id`.
+    /// Returns the claims of a logout token for `client_id`.
     ///
     /// # Errors
-    /// It is not such a token, or keys cannot be fetched now.
+    /// The token is not such a token, or the issuer's keys cannot be fetched now.
     pub async fn logout_token(&self, token: &str, client_id: &str) -> Result<LogoutClaims, Error> {
         let types = ["JWT", "logout+jwt", "application/logout+jwt"];
         let claims: LogoutClaims = self.verifier().verify_for(token, client_id, &types).await?;
         if !claims.events.contains_key(LOGOUT) {
             return Err(Error::Token("its `events` lack the logout event"));
         }
-        // An ID token must not pass for one.
+        // An ID token must not pass for a logout token.
         if claims.nonce.is_some() {
             return Err(Error::Token("a logout token has no `nonce`"));
         }

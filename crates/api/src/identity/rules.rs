@@ -1,4 +1,4 @@
-//! Who may call which method: the rules in the `.proto` files, one for each binding.
+//! The rules in the `.proto` files: who may call which method, one rule for each binding.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -42,8 +42,8 @@ impl Rules {
         Self { by_path: rules.iter().copied().collect(), open }
     }
 
-    /// The rules for `rpc_path` on this transport; any one of them suffices. Without rules nobody
-    /// may call.
+    /// The rules for `rpc_path` on this transport. A caller needs to satisfy only one rule. Without
+    /// rules, every call is refused.
     pub(super) fn of<'a>(
         &self,
         rpc_path: &str,
@@ -68,7 +68,8 @@ impl Rules {
     }
 }
 
-/// Whether any of `rules` permits `caller`. `for_keys` is where API keys may call the method.
+/// Checks that any of `rules` permits `caller`. `for_keys` returns the binding at which API keys
+/// may call the method.
 pub fn permit(
     rules: &(impl Iterator<Item = &'static Access> + Clone),
     caller: &Caller,
@@ -82,7 +83,7 @@ pub fn permit(
     match &caller.kind {
         CallerKind::Anonymous => Err(Error::NoCredential),
         _ if rules.clone().next().is_none() => {
-            Err(Error::Forbidden("no rule opens this operation to anyone"))
+            Err(Error::Forbidden("no rule permits this operation"))
         }
         CallerKind::Key { .. } => Err(match scope {
             Some(scope) => Error::Scope(scope),
@@ -95,27 +96,32 @@ pub fn permit(
         CallerKind::Owner { .. } => Err(Error::Forbidden(
             "this operation acts on the caller's own tenant; use a tenant's token",
         )),
-        CallerKind::Member { .. } if by_role => {
-            Err(Error::Forbidden("this operation is not open to the token's role"))
-        }
+        CallerKind::Member { .. } if by_role => Err(Error::Role(roles(rules))),
         CallerKind::Member { .. } => {
             Err(Error::Forbidden("this operation is not open to a tenant's members"))
         }
     }
 }
 
-/// Which credentials `rules` take, none of which is an API key, and where a key may call the method.
+/// Lists the roles in the rules: "`admin` or `auditor`".
+fn roles(rules: &(impl Iterator<Item = &'static Access> + Clone)) -> String {
+    let roles: BTreeSet<_> = rules.clone().flat_map(|rule| rule.roles).collect();
+    let roles: Vec<_> = roles.into_iter().map(|role| format!("`{role}`")).collect();
+    roles.join(" or ")
+}
+
+/// Describes the credentials that `rules` accept if they accept no API key, and where a key may
+/// call the method.
 fn without_keys(
     rules: &(impl Iterator<Item = &'static Access> + Clone),
     for_keys: Option<&'static Binding>,
 ) -> String {
     let mut taken = Vec::new();
-    let roles: BTreeSet<_> = rules.clone().flat_map(|rule| rule.roles).collect();
+    let roles = roles(rules);
     if rules.clone().any(|rule| rule.member) {
         taken.push("a JWT of the tenant".to_owned());
     } else if !roles.is_empty() {
-        let roles: Vec<_> = roles.into_iter().map(|role| format!("`{role}`")).collect();
-        taken.push(format!("a JWT of the tenant with the role {}", roles.join(" or ")));
+        taken.push(format!("a JWT of the tenant with the role {roles}"));
     }
     if rules.clone().any(|rule| rule.owner) {
         taken.push("the JWT of the installation's owner".to_owned());

@@ -83,8 +83,9 @@ pub(crate) struct Sessions {
 
 /// Whose sessions a provider ends.
 pub(crate) enum Ended<'a> {
-    /// Those of a session at this issuer.
-    Sid { issuer: &'a str, sid: &'a str },
+    /// The sessions of a session at this issuer; with a person also the person's that have no `sid` and began before
+    /// this time, since each of them may belong to it.
+    Sid { issuer: &'a str, sid: &'a str, person: Option<&'a str>, before: DateTime<Utc> },
     /// Those of a person that began before this time.
     Person { person: &'a str, before: DateTime<Utc> },
 }
@@ -221,21 +222,23 @@ impl Sessions {
     /// Ends those that the provider says; returns their number.
     pub(crate) async fn end_all(&self, ended: Ended<'_>) -> Result<usize, Error> {
         // A `sid` is unique at its issuer only.
-        let (condition, first, second, before) = match ended {
-            Ended::Sid { issuer, sid } => {
-                ("sid = $1 AND starts_with(person, $2 || '|') AND $3 IS NULL", sid, issuer, None)
-            }
-            Ended::Person { person, before } => {
-                ("person = $1 AND $2 = '' AND created_at < $3", person, "", Some(before))
-            }
+        let (sid, person, before) = match ended {
+            Ended::Sid { issuer, sid, person, before } => (Some((sid, issuer)), person, before),
+            Ended::Person { person, before } => (None, Some(person), before),
         };
-        let statement = format!("DELETE FROM console_sessions WHERE {condition}");
-        let (first, second) = (first.to_owned(), second.to_owned());
+        let (sid, issuer) = sid.map(|(sid, issuer)| (sid.to_owned(), issuer.to_owned())).unzip();
+        let person = person.map(ToOwned::to_owned);
         let written = self.store.write_tx(&Scope::service(), async move |db| {
-            let query = diesel::sql_query(statement)
-                .bind::<Text, _>(first)
-                .bind::<Text, _>(second)
-                .bind::<Nullable<Timestamptz>, _>(before);
+            let query = diesel::sql_query(
+                "DELETE FROM console_sessions
+                 WHERE sid = $1 AND starts_with(person, $2 || '|')
+                    OR person = $3 AND created_at < $4 AND ($1 IS NULL OR sid IS NULL)",
+            );
+            let query = query
+                .bind::<Nullable<Text>, _>(sid)
+                .bind::<Nullable<Text>, _>(issuer)
+                .bind::<Nullable<Text>, _>(person)
+                .bind::<Timestamptz, _>(before);
             Ok::<_, store::Error>(query.execute(db).await?)
         });
         Ok(written.await?)

@@ -2,7 +2,7 @@
 
 use authority_api::identity::{Caller, Error as IdentityError, IdClaims, OTHER_SIGN_IN};
 use axum::{
-    extract::{RawQuery, State},
+    extract::{FromRequestParts as _, RawQuery, State},
     response::Response,
 };
 use chrono::{DateTime, Utc};
@@ -16,6 +16,7 @@ use crate::{
     page::see,
     query::Pairs,
     session::{Cookie, NewSession, Tokens, digest, new_value},
+    view::View,
 };
 use authority_crypto::equal;
 
@@ -37,22 +38,33 @@ pub(super) async fn arrive(
     parts: Parts,
 ) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
-    let answered = console.signed_in(&query, &parts).await;
-    let (to, cookie) = match answered {
-        Ok(arrived) => arrived,
-        Err(refused) => return without_sign_in(&console, *refused.0),
+    let Some(started) = console.started(&query, &parts.headers) else {
+        return not_started(&console, parts).await;
     };
-    let mut answer = see(&to);
-    answer.headers_mut().append(header::SET_COOKIE, cookie);
-    without_sign_in(&console, answer)
-}
-
-/// A sign-in that has ended is forgotten: its answer is not taken twice.
-fn without_sign_in(console: &Console, mut answer: Response) -> Response {
-    if let Some(cookie) = console.0.cookies.remove(Cookie::SignIn) {
+    let state = started.state.clone();
+    let mut answer = match console.signed_in(started, &query, &parts).await {
+        Ok((to, cookie)) => {
+            let mut answer = see(&to);
+            answer.headers_mut().append(header::SET_COOKIE, cookie);
+            answer
+        }
+        Err(refused) => *refused.0,
+    };
+    // A sign-in that has ended is forgotten: its answer is not taken twice. Those of other tabs go on.
+    if let Some(cookie) = console.0.cookies.remove(Cookie::SignIn(&state)) {
         answer.headers_mut().append(header::SET_COOKIE, cookie);
     }
     answer
+}
+
+/// The answer to a sign-in that this browser does not have: a page that was loaded again, or that Back led to, if the
+/// person is signed in.
+async fn not_started(console: &Console, mut parts: Parts) -> Response {
+    if View::from_request_parts(&mut parts, console).await.is_ok() {
+        return see("/console");
+    }
+    let text = "This sign-in was not begun in this browser, or took over 15 minutes.";
+    *refused(StatusCode::BAD_REQUEST, text, "/console").0
 }
 
 fn refused(status: StatusCode, text: impl Into<String>, to: &str) -> Refused {
@@ -63,11 +75,11 @@ impl Console {
     /// The page to go to, and the cookie of a new session.
     async fn signed_in(
         &self,
+        started: Started,
         query: &Pairs,
         parts: &Parts,
     ) -> Result<(String, HeaderValue), Refused> {
         let now = self.0.clock.now();
-        let started = self.started(query, &parts.headers, now)?;
         let to = &started.to;
         let code = self.code(query, to).await?;
         let redirect_uri = self.redirect_uri();
@@ -124,21 +136,11 @@ impl Console {
     }
 
     /// The sign-in that this answer belongs to.
-    fn started(
-        &self,
-        query: &Pairs,
-        headers: &HeaderMap,
-        now: DateTime<Utc>,
-    ) -> Result<Started, Refused> {
-        let cookie = self.0.cookies.read(headers, Cookie::SignIn);
-        let started = cookie.and_then(|value| Started::opened(value, &self.0.sessions.keys, now));
+    fn started(&self, query: &Pairs, headers: &HeaderMap) -> Option<Started> {
         let state = query.text("state");
-        let started = started.filter(|started| equal(started.state.as_bytes(), state.as_bytes()));
-        started.ok_or_else(|| {
-            let text = "This sign-in was not begun in this browser, took over 15 minutes, or another one was begun \
-                        after it.";
-            refused(StatusCode::BAD_REQUEST, text, "/console")
-        })
+        let cookie = self.0.cookies.read(headers, Cookie::SignIn(state))?;
+        let started = Started::opened(cookie, &self.0.sessions.keys, self.0.clock.now())?;
+        equal(started.state.as_bytes(), state.as_bytes()).then_some(started)
     }
 
     /// The answer's code, if it is this provider's (RFC 9207) and not an error.
@@ -250,7 +252,8 @@ fn authenticated_at(
     started: &Started,
     now: DateTime<Utc>,
 ) -> Result<DateTime<Utc>, Refused> {
-    let confirmed = claims.auth_time.and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+    let confirmed = claims.authenticated_at();
+    let confirmed = confirmed.and_then(|seconds| DateTime::from_timestamp(seconds, 0));
     match confirmed {
         Some(at) if !started.fresh || started.precedes(at) => Ok(at.min(now)),
         None if !started.fresh => Ok(now),

@@ -9,6 +9,7 @@ use axum::{
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde_json::json;
 
 use super::with_query;
 use crate::{
@@ -78,9 +79,15 @@ impl Console {
 
 /// `POST /console/back-channel-logout`, which the provider calls with a logout token.
 pub(super) async fn back_channel(State(console): State<Console>, body: Bytes) -> Response {
+    // The form of an error that OAuth clients read (RFC 6749, 5.2).
     let answer = |status: StatusCode, text: String| {
-        let store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
-        (status, store, text).into_response()
+        let store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if status.is_success() {
+            return (status, [store]).into_response();
+        }
+        let error = json!({"error": "invalid_request", "error_description": text});
+        let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        (status, [store, kind], error.to_string()).into_response()
     };
     let form = Pairs::read(&body);
     let Some(token) = form.one("logout_token") else {
@@ -98,14 +105,24 @@ pub(super) async fn back_channel(State(console): State<Console>, body: Bytes) ->
         }
     };
     // A token that is sent again ends no session that began after it.
-    let issued_at = DateTime::<Utc>::from_timestamp(claims.iat, 0).unwrap_or_default();
+    let issued_at = DateTime::<Utc>::from_timestamp(claims.issued_at(), 0).unwrap_or_default();
+    let before = issued_at + LEEWAY;
     let person = claims.sub.as_ref().map(|sub| format!("{}|{sub}", claims.iss));
     let ended = match (&claims.sid, &person) {
-        (Some(sid), _) => Ended::Sid { issuer: &claims.iss, sid },
-        (None, Some(person)) => Ended::Person { person, before: issued_at + LEEWAY },
+        (Some(sid), person) => {
+            Ended::Sid { issuer: &claims.iss, sid, person: person.as_deref(), before }
+        }
+        (None, Some(person)) => Ended::Person { person, before },
         (None, None) => return answer(StatusCode::BAD_REQUEST, String::new()),
     };
     match console.0.sessions.end_all(ended).await {
+        Ok(0) => {
+            tracing::info!(
+                sid = claims.sid,
+                "the identity provider ended a session that the console does not have"
+            );
+            answer(StatusCode::OK, String::new())
+        }
         Ok(count) => {
             tracing::info!(count, "the identity provider ended sessions of the console");
             answer(StatusCode::OK, String::new())

@@ -15,7 +15,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
 };
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use crate::{Console, notice::Notice, page::see, query::Pairs, session::Cookie, view::View};
 use provider::{Error, Metadata};
@@ -57,7 +57,7 @@ async fn start(
     let started = Started::new(to, fresh, console.0.clock.now());
     let sealed = started.ok().and_then(|started| {
         let value = started.sealed(&console.0.sessions.keys)?;
-        Some((console.0.cookies.set(Cookie::SignIn, &value)?, started))
+        Some((console.0.cookies.set(Cookie::SignIn(&started.state), &value)?, started))
     });
     let Some((cookie, started)) = sealed else {
         let text = "The sign-in cannot begin; try again in a few seconds.";
@@ -70,6 +70,9 @@ async fn start(
     };
     let mut answer = see(&console.authorization_url(&metadata, &started, prompt));
     answer.headers_mut().insert(header::SET_COOKIE, cookie);
+    for old in console.old_sign_ins(&headers) {
+        answer.headers_mut().append(header::SET_COOKIE, old);
+    }
     answer
 }
 
@@ -81,6 +84,8 @@ fn choice_of_account(supported: &[String]) -> &'static str {
     if supported.iter().any(|value| value == CHOICE) { CHOICE } else { "login" }
 }
 
+/// The most sign-ins that one browser has under way: a tab each.
+const SIGN_INS: usize = 5;
 const TITLE: &str = "You are not signed in";
 
 /// Why the provider cannot be asked, or gave nothing.
@@ -116,6 +121,22 @@ fn capitalized(text: &str) -> String {
 }
 
 impl Console {
+    /// Headers that remove the sign-ins of a browser which are too old, and the oldest of the others if it has as many as
+    /// it may have.
+    fn old_sign_ins(&self, headers: &HeaderMap) -> Vec<HeaderValue> {
+        let (cookies, now) = (self.0.cookies, self.0.clock.now());
+        let began = |value: &str| {
+            let started = Started::opened(value, &self.0.sessions.keys, now);
+            started.map_or(i64::MIN, |started| started.began_at())
+        };
+        let mut sign_ins: Vec<_> = cookies.sign_ins(headers).collect();
+        sign_ins.sort_by_cached_key(|(_, value)| std::cmp::Reverse(began(value)));
+        let kept = sign_ins.iter().take(SIGN_INS - 1);
+        let kept = kept.take_while(|(_, value)| began(value) > i64::MIN).count();
+        let old = sign_ins.iter().skip(kept);
+        old.filter_map(|(name, _)| cookies.remove_named(name)).collect()
+    }
+
     fn redirect_uri(&self) -> String {
         format!("{}{CALLBACK}", self.0.public_url)
     }

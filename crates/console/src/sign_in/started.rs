@@ -36,6 +36,11 @@ impl Started {
         URL_SAFE_NO_PAD.encode(sha256(self.verifier.as_bytes()))
     }
 
+    /// When it began, in seconds since 1970.
+    pub(super) fn began_at(&self) -> i64 {
+        self.began_at
+    }
+
     /// Whether it began before this time; clocks may differ by half a minute.
     pub(super) fn precedes(&self, at: DateTime<Utc>) -> bool {
         at.timestamp() + 30 >= self.began_at
