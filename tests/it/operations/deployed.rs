@@ -1,4 +1,5 @@
-//! The dashboard, the alert rules and the runbook name only what a server shows: families, labels and their values.
+//! The dashboard, the alert rules and the runbook use only metrics, labels and values that a server
+//! exports.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,13 +13,14 @@ use serde_json::Value;
 
 const DASHBOARD: &str = "deploy/grafana/agent-authority.json";
 const ALERTS: &str = "deploy/prometheus/alerts.yaml";
-/// The classes of database errors are counted when they occur.
+/// The source with the classes of database errors, which are exported only after such an error.
 const ERRORS: &str = include_str!("../../../crates/core/src/store/error.rs");
 const DECISIONS: &str = include_str!("../../../crates/decision/src/levels.rs");
 const REQUESTS: &str = "authority_request_seconds";
-/// What Prometheus adds to a series, and Grafana's variables.
+/// Labels that Prometheus adds to a series or that come from Grafana's variables.
 const ADDED: [&str; 3] = ["instance", "job", "le"];
-/// A row of the runbook, and the label whose values it names.
+/// An alert of the runbook, with a metric and a label. The alert's text mentions the label's
+/// values.
 const ROWS: &[(&str, &str, &str)] = &[
     ("AuthorityDecisionsSlow", "authority_decision_stage_seconds", "stage"),
     ("AuthorityErrors", "authority_refusals_total", "reason"),
@@ -39,16 +41,16 @@ fn rules() -> Vec<Value> {
     alerts["groups"][0]["rules"].as_array().unwrap().clone()
 }
 
-/// Without the ending of a histogram's series.
+/// Returns the metric's name without the suffix of a histogram's series.
 fn bare(name: &str) -> &str {
     let ends = ["_bucket", "_count", "_sum"];
     ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
 
-/// The values of each label of each family.
+/// The values of each label of each metric.
 type Labels = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
-/// What a scrape shows, and what it shows once it has happened.
+/// Returns the labels of a scrape, and further labels that are exported only after an event.
 fn labels(scraped: &str) -> Labels {
     let series = Regex::new(r"(?m)^([a-z_]+)(?:\{(.*)\})? ").unwrap();
     let label = Regex::new(r#"([a-z_]+)="([^"]*)""#).unwrap();
@@ -72,18 +74,18 @@ fn labels(scraped: &str) -> Labels {
     let permitted = permitted.captures_iter(DECISIONS).map(|word| word[1].to_owned()).collect();
     add("authority_decisions_total", "decision", permitted);
     add("authority_worker_runs_total", "ok", vec!["false".to_owned()]);
-    // It runs where `archive.url` is set.
+    // The archive's worker runs only if `archive.url` is set.
     add("authority_worker_late", "name", vec!["archive".to_owned()]);
     found
 }
 
-/// `RuntimeService/Evaluate`.
+/// Returns the short name of an RPC, as in `RuntimeService/Evaluate`.
 fn short(rpc: &str) -> String {
     let (service, method) = rpc.trim_start_matches('/').split_once('/').unwrap();
     format!("{}/{method}", service.rsplit('.').next().unwrap())
 }
 
-/// The expressions of a file, by the name of their rule or panel.
+/// Returns all expressions of both files, each with the name of its rule or panel.
 fn expressions() -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let mut found: Vec<_> =
@@ -96,7 +98,7 @@ fn expressions() -> Vec<(String, String)> {
     found
 }
 
-/// That every label and every value in the expressions is one that a server shows.
+/// Checks that a server exports every label and value in the expressions.
 #[track_caller]
 pub(super) fn name_only_what_is_shown(scraped: &str) {
     let shown = labels(scraped);
@@ -137,7 +139,7 @@ pub(super) fn name_only_what_is_shown(scraped: &str) {
     the_runbook_names_only(&shown);
 }
 
-/// The alternatives of a pattern: each must be a value of its own. One pair of parentheses is multiplied out.
+/// Returns the values that a pattern matches, each in full. One pair of parentheses is expanded.
 fn branches(pattern: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut depth = 0;
@@ -163,7 +165,7 @@ fn branches(pattern: &str) -> Vec<String> {
     multiplied.collect()
 }
 
-/// The words between single backticks that could be a label's value.
+/// Returns the words in single backticks that could be values of a label.
 fn words(text: &str) -> Vec<String> {
     let word = Regex::new(r"(?:^|[^`])`([a-z_]+)`").unwrap();
     let words = word.captures_iter(text).map(|found| found[1].to_owned());
@@ -198,7 +200,7 @@ fn a_pattern_has_each_of_its_alternatives() {
     assert_eq!(branches("5.."), ["5.."]);
 }
 
-/// Nobody is woken by a slow operation that the rule leaves out.
+/// If the rule omitted an operation, that operation could be slow without an alert.
 #[test]
 fn the_alert_for_slow_decisions_covers_each_operation_that_decides() {
     let slow = rules().into_iter().find(|rule| rule["alert"] == "AuthorityDecisionsSlow").unwrap();
@@ -216,7 +218,7 @@ fn the_alert_for_slow_decisions_covers_each_operation_that_decides() {
     assert_eq!(named, deciding.map(str::to_owned).into());
 }
 
-/// What Grafana and Prometheus need of the files to load them.
+/// Checks that the files have the fields that Grafana and Prometheus require.
 #[test]
 fn the_files_have_the_shape_that_their_programs_read() {
     let dashboard = dashboard();
@@ -226,7 +228,7 @@ fn the_files_have_the_shape_that_their_programs_read() {
     for panel in panels.iter().filter(|panel| panel["type"] != "row") {
         assert!(!panel["targets"].as_array().unwrap().is_empty(), "{panel}");
     }
-    assert!(read(DASHBOARD).contains("authority_ready{"), "whether nodes are ready");
+    assert!(read(DASHBOARD).contains("authority_ready{"), "the dashboard lacks readiness");
     let runbook = read("docs/runbook.md");
     for rule in rules() {
         for member in ["alert", "expr"] {

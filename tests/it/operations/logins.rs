@@ -1,4 +1,4 @@
-//! Two logins: one owns the tables and migrates, the other serves and can change nothing about them.
+//! Two logins: one owns the tables and migrates, the other serves and can't change the schema.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,7 +11,7 @@ use crate::{
     support::database::{Database, cluster, drop_database},
 };
 
-/// A database, and two logins as docs/production.md makes them.
+/// A database with two logins that were created as docs/production.md describes.
 struct Installation {
     database: String,
     owner: String,
@@ -50,7 +50,7 @@ impl Installation {
         self.address(login).connect().await.unwrap()
     }
 
-    /// Runs the program in production with the URL of the login that serves and, if given, the owner's.
+    /// Runs the program in production with the serving login's URL and, if given, the owner's URL.
     async fn run(&self, args: &'static [&str], owner: Option<&str>) -> (i32, String) {
         self.run_with(&[], args, owner).await
     }
@@ -97,7 +97,7 @@ impl Installation {
     }
 }
 
-/// At addresses of its own, whatever else is on this machine.
+/// Production settings with unused addresses, because other programs may use the default ports.
 const PRODUCTION: [(&str, &str); 7] = [
     ("AGENT_AUTHORITY__LISTEN__MAIN", "127.0.0.1:0"),
     ("AGENT_AUTHORITY__LISTEN__OPS", "127.0.0.1:0"),
@@ -169,7 +169,8 @@ async fn migrate_lets_the_service_remove_archived_rows_while_there_is_an_archive
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn in_production_only_migrate_migrates() {
     let made = Installation::prepare().await;
-    // The one that ends comes first: `serve` would go on.
+    // `keys rewrap` comes first because it exits. `serve` would keep running if it were not
+    // refused.
     for command in [&["keys", "rewrap"][..], &["serve"]] {
         let (code, told) = made.run(command, Some(&made.owner)).await;
         assert_eq!(code, 1, "{command:?} migrated: {told}");
@@ -189,7 +190,7 @@ async fn in_production_only_migrate_migrates() {
     administer(&made.database, &forget).await;
     let (code, told) = made.run(&["serve"], None).await;
     assert_eq!(code, 1, "{told}");
-    assert!(told.contains("older than this binary, which has migration 45 to 46, too"), "{told}");
+    assert!(told.contains("older than this binary and lacks migration 45 to 46"), "{told}");
 
     let later = format!(
         "INSERT INTO {versions} VALUES ('00000000000045'), ('00000000000046'), ('00000000009998'), ('00000000009999')"
@@ -203,7 +204,8 @@ async fn in_production_only_migrate_migrates() {
     made.clear().await;
 }
 
-/// Whoever takes over a node that serves as the owner can alter the evidence: it has to be said, by `database.url`.
+/// An attacker who controls a node that serves as the owner can alter the evidence. Serving as the
+/// owner must therefore be configured explicitly, as `database.url`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_owners_login_alone_does_not_serve() {
     let made = Installation::migrated().await;
@@ -222,12 +224,12 @@ async fn the_owners_login_alone_does_not_serve() {
     made.clear().await;
 }
 
-/// A database that is copied has the rights of the original, whose login could use it.
+/// A copied database grants the same rights as the original: the original's login could use it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copied_database_is_migrated_first() {
     let copy = Database::fresh().await;
     let told = Serving::inspect(&copy.address()).await.unwrap_err().to_string();
-    assert!(told.contains("roles of its own are missing; run `agent-authority migrate`"), "{told}");
+    assert!(told.contains("its own roles are missing; run `agent-authority migrate`"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -238,17 +240,18 @@ async fn a_right_that_is_missing_is_named_with_its_grant() {
     administer(&made.database, "REVOKE USAGE ON SCHEMA public FROM PUBLIC").await;
     administer(&made.database, &format!("REVOKE USAGE ON SCHEMA public FROM {}", made.login)).await;
     let mut told = String::new();
-    // The one that ends comes first: `serve` would go on.
+    // `keys rewrap` comes first because it exits. `serve` would keep running if it were not
+    // refused.
     for command in [&["keys", "rewrap"][..], &["serve"]] {
         let (code, said) = made.run(command, None).await;
         assert_eq!(code, 1, "{command:?}: {said}");
         assert!(said.contains("lacks rights to serve"), "{command:?}: {said}");
         told = said;
     }
-    let grants = told.split("run there: ").nth(1).unwrap().trim().trim_end_matches('"').to_owned();
+    let grants = told.split("superuser: ").nth(1).unwrap().trim().trim_end_matches('"').to_owned();
     assert!(grants.contains(&format!("GRANT {role} TO {}", made.login)), "{told}");
     assert!(grants.contains(&format!("GRANT USAGE ON SCHEMA public TO {}", made.login)), "{told}");
-    // The owner may run it as it stands.
+    // The owner can run the printed grants as they are.
     made.connect(&made.owner).await.batch_execute(&grants).await.unwrap();
     Serving::inspect(&made.address(&made.login)).await.unwrap();
 
@@ -266,13 +269,11 @@ async fn a_right_that_is_missing_is_named_with_its_grant() {
 async fn what_a_login_may_beyond_serving_is_told() {
     let mut made = Installation::migrated().await;
     let found = Serving::inspect(&made.address(&made.owner)).await.unwrap().excess.join("; ");
-    for part in
-        ["(CREATEROLE)", "owns the database", "tables, so that it can disable", "create tables"]
-    {
+    for part in ["(CREATEROLE)", "owns the database", "tables and can alter", "create tables"] {
         assert!(found.contains(part), "{part}: {found}");
     }
     let superuser = Serving::inspect(&made.address("postgres")).await.unwrap().excess;
-    assert_eq!(superuser, ["is a superuser, to whom no rule applies"]);
+    assert_eq!(superuser, ["is a superuser, which no permission check restricts"]);
 
     let login = made.login.clone();
     administer(&made.database, &format!("GRANT TRUNCATE ON decisions TO {login}")).await;
@@ -283,7 +284,7 @@ async fn what_a_login_may_beyond_serving_is_told() {
     }
     administer(&made.database, &format!("REVOKE TRUNCATE ON decisions FROM {login}")).await;
 
-    // One login for everything serves, with a warning.
+    // A single login may both own and serve. The start then prints a warning.
     made.login = std::mem::replace(&mut made.owner, login);
     let told = Installation::ended_well(made.run(&["keys", "rewrap"], None).await);
     assert!(told.contains("may do more than serving needs"), "{told}");

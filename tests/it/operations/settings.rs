@@ -1,5 +1,5 @@
-//! The table of settings in `docs/production.md`, made from the types of the settings, and
-//! `config --print --all`.
+//! The table of settings in `docs/production.md`, and the output of `config --print --all`. The
+//! table is generated from the types of the settings.
 
 use std::{collections::BTreeMap, env, fmt::Write, fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -19,7 +19,7 @@ struct Field {
     about: String,
 }
 
-/// The fields of each struct in the file that defines the settings.
+/// Returns the fields of each struct in the source file that defines the settings.
 fn structs() -> BTreeMap<String, Vec<Field>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/src/config/mod.rs");
     let text = fs::read_to_string(path).unwrap();
@@ -56,13 +56,13 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The table, in the order of the settings.
+/// Returns the table, with the settings in the order of the source file.
 fn table() -> String {
     let structs = structs();
     let defaults = serde_json::to_value(Config::default()).unwrap();
     let mut table = "| Setting | Default | Meaning |\n|---|---|---|\n".to_owned();
     let mut row = |name: &str, default: &Value, about: &str| {
-        assert!(!about.is_empty(), "`{name}` has no comment that says what it is");
+        assert!(!about.is_empty(), "`{name}` has no doc comment");
         writeln!(table, "| `{name}` | {} | {about} |", shown(default)).unwrap();
     };
     for field in &structs["Config"] {
@@ -115,7 +115,7 @@ fn all_settings_are_printed_as_a_file_that_can_be_read() {
     let table = table();
     let listed: Vec<_> = table.lines().filter_map(|line| line.split('`').nth(1)).collect();
     assert_eq!(names, listed);
-    // What was printed is a file; a masked secret is no value of its own.
+    // The printed settings are a valid file, and a masked secret in it is not read as a value.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("authority.toml");
     fs::write(&file, printed).unwrap();
@@ -148,7 +148,7 @@ fn the_check_refuses_what_serving_refuses_and_warns_of_secrets_that_all_may_read
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         let (code, printed, told) = run(&["config", "--config", file.to_str().unwrap()], &[]);
         assert_eq!((code, printed.as_str()), (0, "sound\n"), "{told}");
-        assert_eq!(told.contains("everybody on this machine may read"), warns, "{told}");
+        assert_eq!(told.contains("all users of this machine may read it"), warns, "{told}");
         assert!(!told.contains("hush"), "{told}");
     }
 }

@@ -1,4 +1,4 @@
-//! Starting on a database that is not as it should be.
+//! Starting the service on a database that it must not use or can't reach.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ async fn production_refuses_a_database_that_development_has_used() {
     let app = TestApp::on(Arc::clone(&used), Wishes::default()).await;
     app.demo().await;
     let ring = app.ring().to_owned();
-    // Migrating as another login takes the database from this one.
+    // The service is stopped first, because a migration with another login would take its rights.
     app.supervisor.stop().await;
     drop(app);
     let production = |database: &Database| {
@@ -50,12 +50,12 @@ async fn production_refuses_a_database_that_development_has_used() {
     for _ in 0..2 {
         let (code, printed, told) = tokio::task::spawn_blocking(production(&clean)).await.unwrap();
         assert_eq!(code, 0, "{told}");
-        // A copy of a database that was migrated.
-        assert_eq!(printed, "the database has every migration already\n");
+        // This database is a copy of a migrated one.
+        assert_eq!(printed, "the database is up to date\n");
     }
 }
 
-/// The settings of a service with an external identity provider.
+/// Returns the settings of a service that uses an external identity provider.
 fn external(database: &Database, folder: &Path) -> [(&'static str, String); 6] {
     let ring = ["main:", &"A".repeat(43), "="].concat();
     [
@@ -68,7 +68,8 @@ fn external(database: &Database, folder: &Path) -> [(&'static str, String); 6] {
     ]
 }
 
-/// With an external provider development makes no key and no demonstration: its start alone is the sign.
+/// With an external provider, development creates neither keys nor a demonstration. Only the record
+/// of its start shows that development has used the database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn production_refuses_a_database_on_which_development_only_started() {
     let database = Database::fresh().await;
@@ -76,7 +77,7 @@ async fn production_refuses_a_database_on_which_development_only_started() {
     let settings = external(&database, folder.path());
     tokio::task::spawn_blocking(move || {
         let settings = settings.each_ref().map(|(name, value)| (*name, value.as_str()));
-        // As `serve` does, it opens the database of the settings.
+        // This command opens the configured database, as `serve` does.
         let (code, _, told) = run(&["keys", "rewrap"], &settings);
         assert_eq!(code, 0, "{told}");
         let (code, _, told) = run(&["migrate", "--production"], &settings);
@@ -86,13 +87,13 @@ async fn production_refuses_a_database_on_which_development_only_started() {
             found.starts_with("the row in `development_use` of a start in development at 2"),
             "{told}"
         );
-        assert!(!found.contains(" UTC, "), "there are other traces: {told}");
+        assert!(!found.contains(" UTC, "), "other traces: {told}");
     })
     .await
     .unwrap();
 }
 
-/// Whoever forgets the settings of production on one of its machines runs development.
+/// If a production machine lost its settings, it would start in development.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn development_refuses_a_database_that_production_has_used() {
     let database = Database::fresh().await;
@@ -121,13 +122,14 @@ async fn development_refuses_a_database_that_production_has_used() {
             "{told}"
         );
         let (code, _, told) = run(&["migrate", "--production"], &settings);
-        assert_eq!(code, 0, "production refuses its own database: {told}");
+        assert_eq!(code, 0, "refused its own: {told}");
     })
     .await
     .unwrap();
 }
 
-/// Production's row is not there yet as development looks first, and is as its turn comes.
+/// At development's first check, production is not recorded yet. It is by the time of the second
+/// check, after a wait.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_environments_that_start_at_once_one_has_the_database() {
     let database = Database::fresh().await;
@@ -179,16 +181,16 @@ async fn a_database_that_starts_late_is_waited_for() {
     assert!(since.elapsed() >= Duration::from_millis(1200), "it did not wait");
 }
 
-/// What waiting does not cure is told at once, with the remedy.
+/// A fault that waiting can't fix is reported at once, with what to do.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_is_told_at_once_with_the_remedy() {
     let database = Database::fresh().await;
     let (user, name) = database.names();
-    // The folder of the socket, in the URL too, may have the login's name in its own.
+    // The URL contains the socket's folder, which may also contain the login's name.
     let user = format!("//{user}@");
     for (from, to, told) in [
         (name, "not_there", "create it: CREATE DATABASE \"not_there\" OWNER"),
-        (user.as_str(), "//nobody@", "create the login `nobody`, or let it in by pg_hba.conf"),
+        (user.as_str(), "//nobody@", "create the login `nobody`, or admit it in pg_hba.conf"),
     ] {
         let address = Address::parse(&database.url().replace(from, to)).unwrap();
         let since = Instant::now();

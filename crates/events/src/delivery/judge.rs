@@ -1,4 +1,4 @@
-//! Which events an endpoint takes.
+//! Decides which events an endpoint accepts.
 
 use authority_webhook::{
     event_types::{EventType, Selection},
@@ -8,11 +8,16 @@ use serde_json::Value;
 
 use super::log::Event;
 
-/// An endpoint's types and filter of this moment.
+/// The prefix of event types about endpoints.
+const ENDPOINTS: &str = "svc.webhook_endpoint.";
+
+/// An endpoint's current event types and filter.
 pub(super) struct Judge {
-    /// `None` if they cannot be read: then it takes nothing, and each event counts as an error.
+    endpoint_id: String,
+    /// `None` if the types or the filter cannot be read. The endpoint then accepts no events, and
+    /// each event counts as an error.
     rules: Option<(Selection, Option<Filter>)>,
-    /// How often they could not be evaluated.
+    /// How many events could not be evaluated.
     pub(super) errors: i64,
 }
 
@@ -21,10 +26,12 @@ impl Judge {
         let rules = rules(event_types, filter).inspect_err(|error| {
             tracing::error!(endpoint_id, error, "an endpoint's types or filter cannot be read");
         });
-        Self { rules: rules.ok(), errors: 0 }
+        Self { endpoint_id: endpoint_id.to_owned(), rules: rules.ok(), errors: 0 }
     }
 
-    /// The types of which it may take events; `None` if events of all are to be judged.
+    /// Returns the event types that the endpoint may accept.
+    ///
+    /// `None` if events of all types must be judged.
     pub(super) fn types(&self) -> Option<Vec<&'static str>> {
         let (selection, _) = self.rules.as_ref()?;
         Some(selection.families().map(EventType::name).collect())
@@ -37,6 +44,10 @@ impl Judge {
         };
         let Some(event_type) = EventType::named(&event.event_type) else { return false };
         let Ok(body) = serde_json::from_slice::<Value>(&event.body) else { return false };
+        // An endpoint that fails is announced to the other endpoints.
+        if event.event_type.starts_with(ENDPOINTS) && body["subject_ref"] == *self.endpoint_id {
+            return false;
+        }
         if !selection.takes(event_type, &body["data"]) {
             return false;
         }

@@ -1,6 +1,7 @@
-//! Records what became of claimed deliveries, many in one transaction.
+//! Records the results of claimed deliveries, many in one transaction.
 //!
-//! Only who still holds a delivery's lease records it. Times are the database's.
+//! A result is recorded only if this node still has the delivery's lease. Times are by the
+//! database's clock.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -9,7 +10,7 @@ use std::{
 
 use authority_core::store::{Db, RunQueryDsl, prepared};
 use authority_webhook::retry::{
-    Breaker, DeliveryNext, DisableReason, EndpointNext, ErrorClass, after_attempt,
+    Breaker, DeliveryNext, DisableReason, EndpointNext, ErrorClass, Failing, after_attempt,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{
@@ -26,11 +27,12 @@ use super::{
 use crate::lost::Lost;
 
 const CURSORS: &str = "SELECT endpoint_id, breaker, breaker_count, breaker_until, waits_until, \
-            failing_since, clock_timestamp() AS now \
+            failing_since, dead_since, clock_timestamp() AS now \
      FROM webhook_cursors WHERE endpoint_id = ANY ($1) ORDER BY endpoint_id FOR UPDATE";
 
-/// Rows that another transaction holds are being cancelled. They are looked up by their ids alone: the plan is kept,
-/// and while the table is empty the index of what is open looks as good.
+/// Selects the deliveries that this node still leases. Skips rows that another transaction has
+/// locked to cancel them. The rows are looked up by their ids alone: the plan is cached, and while
+/// the table is empty the planner rates the index of open deliveries as equally good.
 const OURS: &str = "SELECT d.id FROM unnest($1, $2, $3) AS job (id, lease, attempts) \
      CROSS JOIN LATERAL ( \
          SELECT id, lease, attempts, state FROM webhook_deliveries WHERE id = job.id \
@@ -52,38 +54,38 @@ const ATTEMPTS: &str = "INSERT INTO webhook_attempts \
 
 const ENDPOINTS: &str = "UPDATE webhook_cursors c \
      SET breaker = n.breaker, breaker_count = n.count, breaker_until = n.until, \
-         waits_until = n.waits, failing_since = n.failing, \
+         waits_until = n.waits, failing_since = n.failing, dead_since = n.dead, \
          last_success_at = coalesce(n.success, c.last_success_at) \
-     FROM unnest($1, $2, $3, $4, $5, $6, $7) \
-         AS n (endpoint_id, breaker, count, until, waits, failing, success) \
+     FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) \
+         AS n (endpoint_id, breaker, count, until, waits, failing, success, dead) \
      WHERE c.endpoint_id = n.endpoint_id";
 
 const RETRY: i32 = 1;
-/// Before a delivery that was not sent is claimed again.
+/// The delay before a delivery that was not sent can be claimed again.
 const UNSPENT: TimeDelta = TimeDelta::seconds(1);
 
-/// A claimed delivery, and what became of it.
+/// A claimed delivery and its result.
 pub(super) struct Ended {
     pub(super) job: Arc<Job>,
     pub(super) ending: Ending,
-    /// Nothing is sent to its endpoint before this is recorded.
+    /// Whether the endpoint gets no deliveries until this result is recorded.
     pub(super) stops: bool,
 }
 
-/// An endpoint to be disabled, and why.
+/// An endpoint to disable, and the reason.
 pub(super) type Disabled = (String, DisableReason);
 
-/// What follows from recorded endings.
+/// The consequences of recorded results.
 #[derive(Default)]
 pub(super) struct Recorded {
     pub(super) disabled: Vec<Disabled>,
-    /// Endpoints to which nothing may be sent now.
+    /// Endpoints that must not receive deliveries now.
     pub(super) held: Vec<String>,
-    /// By endpoint.
+    /// The lost events of each endpoint.
     pub(super) lost: BTreeMap<String, Lost>,
 }
 
-/// Records the endings of deliveries that are still ours.
+/// Records the results of deliveries that this node still leases.
 pub(super) async fn record(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<Recorded> {
     let mut endpoints = lock(db, ended).await?;
     let ours = ours(db, ended).await?;
@@ -94,7 +96,7 @@ pub(super) async fn record(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<Rec
         let Ended { job, ending, .. } = &**one;
         let Some(endpoint) = endpoints.get_mut(&job.endpoint.id) else { continue };
         if !ours.contains(&job.id) {
-            tracing::info!(delivery_id = job.id, "a delivery is no longer this node's");
+            tracing::info!(delivery_id = job.id, "this node lost the lease of a delivery");
             continue;
         }
         match ending {
@@ -144,6 +146,7 @@ async fn lock(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<BTreeMap<String,
             breaker,
             waits_until: row.waits_until,
             failing_since: row.failing_since,
+            dead_since: row.dead_since,
             succeeded: false,
             now: row.now,
         };
@@ -176,22 +179,26 @@ async fn write(db: &mut Db, endpoints: &BTreeMap<String, Endpoint>) -> QueryResu
         .bind::<Array<Nullable<Timestamptz>>, _>(
             all().map(|e| e.succeeded.then_some(e.now)).collect::<Vec<_>>(),
         )
+        .bind::<Array<Nullable<Timestamptz>>, _>(all().map(|e| e.dead_since).collect::<Vec<_>>())
         .execute(db)
         .await
         .map(drop)
 }
 
-/// What attempts change of an endpoint.
+/// The columns of an endpoint's cursor that results change.
 struct Endpoint {
     breaker: Breaker,
     waits_until: Option<DateTime<Utc>>,
     failing_since: Option<DateTime<Utc>>,
+    /// When a delivery first used up its attempts after the last success.
+    dead_since: Option<DateTime<Utc>>,
     succeeded: bool,
     now: DateTime<Utc>,
 }
 
 impl Endpoint {
-    /// After a delivery that was not attempted: if it was the probe, another may be at once.
+    /// Handles a delivery that was not attempted. If the delivery was a probe, another one may
+    /// follow at once.
     fn released(&mut self, job: &Job) {
         if job.is_probe {
             self.breaker = breaker::released(self.breaker, self.now);
@@ -204,17 +211,21 @@ impl Endpoint {
     }
 
     fn attempted(&mut self, job: &Job, outcome: &Outcome) -> (DeliveryNext, EndpointNext) {
-        // Counted from the beginning of the present schedule, this one included.
+        // Counts the attempts of the current schedule, including this one.
         let attempt = u32::try_from(job.attempts - job.attempts_before + 1).unwrap_or(1);
         let schedule = &job.endpoint.schedule;
         let (answer, random) = (&outcome.answer, fastrand::f64());
-        let next = after_attempt(answer, schedule, attempt, random, self.failing_since, self.now);
+        let failing = Failing { since: self.failing_since, in_a_row: self.breaker.failures() };
+        let next = after_attempt(answer, schedule, attempt, random, failing, self.now);
         self.breaker = self.breaker.record(answer.succeeded(), self.now);
         if answer.succeeded() {
-            self.failing_since = None;
+            (self.failing_since, self.dead_since) = (None, None);
             self.succeeded = true;
         } else {
             self.failing_since.get_or_insert(self.now);
+        }
+        if next.0 == DeliveryNext::Dead {
+            self.dead_since.get_or_insert(self.now);
         }
         if let EndpointNext::Wait(asked) = next.1 {
             let until = self.now + TimeDelta::from_std(asked).unwrap_or_default();
@@ -327,8 +338,10 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// Disables endpoints that are still active. In a transaction of its own: whoever deletes an endpoint locks
-/// it before its deliveries.
+/// Disables endpoints that are still active.
+///
+/// Call it in a separate transaction. Deleting an endpoint locks the endpoint before its
+/// deliveries, and the opposite order could deadlock.
 pub(super) async fn disable(db: &mut Db, disabled: Vec<Disabled>) -> QueryResult<()> {
     for (id, reason) in disabled {
         let word = match reason {
@@ -361,6 +374,8 @@ struct Row {
     waits_until: Option<DateTime<Utc>>,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     failing_since: Option<DateTime<Utc>>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    dead_since: Option<DateTime<Utc>>,
     #[diesel(sql_type = Timestamptz)]
     now: DateTime<Utc>,
 }

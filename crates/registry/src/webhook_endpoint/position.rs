@@ -1,11 +1,12 @@
 //! An endpoint's position in the log of events.
 //!
-//! The head is read without a lock, and no event is missed: an event that is committed after the response is
-//! numbered after this statement, since the sequencer numbers only what is committed. Its transaction raises
-//! the tenant's head, whose committed value never falls, so the event's number is above every value that a
-//! statement has read before. A transaction that is numbering right now has not committed: its events are
-//! above the head read here, too, and are delivered as well. They are of changes before the response, which
-//! an endpoint may receive; the other way round, one would be lost.
+//! The head is read without a lock, but no event is missed. The sequencer numbers only committed
+//! events. An event that is committed after the response is therefore numbered after this
+//! statement. The numbering transaction raises the tenant's head, and the committed head never
+//! falls. The event's number is then above every value read before. A numbering transaction that is
+//! running now has not committed. Its events are also above the head read here and are delivered.
+//! They belong to changes before the response. An endpoint may receive such events, but it must
+//! never miss an event of a later change.
 
 use std::collections::HashMap;
 
@@ -23,9 +24,9 @@ use diesel::{
 
 use crate::{Error, Registry};
 
-/// What the cursors say of these endpoints. Of a breaker and a `Retry-After` the one that holds longer counts; a
-/// time that has passed holds nothing.
-const COMPUTED: &str = "SELECT c.endpoint_id, c.lost_from, c.lost_to, held.until AS held_until, \
+/// The lost events of these endpoints, and the time until which deliveries are held. This is the
+/// later of the breaker's time and the `Retry-After` time. A time in the past has no effect.
+const COMPUTED: &str = "SELECT c.endpoint_id, c.lost_from, c.lost_to, c.failing_since, held.until AS held_until, \
             CASE WHEN held.until = held.breaker THEN 'breaker' \
                  WHEN held.until IS NOT NULL THEN 'retry_after' END AS held_by \
      FROM webhook_cursors c \
@@ -47,9 +48,11 @@ struct Computed {
     held_until: Option<DateTime<Utc>>,
     #[diesel(sql_type = Nullable<Text>)]
     held_by: Option<String>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    failing_since: Option<DateTime<Utc>>,
 }
 
-/// Shows which events were lost, and what holds deliveries.
+/// Sets the events that were lost and the reason why deliveries are held.
 pub(super) async fn fill_computed(
     registry: &Registry,
     caller: &Caller,
@@ -68,11 +71,12 @@ pub(super) async fn fill_computed(
         endpoint.lost = row.lost_from.zip(row.lost_to).map(|(from, to)| LostEvents { from, to });
         endpoint.held_until = row.held_until.map(Time::from);
         endpoint.held_by = row.held_by;
+        endpoint.failing_since = row.failing_since.map(Time::from);
     }
     Ok(())
 }
 
-/// Begins at the head.
+/// Creates the endpoint's cursor at the head of the log.
 pub(super) async fn start(db: &mut Db, endpoint: &WebhookEndpoint) -> Result<(), Error> {
     diesel::sql_query(
         "INSERT INTO webhook_cursors (endpoint_id, tenant_id, sequence) VALUES ($1, $2, \
@@ -85,11 +89,11 @@ pub(super) async fn start(db: &mut Db, endpoint: &WebhookEndpoint) -> Result<(),
     Ok(())
 }
 
-/// Goes on where it stopped, without the failures that stopped it.
+/// Continues at the stored position and clears the recorded failures.
 pub(super) async fn resume(db: &mut Db, endpoint: &WebhookEndpoint) -> Result<(), Error> {
     diesel::sql_query(
-        "UPDATE webhook_cursors SET failing_since = NULL, waits_until = NULL, breaker = DEFAULT, \
-             breaker_count = DEFAULT, breaker_until = NULL \
+        "UPDATE webhook_cursors SET failing_since = NULL, dead_since = NULL, waits_until = NULL, \
+             breaker = DEFAULT, breaker_count = DEFAULT, breaker_until = NULL \
          WHERE endpoint_id = $1 AND tenant_id = $2",
     )
     .bind::<Text, _>(&endpoint.id)
@@ -99,7 +103,7 @@ pub(super) async fn resume(db: &mut Db, endpoint: &WebhookEndpoint) -> Result<()
     Ok(())
 }
 
-/// Passes over what it has not received, also of replays; that does not count as lost.
+/// Skips all pending events, including replays. They do not count as lost.
 pub(super) async fn skip(db: &mut Db, endpoint: &WebhookEndpoint) -> Result<(), Error> {
     diesel::sql_query(
         "UPDATE webhook_cursors SET sequence = greatest(sequence, \

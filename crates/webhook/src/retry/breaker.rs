@@ -1,13 +1,13 @@
 //! A circuit breaker: an endpoint that keeps failing gets one probe at a time.
 //!
-//! Each function returns the state that follows. The caller stores it, in the endpoint's row under its lock.
-//! A delivery that is not admitted waits, and spends no attempt.
+//! Each function returns the next state. The caller stores it in the endpoint's row while holding
+//! the row's lock. A delivery that is not admitted waits without using up an attempt.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Failures in a row that open the breaker.
+/// Consecutive failures that open the breaker.
 pub const FAILURES_TO_OPEN: u32 = 5;
-/// From opening to the first probe; doubled by each probe that fails.
+/// The time from opening to the first probe; each failed probe doubles it.
 pub const COOLDOWN: TimeDelta = TimeDelta::seconds(10);
 pub const LONGEST_COOLDOWN: TimeDelta = TimeDelta::minutes(10);
 /// A probe without a result after this time counts as lost, like the lease of its delivery.
@@ -16,22 +16,22 @@ pub const PROBE_LEASE: TimeDelta = TimeDelta::seconds(60);
 /// The state of one endpoint's breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breaker {
-    /// Attempts go out; the last `failures` of them failed.
+    /// Attempts are admitted; the last `failures` of them failed.
     Closed { failures: u32 },
-    /// No attempt goes out before `probe_at`; `failed_probes` in a row have failed.
+    /// No attempt is admitted before `probe_at`; the last `failed_probes` probes failed.
     Open { failed_probes: u32, probe_at: DateTime<Utc> },
-    /// One attempt is in flight; without a result, another may start at `until`.
+    /// One attempt is in flight. If it has no result by `until`, another may start.
     Probing { failed_probes: u32, until: DateTime<Utc> },
 }
 
-/// Whether an attempt may go out now.
+/// Whether an attempt may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// Like any other.
+    /// A normal attempt.
     Admitted,
-    /// As the probe: no other attempt starts until its result is recorded or its lease ends.
+    /// The probe: no other attempt starts until its result is recorded or its lease ends.
     Probe,
-    /// Not before this time.
+    /// No attempt before this time.
     WaitUntil(DateTime<Utc>),
 }
 
@@ -42,7 +42,17 @@ impl Default for Breaker {
 }
 
 impl Breaker {
-    /// Asks to send one attempt at `now`.
+    /// The number of failures since the last success. An open breaker counts its probes.
+    pub fn failures(self) -> u32 {
+        match self {
+            Self::Closed { failures } => failures,
+            Self::Open { failed_probes, .. } | Self::Probing { failed_probes, .. } => {
+                FAILURES_TO_OPEN + failed_probes
+            }
+        }
+    }
+
+    /// Requests admission of one attempt at `now`.
     pub fn admit(self, now: DateTime<Utc>) -> (Self, Admission) {
         match self {
             Self::Closed { .. } => (self, Admission::Admitted),
@@ -56,9 +66,11 @@ impl Breaker {
         }
     }
 
-    /// Records how an attempt ended at `now`. Any success closes the breaker, also that of an attempt
-    /// which was out before it opened. A failure of such an attempt does not put off the next probe; while a
-    /// probe is out, it counts as the probe's.
+    /// Records the result of an attempt at `now`.
+    ///
+    /// Any success closes the breaker, even the success of an attempt sent before the breaker
+    /// opened. A failure of such an attempt does not delay the next probe. While a probe is in
+    /// flight, the failure counts as the probe's.
     #[must_use]
     pub fn record(self, succeeded: bool, now: DateTime<Utc>) -> Self {
         if succeeded {

@@ -1,7 +1,7 @@
-//! When a failed attempt is repeated, and when an endpoint is left alone or disabled.
+//! When a failed attempt is repeated, and when an endpoint is paused or disabled.
 //!
-//! [`Schedule`] gives the delays of one delivery, [`after_attempt`] what follows from one attempt,
-//! [`Breaker`] whether an endpoint that keeps failing gets another attempt.
+//! [`Schedule`] gives the delays of one delivery. [`after_attempt`] gives the consequences of one
+//! attempt. [`Breaker`] decides whether a failing endpoint gets another attempt.
 
 mod breaker;
 mod error_class;
@@ -13,7 +13,7 @@ mod schedule;
 pub use breaker::{Admission, Breaker, COOLDOWN, FAILURES_TO_OPEN, LONGEST_COOLDOWN, PROBE_LEASE};
 pub use error_class::ErrorClass;
 pub use outcome::{
-    Answer, DISABLED_AFTER, DeliveryNext, DisableReason, EndpointNext, after_attempt,
+    Answer, DISABLED_AFTER, DeliveryNext, DisableReason, EndpointNext, Failing, after_attempt,
 };
 pub use policy::{RetryPolicy, RetryPolicyError, Strategy};
 pub use retry_after::{LONGEST_RETRY_AFTER, retry_after};

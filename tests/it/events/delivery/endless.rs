@@ -1,4 +1,5 @@
-//! Receivers that answer 200 and never end their bodies delay neither other receivers nor themselves.
+//! Receivers that respond with 200 and never end the body do not delay other receivers or
+//! themselves.
 
 use std::time::{Duration, Instant};
 
@@ -29,10 +30,10 @@ async fn endless(answer: &'static str) -> String {
 
 const OPEN: &str = "HTTP/1.1 200 OK\r\n\r\nok";
 const CUT: &str = "HTTP/1.1 202 Accepted\r\ncontent-length: 100\r\n\r\nok";
-/// Far below the time limit of an attempt.
+/// Far less than the time limit of an attempt.
 const SOON: Duration = Duration::from_secs(6);
 
-/// All at one host, like receivers behind a shared gateway: 32 places.
+/// All receivers have the same host, like receivers behind a shared gateway: 32 places.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn neighbours_at_the_same_host_have_their_deliveries_at_once() {
     let world = World::start().await;
@@ -45,7 +46,7 @@ async fn neighbours_at_the_same_host_have_their_deliveries_at_once() {
         }
         world.events_of(&tenant, 20, "svc.authority.suspended").await;
     }
-    // Their deliveries are under way first.
+    // Waits until the slow deliveries are running.
     let begun = "SELECT 1 AS one FROM webhook_attempts HAVING count(*) >= 8".to_owned();
     world.wait_for(begun).await;
     world.endpoint(Endpoint::at(&healthy.base)).await;
@@ -57,8 +58,8 @@ async fn neighbours_at_the_same_host_have_their_deliveries_at_once() {
         let ended = world.wait_until_ended(one, 20).await;
         assert!(ended.iter().all(|delivery| delivery["state"] == "delivered"));
     }
-    assert!(asked.elapsed() < SOON, "their own took {:?}", asked.elapsed());
-    // An attempt's latency is the time to the head.
+    assert!(asked.elapsed() < SOON, "the slow deliveries took {:?}", asked.elapsed());
+    // The recorded latency of an attempt ends with the response head.
     let slowest = world.rows("SELECT max(latency_ms) AS most FROM webhook_attempts").await;
     assert!(slowest[0]["most"].as_i64().unwrap() < 2000, "{slowest:?}");
 }

@@ -1,4 +1,4 @@
-//! What follows from failures.
+//! The consequences of failed attempts.
 
 use std::time::{Duration, Instant};
 
@@ -85,7 +85,8 @@ async fn a_success_ends_the_time_of_failures() {
 #[tokio::test]
 async fn retry_after_lengthens_and_on_429_the_endpoint_waits() {
     let (world, receiver) = (World::start().await, Receiver::start().await);
-    // The delivery's own wait is longer than its schedule's second; no other delivery waits.
+    // `retry-after` on a 500 delays this delivery beyond the one second of its schedule, but no
+    // other delivery of the endpoint.
     receiver.always(Answer::status(500).with("retry-after", "3600"));
     let one = world.endpoint(Endpoint::at(&receiver.base)).await;
     world.events(1).await;
@@ -107,7 +108,7 @@ async fn retry_after_lengthens_and_on_429_the_endpoint_waits() {
     let gap = received[1].at - received[0].at;
     assert!(gap >= Duration::from_millis(2900), "{gap:?}");
     let attempts: i64 = ended.iter().map(|one| one["attempts"].as_i64().unwrap()).sum();
-    assert_eq!(attempts, 3, "the other delivery waited unspent");
+    assert_eq!(attempts, 3, "the other delivery must wait without an attempt");
 }
 
 #[tokio::test]
@@ -170,7 +171,7 @@ async fn five_failures_open_a_breaker_with_one_probe_and_others_wait_unspent() {
         .await;
     tokio::time::sleep(Duration::from_millis(1500)).await;
     let before = receiver.received().len();
-    // Those that were in flight when it opened still ended.
+    // Attempts that were already running when the breaker opened were completed.
     assert!((5..=8).contains(&before), "{before}");
     let spent = "SELECT sum(attempts) AS spent FROM webhook_deliveries";
     assert_eq!(world.rows(spent).await[0]["spent"], before);
@@ -206,11 +207,42 @@ async fn no_second_has_more_attempts_than_the_rate_limit() {
     world.events(16).await;
     world.wait_until_ended(&made, 16).await;
     let times: Vec<Instant> = receiver.received().iter().map(|one| one.at).collect();
-    // Arrival adds some milliseconds of its own.
+    // The window is below a second, because the time until arrival varies by some milliseconds.
     let window = Duration::from_millis(950);
     for first in &times {
         let within = times.iter().filter(|at| **at >= *first && **at - *first < window);
         assert!(within.count() <= 5);
     }
     assert!(times[15] - times[0] < Duration::from_secs(6), "it was much slower than its limit");
+}
+
+#[tokio::test]
+async fn an_endpoint_that_fails_is_announced_once_for_each_outage() {
+    let (world, receiver, other) =
+        (World::start().await, Receiver::start().await, Receiver::start().await);
+    receiver.always(Answer::status(500));
+    let retry_policy = json!({"schedule_seconds": [1], "jitter": 0.0});
+    let made = world.endpoint(Endpoint { retry_policy, ..Endpoint::at(&receiver.base) }).await;
+    let event_types = vec!["svc.webhook_endpoint.*"];
+    let watching = world.endpoint(Endpoint { event_types, ..Endpoint::at(&other.base) }).await;
+    let announced = |kind: &str| {
+        format!(
+            "SELECT count(*) AS count, min(subject_ref) AS subject FROM notifications \
+             WHERE kind = 'webhook_endpoint.{kind}' HAVING count(*) > 0"
+        )
+    };
+    // Two attempts, and the delivery is dead. With four more events there are five failures in a row.
+    for (events, kind) in [(1, "dead"), (4, "failing")] {
+        world.events(events).await;
+        let told = world.wait_for(announced(kind)).await;
+        assert_eq!((&told["count"], &told["subject"]), (&json!(1), &json!(made.id)), "{kind}");
+    }
+    assert!(!world.cursor(&made).await["failing_since"].is_null());
+    // The other endpoint receives both events; the failing endpoint receives no event about itself.
+    let delivered = world.wait_until_ended(&watching, 2).await;
+    let types: Vec<_> = delivered.iter().map(|one| one["event_type"].clone()).collect();
+    assert_eq!(types, ["svc.webhook_endpoint.dead", "svc.webhook_endpoint.failing"]);
+    assert_eq!(world.deliveries(&made).await.len(), 5);
+    let again = world.rows(&announced("dead")).await;
+    assert_eq!(again[0]["count"], 1, "a second dead delivery in the same outage was announced");
 }

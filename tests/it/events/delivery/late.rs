@@ -1,4 +1,5 @@
-//! Alerts about late deliveries count the service's own delays, not delays by a tenant or a receiver.
+//! Alerts about late deliveries count the service's own delays, and not delays by a tenant or a
+//! receiver.
 
 use std::time::{Duration, Instant};
 
@@ -9,13 +10,13 @@ use serde_json::json;
 use super::{Answer, Endpoint, Receiver, World};
 use crate::support::Wishes;
 
-/// A whole node runs on one thread, which is busy for a while at the start.
+/// Allows a stale graph for a while: the whole node runs on one thread, which is busy at the start.
 fn patient() -> Wishes {
     let max_staleness = Duration::from_secs(60);
     Wishes { graph: graph::Settings { max_staleness, ..Default::default() }, ..Wishes::default() }
 }
 
-/// The value of a series, by its name and labels as they are served.
+/// Returns the value of a time series, by its exported name and labels.
 fn value(metrics: &Recorder, series: &str) -> f64 {
     let scraped = metrics.render();
     let line = scraped.lines().find_map(|line| line.strip_prefix(&format!("{series} ")));
@@ -30,11 +31,11 @@ fn held(metrics: &Recorder, by: &str) -> f64 {
     value(metrics, &format!("authority_webhook_held_deliveries{{by=\"{by}\"}}"))
 }
 
-/// Longer ago than the alert's limit.
+/// Makes all open deliveries due longer ago than the alert permits.
 const LONG: &str =
     "UPDATE webhook_deliveries SET due_at = now() - interval '1000 s' WHERE state = 'open'";
 
-/// Waits until the condition holds; metrics are measured every 15 s.
+/// Waits until the condition holds. Metrics are measured every 15 s.
 async fn until(metrics: &Recorder, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -43,7 +44,7 @@ async fn until(metrics: &Recorder, is_so: impl Fn() -> bool) {
     }
 }
 
-/// A delivery that is due but not sent: a worker has leased it and stopped.
+/// Adds a delivery that is due and not sent, as if a worker had leased it and stopped.
 async fn neglect(world: &World, receiver: &Receiver) {
     let wished =
         Endpoint { event_types: vec!["svc.authority.revoked"], ..Endpoint::at(&receiver.base) };
@@ -62,7 +63,7 @@ async fn neglect(world: &World, receiver: &Receiver) {
         .await;
 }
 
-/// Runs on one thread, with its own metrics.
+/// The test runs on one thread, with its own metrics recorder.
 #[tokio::test]
 async fn what_something_holds_is_not_late_and_counted_by_what_holds_it() {
     let recorder = Recorder::default();
@@ -75,7 +76,9 @@ async fn what_something_holds_is_not_late_and_counted_by_what_holds_it() {
     busy.always(Answer::status(429).with("retry-after", "86400"));
     let policy = json!({"schedule_seconds": [1, 3600], "jitter": 0.0});
     for base in [&failing.base, &busy.base, &healthy.base] {
-        let wished = Endpoint { retry_policy: policy.clone(), ..Endpoint::at(base) };
+        // Without the events that announce failing endpoints.
+        let event_types = vec!["svc.authority.*"];
+        let wished = Endpoint { retry_policy: policy.clone(), event_types, ..Endpoint::at(base) };
         world.endpoint(wished).await;
     }
     let paused = world.endpoint(Endpoint::at(&healthy.base)).await;
@@ -88,7 +91,7 @@ async fn what_something_holds_is_not_late_and_counted_by_what_holds_it() {
                    HAVING count(*) FILTER (WHERE breaker <> 'closed') > 0 \
                       AND count(*) FILTER (WHERE waits_until > now()) > 0";
     world.wait_for(held_by.to_owned()).await;
-    // Longer than the test takes, and longer than a probe.
+    // The hold lasts longer than the test, and longer than the wait for a probe.
     world
         .run(&format!(
             "UPDATE webhook_cursors SET breaker_until = now() + interval '1 h' WHERE breaker <> 'closed'; \
@@ -108,7 +111,7 @@ async fn what_something_holds_is_not_late_and_counted_by_what_holds_it() {
         value(&metrics, &format!("authority_webhook_due_deliveries{{lane=\"{lane}\"}}"))
     });
     assert!(due.iter().all(|due| *due < 1.0), "{due:?}");
-    // It is due from the end of its hold.
+    // The delay of a delivery counts from the end of its hold.
     world
         .run("UPDATE webhook_cursors SET waits_until = now() - interval '20 s' WHERE waits_until IS NOT NULL; \
               UPDATE webhook_deliveries SET lease = gen_random_uuid(), leased_until = now() + interval '1 h' \
@@ -120,7 +123,7 @@ async fn what_something_holds_is_not_late_and_counted_by_what_holds_it() {
     until(&metrics, || oldest(&metrics) >= 1000.0).await;
 }
 
-/// Held by its rate limit, and by its limit of simultaneous attempts.
+/// One endpoint is limited by its simultaneous attempts, the other by its rate.
 #[tokio::test]
 async fn what_an_endpoint_takes_slowly_is_not_late() {
     let recorder = Recorder::default();
@@ -135,7 +138,7 @@ async fn what_an_endpoint_takes_slowly_is_not_late() {
     let made = "SELECT 1 AS one FROM webhook_deliveries HAVING count(*) >= 800".to_owned();
     world.wait_for(made).await;
     world.run(LONG).await;
-    // Waits until the receivers' behaviour is known, and for the next measurement.
+    // Waits until the service has seen how the receivers respond, and for the next measurement.
     let sent = fast.received().len();
     for more in [5, 10, 15] {
         fast.wait_for(sent + more).await;
@@ -145,7 +148,7 @@ async fn what_an_endpoint_takes_slowly_is_not_late() {
     until(&metrics, || value(&metrics, counted) > runs).await;
     assert!(oldest(&metrics) < 60.0, "counted as late: {}", metrics.render());
     assert!(value(&metrics, "authority_webhook_due_deliveries{lane=\"first\"}") > 100.0);
-    // They do not hide deliveries that are late.
+    // Slow endpoints do not hide a delivery that is late.
     neglect(&world, &fast).await;
     until(&metrics, || oldest(&metrics) >= 1000.0).await;
 }

@@ -1,4 +1,4 @@
-//! What people and keys see and ask for.
+//! The operations on deliveries for users and for keys.
 
 use authority_core::clock::Clock;
 use authority_verify_webhook::{Options, verify_webhook};
@@ -43,7 +43,7 @@ async fn a_test_event_is_signed_and_in_no_log_and_fails_with_200() {
         (200, &json!(false), &json!(500))
     );
     assert_eq!(answer["error_class"], "http");
-    // A repeated call sends nothing.
+    // A repeated call with the same key sends no other event.
     let key = [("idempotency-key", "one")];
     let path = at(&made, ":test");
     let first = admin.call("POST", &path, Some(json!({})), &key).await;
@@ -111,7 +111,7 @@ async fn deliveries_are_listed_with_their_attempts_page_by_page() {
         (&json!(500), &json!("http"))
     );
 
-    // Redriven by its schedule from the beginning; its attempts go on counting.
+    // A redriven delivery starts its schedule again, but its count of attempts continues.
     let redrive = |id: &Value| format!("/api/v1/app/deliveries/{}:redrive", id.as_str().unwrap());
     world
         .run("UPDATE webhook_cursors SET breaker = 'closed', breaker_count = 0, breaker_until = NULL")
@@ -138,8 +138,8 @@ async fn an_event_type_that_does_not_exist_is_refused_with_the_nearest() {
     let (made, admin) = (world.endpoint(Endpoint::at("http://127.0.0.1:9/")).await, admin(&world));
     for (list, unknown, told) in [
         ("deliveries", "svc.authority.revokd", "did you mean `svc.authority.revoked`?"),
-        ("dead-letters", "svc.authority.*", "is no event type"),
-        ("deliveries", "revocations", "is no event type"),
+        ("dead-letters", "svc.authority.*", "is not an event type"),
+        ("deliveries", "revocations", "is not an event type"),
     ] {
         let path = at(&made, &format!("/{list}?event_type={unknown}"));
         let (status, refused) = admin.get(&path).await;
@@ -244,7 +244,7 @@ async fn a_replay_takes_what_is_dead_or_undelivered_and_is_alone_and_cancelled()
     let (made, admin) = (world.endpoint(made).await, admin(&world));
     world.events(3).await;
     world.wait_until_ended(&made, 3).await;
-    // One that was never judged: it has no delivery.
+    // This event was never matched with the endpoint: it has no delivery.
     world.run("DELETE FROM webhook_deliveries WHERE sequence = 3").await;
     receiver.always(Answer::status(200));
     let replay = |only: &str| json!({"since": "2020-01-01T00:00:00Z", "only": only});
@@ -272,7 +272,8 @@ async fn a_replay_takes_what_is_dead_or_undelivered_and_is_alone_and_cancelled()
             .collect();
         assert_eq!(new, expected, "{only}");
     }
-    // While its endpoint is paused it waits; another is refused until it is cancelled.
+    // A replay waits while its endpoint is paused. Until it is cancelled, another replay is
+    // refused.
     let set = |state: &str| {
         format!("UPDATE webhook_endpoints SET state = '{state}' WHERE id = '{}'", made.id)
     };
@@ -318,7 +319,7 @@ async fn a_replay_that_cannot_be_is_refused_by_name() {
     world.run("UPDATE events SET sequence = 3 WHERE sequence = 1000001").await;
 }
 
-/// Whatever the endpoint takes.
+/// An event can be replayed to an endpoint regardless of its event types and its filter.
 #[tokio::test]
 async fn one_event_is_replayed() {
     let (world, receiver) = (World::start().await, Receiver::start().await);
@@ -336,7 +337,7 @@ async fn one_event_is_replayed() {
     assert_eq!(world.wait_for(row).await["event_id"], event_id);
 }
 
-/// Whoever has mended a receiver need not wait for the next probe.
+/// A successful test event closes the breaker: a repaired receiver need not wait for a probe.
 #[tokio::test]
 async fn a_test_that_arrives_closes_the_breaker() {
     let (world, receiver) = (World::start().await, Receiver::start().await);
@@ -354,7 +355,8 @@ async fn a_test_that_arrives_closes_the_breaker() {
     receiver.always(Answer::status(200));
     assert_eq!(admin.post(&at(&made, ":test"), json!({})).await.0, 200);
     receiver.wait_for(3).await;
-    assert_eq!(receiver.received()[2].event()["sequence"], 1);
+    // The first event announces the open breaker. The endpoint does not receive it.
+    assert_eq!(receiver.received()[2].event()["sequence"], 2);
 }
 
 #[tokio::test]

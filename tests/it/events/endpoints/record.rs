@@ -1,4 +1,4 @@
-//! The record: its defaults, its faults, its changes.
+//! The record of an endpoint: its defaults, its errors, its changes.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ async fn an_endpoint_has_the_defaults_of_what_is_left_out() {
     assert_eq!((&policy["jitter"], &made["rate_limit_per_second"]), (&json!(0.2), &json!(100)));
     assert_eq!((&made["headers"], &made["created_by"]), (&json!({}), &json!(super::ANN)));
     assert!(secret.starts_with("whsec_") && secret.len() == 50, "{secret}");
-    // What is shown can be sent back.
+    // A client can send back the values that it received.
     let path = format!("{ADMINS}/{}", id(&made));
     let again = json!({"retry_policy": policy, "event_types": [], "headers": {}});
     let (status, patched) = world.admin.patch(&path, again).await;
@@ -57,7 +57,7 @@ async fn every_fault_is_named_at_once() {
         answer.to_string().contains("matches no event type; did you mean `svc.decision.denied`")
     );
     for (why, body, field, problem) in [
-        ("scheme", json!({"url": "ftp://example.com/"}), "url", "does not match"),
+        ("scheme", json!({"url": "ftp://example.com/"}), "url", "must be an address"),
         ("port", json!({"url": "https://example.com:9000/"}), "url", "has port 9000"),
         ("private", json!({"url": "https://10.0.0.1/"}), "url", "not public"),
         ("fragment", json!({"url": "https://example.com/#a"}), "url", "no fragment"),
@@ -81,7 +81,7 @@ async fn every_fault_is_named_at_once() {
             "exponential",
         ),
         ("header", json!({"headers": {"x-a": 5}}), "headers.x-a", "must be a text"),
-        ("mask", json!({"headers": {"x-a": "***"}}), "headers.x-a", "is the mask"),
+        ("mask", json!({"headers": {"x-a": "***"}}), "headers.x-a", "is a masked value"),
         ("state", json!({"state": "active"}), "state", ""),
     ] {
         let mut whole = json!({});
@@ -93,7 +93,7 @@ async fn every_fault_is_named_at_once() {
         assert_eq!((status, fields(&answer)), (400, vec![field]), "{why}: {answer:#}");
         assert!(answer.to_string().contains(problem), "{why}: {answer:#}");
     }
-    // Development reaches receivers on the same machine.
+    // In development, receivers on the same machine are permitted.
     made(&world.admin, json!({"url": "http://127.0.0.1:4711/hook"})).await;
 }
 
@@ -118,7 +118,7 @@ async fn a_filter_is_checked_against_the_chosen_types() {
     );
     let of_delegations = json!(["svc.authority.*"]);
     assert_eq!(try_filter(of_delegations, "has(data.delegation_id)").await.0, 201);
-    // A patch of either is judged with the other.
+    // A patch of event types or filter is checked together with the stored value of the other.
     let stopped = json!({"event_types": ["svc.actor.stopped"], "filter": "has(data.actor_id)"});
     let path = format!("{ADMINS}/{}", made(&world.admin, stopped).await);
     let narrowed = json!({"event_types": ["svc.authority.revoked"]});

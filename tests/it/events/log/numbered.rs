@@ -1,4 +1,5 @@
-//! Events between their change and their number: decisions go through the outbox together.
+//! Events wait in the outbox between their change and the assignment of their sequence numbers. The
+//! decisions of a batch are written to the outbox together.
 
 use std::{
     sync::Arc,
@@ -37,7 +38,7 @@ struct Told {
     subject: Option<String>,
 }
 
-/// Rows of `tenant_id`, `number` and `subject`.
+/// Returns rows of `tenant_id`, `number` and `subject`.
 async fn rows(database: &Database, sql: &str) -> Vec<(String, i64, String)> {
     let mut db = database.owner().await;
     let rows: Vec<Told> = diesel::sql_query(sql).load(&mut db).await.unwrap();
@@ -52,7 +53,7 @@ const NUMBERED: &str = "SELECT tenant_id, sequence AS number, \
         convert_from(body, 'UTF8')::jsonb ->> 'subject_ref' AS subject \
      FROM events ORDER BY tenant_id, sequence";
 
-/// A stream that takes decisions; it does so while it is kept.
+/// Opens a stream that requests events about decisions until it is dropped.
 async fn taking_decisions(app: &TestApp) -> reqwest::Response {
     let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
     let path = format!("{}/v1/events:stream?event_type=svc.decision.*", key.base);
@@ -61,7 +62,7 @@ async fn taking_decisions(app: &TestApp) -> reqwest::Response {
     stream
 }
 
-/// The bytes of the events about a subject, in order, without their own ids and numbers.
+/// Returns the bodies of the events about a subject, in order, without ids and sequence numbers.
 async fn bytes(app: &TestApp, subject: &str) -> Vec<String> {
     let sql = format!(
         "SELECT tenant_id, sequence AS number, \
@@ -73,7 +74,7 @@ async fn bytes(app: &TestApp, subject: &str) -> Vec<String> {
     rows(&app.database, &sql).await.into_iter().map(|(_, _, body)| body).collect()
 }
 
-/// Waits until there are two events about the subject: their bytes.
+/// Waits until there are two events about the subject; returns their bodies.
 async fn both(app: &TestApp, subject: &str) -> [String; 2] {
     let begun = Instant::now();
     loop {
@@ -92,8 +93,8 @@ async fn answered(client: &Client, amount: f64, place: &str) -> Value {
     answer
 }
 
-/// Of each family of decisions: what the recorder says becomes the bytes that the decision's record becomes. An
-/// older version of the service left the decision's name alone.
+/// For each type of decision event: an outbox row with only the decision's id, as an older version
+/// of the service writes it, results in the same bytes as the recorder's data.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_of_an_older_version_becomes_the_same_bytes() {
     let (app, client, delegation) = demo().await;
@@ -148,7 +149,7 @@ async fn a_row_of_an_older_version_becomes_the_same_bytes() {
     drop(stream);
 }
 
-/// Decisions by `svc:agent:…:bot` of each tenant, on this revision.
+/// Returns a decision of this tenant at this revision.
 fn decision(tenant: &str, number: usize, revision: i64) -> Entry {
     let entry = entry(number, false);
     let event = DecisionEvent {
@@ -167,7 +168,7 @@ fn decision(tenant: &str, number: usize, revision: i64) -> Entry {
     Entry { tenant_id: tenant.parse().unwrap(), revision, event, key: None, ..entry }
 }
 
-/// Records all of them in one batch, by a recorder whose node ends then: nobody numbers their events.
+/// Records each batch on a node that then stops before it numbers the events.
 async fn recorded(store: Store, batches: Vec<Vec<Entry>>) -> Vec<Vec<Outcome>> {
     let (recorder, workers) = Recorder::new(store, Clock::default(), true, Arc::default());
     let mut workers = Some(workers);
@@ -179,7 +180,7 @@ async fn recorded(store: Store, batches: Vec<Vec<Entry>>) -> Vec<Vec<Outcome>> {
             .into_iter()
             .map(|entry| {
                 let (recorder, place) = (recorder.clone(), Arc::clone(&place));
-                async move { recorder.record(entry, place).await }
+                async move { recorder.record(entry, place, None).await }
             })
             .collect();
         let all = tokio::spawn(join_all(queued));
@@ -193,7 +194,7 @@ async fn recorded(store: Store, batches: Vec<Vec<Entry>>) -> Vec<Vec<Outcome>> {
     outcomes
 }
 
-/// The database of a service that has stopped.
+/// Returns the database of a service that has stopped, with two tenants.
 async fn two_tenants() -> Arc<Database> {
     let app = TestApp::start().await;
     for slug in ["acme", "other"] {
@@ -229,7 +230,8 @@ async fn a_batch_is_one_row_for_each_tenant_and_outlives_its_node() {
         found.map_or(0, |(_, revision, _)| *revision)
     };
     let entry = |tenant: &str, number| decision(tenant, number, revision(tenant));
-    // The first stores the facts as well, the second only decisions: there are two statements.
+    // The first batch also stores the facts, and the second stores only decisions. They use two
+    // different statements.
     let stale = decision(TENANT, 13, revision(TENANT) + 1);
     let batches = vec![
         vec![entry(TENANT, 1), entry(OTHER, 2), entry(TENANT, 3)],
@@ -270,7 +272,7 @@ async fn a_batch_is_one_row_for_each_tenant_and_outlives_its_node() {
     assert_eq!(rows(&database, OUTBOX).await, []);
 }
 
-/// More than one transaction numbers, of two tenants in turn, without waiting in between.
+/// The sequencer numbers the backlog of two tenants in several transactions, without pauses.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_backlog_is_numbered_in_order_and_at_once() {
     let database = two_tenants().await;
@@ -289,7 +291,8 @@ async fn a_backlog_is_numbered_in_order_and_at_once() {
     }
 }
 
-/// It waits for a version of the service that knows its type; other tenants' events do not.
+/// A row with an unknown event type waits for a newer version of the service. Only its own tenant's
+/// events wait with it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_of_a_newer_version_holds_up_its_own_tenant_alone() {
     let database = two_tenants().await;

@@ -1,4 +1,4 @@
-//! Subscriptions: whose they are, who sees them, and who is told of what.
+//! Subscriptions: their owners, access to them, and the notifications that they receive.
 
 use std::time::Duration;
 
@@ -25,12 +25,12 @@ async fn push_is_off_until_it_is_configured() {
         assert_eq!((status, &answer["error"]), (409, &json!("push_not_configured")), "{answer:#}");
         assert!(answer["message"].as_str().unwrap().contains("`push.subject`"), "{answer:#}");
     }
-    // What was subscribed before can be seen and deleted.
+    // Without push, subscriptions can still be listed and deleted.
     assert_eq!(admin.get(LIST).await.1["push_subscriptions"], json!([]));
     assert_eq!(admin.call("DELETE", &format!("{LIST}/x"), None, &[]).await.0, 404);
 }
 
-/// Whoever knows the URL may be able to push.
+/// The URL must stay secret, because anyone with it could push to the browser.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_url_of_a_subscription_is_in_no_answer_and_not_in_the_clear_in_the_database() {
     let world = World::start().await;
@@ -77,10 +77,10 @@ async fn a_role_is_told_of_its_kinds_and_a_renewal_brings_the_new_role() {
     assert!(world.pushed(0).await.is_empty());
     world.tell("approval.opened", "approver,legal").await;
     assert_eq!(world.pushed(1).await, ["ann"]);
-    // The same person with a token of another role.
+    // The same person now has a token for another role.
     let auditor = world.person("auditor", ANN);
     world.tell("reality.drift_detected", "auditor").await;
-    assert_eq!(world.pushed(1).await.len(), 1, "the role changes when the person comes");
+    assert_eq!(world.pushed(1).await.len(), 1, "the role changes with the next renewal");
     assert_eq!(world.subscribed(&auditor, "ann").await, id);
     assert_eq!(auditor.get(LIST).await.1["push_subscriptions"][0]["role"], "auditor");
     world.tell("approval.opened", "approver").await;
@@ -91,7 +91,7 @@ async fn a_role_is_told_of_its_kinds_and_a_renewal_brings_the_new_role() {
         let client = world.person(role, ANN);
         assert_eq!((client.get(KEY).await.0, client.get(LIST).await.0), (403, 403), "{role}");
     }
-    // Several of a kind are one.
+    // Several notifications of one kind result in one push.
     let several = format!(
         "SELECT notify_people('approval.opened', '{TENANT}', '{{auditor}}', 'svc:approval:' || n) \
          FROM generate_series(1, 50) AS n"
@@ -111,14 +111,14 @@ async fn subscriptions_are_each_persons_own_and_ten() {
         assert_eq!(other.get(LIST).await.1["push_subscriptions"], json!([]));
         assert_eq!(other.call("DELETE", &path, None, &[]).await.0, 404);
     }
-    // The same browser, used by another person: theirs is another subscription.
+    // Another person in the same browser gets a separate subscription.
     assert_ne!(world.subscribed(&bob, "0").await, id);
     for n in 1..10 {
         world.subscribed(&ann, &n.to_string()).await;
     }
     let (status, answer) = ann.post(LIST, json!({"endpoint": world.url("10")})).await;
     assert_eq!((status, &answer["error"]), (409, &json!("limit_reached")), "{answer:#}");
-    assert_eq!(world.subscribed(&ann, "0").await, id, "a renewal is no new one");
+    assert_eq!(world.subscribed(&ann, "0").await, id, "a renewal must not create a subscription");
     assert_eq!(ann.call("DELETE", &path, None, &[]).await.0, 200);
     assert_eq!(ann.call("DELETE", &path, None, &[]).await.0, 404);
     assert_ne!(world.subscribed(&ann, "0").await, id);
@@ -169,7 +169,7 @@ async fn who_is_suspended_is_not_told_and_who_is_deleted_loses_it() {
     world.tell("webhook_endpoint.lost", "admin").await;
     let mut pushed = world.pushed(3).await;
     pushed.sort();
-    assert_eq!(pushed, ["ann", "bob", "bob"], "what was before is not pushed later");
+    assert_eq!(pushed, ["ann", "bob", "bob"], "earlier notifications must not be pushed later");
     assert_eq!(world.app.owner().call("DELETE", &person, None, &[]).await.0, 200);
     world
         .until(&format!("SELECT count(*) = 1 FROM push_subscriptions WHERE tenant_id = '{TENANT}'"))
@@ -223,12 +223,13 @@ async fn subscriptions_that_ended_or_were_not_renewed_for_long_are_deleted() {
          UPDATE push_subscriptions SET renewed_at = now() - interval '89 days' WHERE label = 'kept'; \
          UPDATE push_subscriptions SET renewed_at = now() - interval '91 days' WHERE label = 'old'";
     world.app.database.run(change).await;
-    // Its worker runs at the start.
+    // The other node's push worker runs when the node starts.
     let _other = world.app.beside(Wishes::default()).await;
     world.until("SELECT array_agg(label) = '{kept}' FROM push_subscriptions").await;
 }
 
-/// What has expired is gone when its person subscribes again, and cannot be renewed beyond ten.
+/// An expired subscription is deleted when its person subscribes again. It can't be renewed if the
+/// person already has ten others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expired_subscription_is_not_renewed_beyond_ten() {
     let world = World::start().await;

@@ -1,4 +1,4 @@
-//! A new connection.
+//! Opens new connections.
 
 use std::{
     io,
@@ -21,13 +21,14 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-/// How long a connection lives, in use or not: then the receiver's address is vetted anew.
+/// The lifetime of a connection, whether it is in use or idle. A new connection's address is vetted
+/// again.
 pub(super) const LIFE: Duration = Duration::from_secs(60);
-/// Headers of an answer.
+/// The most headers in a response.
 const MOST_HEADERS: usize = 100;
 const LONGEST_HEAD: usize = 32 * 1024;
 
-/// Whom a connection leads to, and how.
+/// The destination of a connection, and whether it uses TLS.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Target {
     https: bool,
@@ -42,7 +43,7 @@ impl Target {
     }
 }
 
-/// A connection without a request on it.
+/// A connection without a pending request.
 pub(in super::super) struct Connection {
     pub(super) sender: SendRequest<Full<Bytes>>,
     pub(super) target: Target,
@@ -56,7 +57,7 @@ impl Connection {
     }
 }
 
-/// TLS 1.2 and 1.3, for HTTP/1.1.
+/// Configures TLS 1.2 and 1.3, for HTTP/1.1.
 pub(super) fn tls(roots: RootCertStore) -> Result<TlsConnector, rustls::Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
@@ -67,7 +68,7 @@ pub(super) fn tls(roots: RootCertStore) -> Result<TlsConnector, rustls::Error> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// All addresses of the URL's host.
+/// Returns all addresses of the URL's host.
 pub(super) async fn resolve(url: &EndpointUrl) -> io::Result<Vec<IpAddr>> {
     if let Some(address) = url.address() {
         return Ok(vec![address]);
@@ -75,7 +76,7 @@ pub(super) async fn resolve(url: &EndpointUrl) -> io::Result<Vec<IpAddr>> {
     Ok(lookup_host((url.host(), url.port())).await?.map(|found| found.ip()).collect())
 }
 
-/// Connects to one of the addresses, which must have been vetted.
+/// Connects to the first vetted address that accepts the connection.
 pub(super) async fn open(
     connector: &TlsConnector,
     url: &EndpointUrl,
@@ -83,7 +84,7 @@ pub(super) async fn open(
     until: Instant,
 ) -> Result<Connection, ErrorClass> {
     let (stream, address) = reach(vetted, url.port(), until).await?;
-    // Small requests, each of which waits for its answer.
+    // Requests are small, and each waits for its response.
     stream.set_nodelay(true).map_err(|_| ErrorClass::Connect)?;
     let target = Target::of(url, address);
     if !url.is_https() {
@@ -92,11 +93,45 @@ pub(super) async fn open(
     let host = url.host().trim_start_matches('[').trim_end_matches(']').to_owned();
     let name = ServerName::try_from(host).map_err(|_| ErrorClass::Tls)?;
     let secured = timeout_at(until, connector.connect(name, stream)).await;
-    let secured = secured.map_err(|_| ErrorClass::Timeout)?.map_err(|_| ErrorClass::Tls)?;
+    let secured = secured.map_err(|_| ErrorClass::Timeout)?;
+    let secured = secured.map_err(|fault| tls_class(&fault).unwrap_or(ErrorClass::Tls))?;
     shake_hands(secured, target).await
 }
 
-/// Tries the addresses in order; each gets its share of the time that is left.
+/// Returns the class of a TLS error; `None` for any other error.
+pub(super) fn tls_class(fault: &(dyn std::error::Error + 'static)) -> Option<ErrorClass> {
+    use rustls::{AlertDescription as Alert, CertificateError as Certificate, Error};
+    // An `io::Error` shows the error inside it, not itself, as its source.
+    let inner = fault.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    let fault = inner.map_or(fault, |inner| inner);
+    let Some(error) = fault.downcast_ref::<Error>() else {
+        return fault.source().and_then(tls_class);
+    };
+    Some(match error {
+        Error::InvalidCertificate(fault) => match fault {
+            Certificate::Expired | Certificate::ExpiredContext { .. } => ErrorClass::TlsExpired,
+            Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => {
+                ErrorClass::TlsNotYetValid
+            }
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
+                ErrorClass::TlsName
+            }
+            Certificate::UnknownIssuer | Certificate::BadSignature => ErrorClass::TlsAuthority,
+            _ => ErrorClass::Tls,
+        },
+        Error::AlertReceived(Alert::CertificateRequired) => ErrorClass::TlsClientCertificate,
+        Error::AlertReceived(Alert::ProtocolVersion) | Error::PeerIncompatible(_) => {
+            ErrorClass::TlsVersion
+        }
+        Error::AlertReceived(Alert::NoApplicationProtocol)
+        | Error::NoApplicationProtocol
+        | Error::InvalidMessage(_) => ErrorClass::TlsProtocol,
+        _ => ErrorClass::Tls,
+    })
+}
+
+/// Tries the addresses in order. The remaining time is divided equally among the remaining
+/// addresses.
 async fn reach(
     vetted: &[IpAddr],
     port: u16,
@@ -124,7 +159,7 @@ async fn shake_hands(
         .max_buf_size(LONGEST_HEAD)
         .handshake(TokioIo::new(stream));
     let (sender, connection) = handshake.await.map_err(|_| ErrorClass::Http)?;
-    // The task of one connection; it ends with that.
+    // The task ends when the connection closes, at the latest after [`LIFE`].
     tokio::spawn(timeout(LIFE, connection));
     Ok(Connection { sender, target, opened: Instant::now(), reused: false })
 }

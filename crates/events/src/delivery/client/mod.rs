@@ -1,6 +1,7 @@
-//! The HTTP client of deliveries. It connects only to addresses that were vetted, and does nothing that the
-//! receiver did not ask for by its URL: no redirect, no proxy of the environment, no cookie, no
-//! decompression.
+//! The HTTP client of deliveries.
+//!
+//! It connects only to vetted addresses and requests only the receiver's URL. It follows no
+//! redirects, uses no proxy from the environment, keeps no cookies and does not decompress.
 
 mod answer;
 mod connect;
@@ -32,19 +33,19 @@ pub(super) use answer::{READ, Received};
 pub(super) use connect::Connection;
 use reuse::Idle;
 
-/// Looking the name up, connecting, TLS.
+/// The time limit for looking up the name, connecting and the TLS handshake.
 const CONNECT: Duration = Duration::from_secs(5);
-/// The limit for one attempt: connecting, and receiving the response head.
+/// The time limit for one attempt: connecting, and receiving the response head.
 pub(super) const WHOLE: Duration = Duration::from_secs(15);
-/// The limit after the head of a failure: reading its body, which has the reason.
+/// The time limit for reading the body of a failed response, after its head.
 pub(super) const BODY: Duration = Duration::from_secs(1);
-/// The limit after the head of a success: reading its body, to reuse the connection. The attempt doesn't wait for
-/// it.
+/// The time limit for reading the body of a success, after its head. The body is read only to reuse
+/// the connection, and the attempt doesn't wait for it.
 const REST: Duration = Duration::from_millis(100);
-/// The most connections to drain after their attempts; any others are closed at once.
+/// The most connections that are read to the end after a success; others are closed at once.
 const FINISHING: usize = 256;
 
-/// A request as it is sent.
+/// An HTTP request that is ready to be sent.
 pub(super) type Outgoing = Request<Full<Bytes>>;
 
 /// Sends deliveries, and keeps connections for the next ones.
@@ -56,13 +57,13 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// `roots`: whom receivers' certificates must lead to.
+    /// Creates a client that trusts certificates of receivers if they lead to `roots`.
     pub(super) fn new(rules: AddressRules, roots: RootCertStore) -> Result<Self, rustls::Error> {
         let finishing = Arc::new(Semaphore::new(FINISHING));
         Ok(Self { rules, tls: connect::tls(roots)?, idle: Arc::default(), finishing })
     }
 
-    /// A connection to the URL's host, at an address that was vetted just now.
+    /// Looks up and vets the addresses of the URL's host. Returns a connection to a vetted address.
     pub(super) async fn connect(&self, url: &EndpointUrl) -> Result<Connection, ErrorClass> {
         let until = Instant::now() + CONNECT;
         let resolved = resolve(url, until).await;
@@ -85,7 +86,7 @@ impl Client {
         connect::open(&self.tls, url, &resolved, until).await
     }
 
-    /// Keeps a connection on which nothing was sent for the next request.
+    /// Keeps an unused connection for the next request.
     pub(super) fn keep(&self, connection: Connection) {
         self.idle.put(connection);
     }
@@ -97,7 +98,7 @@ impl Client {
         })
     }
 
-    /// Sends a request, a second time on a connection of its own where that is possible.
+    /// Sends a request. If a reused connection fails, retries once on a new connection.
     pub(super) async fn exchange(
         &self,
         url: &EndpointUrl,
@@ -107,7 +108,7 @@ impl Client {
     ) -> Result<Received, ErrorClass> {
         match self.send(connection, request.clone(), until).await {
             Ok(received) => Ok(received),
-            // Only a connection that was used before; the next one is new.
+            // `again` is set only for a reused connection. The retry opens a new one.
             Err(error) if error.again => {
                 let connection = self.connect_anew(url, until).await?;
                 let sent = self.send(connection, request, until).await;
@@ -117,9 +118,9 @@ impl Client {
         }
     }
 
-    /// Sends a request and waits for the response head by the deadline; the head decides the outcome. For a failure
-    /// it also reads the beginning of the body. The error shows whether the request can be retried at once on a new
-    /// connection.
+    /// Sends a request and waits for the response head by the deadline; the head decides the
+    /// outcome. For a failure it also reads the beginning of the body. The error shows whether the
+    /// request can be retried at once on a new connection.
     async fn send(
         &self,
         mut connection: Connection,
@@ -129,8 +130,12 @@ impl Client {
         let reused = connection.reused;
         let sent = timeout_at(until, connection.sender.send_request(request)).await;
         let sent = sent.map_err(|_| SendError { class: ErrorClass::Timeout, again: false })?;
-        // The receiver may close a connection at the moment in which it is used again.
-        let answer = sent.map_err(|_| SendError { class: ErrorClass::Http, again: reused })?;
+        // The receiver may close a connection at the moment it is reused.
+        let answer = sent.map_err(|fault| {
+            // In TLS 1.3 a receiver requires a client certificate only after the handshake.
+            let class = connect::tls_class(&fault);
+            SendError { class: class.unwrap_or(ErrorClass::Http), again: reused }
+        })?;
         let answered_at = Instant::now();
         let status = answer.status();
         let retry_after = answer.headers().get(RETRY_AFTER);
@@ -170,20 +175,22 @@ impl Client {
     }
 }
 
-/// All addresses of the URL's host; none if it cannot be looked up in time.
+/// Returns all addresses of the URL's host, or none if they cannot be looked up in time.
 async fn resolve(url: &EndpointUrl, until: Instant) -> Vec<IpAddr> {
     let resolved = timeout_at(until, connect::resolve(url)).await;
     resolved.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-/// Why a request has no answer.
+/// Why a request has no response.
 pub(super) struct SendError {
     pub(super) class: ErrorClass,
     pub(super) again: bool,
 }
 
-/// At most [`READ`] bytes of a body, and whether that is all. What breaks off changes nothing: the status
-/// is known.
+/// Reads at most [`READ`] bytes of a body. Returns them, and whether the body ended.
+///
+/// An interrupted body does not change the outcome of the attempt, because the status is already
+/// known.
 async fn beginning(mut body: Incoming, until: Instant) -> (Vec<u8>, bool) {
     let mut read = Vec::new();
     loop {
@@ -202,7 +209,7 @@ async fn beginning(mut body: Incoming, until: Instant) -> (Vec<u8>, bool) {
     }
 }
 
-/// The value of `Host`: with the port where it is not the scheme's.
+/// The value of `Host`, with the port unless it is the scheme's default.
 pub(super) fn host_header(url: &EndpointUrl) -> Result<HeaderValue, InvalidHeaderValue> {
     let usual = if url.is_https() { 443 } else { 80 };
     let text = match url.port() {

@@ -1,4 +1,5 @@
-//! The client against receivers on the loopback, with a table of addresses in place of look-ups.
+//! Tests of the client with receivers on the loopback address. Most pass the addresses of a name
+//! directly, without a look-up.
 
 mod bodies;
 
@@ -48,7 +49,7 @@ fn post(url: &EndpointUrl) -> Outgoing {
     Request::post("/").header("host", host).body(Full::new(Bytes::from_static(b"{}"))).unwrap()
 }
 
-/// Connects to one of these addresses, whatever the name resolves to.
+/// Connects to one of the given addresses, without resolving the name.
 async fn among(
     client: &Client,
     url: &EndpointUrl,
@@ -58,7 +59,8 @@ async fn among(
     connect::open(&client.tls, url, resolved, soon()).await
 }
 
-/// A receiver that gives each connection these answers, one for each request, and then closes it.
+/// Starts a receiver. Each connection gets these responses, one for each request, and is then
+/// closed. Returns the receiver's address and the received requests.
 async fn receiver(answers: Vec<String>) -> (SocketAddr, Arc<parking_lot::Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -94,7 +96,7 @@ async fn all_addresses_of_a_name_are_vetted_and_one_of_them_is_connected_to() {
     for refused in [
         &["127.0.0.1"][..],
         &["10.0.0.1"],
-        // One address inside refuses the name, wherever it stands.
+        // One internal address is enough to refuse the name, at any position.
         &["93.184.216.34", "10.0.0.1"],
         &["192.168.1.1", "93.184.216.34"],
         &["169.254.169.254"],
@@ -114,7 +116,7 @@ async fn all_addresses_of_a_name_are_vetted_and_one_of_them_is_connected_to() {
         let refusal = among(&strict, &named, &resolved).await.err();
         assert_eq!(refusal, Some(ErrorClass::Address), "{refused:?}");
     }
-    // What was vetted is connected to; the name is not looked up again.
+    // The client connects to a vetted address and doesn't look the name up again.
     let (address, heard) = receiver(vec![answer(204, "", "")]).await;
     let rebound = url(&format!("http://receiver.invalid:{}/", address.port()));
     let connection = among(&local(), &rebound, &[LOOPBACK]).await.ok().unwrap();
@@ -177,7 +179,7 @@ async fn no_more_than_16_kib_of_an_answer_are_read() {
         let connection = client.connect(&url).await.ok().unwrap();
         let received = client.send(connection, post(&url), soon()).await.ok().unwrap();
         assert_eq!((received.body.len(), received.is_whole), (length.min(READ), whole));
-        // A connection with a rest on it is not used again.
+        // A connection with unread data is not reused.
         tokio::time::sleep(Duration::from_millis(20)).await;
         assert_eq!(client.connect(&url).await.ok().unwrap().reused, whole);
     }
@@ -203,7 +205,7 @@ async fn each_failure_has_its_class() {
     assert_eq!(error.class, ErrorClass::Timeout);
 }
 
-/// A receiver with TLS, and the roots that its certificate leads to.
+/// Starts a receiver with TLS. Returns its port and the roots that trust its certificate.
 async fn secured(
     name: &str,
     versions: &[&'static SupportedProtocolVersion],
@@ -247,17 +249,17 @@ async fn a_certificate_must_be_valid_for_the_name_in_the_url() {
         assert_eq!(received.status, 204);
         let other = url(&format!("https://other.invalid:{port}/"));
         let refusal = among(&trusting, &other, &[LOOPBACK]).await.err();
-        assert_eq!(refusal, Some(ErrorClass::Tls));
-        // By an authority that nobody trusts.
+        assert_eq!(refusal, Some(ErrorClass::TlsName));
+        // The certificate is from an untrusted authority.
         let refusal = among(&local(), &right, &[LOOPBACK]).await.err();
-        assert_eq!(refusal, Some(ErrorClass::Tls));
+        assert_eq!(refusal, Some(ErrorClass::TlsAuthority));
     }
     let (plain, _) = receiver(vec![answer(204, "", "")]).await;
     let plain = url(&format!("https://receiver.invalid:{}/", plain.port()));
-    assert_eq!(among(&local(), &plain, &[LOOPBACK]).await.err(), Some(ErrorClass::Tls));
+    assert_eq!(among(&local(), &plain, &[LOOPBACK]).await.err(), Some(ErrorClass::TlsProtocol));
 }
 
-/// Runs the next test once more, in a process with such an environment.
+/// Runs the next test again, in a process with these environment variables.
 #[test]
 fn a_proxy_in_the_environment_is_not_used() {
     let proxy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -298,7 +300,8 @@ fn what_is_shown_of_an_answer_holds_no_secret_and_no_control_character() {
     assert_eq!(answer::body_start(&[0xff, b'a'], true, &[]), "\u{fffd}a");
     let long = "é".repeat(READ);
     assert_eq!(answer::body_start(long.as_bytes(), true, &[]).len(), 1024);
-    // Masked ones make room for what follows: the rest of one that was cut off must not get there.
+    // Masking shortens the text, which shows more of the body's end. A secret that is cut off there
+    // must not be shown in part.
     let repeated = "whsec_c2VjcmV0".repeat(READ / 14) + "whsec_c2Vj";
     let shown = answer::body_start(&repeated.as_bytes()[..repeated.len()], false, &secrets);
     assert!(!shown.contains("c2Vj") && !shown.contains("whsec"), "{}", &shown[shown.len() - 20..]);

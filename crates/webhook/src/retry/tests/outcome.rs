@@ -1,15 +1,17 @@
-//! What follows from an attempt.
+//! The consequences of an attempt.
 
 use std::time::Duration;
 
 use super::at;
 use crate::retry::{
-    Answer, DeliveryNext, DisableReason, EndpointNext, LONGEST_RETRY_AFTER, Schedule, after_attempt,
+    Answer, DeliveryNext, DisableReason, EndpointNext, Failing, LONGEST_RETRY_AFTER, Schedule,
+    after_attempt,
 };
 
 fn after(status: Option<u16>, asked: Option<u64>, attempt: u32) -> (DeliveryNext, EndpointNext) {
     let answer = Answer { status, retry_after: asked.map(Duration::from_secs) };
-    after_attempt(&answer, &Schedule::default(), attempt, 0.0, Some(at(-60)), at(0))
+    let failing = Failing { since: Some(at(-60)), in_a_row: 1 };
+    after_attempt(&answer, &Schedule::default(), attempt, 0.0, failing, at(0))
 }
 
 fn retry(seconds: u64) -> DeliveryNext {
@@ -41,7 +43,7 @@ fn the_endpoint_waits_on_429_and_503_if_it_asks() {
     assert_eq!(after(Some(503), Some(90), 2), (retry(300), wait(90)));
     let day = EndpointNext::Wait(LONGEST_RETRY_AFTER);
     assert_eq!(after(Some(503), Some(1_000_000), 1), (retry(86_400), day));
-    // Elsewhere it concerns this delivery alone.
+    // With another status, `Retry-After` affects only this delivery.
     assert_eq!(after(Some(500), Some(90), 1), (retry(90), EndpointNext::Unchanged));
     assert_eq!(after(Some(503), Some(0), 1), (retry(5), EndpointNext::Unchanged));
     assert_eq!(after(Some(429), None, 1), (retry(5), EndpointNext::Unchanged));
@@ -50,14 +52,25 @@ fn the_endpoint_waits_on_429_and_503_if_it_asks() {
 #[test]
 fn gone_and_five_days_of_failures_disable() {
     assert_eq!(after(Some(410), None, 1).1, EndpointNext::Disable(DisableReason::Gone));
-    let since = |seconds: Option<i64>, status| {
+    let last = |since: Option<i64>, status| {
         let answer = Answer { status: Some(status), retry_after: None };
-        let since = seconds.map(at);
-        after_attempt(&answer, &Schedule::default(), 1, 0.0, since, at(0)).1
+        let failing = Failing { since: since.map(at), in_a_row: 3 };
+        after_attempt(&answer, &Schedule::default(), 10, 0.0, failing, at(0)).1
     };
     let disabled = EndpointNext::Disable(DisableReason::OnlyFailures);
-    assert_eq!(since(Some(-5 * 86_400), 500), disabled);
-    assert_eq!(since(Some(1 - 5 * 86_400), 500), EndpointNext::Unchanged);
-    assert_eq!(since(None, 500), EndpointNext::Unchanged);
-    assert_eq!(since(Some(-6 * 86_400), 200), EndpointNext::Unchanged);
+    assert_eq!(last(Some(-5 * 86_400), 500), disabled);
+    assert_eq!(last(Some(1 - 5 * 86_400), 500), EndpointNext::Unchanged);
+    assert_eq!(last(None, 500), EndpointNext::Unchanged);
+    assert_eq!(last(Some(-6 * 86_400), 200), EndpointNext::Unchanged);
+}
+
+#[test]
+fn few_failures_far_apart_do_not_disable() {
+    let first = |in_a_row| {
+        let answer = Answer { status: Some(500), retry_after: None };
+        let failing = Failing { since: Some(at(-6 * 86_400)), in_a_row };
+        after_attempt(&answer, &Schedule::default(), 1, 0.0, failing, at(0)).1
+    };
+    assert_eq!(first(3), EndpointNext::Unchanged);
+    assert_eq!(first(20), EndpointNext::Disable(DisableReason::OnlyFailures));
 }
