@@ -1,6 +1,7 @@
-//! A batch of decisions; each succeeds or fails on its own.
+//! A batch of decisions. Each decision succeeds or fails on its own.
 //!
-//! It waits for a place as a whole, so that a full queue refuses all of it or nothing.
+//! A tenant's batch takes one place in the queue. A full queue therefore refuses the whole batch or
+//! none of it.
 
 use std::sync::Arc;
 
@@ -14,14 +15,14 @@ use authority_model::{
 use futures_util::future::join_all;
 use prost::Message;
 
-use super::{call::Call, decide::Decider, queue::Size};
+use super::{call::Call, decide::Decider, queue::Size, turn::Turn};
 use authority_api::{error::ApiError, idempotency::Done};
 
-/// The most requests in a batch.
+/// The maximum number of requests in a batch.
 const MOST: usize = 100;
 
 impl Decider {
-    /// The response is marked as repeated if each of its results is.
+    /// Decides each request. The response is marked as repeated if all its results are repeated.
     ///
     /// # Errors
     /// The batch itself is empty or too long, a limit is reached, or the queue is full.
@@ -29,10 +30,10 @@ impl Decider {
         &self,
         call: Call<BatchEvaluateRequest>,
     ) -> Result<Done<BatchEvaluateResponse>, ApiError> {
-        let Call { caller, idempotency_key, deadline, place: _, message } = call;
+        let Call { caller, idempotency_key, deadline, message, .. } = call;
         let mut found = Violations::default();
         if message.requests.is_empty() || message.requests.len() > MOST {
-            found.add("requests", "must hold 1 to 100 requests");
+            found.add("requests", "must contain 1 to 100 requests");
         }
         ApiError::unless_clean(found)?;
         let size = Size { decisions: message.requests.len(), bytes: message.encoded_len() };
@@ -41,22 +42,26 @@ impl Decider {
                 self.count(&caller, tenant, size.decisions, deadline).await?;
                 Some(Arc::new(self.queue.enter(tenant, size, deadline).await?))
             }
-            // The owner's may be of several tenants: each request counts and takes a place by itself.
+            // The owner's requests may belong to several tenants. Each request is counted and takes
+            // a place separately.
             None => None,
         };
-        // Concurrently, so that one commit can store them together.
-        let results = message.requests.into_iter().enumerate().map(|(number, message)| {
+        // Runs concurrently. One commit can then store all of them.
+        let turns = Turn::of_batch(size.decisions);
+        let requests = message.requests.into_iter().zip(turns).enumerate();
+        let results = requests.map(|(number, (message, turn))| {
             // Each request has an idempotency key derived from the batch's.
             let idempotency_key = idempotency_key.as_ref().map(|key| format!("{key}#{number}"));
             let (caller, place) = (caller.clone(), place.clone());
-            self.one(Call { caller, idempotency_key, deadline, place, message })
+            let turn = Some(turn);
+            self.one(Call { caller, idempotency_key, deadline, place, turn, message })
         });
         let (results, replayed): (Vec<_>, Vec<_>) = join_all(results).await.into_iter().unzip();
         let message = BatchEvaluateResponse { results };
         Ok(Done { message, replayed: replayed.into_iter().all(|replayed| replayed) })
     }
 
-    /// The result of one request, and whether it is a repeated one.
+    /// Returns the result of one request, and whether it is a repeated result.
     async fn one(&self, call: Call<DecisionRequest>) -> (BatchResult, bool) {
         match self.decide_idempotent("batch", call).await {
             Ok(Done { message, replayed }) => {

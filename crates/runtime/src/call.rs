@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tonic::Request;
 
-use super::queue::Place;
+use super::{queue::Place, turn::Turn};
 use authority_api::{
     deadline::Deadline,
     error::ApiError,
@@ -15,12 +15,16 @@ pub(super) struct Call<T> {
     pub(super) caller: Caller,
     pub(super) idempotency_key: Option<String>,
     pub(super) deadline: Deadline,
-    /// The place of the batch that it is a part of.
+    /// The batch's place in the queue, if the call is part of a tenant's batch.
     pub(super) place: Option<Arc<Place>>,
+    /// The call's turn in its batch.
+    pub(super) turn: Option<Turn>,
     pub(super) message: T,
 }
 
 impl<T> Call<T> {
+    /// Reads a call from a gRPC request.
+    ///
     /// # Errors
     /// The call has no credential, or the idempotency key is malformed.
     pub(super) fn of(request: Request<T>) -> Result<Self, ApiError> {
@@ -28,12 +32,12 @@ impl<T> Call<T> {
         let deadline = Deadline::of(request.extensions());
         let (metadata, _, message) = request.into_parts();
         let idempotency_key = idempotency_key(&metadata)?;
-        Ok(Self { caller, idempotency_key, deadline, place: None, message })
+        Ok(Self { caller, idempotency_key, deadline, place: None, turn: None, message })
     }
 
-    /// The same call with another message.
+    /// Returns the same call with another message.
     pub(super) fn with<U>(self, message: U) -> Call<U> {
-        let Self { caller, idempotency_key, deadline, place, message: _ } = self;
-        Call { caller, idempotency_key, deadline, place, message }
+        let Self { caller, idempotency_key, deadline, place, turn, message: _ } = self;
+        Call { caller, idempotency_key, deadline, place, turn, message }
     }
 }

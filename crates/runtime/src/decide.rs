@@ -19,6 +19,7 @@ use super::{
     recorder::{Entry, Outcome, Recorder},
     requester::requester,
     stage::Stage,
+    turn::Turn,
 };
 use authority_api::{
     credentials::Credentials,
@@ -40,7 +41,8 @@ use authority_ids::DecisionId;
 
 /// The scope that an API key needs for decisions.
 pub(super) const SCOPE: &str = "runtime:write";
-/// How often a decision is repeated if the tenant's authority changes meanwhile.
+/// The maximum number of attempts to decide. An attempt fails if, for example, the tenant's
+/// authority changes before the decision is recorded.
 const ROUNDS: usize = 3;
 
 /// The outcome of a request.
@@ -50,7 +52,7 @@ pub(super) enum Reached {
     KeyTaken,
 }
 
-/// Decides and records.
+/// Makes and records decisions.
 pub(super) struct Decider {
     pub(super) settings: Settings,
     pub(super) clock: Clock,
@@ -64,11 +66,12 @@ pub(super) struct Decider {
 }
 
 impl Decider {
-    /// Decides on present authority and returns once the record is committed. `place` was reserved for it.
+    /// Decides on current authority and returns once the record is committed. `place` is the call's
+    /// place in the queue.
     ///
     /// # Errors
-    /// `unavailable` if authority is too old, changes too often, or the record cannot be committed:
-    /// then nothing is permitted.
+    /// `unavailable` if authority is too old or changes too often, or the record can't be
+    /// committed. The request is then not permitted.
     #[tracing::instrument(
         level = "debug",
         skip_all,
@@ -81,6 +84,7 @@ impl Decider {
         request: &Request,
         key: Option<&DecisionKey>,
         place: &Arc<Place>,
+        turn: &mut Option<Turn>,
     ) -> Result<Reached, ApiError> {
         let nonce = nonce()?;
         let signer = self.keys.signer(Purpose::Evidence);
@@ -122,14 +126,21 @@ impl Decider {
             }
             decided.ready_approval_id = ready;
             if request.explain && decided.verdict.decision == Decision::Deny {
-                // Before recording, since the key's stored response is written with the record.
+                // Runs before recording, because the key's stored response is written with the
+                // record.
                 decided.smallest_change = self.smallest_change(request, seen, at, handle).await;
             }
             let entry = self.entry(request, recorded, facts, &decided, key, recording)?;
-            match Stage::Record.wait(self.recorder.record(entry, Arc::clone(place))).await {
+            let turn = turn.take();
+            if let Some(turn) = turn.as_ref().filter(|_| !entry.claims.is_empty()) {
+                turn.come().await;
+            }
+            let recording = self.recorder.record(entry, Arc::clone(place), turn);
+            match Stage::Record.wait(recording).await {
                 Outcome::Stored { approval_id } => {
                     if decided.verdict.valid_until.is_some_and(|end| end <= self.clock.now()) {
-                        // It is recorded, but its credential has ended, so nobody may act on it.
+                        // The decision is recorded, but its permission has already expired. It must
+                        // not be returned.
                         break;
                     }
                     decided.approval_id = approval_id;
@@ -172,7 +183,8 @@ impl Decider {
         }
     }
 
-    /// Explains a denial. A declined question gets no explanation: it might show how to bypass the people who declined.
+    /// Explains a denial. A declined request gets no explanation, because an explanation might show
+    /// how to bypass the people who declined. The same applies at the limit of pending requests.
     async fn smallest_change(
         &self,
         request: &Request,
@@ -259,19 +271,19 @@ fn asked<'a>(
     }
 }
 
-/// What makes a record's digest unlike any other's. Never the caller's key: records are shown to others, and keys
-/// may name invoices and people.
+/// The random part that makes a record's digest unique. The caller's key is not used, because
+/// records are shown to others and keys may name invoices and people.
 fn nonce() -> Result<String, ApiError> {
     Ok(hex::encode(random::<16>().map_err(ApiError::from)?))
 }
 
-/// The record, with its digest and signature.
+/// Returns the record with its digest and signature.
 fn signed(asked: &Asked<'_>, signer: &Signer) -> Result<Recorded, evidence::Error> {
     let signing = tracing::debug_span!("sign");
     signing.in_scope(|| Stage::Sign.time(|| evidence::record(asked, signer)))
 }
 
-/// What the decision's event says, as JSON.
+/// Returns the content of the decision's event, as JSON.
 fn event(
     decision_id: &DecisionId,
     gathered: &Gathered,
@@ -294,7 +306,7 @@ fn event(
     })
 }
 
-/// Records the decision in the span.
+/// Adds the decision to the tracing span.
 fn note(decided: &Decided) {
     let span = Span::current();
     span.record("decision_id", decided.decision_id.as_str());

@@ -1,4 +1,4 @@
-//! Idempotency keys of decisions: the first response is repeated, byte for byte, for 24 hours.
+//! Idempotency keys of decisions. The first response is repeated, byte for byte, for 24 hours.
 
 use std::{sync::Arc, time::Duration};
 
@@ -32,13 +32,15 @@ use authority_core::{
 };
 use authority_decision::{Gathered, Reason, Request, StopCondition, moment};
 
-/// The interval of polling a key that another request has claimed.
+/// The first interval of polling a key that another request has claimed. Each interval is twice as
+/// long as the one before, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
-/// With less time than this left, a waiting request answers that the first one is still running.
+/// The minimum time until a waiting request's deadline. With less time left, the response states
+/// that the first request is still running.
 const LEAST_LEFT: Duration = Duration::from_millis(200);
 
-/// An operation's response: built from a decision, stored as protobuf.
+/// An operation's response, built from a decision and stored as protobuf.
 pub(super) trait Reply: Message + Default + for<'d> From<&'d Decided> {
     fn decision(&self) -> Decision;
 }
@@ -61,7 +63,7 @@ impl Decider {
         operation: &'static str,
         call: Call<A>,
     ) -> Result<Done<R>, ApiError> {
-        let Call { caller, idempotency_key, deadline, place, message } = call;
+        let Call { caller, idempotency_key, deadline, place, mut turn, message } = call;
         let size = Size { decisions: 1, bytes: message.encoded_len() };
         let request = normalize::normalize(&caller, message)?;
         if caller.is_owner() {
@@ -76,7 +78,7 @@ impl Decider {
                 self.count(&caller, request.tenant(), 1, deadline).await?;
             }
             let place = enter().await?;
-            return match self.decide(operation, &caller, &request, None, &place).await? {
+            return match self.decide(operation, &caller, &request, None, &place, &mut turn).await? {
                 Reached::Decided(decided) => Ok(Done::now(R::from(&decided))),
                 Reached::KeyTaken => Err(ApiError::plain(ErrorCode::Internal)),
             };
@@ -89,7 +91,8 @@ impl Decider {
         let repeat = async |first: First| {
             let done: Done<R> = first.kept.read()?;
             if matches!(done.message.decision(), Decision::Allow | Decision::AllowWithConstraints) {
-                // The permission is judged again, which costs as much as deciding.
+                // Judging the permission again costs as much as a decision, so it also waits for a
+                // place in the queue.
                 let _place = enter().await?;
                 self.check_in_force(&caller, &request, &first).await?;
             }
@@ -104,9 +107,12 @@ impl Decider {
         let mut pause = FIRST_PAUSE;
         loop {
             {
-                // Given back before the wait for another request.
+                // The place is released before the wait for another request.
                 let place = enter().await?;
-                match self.decide(operation, &caller, &request, Some(&key), &place).await? {
+                match self
+                    .decide(operation, &caller, &request, Some(&key), &place, &mut turn)
+                    .await?
+                {
                     Reached::Decided(decided) => return Ok(Done::now(R::from(&decided))),
                     Reached::KeyTaken => {}
                 }
@@ -114,7 +120,8 @@ impl Decider {
             if let Some(first) = self.first_answer(&request, &key.key).await? {
                 return repeat(first).await;
             }
-            // The holder of the key has not committed. If it fails, the key is free again.
+            // The request that claimed the key has not committed. If it fails, the key becomes free
+            // again.
             if deadline.left() < pause + LEAST_LEFT {
                 let running = ApiError::plain(ErrorCode::IdempotencyInProgress);
                 return Err(running.with("retry_after", "1"));
@@ -127,7 +134,7 @@ impl Decider {
     /// Counts a call for the limits of its tenant and key.
     ///
     /// # Errors
-    /// `rate_limited`: it is above one.
+    /// `rate_limited`: a limit is exceeded.
     pub(super) async fn count(
         &self,
         caller: &Caller,
@@ -142,14 +149,15 @@ impl Decider {
         counted
     }
 
-    /// The tenant of the request. For the owner the subject determines it, and it must exist.
+    /// Checks that the tenant of an owner's request exists. The request's subject determines this
+    /// tenant.
     async fn of_a_tenant<A: IntoDecisionRequest>(&self, request: &Request) -> Result<(), ApiError> {
-        // Every tenant has a revision: its own record made the first.
+        // Every tenant has at least revision 1, which its creation raised.
         match self.facts.graph.tenant_at(request.tenant(), 1).await {
             Ok(_) => Ok(()),
             Err(graph::Error::Behind { .. }) => {
                 let problem = format!(
-                    "is of `{}`, which is not a tenant of this installation",
+                    "belongs to `{}`, which is not a tenant of this installation",
                     request.tenant_id
                 );
                 Err(ApiError::field(normalize::named::<A>("subject"), problem))
@@ -165,13 +173,14 @@ impl Decider {
     ) -> Result<Option<First>, ApiError> {
         let scope = Scope::service();
         let (key, tenant_id, now) = (key.clone(), request.tenant().clone(), self.clock.now());
-        // In its own task, so that a caller that disconnects does not leave a busy connection
+        // Runs in its own task. A caller that disconnects then does not leave a busy connection
         // behind.
         let read = async move |db: &mut Db| first(db, &key, &tenant_id, now).await;
         Ok(self.facts.store.write_tx(&scope, read).await?)
     }
 
-    /// Checks in the database, before an allow is repeated, that it would still be permitted.
+    /// Checks in the database that an allow would still be permitted. Called before the allow is
+    /// repeated.
     async fn check_in_force(
         &self,
         caller: &Caller,
@@ -194,7 +203,7 @@ impl Decider {
         if question.valid_until <= now {
             let end = moment::text(question.valid_until);
             let text = format!(
-                "the permission under this key was to be used before {end} (`valid_until`); ask again with a new \
+                "the permission for this key expired at {end} (`valid_until`); ask again with a new \
                  Idempotency-Key"
             );
             return Err(ApiError::new(ErrorCode::DecisionStopped, text).with("valid_until", end));
@@ -211,7 +220,7 @@ impl Decider {
     }
 }
 
-/// The refusal to repeat an allow that would not be given now.
+/// Returns the refusal to repeat an allow that would not be permitted now.
 fn ended(condition: StopCondition, reason: Reason) -> ApiError {
     let text = format!(
         "{condition} ended the permission under this key ({reason}); ask again with a new Idempotency-Key"
@@ -220,12 +229,12 @@ fn ended(condition: StopCondition, reason: Reason) -> ApiError {
     refusal.with("stop_condition", condition.word()).with("reason_code", reason.word())
 }
 
-/// The decision of a used key.
+/// The decision stored under a used key.
 struct First {
     kept: FirstAnswer,
-    /// `None` if the tables don't hold it any more.
+    /// `None` if the decision is not in the tables any more.
     permission: Option<StoredPermission>,
-    /// The tenant's present revision.
+    /// The tenant's current revision.
     revision: i64,
 }
 
@@ -235,7 +244,7 @@ async fn first(
     tenant_id: &TenantId,
     now: DateTime<Utc>,
 ) -> Result<Option<First>, idempotency::Error> {
-    // Here, since the recorder's role, which claims the key, may not delete rows.
+    // An old key is deleted here, because the recorder, which claims keys, may not delete them.
     key.forget_old(db, now).await?;
     let Some(kept) = key.find(db, now).await? else { return Ok(None) };
     let id = kept.decision_id.clone().unwrap_or_default();

@@ -1,9 +1,10 @@
-//! Decides at every operation: evaluate, authorize, the normal form and batches of it.
+//! Makes the decisions of all operations. These are evaluate, authorize, the normal form and
+//! batches of it.
 //!
 //! There is a file for each service, named as in the proto, and one for each command that it calls.
-//! `decide.rs` is the pipeline. `normalize.rs` converts each operation's request to the normal form
-//! that is decided, and `answer.rs` the outcome to the operation's response. Streams (`live/`)
-//! follow a decision afterwards, and agents report its outcome (`report.rs`).
+//! `decide.rs` is the pipeline. `normalize.rs` converts each operation's request to the normal
+//! form. `answer.rs` converts the outcome to the operation's response. Streams (`live/`) follow a
+//! decision afterwards, and agents report its outcome (`report.rs`).
 
 mod admission;
 mod answer;
@@ -47,6 +48,7 @@ mod runtime_service;
 mod simulate;
 mod stage;
 mod stored_permission;
+mod turn;
 mod usage;
 mod view;
 
@@ -84,11 +86,11 @@ pub use usage::UsageRollUp;
 /// The runtime's settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The part of `verify_url` before the id.
+    /// The part of `verify_url` before the ID.
     pub receipts: ReceiptUrls,
     /// How long a held request waits for approvals.
     pub approval_ttl: Duration,
-    /// Commit every tenant's decisions without waiting for the disk.
+    /// Commits every tenant's decisions without waiting for the disk.
     pub relaxed: bool,
     /// The interval of a stream's heartbeats.
     pub heartbeat: Duration,
@@ -99,7 +101,7 @@ pub struct Settings {
 pub struct ReceiptUrls(Arc<str>);
 
 impl ReceiptUrls {
-    /// Below the service's public URL.
+    /// Creates the URLs below the service's public URL.
     pub fn below(public_url: &str) -> Self {
         Self(public_url.into())
     }
@@ -109,28 +111,28 @@ impl ReceiptUrls {
     }
 }
 
-/// The parts of the runtime.
+/// The dependencies of the runtime.
 pub struct Parts {
     pub settings: Settings,
     pub clock: Clock,
     pub store: Store,
     pub keys: Keys,
     pub graph: Arc<Graph>,
-    /// For simulations, dry runs and explanations.
+    /// The pool for simulations, dry runs and explanations.
     pub pool: ComputePool,
     /// The running exports of any kind.
     pub exports: Exports,
-    /// Where calls for decisions wait for their places.
+    /// The queue in which calls for decisions wait for their places.
     pub queue: DecisionQueue,
     pub rates: DecisionRates,
     pub recorder: Recorder,
-    /// Decisions that are no longer in the tables.
+    /// Decisions that have been moved out of the tables.
     pub archives: Archives,
     /// Ends the streams, which would otherwise block the drain.
     pub shutdown: CancellationToken,
 }
 
-/// The services of decisions, and the background work that their streams need.
+/// Returns the services for decisions, and the background work of their streams.
 pub fn services(parts: Parts) -> ([Service; 4], [Worker; 4]) {
     let Parts {
         settings,

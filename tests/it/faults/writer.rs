@@ -1,5 +1,5 @@
-//! The recorder's writers. A panic: its batch fails, nobody waits, and nothing is told that is not stored. A
-//! large batch that takes long: another tenant's first call does not wait for it.
+//! The recorder's writers. If a writer panics, its batch fails, callers don't wait, and only stored
+//! decisions are returned. A large, slow batch does not delay another tenant's first call.
 
 use std::{sync::Arc, time::Duration};
 
@@ -32,7 +32,8 @@ fn decision_id(number: usize) -> DecisionId {
     format!("svc:decision:{time:012x}{number:052x}").parse().unwrap()
 }
 
-/// A denial whose answer panics when it is written, after its row and before the commit, if it is bad.
+/// Returns a denial. If `is_bad`, writing the entry's answer panics, after its row is inserted and
+/// before the commit.
 #[track_caller]
 pub(crate) fn entry(number: usize, is_bad: bool) -> Entry {
     let now = Clock::default().now();
@@ -84,7 +85,7 @@ pub(crate) fn entry(number: usize, is_bad: bool) -> Entry {
     }
 }
 
-/// A place in a queue of its own, for any number of entries.
+/// Returns a place in a queue of its own, which any number of entries can use.
 pub(crate) async fn place() -> Arc<Place> {
     let (tenant, soon) = ("svc:tenant:acme".parse().unwrap(), Deadline::after(LATEST));
     Arc::new(DecisionQueue::default().enter(&tenant, Size::default(), soon).await.unwrap())
@@ -96,16 +97,18 @@ async fn a_panic_fails_its_batch_and_nothing_else() {
     let (recorder, workers) =
         Recorder::new(database.store(), Clock::default(), false, Arc::default());
     let place = place().await;
-    // They queue before anybody writes: one batch.
+    // All entries wait before a writer starts: they form one batch.
     let batch: Vec<_> = (0..5)
         .map(|number| {
             let (recorder, place) = (recorder.clone(), Arc::clone(&place));
-            tokio::spawn(async move { recorder.record(entry(number, number == 3), place).await })
+            tokio::spawn(
+                async move { recorder.record(entry(number, number == 3), place, None).await },
+            )
         })
         .collect();
     tokio::time::sleep(Duration::from_millis(300)).await;
     run_workers(workers);
-    let outcomes = timeout(LATEST, join_all(batch)).await.expect("a caller waits for ever");
+    let outcomes = timeout(LATEST, join_all(batch)).await.expect("a caller waits forever");
     for outcome in outcomes {
         assert_eq!(outcome.unwrap(), Outcome::Failed);
     }
@@ -113,10 +116,14 @@ async fn a_panic_fails_its_batch_and_nothing_else() {
     assert_eq!(number(&mut owner, "SELECT count(*) AS n FROM decisions").await, 0);
     let open = "SELECT count(*) AS n FROM pg_stat_activity \
                 WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
-    assert_eq!(number(&mut owner, open).await, 0, "its transaction holds its locks");
+    assert_eq!(
+        number(&mut owner, open).await,
+        0,
+        "the failed batch's transaction is still open and holds locks"
+    );
 
-    let next = timeout(LATEST, recorder.record(entry(9, false), place)).await;
-    let next = next.expect("nobody writes");
+    let next = timeout(LATEST, recorder.record(entry(9, false), place, None)).await;
+    let next = next.expect("no writer runs");
     assert_eq!(next, Outcome::Stored { approval_id: None });
     assert_eq!(number(&mut owner, "SELECT count(*) AS n FROM decisions").await, 1);
 }
@@ -126,7 +133,7 @@ async fn a_first_call_does_not_wait_for_anothers_large_batch() {
     let database = Database::fresh().await;
     let (recorder, workers) =
         Recorder::new(database.store(), Clock::default(), false, Arc::default());
-    // The large batch stores this fact of its tenant, and so waits for whoever stores it already.
+    // The large batch stores the same fact blob as this open transaction, and waits for it.
     let mut owner = database.owner().await;
     owner.begin_test_transaction().await.unwrap();
     owner
@@ -140,7 +147,7 @@ async fn a_first_call_does_not_wait_for_anothers_large_batch() {
     let flood: Vec<_> = (0..100)
         .map(|number| {
             let (recorder, place) = (recorder.clone(), Arc::clone(&flood_place));
-            tokio::spawn(async move { recorder.record(entry(number, false), place).await })
+            tokio::spawn(async move { recorder.record(entry(number, false), place, None).await })
         })
         .collect();
     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -148,12 +155,13 @@ async fn a_first_call_does_not_wait_for_anothers_large_batch() {
     tokio::time::sleep(Duration::from_millis(300)).await;
 
     let polite = Entry { tenant_id: "svc:tenant:polite".parse().unwrap(), ..entry(200, false) };
-    let outcome = timeout(Duration::from_secs(2), recorder.record(polite, place().await)).await;
+    let outcome =
+        timeout(Duration::from_secs(2), recorder.record(polite, place().await, None)).await;
     assert_eq!(outcome.expect("it waits"), Outcome::Stored { approval_id: None });
     assert!(flood.iter().all(|call| !call.is_finished()), "the batch was not held up");
 
     drop(owner);
-    for outcome in timeout(LATEST, join_all(flood)).await.expect("a caller waits for ever") {
+    for outcome in timeout(LATEST, join_all(flood)).await.expect("a caller waits forever") {
         assert_eq!(outcome.unwrap(), Outcome::Stored { approval_id: None });
     }
 }

@@ -1,4 +1,4 @@
-//! Counted bounds: the total never exceeds them, however many ask at the same time.
+//! Bounds on counts and totals: simultaneous requests never exceed them together.
 
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::support::{Client, TestApp, Wishes};
 
 const TENANT: &str = "svc:tenant:acme";
 
-/// A delegation like the demonstration's, with further bounds; its id.
+/// Creates a delegation like the demonstration's, with further bounds. Returns its id.
 async fn lent(app: &TestApp, delegation: &str, bounds: Value) -> String {
     let (_, first) = app.owner().get(&format!("/api/v1/delegations/{delegation}")).await;
     let first = &first["delegation"];
@@ -28,7 +28,8 @@ fn under(delegation: &str, amount: f64) -> Value {
     ask
 }
 
-/// How many of `times` are allowed, asked over these nodes at once; all others are refused.
+/// Makes `times` requests over these nodes at once and
+/// returns how many are allowed. All others must be refused.
 async fn allowed(nodes: &[&Client], ask: &Value, times: usize) -> usize {
     let calls =
         (0..times).map(|n| nodes[n % nodes.len()].post("/api/v1/runtime/evaluate", ask.clone()));
@@ -62,7 +63,7 @@ async fn a_sum_of_amounts_is_spent_to_its_last_part() {
     assert_eq!(allowed(&[&client], &under(&lent, 0.0001), 1).await, 0);
 }
 
-/// A child spends its parents' budget too, and a refusal spends nothing.
+/// A child's decisions also spend its parents' budgets. A refused request does not spend.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_ancestor_counts() {
     let (app, client, delegation) = demo().await;
@@ -81,7 +82,7 @@ async fn every_ancestor_counts() {
     assert_eq!(allowed(&[&client], &under(&parent, 1.0), 5).await, 1);
 }
 
-/// The same call again, under its key, gets the same answer and spends nothing.
+/// A repeated call with the same key gets the same response and spends no budget.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeated_call_is_counted_once() {
     let (app, client, delegation) = demo().await;
@@ -99,7 +100,7 @@ async fn a_repeated_call_is_counted_once() {
     assert_eq!(allowed(&[&client], &under(&lent, 1.0), 1).await, 0);
 }
 
-/// Another window would be another counter, which starts at zero.
+/// The window can't be changed: another window would have its own counter, which starts at zero.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn narrowing_does_not_give_a_budget_back() {
     let (app, client, delegation) = demo().await;
@@ -114,4 +115,25 @@ async fn narrowing_does_not_give_a_budget_back() {
     let fewer = json!({"max_uses": {"count": 1, "window_seconds": 86400}});
     assert_eq!(app.owner().post(&path, fewer).await.0, 200);
     assert_eq!(allowed(&[&client], &under(&lent, 1.0), 1).await, 0);
+}
+
+/// Ten times, because the order of concurrent requests would otherwise be chance.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_spends_a_budget_in_the_order_of_its_requests() {
+    let (app, client, delegation) = demo().await;
+    for round in 0..10 {
+        let bounds = json!({"max_total_amount": {"amount": "100", "window_seconds": 86400}});
+        let lent = lent(&app, &delegation, bounds).await;
+        let requests: Vec<Value> =
+            [60.0, 30.0, 20.0, 50.0, 10.0].map(|amount| under(&lent, amount)).into();
+        let batch = json!({"requests": requests});
+        let (status, answer) = client.post("/v1/decisions:batchEvaluate", batch).await;
+        assert_eq!(status, 200, "{answer:#}");
+        let results = answer["results"].as_array().unwrap();
+        let permits: Vec<bool> = results
+            .iter()
+            .map(|result| result["answer"]["reason_code"] != "constraint_exceeded")
+            .collect();
+        assert_eq!(permits, [true, true, false, false, true], "round {round}: {answer:#}");
+    }
 }

@@ -1,4 +1,4 @@
-//! The input declarations of tools and tenants are checked on requests, over the service's own operations.
+//! Requests are checked against the input declarations of tools and tenants.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ async fn made(app: &TestApp, schema: &Value) -> Value {
     answer["tool"].clone()
 }
 
-/// The three requests' question with a region.
+/// Returns the README's request with a region.
 fn in_region(region: Value) -> Value {
     let mut question = asking(1200.0, "DE");
     question["context"]["region"] = region;
@@ -47,7 +47,7 @@ async fn a_schema_that_decisions_cannot_check_is_refused_at_its_place() {
         (
             member(json!({"$ref": "https://example.org/a.json"})),
             "properties.a.$ref",
-            "nothing is fetched",
+            "remote schemas are not fetched",
         ),
         (member(json!({"pattern": "^(?!x)"})), "properties.a.pattern", "look-around"),
         (member(json!({"type": "text"})), "properties.a.type", "must be one or several of"),
@@ -70,9 +70,11 @@ async fn a_schema_that_decisions_cannot_check_is_refused_at_its_place() {
     let warned = made(&app, &loose).await;
     assert_eq!(warned["input_at"], "context");
     let told = warned["warnings"].to_string();
-    for part in
-        ["`input_schema/minProperties`", "`input_schema/properties/amount/format`", "leaves it out"]
-    {
+    for part in [
+        "`input_schema/minProperties`",
+        "`input_schema/properties/amount/format`",
+        "omit it to avoid the bound",
+    ] {
         assert!(told.contains(part), "{told}");
     }
     let (status, refused) = owner.patch(&path, json!({"input_at": "body"})).await;
@@ -99,8 +101,8 @@ async fn what_a_tool_declares_is_asked_of_requests_that_name_none() {
     let payments = tools.find(|tool| tool["name"] == "payments").unwrap()["id"].clone();
     let mut named = in_region(json!("XX"));
     named["tool_id"] = payments.clone();
-    assert_eq!(ask(&client, &named).await["decision"], "allow", "its own schema alone counts");
-    // But the types that policies rely on are checked, whichever tool is named.
+    assert_eq!(ask(&client, &named).await["decision"], "allow", "another tool's schema");
+    // The types of the fields that policies use are checked, whichever tool is named.
     named["context"]["region"] = json!(7);
     assert_eq!(ask(&client, &named).await["reason_code"], "context_invalid");
 
@@ -120,7 +122,7 @@ async fn what_a_tool_declares_is_asked_of_requests_that_name_none() {
     let (_, codes) = client.get("/v1/reason-codes").await;
     assert!(codes.to_string().contains("context_invalid"), "{codes:#}");
 
-    // A change binds at once.
+    // A change of the tool's schema takes effect at once.
     let path = format!("/api/v1/tools/{id}");
     let (status, _) = app.owner().patch(&path, json!({"input_schema": {"type": "object"}})).await;
     assert_eq!(status, 200);
@@ -133,7 +135,8 @@ async fn what_a_tool_declares_is_asked_of_requests_that_name_none() {
     assert_eq!(ask(&client, &arguments).await["decision"], "allow");
 }
 
-/// A schema from before the rules, and a declaration that cannot be read, deny.
+/// A schema that violates rules introduced after it was stored denies. So does an unreadable
+/// declaration.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stored_declaration_that_cannot_be_read_denies() {
     let (app, client, _) = demo().await;
@@ -149,7 +152,7 @@ async fn a_stored_declaration_that_cannot_be_read_denies() {
             }
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
-        panic!("it is not denied");
+        panic!("the request is not denied");
     };
     denied().await;
     let (status, _) = app.owner().call("DELETE", &format!("/api/v1/tools/{id}"), None, &[]).await;

@@ -1,7 +1,7 @@
-//! The recorder: a writer that commits in batches what was queued during its last commit, and a second one
-//! for a tenant's first calls while the first writes a large batch.
+//! The recorder. One writer commits, in batches, the entries queued during its last commit. A
+//! second writer commits a tenant's first calls while the first one writes a large batch.
 //!
-//! There is no timer: batches grow with the load, and a single decision does not wait. A response
+//! No timer is used: batches grow with the load, and a single decision does not wait. A response
 //! leaves the process only after the commit of its record.
 
 mod askers;
@@ -22,7 +22,7 @@ use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 
 pub use entry::{Entry, Hold, Keyed, Outcome, Stale};
 
-use super::queue::Place;
+use super::{queue::Place, turn::Turn};
 use authority_core::{
     clock::Clock,
     store::{Error, Store},
@@ -33,16 +33,17 @@ use entry::{Done, Queued};
 use health::Health;
 use progress::Progress;
 
-/// The most decisions in one transaction (measured: 64 to 256 is best).
+/// The maximum number of decisions in a transaction. In measurements, 64 to 256 were best.
 const MOST: usize = 256;
-/// While so many are written, a tenant's first calls do not wait for them: their batch is one of its own.
+/// The minimum size of a large batch. While a large batch is written, a tenant's first calls get
+/// their own batch.
 const LARGE: usize = 32;
 
 /// Sends entries to the writers. Cheap to clone.
 #[derive(Clone)]
 pub struct Recorder {
     all: Lane,
-    /// For first calls while `all` writes a large batch.
+    /// The writer for a tenant's first calls while `all` writes a large batch.
     first: Lane,
     store: Store,
     health: Health,
@@ -51,7 +52,7 @@ pub struct Recorder {
 /// A writer's queue.
 #[derive(Clone)]
 struct Lane {
-    /// Bounded by the places that its entries hold.
+    /// Each entry holds a place, which bounds the length.
     queue: mpsc::UnboundedSender<Queued>,
     progress: Progress,
 }
@@ -60,7 +61,7 @@ impl Lane {
     fn new(name: &'static str, batches: &Arc<Batches>) -> (Self, Worker) {
         let (queue, waiting) = mpsc::unbounded_channel();
         let progress = Progress::default();
-        // Outside the future: the queue outlives a panic.
+        // The queue is created outside the future and therefore survives a panic.
         let waiting = Arc::new(Mutex::new(waiting));
         let (writing, batches) = (progress.clone(), Arc::clone(batches));
         let writer = Worker::endless(name, move |context| {
@@ -76,8 +77,8 @@ impl Lane {
 }
 
 impl Recorder {
-    /// The recorder and its background work: the writers, and a probe while nothing is written. `outbox` is
-    /// notified after a commit that wrote events into the outbox.
+    /// Creates the recorder and its background work. These are the writers, and a probe while no
+    /// batch is written. `outbox` is notified after a commit that wrote events into the outbox.
     pub fn new(
         store: Store,
         clock: Clock,
@@ -92,10 +93,10 @@ impl Recorder {
         (Self { all, first, store, health }, [writer, first_writer, probe])
     }
 
-    /// Whether a decision could be recorded, by the last batch or probe: from memory.
+    /// Whether a decision could be recorded, by the last batch or probe. Uses memory only.
     ///
     /// # Errors
-    /// Why not, for operators.
+    /// The reason, for operators.
     pub fn can_record(&self) -> Result<(), String> {
         if self.all.queue.is_closed() || self.first.queue.is_closed() {
             return Err("a writer has ended".to_owned());
@@ -103,7 +104,7 @@ impl Recorder {
         self.health.get()
     }
 
-    /// How long the older of the present batches has been written; zero if none is. From memory.
+    /// Returns the age of the older batch in progress. Zero if there is none. Uses memory only.
     pub fn batch_age(&self) -> Duration {
         self.all.progress.age().max(self.first.progress.age())
     }
@@ -113,10 +114,10 @@ impl Recorder {
         self.health.look(&self.store).await
     }
 
-    /// Stores one entry; returns after its commit. The place is held until the entry is done with, whether or
-    /// not its caller is still there.
+    /// Stores one entry and returns after its commit. The place is held until the entry is
+    /// finished, even if its caller is gone. `turn` ends once the entry is queued.
     #[tracing::instrument(level = "debug", skip_all)]
-    pub async fn record(&self, entry: Entry, place: Arc<Place>) -> Outcome {
+    pub async fn record(&self, entry: Entry, place: Arc<Place>, turn: Option<Turn>) -> Outcome {
         let (sender, answer) = oneshot::channel();
         let lane = if place.is_first() && self.all.progress.size() >= LARGE {
             &self.first
@@ -127,13 +128,14 @@ impl Recorder {
         if lane.queue.send(Queued { entry, done }).is_err() {
             return Outcome::Failed;
         }
+        drop(turn);
         answer.await.unwrap_or(Outcome::Failed)
     }
 }
 
-/// Writes queued entries until the worker is stopped, and then the rest of the queue.
+/// Writes queued entries until the worker is stopped, then the remaining ones.
 ///
-/// If this panics, each entry of the batch is dropped with its sender, so its caller gets
+/// If this panics, each entry of the batch is dropped with its sender. Its caller then gets
 /// [`Outcome::Failed`] and does not hang. [`Outcome::Stored`] is only sent after a commit.
 async fn write(
     waiting: &mut mpsc::UnboundedReceiver<Queued>,
@@ -156,8 +158,8 @@ async fn write(
         }
         let _writing = progress.begin(queued.len());
         metrics::histogram!("authority_recorder_batch_size").record(count(queued.len()));
-        // If the caller is gone or its deadline is over, nothing is recorded, as if it had not
-        // asked.
+        // If the caller is gone or its deadline is over, the decision is not recorded, as if there
+        // had been no request.
         let (relaxed, durable): (Vec<_>, Vec<_>) = queued
             .drain(..)
             .filter(|queued| !queued.done.is_left())
@@ -166,7 +168,7 @@ async fn write(
             let durable = batches.commit(durable).await;
             durable.and(batches.commit(relaxed).await)
         });
-        // The failed entries have their outcomes.
+        // The callers of failed entries have already received the outcomes.
         let _ = written.await;
     }
 }

@@ -1,4 +1,4 @@
-//! The people who asked, and those behind the key that asked.
+//! Requesters, and the people behind the API keys that made requests.
 
 use super::*;
 
@@ -8,15 +8,15 @@ async fn an_asker_does_not_approve() {
     let [ann, bob, cy] = ["ann", "bob", "cy"].map(|name| person(&app, "admin", name));
     let (key, anns) = key_of(&app, &ann).await;
     let id = held(&anns).await;
-    refused(&ann, &id, "made or rotated the API key").await;
-    // Everyone who asks the same again is an asker, too: another key, the seed's, the owner in person.
+    refused(&ann, &id, "created or rotated the API key").await;
+    // Repeating the request makes each caller a requester: another key, the seed's key, the owner.
     let (other, bobs) = key_of(&app, &bob).await;
     for _ in 0..2 {
         for asker in [&bobs, &agent, &app.owner(), &anns] {
-            assert_eq!(held(asker).await, id, "the pending request is not doubled");
+            assert_eq!(held(asker).await, id, "no second approval opens");
         }
     }
-    refused(&bob, &id, "made or rotated the API key").await;
+    refused(&bob, &id, "created or rotated the API key").await;
     let path = format!("/api/v1/approvals/{id}/approve");
     let (status, answer) = app.owner().post(&path, json!({})).await;
     assert_eq!((status, &answer["error"]), (409, &json!("approver_not_eligible")), "{answer:#}");
@@ -30,7 +30,7 @@ async fn an_asker_does_not_approve() {
     let declines = format!("/api/v1/app/approvals/{id}/decline");
     assert_eq!(ann.post(&declines, json!({"reason": "no"})).await.0, 409);
     approved(&cy, &id).await;
-    // Nobody is behind the seed's key. So the owner may approve what only it asked.
+    // The seed's key has no person behind it. The owner may approve requests made only with it.
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
     let id = held(&agent).await;
     assert_eq!(
@@ -39,7 +39,7 @@ async fn an_asker_does_not_approve() {
     );
 }
 
-/// Everyone who ever had a key's secret is behind it.
+/// The people who created or ever rotated a key may not approve its requests.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_counts_as_those_who_created_or_rotated_it() {
     let (app, ..) = demo().await;
@@ -57,12 +57,12 @@ async fn a_key_counts_as_those_who_created_or_rotated_it() {
     assert_eq!(read["api_key"]["rotated_by"], "cy@acme.example", "{read:#}");
     let id = held(&app.client(&secret)).await;
     for maker in [&ann, &bob, &cy] {
-        refused(maker, &id, "made or rotated the API key").await;
+        refused(maker, &id, "created or rotated the API key").await;
     }
     approved(&dan, &id).await;
 }
 
-/// A person who rotates the key after it asked is behind it from then on.
+/// A person who rotates the key after a request is behind the key from then on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_later_rotator_of_the_key_counts_as_well() {
     let (app, ..) = demo().await;
@@ -71,10 +71,10 @@ async fn a_later_rotator_of_the_key_counts_as_well() {
     let id = held(&agent).await;
     let path = format!("/api/v1/app/api-keys/{key}/rotate");
     assert_eq!(bob.post(&path, json!({"overlap_seconds": 600})).await.0, 200);
-    refused(&bob, &id, "made or rotated the API key").await;
+    refused(&bob, &id, "created or rotated the API key").await;
 }
 
-/// Only people who decide and oversee see the askers: no key reads them, and nothing public has them.
+/// Only deciding and overseeing users see the requesters. API keys and public data don't show them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_key_reads_who_asked() {
     let (app, ..) = demo().await;
@@ -104,7 +104,7 @@ async fn no_key_reads_who_asked() {
     ] {
         read.push(reader.text("GET", &path, None).await);
     }
-    assert_eq!((read[1].0, read[2].0), (403, 403), "approvals are people's");
+    assert_eq!((read[1].0, read[2].0), (403, 403), "keys can't read these");
     for (status, text) in read {
         let tells =
             text.contains("requested_by") || text.contains(&key) || text.contains("dev|ann");
@@ -112,7 +112,7 @@ async fn no_key_reads_who_asked() {
     }
 }
 
-/// The people behind the claiming key do not count as approvers of what it claims.
+/// Approvals do not count for a key that the approvers created or rotated themselves.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acts_of_the_claiming_keys_people_do_not_count() {
     let (app, agent, delegation) = demo().await;
@@ -124,7 +124,7 @@ async fn acts_of_the_claiming_keys_people_do_not_count() {
     assert_eq!(answer["decision"], "require_approval", "{answer:#}");
     assert_eq!(shown(&app, &id).await["state"], "approved", "not spent");
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
-    // Nor do their signatures under a delegation count for what their own key asks.
+    // Their signatures on a delegation do not count for requests of their own key either.
     let mut ask = asking(100.0, "DE");
     ask["delegation_id"] = json!(delegation);
     ask["action_risk_classification"] =
@@ -138,5 +138,5 @@ async fn acts_of_the_claiming_keys_people_do_not_count() {
     assert_eq!(decision(&anns).await, "require_approval");
     assert_eq!(decision(&agent).await, "allow");
     assert_eq!(bob.post(&path, json!({})).await.0, 200);
-    assert_eq!(decision(&anns).await, "allow", "another signed as well");
+    assert_eq!(decision(&anns).await, "allow", "bob's signature counts");
 }
