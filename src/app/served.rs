@@ -1,4 +1,4 @@
-//! Everything that an address serves: gRPC, gRPC-Web and REST of the same services, and the pages.
+//! All services of an address: gRPC, gRPC-Web and REST, and the pages.
 
 use std::sync::Arc;
 
@@ -7,7 +7,10 @@ use authority_core::{config::Config, worker::Worker};
 use axum::{Router, body::Body, middleware::from_fn_with_state};
 use gateway_rest::Gateway;
 use tonic::service::Routes;
-use tower::{Layer as _, util::MapResponseLayer};
+use tower::{
+    Layer as _,
+    util::{MapRequestLayer, MapResponseLayer},
+};
 
 use super::{
     Error, client_of,
@@ -21,12 +24,15 @@ use super::{
     pretty::PrettyLayer,
     stream_deadline::StreamDeadlineLayer,
 };
-use crate::{routes::ROUTES, transport::Entry};
+use crate::{
+    routes::ROUTES,
+    transport::{Entry, normalize_grpc_web},
+};
 
 pub(super) struct Served {
     /// The services.
     pub(super) grpc: Routes,
-    /// Those among them that decide.
+    /// The services that decide.
     pub(super) deciding: Deciding,
     pub(super) host: RestHost,
     /// Receipts, widgets and the reference.
@@ -35,8 +41,8 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// The way into the services, and the console's background work. The console calls the services through the same layers as
-    /// any other client.
+    /// Builds the entry into the services, and the console's background work. The console calls the
+    /// services through the same layers as any other client.
     pub(super) fn entry(self, config: &Config) -> Result<(Entry, Option<Worker>), Error> {
         let Self { grpc, deciding, host, pages, console } = self;
         let authenticated = AuthenticateLayer::new(host.identity.clone(), client_of);
@@ -59,13 +65,14 @@ impl Served {
             .layer(UnknownMethodLayer)
             .layer(pretty)
             .layer(from_fn_with_state(FrontPage::new(config), front));
-        // tonic-web wraps only gRPC paths, since it answers 400 to other HTTP/1.1 requests.
+        // tonic-web wraps only gRPC paths, because it answers 400 to other HTTP/1.1 requests.
         let web = grpc
             .into_axum_router()
             .reset_fallback()
             .layer(StreamDeadlineLayer)
             .layer(overload)
             .layer(tonic_web::GrpcWebLayer::new())
+            .layer(MapRequestLayer::new(normalize_grpc_web::<Body>))
             .layer(authenticated)
             .layer(only_grpc);
         let layered = |router: Router| router.layer(deadlines.clone()).layer(measured.clone());

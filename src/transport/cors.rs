@@ -1,4 +1,4 @@
-//! CORS: pages of the configured origins may call, gRPC-web included.
+//! CORS: pages of the configured origins may call the service, also by gRPC-web.
 
 use std::time::Duration;
 
@@ -22,10 +22,15 @@ pub(super) fn layer(settings: &Settings) -> Option<CorsLayer> {
             .allow_headers([
                 header::AUTHORIZATION,
                 header::CONTENT_TYPE,
+                header::CACHE_CONTROL,
                 header::IF_MATCH,
+                header::IF_NONE_MATCH,
                 name("idempotency-key"),
                 name("x-request-id"),
+                name("last-event-id"),
                 name("traceparent"),
+                name("tracestate"),
+                name("baggage"),
                 name("x-grpc-web"),
                 name("x-user-agent"),
                 name("grpc-timeout"),
@@ -39,6 +44,7 @@ pub(super) fn layer(settings: &Settings) -> Option<CorsLayer> {
                 header::ETAG,
                 header::LOCATION,
                 header::RETRY_AFTER,
+                header::WWW_AUTHENTICATE,
             ])
             .max_age(REMEMBERED),
     )

@@ -1,5 +1,5 @@
-//! Connections and their limits, and what all responses have in common. Independent of what the service
-//! does.
+//! Connections and their limits, and the common parts of all responses. Independent of the
+//! service's functions.
 
 mod accept;
 mod activity;
@@ -40,7 +40,7 @@ pub use entry::{Direct, Entry};
 pub use headers::Embeddable;
 pub use holder::Holder;
 pub use ops::ops;
-pub use refusal::is_grpc;
+pub use refusal::{is_grpc, normalize_grpc_web};
 pub use request_id::RequestId;
 pub use settings::{Bounds, Settings};
 pub use surfaces::{Surfaces, plan};

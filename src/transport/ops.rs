@@ -1,4 +1,4 @@
-//! Metrics for operators, on an address of their own: never on one that clients reach.
+//! Metrics for operators, served only on a separate address that clients cannot reach.
 
 use axum::{
     Router,
@@ -7,12 +7,18 @@ use axum::{
     routing::get,
 };
 
+use super::headers;
+
 /// `/metrics` in Prometheus' text format, from `render`.
 pub fn ops(render: impl Fn() -> String + Clone + Send + Sync + 'static) -> Router {
     const KIND: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     let metrics = move || {
         let render = render.clone();
-        async move { ([(header::CONTENT_TYPE, KIND)], render()).into_response() }
+        async move {
+            let mut response = ([(header::CONTENT_TYPE, KIND)], render()).into_response();
+            headers::put_on(&mut response, false);
+            response
+        }
     };
     Router::new().route("/metrics", get(metrics))
 }

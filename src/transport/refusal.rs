@@ -1,8 +1,9 @@
-//! Errors of the transport itself, and those of libraries that have no body, in the service's error shape.
+//! Errors of the transport itself, and library errors without a body, in the service's error
+//! format.
 
 use axum::{
     body::Body,
-    http::{HeaderMap, HeaderValue, Response, StatusCode, header},
+    http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header},
 };
 use serde::Serialize;
 use tonic::{Code, Status};
@@ -11,7 +12,7 @@ use tonic_types::StatusExt;
 use super::request_id::RequestId;
 use authority_api::error::{ApiError, ErrorCode};
 
-/// The client's transport, as far as the form of an error depends on it.
+/// The properties of a request that determine the format of an error.
 pub(super) struct Asker {
     /// The request's content type, if it is gRPC or gRPC-web.
     grpc: Option<HeaderValue>,
@@ -72,15 +73,51 @@ impl Asker {
     }
 }
 
-/// Whether a request is gRPC or gRPC-Web, by its content type: `application/grpc` by itself, with a
-/// subtype (`+proto`) or with parameters, or one of gRPC-Web's four.
+/// The content types of gRPC-Web.
+const WEB: [&str; 4] = [
+    "application/grpc-web",
+    "application/grpc-web+proto",
+    "application/grpc-web-text",
+    "application/grpc-web-text+proto",
+];
+
+/// Whether a request is gRPC or gRPC-Web, by its content type.
+///
+/// The types are `application/grpc` alone or with a subtype (`+proto`), and the four of gRPC-Web,
+/// in upper or lower case, with or without parameters (RFC 9110, 8.3.1).
 pub fn is_grpc(headers: &HeaderMap) -> bool {
-    let Some(kind) = headers.get(header::CONTENT_TYPE) else { return false };
-    match kind.as_bytes().strip_prefix(b"application/grpc") {
-        Some([] | [b'+' | b';' | b' ', ..]) => true,
-        Some(web) => matches!(web, b"-web" | b"-web+proto" | b"-web-text" | b"-web-text+proto"),
-        None => false,
+    const PLAIN: &str = "application/grpc";
+    let Some(essence) = essence(headers) else { return false };
+    let plain = essence.get(..PLAIN.len()).filter(|start| start.eq_ignore_ascii_case(PLAIN));
+    plain.is_some() && matches!(essence.as_bytes().get(PLAIN.len()), None | Some(b'+'))
+        || web(essence).is_some()
+}
+
+/// The content type without its parameters.
+fn essence(headers: &HeaderMap) -> Option<&str> {
+    let kind = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    kind.split([';', ' ']).next()
+}
+
+fn web(essence: &str) -> Option<&'static str> {
+    WEB.into_iter().find(|web| essence.eq_ignore_ascii_case(web))
+}
+
+/// Converts the headers of a gRPC-Web request to the form that `tonic-web` reads.
+///
+/// Gateways and browsers' runtimes add parameters to the content type, and a client of the text
+/// form does not always send `Accept`.
+pub fn normalize_grpc_web<B>(mut request: Request<B>) -> Request<B> {
+    let Some(kind) = essence(request.headers()).and_then(web) else { return request };
+    let headers = request.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let binary = accept.and_then(web).is_some_and(|web| !web.contains("text"));
+    if kind.contains("text") && !binary {
+        let text = HeaderValue::from_static("application/grpc-web-text+proto");
+        headers.insert(header::ACCEPT, text);
     }
+    request
 }
 
 fn status(refusal: ApiError, kind: &HeaderValue) -> Response<Body> {
@@ -141,6 +178,8 @@ mod tests {
             ("application/grpc+proto", true),
             ("application/grpc;charset=utf-8", true),
             ("application/grpc-web-text+proto", true),
+            ("Application/gRPC-Web+proto", true),
+            ("application/grpc-web+proto; charset=utf-8", true),
             ("application/grpcfoo", false),
             ("application/grpc-webfoo", false),
             ("application/json", false),
@@ -151,5 +190,33 @@ mod tests {
             assert_eq!(is_grpc(&headers), is, "{kind}");
         }
         assert!(!is_grpc(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn grpc_web_has_one_form_for_the_library() {
+        let text = "application/grpc-web-text+proto";
+        for (kind, accept, kept, accepts) in [
+            ("application/grpc-web+proto;charset=utf-8", "", "application/grpc-web+proto", ""),
+            ("Application/gRPC-Web", "*/*", "application/grpc-web", "*/*"),
+            ("application/grpc-web-text", "", "application/grpc-web-text", text),
+            (text, "text/plain, application/grpc-web-text", text, text),
+            (text, "application/grpc-web+proto", text, "application/grpc-web+proto"),
+            ("application/json", "", "application/json", ""),
+        ] {
+            let mut request = Request::new(());
+            for (name, value) in [(header::CONTENT_TYPE, kind), (header::ACCEPT, accept)] {
+                if !value.is_empty() {
+                    request.headers_mut().insert(name, HeaderValue::from_static(value));
+                }
+            }
+            let request = normalize_grpc_web(request);
+            let header =
+                |name| request.headers().get(name).map_or("", |value| value.to_str().unwrap());
+            assert_eq!(
+                (header(header::CONTENT_TYPE), header(header::ACCEPT)),
+                (kept, accepts),
+                "{kind}"
+            );
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Headers and form of every response, whatever produced it: the router, a library, a panic, the transport.
+//! Headers and format of every response, whether the router, a library, a panic or the transport
+//! creates it.
 
 use agent_authority::transport::Surfaces;
 
@@ -94,7 +95,7 @@ async fn a_request_names_one_host() {
     served.stop().await;
 }
 
-/// Malformed HTTP never becomes a request: hyper answers it, and the layer does not see it.
+/// Malformed HTTP never becomes a request. hyper answers it: the response layer is not involved.
 #[tokio::test(flavor = "multi_thread")]
 async fn bytes_that_are_not_http_are_answered_without_a_body_and_closed() {
     let served = serve(settings()).await;
@@ -137,14 +138,19 @@ async fn a_page_of_a_configured_origin_may_call_and_no_other() {
     let served = serve(settings).await;
     let preflight = async |origin: &str| {
         let asked = "access-control-request-method: POST\r\n\
-             access-control-request-headers: authorization,x-grpc-web";
+             access-control-request-headers: authorization,x-grpc-web,last-event-id";
         served.ask(&format!("OPTIONS /echo HTTP/1.1\r\norigin: {origin}\r\n{asked}")).await
     };
     let answer = preflight("https://console.example.org").await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     let allowed = "access-control-allow-origin: https://console.example.org";
     assert!(answer.contains(allowed), "{answer}");
-    assert!(answer.contains("x-grpc-web"), "{answer}");
+    // The allowed headers include those for resuming streams, caching and tracing.
+    for name in
+        ["x-grpc-web", "last-event-id", "cache-control", "if-none-match", "tracestate", "baggage"]
+    {
+        assert!(answer.contains(name), "{name}: {answer}");
+    }
     assert!(answer.contains("x-frame-options: DENY"), "{answer}");
     let answer = preflight("https://evil.example.org").await;
     assert!(!answer.contains("access-control-allow-origin"), "{answer}");

@@ -5,7 +5,7 @@
 mod of_core;
 mod withheld;
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{borrow::Cow, collections::HashMap, time::Duration};
 
 use authority_model::validate::{Violation, Violations, json_len, shortened};
 use http::StatusCode;
@@ -19,7 +19,7 @@ pub const DOMAIN: &str = "authority";
 
 macro_rules! codes {
     ($($name:ident $word:literal $grpc:ident $http:literal $sentence:literal;)*) => {
-        /// What went wrong, as a word that a client can switch on.
+        /// The code of an error, which a client can switch on.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum ErrorCode { $($name),* }
 
@@ -49,7 +49,7 @@ macro_rules! codes {
 }
 
 impl ErrorCode {
-    /// For a status that a library created without a reason.
+    /// Returns the code for a gRPC status that a library created without a reason.
     pub fn of(code: Code) -> Self {
         match code {
             Code::InvalidArgument | Code::FailedPrecondition => Self::InvalidRequest,
@@ -69,11 +69,11 @@ impl ErrorCode {
 }
 
 codes! {
-    InvalidRequest "invalid_request" InvalidArgument 400 "the request is invalid; `details` names each member and what is wrong with it";
-    SignatureInvalid "signature_invalid" InvalidArgument 400 "the anchor has keys, and none of them made this signature over the snapshot; what is signed is the canonical JSON (RFC 8785) of the members that docs/reality.md lists";
+    InvalidRequest "invalid_request" InvalidArgument 400 "the request is invalid; `details` lists each invalid field and its problem";
+    SignatureInvalid "signature_invalid" InvalidArgument 400 "no key of the anchor made this signature over the snapshot; sign the canonical JSON (RFC 8785) of the fields listed in docs/reality.md";
     MalformedJson "malformed_json" InvalidArgument 400 "the body is not valid JSON in UTF-8";
     Unauthenticated "unauthenticated" Unauthenticated 401 "send `Authorization: Bearer` with a valid token or API key";
-    InsufficientUserAuthentication "insufficient_user_authentication" Unauthenticated 401 "sign in again: the tenant takes approvals only from people who have just signed in";
+    InsufficientUserAuthentication "insufficient_user_authentication" Unauthenticated 401 "sign in again: the tenant requires a recent sign-in for approvals";
     Forbidden "forbidden" PermissionDenied 403 "this credential may not do this";
     PermissionScopeExceeded "permission_scope_exceeded" PermissionDenied 403 "the API key lacks the scope that this operation needs";
     SubjectNotPermitted "subject_not_permitted" PermissionDenied 403 "the API key is bound to other principals than the subject";
@@ -86,44 +86,44 @@ codes! {
     AuditStreamsAreImmutable "audit_streams_are_immutable" Unimplemented 405 "seal an audit stream with PATCH state=sealed";
     StateEventsAreImmutable "state_events_are_immutable" Unimplemented 405 "correct a state event with a compensating transition";
     DecisionNotSealed "decision_not_sealed" FailedPrecondition 409 "seal the decision first: POST /v1/evidence/seal";
-    AlreadyExists "already_exists" AlreadyExists 409 "another record has this name or key already";
+    AlreadyExists "already_exists" AlreadyExists 409 "another record already has this name or key";
     RecordIsFinal "record_is_final" Aborted 409 "the record is in a final state and cannot change";
-    LimitReached "limit_reached" Aborted 409 "the tenant has as many of these as it may have; delete one first";
-    LimitExceeded "limit_exceeded" Aborted 409 "the tenant has as many active ones as it may have; end one first";
-    SnapshotExists "snapshot_exists" AlreadyExists 409 "the anchor has a snapshot of this time and content already";
+    LimitReached "limit_reached" Aborted 409 "tenant limit reached; delete one first";
+    LimitExceeded "limit_exceeded" Aborted 409 "tenant limit of active records reached; end one first";
+    SnapshotExists "snapshot_exists" AlreadyExists 409 "the anchor already has a snapshot with this time and content";
     CheckNotRun "check_not_run" Aborted 409 "the check has only a report; run it before deciding on it";
     OverrideNotPermitted "override_not_permitted" Aborted 409 "this person may not override this check";
     StillDecoupled "still_decoupled" Aborted 409 "the check, run again, still finds drift";
-    InUse "in_use" Aborted 409 "other records still refer to this one; end them first";
+    InUse "in_use" Aborted 409 "other records still refer to this record; end them first";
     NotLinked "not_linked" Aborted 409 "the brand needs a tenant to which its consultant has an active link";
     BrandActiveExists "brand_active_exists" Aborted 409 "another brand of the tenant is active; archive it first";
     DomainNotVerified "domain_not_verified" Aborted 409 "the domain is not verified: `POST /domains/{id}/verify` looks for its `verification_token` in a TXT record of `_svc-challenge.` before its name";
-    DelegationExceedsParent "delegation_exceeds_parent" Aborted 409 "a delegation may only narrow what its parent grants, or what it grants itself";
+    DelegationExceedsParent "delegation_exceeds_parent" Aborted 409 "a delegation may only narrow its parent's grant or its own";
     TransitionNotAllowed "transition_not_allowed" Aborted 409 "the record's state does not allow this move";
-    ApproverNotEligible "approver_not_eligible" Aborted 409 "this person may not act on this approval";
-    RequestDigestDiffers "request_digest_differs" Aborted 409 "the approval is for another request than the one that was shown; read it again";
-    RealityNotReviewed "reality_not_reviewed" Aborted 409 "more is to be reviewed than the request showed when it was opened; read it, and name what you reviewed in `reviewed`";
-    RequestErased "request_erased" Aborted 409 "the request of this approval was erased and cannot be shown, so nobody can approve it";
-    DecisionErased "decision_erased" Aborted 409 "the decision's context or facts were erased; its record, its pack and their signatures are still there, and verify";
+    ApproverNotEligible "approver_not_eligible" Aborted 409 "this person may not decide this approval";
+    RequestDigestDiffers "request_digest_differs" Aborted 409 "`request_digest` does not match this approval; fetch it again";
+    RealityNotReviewed "reality_not_reviewed" Aborted 409 "new findings require review; fetch the approval and list them in `reviewed`";
+    RequestErased "request_erased" Aborted 409 "the request of this approval was erased; it can't be shown or approved";
+    DecisionErased "decision_erased" Aborted 409 "the decision's context or facts were erased; its record, its pack and their signatures still exist and verify";
     LegalHold "legal_hold" Aborted 409 "a legal hold keeps this data; it can be erased when the hold is lifted";
-    SequenceExpired "sequence_expired" Aborted 409 "events after this sequence are no longer kept; continue from `oldest`";
+    SequenceExpired "sequence_expired" Aborted 409 "events after this sequence were deleted; continue from `oldest`";
     SequenceAhead "sequence_ahead" Aborted 409 "the tenant has no event with this sequence yet";
     PushNotConfigured "push_not_configured" Aborted 409 "this installation sends no Web Push; its operator can set `push.subject`";
-    DecisionStopped "decision_stopped" Aborted 409 "the repeated decision no longer permits: a stop condition has fired, its valid_until has passed, or it would not be permitted now; ask again with a new Idempotency-Key";
+    DecisionStopped "decision_stopped" Aborted 409 "the repeated decision no longer permits: a stop condition has fired, its valid_until has passed, or it would not be permitted now; send a new request with a new Idempotency-Key";
     IdempotencyInProgress "idempotency_in_progress" Aborted 409 "the first request with this key is still running; retry later";
     ReadOnlyProvider "read_only_provider" Aborted 409 "keys of this custody provider are read-only here";
-    PreconditionFailed "precondition_failed" FailedPrecondition 412 "the record is not at the version that If-Match names; read it again";
+    PreconditionFailed "precondition_failed" FailedPrecondition 412 "the record's version differs from If-Match; read it again";
     SecondApproverMissing "second_approver_missing" FailedPrecondition 412 "this needs two people: someone else must make the same request";
     TooLarge "too_large" OutOfRange 413 "the body is larger than this service reads";
     UnsupportedMediaType "unsupported_media_type" InvalidArgument 415 "send the body as application/json";
-    IdempotencyAnswerErased "idempotency_answer_erased" Aborted 409 "the first answer to this key held a secret, which is not shown again";
+    IdempotencyAnswerErased "idempotency_answer_erased" Aborted 409 "the first response to this key contained a secret and can't be repeated";
     IdempotencyKeyReused "idempotency_key_reused" InvalidArgument 422 "this Idempotency-Key was used before with another body; use a new one";
-    RateLimited "rate_limited" ResourceExhausted 429 "too many requests; wait as Retry-After says";
+    RateLimited "rate_limited" ResourceExhausted 429 "too many requests; wait for the time in Retry-After";
     Internal "internal" Internal 500 "internal error; the request id identifies it in the log";
     Unavailable "unavailable" Unavailable 503 "the service cannot answer safely now; retry";
 }
 
-/// An error response: a code, a message for people, the members at fault.
+/// An error response: a code, a message for people, the invalid fields.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiError {
@@ -140,12 +140,13 @@ impl ApiError {
         Self { code, message, violations: Vec::new(), about: Vec::new() }
     }
 
-    /// With the code's default message.
+    /// Returns an error with the code's default message.
     pub fn plain(code: ErrorCode) -> Self {
         Self::new(code, code.sentence())
     }
 
-    /// 400 for every member at fault: a few in its message, all in its details.
+    /// Returns an error 400 for all invalid fields. Its message lists a few of them, its details as
+    /// many as fit.
     pub fn invalid(violations: Vec<Violation>) -> Self {
         let (listed, counted): (Vec<_>, Vec<_>) =
             violations.iter().partition(|violation| violation.as_more().is_none());
@@ -160,7 +161,7 @@ impl ApiError {
         Self { violations, ..Self::new(ErrorCode::InvalidRequest, message) }
     }
 
-    /// 400 about one member.
+    /// Returns an error 400 about one field.
     pub fn field(field: &str, problem: impl Into<String>) -> Self {
         Self::invalid(vec![Violation { field: field.to_owned(), problem: problem.into() }])
     }
@@ -175,7 +176,7 @@ impl ApiError {
         self
     }
 
-    /// `Ok` if there are no violations.
+    /// Fails if there are violations.
     pub fn unless_clean(found: Violations) -> Result<(), Self> {
         if found.list.is_empty() { Ok(()) } else { Err(Self::invalid(found.list)) }
     }
@@ -183,11 +184,17 @@ impl ApiError {
 
 impl From<ApiError> for Status {
     fn from(refusal: ApiError) -> Self {
+        let pause = refusal.about.iter().find(|(key, _)| *key == "retry_after");
+        let pause = pause.and_then(|(_, seconds)| seconds.parse().ok()).map(Duration::from_secs);
         let about = refusal.about.into_iter();
         let shown = |value| shortened(&without_secrets(value), 200).into_owned();
         let about = about.map(|(key, value)| (key.to_owned(), shown(value)));
         let about: HashMap<_, _> = about.collect();
         let mut details = ErrorDetails::with_error_info(refusal.code.word(), DOMAIN, about);
+        if pause.is_some() {
+            // gRPC client libraries wait for this time before they retry.
+            details.set_retry_info(pause);
+        }
         let withheld = refusal.violations.into_iter().map(|Violation { field, problem }| {
             Violation { field: without_secrets(field), problem: without_secrets(problem) }
         });
@@ -202,15 +209,16 @@ impl From<ApiError> for Status {
 
 /// The most violations in the message.
 const SHOWN: usize = 3;
-/// The largest percent-encoded message and the largest details, in bytes. A status is sent twice in
-/// one block of headers, percent-encoded and as details in base64, and clients accept 8 KiB of
-/// headers; the rest is for the other headers.
+/// The maximum size of the percent-encoded message, in bytes; `DETAILS` is the maximum size of the
+/// details. One block of headers contains the message twice: percent-encoded, and within the
+/// details in base64. Clients accept 8 KiB of headers; the rest is for the other headers.
 const MESSAGE: usize = 1200;
 const DETAILS: usize = 2800;
-/// The least overhead of a violation: tags and lengths, or names and quotes.
+/// The minimum overhead of a violation in bytes: tags and lengths in protobuf, or names and quotes
+/// in JSON.
 const FRAME: usize = 32;
 
-/// As many violations as fit, then the number of others.
+/// Returns as many violations as fit, followed by the number of the other violations.
 fn bounded(violations: Vec<Violation>) -> Vec<Violation> {
     let mut kept = Violations::default();
     let mut bytes = 0;
