@@ -18,7 +18,8 @@ use super::outcome::{CommandOutput, Failure};
 
 const PLACE: &str = "The archive, or a folder of it: file:///folder or s3://bucket/prefix";
 
-/// Where archives are: `file:///folder` or `s3://bucket/prefix` (credentials, region and endpoint in `AWS_*`).
+/// The location of archives: `file:///folder` or `s3://bucket/prefix` (credentials, region and
+/// endpoint in `AWS_*`).
 #[derive(Debug, Subcommand)]
 pub(super) enum Archive {
     /// Verify archives: signatures, digests, indexes, and every decision's bundle
@@ -28,7 +29,7 @@ pub(super) enum Archive {
         /// The service's trusted public keys (its /.well-known/jwks.json, saved before)
         #[arg(long, value_name = "FILE")]
         jwks: Option<PathBuf>,
-        /// Fail unless every signature is by a key that was given
+        /// Fail unless every signature is by a given key
         #[arg(long, requires = "jwks")]
         require_trust: bool,
     },
@@ -72,7 +73,7 @@ fn open(url: &str) -> Result<Bucket, Failure> {
     Bucket::open(url).map_err(Failure::usage)
 }
 
-/// What is damaged is found, and exit code 1; a bucket that cannot be read is 2.
+/// Maps an error to an exit code: 1 for damage, 2 for a bucket that cannot be read.
 fn failure(error: Error) -> Failure {
     match error {
         Error::Damaged(..) | Error::Format(_) => Failure::new(error),
@@ -80,26 +81,26 @@ fn failure(error: Error) -> Failure {
     }
 }
 
-/// What to do about a signature by a key that is not among those that were given.
+/// The advice for a signature by a key that is not among the trusted keys.
 const NEWER_KEYS: &str =
     "save the service's /.well-known/jwks.json again: its keys are replaced from time to time";
 
-/// All archives below a URL: at least one.
+/// Finds all archives below a URL. It is an error if there are none.
 async fn find(bucket: &Bucket, url: &str, trust: &Trust) -> Result<Vec<Found>, Failure> {
     let found = offline::list(bucket, trust).await.map_err(failure)?;
     if found.is_empty() {
-        return Err(Failure::usage(format!("there is no manifest of an archive below {url}")));
+        return Err(Failure::usage(format!("no archive manifest found below {url}")));
     }
     Ok(found)
 }
 
-/// What is valid is told even if something else is not.
+/// Verifies all archives below a URL. Valid archives are printed even if others are damaged.
 async fn verify(url: &str, trust: &Trust, require_trust: bool) -> Result<CommandOutput, Failure> {
     let bucket = open(url)?;
     let found = find(&bucket, url, trust).await?;
     let (mut lines, mut shown) = (Vec::new(), Vec::new());
     let mut faults: Vec<String> = offline::doubled(&found)
-        .map(|(one, other)| format!("{} and {} are of one month", one.path(), other.path()))
+        .map(|(one, other)| format!("{} and {} contain the same month", one.path(), other.path()))
         .collect();
     for archive in &found {
         let (manifest, valid) = match &archive.manifest {
@@ -130,7 +131,7 @@ async fn verify(url: &str, trust: &Trust, require_trust: bool) -> Result<Command
     Err(Failure::new(faults.join("\n")).after(output))
 }
 
-/// Everything that is wrong with an archive whose manifest is sound.
+/// Returns all faults of an archive with an intact manifest.
 async fn wrong(
     bucket: &Bucket,
     archive: &Found,
@@ -143,7 +144,7 @@ async fn wrong(
     let mut wrong = Vec::new();
     if archive.is_misplaced() {
         wrong.push(format!(
-            "{}: it is of {} in {}, and not of its folder",
+            "{}: its manifest is for {} in {}, not for this folder",
             archive.path(),
             manifest.tenant_id,
             manifest.month
@@ -165,7 +166,7 @@ async fn list(url: &str) -> Result<CommandOutput, Failure> {
     Ok(CommandOutput { text: lines.join("\n"), json: Some(json), ..CommandOutput::default() })
 }
 
-/// Its folder, or its manifest where the URL is the folder.
+/// The archive's folder, or its manifest if the URL is the folder.
 fn place(found: &Found) -> &str {
     if found.folder.is_empty() { &found.name } else { &found.folder }
 }

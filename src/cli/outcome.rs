@@ -11,14 +11,16 @@ use serde_json::{Value, json};
 
 use super::remote::ApiError;
 
-/// Why a command failed.
+/// The reason a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
     code: u8,
-    /// Whether the service did not answer.
+    /// Whether the service did not respond.
     unreached: bool,
-    /// What was found before, on standard output.
+    /// Whether the service refused the operation to this caller, with any request.
+    forbidden: bool,
+    /// The output before the failure, on standard output.
     found: Option<CommandOutput>,
 }
 
@@ -29,27 +31,50 @@ impl Display for Failure {
 }
 
 impl Failure {
-    /// Something went wrong: exit code 1.
+    /// A failure with exit code 1.
     pub(crate) fn new(error: impl Display) -> Self {
-        Self { message: error.to_string(), code: 1, unreached: false, found: None }
+        Self {
+            message: error.to_string(),
+            code: 1,
+            unreached: false,
+            forbidden: false,
+            found: None,
+        }
     }
 
     /// Wrong usage or settings: exit code 2.
     pub(crate) fn usage(error: impl Display) -> Self {
-        Self { message: error.to_string(), code: 2, unreached: false, found: None }
+        Self {
+            message: error.to_string(),
+            code: 2,
+            unreached: false,
+            forbidden: false,
+            found: None,
+        }
     }
 
-    /// The service did not answer: exit code 1.
+    /// The service did not respond: exit code 1.
     pub(super) fn unreached(error: impl Display) -> Self {
-        Self { message: error.to_string(), code: 1, unreached: true, found: None }
+        Self { message: error.to_string(), code: 1, unreached: true, forbidden: false, found: None }
     }
 
-    /// Whether the service did not answer.
+    /// Whether the service did not respond.
     pub(super) fn is_unreached(&self) -> bool {
         self.unreached
     }
 
-    /// The service refused a request, with this body: exit code 1.
+    /// Marks the failure as a refusal of the operation to this caller, with any request.
+    pub(super) fn forbidden(mut self) -> Self {
+        self.forbidden = true;
+        self
+    }
+
+    /// Whether the service refused the operation to this caller, with any request.
+    pub(super) fn is_forbidden(&self) -> bool {
+        self.forbidden
+    }
+
+    /// The service refused a request, and `body` is its response: exit code 1.
     pub(crate) fn refused(body: &Value) -> Self {
         match ApiError::deserialize(body) {
             Ok(error) => Self::new(error.text()),
@@ -57,13 +82,13 @@ impl Failure {
         }
     }
 
-    /// The same after some output.
+    /// Adds the output that the command produced before the failure.
     pub(super) fn after(mut self, found: CommandOutput) -> Self {
         self.found = Some(found);
         self
     }
 
-    /// The same with another line.
+    /// Adds a line to the message.
     pub(super) fn with(mut self, line: &str) -> Self {
         self.message.push('\n');
         self.message.push_str(line);
@@ -71,15 +96,16 @@ impl Failure {
     }
 }
 
-/// Text for people, alone on its line so that a shell can capture it; the same as JSON for scripts.
+/// The output of a command: text for people, alone on its line for capture by a shell, and JSON for
+/// scripts.
 #[derive(Debug, Default)]
 pub(super) struct CommandOutput {
     pub(super) text: String,
-    /// One line of JSON; `None` if it is the text.
+    /// One line of JSON; `None` if the text is JSON.
     pub(super) json: Option<String>,
     /// Notes for people, on standard error.
     pub(super) aside: String,
-    /// Whether a file gets the text's bytes alone, without a line break.
+    /// Whether a file receives exactly the text's bytes, without an added line break.
     pub(super) is_exact: bool,
 }
 
@@ -103,7 +129,7 @@ impl CommandOutput {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// The same, and byte for byte where it is not shown in a terminal.
+    /// Like [`whole`](Self::whole), but exactly these bytes unless written to a terminal.
     pub(super) fn exactly(text: impl Into<String>) -> Self {
         Self { is_exact: true, ..Self::whole(text) }
     }
@@ -133,7 +159,7 @@ pub(super) fn print(outcome: Result<CommandOutput, Failure>, as_json: bool) -> E
             (found.and_then(|()| line(&mut io::stderr(), &text)), failure.code)
         }
     };
-    // A reader that closed its pipe (`| head`) has read enough.
+    // A reader that closed its pipe (`| head`) needs no more output. That is not an error.
     let lost = written.is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe);
     ExitCode::from(if lost { 1 } else { code })
 }

@@ -1,7 +1,7 @@
-//! `listen`: a receiver of webhook deliveries on this machine, to try them.
+//! `listen`: a receiver of webhook deliveries on this machine, for trying them.
 //!
-//! It verifies each delivery as a receiver should (`verifier.rs`), prints a line (`line.rs`, `printer.rs`) and
-//! answers: what does not verify with a 401.
+//! It verifies each delivery as a receiver should (`verifier.rs`) and prints a line (`line.rs`,
+//! `printer.rs`). It responds with 401 to deliveries that fail verification.
 
 mod jwks;
 mod line;
@@ -45,43 +45,44 @@ use jwks::Jwks;
 use printer::{Line, Printer};
 use verifier::Verifier;
 
-/// An envelope has 8 KiB at most.
+/// The maximum size of a delivery's body in bytes; an envelope has at most 8 KiB.
 const LARGEST_BODY: usize = 64 * 1024;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Listen {
-    /// Address to receive deliveries at: not that of the service, as in other commands
+    /// The address for deliveries, not the service's address as in other commands
     #[arg(long, value_name = "ADDR", default_value = webhook::ADDRESS)]
     listen: SocketAddr,
-    /// The endpoint's secret, `whsec_…`; after a rotation the new one, and to its overlap's end also the old
-    /// [default, without --jwks: the demonstration endpoint's]
+    /// The endpoint's secret, `whsec_…`; during a rotation the new and the old secret [default,
+    /// without --jwks: the demonstration endpoint's]
     #[arg(long = "secret", value_name = "SECRET", value_parser = secret())]
     secrets: Vec<Secret>,
-    /// The service's published keys, <service>/.well-known/jwks.json
-    /// [default, without --secret: those of the local development server]
+    /// The service's published keys, <service>/.well-known/jwks.json [default, without --secret:
+    /// the local development server's keys]
     #[arg(long, value_name = "URL", value_parser = keys_address)]
     jwks: Option<Url>,
     /// The endpoint's URL as the service shows it [default: the demonstration endpoint's, or `http://ADDR/`]
     #[arg(long, value_name = "URL")]
     url: Option<Url>,
-    /// Accept only signatures of this suite; repeat it [default: those for which there are keys]
+    /// Accept only signatures of this suite; repeat it [default: all suites with keys]
     #[arg(long, value_name = "SUITE", value_parser = suite())]
     accept: Vec<Suite>,
-    /// The tenant whose events are expected, by id or slug
+    /// The expected tenant, by id or slug
     #[arg(long, value_name = "ID", default_value = SLUG, value_parser = tenant())]
     tenant: String,
-    /// The status to answer to what verifies; one that is not 2xx makes the service try again
+    /// The response status for verified deliveries; after a status other than 2xx the service tries
+    /// again
     #[arg(long, default_value_t = 200, value_parser = value_parser!(u16).range(200..=599))]
     status: u16,
 }
 
 impl Listen {
-    /// Receives until Ctrl-C, or until nobody reads what it prints.
+    /// Receives until Ctrl-C, or until the reader of the output is gone.
     pub(super) async fn run(self, sources: &Sources, json: bool) -> Result<CommandOutput, Failure> {
         let shutdown = shutdown::on_signal().map_err(Failure::new)?;
         let bound = TcpListener::bind(self.listen).await.map_err(|error| {
-            let advice = "with `listen`, --listen is where deliveries are received, not the service's \
-                          address: leave it out, or name a free one";
+            let advice = "with `listen`, --listen is the address for deliveries, not the service's \
+                          address: omit it, or choose a free address";
             Failure::new(format!("cannot listen on {}: {error}; {advice}", self.listen))
         })?;
         let address = bound.local_addr().map_err(Failure::new)?;
@@ -102,7 +103,8 @@ impl Listen {
         Ok(CommandOutput::nothing())
     }
 
-    /// With the keys that were given; if none were, with those of the demonstration.
+    /// Creates the verifier with the given keys or, if none are given, with the demonstration's
+    /// keys.
     fn verifier(self, address: SocketAddr, sources: &Sources) -> Result<Verifier, Failure> {
         let Self { mut secrets, mut jwks, mut url, accept, tenant: tenant_id, .. } = self;
         let mut demonstration = false;
@@ -150,7 +152,8 @@ impl Receiver {
     }
 }
 
-/// Much less than a service permits: one service sends here.
+/// The limits of the receiver. They are much lower than the limits of a service, because only one
+/// service sends deliveries.
 fn settings() -> Settings {
     let defaults = Settings::default();
     let bounds = Bounds {
@@ -167,7 +170,7 @@ fn secret() -> impl TypedValueParser<Value = Secret> {
     StringValueParser::new().try_map(|text| secret_of(&text))
 }
 
-/// A wrong one is not repeated in the message.
+/// Parses a secret. The error message does not contain the text.
 fn secret_of(text: &str) -> Result<Secret, authority_webhook::signing::SecretError> {
     authority_webhook::signing::Secret::parse(text).map(|_| Secret::new(text))
 }
@@ -175,10 +178,11 @@ fn secret_of(text: &str) -> Result<Secret, authority_webhook::signing::SecretErr
 fn suite() -> impl TypedValueParser<Value = Suite> {
     let named = |text: String| Suite::ALL.into_iter().find(|suite| suite.as_str() == text);
     PossibleValuesParser::new(Suite::ALL.map(Suite::as_str))
-        .try_map(move |text| named(text).ok_or("is no suite"))
+        .try_map(move |text| named(text).ok_or("is not a suite"))
 }
 
-/// Parses `--jwks`: whoever can change the keys on their way can sign.
+/// Parses `--jwks`. Unencrypted addresses are refused: anyone who can change the keys in transit
+/// could sign deliveries.
 fn keys_address(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     let safe = url.scheme() == "https" || url.scheme() == "http" && is_loopback(&url);

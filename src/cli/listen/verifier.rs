@@ -1,4 +1,4 @@
-//! Whether a delivery is genuine, and meant for this receiver.
+//! Verifies that a delivery is genuine and addressed to this receiver.
 
 use authority_core::{clock::Clock, config::Secret};
 use authority_verify_webhook::{Options, Suite, VerifyError, verify_webhook};
@@ -9,10 +9,10 @@ use super::{Failure, jwks::Jwks};
 
 pub(super) struct Verifier {
     pub(super) secrets: Vec<Secret>,
-    /// Whether the secret is the demonstration endpoint's, as it was when the server was started.
+    /// Whether the secret is the demonstration endpoint's secret, as of the server's start.
     pub(super) demonstration: bool,
     pub(super) jwks: Option<Jwks>,
-    /// If empty: the suites for which there are keys.
+    /// If empty, all suites with keys are accepted.
     pub(super) accept: Vec<Suite>,
     pub(super) url: String,
     pub(super) tenant_id: String,
@@ -37,13 +37,14 @@ impl Verifier {
         }
     }
 
-    /// The suites whose signatures are verified.
+    /// The suites to verify.
     pub(super) fn suites(&self) -> Vec<Suite> {
         let accepts = |suite: &Suite| self.accept.is_empty() || self.accept.contains(suite);
         Suite::ALL.into_iter().filter(|suite| accepts(suite) && self.has_keys(*suite)).collect()
     }
 
-    /// What is wrong before any delivery: no keys, or the published ones cannot be fetched.
+    /// Returns a problem that prevents all verification: no keys, or the published keys cannot be
+    /// fetched.
     pub(super) async fn problem(&self) -> Option<String> {
         match &self.jwks {
             Some(jwks) => jwks.fetched().await.err(),
@@ -51,8 +52,9 @@ impl Verifier {
         }
     }
 
-    /// The suites by which a delivery is verified, or why it is not. Each accepted suite by which it is signed
-    /// must fit, so that a fault of one does not hide behind another.
+    /// Returns the suites that signed a delivery, or the reason verification failed. Every accepted
+    /// suite that signed it must match: an invalid signature is reported even if the signature of
+    /// another suite is valid.
     pub(super) async fn verify(
         &self,
         headers: &HeaderMap,
@@ -76,7 +78,7 @@ impl Verifier {
         }
     }
 
-    /// Whether a suite has signed the delivery; an error if its signature does not fit.
+    /// Whether a suite has signed the delivery. It is an error if its signature does not match.
     async fn has_signed(
         &self,
         suite: Suite,
@@ -118,23 +120,25 @@ impl Verifier {
         verify_webhook(body, headers, &options, now).map(drop)
     }
 
-    /// Which flag may be wrong.
+    /// The advice about a possibly wrong flag.
     fn advice(&self, suite: Suite, error: VerifyError) -> String {
         match (suite, error) {
             (Suite::StandardWebhooks, VerifyError::Signature) if self.demonstration => {
                 "; if the endpoint's secret was rotated, give the new one with --secret".to_owned()
             }
             (Suite::StandardWebhooks, VerifyError::Signature) => {
-                "; is --secret this endpoint's? After a rotation give the new one".to_owned()
+                "; check that --secret is the current secret of this endpoint".to_owned()
             }
             (_, VerifyError::Signature | VerifyError::Url) => {
-                format!("; is its URL {} (--url)?", self.url)
+                format!("; check that the endpoint's URL is {} (--url)", self.url)
             }
-            (_, VerifyError::TenantId) => format!("; expected is {} (--tenant)", self.tenant_id),
+            (_, VerifyError::TenantId) => {
+                format!("; the expected tenant is {} (--tenant)", self.tenant_id)
+            }
             _ => String::new(),
         }
     }
 }
 
-const NO_KEYS: &str = "there is no key to verify it with: give --secret or --jwks, or run this in the folder \
-                       in which the development server was started, or with its --data-dir";
+const NO_KEYS: &str = "no verification key: give --secret or --jwks, or run this in the folder \
+                       of the development server, or with its --data-dir";

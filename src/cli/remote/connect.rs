@@ -1,5 +1,7 @@
-//! Which service a command calls, and as whom: the one that `--url` names, or else the server that the
-//! settings describe, as its owner.
+//! Selects the service that a command calls, and the credential.
+//!
+//! The service is given with `--url`. Otherwise it is the server of the settings, called as its
+//! owner.
 
 use std::{env, net::SocketAddr, time::Duration};
 
@@ -30,7 +32,8 @@ pub(in crate::cli) struct ServerArgs {
     /// The service to call [default: the one logged in to, otherwise the local development server]
     #[arg(long, value_name = "URL", value_parser = address)]
     url: Option<Url>,
-    /// A JWT or an API key [env, with --url: `AGENT_AUTHORITY_TOKEN`] [default: that of `login`; of the local server an owner's]
+    /// A JWT or an API key [env, with --url: `AGENT_AUTHORITY_TOKEN`] [default: the token of
+    /// `login`; on the local server an owner's token]
     #[arg(long, value_parser = StringValueParser::new().map(Secret::new))]
     token: Option<Secret>,
 }
@@ -38,7 +41,7 @@ pub(in crate::cli) struct ServerArgs {
 /// Connects commands to their service.
 pub(in crate::cli) struct Connector<'a, A> {
     pub(in crate::cli) actions: &'a A,
-    /// Only read for the local server: the settings here do not concern another.
+    /// Read only for the local server: these settings do not apply to another server.
     pub(in crate::cli) sources: &'a Sources,
     pub(in crate::cli) view: View,
 }
@@ -55,7 +58,7 @@ impl<A: Actions> Connector<'_, A> {
         let mut token = to.token.filter(is_given);
         let url = match to.url {
             Some(url) => {
-                // One from the environment is meant for a named service, not for another.
+                // A token in the environment is meant only for a service given with `--url`.
                 token = token.or_else(from_environment);
                 Some(url)
             }
@@ -81,13 +84,13 @@ impl<A: Actions> Connector<'_, A> {
         })
     }
 
-    /// The server that the settings describe; as whoever logged in to it, otherwise as its owner, unless a token
-    /// was given.
+    /// Connects to the server of the settings: with the given token, as the logged-in person, or as
+    /// its owner.
     async fn local(&self, token: Option<Secret>) -> Result<Server, Failure> {
         let config = self.config()?;
         let main = health::reachable(config.listen.main);
         let base = Base::Local { main, plan: transport::plan(&config.listen) };
-        // Checked before a token is made, which would start the database.
+        // Checked before a token is issued, which would start the database.
         listens(main).await.map_err(|problem| self.absent(main, &problem))?;
         if let Some(token) = token {
             return Server::new(base, &token, "", self.view);
@@ -101,28 +104,29 @@ impl<A: Actions> Connector<'_, A> {
             eprintln!("{TOKEN} is for --url; the local server is called with {whose} token");
         }
         let request = person.unwrap_or(TokenRequest::Owner { email: None });
-        let advice = "\nthis configuration's tokens are not the server's: run this in the folder that \
-                      it was started in, or give its --data-dir";
+        let advice = "\nthe server does not accept this configuration's tokens: run this in the \
+                      folder where the server was started, or give its --data-dir";
         Server::new(base, &self.issued(config, main, request).await?, advice, self.view)
     }
 
-    /// Why no service is called. Whoever named none, and is logged in to none, may have meant another.
+    /// The failure if no service can be called. Without a named service and without a login, the
+    /// user may have meant another service.
     fn absent(&self, address: SocketAddr, problem: &str) -> Failure {
         if self.names_local() {
             return not_there(address, problem);
         }
         Failure::new(format!(
-            "nobody is logged in, and no development server is at {address}: {problem}\nlog in with `agent-authority \
-             login --url`, or start a development server with `agent-authority serve`"
+            "not logged in, and no development server at {address}: {problem}\nlog in with \
+             `agent-authority login --url`, or start a server with `agent-authority serve`"
         ))
     }
 
-    /// Whether the local server is meant: whoever says where it is means it.
+    /// Whether the local server is meant: a flag or a file gives its settings.
     fn names_local(&self) -> bool {
         self.sources.file.is_some() || !self.sources.flags.is_empty()
     }
 
-    /// The address of the local server, and a token of its development provider.
+    /// Returns the address of the local server, and a token of its development provider.
     pub(in crate::cli) async fn development(
         &self,
         request: TokenRequest,
@@ -145,14 +149,14 @@ impl<A: Actions> Connector<'_, A> {
         Ok(config)
     }
 
-    /// A token as `token` makes it.
+    /// Issues a token, like the command `token`.
     async fn issued(
         &self,
         config: Config,
         address: SocketAddr,
         request: TokenRequest,
     ) -> Result<Secret, Failure> {
-        // The database is only needed for the token: its log would distract.
+        // The database is needed only for the token. Its log would be a distraction.
         telemetry::log(&config.logs, None, "error").map_err(Failure::usage)?;
         if !config.dev_provider() {
             return Err(Failure::usage(
@@ -161,10 +165,11 @@ impl<A: Actions> Connector<'_, A> {
             ));
         }
         if config.database.url.is_none() && !config.data_dir.is_dir() {
-            // Otherwise a new database would be created here, whose tokens the server does not accept.
+            // Otherwise a new database would be created here, and the server would not accept its
+            // tokens.
             return Err(Failure::new(format!(
                 "a service listens at {address}, but its folder `{}` is not here: run this in the \
-                 folder that it was started in, or give its --data-dir",
+                 folder where it was started, or give its --data-dir",
                 config.data_dir.display()
             )));
         }
@@ -188,7 +193,7 @@ fn is_given(token: &Secret) -> bool {
     !token.reveal().trim().is_empty()
 }
 
-/// Whether something listens there, and if not, why.
+/// Checks that a server listens at the address.
 async fn listens(address: SocketAddr) -> Result<(), String> {
     match timeout(TO_CONNECT, TcpStream::connect(address)).await {
         Ok(Ok(_)) => Ok(()),
@@ -199,7 +204,7 @@ async fn listens(address: SocketAddr) -> Result<(), String> {
 
 fn not_there(address: SocketAddr, problem: &str) -> Failure {
     Failure::new(format!(
-        "no service at {address}: {problem}\nstart it with `agent-authority serve`, say where it \
-         is with --listen, or name another with --url"
+        "no service at {address}: {problem}\nstart it with `agent-authority serve`, give its \
+         address with --listen, or call another service with --url"
     ))
 }

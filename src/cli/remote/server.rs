@@ -1,4 +1,4 @@
-//! The service, as a command calls it: HTTP with a token, and errors in the terms of the command line.
+//! Calls the service for a command: HTTP with a token, and errors in the terms of the command line.
 
 use std::{
     fmt::{self, Display, Formatter},
@@ -24,9 +24,9 @@ use crate::cli::{
 };
 
 pub(super) const TO_CONNECT: Duration = Duration::from_secs(5);
-/// For the whole response.
+/// The timeout of the whole response.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A stream has a limit for its silence instead.
+/// The timeout of a stream, which never passes. A stream has a limit on its silence instead.
 const ENDLESS: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 const BEARER: &str = "Bearer ";
@@ -38,14 +38,14 @@ pub(in crate::cli) struct Server {
     surface: Surface,
     token: HeaderValue,
     http: Client,
-    /// Advice for a token that it does not accept.
+    /// The advice if the service does not accept the token.
     advice: &'static str,
     view: View,
-    /// The flags that named it.
+    /// The flags with which the user chose the service.
     place: String,
 }
 
-/// Where a service is.
+/// The location of a service.
 pub(super) enum Base {
     Named(Url),
     /// On this machine.
@@ -57,7 +57,7 @@ pub(super) enum Base {
 }
 
 impl Base {
-    /// The URL that serves a path of these segments.
+    /// Returns the URL for a path of these segments.
     fn url(&self, path: &[&str]) -> Result<Url, Failure> {
         let mut url = match self {
             Self::Named(url) => url.clone(),
@@ -115,34 +115,34 @@ impl Server {
         Ok(Self { base, surface, token, http, advice, view, place: String::new() })
     }
 
-    /// The same, with the flags that named it.
+    /// Sets the flags with which the user chose the service.
     pub(super) fn named_by(self, place: String) -> Self {
         Self { place, ..self }
     }
 
-    /// A command that calls the same service, for a shell.
+    /// Returns a command that calls the same service, for a shell.
     pub(super) fn command(&self, typed: &str) -> String {
         format!("{} {typed}{}", place::program(), self.place)
     }
 
-    /// The address of a path of it.
+    /// Returns the address of a path of the service.
     pub(super) fn address_of(&self, path: &[&str]) -> Result<String, Failure> {
         self.base.url(path).map(|url| url.to_string())
     }
 
-    /// How to show what it returns.
+    /// The form of the output.
     pub(super) fn view(&self) -> View {
         self.view
     }
 
-    /// As whom it is called.
+    /// Describes the caller's identity.
     pub(in crate::cli) fn whoami(&self) -> CommandOutput {
         let bearer = self.token.to_str().unwrap_or_default();
         let token = bearer.strip_prefix(BEARER).unwrap_or_default();
         login::identity_of(token, &self.base.to_string(), self.view)
     }
 
-    /// Its address, for people.
+    /// The service's address, for people.
     pub(super) fn address(&self) -> String {
         self.base.to_string()
     }
@@ -157,12 +157,13 @@ impl Server {
         self.surface.path(path)
     }
 
-    /// Whether it is called with an API key, which some operations take at a path of their own.
+    /// Whether the credential is an API key. Some operations have a separate path for API keys.
     pub(super) fn has_api_key(&self) -> bool {
         self.surface == Surface::ApiKeys
     }
 
-    /// The body of a success, unchanged. The members of `query` that have a value are its parameters.
+    /// Returns the body of a success, unchanged. The members of `query` with a value become
+    /// parameters.
     pub(super) async fn get(
         &self,
         path: &[&str],
@@ -171,7 +172,7 @@ impl Server {
         self.send(self.http.get(self.url(path, query)?)).await
     }
 
-    /// Calls an operation that takes this body; the body of its success, unchanged.
+    /// Calls an operation with this body, and returns the body of its success, unchanged.
     pub(super) async fn post(
         &self,
         path: &[&str],
@@ -180,7 +181,7 @@ impl Server {
         self.send(self.http.post(self.base.url(path)?).json(body)).await
     }
 
-    /// An open response, whose body has no end that is known.
+    /// Opens a response with a body of unknown length.
     pub(super) async fn stream(
         &self,
         path: &[&str],
@@ -203,7 +204,7 @@ impl Server {
         answer.text().await.map_err(|error| self.unreached(error))
     }
 
-    /// The response of a success; its body is not read yet.
+    /// Sends a request and returns the successful response; its body is not read yet.
     async fn open(&self, request: RequestBuilder) -> Result<Response, Failure> {
         let request = request.header("authorization", self.token.clone()).build();
         let request = request.map_err(Failure::new)?;
@@ -222,7 +223,7 @@ impl Server {
         serde_json::from_str(body).map_err(|error| self.unexpected(error))
     }
 
-    /// `who` says who may call the operation.
+    /// The failure for a refusal. `who` returns the people who may call the operation.
     fn refused(
         &self,
         status: StatusCode,
@@ -238,10 +239,11 @@ impl Server {
             _ if refusal.is_of_rules() => self.not_permitted(who()),
             _ => refusal.remedy().to_owned(),
         };
-        Failure::new(format!("{}{advice}", refusal.text()))
+        let failure = Failure::new(format!("{}{advice}", refusal.text()));
+        if refusal.is_of_rules() { failure.forbidden() } else { failure }
     }
 
-    /// Who calls, and who may.
+    /// Describes the caller, and the people who may call the operation.
     fn not_permitted(&self, who: Option<String>) -> String {
         let caller = self.whoami().text;
         let caller = caller.split(", on ").next().unwrap_or_default();
@@ -249,7 +251,8 @@ impl Server {
         format!("\nyou are {caller}{open}")
     }
 
-    /// What to do where the service takes only a recent sign-in; of a token that was given, nothing is known.
+    /// The advice if the service requires a recent sign-in. It is empty for a token that the user
+    /// passed, because only the user knows where that token comes from.
     fn fresh_login(&self) -> String {
         match &self.base {
             Base::Named(url) if !self.advice.is_empty() => {
@@ -261,21 +264,21 @@ impl Server {
 
     fn unreached(&self, error: reqwest::Error) -> Failure {
         Failure::unreached(format!(
-            "no answer from {}: {}\nis the address right, and does the service run?",
+            "no answer from {}: {}\ncheck the address, and that the service is running",
             self.base,
             deepest(error)
         ))
     }
 
-    /// Something answers at the address, but not this service.
+    /// The failure if the address belongs to another service.
     pub(super) fn unexpected(&self, what: impl Display) -> Failure {
         let base = &self.base;
-        Failure::new(format!("{base} does not answer as Agent Authority does: {what}"))
+        Failure::new(format!("unexpected response from {base}: {what}"))
     }
 }
 
-/// The query parameters of a filter: its members, without those that are absent or false; one of several texts is
-/// repeated.
+/// The query parameters of a filter: its members, without absent or false ones. A list of texts
+/// becomes a repeated parameter.
 fn parameters(filter: &impl Serialize) -> Result<Vec<(String, String)>, Failure> {
     let Value::Object(members) = serde_json::to_value(filter).map_err(Failure::new)? else {
         return Ok(Vec::new());
@@ -341,7 +344,7 @@ mod tests {
                 "{words}\nsign in anew: agent-authority login --fresh --url https://a.example/"
             )
         );
-        // Whoever gave a token knows where it is from.
+        // The advice is empty for a token that the user passed.
         assert_eq!(refused("https://a.example/", ""), words);
     }
 }

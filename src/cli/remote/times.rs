@@ -1,17 +1,21 @@
 //! Times on the command line: of RFC 3339, or a span before now.
 
 use authority_core::clock::Clock;
-use chrono::DateTime;
+use chrono::{DateTime, NaiveDate};
 
-/// What is wrong with any other text.
-const PROBLEM: &str = "must be a time of RFC 3339, or a span before now in seconds, minutes, hours or days, such as \
-                       90s, 15m, 1h or 7d";
+/// The problem with any other text.
+const PROBLEM: &str = "must be a day such as 2026-11-01, a time of RFC 3339, or a span before now in seconds, minutes, \
+                       hours or days, such as 90s, 15m, 1h or 7d";
 
-/// Parses a time of RFC 3339, or a span before now, with a dash before it or without: `1h`, `-1h`.
+/// Parses a time of RFC 3339, the start of a day in UTC (`2026-11-01`), or a span before now, with
+/// a dash before it or without: `1h`, `-1h`.
 pub(super) fn moment(text: &str) -> Result<String, &'static str> {
     let span = format!("-{}", text.strip_prefix('-').unwrap_or(text));
     if let Some(moment) = gateway_rest::before(&span, Clock::default().now().into()) {
         return Ok(moment);
+    }
+    if let Ok(day) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
+        return Ok(format!("{day}T00:00:00Z"));
     }
     if DateTime::parse_from_rfc3339(text).is_ok() { Ok(text.to_owned()) } else { Err(PROBLEM) }
 }
@@ -26,7 +30,8 @@ mod tests {
         assert_eq!(hour_ago.get(..16), moment("-1h").unwrap().get(..16));
         assert!(hour_ago < moment("1m").unwrap());
         assert_eq!(moment("2026-11-21T00:48:45Z").unwrap(), "2026-11-21T00:48:45Z");
-        for other in ["yesterday", "--1h", "1", "h", "", "1w", "2026-11-21"] {
+        assert_eq!(moment("2026-11-21").unwrap(), "2026-11-21T00:00:00Z");
+        for other in ["yesterday", "--1h", "1", "h", "", "1w", "2026-11-31", "2026-11"] {
             assert!(moment(other).is_err(), "{other}");
         }
     }

@@ -1,4 +1,5 @@
-//! `decisions export` and `watch`, `seal`, `simulate`: what was decided, and what would be.
+//! `decisions export` and `watch`, `seal`, `simulate`: commands on recorded and simulated
+//! decisions.
 
 use std::{
     io::{BufRead, BufReader},
@@ -38,14 +39,15 @@ async fn a_tenants_auditor_lists_and_exports_by_spans() {
     assert_eq!((code, told.as_str()), (0, ""));
     assert_eq!(ids(&table), [id(&allowed)]);
     assert_eq!(ids(&with_token(&app, &auditor, "decisions list --until 1h").await.1), [""; 0]);
-    // The words that lists show are taken, and the owner's only tenant need not be named.
+    // The words that lists show are accepted as filters. The owner need not name the tenant if it
+    // is the only one.
     for (word, count) in [("allow", 1), ("held", 0), ("denied", 1)] {
         let (code, table, told) = owner(&app, &format!("decisions list --decision {word}")).await;
         assert_eq!((code, ids(&table).len()), (0, count), "{word}: {table}{told}");
     }
     let (code, _, told) = owner(&app, "decisions list --action payment.*").await;
     assert!(code == 2 && told.contains("must be the exact action"), "{told}");
-    // A refusal says who was refused, and who would not be.
+    // An error names the caller, and the roles that may perform the operation.
     let (code, _, told) = with_token(&app, &auditor, "quarantine --action a.b --reason x -y").await;
     assert!(code == 1 && told.contains("you are auditor@example.org, auditor of "), "{told}");
     assert!(told.contains("it is open to a tenant's admin"), "{told}");
@@ -54,14 +56,14 @@ async fn a_tenants_auditor_lists_and_exports_by_spans() {
 
     let (code, lines, told) = with_token(&app, &auditor, "decisions export --since 1h").await;
     assert_eq!(code, 0, "{told}");
-    assert!(told.starts_with("2 decisions, complete; go on later with --after "), "{told}");
+    assert!(told.starts_with("2 decisions, complete; continue later with --after "), "{told}");
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3);
     assert_eq!(lines[0]["decision"]["decision_id"], allowed["decision_id"]);
     assert!(lines[0]["record"].is_object() && lines[2]["end"] == true);
 }
 
-/// A running `decisions watch`, and its lines.
+/// A running `decisions watch`, and the lines that it prints.
 struct Watching {
     child: Child,
     lines: Receiver<String>,
@@ -87,7 +89,7 @@ impl Watching {
         Self { child, lines }
     }
 
-    /// The next line with this part.
+    /// Returns the next line that contains this text.
     #[track_caller]
     fn line(&self, part: &str) -> String {
         loop {
@@ -138,7 +140,7 @@ async fn all_decisions_of_a_tenant_are_watched_as_they_come() {
     let api_key = app.demo().await.api_key;
     let auditor = app.member_token("svc:tenant:acme", "auditor");
     let all = Watching::start(&app, &auditor, "decisions watch");
-    // Allowed ones are events only once the stream is open.
+    // Allowed decisions appear only once the stream is open.
     let seen = loop {
         let made = ask(&app, &api_key, 12.0, "DE").await;
         if let Ok(line) = all.lines.recv_timeout(Duration::from_millis(500)) {
@@ -149,12 +151,12 @@ async fn all_decisions_of_a_tenant_are_watched_as_they_come() {
     let denied = ask(&app, &api_key, 12.0, "US").await;
     let line = all.line("denied");
     assert!(line.contains(id(&denied)) && line.contains("jurisdiction_unsupported"), "{line}");
-    // The owner has several tenants.
+    // If there are several tenants, the owner must name one.
     let (code, _, told) = owner(&app, "decisions watch").await;
     assert!(code == 1 && told.contains("--tenant"), "{told}");
 }
 
-/// A service that ends each stream after one event, and counts the connections.
+/// This server ends each stream after one event and records the requests.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_ends_is_opened_again_where_it_was() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -169,7 +171,7 @@ async fn a_stream_that_ends_is_opened_again_where_it_was() {
         format!("\n{}\n", json!({"sequence": 40 + seen.len(), "event": event}))
     };
     tokio::spawn(async { axum::serve(listener, Router::new().fallback(answer)).await });
-    // `e30` is `{}`: a token of a tenant's person.
+    // `e30` is base64url for `{}`. A token of this form belongs to a tenant user.
     let watching = Watching::at(&url, "e30.e30.x", "decisions watch --utc");
     assert_eq!(watching.line("reason_1"), "2026-11-21T00:48:45Z  denied            reason_1");
     watching.line("reason_2");
@@ -191,7 +193,7 @@ async fn a_sealed_decision_verifies_offline() {
     assert_eq!(code, 0, "{told}");
     assert!(printed.starts_with("svc:evidence:") && printed.contains("index 0"), "{printed}");
     assert!(told.contains(&format!("agent-authority verify {bundle} --jwks jwks.json")), "{told}");
-    // Where the keys are is said, too.
+    // The output also has the command that fetches the keys.
     let fetch = format!("curl -s {}/.well-known/jwks.json > jwks.json", app.base_url());
     assert!(told.contains(&fetch), "{told}");
     let (_, keys) = app.client("").text("GET", "/.well-known/jwks.json", None).await;
@@ -206,7 +208,7 @@ async fn a_sealed_decision_verifies_offline() {
         let args = ["verify", file, "--jwks", &jwks].map(str::to_owned).to_vec();
         let (code, printed, told) = spawn(args, Vec::new()).await;
         assert_eq!((code, printed.as_str()), (0, "valid\n"), "{told}");
-        // Which decision that is, is said beside it.
+        // The facts about the decision are printed to standard error.
         assert!(about.iter().all(|line| told.contains(line)), "{told}");
         assert!(!told.contains("was not checked"), "{told}");
     }
@@ -214,7 +216,7 @@ async fn a_sealed_decision_verifies_offline() {
     let (code, printed, told) = spawn(args, Vec::new()).await;
     assert!(code == 0 && printed.starts_with("consistent; issuer not pinned: "), "{printed}");
     let last = told.trim_end().lines().last().unwrap();
-    assert!(last.starts_with("Who issued it was not checked: "), "{told}");
+    assert!(last.starts_with("The issuer was not verified: "), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -229,11 +231,11 @@ async fn a_simulation_shows_what_would_be_and_what_was() {
         "would be   allow_with_constraints: permission_granted: ",
         "was        require_approval: approval_threshold_breach: ",
         "stage      authority ",
-        "nothing was recorded",
+        "not recorded",
     ] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
-    // A policy that is not there yet.
+    // Simulates the decision with a policy that does not exist yet.
     let folder = tempfile::tempdir().unwrap();
     let cedar = folder.path().join("none.cedar");
     std::fs::write(&cedar, "forbid (principal, action, resource);").unwrap();
@@ -241,7 +243,7 @@ async fn a_simulation_shows_what_would_be_and_what_was() {
     let typed = format!("simulate {} --policy {}", id(&allowed), cedar.display());
     let (code, shown, told) = with_token(&app, &api_key, &typed).await;
     assert!(code == 0 && shown.starts_with("would be   deny: "), "{shown}{told}");
-    // A new question.
+    // Simulates a request that was never made.
     let request = folder.path().join("request.json");
     std::fs::write(&request, asking(12.0, "US").to_string()).unwrap();
     let typed = format!("simulate --request {}", request.display());

@@ -1,4 +1,5 @@
-//! `policies validate`, `diff`, `impact`, `activate`: a text before it is in force.
+//! `policies validate`, `diff`, `impact`, `activate`: checking a policy's text before it takes
+//! effect.
 
 use serde_json::json;
 
@@ -41,7 +42,7 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
     let (code, _, told) = owner(&app, &format!("policies diff {id}")).await;
     assert!(code == 1 && told.contains("has no draft"), "{told}");
 
-    // The owner's only tenant need not be named.
+    // The owner need not name the tenant if it is the only one.
     let typed = format!("policies impact {id}={good} --since 1h");
     let (code, table, told) = owner(&app, &typed).await;
     assert_eq!((code, told.as_str()), (0, "1 of 1 decisions would change\n"), "{table}");
@@ -54,7 +55,7 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
     let typed = format!("policies activate {id} --reason Agreed");
     let (code, _, told) = answering(&app, &typed, "n\n").await;
     assert!(code == 1 && told.contains("decimal(\"10.00\")"), "{told}");
-    // The last decisions are run against it before anybody is asked.
+    // Before the prompt, the command shows how the draft would change recent decisions.
     let (before, _) =
         told.split_once("Activate version 2 of `Payment threshold` on http://127").unwrap();
     assert!(before.contains("1 of 1 decisions would change:"), "{told}");
@@ -63,16 +64,16 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
     assert_eq!(still["decision"], "allow", "{still:#}");
     let (code, printed, told) = answering(&app, &typed, "y\n").await;
     assert_eq!((code, printed), (0, format!("{id}  active, version 2\n")), "{told}");
-    // There is nothing to ask where nothing would change.
+    // Activating the version that is already active needs no confirmation.
     let (code, printed, told) = answering(&app, &format!("policies activate {id}"), "").await;
     assert_eq!((code, printed.as_str()), (0, ""), "{told}");
-    assert!(told.contains("version 2 is in force already") && !told.contains("[y/N]"), "{told}");
+    assert!(told.contains("version 2 is already active") && !told.contains("[y/N]"), "{told}");
     let (_, found) = app.owner().get(&path).await;
     assert_eq!(found["policy"]["activation_reason"], "Agreed", "{found:#}");
     let (_, held) = agent.post("/api/v1/runtime/evaluate", asking(14.0, "DE")).await;
     assert_eq!(held["decision"], "require_approval", "{held:#}");
 
-    // Nothing is held under a misspelt target.
+    // A policy with a misspelt target applies to no request.
     let policy = json!({"tenant_id": "svc:tenant:acme", "regime": "internal", "name": "Misspelt",
                         "state": "draft", "cedar": LOWER, "applies_to": ["action:paymnt.execute"]});
     let (_, made) = app.owner().post("/api/v1/policies", policy).await;
@@ -81,7 +82,7 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
     let (before, _) = told.split_once("[y/N]").unwrap();
     assert!(before.contains("Did you mean `payment.execute`?"), "{told}");
     assert!(before.contains("It applies to action:paymnt.execute."), "{told}");
-    // Of a draft that never decided all is new.
+    // A draft that has never been active is shown as entirely new.
     let added = LOWER.lines().map(|line| format!("+{line}")).collect::<Vec<_>>().join("\n");
     assert!(before.contains(&added), "{told}");
     let (code, shown, told) = owner(&app, &format!("policies diff {id}")).await;

@@ -1,4 +1,5 @@
-//! `stop`, `quarantine`, `release`, `delegations revoke`: what ends is shown, and a name is typed.
+//! `stop`, `quarantine`, `release`, `delegations revoke`: show the affected delegations and require
+//! a typed name.
 
 use super::reads::{answering, ids, owner, with_token};
 use crate::support::{TestApp, asking};
@@ -19,8 +20,8 @@ async fn a_stop_shows_what_ends_and_waits_for_the_name() {
         let (code, _, told) = answering(&app, &typed, answer).await;
         assert_eq!(code, 1, "{told}");
         for part in [
-            "To stop svc:agent:acme:invoice-bot (Pays supplier invoices) on http://127.0.0.1",
-            "1 delegation ends with it",
+            "Stopping svc:agent:acme:invoice-bot (Pays supplier invoices) on http://127.0.0.1",
+            "1 delegation is affected",
             &demo.delegation_id,
             "payment.* invoice.*",
             "Type `invoice-bot` to stop it:",
@@ -32,13 +33,13 @@ async fn a_stop_shows_what_ends_and_waits_for_the_name() {
     let (code, printed, told) = answering(&app, &typed, "invoice-bot\n").await;
     assert_eq!(code, 0, "{told}");
     let id = printed.split_whitespace().next().unwrap().to_owned();
-    // It works where it is printed: at the same service.
+    // The command that is printed calls the same service.
     let release = format!("agent-authority release {id} --url {}/ --token TOKEN", app.base_url());
     assert!(told.contains(&release), "{told}");
     assert!(decision(&app, &demo.api_key).await.starts_with("deny: "));
     let (_, table, _) = owner(&app, "stop-signals list --state active").await;
     assert!(ids(&table) == [&id] && table.contains("broken"), "{table}");
-    // An agent's name is enough for lists, too.
+    // Lists also accept an agent's name.
     for typed in ["stop-signals list --actor invoice-bot", "quarantines list --subject invoice-bot"]
     {
         let (code, table, told) = owner(&app, typed).await;
@@ -73,7 +74,7 @@ async fn an_agents_name_is_enough_and_an_unknown_one_is_refused_before_asking() 
         assert!(code == 1 && !told.contains("Type `"), "{told}");
         assert!(told.contains("principals list --principal-class agent --url http"), "{told}");
     }
-    // Another tenant's agent of this name: the owner says whose.
+    // Two tenants have an agent of this name, and the owner must give the full id.
     let other = serde_json::json!({"name": "Other", "slug": "other"});
     assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
     let (status, made) = app
@@ -88,7 +89,7 @@ async fn an_agents_name_is_enough_and_an_unknown_one_is_refused_before_asking() 
     assert!(status < 300, "{made:#}");
     let (code, _, told) = answering(&app, "stop invoice-bot --reason broken", "").await;
     assert!(code == 1 && told.contains("svc:agent:acme:invoice-bot, svc:agent:other:"), "{told}");
-    // To a person of the tenant it is the tenant's.
+    // A user of a tenant can only mean the tenant's own agent.
     let admin = app.member_token("svc:tenant:acme", "admin");
     let (code, _, told) = with_token(&app, &admin, "stop invoice-bot --reason broken --yes").await;
     assert_eq!(code, 0, "{told}");
@@ -112,14 +113,14 @@ async fn a_quarantine_is_of_what_is_named() {
     assert!(decision(&app, &demo.api_key).await.starts_with("deny: "));
     let (code, printed, _) = with_token(&app, &admin, &format!("release {id} -y")).await;
     assert!(code == 0 && printed.contains("released"), "{printed}");
-    // All of a tenant is its slug to type.
+    // Quarantining a whole tenant requires typing its slug.
     let all = "quarantine --tenant acme --reason review";
     let (_, _, told) = answering(&app, all, "").await;
     assert!(told.contains("All authority of acme is") && told.contains("Type `acme`"), "{told}");
     let by_subject = format!("quarantine --subject {BOT} --reason review");
     let (code, _, told) = answering(&app, &by_subject, "invoice-bot\n").await;
     assert!(code == 0 && told.contains(&demo.delegation_id), "{told}");
-    // A key that may stop may not read what ends.
+    // This key may stop agents but may not read the delegations that are affected.
     let key = app.api_key("svc:tenant:acme", &["runtime:stop"]).await;
     let (code, _, told) = with_token(&app, &key, &format!("stop {BOT} --reason broken -y")).await;
     assert_eq!(code, 0, "{told}");
@@ -134,7 +135,7 @@ async fn a_misspelt_action_is_told_before_it_is_suspended() {
     let typed = "quarantine --tenant acme --action paymnt.execute --reason review";
     let (code, _, told) = answering(&app, typed, "\n").await;
     assert!(code == 1 && told.contains(warning), "{told}");
-    // A script that says --yes is told, too, and what it asks for is done.
+    // With --yes, the warning is also printed, and the quarantine is created.
     let typed = "quarantine --action paymnt.execute --reason review --yes";
     let (code, printed, told) = with_token(&app, &admin, typed).await;
     assert!(code == 0 && printed.contains("active") && told.contains(warning), "{printed}{told}");

@@ -1,4 +1,4 @@
-//! `policies validate`, `diff` and `activate`: a policy's text before it is in force.
+//! `policies validate`, `diff` and `activate`: a policy's text before its activation.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub(in crate::cli) struct Validate {
     /// A file of Cedar; `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The tenant whose tools and declarations it is checked against, by id or slug
+    /// The tenant with the tools and declarations for the check, by id or slug
     #[arg(long = "tenant", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(in crate::cli) struct Diff {
     /// The policy's id
     #[arg(value_parser = segment)]
     id: String,
-    /// The text to compare with the one in force; `-` is standard input [default: the draft]
+    /// The text to compare with the active text; `-` is standard input [default: the draft]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub(in crate::cli) struct Activate {
     /// The version of its text [default: the newest]
     #[arg(value_name = "VERSION")]
     number: Option<u32>,
-    /// Why: it stays with the version, and in the policy's history
+    /// The reason, kept with the version and in the policy's history
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub(in crate::cli) struct Activate {
 }
 
 impl Validate {
-    /// Fails, with 1, for a text that is not valid.
+    /// Fails with exit code 1 if the text is invalid.
     pub(super) async fn run(
         self,
         connector: &Connector<'_, impl Actions>,
@@ -81,11 +81,11 @@ impl Validate {
     }
 }
 
-/// What the service says of a text.
+/// The service's report on a text.
 struct Checked {
     body: String,
     valid: bool,
-    /// Its problems, and then its warnings.
+    /// Its problems, followed by its warnings.
     lines: Vec<String>,
 }
 
@@ -106,14 +106,17 @@ async fn check(
     Ok(Checked { valid: found["valid"] == true, body, lines })
 }
 
-/// `FILE:line:column: problem`, as editors read it.
+/// Formats `FILE:line:column: problem`, which editors can parse.
 fn line(file: &str, kind: &str, problem: &Value) -> String {
     let place = ["line", "column"].map(|member| problem[member].as_u64());
     let place: Vec<_> = place.iter().flatten().map(ToString::to_string).collect();
     let place = [&[file.to_owned()][..], &place[..]].concat().join(":");
-    let instead = problem["suggestion"].as_str().map(|other| format!("; {}", plain(other)));
     let what = plain(text::of(problem, "problem"));
-    format!("{place}: {kind}{what}{}", instead.unwrap_or_default())
+    // Most problems end with their suggestion.
+    let instead = problem["suggestion"].as_str().map(plain);
+    let instead = instead.filter(|instead| !what.ends_with(instead.as_str()));
+    let instead = instead.map(|instead| format!("; {instead}")).unwrap_or_default();
+    format!("{place}: {kind}{what}{instead}")
 }
 
 impl Diff {
@@ -154,7 +157,7 @@ impl Activate {
     ) -> Result<CommandOutput, Failure> {
         let server = connector.connect(self.server).await?;
         let path = [server.path(&POLICIES), vec![&self.id]].concat();
-        // The version that was shown, even if a newer one comes meanwhile.
+        // Activates the displayed version, even if a newer version arrives in the meantime.
         let mut version = self.number;
         if !self.confirm.yes {
             let policy = read(&server, &self.id).await?;
@@ -167,7 +170,7 @@ impl Activate {
             let cedar = text::of(&chosen, "cedar");
             let shown = diff(decides(&policy), cedar, &format!("version {number}"));
             let shown =
-                if shown.is_empty() { "Its text is the one in force.".to_owned() } else { shown };
+                if shown.is_empty() { "Its text is already active.".to_owned() } else { shown };
             let checked =
                 check(&server, cedar, &policy["tenant_id"], &format!("version {number}")).await?;
             let impact = impact::of_text(&server, &policy, cedar).await;
@@ -190,12 +193,12 @@ impl Activate {
     }
 }
 
-/// The text that decides; of a policy that is not in force none does.
+/// The text used in decisions; empty for a policy that is not active.
 fn decides(policy: &Value) -> &str {
     if policy["state"] == "active" { text::of(policy, "cedar") } else { "" }
 }
 
-/// Where it applies.
+/// Describes the targets of the policy.
 fn applies_to(policy: &Value) -> String {
     let targets = policy["applies_to"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let targets: Vec<_> = targets.map(plain).collect();
@@ -205,25 +208,25 @@ fn applies_to(policy: &Value) -> String {
     }
 }
 
-/// Of each action among its targets that no record of the tenant names, that it is none.
+/// Returns a warning for each action among the policy's targets that no record of the tenant uses.
 async fn unknown(server: &Server, policy: &Value) -> Vec<String> {
     let targets = policy["applies_to"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let actions: Vec<_> = targets.filter_map(|target| target.strip_prefix("action:")).collect();
     known::warnings(server, policy["tenant_id"].as_str(), &actions).await
 }
 
-/// Whether decisions are made by this version already.
+/// Whether this version is already active.
 fn is_in_force(policy: &Value, chosen: &Value) -> bool {
     policy["state"] == "active" && policy["version"] == chosen["version"]
 }
 
-/// That there is nothing to do; the draft, if there is one, could be put in force.
+/// Reports that the version is already active, and the draft that could be activated.
 fn in_force(number: u32, policy: &Value) -> CommandOutput {
     let draft = match policy["draft_version"].as_u64() {
         Some(draft) => format!("the draft is version {draft}"),
-        None => "there is no draft".to_owned(),
+        None => "no draft exists".to_owned(),
     };
-    let aside = format!("version {number} is in force already, and {draft}: nothing would change");
+    let aside = format!("version {number} is already active, and {draft}: no change needed");
     let json = json!({"version": number, "in_force": true}).to_string();
     CommandOutput { json: Some(json), aside, ..CommandOutput::default() }
 }
@@ -233,7 +236,7 @@ async fn read(server: &Server, id: &str) -> Result<Value, Failure> {
     Ok(server.json(&server.get(&path, &()).await?)?["policy"].take())
 }
 
-/// The version with this number, or the newest.
+/// Returns the version with this number, or the newest version.
 async fn chosen(server: &Server, id: &str, version: Option<u32>) -> Result<Value, Failure> {
     let path = [server.path(&POLICIES), vec![id, "versions"]].concat();
     let (mut chosen, mut token) = (None, String::new());
@@ -248,7 +251,7 @@ async fn chosen(server: &Server, id: &str, version: Option<u32>) -> Result<Value
     chosen.ok_or_else(|| Failure::new(format!("{} has no such version", plain(id))))
 }
 
-/// A unified diff from the text in force, empty if there is no difference.
+/// Returns a unified diff from the active text; empty if the texts are equal.
 fn diff(in_force: &str, other: &str, name: &str) -> String {
     let lines = |text: &str| text.lines().map(|line| plain(line) + "\n").collect::<String>();
     let (in_force, other) = (lines(in_force), lines(other));

@@ -1,4 +1,4 @@
-//! The euro foreign exchange reference rates of the European Central Bank, as its daily XML has them.
+//! Reads the euro foreign exchange reference rates of the European Central Bank from its daily XML.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,14 @@ use serde_json::{Number, Value};
 use super::document::{Document, observation};
 
 const CUBE: (&str, &str) = ("http://www.ecb.int/vocabulary/2002-08-01/eurofxref", "Cube");
-/// The hour, in UTC, of which the rates of a day are. They are set at 14:10 CET and published about 16:00 CET.
+/// The hour, in UTC, that applies to a day's rates. They are set at 14:10 CET and published at
+/// about 16:00 CET.
 const HOUR: u32 = 15;
 
-/// Each rate is observed at `/rates/<currency>`; the day is the version. The rates are as of 15:00 UTC of their
-/// day, or as of now if that is earlier on that day: in summer they are published about 14:00.
+/// Reads the rates. Each rate is observed at `/rates/<currency>`; the day is the version.
+///
+/// The rates are as of 15:00 UTC of their day, or as of now if that is earlier on that day: in
+/// summer they are published at about 14:00.
 pub(super) fn read(text: &str, now: DateTime<Utc>) -> Result<Document, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let tree = Tree::parse(text).map_err(|error| format!("is not XML: {error}"))?;
@@ -47,16 +50,16 @@ pub(super) fn read(text: &str, now: DateTime<Utc>) -> Result<Document, String> {
     })
 }
 
-/// A currency and its rate.
+/// Reads a currency and its rate.
 fn one<'a>(cube: Node<'a, '_>) -> Result<(&'a str, Value), String> {
     let currency = cube.attribute("currency").unwrap_or_default();
     if currency.len() != 3 || !currency.bytes().all(|letter| letter.is_ascii_uppercase()) {
-        return Err(format!("the currency `{currency}` is not one of ISO 4217"));
+        return Err(format!("`{currency}` is not a currency of ISO 4217"));
     }
     let rate = cube.attribute("rate").unwrap_or_default();
     let number = rate.parse::<Number>().ok();
     let number = number.filter(|number| number.as_f64().is_some_and(|rate| rate > 0.0));
-    let number = number.ok_or_else(|| format!("the rate `{rate}` of {currency} is no rate"))?;
+    let number = number.ok_or_else(|| format!("invalid rate `{rate}` of {currency}"))?;
     Ok((currency, Value::Number(number)))
 }
 
@@ -90,7 +93,7 @@ mod tests {
         let sampled_at = |now| read(EXAMPLE, at(now)).unwrap().sampled_at;
         assert_eq!(sampled_at("2026-01-01T14:05:00Z"), Some(at("2026-01-01T14:05:00Z")));
         assert_eq!(sampled_at("2026-01-01T15:05:00Z"), Some(at("2026-01-01T15:00:00Z")));
-        // What is of another day stays ahead, and the service refuses it.
+        // Rates of a later day stay in the future, and the service refuses them.
         assert_eq!(sampled_at("2025-12-31T23:00:00Z"), Some(at("2026-01-01T15:00:00Z")));
     }
 
@@ -103,7 +106,7 @@ mod tests {
         for (rate, problem) in [
             ("<Cube currency=\"USD\" rate=\"N/A\"/>", "`N/A` of USD"),
             ("<Cube currency=\"USD\" rate=\"-1\"/>", "`-1` of USD"),
-            ("<Cube currency=\"USD\"/>", "of USD is no rate"),
+            ("<Cube currency=\"USD\"/>", "invalid rate `` of USD"),
             ("<Cube rate=\"1.1512\"/>", "currency"),
             ("<Cube currency=\"US/\" rate=\"1.1512\"/>", "currency"),
             ("<Cube currency=\"JPY\" rate=\"1\"/>", "`JPY` twice"),
