@@ -70,7 +70,7 @@ impl Claims {
     /// last date.
     pub fn until(&self) -> DateTime<Utc> {
         let latest = DateTime::<Utc>::MAX_UTC.timestamp();
-        let expired = self.exp.ceil().clamp(0, latest).saturating_add(LEEWAY);
+        let expired = self.exp.floor().clamp(0, latest).saturating_add(LEEWAY);
         DateTime::from_timestamp(expired, 0).unwrap_or(DateTime::<Utc>::MAX_UTC)
     }
 

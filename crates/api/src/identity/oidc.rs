@@ -66,7 +66,7 @@ impl Timed for IdClaims {
     }
 
     fn expires(&self) -> i64 {
-        self.exp.ceil()
+        self.exp.floor()
     }
 }
 
@@ -76,7 +76,7 @@ impl Timed for LogoutClaims {
     }
 
     fn expires(&self) -> i64 {
-        self.exp.ceil()
+        self.exp.floor()
     }
 }
 
