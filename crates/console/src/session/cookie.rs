@@ -15,7 +15,7 @@ pub(crate) struct Cookies {
 #[derive(Clone, Copy)]
 pub(crate) enum Cookie<'a> {
     Session,
-    /// The sign-in with this `state`. Each has a cookie of its own, so that several tabs can sign in at once.
+    /// The sign-in with this `state`. Several tabs can sign in at once, because each sign-in has its own cookie.
     SignIn(&'a str),
 }
 

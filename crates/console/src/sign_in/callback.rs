@@ -50,15 +50,15 @@ pub(super) async fn arrive(
         }
         Err(refused) => *refused.0,
     };
-    // A sign-in that has ended is forgotten: its answer is not taken twice. Those of other tabs go on.
+    // The cookie of a finished sign-in is removed. The sign-ins of other tabs continue.
     if let Some(cookie) = console.0.cookies.remove(Cookie::SignIn(&state)) {
         answer.headers_mut().append(header::SET_COOKIE, cookie);
     }
     answer
 }
 
-/// The answer to a sign-in that this browser does not have: a page that was loaded again, or that Back led to, if the
-/// person is signed in.
+/// Responds to the callback of a sign-in that this browser has not begun or has finished. A signed-in person, who may
+/// have reloaded the page or gone back, is redirected to the console.
 async fn not_started(console: &Console, mut parts: Parts) -> Response {
     if View::from_request_parts(&mut parts, console).await.is_ok() {
         return see("/console");

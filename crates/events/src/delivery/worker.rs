@@ -231,7 +231,7 @@ impl Sending {
         self.ended.push(Arc::new(Ended { job, ending, stops }));
     }
 
-    /// Releases these waiting deliveries, so that any node may claim them at once.
+    /// Releases waiting deliveries. Any node may claim them at once.
     fn release(&mut self, jobs: impl IntoIterator<Item = Arc<Job>>) {
         jobs.into_iter().for_each(|job| self.end(job, Ending::Released, false));
     }

@@ -49,7 +49,7 @@ fn post(url: &EndpointUrl) -> Outgoing {
     Request::post("/").header("host", host).body(Full::new(Bytes::from_static(b"{}"))).unwrap()
 }
 
-/// Connects to one of the given addresses, without resolving the name.
+/// Connects to a given address without resolving the name.
 async fn among(
     client: &Client,
     url: &EndpointUrl,
