@@ -34,9 +34,9 @@ use authority_crypto::random;
 use authority_ids::ApiKeyId;
 
 const USES_EVERY: Duration = Duration::from_secs(30);
-/// A scope that a key bound to agents can't have, because the data written with it affects every
+/// The scopes that a key bound to agents can't use, because each of their operations affects every
 /// agent.
-const FEEDING: &str = "reality:write";
+const UNBOUND: [&str; 2] = ["webhooks:write", "reality:write"];
 
 /// The service of API keys.
 #[derive(Clone)]
@@ -80,8 +80,13 @@ impl Row for ApiKey {
             let problem = format!("is required with the scope `{}`", delegating_key::SCOPE);
             return Err(Error::field("api_key.principal_ids", problem));
         }
-        if holds(self, FEEDING) && !self.principal_ids.is_empty() {
-            let problem = format!("must be empty with the scope `{FEEDING}`");
+        let unusable: Vec<&str> = UNBOUND.into_iter().filter(|scope| holds(self, scope)).collect();
+        if !unusable.is_empty() && !self.principal_ids.is_empty() {
+            let problem = format!(
+                "must be empty with these scopes, which a bound key cannot use: `{}`; create an \
+                 unbound key for them",
+                unusable.join("`, `")
+            );
             return Err(Error::field("api_key.principal_ids", problem));
         }
         let mut known = Known::of(self.tenant_id(), Self::KIND);

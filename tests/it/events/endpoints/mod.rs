@@ -96,6 +96,14 @@ pub(super) async fn made(client: &Client, more: Value) -> String {
     id(&made_at(client, ADMINS, more).await.0)
 }
 
+/// Returns the SQL that binds an API key to a principal.
+pub(super) fn bind(key_id: &str, principal: &str) -> String {
+    format!(
+        "UPDATE api_keys SET principal_ids = '{{{principal}}}', updated_at = clock_timestamp()
+         WHERE id = '{key_id}'"
+    )
+}
+
 #[track_caller]
 pub(super) fn id(record: &Value) -> String {
     record["id"].as_str().unwrap().to_owned()
