@@ -41,7 +41,7 @@ pub fn fault(text: &str) -> Option<String> {
             "`EU` is not an ISO 3166 country: list each country instead".to_owned()
         }
         None if own.is_some() && is_code(text) => {
-            format!("`{text}` is not an ISO 3166 code: there is no country `{code}`")
+            format!("`{text}` is not an ISO 3166 code: `{code}` is not a country")
         }
         None => format!(
             "`{text}` is not an ISO 3166 code: write a country such as `DE` or a subdivision such as `DE-BY`"

@@ -92,9 +92,9 @@ impl TenantGraph {
     /// approvers.
     ///
     /// A person's own principals are the principals with the token's `sub` as their
-    /// `external_subject`, in any class. If one of them is not deleted, only the principals with
-    /// this subject that are not deleted count: deleted principals with the same subject or e-mail
-    /// address do not exclude. Otherwise the deleted principals with this subject count, and also
+    /// `external_subject`, in any class. If any such principal is not deleted, only the principals
+    /// with this subject that are not deleted count: deleted principals with the same subject or
+    /// e-mail address do not exclude. Otherwise the deleted principals with this subject count, and also
     /// every human principal with the e-mail address, deleted or not. Each counted principal must
     /// be in state `active`; pending, suspended, revoked and deleted principals exclude.
     ///

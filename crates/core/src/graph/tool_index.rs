@@ -1,7 +1,7 @@
 //! A tenant's tools by the actions that they perform, with their joined terms.
 //!
-//! The terms of a pattern's tools are joined once, at the first request after one of the tools
-//! changed. Three hundred tools for an action then cost a decision as much as one tool.
+//! The terms of a pattern's tools are joined once, at the first request after a change of these
+//! tools. Three hundred tools for an action then cost a decision as much as one tool.
 
 use std::{
     collections::{BTreeMap, HashMap},

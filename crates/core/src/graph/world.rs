@@ -28,7 +28,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Returns the facts that may concern a request of this subject under one of these chains.
+    /// Returns the facts that may concern this subject's request under any of these chains.
     pub(super) fn concerning(&self, request: &Draft, chains: &[Chain]) -> Arc<Reality> {
         if self.anchors.is_empty() && self.drifts.is_empty() {
             return Arc::clone(&self.nothing);

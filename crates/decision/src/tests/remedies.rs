@@ -279,7 +279,7 @@ fn two_things_that_are_wrong() {
         forbid(w, "context.amount.greaterThan(decimal(\"42.5\"))");
     };
     assert_eq!(all(policy_and_place), [at_most("42.5"), france]);
-    // A change of the request and a change of authority, whichever of the two is checked first.
+    // A change of the request and a change of authority, with either check first.
     let early = moment("2026-01-01T00:00:00Z");
     let purpose = is(Kind::Purpose, "purpose", Some("refunds"), None);
     let expired = is(Kind::Link, "expires_at", None, Some("del-0"));
