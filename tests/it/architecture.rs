@@ -72,7 +72,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("credentials", &[&["clock", "error", "graph", "identity"]]),
     ("stream", &[&["error"]]),
     ("page", &[]),
-    ("page_token", &[&["clock", "error", "keys"]]),
+    ("page_token", &[&["clock", "error", "identity", "keys"]]),
     ("acts", &[]),
     ("rate_limit", &[]),
     ("error", &[MIDDLE, FLOOR]),

@@ -31,6 +31,10 @@ pub trait ByIdRequest {
 /// A request for one page of a list.
 pub trait Listing {
     fn page(&self) -> Page<'_>;
+    /// The encoded request, without the fields that may differ from page to page: `limit`,
+    /// `page_token`, `count`, and the values of times, since a span such as `-1h` is another time on
+    /// each page.
+    fn filters(&self) -> Vec<u8>;
 }
 
 /// The paging fields that all lists share. The filters of a record stay in its own request.

@@ -4,12 +4,10 @@
 use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{Caller, admitted},
-    page, page_token,
+    page,
+    page_token::PageTokens,
 };
-use authority_core::{
-    keys::Keys,
-    store::{self, Db, RunQueryDsl},
-};
+use authority_core::store::{self, Db, RunQueryDsl};
 use authority_model::{
     proto::programme::{
         GetTenantBrandRequest, GetTenantConsultantRequest, GetTenantLinkRequest,
@@ -30,9 +28,6 @@ use super::{
     entry::{self, Wanted},
 };
 
-/// The names of the lists in page tokens.
-const CONSULTANTS: &str = "tenant-consultant";
-const LINKS: &str = "tenant-link";
 const SIZE: i32 = 100;
 
 /// A position in a list: the time and ID of the last record returned.
@@ -55,8 +50,8 @@ fn rows(limit: Option<i32>) -> i64 {
     i64::from(limit.unwrap_or(SIZE)) + 1
 }
 
-fn place(keys: &Keys, list: &str, token: &str) -> Result<Option<Place>, ApiError> {
-    let Some(bytes) = page_token::read(keys, list, token)? else { return Ok(None) };
+fn place(tokens: &PageTokens, token: &str) -> Result<Option<Place>, ApiError> {
+    let Some(bytes) = tokens.read(token)? else { return Ok(None) };
     // An authentic token contains a valid position, because `next` wrote it.
     let parts = bytes.split_first_chunk().and_then(|(micros, id)| {
         let at = DateTime::from_timestamp_micros(i64::from_be_bytes(*micros))?;
@@ -65,9 +60,8 @@ fn place(keys: &Keys, list: &str, token: &str) -> Result<Option<Place>, ApiError
     Ok(parts)
 }
 
-fn next(keys: &Keys, list: &str, (at, id): (DateTime<Utc>, &str)) -> String {
-    let place = [&at.timestamp_micros().to_be_bytes(), id.as_bytes()].concat();
-    page_token::write(keys, list, &place)
+fn next(tokens: &PageTokens, (at, id): (DateTime<Utc>, &str)) -> String {
+    tokens.write(&[&at.timestamp_micros().to_be_bytes(), id.as_bytes()].concat())
 }
 
 impl Programme {
@@ -137,19 +131,19 @@ impl TenantProgrammeService for Programme {
         call: Request<ListTenantConsultantsRequest>,
     ) -> Reply<ListTenantConsultantsResponse> {
         let (caller, request) = admitted(call)?;
-        let keys = &self.0.keys;
+        let tokens = PageTokens::of(&self.0.keys, &caller, &request);
         let wanted = Wanted {
             tenant_id: tenant_of(&caller)?,
             id: None,
             level: request.level,
             sector: request.sector,
-            after: place(keys, CONSULTANTS, &request.page_token)?,
+            after: place(&tokens, &request.page_token)?,
             limit: rows(request.limit),
         };
         let mut found = self.consultants(&caller, wanted).await?;
         let goes_on = page::cut_by(&mut found, size(request.limit), |(_, one)| one.encoded_len());
         let last = found.last().filter(|_| goes_on);
-        let next_page_token = last.map(|(at, one)| next(keys, CONSULTANTS, (*at, &one.id)));
+        let next_page_token = last.map(|(at, one)| next(&tokens, (*at, &one.id)));
         let consultants = found.into_iter().map(|(_, one)| one).collect();
         Ok(Response::new(ListTenantConsultantsResponse { consultants, next_page_token }))
     }
@@ -177,9 +171,9 @@ impl TenantProgrammeService for Programme {
         call: Request<ListTenantLinksRequest>,
     ) -> Reply<ListTenantLinksResponse> {
         let (caller, request) = admitted(call)?;
-        let keys = &self.0.keys;
+        let tokens = PageTokens::of(&self.0.keys, &caller, &request);
         let tenant_id = tenant_of(&caller)?;
-        let after = place(keys, LINKS, &request.page_token)?;
+        let after = place(&tokens, &request.page_token)?;
         let (limit, status) = (rows(request.limit), request.status);
         let read = self.0.store.read_tx(&caller.scope(), async move |db| {
             Ok::<_, store::Error>(links(db, tenant_id, (None, status), after, limit).await?)
@@ -189,7 +183,7 @@ impl TenantProgrammeService for Programme {
         let goes_on = page::cut(&mut links, size(request.limit));
         let last = links.last().filter(|_| goes_on);
         let place = last.and_then(|link| Some((link.created_at?.moment()?, &*link.id)));
-        let next_page_token = place.map(|place| next(keys, LINKS, place));
+        let next_page_token = place.map(|place| next(&tokens, place));
         Ok(Response::new(ListTenantLinksResponse { links, next_page_token }))
     }
 

@@ -19,6 +19,7 @@ use super::{
 use authority_api::{
     error::ApiError,
     identity::{Caller, Pages, admitted},
+    page_token::PageTokens,
 };
 
 /// The number of records in memory at a time. Policies and schemas can be large.
@@ -32,12 +33,14 @@ impl Registry {
     {
         let (caller, asked) = admitted(call)?;
         let by: <A::Record as Row>::List = asked.into();
-        let after = Window::of::<A::Record>(by.page(), &self.keys)?.after;
+        let tokens = PageTokens::of(&self.keys, &caller, &by);
+        let after = Window::of(by.page(), &tokens)?.after;
         let token = by.page().token.to_owned();
         let pages = Records::<A> {
             registry: self.clone(),
             caller: caller.clone(),
             by: Arc::new(by),
+            tokens,
             after,
             token,
             began: self.clock.now().into(),
@@ -51,6 +54,7 @@ struct Records<A: Exported<Record: Row>> {
     registry: Registry,
     caller: Caller,
     by: Arc<<A::Record as Row>::List>,
+    tokens: PageTokens,
     after: Option<(Time, String)>,
     /// The token to continue after the last line.
     token: String,
@@ -82,7 +86,7 @@ impl<A: Exported<Record: Row>> Pages for Records<A> {
         A::Record::fill_computed(&self.registry, &self.caller, &mut rows).await?;
         let mut lines = Vec::with_capacity(rows.len());
         for row in rows {
-            if let Some(token) = place_of(&row, &self.registry.keys) {
+            if let Some(token) = place_of(&row, &self.tokens) {
                 self.token = token;
             }
             lines.push(A::of(Some(row), self.token.clone()));

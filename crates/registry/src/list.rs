@@ -9,7 +9,7 @@ use super::{
     flow::Reply,
     page::{Window, place_of},
 };
-use authority_api::{identity::admitted, page};
+use authority_api::{identity::admitted, page, page_token::PageTokens};
 
 impl Registry {
     pub(super) async fn list<A>(&self, call: Request<<A::Record as Row>::List>) -> Reply<A>
@@ -18,7 +18,8 @@ impl Registry {
         A::Record: Row,
     {
         let (caller, by) = admitted(call)?;
-        let window = Window::of::<A::Record>(by.page(), &self.keys)?;
+        let tokens = PageTokens::of(&self.keys, &caller, &by);
+        let window = Window::of(by.page(), &tokens)?;
         let (whose, reader) = (caller.scope(), caller.clone());
         let read = self.store.read_tx(&whose, async move |db| {
             let found = A::Record::list(db, &reader, &by, &window).await;
@@ -30,7 +31,7 @@ impl Registry {
         A::Record::fill_computed(self, &caller, &mut rows).await?;
         goes_on |= page::cut(&mut rows, window.size);
         let last = rows.last().filter(|_| goes_on);
-        let next = last.and_then(|last| place_of(last, &self.keys));
+        let next = last.and_then(|last| place_of(last, &tokens));
         let total = total.map(|total| i32::try_from(total).unwrap_or(i32::MAX));
         Ok(Response::new(A::of(rows, total, next)))
     }

@@ -5,8 +5,7 @@ use authority_model::{
     wire::Time,
 };
 
-use authority_api::{error::ApiError, page_token};
-use authority_core::keys::Keys;
+use authority_api::{error::ApiError, page_token::PageTokens};
 
 const SIZE: i32 = 100;
 
@@ -18,17 +17,10 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn of<R: Record>(page: Page<'_>, keys: &Keys) -> Result<Self, ApiError> {
-        Self::of_list(R::KIND, page, keys)
-    }
-
-    /// Creates the window of a list with its own page tokens. A record's list in another order
-    /// counts as another list.
-    pub(super) fn of_list(list: &str, page: Page<'_>, keys: &Keys) -> Result<Self, ApiError> {
+    pub(super) fn of(page: Page<'_>, tokens: &PageTokens) -> Result<Self, ApiError> {
         let size = usize::try_from(page.limit.unwrap_or(SIZE)).unwrap_or_default();
-        let place = page_token::read(keys, list, page.token)?;
-        // An authentic token has a position: `cut` created it.
-        let after = place.and_then(|place| read(&place));
+        // An authentic token has a position: `place_at` wrote it.
+        let after = tokens.read(page.token)?.and_then(|place| read(&place));
         Ok(Self { size, after })
     }
 
@@ -39,17 +31,13 @@ impl Window {
 }
 
 /// Returns the token to continue after the record.
-pub(super) fn place_of<R: Record>(record: &R, keys: &Keys) -> Option<String> {
-    Some(place_at(R::KIND, record.created_at()?, record.id(), keys))
+pub(super) fn place_of<R: Record>(record: &R, tokens: &PageTokens) -> Option<String> {
+    Some(place_at(record.created_at()?, record.id(), tokens))
 }
 
 /// Returns the token to continue a list after the record with this time and ID.
-pub(super) fn place_at(list: &str, at: Time, id: &str, keys: &Keys) -> String {
-    page_token::write(keys, list, &place(at, id))
-}
-
-fn place(at: Time, id: &str) -> Vec<u8> {
-    [&at.micros().to_be_bytes(), id.as_bytes()].concat()
+pub(super) fn place_at(at: Time, id: &str, tokens: &PageTokens) -> String {
+    tokens.write(&[&at.micros().to_be_bytes(), id.as_bytes()].concat())
 }
 
 fn read(place: &[u8]) -> Option<(Time, String)> {

@@ -10,7 +10,7 @@ use authority_model::{
 use tonic::Response;
 
 use super::{flow::or_not_found, prelude::*};
-use authority_api::{page, page_token};
+use authority_api::{page, page_token::PageTokens};
 
 const SIZE: i32 = 500;
 
@@ -30,8 +30,8 @@ pub(super) async fn list(
 ) -> Reply<ListPolicyVersionsResponse> {
     let (caller, request) = admitted(call)?;
     let whose = caller.scope();
-    let list = format!("policy-versions {}", request.id);
-    let place = page_token::read(&registry.keys, &list, &request.page_token)?;
+    let tokens = PageTokens::of(&registry.keys, &caller, &request);
+    let place = tokens.read(&request.page_token)?;
     let after = place.and_then(|place| place.try_into().ok()).map_or(0, i32::from_be_bytes);
     let size = request.limit.unwrap_or(SIZE);
     let read = registry.store.read_tx(&whose, async move |db| {
@@ -51,8 +51,7 @@ pub(super) async fn list(
     }
     let goes_on = page::cut(&mut versions, usize::try_from(size).unwrap_or_default());
     let last = versions.last().filter(|_| goes_on);
-    let next_page_token =
-        last.map(|last| page_token::write(&registry.keys, &list, &last.version.to_be_bytes()));
+    let next_page_token = last.map(|last| tokens.write(&last.version.to_be_bytes()));
     Ok(Response::new(ListPolicyVersionsResponse { versions, next_page_token }))
 }
 

@@ -17,13 +17,13 @@ use super::{
     answer,
     decision_filter::{DecisionFilter, first_id, limit},
     find::{DecisionQueries, Found},
-    history::{EntityQueries, list_of},
+    history::EntityQueries,
     usage::SETTLED,
 };
 use authority_api::{
     error::ApiError,
     identity::{Caller, Pages},
-    page_token,
+    page_token::PageTokens,
 };
 use authority_core::store::{self, RunQueryDsl};
 use authority_crypto::sha256;
@@ -70,9 +70,17 @@ impl EntityQueries {
     ) -> Result<Messages<ExportEntityHistoryResponse>, ApiError> {
         let by = ListEntityHistoryRequest::from(asked);
         let queries = self.clone();
+        let tokens = PageTokens::of(&self.keys, &caller, &by);
         let token = by.page_token.clone();
-        let mut pages =
-            History { queries, caller: caller.clone(), by, token, first: None, over: false };
+        let mut pages = History {
+            queries,
+            caller: caller.clone(),
+            by,
+            tokens,
+            token,
+            first: None,
+            over: false,
+        };
         // A missing entity is an error, even if the caller has reached the limit of exports.
         pages.first = Some(pages.next().await?);
         self.exports.stream(caller, pages).await
@@ -174,6 +182,8 @@ struct History {
     queries: EntityQueries,
     caller: Caller,
     by: ListEntityHistoryRequest,
+    tokens: PageTokens,
+    /// The token to continue after the last line.
     token: String,
     first: Option<Vec<ExportEntityHistoryResponse>>,
     over: bool,
@@ -182,8 +192,7 @@ struct History {
 impl History {
     fn line(&mut self, version: EntityVersion) -> ExportEntityHistoryResponse {
         let number: i64 = version.version.parse().unwrap_or_default();
-        let list = list_of(&self.by.entity_id);
-        self.token = page_token::write(&self.queries.keys, &list, &number.to_be_bytes());
+        self.token = self.tokens.write(&number.to_be_bytes());
         ExportEntityHistoryResponse {
             version: Some(version),
             page_token: self.token.clone(),

@@ -16,7 +16,8 @@ use super::{
 use authority_api::{
     error::ApiError,
     identity::{Caller, Exports},
-    page, page_token,
+    page,
+    page_token::PageTokens,
 };
 use authority_archive::Archives;
 use authority_core::{
@@ -28,8 +29,6 @@ use authority_core::{
 use authority_decision::Decision;
 
 const PAGE: i32 = 100;
-/// The list's name in page tokens.
-const LIST: &str = "decisions";
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decisions, check_for_backend(Pg))]
@@ -70,8 +69,8 @@ impl DecisionQueries {
     ) -> Result<ListDecisionsResponse, ApiError> {
         let scope = caller.scope();
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
-        let keys = &self.keys;
-        let before = page_token::read(keys, LIST, &by.page_token);
+        let tokens = PageTokens::of(&self.keys, caller, &by);
+        let before = tokens.read(&by.page_token);
         let filter = DecisionFilter::new(by, scope.tenant.clone())?;
         let before = before?.map(|id| String::from_utf8(id).unwrap_or_default());
         let most = i64::try_from(size).unwrap_or(i64::MAX - 1) + 1;
@@ -89,7 +88,7 @@ impl DecisionQueries {
         let mut decisions: Vec<_> = found.into_iter().map(|found| self.summary(found)).collect();
         let goes_on = page::cut(&mut decisions, size);
         let last = decisions.last().map(|last| last.decision_id.as_bytes());
-        let next_page_token = last.filter(|_| goes_on).map(|id| page_token::write(keys, LIST, id));
+        let next_page_token = last.filter(|_| goes_on).map(|id| tokens.write(id));
         Ok(ListDecisionsResponse { decisions, next_page_token })
     }
 

@@ -13,7 +13,8 @@ use super::view;
 use authority_api::{
     error::ApiError,
     identity::{Caller, Exports},
-    page, page_token,
+    page,
+    page_token::PageTokens,
 };
 use authority_core::{
     keys::Keys,
@@ -94,8 +95,8 @@ impl EntityQueries {
         caller: &Caller,
         asked: ListEntityHistoryRequest,
     ) -> Result<ListEntityHistoryResponse, ApiError> {
-        let list = list_of(&asked.entity_id);
-        let before = page_token::read(&self.keys, &list, &asked.page_token)?;
+        let tokens = PageTokens::of(&self.keys, caller, &asked);
+        let before = tokens.read(&asked.page_token)?;
         let version = |place: Vec<u8>| Some(i64::from_be_bytes(place.try_into().ok()?));
         let before = before.map_or(i64::MAX, |place| version(place).unwrap_or_default());
         let size = usize::try_from(asked.limit.unwrap_or(PAGE)).unwrap_or_default();
@@ -138,15 +139,9 @@ impl EntityQueries {
         let mut versions: Vec<EntityVersion> = versions.collect();
         let goes_on = page::cut(&mut versions, size);
         let last = found.get(versions.len().saturating_sub(1)).filter(|_| goes_on);
-        let next_page_token =
-            last.map(|last| page_token::write(&self.keys, &list, &last.version.to_be_bytes()));
+        let next_page_token = last.map(|last| tokens.write(&last.version.to_be_bytes()));
         Ok(ListEntityHistoryResponse { versions, next_page_token })
     }
-}
-
-/// Returns the name of an entity's history in page tokens.
-pub(super) fn list_of(entity_id: &str) -> String {
-    format!("history {entity_id}")
 }
 
 /// Returns the fields that differ.

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use tonic::{Request, Response};
 
-use authority_api::{error::ApiError, identity::admitted, page, page_token};
+use authority_api::{error::ApiError, identity::admitted, page, page_token::PageTokens};
 use authority_archive::format::names;
 use authority_core::{
     keys::Keys,
@@ -19,8 +19,6 @@ use authority_evidence::digest_text;
 use authority_ids::TenantId;
 
 const PAGE: i32 = 100;
-/// The list's name in page tokens.
-const LIST: &str = "archives";
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = archives, check_for_backend(diesel::pg::Pg))]
@@ -71,7 +69,8 @@ impl ArchiveService for ArchiveHandlers {
         call: Request<ListArchivesRequest>,
     ) -> Reply<ListArchivesResponse> {
         let (caller, by) = admitted(call)?;
-        let after = page_token::read(&self.keys, LIST, &by.page_token)?;
+        let tokens = PageTokens::of(&self.keys, &caller, &by);
+        let after = tokens.read(&by.page_token)?;
         // The token is authenticated, and therefore contains a position as written below.
         let after = after.and_then(|place| place_of(&place));
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
@@ -99,10 +98,8 @@ impl ArchiveService for ArchiveHandlers {
         let mut archives: Vec<Archive> = rows.into_iter().map(Archive::from).collect();
         let goes_on = page::cut(&mut archives, size);
         let last = archives.last().filter(|_| goes_on);
-        let next_page_token = last.map(|last| {
-            let place = format!("{} {}", last.month, last.tenant_id);
-            page_token::write(&self.keys, LIST, place.as_bytes())
-        });
+        let next_page_token =
+            last.map(|last| tokens.write(format!("{} {}", last.month, last.tenant_id).as_bytes()));
         Ok(Response::new(ListArchivesResponse { archives, next_page_token }))
     }
 }

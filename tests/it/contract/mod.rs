@@ -9,6 +9,7 @@ mod examples;
 mod filters;
 mod headers;
 mod operations;
+mod page_tokens;
 mod pages;
 mod rate_limits;
 mod specification;

@@ -22,7 +22,8 @@ use authority_api::{
     error::ApiError,
     idempotency::{self, IdempotencyKey},
     identity::admitted,
-    page, page_token,
+    page,
+    page_token::PageTokens,
     stream::stream_of,
 };
 use authority_core::{
@@ -38,8 +39,8 @@ use super::{
 };
 use crate::follow::Streams;
 
-/// The name of the list in page tokens.
-const LIST: &str = "notification";
+/// What error messages call a notification.
+const KIND: &str = "notification";
 const PAGE: i32 = 100;
 
 /// Serves `NotificationService`.
@@ -60,7 +61,8 @@ impl NotificationService for NotificationHandlers {
     ) -> Reply<ListNotificationsResponse> {
         let (caller, asked) = admitted(call)?;
         let reader = Reader::of(&caller)?;
-        let before = page_token::read(&self.keys, LIST, &asked.page_token)?;
+        let tokens = PageTokens::of(&self.keys, &caller, &asked);
+        let before = tokens.read(&asked.page_token)?;
         let before = before.and_then(|place| String::from_utf8(place).ok());
         let size = usize::try_from(asked.limit.unwrap_or(PAGE)).unwrap_or_default();
         let limit = i64::try_from(size).unwrap_or_default() + 1;
@@ -71,8 +73,7 @@ impl NotificationService for NotificationHandlers {
         let mut notifications: Vec<_> = rows.into_iter().map(Notification::from).collect();
         let goes_on = page::cut(&mut notifications, size);
         let last = notifications.last().filter(|_| goes_on);
-        let next_page_token =
-            last.map(|last| page_token::write(&self.keys, LIST, last.id.as_bytes()));
+        let next_page_token = last.map(|last| tokens.write(last.id.as_bytes()));
         Ok(Response::new(ListNotificationsResponse { notifications, next_page_token }))
     }
 
@@ -98,7 +99,7 @@ impl NotificationService for NotificationHandlers {
         let mark = async move |db: &mut Db| {
             reader.mark(db, Some(&id)).await.map_err(failed)?;
             let row = reader.one(db, &id).await.map_err(failed)?;
-            row.map(Notification::from).ok_or_else(|| ApiError::not_found(LIST, &id))
+            row.map(Notification::from).ok_or_else(|| ApiError::not_found(KIND, &id))
         };
         let now = self.clock.now();
         let read = idempotency::execute(&self.store, &caller.scope(), now, key, mark).await?;

@@ -140,6 +140,15 @@ fn listing(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
     };
     let (tenant_id, state) = (text("tenant_id"), text("state"));
     let (count, deleted) = (flag("count"), flag("deleted"));
+    let uncounted = message.get_field_by_name("count").map(|field| {
+        let rust = names::field(&field);
+        let none = if options::is_nullable(&field) { quote!(None) } else { quote!(false) };
+        quote!(filters.#rust = #none;)
+    });
+    let times = message.fields().filter(is_time).map(|field| {
+        let rust = names::field(&field);
+        quote!(filters.#rust = filters.#rust.map(|_| Time::default());)
+    });
     quote! {
         impl Listing for #path {
             fn page(&self) -> Page<'_> {
@@ -148,8 +157,20 @@ fn listing(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
                     token: &self.page_token, count: #count, deleted: #deleted,
                 }
             }
+            fn filters(&self) -> Vec<u8> {
+                let mut filters = self.clone();
+                filters.limit = None;
+                filters.page_token = String::new();
+                #uncounted
+                #(#times)*
+                prost::Message::encode_to_vec(&filters)
+            }
         }
     }
+}
+
+fn is_time(field: &FieldDescriptor) -> bool {
+    matches!(field.kind(), Kind::Message(kind) if kind.full_name() == "google.protobuf.Timestamp")
 }
 
 fn response(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {

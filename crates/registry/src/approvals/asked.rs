@@ -23,12 +23,11 @@ use super::{
     super::{flow::or_not_found, page::place_at, prelude::*},
     Approvals, open,
 };
-use authority_api::identity::{Caller, CallerKind};
+use authority_api::{
+    identity::{Caller, CallerKind},
+    page_token::PageTokens,
+};
 use authority_evidence::digest_text;
-use authority_model::record::Page;
-
-/// The list that page tokens belong to.
-const LIST: &str = "approval, asked by a key";
 
 /// Uses the index of each key's requests. `$3` is the list of the key's principals, or NULL if the
 /// key is unbound.
@@ -76,16 +75,8 @@ impl Approvals {
         call: Request<ListAskedApprovalsRequest>,
     ) -> Reply<ListAskedApprovalsResponse> {
         let (caller, by) = admitted(call)?;
-        let page = Page {
-            tenant_id: None,
-            state: None,
-            limit: by.limit,
-            token: &by.page_token,
-            count: false,
-            deleted: false,
-        };
-        let keys = &self.registry.keys;
-        let window = Window::of_list(LIST, page, keys)?;
+        let tokens = PageTokens::of(&self.registry.keys, &caller, &by);
+        let window = Window::of(by.page(), &tokens)?;
         let (reader, size) = (caller.clone(), window.size);
         let read = self.registry.store.read_tx(&caller.scope(), async move |db| {
             let (at, id) = window.after.as_ref().map(|(at, id)| (*at, id.clone())).unzip();
@@ -106,7 +97,7 @@ impl Approvals {
         let more = rows.len() > size;
         rows.truncate(size);
         let last = rows.last().filter(|_| more);
-        let next_page_token = last.map(|last| place_at(LIST, last.created_at, &last.id, keys));
+        let next_page_token = last.map(|last| place_at(last.created_at, &last.id, &tokens));
         let approvals = rows.into_iter().map(AskedApproval::from).collect();
         Ok(Response::new(ListAskedApprovalsResponse { approvals, next_page_token }))
     }

@@ -12,11 +12,8 @@ use authority_model::{
 };
 
 use super::super::{page::place_at, prelude::*};
-use authority_api::{error::ApiError, identity::Caller};
-use authority_core::{
-    keys::Keys,
-    store::{Db, RunQueryDsl},
-};
+use authority_api::{error::ApiError, identity::Caller, page_token::PageTokens};
+use authority_core::store::{Db, RunQueryDsl};
 use authority_ids::TenantId;
 
 /// The order of a list.
@@ -43,28 +40,10 @@ impl Order {
         }
     }
 
-    /// Returns the list name that its page tokens belong to. The order with the oldest first uses
-    /// the default list name.
-    fn list(self) -> &'static str {
-        match self {
-            Self::Oldest => Approval::KIND,
-            Self::Newest => "approval, newest first",
-            Self::Expiry => "approval, by expiry",
-        }
-    }
-
-    /// Returns the part of the list to read.
-    ///
-    /// # Errors
-    /// The token belongs to another list or another order.
-    pub(super) fn window(self, by: &ListApprovalsRequest, keys: &Keys) -> Result<Window, ApiError> {
-        Window::of_list(self.list(), by.page(), keys)
-    }
-
     /// Returns the token to continue after the record.
-    pub(super) fn place_of(self, record: &Approval, keys: &Keys) -> Option<String> {
+    pub(super) fn place_of(self, record: &Approval, tokens: &PageTokens) -> Option<String> {
         let at = if self == Self::Expiry { record.expires_at } else { record.created_at };
-        Some(place_at(self.list(), at?, &record.id, keys))
+        Some(place_at(at?, &record.id, tokens))
     }
 
     /// Returns a page and, if requested, the number of all matches. The page has one record more

@@ -47,7 +47,7 @@ use super::{
     prelude::*,
     version::{IfMatch, tagged},
 };
-use authority_api::{identity::caller, page};
+use authority_api::{identity::caller, page, page_token::PageTokens};
 use authority_core::{
     graph::{Fence, Graph},
     store::row_id,
@@ -109,7 +109,8 @@ impl ApprovalService for Approvals {
     ) -> Reply<ListApprovalsResponse> {
         let (caller, by) = admitted(call)?;
         let (registry, order) = (&self.registry, Order::of(&by)?);
-        let window = order.window(&by, &registry.keys)?;
+        let tokens = PageTokens::of(&registry.keys, &caller, &by);
+        let window = Window::of(by.page(), &tokens)?;
         let reader = caller.clone();
         let read = registry.store.read_tx(&caller.scope(), async move |db| {
             let found = order.read(db, &reader, &by, &window).await;
@@ -121,7 +122,7 @@ impl ApprovalService for Approvals {
         show::fill_computed(registry, &caller, &mut approvals).await?;
         goes_on |= page::cut(&mut approvals, size);
         let last = approvals.last().filter(|_| goes_on);
-        let next_page_token = last.and_then(|last| order.place_of(last, &registry.keys));
+        let next_page_token = last.and_then(|last| order.place_of(last, &tokens));
         let total = total.map(|total| i32::try_from(total).unwrap_or(i32::MAX));
         Ok(Response::new(ListApprovalsResponse { approvals, next_page_token, total }))
     }

@@ -9,10 +9,8 @@ use authority_model::{
 use tonic::Response;
 
 use super::super::prelude::*;
-use authority_api::{page, page_token};
+use authority_api::{page, page_token::PageTokens};
 
-/// The name of the list in page tokens.
-const LIST: &str = "erasure";
 const SIZE: i32 = 100;
 
 #[derive(Queryable, Selectable, Insertable)]
@@ -57,7 +55,8 @@ pub(super) async fn list(
 ) -> Reply<ListErasuresResponse> {
     let (caller, asked) = admitted(call)?;
     let size = i64::from(asked.limit.unwrap_or(SIZE));
-    let before = page_token::read(&registry.keys, LIST, &asked.page_token)?;
+    let tokens = PageTokens::of(&registry.keys, &caller, &asked);
+    let before = tokens.read(&asked.page_token)?;
     let before = before.and_then(|place| String::from_utf8(place).ok());
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
         let mut query = erasures::table.into_boxed();
@@ -71,7 +70,6 @@ pub(super) async fn list(
     let mut erasures: Vec<Erasure> = read.await?.into_iter().map(Erasure::from).collect();
     let goes_on = page::cut(&mut erasures, usize::try_from(size).unwrap_or_default());
     let last = erasures.last().filter(|_| goes_on);
-    let next_page_token =
-        last.map(|last| page_token::write(&registry.keys, LIST, last.id.as_bytes()));
+    let next_page_token = last.map(|last| tokens.write(last.id.as_bytes()));
     Ok(Response::new(ListErasuresResponse { erasures, next_page_token }))
 }

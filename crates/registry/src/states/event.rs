@@ -15,7 +15,7 @@ use super::{
     super::{page::place_of, prelude::*},
     transition,
 };
-use authority_api::page;
+use authority_api::{page, page_token::PageTokens};
 
 /// Returns the event with this ID, within a tenant if one is given.
 async fn read(db: &mut Db, within: Option<&TenantId>, id: &str) -> Result<StateEvent, Error> {
@@ -64,7 +64,8 @@ impl StateEventService for Registry {
         call: Request<ListStateEventsRequest>,
     ) -> Reply<ListStateEventsResponse> {
         let (caller, by) = admitted(call)?;
-        let window = Window::of::<StateEvent>(by.page(), &self.keys)?;
+        let tokens = PageTokens::of(&self.keys, &caller, &by);
+        let window = Window::of(by.page(), &tokens)?;
         if by.entity_id.is_none() && by.machine_id.is_none() {
             return Err(Error::field("entity_id", "is required, or `machine_id`").into());
         }
@@ -76,7 +77,7 @@ impl StateEventService for Registry {
         let (mut state_events, window) = read.await?;
         let goes_on = page::cut(&mut state_events, window.size);
         let last = state_events.last().filter(|_| goes_on);
-        let next_page_token = last.and_then(|last| place_of(last, &self.keys));
+        let next_page_token = last.and_then(|last| place_of(last, &tokens));
         Ok(Response::new(ListStateEventsResponse { state_events, next_page_token }))
     }
 

@@ -15,7 +15,8 @@ use tonic::{Request, Response};
 use authority_api::{
     error::ApiError,
     identity::{Caller, admitted},
-    page, page_token,
+    page,
+    page_token::PageTokens,
 };
 use authority_core::{
     keys::Keys,
@@ -26,8 +27,6 @@ pub(super) use roll_up::SETTLED;
 pub use roll_up::UsageRollUp;
 
 const PAGE: i32 = 100;
-/// The list's name in page tokens.
-const LIST: &str = "usage";
 
 /// Tenant, day, and the three counts.
 type Row = (String, NaiveDate, i64, i64, i64);
@@ -45,7 +44,8 @@ impl UsageHandlers {
         caller: &Caller,
         by: ListUsageRequest,
     ) -> Result<ListUsageResponse, ApiError> {
-        let after = page_token::read(&self.keys, LIST, &by.page_token)?;
+        let tokens = PageTokens::of(&self.keys, caller, &by);
+        let after = tokens.read(&by.page_token)?;
         // An authentic token contains a valid position, because it was written below.
         let after = after.and_then(|place| read(&place));
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
@@ -83,7 +83,7 @@ impl UsageHandlers {
         let goes_on = page::cut(&mut usage, size);
         let last = usage.last().filter(|_| goes_on);
         let next_page_token = last.map(|UsageDay { day, tenant_id, .. }| {
-            page_token::write(&self.keys, LIST, format!("{day} {tenant_id}").as_bytes())
+            tokens.write(format!("{day} {tenant_id}").as_bytes())
         });
         Ok(ListUsageResponse {
             usage,

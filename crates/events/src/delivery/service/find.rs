@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use authority_api::{error::ApiError, identity::Caller, page, page_token};
+use authority_api::{error::ApiError, identity::Caller, page, page_token::PageTokens};
 use authority_core::store::{self, Db, RunQueryDsl};
 use authority_model::{
     proto::events::{WebhookAttempt, WebhookDelivery},
@@ -44,13 +44,13 @@ impl Shared {
     pub(super) async fn find(
         &self,
         caller: &Caller,
+        tokens: &PageTokens,
         by: Filter,
     ) -> Result<(Vec<WebhookDelivery>, Option<String>), ApiError> {
         if let Some(Err(unknown)) = by.event_type.as_deref().map(EventType::find) {
             return Err(ApiError::field("event_type", unknown.to_string()));
         }
-        let list = format!("webhook-deliveries {}", by.endpoint_id);
-        let before = page_token::read(&self.keys, &list, &by.page_token)?;
+        let before = tokens.read(&by.page_token)?;
         let before = before.map(|place| String::from_utf8(place).unwrap_or_default());
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
         let found = self.store.read_tx(&caller.scope(), async move |db| {
@@ -62,7 +62,7 @@ impl Shared {
         let mut found = found.await?;
         let goes_on = page::cut(&mut found, size);
         let last = found.last().filter(|_| goes_on);
-        let next = last.map(|last| page_token::write(&self.keys, &list, last.id.as_bytes()));
+        let next = last.map(|last| tokens.write(last.id.as_bytes()));
         Ok((found, next))
     }
 }

@@ -14,6 +14,7 @@ use authority_api::{
     error::ApiError,
     idempotency::IdempotencyKey,
     identity::{Caller, admitted},
+    page_token::PageTokens,
 };
 use authority_core::store::{self, Db, RunQueryDsl};
 use authority_model::{
@@ -103,6 +104,7 @@ impl WebhookDeliveryService for Handlers {
         call: Request<ListWebhookDeliveriesRequest>,
     ) -> Reply<ListWebhookDeliveriesResponse> {
         let Call { caller, request, .. } = Call::of(call)?;
+        let tokens = PageTokens::of(&self.0.keys, &caller, &request);
         let by = find::Filter {
             endpoint_id: request.id,
             state: request.state,
@@ -110,7 +112,7 @@ impl WebhookDeliveryService for Handlers {
             limit: request.limit,
             page_token: request.page_token,
         };
-        let (deliveries, next_page_token) = self.0.find(&caller, by).await?;
+        let (deliveries, next_page_token) = self.0.find(&caller, &tokens, by).await?;
         Ok(Response::new(ListWebhookDeliveriesResponse { deliveries, next_page_token }))
     }
 
@@ -119,6 +121,7 @@ impl WebhookDeliveryService for Handlers {
         call: Request<ListDeadLettersRequest>,
     ) -> Reply<ListDeadLettersResponse> {
         let Call { caller, request, .. } = Call::of(call)?;
+        let tokens = PageTokens::of(&self.0.keys, &caller, &request);
         let by = find::Filter {
             endpoint_id: request.id,
             state: Some("dead".to_owned()),
@@ -126,7 +129,7 @@ impl WebhookDeliveryService for Handlers {
             limit: request.limit,
             page_token: request.page_token,
         };
-        let (dead_letters, next_page_token) = self.0.find(&caller, by).await?;
+        let (dead_letters, next_page_token) = self.0.find(&caller, &tokens, by).await?;
         Ok(Response::new(ListDeadLettersResponse { dead_letters, next_page_token }))
     }
 

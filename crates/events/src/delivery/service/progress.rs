@@ -1,6 +1,6 @@
 //! Replays and their progress.
 
-use authority_api::{error::ApiError, identity::Caller, page, page_token};
+use authority_api::{error::ApiError, identity::Caller, page, page_token::PageTokens};
 use authority_core::store::{self, Db, RunQueryDsl};
 use authority_model::proto::events::{
     GetWebhookReplayRequest, ListWebhookReplaysRequest, ListWebhookReplaysResponse, LostEvents,
@@ -43,8 +43,8 @@ impl Shared {
         caller: &Caller,
         request: ListWebhookReplaysRequest,
     ) -> Result<ListWebhookReplaysResponse, ApiError> {
-        let list = format!("webhook-replays {}", request.id);
-        let before = page_token::read(&self.keys, &list, &request.page_token)?;
+        let tokens = PageTokens::of(&self.keys, caller, &request);
+        let before = tokens.read(&request.page_token)?;
         let before = before.map(|place| String::from_utf8(place).unwrap_or_default());
         let size = usize::try_from(request.limit.unwrap_or(PAGE)).unwrap_or_default();
         let read = self.store.read_tx(&caller.scope(), async move |db| {
@@ -63,8 +63,7 @@ impl Shared {
         let mut replays: Vec<_> = read.await?.into_iter().map(WebhookReplay::from).collect();
         let goes_on = page::cut(&mut replays, size);
         let last = replays.last().filter(|_| goes_on);
-        let next_page_token =
-            last.map(|last| page_token::write(&self.keys, &list, last.id.as_bytes()));
+        let next_page_token = last.map(|last| tokens.write(last.id.as_bytes()));
         Ok(ListWebhookReplaysResponse { replays, next_page_token })
     }
 }

@@ -169,6 +169,12 @@ impl Listing for crate::proto::sample::ListLampsRequest {
             deleted: false,
         }
     }
+    fn filters(&self) -> Vec<u8> {
+        let mut filters = self.clone();
+        filters.limit = None;
+        filters.page_token = String::new();
+        prost::Message::encode_to_vec(&filters)
+    }
 }
 impl Validate for crate::proto::sample::ListLampsResponse {
     fn validate(&self, found: &mut Violations) {
