@@ -79,7 +79,7 @@ impl Page {
     }
 }
 
-fn unescaped(text: &str) -> String {
+pub(super) fn unescaped(text: &str) -> String {
     let named = [
         ("&lt;", "<"),
         ("&gt;", ">"),

@@ -1,6 +1,7 @@
 //! The console: sign-in, the contents of pages, and the protection of forms.
 
 mod agents;
+mod approvers;
 mod approving;
 mod authority;
 mod browser;

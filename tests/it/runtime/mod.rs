@@ -20,6 +20,7 @@ mod inspected;
 mod lists;
 mod long_work;
 mod loosened;
+mod named;
 mod own_policies;
 mod pages;
 mod proof;

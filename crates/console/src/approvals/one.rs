@@ -2,7 +2,7 @@
 
 use askama::Template;
 use authority_model::{
-    proto::approval::{Approval, ApprovalPolicy, EarlierApproval},
+    proto::approval::{Approval, ApprovalPolicy, ApprovalPurpose, ApprovalTool, EarlierApproval},
     state::ApprovalState,
 };
 use axum::{
@@ -63,6 +63,8 @@ struct ApprovalPage {
     frame: Frame,
     summary: Summary,
     agent_name: Option<String>,
+    tool: Option<ApprovalTool>,
+    purpose: Option<ApprovalPurpose>,
     /// What the person just did.
     done: Option<&'static str>,
     arguments: Vec<Argument>,
@@ -214,6 +216,8 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         may_withdraw: summary.state.word == ApprovalState::Approved.to_string()
             && view.may(rpc::WITHDRAW_APPROVAL),
         authority: around.authority,
+        tool: approval.tool,
+        purpose: approval.purpose,
         policies: approval.policies,
         decision_id: approval.decision_id,
         used_by: approval.used_by,

@@ -12,6 +12,7 @@ mod expire;
 mod fresh;
 mod judge;
 mod list;
+mod named;
 mod question;
 mod reality;
 mod reopen;

@@ -11,7 +11,7 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Array, Bytea, Jsonb, Text, Timestamptz};
 
-use super::{super::prelude::*, act::DECLINE, question, reality};
+use super::{super::prelude::*, act::DECLINE, named, question, reality};
 use authority_api::page;
 use authority_core::store;
 use authority_evidence::digest_text;
@@ -54,6 +54,7 @@ pub(super) async fn fill_computed(
         row.earlier = earlier.remove(&row.id).unwrap_or_default();
         name(&mut row.policies, &described);
     }
+    named::fill(registry, caller, rows).await?;
     reality::fill(registry, caller, rows).await
 }
 

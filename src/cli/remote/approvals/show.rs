@@ -35,6 +35,11 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     if !about.is_empty() {
         lines.add("about", &about);
     }
+    for named in ["tool", "purpose"] {
+        if held[named].is_object() {
+            lines.add(named, &self::named(&held[named]));
+        }
+    }
     lines.add("why", &why(text::of(held, "reason_code")));
     each(held, "policies", |policy| lines.add("policy", &self::policy(policy)));
     each(held, "reality", |found| {
@@ -148,6 +153,13 @@ pub(in crate::cli::remote) fn why(code: &str) -> String {
         Some(reason) => format!("{code}: {}", reason.sentence()),
         None => plain(code),
     }
+}
+
+/// The name, id and description of a tool or purpose.
+fn named(record: &Value) -> String {
+    let [name, id, about] = ["name", "id", "description"].map(|member| text::of(record, member));
+    let about = if about.is_empty() { String::new() } else { format!(": {about}") };
+    plain(&format!("{name} ({id}){about}"))
 }
 
 fn policy(policy: &Value) -> String {
