@@ -9,7 +9,9 @@ use serde_json::{Map, json};
 
 const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, explains why, \
      records it so that anyone can verify and replay it, and lets people hold, approve and stop it.\n\n\
-     Every error body is `{ok: false, error, message, details, request_id}`. Lists take `limit` \
+     Every error body is `{ok: false, error, message, details, request_id}`. Success bodies of paths \
+     below `/api/` begin with `ok: true`, except the body of `/api/v1/runtime/evaluate` and the messages \
+     of streams. Success bodies of other paths have no `ok`. Lists take `limit` \
      (1 to 500) and `page_token`. Times are RFC 3339 in UTC; in a query also a span before now: `-90s`, \
      `-15m`, `-1h`, `-7d`.\n\n\
      A body is JSON without a content coding, of at most 256 KiB and 1 MiB as protobuf. A free-form \
@@ -28,6 +30,12 @@ const DOCUMENTS: &str = "openapi/documents.json";
 /// The tags that most readers look for. They come first in the document.
 const FIRST_TAGS: [&str; 7] =
     ["Runtime", "Decision", "Approval", "StopSignal", "Quarantine", "Evidence", "Event"];
+
+/// Paths below `/api/` whose success bodies have no `ok`.
+const WITHOUT_OK: [&str; 1] = [
+    // The interface specification shows the whole body, without `ok`.
+    "/api/v1/runtime/evaluate",
+];
 
 /// Methods that are called with POST but do not change data. They take no Idempotency-Key.
 const UNKEYED: [&str; 5] =
@@ -48,6 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         rest: "authority.rest.v1.rest".to_owned(),
         field: "authority.rest.v1.field".to_owned(),
         packages: packages.collect(),
+        ok: |path| path.starts_with("/api/") && !WITHOUT_OK.contains(&path),
         ..Options::default()
     };
     let out = PathBuf::from(env::var("OUT_DIR")?);

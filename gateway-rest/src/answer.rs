@@ -108,12 +108,12 @@ pub(crate) fn broken(route: &Route) -> Fault {
 /// Returns the body of a success, in the route's form.
 pub(crate) fn body(route: &Route, message: &[u8]) -> Result<Vec<u8>, wire::Malformed> {
     let shape = route.output;
-    if let Some(field) = route.raw.and_then(|at| shape.fields.get(usize::from(at))) {
+    if let Some(field) = raw_field(route).filter(|_| route.envelope.is_empty()) {
         return raw(field, shape, message);
     }
     let mut out = Vec::with_capacity(message.len() * 2 + 64);
     match (route.ok, route.envelope) {
-        (false, _) => content(&mut out, route, message)?,
+        (false, "") => content(&mut out, route, message)?,
         (true, "") => {
             out.extend_from_slice(b"{\"ok\":true");
             if !shape.fields.is_empty() {
@@ -122,8 +122,9 @@ pub(crate) fn body(route: &Route, message: &[u8]) -> Result<Vec<u8>, wire::Malfo
             write::members(&mut out, shape, message, 0)?;
             out.push(b'}');
         }
-        (true, envelope) => {
-            out.extend_from_slice(b"{\"ok\":true,\"");
+        (ok, envelope) => {
+            let begin: &[u8] = if ok { b"{\"ok\":true,\"" } else { b"{\"" };
+            out.extend_from_slice(begin);
             out.extend_from_slice(envelope.as_bytes());
             out.extend_from_slice(b"\":");
             content(&mut out, route, message)?;
@@ -133,7 +134,15 @@ pub(crate) fn body(route: &Route, message: &[u8]) -> Result<Vec<u8>, wire::Malfo
     Ok(out)
 }
 
+fn raw_field(route: &Route) -> Option<&'static Field> {
+    route.output.fields.get(usize::from(route.raw?))
+}
+
 fn content(out: &mut Vec<u8>, route: &Route, message: &[u8]) -> Result<(), wire::Malformed> {
+    if let Some(field) = raw_field(route) {
+        out.extend(raw(field, route.output, message)?);
+        return Ok(());
+    }
     match route.response_body {
         Some(at) => write::field(out, route.output, usize::from(at), message),
         None => write::message(out, route.output, message, 0),

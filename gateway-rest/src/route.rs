@@ -27,7 +27,7 @@ pub struct Route {
     pub clear: Option<u16>,
     /// The HTTP status of success.
     pub status: u16,
-    /// The member that contains the response, next to `ok`; empty for none.
+    /// The member that contains the response; empty for none.
     pub envelope: &'static str,
     /// Whether a success body begins with `"ok": true`.
     pub ok: bool,

@@ -37,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         rest: "library.v1.rest".to_owned(),
         field: "library.v1.field".to_owned(),
         packages: vec!["library.v1".to_owned()],
+        ok: |path| path.starts_with("/v1/books") && !path.ends_with("/tags"),
         ..Options::default()
     };
     fs::write(out.join("routes.rs"), gateway_rest_build::routes(&pool, &options))?;

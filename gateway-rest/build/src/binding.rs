@@ -13,6 +13,8 @@ pub(crate) struct Binding {
     pub(crate) template: Template,
     pub(crate) body: String,
     pub(crate) response_body: String,
+    /// Whether a success body begins with `"ok": true`.
+    pub(crate) ok: bool,
 }
 
 /// The REST option of a method; all fields are empty without the option.
@@ -22,7 +24,6 @@ pub(crate) struct Rest {
     pub(crate) envelope: String,
     pub(crate) mask: String,
     pub(crate) clear: String,
-    pub(crate) ok: bool,
     pub(crate) refusals: Vec<u16>,
     pub(crate) raw: String,
     pub(crate) content_type: String,
@@ -68,7 +69,6 @@ impl Rest {
             envelope: descriptor::text(rest, "envelope"),
             mask: descriptor::text(rest, "mask"),
             clear: descriptor::text(rest, "clear"),
-            ok: descriptor::flag(rest, "ok"),
             refusals: listed("refusals"),
             statuses: listed("statuses"),
             events: descriptor::inner(rest, "events").map(|events| Events {
@@ -94,7 +94,6 @@ impl Rest {
 
     fn check(&self, method: &MethodDescriptor) {
         let at = method.full_name();
-        assert!(self.envelope.is_empty() || self.ok, "{at}: `envelope` needs `ok: true`");
         for (role, name) in [("mask", &self.mask), ("clear", &self.clear)] {
             if name.is_empty() {
                 continue;
@@ -112,7 +111,6 @@ impl Rest {
         if self.raw.is_empty() {
             assert!(self.content_type.is_empty(), "{at}: `content_type` needs `raw`");
         } else {
-            assert!(!self.ok, "{at}: a raw body has no `ok`");
             assert!(!method.is_server_streaming(), "{at}: a stream has no raw body");
             field(&method.output(), &self.raw, at, "raw");
         }
@@ -124,7 +122,7 @@ pub(crate) fn bindings(method: &MethodDescriptor, options: &Options) -> Vec<Bind
     let mut found = Vec::new();
     let http = descriptor::option(method.parent_pool(), &method.options(), "google.api.http");
     if let Some(rule) = http.as_ref().and_then(Value::as_message) {
-        collect(method, rule, &mut found);
+        collect(method, rule, options, &mut found);
     }
     let at = method.full_name();
     if !found.is_empty() {
@@ -137,7 +135,12 @@ pub(crate) fn bindings(method: &MethodDescriptor, options: &Options) -> Vec<Bind
     found
 }
 
-fn collect(method: &MethodDescriptor, rule: &DynamicMessage, found: &mut Vec<Binding>) {
+fn collect(
+    method: &MethodDescriptor,
+    rule: &DynamicMessage,
+    options: &Options,
+    found: &mut Vec<Binding>,
+) {
     let at = method.full_name();
     let pattern = ["get", "put", "post", "delete", "patch", "custom"]
         .into_iter()
@@ -156,10 +159,12 @@ fn collect(method: &MethodDescriptor, rule: &DynamicMessage, found: &mut Vec<Bin
     let template = Template::parse(&path).unwrap_or_else(|why| panic!("{at}: `{path}` {why}"));
     let (body, response_body) =
         (descriptor::text(rule, "body"), descriptor::text(rule, "response_body"));
-    found.push(Binding { method: verb, path, template, body, response_body });
+    let ok = (options.ok)(&path) && !method.is_server_streaming();
+    found.push(Binding { method: verb, path, template, body, response_body, ok });
     let more = rule.get_field_by_name("additional_bindings");
     for rule in more.iter().filter_map(|more| more.as_list()).flatten() {
-        collect(method, rule.as_message().unwrap_or_else(|| panic!("{at}: no rule")), found);
+        let rule = rule.as_message().unwrap_or_else(|| panic!("{at}: no rule"));
+        collect(method, rule, options, found);
     }
 }
 
@@ -184,9 +189,14 @@ impl Binding {
         self.check_bounds(method, rest, options);
         if !self.response_body.is_empty() {
             field(&output, &self.response_body, &at, "response_body");
-            let wrapped = !rest.ok || !rest.envelope.is_empty();
+            let wrapped = !self.ok || !rest.envelope.is_empty();
             assert!(wrapped, "{at}: `ok` beside a response_body needs an envelope");
             assert!(rest.raw.is_empty(), "{at}: `raw` and `response_body` exclude one another");
+        }
+        if !rest.raw.is_empty() {
+            // Without `ok`, the body is the document and nothing else.
+            let wrapped = !self.ok || !rest.envelope.is_empty();
+            assert!(wrapped, "{at}: `ok` beside a raw body needs an envelope");
         }
         let masked = rest.mask.is_empty() || !self.body.is_empty();
         assert!(masked, "{at}: a mask is filled from the body, and there is none");

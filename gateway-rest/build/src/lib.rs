@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 pub struct Options {
     /// Full name of the method option for properties that `google.api.http` lacks, for example
     /// `acme.rest.v1.rest`: a message with any of the fields `status`, `envelope`, `mask`, `clear`,
-    /// `ok`, `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`, `statuses`,
-    /// `events`, `body_bytes`, `required`, `location`. Empty for none.
+    /// `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`, `statuses`, `events`,
+    /// `body_bytes`, `required`, `location`. Empty for none.
     pub rest: String,
     /// Full name of the field option for properties beyond the field's type: a message that may
     /// have the fields `document`, the name of the schema of the JSON text in a bytes field, and
@@ -32,6 +32,9 @@ pub struct Options {
     pub field: String,
     /// Full name of the field option with validation rules: `buf.validate.field`. Empty for none.
     pub validate: String,
+    /// Whether the success bodies of a path begin with `"ok": true`. The messages of a stream never
+    /// do.
+    pub ok: fn(&str) -> bool,
     /// Packages of the services to serve. All messages of these packages get shapes. A name covers
     /// the packages below it.
     pub packages: Vec<String>,
@@ -45,6 +48,7 @@ impl Default for Options {
             rest: String::new(),
             field: String::new(),
             validate: "buf.validate.field".to_owned(),
+            ok: |_| false,
             packages: Vec::new(),
             runtime: "::gateway_rest".to_owned(),
         }

@@ -69,7 +69,6 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
         envelope,
         mask,
         clear,
-        ok,
         raw,
         content_type,
         max_age_seconds,
@@ -79,7 +78,9 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
         ..
     } = Rest::of(method, options);
     let rpc = format!("/{}/{}", method.parent_service().full_name(), method.name());
-    let Binding { method: verb, path, template, body, response_body } = binding;
+    let Binding { method: verb, path, template, body, response_body, ok } = binding;
+    // A raw body without `ok` is the document and nothing else.
+    let envelope = if raw.is_empty() || *ok { envelope } else { String::new() };
     let custom_verb = &template.verb;
     let segments = template.segments.iter().map(|segment| match segment {
         Segment::Literal(text) => quote!(#runtime::Segment::Literal(#text)),

@@ -42,6 +42,7 @@ fn options() -> Options {
     Options {
         rest: "library.v1.rest".to_owned(),
         packages: vec!["one".to_owned()],
+        ok: |path| path == "/ok",
         ..Options::default()
     }
 }
@@ -74,16 +75,15 @@ fn names_must_be_there() {
         ("patch: '/x' body: '*'", "mask: 'nope'", "mask `nope` is not a field of one.v1.M"),
         ("patch: '/x' body: '*'", "mask: 'id'", "mask `id` is not a FieldMask"),
         ("get: '/x'", "raw: 'nope'", "raw `nope` is not a field of one.v1.M"),
-        ("get: '/x'", "envelope: 'm'", "`envelope` needs `ok: true`"),
         ("get: '/x'", "content_type: 'text/html'", "`content_type` needs `raw`"),
-        ("get: '/x'", "raw: 'id' ok: true", "a raw body has no `ok`"),
+        ("get: '/ok'", "raw: 'id'", "`ok` beside a raw body needs an envelope"),
         ("get: '/x'", "status: 99", "status 99"),
         ("get: '/x'", "refusals: [1000]", "status 1000 in refusals"),
         ("get: 'x'", "", "`x` does not begin with `/`"),
         ("get: '/x/{id}.json'", "", "`.json` after a variable"),
         ("body: '*'", "", "google.api.http without a path"),
         ("custom { kind: 'HEAD' path: '/x' }", "", "`HEAD` is not a method; GET serves HEAD"),
-        ("get: '/x' response_body: 'id'", "ok: true", "needs an envelope"),
+        ("get: '/ok' response_body: 'id'", "", "`ok` beside a response_body needs an envelope"),
     ] {
         let complaint = complaint(http, rest);
         assert!(complaint.contains("one.v1.S.Do"), "{complaint}");

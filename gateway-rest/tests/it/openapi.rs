@@ -110,6 +110,11 @@ fn responses_have_their_status_and_form() {
     assert_eq!(schema("BookAnswer")["required"], json!(["ok", "book"]));
     assert!(schema("BookAnswer")["properties"]["ok"]["const"].is_null());
     assert_eq!(created["example"]["book"]["title"], "The Moonstone");
+    let catalogue = operation("/v1/catalogue/{id}/book", "get");
+    let catalogue = &catalogue["responses"]["200"]["content"]["application/json"];
+    assert_eq!(catalogue["schema"], json!({"$ref": "#/components/schemas/BookEnvelope"}));
+    assert_eq!(schema("BookEnvelope")["required"], json!(["book"]));
+    assert!(catalogue["example"]["ok"].is_null());
     let statuses = |operation: &Value| {
         operation["responses"].as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
     };
@@ -121,6 +126,10 @@ fn responses_have_their_status_and_form() {
     assert_eq!(statuses(&cover), "200 400 429 500 503");
     assert_eq!(cover["security"], json!([]));
     assert!(cover["responses"]["200"]["content"]["text/html; charset=utf-8"].is_object());
+    let beside_ok = operation("/v1/books:schema", "get");
+    let beside_ok = &beside_ok["responses"]["200"]["content"]["application/json"]["schema"];
+    assert_eq!(beside_ok, &json!({"$ref": "#/components/schemas/GetSchemaResponseAnswer"}));
+    assert_eq!(schema("GetSchemaResponseAnswer")["required"], json!(["ok", "schema"]));
     let gone = operation("/v1/books/{id}", "delete");
     assert_eq!(gone["responses"]["204"], json!({"description": "Success."}));
     let export = operation("/v1/books:export", "get");

@@ -15,6 +15,10 @@ async fn bodies_have_the_form_of_the_option() {
     assert_eq!(enveloped.header("cache-control"), "no-store");
     let beside = get("/v1/books").await;
     assert!(beside.body.starts_with(r#"{"ok":true,"books":[],"next_page_token":"#));
+    let without_ok = get("/v1/catalogue/7/book").await;
+    assert!(without_ok.body.starts_with(r#"{"book":{"id":"7","#), "{}", without_ok.body);
+    let line = get("/v1/books:export").await;
+    assert!(line.body.starts_with(r#"{"id":"#), "a stream's message: {}", line.body);
     assert_eq!(get("/v1/ask/w").await.json()["word"], "w", "the message itself");
     assert_eq!(get("/v1/titles").await.body, r#"["A","B"]"#, "a response_body");
     let gone = send("DELETE", "/v1/books/7", "").await;
@@ -31,6 +35,8 @@ async fn raw_bodies_are_as_they_are() {
     let schema = get("/v1/schema").await;
     assert_eq!(schema.body, r#"{"a":[1,0.5],"type":"object"}"#);
     assert_eq!(schema.header("content-type"), "application/json");
+    let beside_ok = get("/v1/books:schema").await;
+    assert_eq!(beside_ok.body, r#"{"ok":true,"schema":{"a":[1,0.5],"type":"object"}}"#);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::document;
+use super::{document, ok::begins_with_ok};
 use crate::{
     programme::dns::DnsServer,
     support::{Client, TestApp, Wishes, asking},
@@ -384,6 +384,9 @@ async fn every_example_in_the_document_has_its_success() {
             if !headers.contains_key(name.as_str()) {
                 wrong.push(format!("{} {path} lacks {name}", example.method));
             }
+        }
+        if answer.is_object() && (answer["ok"] == true) != begins_with_ok(&example.path) {
+            wrong.push(format!("{} {path}: {answer}", example.method));
         }
         world.settle(&example, &answer);
     }

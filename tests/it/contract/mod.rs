@@ -8,6 +8,7 @@ mod documented;
 mod examples;
 mod filters;
 mod headers;
+mod ok;
 mod operations;
 mod page_tokens;
 mod pages;

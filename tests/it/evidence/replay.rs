@@ -39,7 +39,11 @@ async fn the_sealed_arguments_give_the_same_bytes() {
     assert_eq!(both, (&json!("permission_granted"), &json!("actor_stopped")));
     let owner = app.owner();
     let (status, by_owner) = owner.post(&format!("/api/v1/decisions/{id}:replay"), json!({})).await;
-    assert_eq!((status, &by_owner["result"]), (200, &json!("match")), "{by_owner:#}");
+    assert_eq!(
+        (status, &by_owner["replay_proof"]["result"]),
+        (200, &json!("match")),
+        "{by_owner:#}"
+    );
     for body in [json!({}), json!({"decision_id": id, "mode": "policy_pin"})] {
         assert_eq!(client.post("/v1/replay/proof", body).await.0, 400);
     }

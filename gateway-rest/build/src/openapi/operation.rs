@@ -163,6 +163,11 @@ impl Operation<'_> {
                     json!({"oneOf": all.iter().map(|name| self.document(name)).collect::<Vec<_>>()})
                 }
             };
+            let schema = if self.binding.ok {
+                self.enveloped(&rest.envelope, schema, schemas)
+            } else {
+                schema
+            };
             let kind = Some(rest.content_type.as_str()).filter(|kind| !kind.is_empty());
             response["content"] = json!({kind.unwrap_or("application/json"): {"schema": schema}});
             return response;
@@ -235,11 +240,10 @@ impl Operation<'_> {
         let part = (!self.binding.response_body.is_empty()).then(|| {
             field(&output, &self.binding.response_body, self.method.full_name(), "response_body")
         });
-        let ok = json!({"type": "boolean", "description": "Always true here."});
-        if rest.ok && rest.envelope.is_empty() {
+        if self.binding.ok && rest.envelope.is_empty() {
             let mut schema = schemas.object(&output, Use::Output, &[]);
             let members = schema["properties"].take();
-            let mut properties = Map::from_iter([("ok".to_owned(), ok)]);
+            let mut properties = Map::from_iter([("ok".to_owned(), ok())]);
             properties.extend(members.as_object().cloned().unwrap_or_default());
             let required: Vec<_> = properties.keys().cloned().collect();
             schema["properties"] = properties.into();
@@ -256,17 +260,33 @@ impl Operation<'_> {
                 Some(example::message(&output, Use::Output, schemas.options, &[])),
             ),
         };
-        if !rest.ok {
+        let envelope = rest.envelope.as_str();
+        if envelope.is_empty() {
             return (schema, example);
         }
-        let envelope = rest.envelope.as_str();
+        let example = if self.binding.ok {
+            json!({"ok": true, envelope: example})
+        } else {
+            json!({envelope: example})
+        };
+        (self.enveloped(envelope, schema, schemas), Some(example))
+    }
+
+    /// Returns the schema of a body that contains the response in a member.
+    fn enveloped(&self, envelope: &str, schema: Value, schemas: &mut Schemas<'_>) -> Value {
+        let output = self.method.output();
+        if self.binding.ok {
+            let schema = json!({
+                "type": "object",
+                "required": ["ok", envelope],
+                "properties": {"ok": ok(), envelope: schema},
+            });
+            return schemas.named(&format!("{}Answer", output.name()), schema);
+        }
         let schema = json!({
-            "type": "object",
-            "required": ["ok", envelope],
-            "properties": {"ok": ok, envelope: schema},
+            "type": "object", "required": [envelope], "properties": {envelope: schema},
         });
-        let name = format!("{}Answer", output.name());
-        (schemas.named(&name, schema), Some(json!({"ok": true, envelope: example})))
+        schemas.named(&format!("{}Envelope", output.name()), schema)
     }
 
     fn part(&self, part: &FieldDescriptor, schemas: &mut Schemas<'_>) -> (Value, Option<Value>) {
@@ -289,6 +309,10 @@ fn answer_name(output: &MessageDescriptor) -> String {
             format!("{}Answer", output.name().strip_suffix("Response").unwrap_or(output.name()))
         }
     }
+}
+
+fn ok() -> Value {
+    json!({"type": "boolean", "description": "Always true here."})
 }
 
 fn merge(into: &mut Value, from: Value) {
