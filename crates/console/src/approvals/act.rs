@@ -1,4 +1,5 @@
-//! The second step of an answer: it says once more what is answered, and its form sends it.
+//! The second step of an answer: a page that repeats the request, with the form that sends the
+//! answer.
 
 use askama::Template;
 use authority_model::proto::approval::{
@@ -32,7 +33,7 @@ use crate::{
     view::View,
 };
 
-/// What a person answers.
+/// The kind of answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verb {
     Approve,
@@ -79,9 +80,9 @@ struct Confirm {
     summary: Summary,
     /// The policies that held it, by name.
     held_by: Vec<String>,
-    /// Who lets whom, from the root to the agent.
+    /// The chain of delegations, from the root to the agent.
     authority: Option<Authority>,
-    /// What an approval would achieve.
+    /// The decision that an approval would lead to.
     would_be: Option<WouldBe>,
     /// What to do where it would only make the request void.
     advice: String,
@@ -89,21 +90,21 @@ struct Confirm {
     doubles: AlikeList,
     /// Whether only some of the other requests were compared.
     is_partial: bool,
-    /// Why this person may not answer it: then there is no form.
+    /// The reason why this person may not answer. The page then has no form.
     rule: Option<String>,
-    /// What of reality is reviewed by approving.
+    /// The reality findings that an approval counts as reviewed.
     reviewed: Vec<Finding>,
     /// Sent twice, the form acts once.
     key: String,
     expires: String,
     /// Why the form was not taken.
     problem: Option<&'static str>,
-    /// What was typed.
+    /// The text in the form.
     text: String,
 }
 
 impl Confirm {
-    /// Whether there is nothing to approve: it would only make the request void.
+    /// Whether an approval would only make the request void.
     fn is_void(&self) -> bool {
         self.would_be.as_ref().is_some_and(WouldBe::voids)
     }
@@ -126,7 +127,8 @@ async fn confirmation(
 ) -> Result<Response, Status> {
     let verb = Verb::parse(verb)?;
     let approval = read(view, id).await?;
-    // Nobody answers what was not shown to them, and what waits no longer its own page says.
+    // People can answer only a request that they were shown. The page of a closed request shows its
+    // outcome.
     if verb != Verb::Withdraw && !(is_opened(view, &approval) && waits(view, &approval)) {
         return Ok(see(&format!("/console/approvals/{}", approval.id)));
     }
@@ -156,7 +158,7 @@ fn rule(view: &View, verb: Verb, approval: &Approval) -> Option<String> {
     Barrier::of(view, approval)?.rule().map(str::to_owned)
 }
 
-/// What the page before this one has shown that needs a review.
+/// The findings that need a review and were shown on the previous page.
 fn reviewed(pairs: &Pairs) -> Vec<String> {
     pairs.all("reviewed").map(str::to_owned).collect()
 }
@@ -226,7 +228,7 @@ async fn acted(view: &View, id: &str, verb: &str, form: &Pairs) -> Result<Respon
     if shown.lacks_review(&approval, view.now) {
         return Ok(differs(view, &approval, &shown, None));
     }
-    // To end a request there is a decline, which says why.
+    // A decline ends the request with a reason.
     if verb == Verb::Approve && would_be_void(&approval, view.now) {
         return self::form(view, verb, &approval, StatusCode::CONFLICT, None, text).await;
     }

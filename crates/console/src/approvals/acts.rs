@@ -23,7 +23,7 @@ pub(crate) fn acts(view: &View, approval: &Approval) -> Vec<Act> {
     approval.acts.iter().map(|act| answer(view, act)).collect()
 }
 
-/// Those that approved it.
+/// The approvals of the request.
 pub(crate) fn approving(view: &View, approval: &Approval) -> Vec<Act> {
     let given = approval.acts.iter().filter(|act| act.verdict == "approve");
     given.map(|act| answer(view, act)).collect()

@@ -27,8 +27,9 @@ struct Again {
 /// A sign-in that was so recent gave the credential that the service does not take.
 const JUST: TimeDelta = TimeDelta::minutes(5);
 
-/// The sign-in in which a person proves anew who they are, and which leads back to the request. `None` if they have
-/// just done so and the provider's access token does not say when: another one would not say it either.
+/// The address of a new sign-in that returns to the request. `None` if the person has just signed
+/// in and the provider's access token has no time of the sign-in: a new token would not have it
+/// either.
 pub(super) fn sign_in(view: &View, id: &str) -> Option<String> {
     let is_said = view.caller.authenticated_at.is_some();
     if !is_said && view.now - view.session.authenticated_at < JUST {
@@ -43,7 +44,8 @@ pub(super) fn is_needed(problem: &Problem) -> bool {
     problem.code == ErrorCode::InsufficientUserAuthentication.word()
 }
 
-/// The page that says so. It is a page with a link, since a form's policy does not let its answer lead elsewhere.
+/// The page that explains the new sign-in. It has a link, because the form's content security
+/// policy forbids a redirect to another origin.
 pub(super) fn page_for(view: &View, id: &str, message: String) -> Response {
     let again = Again {
         frame: view.frame("Sign in again to approve", Section::Approvals),

@@ -22,22 +22,22 @@ use crate::{
 /// Requests that are compared: the newest of the agent for the action, and the most pages that have them.
 const READ: i32 = 100;
 const PAGES: usize = 5;
-/// Those that are named on a page, of the possible doubles and of the rest.
+/// The maximum number of requests shown as possible doubles, and as similar requests.
 const NAMED: usize = 8;
 /// Members of each that are named as the same, and as different.
 const SHOWN: usize = 8;
-/// How long one that was permitted or declined is compared with others.
+/// How long a permitted or declined request is compared with others.
 const RECENT: TimeDelta = TimeDelta::days(30);
 
 /// The newest requests of an agent for an action, without some of them.
 #[derive(Default)]
 pub(crate) struct Others {
     newest: Vec<Approval>,
-    /// Whether there are older ones, or others that could not be read: nothing is known of them.
+    /// Whether there are older requests or unreadable ones, which were not compared.
     pub(super) is_partial: bool,
 }
 
-/// One that looks like another.
+/// A similar request.
 pub(crate) struct Alike {
     pub(crate) summary: Summary,
     pub(crate) likeness: Likeness,
@@ -64,16 +64,18 @@ impl AlikeList {
     }
 }
 
-/// What is alike in two questions, and what is not.
+/// The similarities and differences of two questions.
 #[derive(Debug, Default)]
 pub(crate) struct Likeness {
     /// `amount, payee`.
     pub(crate) same: String,
-    /// The first of what in the other one says to whom and for what, and differs, and how much more does.
+    /// The first members of the other request that name a recipient or a reason and differ, and the
+    /// number of further ones.
     pub(crate) differs: Vec<Tell>,
     pub(crate) more: usize,
-    /// Whether it could be the same payment: the amount is the same, and a payee, an account or a document, or neither
-    /// has one; or the same bill is paid to the same, whatever the amount.
+    /// Whether both could be the same payment. Either the amount is the same, and a payee, an
+    /// account or a document is the same or missing in both. Or the same bill is paid to the same
+    /// payee, with any amount.
     pub(super) is_double: bool,
     is_same_amount: bool,
     /// How many members are the same.
@@ -81,7 +83,7 @@ pub(crate) struct Likeness {
 }
 
 impl Likeness {
-    /// `None` if neither the amount, nor whom it pays, nor the bill is the same.
+    /// `None` if amount, payee and bill all differ.
     pub(super) fn of(own: &Compared<'_>, other: &Compared<'_>) -> Option<Self> {
         let is_same_amount = own.amount.is_some() && own.amount == other.amount;
         let same =
@@ -123,12 +125,13 @@ impl Likeness {
     }
 }
 
-/// What of a question is compared with others: an agent chooses how much that is, so each member is read once.
+/// The compared parts of a question. An agent chooses their number. Each member is therefore read
+/// once.
 pub(super) struct Compared<'a> {
     amount: Option<&'a Amount>,
-    /// The members that say to whom or for what.
+    /// The members that name a recipient or a reason.
     rows: Vec<(&'a Tell, Said<'a>)>,
-    /// What they name, with the first that does, and what they say to the letter.
+    /// The normalised values, each with the first member that has it, and the exact values.
     named: HashMap<Said<'a>, &'a Tell>,
     said: HashSet<Said<'a>>,
 }
@@ -185,7 +188,7 @@ impl Others {
         Self { is_partial: true, ..Self::among(newest, approvals) }
     }
 
-    /// Those of a list that are none of these.
+    /// The requests of a list, without the given ones.
     pub(crate) fn among(mut listed: Vec<Approval>, approvals: &[Approval]) -> Self {
         listed.retain(|other| approvals.iter().all(|own| own.id != other.id));
         Self { newest: listed, is_partial: false }
@@ -196,8 +199,8 @@ impl Others {
         self.newest.iter().take(count).map(|other| Summary::of(other, now)).collect()
     }
 
-    /// Those that could be the same payment as a request, and those that look like it otherwise: what was permitted
-    /// before what waits, and that before what was declined; of these the most alike first.
+    /// The possible doubles of a request, and other similar requests: permitted requests first,
+    /// then pending and declined ones, each group by similarity.
     pub(super) fn alike(&self, now: DateTime<Utc>, own: &Summary) -> (AlikeList, AlikeList) {
         let compared = self.newest.iter().filter(|other| is_compared(now, other));
         let own = Compared::of_summary(own);
@@ -208,7 +211,7 @@ impl Others {
                 Some(Alike { summary, likeness, declined: declined(other) })
             })
             .collect();
-        // The sort is stable: of those that are as much alike the newest is first.
+        // The sort is stable: the newest of equally similar requests is first.
         alike.sort_by_key(|Alike { summary, likeness, .. }| {
             (summary.state.rank(), !likeness.is_same_amount, Reverse(likeness.count))
         });
@@ -216,13 +219,13 @@ impl Others {
         (AlikeList::first(doubles), AlikeList::first(rest))
     }
 
-    /// Those of them that could be the same payment.
+    /// The possible doubles.
     pub(crate) fn doubles(&self, now: DateTime<Utc>, own: &Summary) -> AlikeList {
         self.alike(now, own).0
     }
 }
 
-/// The reason of whoever declined it.
+/// The reason given for the decline.
 fn declined(other: &Approval) -> Option<String> {
     let act = other.acts.iter().rev().find(|act| act.verdict == "decline")?;
     act.comment.clone()
@@ -280,7 +283,8 @@ mod tests {
         assert!(likeness(&one, &other).unwrap().is_double);
         other["amount"] = json!(7);
         let found = likeness(&one, &other).unwrap();
-        // The same bill to the same: an amount that is a cent off hides nothing.
+        // The same bill and the same payee: an amount that differs by a cent still counts as a
+        // double.
         assert_eq!((found.same.as_str(), found.is_double), ("payee, iban, invoice", true));
         other["invoice"] = json!("X-2");
         let found = likeness(&one, &other).unwrap();
@@ -291,14 +295,14 @@ mod tests {
         let to =
             |amount: u32, payee: &str| json!({"amount": amount, "payee": payee, "invoice": "X"});
         assert!(!likeness(&to(5, "A"), &to(6, "B")).unwrap().is_double);
-        // How it is the same is said, where that cannot be seen.
+        // Similarities that cannot be seen are named.
         other =
             json!({"amount": 20_005, "payee": "S\u{430}me AG", "invoice": "x 1", "iban": "DE89"});
         assert_eq!(
             likeness(&one, &other).unwrap().same,
             "amount, payee (in other letters, which look alike), iban, invoice (written otherwise)"
         );
-        // The same amount to somebody else, and what nothing is known of.
+        // The same amount to another payee, and a request without a payee.
         let (five, six) = (json!({"amount": 5, "payee": "A"}), json!({"amount": 5, "payee": "B"}));
         assert!(!likeness(&five, &six).unwrap().is_double);
         assert!(likeness(&json!({"amount": 5}), &json!({"amount": 5})).unwrap().is_double);
@@ -306,7 +310,7 @@ mod tests {
         assert!(likeness(&json!({}), &json!({})).is_none());
     }
 
-    /// What a page has no room for is compared all the same, and so is what stands under a name in other letters.
+    /// Hidden members and members with other names are also compared.
     #[test]
     fn no_other_member_hides_an_invoice() {
         let one = json!({"amount": 5, "payee": "A", "invoice": "RE-55"});

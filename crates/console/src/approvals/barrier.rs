@@ -7,7 +7,7 @@ use crate::{rpc, show::short, view::View};
 
 /// Why this person cannot act.
 pub(super) enum Barrier {
-    /// They have approved, and this is what it waits for.
+    /// The person has approved. The text describes the missing approvals.
     Approved(String),
     Rule {
         rule: String,
@@ -20,7 +20,7 @@ pub(super) enum Barrier {
 pub(super) const READS: &str = "your role reads requests and does not decide them";
 
 impl Barrier {
-    /// `None` if the person can act. The request is one that was read by its id.
+    /// `None` if the person can act. The request must have been read by its id.
     pub(super) fn of(view: &View, approval: &Approval) -> Option<Self> {
         if !view.may(rpc::APPROVE_APPROVAL) {
             return Some(Self::Rule { rule: READS.to_owned(), remedy: String::new() });

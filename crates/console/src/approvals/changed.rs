@@ -1,4 +1,5 @@
-//! A request that is not what a form's page showed: nothing was done, and this says what has changed.
+//! The page for a request that has changed since the form was shown. It lists the changes; the
+//! answer was not sent.
 
 use askama::Template;
 use authority_model::proto::approval::Approval;
@@ -22,18 +23,19 @@ use crate::{
     view::View,
 };
 
-/// What a page showed, as its form says.
+/// The state that a page showed, from the fields of its form.
 pub(super) struct Shown {
     pub(super) request_digest: String,
     pub(super) state: String,
     pub(super) expires: String,
     pub(super) progress: String,
-    /// What needed a review and was shown, each as `<id>@<since>`; `None` for an answer that reviews nothing.
+    /// The shown findings that needed a review, each as `<id>@<since>`. `None` if the answer
+    /// reviews no findings.
     pub(super) reviewed: Option<Vec<String>>,
 }
 
 impl Shown {
-    /// What a request is at present, and what of reality a page has shown before.
+    /// The current state of a request, with the findings that a page has shown.
     pub(super) fn now(now: &Approval, at: DateTime<Utc>, reviewed: Vec<String>) -> Self {
         let summary = Summary::of(now, at);
         Self {
@@ -56,7 +58,8 @@ impl Shown {
         }
     }
 
-    /// Whether something needs a review now that was not shown; of a request that does not wait, nothing does.
+    /// Whether a finding needs a review and was not shown. Always false if the request is not
+    /// pending.
     pub(super) fn lacks_review(&self, now: &Approval, at: DateTime<Utc>) -> bool {
         !self.not_reviewed(now, at).is_empty()
     }
@@ -105,7 +108,7 @@ struct Changed {
     frame: Frame,
     id: String,
     state: State,
-    /// Who answered it meanwhile, and what.
+    /// The answers that other people gave in the meantime.
     acts: Vec<Act>,
     differences: Vec<Difference>,
     message: Option<String>,
@@ -126,7 +129,7 @@ pub(super) async fn refused(view: &View, id: &str, shown: &Shown, status: Status
     }
 }
 
-/// The page for a request that differs from what was shown.
+/// The page for a request that differs from the form.
 pub(super) fn differs(
     view: &View,
     approval: &Approval,

@@ -1,5 +1,5 @@
-//! What of reality holds a request, as its page shows it. Of what needs a review only that counts as reviewed which a
-//! page has shown: the address of the second step and its form name each one, with the time since when it is so.
+//! The reality findings that hold a request. Only findings that a page has shown count as reviewed:
+//! the address of the second step and its form name each finding with the time at which it began.
 
 use authority_model::proto::approval::{Approval, ApprovalReality};
 use chrono::{DateTime, Utc};
@@ -10,7 +10,8 @@ use crate::{
 };
 
 pub(super) struct Finding {
-    /// `<id>@<since>`: what `reviewed` of the API takes for this, and for nothing that began at another time.
+    /// `<id>@<since>`, as the API expects it in `reviewed`. It does not match a finding that began
+    /// at another time.
     pub(super) key: String,
     pub(super) name: String,
     pub(super) drift: String,
@@ -32,7 +33,7 @@ impl Finding {
         }
     }
 
-    /// In a sentence, for what has changed.
+    /// The finding as a sentence, for the list of changes.
     pub(super) fn line(&self) -> String {
         match &self.since {
             Some(since) => format!("{}: {}, since {}", self.name, self.drift, since.shown),
@@ -46,7 +47,7 @@ pub(super) fn findings(approval: &Approval, now: DateTime<Utc>) -> Vec<Finding> 
     approval.reality.iter().map(|found| Finding::of(found, now)).collect()
 }
 
-/// What is reviewed by approving.
+/// The findings that an approval counts as reviewed.
 pub(super) fn to_review(approval: &Approval, now: DateTime<Utc>) -> Vec<Finding> {
     let mut findings = findings(approval, now);
     findings.retain(|found| found.is_review);

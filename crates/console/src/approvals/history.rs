@@ -1,4 +1,5 @@
-//! What was decided on the same agent and action without a request for approval, for who reads decisions.
+//! Decisions on the same agent and action without a request for approval. Only people who may read
+//! decisions see them.
 
 use authority_model::proto::{
     approval::Approval,
@@ -20,7 +21,7 @@ use crate::{
     view::View,
 };
 
-/// Decisions that are read, and those of them that are shown.
+/// The number of decisions that are read, and the number that is shown.
 const READ: i32 = 40;
 const SHOWN: usize = 8;
 
@@ -31,7 +32,7 @@ pub(super) struct Past {
     pub(super) at: Option<Moment>,
     pub(super) amount: Option<Amount>,
     pub(super) headline: Headline,
-    /// What is the same as in the request; empty if nothing is.
+    /// The members that are the same as in the request; empty if all differ.
     pub(super) same: String,
 }
 
@@ -49,7 +50,7 @@ pub(super) async fn history(view: &View, approval: &Approval, own: &Summary) -> 
     };
     let listed = view.calls.call(rpc::LIST_DECISIONS, &request).await;
     let listed: ListDecisionsResponse = listed.unwrap_or_default();
-    // What was held is a request, and what was permitted with one is said there.
+    // Held decisions are listed as requests. Decisions with an approval are part of their request.
     let decided = listed.decisions.into_iter().filter(|one| {
         one.decision != i32::from(Decision::RequireApproval) && one.approval_id.is_none()
     });

@@ -1,5 +1,5 @@
-//! The requests that wait, the one that ends first on top; those that ended, the newest on top. A page shows some of
-//! them, says where it ends, and leads on.
+//! The inbox: pending requests by expiry, the soonest first; closed requests with the newest first.
+//! The list has pages.
 
 use askama::Template;
 use authority_model::proto::approval::{Approval, ListApprovalsRequest, ListApprovalsResponse};
@@ -32,7 +32,7 @@ struct Item {
     summary: Summary,
     /// Whether this session has opened it.
     opened: bool,
-    /// Whether this person has answered it, so that it waits for others.
+    /// Whether this person has answered, and other people must still answer.
     answered: bool,
     /// Why somebody else must decide it.
     not_mine: Option<String>,
@@ -68,7 +68,7 @@ struct Inbox {
     next: Option<String>,
     may_act: bool,
     any_selectable: bool,
-    /// Why those that were selected are not approved at once.
+    /// The reason why the selected requests are not approved together.
     problem: Option<String>,
     /// The filter and the page, for the way back to this list.
     place: Vec<(&'static str, String)>,
@@ -79,7 +79,7 @@ pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
     view.answer(listed(&view, &query, None).await)
 }
 
-/// The list once more, with what was selected in it, and why that is not approved at once.
+/// The list with the selected requests, and the reason why they are not approved together.
 pub(super) async fn again(view: &View, query: &Pairs, problem: &str) -> Result<Response, Status> {
     listed(view, query, Some(capitalized(problem))).await
 }
@@ -117,7 +117,7 @@ async fn listed(view: &View, query: &Pairs, problem: Option<String>) -> Result<R
     Ok(page(status, &inbox))
 }
 
-/// The requests of a page; of those that may be answered there, whether this person may.
+/// The requests of a page, each with whether this person may answer it.
 async fn items(
     view: &View,
     query: &Pairs,
@@ -136,7 +136,7 @@ async fn items(
     approvals.iter().zip(not_mine).map(item).collect()
 }
 
-/// The filter of a list and one of its pages, as members of an address.
+/// The filter and the page of a list, as parameters of an address.
 fn place(query: &Pairs, page: &str) -> Vec<(&'static str, String)> {
     let filters = ["state", "agent", "action"].map(|name| (name, query.text(name)));
     let members = filters.into_iter().chain([("page", page)]);
@@ -164,12 +164,12 @@ pub(super) fn selecting(query: &Pairs, ids: &[&str]) -> String {
 /// A page of the requests.
 struct Found {
     approvals: Vec<Approval>,
-    /// How many wait; unknown for those that do not.
+    /// The number of pending requests; `None` for other states.
     total: Option<usize>,
     next: Option<String>,
 }
 
-/// The page of the requests with a state, an agent and an action that the query asks for.
+/// The page of requests with the state, agent and action of the query.
 async fn read(view: &View, state: &str, query: &Pairs) -> Result<Found, Status> {
     let pending = state == "pending";
     let mut request = ListApprovalsRequest {
@@ -180,7 +180,7 @@ async fn read(view: &View, state: &str, query: &Pairs) -> Result<Found, Status> 
         order: Some(if pending { "expiry" } else { "newest" }.to_owned()),
         limit: Some(PAGE),
         page_token: query.text("page").to_owned(),
-        // Those that wait are few.
+        // Only pending requests are counted, because they are few.
         count: pending,
     };
     let (mut over, mut reads) = (0, 0);
@@ -188,7 +188,7 @@ async fn read(view: &View, state: &str, query: &Pairs) -> Result<Found, Status> 
         let mut found = once(view, &request).await?;
         let length = found.approvals.len();
         if pending {
-            // One whose time has passed is expired, also before that is written.
+            // A request past its expiry time is expired, even if the state is not stored yet.
             found.approvals.retain(|approval| State::of(approval, view.now).is_pending);
         }
         over += length - found.approvals.len();

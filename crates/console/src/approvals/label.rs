@@ -1,4 +1,4 @@
-//! What tells requests of one agent and action from each other in a table: the members of the question that differ.
+//! The members of the question that distinguish requests of one agent and action in a table.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use crate::show::{Amount, Argument, Tell, arguments, short};
 
 /// Members that the table has in a column of its own.
 const SHOWN: [&str; 2] = ["context.amount", "context.currency"];
-/// The member that tells best, if it differs.
+/// The most distinctive member, if it differs.
 const FIRST: &str = "resource_id";
 const NONE: &str = "not set";
 
-/// What tells each request of a table from the others.
+/// The labels that distinguish the requests of a table.
 pub(super) struct Labels {
-    /// The member that tells best; `id` where no member differs.
+    /// The most distinctive member; `id` if no member differs.
     pub(super) path: String,
     pub(super) rows: Vec<Label>,
 }
@@ -23,7 +23,7 @@ pub(super) struct Labels {
 pub(super) struct Label {
     /// The value of that member.
     pub(super) label: Argument,
-    /// Further members that differ, to whom and for what first.
+    /// Further members that differ, with recipients and reasons first.
     pub(super) differs: Vec<Differs>,
 }
 
@@ -83,7 +83,7 @@ fn values(tables: &[Vec<Argument>], path: &str) -> usize {
     tables.iter().map(|table| value(table, path)).collect::<BTreeSet<_>>().len()
 }
 
-/// The paths whose values differ, to whom and for what first.
+/// The paths with different values, with recipients and reasons first.
 fn differing(tables: &[Vec<Argument>], has_amounts: bool) -> Vec<&str> {
     let paths: BTreeSet<&str> = tables.iter().flatten().map(|row| row.path.as_str()).collect();
     let mut differing: Vec<&str> = paths
@@ -99,8 +99,8 @@ fn differing(tables: &[Vec<Argument>], has_amounts: bool) -> Vec<&str> {
     differing
 }
 
-/// The path with the most values; before any other one that says to whom or for what, and that every request has, since
-/// nothing is known by what is not set.
+/// The path with the most different values. Paths that name a recipient or a reason and are set in
+/// every request have priority, because a missing value has no information.
 fn telling<'a>(tables: &[Vec<Argument>], differing: &[&'a str]) -> Option<&'a str> {
     let names = |path: &str| {
         let tell = Tell::new(path, String::new());
@@ -136,7 +136,7 @@ mod tests {
         let values = |texts: [&str; 2]| texts.map(str::to_owned).to_vec();
         for (questions, path, shown) in [
             ([&same, &other], "context.to", ["x", "y"]),
-            // One that both have, rather than the resource that one names.
+            // A member of both requests comes before a resource that only one request names.
             ([&same, &of_resource], "context.to", ["x", "y"]),
             ([&same, &same], "id", ["01", "01"]),
         ] {
@@ -168,7 +168,7 @@ mod tests {
             further,
             [(1, "attempt", "not set"), (1, "attempt", "not set"), (1, "attempt", "2")]
         );
-        // What differs in an amount that the column does not show is named, too.
+        // Differences of amounts that the column does not show are named as well.
         let odd = |amount| json!({"context": {"amount": amount}});
         assert_eq!(of(&[odd(0.00001), odd(0.00002)]).path, "context.amount");
     }

@@ -1,4 +1,4 @@
-//! Of several requests those that are not approved together with the others, each with the reason.
+//! The selected requests that are not approved together with the others, each with the reason.
 
 use authority_model::proto::approval::Approval;
 
@@ -10,22 +10,22 @@ use super::{
 };
 use crate::view::View;
 
-/// What is left out of an approval of several.
+/// The requests left out of a common approval.
 #[derive(Default)]
 pub(super) struct LeftOut {
-    /// Those that were decided meanwhile, or whose time is over.
+    /// Requests that were decided in the meantime, or have expired.
     pub(super) over: Vec<Over>,
-    /// Those that somebody else must decide, or that this person has answered.
+    /// Requests that another person must decide, or that this person has answered.
     pub(super) not_yours: Vec<Summary>,
-    /// Those that an approval would only make void.
+    /// Requests that an approval would only make void.
     pub(super) denied: Vec<Summary>,
-    /// Those that need a review, and so are approved on their own pages.
+    /// Requests that need a review. They are approved on their own pages.
     pub(super) to_review: Vec<Summary>,
 }
 
 pub(super) struct Over {
     pub(super) summary: Summary,
-    /// Whose answer was the last, if there is one.
+    /// The person who gave the last answer, if any.
     pub(super) by: Option<String>,
 }
 
@@ -53,17 +53,17 @@ impl LeftOut {
 }
 
 fn last(approval: &Approval) -> Option<String> {
-    // Nobody's answer lets a request expire.
+    // A request expires without an answer.
     let last = approval.acts.last().filter(|_| approval.state != "expired")?;
     Some(last.name.clone())
 }
 
-/// What needs a review is shown on a request's own page, and nowhere else.
+/// Findings that need a review are shown only on the request's own page.
 fn needs_review(view: &View, approval: &Approval) -> bool {
     !to_review(approval, view.now).is_empty()
 }
 
-/// Why one that waits is not approved together with others.
+/// The reason why a pending request is not approved together with others.
 pub(super) fn why_alone(view: &View, approval: &Approval) -> Option<&'static str> {
     if !State::of(approval, view.now).is_pending {
         return None;

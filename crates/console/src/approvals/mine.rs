@@ -1,5 +1,6 @@
-//! Which of the requests in a list a person may not decide. Lists do not say that, a request that is read by its id
-//! does: of those that the same rule holds for, one is read.
+//! Marks the requests of a list that the person may not decide. Lists do not contain this
+//! information, but a request that is read by its id does. One request of each group with the same
+//! rule is read.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use authority_model::proto::approval::Approval;
 use super::{barrier::Barrier, has_acted, read};
 use crate::{calls::some_at_once, view::View};
 
-/// Requests that are read for a list; what is not read has no mark.
+/// The maximum number of requests read for a list. The other requests have no mark.
 const MOST: usize = 12;
 
 /// What determines who may decide a request: the agent, its authority, who asked, and how many are needed.
@@ -20,8 +21,9 @@ fn group(approval: &Approval) -> Group {
     (approval.subject.clone(), chain, asked.collect(), approval.needed)
 }
 
-/// For each request, the rule by which somebody else must decide it. It is that of a request alike, so a list's mark
-/// may differ from what the request's own page says; that page, and the API, are right.
+/// For each request, the rule by which another person must decide it. The rule comes from a
+/// similar request. The mark in a list may therefore differ from the request's own page, which is
+/// authoritative, like the API.
 pub(super) async fn not_mine(view: &View, approvals: &[Approval]) -> Vec<Option<String>> {
     let mut groups: HashMap<Group, &str> = HashMap::new();
     for approval in approvals.iter().filter(|approval| !has_acted(view, approval)) {

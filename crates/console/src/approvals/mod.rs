@@ -1,7 +1,8 @@
-//! Held actions, and what people answer.
+//! Held actions and people's answers.
 //!
-//! What is shown is what is signed: a form has the digest of the request that its page showed, an act is refused for
-//! any other, and nobody acts on a request that their session has not opened.
+//! People sign exactly the text that they are shown. A form has the digest of the request on its
+//! page, and the act is refused for any other digest. People can act only on requests that were
+//! opened in their session.
 
 mod act;
 mod acts;

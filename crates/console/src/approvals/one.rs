@@ -1,4 +1,4 @@
-//! One request: what would be done, by whom, on what authority, and what can be answered.
+//! One request: the action, the agent, the authority and the possible answers.
 
 use askama::Template;
 use authority_model::{
@@ -65,7 +65,7 @@ struct ApprovalPage {
     agent_name: Option<String>,
     tool: Option<ApprovalTool>,
     purpose: Option<ApprovalPurpose>,
-    /// What the person just did.
+    /// The result of the person's last action.
     done: Option<&'static str>,
     arguments: Vec<Argument>,
     is_erased: bool,
@@ -90,18 +90,18 @@ struct ApprovalPage {
     earlier: Vec<Earlier>,
     /// Earlier requests of the agent for the same action that people declined.
     similar: Vec<Earlier>,
-    /// Others of the agent that could be the same payment, and those that look like it otherwise.
+    /// Other requests of the agent that could be the same payment, and other similar requests.
     doubles: AlikeList,
     alike: AlikeList,
     /// Whether only some of the other requests were compared.
     is_partial: bool,
     /// The newest others of the agent for the action.
     requests: Vec<Summary>,
-    /// What was decided without a request.
+    /// Decisions without a request.
     history: Vec<Past>,
     decision_id: String,
     used_by: Option<String>,
-    /// The second step of an approval; it names what of reality this page shows.
+    /// The address of the second step of an approval. It names the findings that this page shows.
     approve: String,
     /// `None` if this person can act.
     barrier: Option<Barrier>,
@@ -123,7 +123,7 @@ impl ApprovalPage {
     }
 }
 
-/// What is read besides the request itself.
+/// The data that is read in addition to the request.
 struct Around {
     authority: Option<Authority>,
     names: Names,

@@ -1,4 +1,5 @@
-//! Several requests at once: of one agent and action, each opened before, each listed, and no others than those.
+//! Several requests at once: requests of one agent and action that were each opened before. Each
+//! one is listed.
 
 use askama::Template;
 use authority_model::proto::approval::{Approval, ApproveApprovalRequest};
@@ -37,7 +38,7 @@ const ACTS: usize = 4;
 /// A request of the table.
 struct Item {
     summary: Summary,
-    /// What tells it from the others.
+    /// The member that distinguishes it from the others.
     label: Argument,
     /// What else differs between them.
     differs: Vec<Tell>,
@@ -74,7 +75,7 @@ struct Several {
 
 struct Outcome {
     summary: Summary,
-    /// What became of it, or why nothing did.
+    /// The outcome, or the reason why the request was not approved.
     text: String,
     approved: bool,
 }
@@ -135,7 +136,8 @@ fn still_waits(view: &View, approval: &Approval) -> bool {
     would_be.is_some_and(|would_be| !would_be.permits() || would_be.missing > 1)
 }
 
-/// What cannot be approved at once is said in the list, where it can be selected otherwise.
+/// Shows in the list why the requests cannot be approved at once. People can change the selection
+/// there.
 async fn back_to_list(view: &View, query: &Pairs, status: Status) -> Result<Response, Status> {
     let problem = Problem::of(&status);
     match problem.status {
@@ -146,7 +148,7 @@ async fn back_to_list(view: &View, query: &Pairs, status: Status) -> Result<Resp
     }
 }
 
-/// The rows; what tells one from the others is not said twice in it.
+/// The rows. A member that distinguishes a row is not repeated in it.
 fn items(view: &View, approvals: &[Approval], labels: Labels, others: &Others) -> Vec<Item> {
     let summaries: Vec<Summary> =
         approvals.iter().map(|approval| Summary::of(approval, view.now)).collect();
@@ -202,8 +204,8 @@ pub(super) async fn act(Posted { view, form }: Posted) -> Response {
     view.answer(acted(&view, &form).await)
 }
 
-/// Whether a request still waits is the API's to say, to whom each has its key: a form that is sent again, after its
-/// answer was lost, has the same answer.
+/// The API checks whether a request is still pending, with an idempotency key for each request. A
+/// form that is sent again after a lost response gets the same response.
 async fn acted(view: &View, form: &Pairs) -> Result<Response, Status> {
     let pairs: Vec<(&str, &str)> =
         form.all("item").filter_map(|item| item.split_once('=')).collect();
@@ -226,7 +228,7 @@ async fn acted(view: &View, form: &Pairs) -> Result<Response, Status> {
     Ok(page(status, &Done { frame, count, still, outcomes }))
 }
 
-/// Approves one of them, the `number`th of the form.
+/// Approves one request, number `number` in the form.
 async fn approve(
     view: &View,
     form: &Pairs,

@@ -1,4 +1,4 @@
-//! What a request is about, in a sentence's parts.
+//! The parts of a sentence that describes a request.
 
 use authority_model::{proto::approval::Approval, wire::Time};
 use chrono::{DateTime, Utc};
@@ -17,7 +17,7 @@ pub(crate) struct Summary {
     pub(super) agent: String,
     pub(super) action: String,
     pub(super) amount: Option<Amount>,
-    /// What of the context says to whom, and for what.
+    /// The recipients and reasons in the context.
     pub(super) headline: Headline,
     pub(super) purpose: Option<String>,
     pub(super) resource: Option<String>,
@@ -32,7 +32,7 @@ pub(crate) struct Summary {
     is_met: bool,
     /// `1 of 2 approvals`.
     pub(super) progress: String,
-    /// Roles that must be among those who approve.
+    /// Roles that the approvers must include.
     pub(super) roles: String,
     pub(super) request_digest: String,
 }
@@ -47,7 +47,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// A request whose time is over is expired, also before that is written.
+    /// A request past its expiry time is expired, even if the state is not stored yet.
     pub(super) fn of(approval: &Approval, now: DateTime<Utc>) -> Self {
         let ended = approval.expires_at.and_then(Time::moment).is_none_or(|end| end <= now);
         let word = match approval.state.as_str() {
@@ -59,7 +59,7 @@ impl State {
 }
 
 impl State {
-    /// What was permitted before what waits, and that before the rest.
+    /// Permitted requests before pending ones, and these before the rest.
     pub(super) fn rank(&self) -> u8 {
         match self.word.as_str() {
             "used" | "approved" => 0,
@@ -99,7 +99,7 @@ impl Summary {
         }
     }
 
-    /// What becomes of it if nobody does anything, or what became of it.
+    /// The outcome if no person answers, or the final outcome.
     pub(super) fn fate(&self) -> String {
         let at = self.expires.as_ref().map(|at| at.shown.as_str()).unwrap_or_default();
         match self.state.word.as_str() {

@@ -1,5 +1,5 @@
-//! What would become of a request that is approved now, or of an approved one that is used now, where that is not that
-//! the agent may do it.
+//! The outcome of approving a request now, or of using an approved one now, if the agent would not
+//! be allowed.
 
 use authority_model::proto::{
     approval::{Approval, ApprovalPolicy},
@@ -13,15 +13,15 @@ use crate::{
     text::{outcome, reason},
 };
 
-/// What would be decided, if everybody needed had approved.
+/// The decision if all required people had approved.
 pub(super) struct WouldBe {
     pub(super) word: &'static str,
     pub(super) reason: String,
     pub(super) code: String,
     /// How many people must approve until then.
     pub(super) missing: i32,
-    /// Where it would be held still: how many people present authority asks for, whether these are more than when it
-    /// was asked, the roles among them, and the names of the policies that do.
+    /// For a request that stays held: the number of people required now, whether it is higher than
+    /// at the time of the request, the required roles, and the names of the policies.
     people: i32,
     pub(super) asks_for_more: bool,
     roles: Vec<String>,
@@ -32,15 +32,15 @@ pub(super) struct WouldBe {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Effect {
     None,
-    /// Present authority denies it, so an approval makes the request void.
+    /// Current authority denies the action. An approval makes the request void.
     Voids,
     /// What holds it is not what people can approve.
     StaysHeld,
-    /// Present authority asks for more people than the request was opened for.
+    /// Current authority requires more people than at the time of the request.
     NeedsMore,
 }
 
-/// The code of what a new snapshot alone can meet.
+/// The code of a hold that only a new snapshot resolves.
 const REVALIDATION: &str = "reality_revalidation_required";
 
 impl WouldBe {
@@ -111,7 +111,7 @@ fn name(policy: &ApprovalPolicy) -> String {
     policy.name.clone().unwrap_or_else(|| policy.statement.clone())
 }
 
-/// How many people are missing, at least one of each role that must be among them.
+/// The number of missing people, at least one for each required role.
 fn missing(approval: &Approval) -> i32 {
     let given = |role: &&String| {
         approval.acts.iter().any(|act| act.verdict == "approve" && act.role == **role)

@@ -1,4 +1,5 @@
-//! The second step of each operation: a form of what its request takes, which says what it does, and sends it.
+//! The second step of each operation: a form for the fields of its request. The form describes the
+//! operation and sends it.
 
 use authority_ids::TenantId;
 use axum::{
@@ -69,7 +70,7 @@ pub(super) async fn act(
 const INVALID: &str = "Nothing was changed: a field is not valid.";
 
 impl Act {
-    /// What has to be said or typed before the form is sent on.
+    /// The confirmation that is required before the form is sent on.
     fn unconfirmed(&self, filled: &SubmittedForm, form: &Pairs) -> Option<Content> {
         let content = Content::of(form.text("version"));
         if let Some(ending) = self.ending() {
@@ -83,7 +84,7 @@ impl Act {
         None
     }
 
-    /// What a delegation's form says once more, where it has not said that yet.
+    /// The warning of a delegation's form, unless the person has seen and confirmed it.
     async fn doubt(&self, view: &View, filled: &SubmittedForm, form: &Pairs) -> Option<Doubt> {
         let is_new = self.operation.shape == Shape::Create;
         if self.kind.singular != "delegation" || !(is_new || self.operation.word == "narrow") {
@@ -111,7 +112,8 @@ impl Act {
         doubt.filter(|doubt| form.text(doubts::CONFIRMED) != doubt.text)
     }
 
-    /// Of each action in the form that is new to the record, and much like one that is known, that it is not known.
+    /// A warning for each action in the form that is new to the record, unknown, and similar to a
+    /// known action.
     async fn misspelt_actions(&self, view: &View, filled: &SubmittedForm) -> Vec<String> {
         let of = |members: &Map<String, Value>| -> Vec<String> {
             let actions = members.get("actions").and_then(Value::as_array);
@@ -132,7 +134,8 @@ impl Act {
         new.iter().filter_map(|action| misspelt(action, &known.actions)).collect()
     }
 
-    /// What is wrong with an id that is of nobody, before the form says what a new record would let them do.
+    /// Errors for parties that do not exist. They come before the warning about the permissions of
+    /// a new record.
     async fn unknown(&self, view: &View, filled: &SubmittedForm) -> Vec<(String, String)> {
         let ids = filled.values.iter().filter(|(name, _)| doubts::PARTIES.contains(&name.as_str()));
         let ids = ids.filter_map(|(name, value)| Some((name.clone(), value.as_str()?)));
@@ -153,7 +156,8 @@ impl Act {
         let mut filled = SubmittedForm::read(self.members(), form, record);
         let version = form.text("version");
         if !self.version().is_empty() && !is_one_tag(version) {
-            // Each form names what it shows. Without that it could replace what nobody has seen.
+            // Each form names the fields that it shows. Otherwise it could replace values that the
+            // person has not seen.
             return Ok(Notice::unreadable_form(StatusCode::BAD_REQUEST).response());
         }
         let is_readable = filled.is_readable();
@@ -168,7 +172,7 @@ impl Act {
             return self.form(view, status, content).await;
         }
         let request = if filled.is_readable() {
-            // An edit may end a record now; what is narrowed stays so for good.
+            // An edit may end a record immediately, but narrowing cannot be undone.
             let is_made = self.operation.shape != Shape::Edit || self.operation.word == "narrow";
             let over = over(&filled.values, view.now).filter(|_| is_made);
             let request = over.map_or_else(|| self.request(&filled), |over| Err(vec![over]));
@@ -178,7 +182,7 @@ impl Act {
         };
         let request = match request {
             Ok(Some(request)) => request,
-            // Nothing is to be changed.
+            // The form changes no field.
             Ok(None) => return Ok(see(&self.address())),
             Err(others) => {
                 let problem = Some(INVALID.to_owned());
@@ -210,7 +214,7 @@ impl Act {
         }
     }
 
-    /// The form again, with what it says once more; or with what is wrong, if that is of nobody.
+    /// The form again, with a warning to confirm, or with errors for unknown parties.
     async fn said_once_more(
         &self,
         view: &View,
@@ -230,7 +234,7 @@ impl Act {
         self.form(view, StatusCode::BAD_REQUEST, content).await
     }
 
-    /// The form again, with what was typed and what the API said of it.
+    /// The form again, with the person's input and the API's errors.
     async fn refused(
         &self,
         view: &View,
@@ -252,8 +256,10 @@ impl Act {
         self.form(view, problem.status, content).await
     }
 
-    /// The form again after somebody else changed the record: with its present version, what the record has now in the
-    /// fields that this person did not change, and that beside each one that they did. Sent again it acts on that.
+    /// The form again after another person changed the record. It has the current version of the
+    /// record, and the current values of the fields that this person did not change. The fields
+    /// that this person changed show the current value next to the input. Sending the form again
+    /// changes that version.
     async fn moved(&self, view: &View, mut filled: SubmittedForm) -> Result<Response, Status> {
         let is_edit = self.operation.shape == Shape::Edit;
         if let (true, Some(about)) = (is_edit, &self.about) {
@@ -273,7 +279,7 @@ impl Act {
         self.form(view, StatusCode::PRECONDITION_FAILED, content).await
     }
 
-    /// The record's page, or that of all of its kind.
+    /// The address of the record's page, or of the list of its kind.
     pub(super) fn address(&self) -> String {
         match &self.about {
             Some(about) => self.kind.address(&about.id),
@@ -288,7 +294,7 @@ fn is_one_tag(text: &str) -> bool {
     inner.is_some_and(|inner| !inner.contains('"'))
 }
 
-/// Whether a refusal is about what was written, so that the form shows it.
+/// Whether a refusal is about the person's input. The form then shows it.
 fn is_for_the_form(status: StatusCode) -> bool {
     use StatusCode as S;
     [S::BAD_REQUEST, S::CONFLICT, S::PRECONDITION_FAILED, S::UNPROCESSABLE_ENTITY].contains(&status)

@@ -5,7 +5,7 @@ use tonic::Status;
 
 use crate::{kinds::Operation, view::View};
 
-/// What an operation answered.
+/// The response of an operation.
 pub(crate) struct Answered {
     pub(crate) message: DynamicMessage,
     /// The version of its record, for If-Match.

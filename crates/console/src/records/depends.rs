@@ -1,5 +1,5 @@
-//! What ends with a record, as far as the API says it: with a principal and a delegation what they permit, with a
-//! tenant all that it has.
+//! The consequences of ending a record, as far as the API reports them: for a principal or a
+//! delegation, the dependent permissions; for a tenant, all of its records.
 
 use authority_model::proto::{
     delegation::{BlastRadius, Delegation, GetBlastRadiusRequest, GetPrincipalBlastRadiusRequest},
@@ -18,16 +18,16 @@ use crate::{
     view::View,
 };
 
-/// What ends with a record.
+/// The consequences of ending a record.
 pub(super) enum Depends {
-    /// The API does not say it of such a record.
+    /// The API does not report consequences for this kind of record.
     Unknown,
     /// It could not be read now, or the role may not read it.
     Unread,
     Known(Ended),
 }
 
-/// What ends: how much, and the first of it.
+/// The number of ended records, and the first of them.
 pub(super) struct Ended {
     pub(super) sentence: String,
     pub(super) delegations: Vec<Permits>,
@@ -39,7 +39,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// What a sentence says, and nothing that is listed.
+    /// A sentence without a list.
     fn alone(sentence: String) -> Self {
         let (delegations, agents) = (Vec::new(), Vec::new());
         Self { sentence, delegations, more: 0, agents, more_agents: 0 }
@@ -57,7 +57,7 @@ pub(super) struct Permits {
 
 /// The most delegations, and the most names of agents, on the page.
 const LISTED: usize = 20;
-/// The kinds whose records of a tenant are counted.
+/// The kinds of records that are counted for a tenant.
 const COUNTED: [&str; 5] = ["principals", "delegations", "policies", "tools", "workspaces"];
 
 impl Depends {
@@ -196,7 +196,7 @@ fn number(total: i32) -> usize {
     usize::try_from(total).unwrap_or_default()
 }
 
-/// What ends with a delegation, without itself.
+/// The consequences of ending a delegation, without the delegation itself.
 fn below(radius: &BlastRadius) -> String {
     let agents = counted(number(radius.agent_total), "agent acts", "agents act");
     match number(radius.delegation_total).saturating_sub(1) {
@@ -208,7 +208,7 @@ fn below(radius: &BlastRadius) -> String {
     }
 }
 
-/// What ends with a principal.
+/// The consequences of ending a principal.
 fn held(radius: &BlastRadius) -> String {
     let agents = counted(number(radius.agent_total), "other acts", "others act");
     match number(radius.delegation_total) {

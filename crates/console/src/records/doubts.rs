@@ -5,7 +5,8 @@
 
 use serde_json::{Map, Value};
 
-/// Members that limit a delegation, with what it lets do without any of each group.
+/// Groups of members that limit a delegation. Each has the permission that follows if all members
+/// of the group are missing.
 const LIMITS: [(&[&str], &str); 4] = [
     (&["max_amount", "max_total_amount", "max_uses", "max_risk_tier"], "any amount"),
     (&["purposes"], "any purpose"),
@@ -13,21 +14,21 @@ const LIMITS: [(&[&str], &str); 4] = [
     (&["expires_at"], "for ever"),
 ];
 
-/// Members that say who is concerned.
+/// Members that name the parties.
 pub(super) const PARTIES: [&str; 3] = ["tenant_id", "delegator_id", "delegate_id"];
 
-/// Under this name the form has what it has said.
+/// The name of the form's field for the warning that the person has confirmed.
 pub(super) const CONFIRMED: &str = "said";
 
-/// What is said once more.
+/// A warning that the person must confirm.
 pub(super) struct Doubt {
     pub(super) text: String,
-    /// On the button that sends the form all the same.
+    /// The label of the button that confirms and sends the form.
     pub(super) label: &'static str,
 }
 
 impl Doubt {
-    /// Of a new delegation, or of one that is narrowed.
+    /// The warning for a new delegation, or for narrowing one.
     pub(super) fn of(
         values: &Map<String, Value>,
         is_new: bool,
@@ -52,7 +53,8 @@ impl Doubt {
     }
 }
 
-/// What a new delegation has no limits of; `None` if it has one, or is a part of another, whose limits hold.
+/// The limits that a new delegation lacks. `None` if it has a limit, or if it is below another
+/// delegation, since that delegation's limits apply.
 pub(super) fn without(values: &Map<String, Value>) -> Option<String> {
     let has = |member: &str| values.contains_key(member);
     let is_limited = LIMITS.iter().flat_map(|(members, _)| *members).any(|member| has(member));

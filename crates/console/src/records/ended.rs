@@ -1,12 +1,13 @@
-//! A record whose time is over as it is made, or narrowed: it would permit nothing, and was hardly meant so.
+//! Detects a new or narrowed record that would already have ended. It would permit no action, which
+//! is probably a mistake.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-/// Members that say when a record ends.
+/// Members with the time at which a record ends.
 const ENDS: [&str; 3] = ["expires_at", "effective_until", "until"];
 
-/// The member by which a record would be over already, and what is wrong with it.
+/// The member with an end in the past, and the error.
 pub(super) fn over(values: &Map<String, Value>, now: DateTime<Utc>) -> Option<(String, String)> {
     let is_past = |name: &str| {
         let end = values.get(name).and_then(Value::as_str);

@@ -1,4 +1,5 @@
-//! What a person is told and types before a record ends for good: what it is, and what ends with it.
+//! The confirmation before a record ends permanently: a description of the record and of the
+//! consequences, and a name to type.
 
 use serde_json::{Map, Value};
 
@@ -12,23 +13,23 @@ use crate::{
 
 /// A record that would end, and what depends on it.
 pub(super) struct Ending {
-    /// Whom a delegation lets do what; `None` of any other record.
+    /// The parties and actions of a delegation; `None` for other records.
     pub(super) grant: Option<Grant>,
     pub(super) depends: Depends,
     /// What requests no longer have to meet afterwards; empty until the API has been queried.
     pub(super) milder: Vec<String>,
-    /// What is typed to confirm it.
+    /// The text to type as confirmation.
     pub(super) typed: String,
 }
 
-/// What a delegation lets somebody do.
+/// The permission that a delegation gives.
 pub(super) struct Grant {
     pub(super) from: Named,
     pub(super) to: Named,
     pub(super) actions: String,
 }
 
-/// What the form calls the field with the typed name.
+/// The name of the form's field for the typed name.
 pub(super) const NAME: &str = "name";
 /// The longest name that a person is asked to type, in characters.
 const LONGEST: usize = 64;
@@ -55,7 +56,7 @@ impl Ending {
         Self { typed: to_type(typed, word), grant, depends, milder: Vec::new() }
     }
 
-    /// What is wrong with what was typed; `done` is what would have been done.
+    /// The error for the typed text. `done` names the operation that was not performed.
     pub(super) fn problem(&self, typed: &str, done: &str) -> Option<String> {
         let wrong = || format!("Nothing was {done}. Type {} exactly, to confirm.", self.typed);
         (!typed::is_named(&self.typed, typed)).then(wrong)

@@ -1,4 +1,4 @@
-//! The fields of a form, and what a person wrote into them.
+//! The fields of a form, with a person's input.
 
 use authority_crypto::sha256;
 use authority_ids::TenantId;
@@ -21,33 +21,34 @@ pub(super) struct Field {
     pub(super) text: String,
     /// The words that are chosen.
     chosen: Vec<String>,
-    /// What is wrong with it.
+    /// The error of the field.
     pub(super) problem: Option<String>,
-    /// What the record has there now, where somebody changed it meanwhile.
+    /// The record's current value, if another person has changed it.
     pub(super) present: Option<String>,
-    /// Whether the form had it. What a form does not have stays as it is.
+    /// Whether the form contained the field. Other fields stay unchanged.
     pub(super) is_sent: bool,
-    /// The fingerprint of what the form was given, where it edits a record: what a person left as it was has the same.
+    /// In an edit, the fingerprint of the value that the form was given. It shows whether the
+    /// person changed the value.
     pub(super) given: String,
-    /// The id of the list that proposes what could be written.
+    /// The id of the list of proposals.
     pub(super) picker: Option<String>,
-    /// What one of its lines could be, and what people call that.
+    /// Proposed values for a line, each with its display name.
     pub(super) known: Vec<(String, String)>,
-    /// The words that it is one of, and what people call each, where the proto does not say them.
+    /// The permitted words, each with its display name, if the proto does not list them.
     pub(super) options: Vec<(String, String)>,
     /// The words that it can have, each with its sentence.
     pub(super) meanings: Vec<(String, &'static str)>,
-    /// What is to be known of all of them.
+    /// A note about all permitted words.
     pub(super) note: Option<&'static str>,
 }
 
-/// Before the names of a record's members, which could otherwise be those of the form itself.
+/// The prefix for members of records. Their names could otherwise equal the form's own fields.
 const PREFIX: &str = "m.";
-/// Before the names of fields, for the fingerprints of what they were given.
+/// The prefix of the fields with fingerprints of the given values.
 const GIVEN: &str = "given.";
 /// Characters of a fingerprint.
 const FINGERPRINT: usize = 16;
-/// The name under which a form says which fields with boxes it has.
+/// The field that lists the form's check boxes.
 const SHOWN: &str = "shown";
 
 impl Field {
@@ -76,7 +77,7 @@ impl Field {
         }
     }
 
-    /// What an address asks for in such a field.
+    /// The value of this field in an address.
     pub(super) fn asked<'a>(member: &Member, query: &'a Pairs) -> Option<&'a str> {
         query.one(&format!("{PREFIX}{}", member.name))
     }
@@ -88,7 +89,7 @@ impl Field {
         Self { given: field.fingerprint(), ..field }
     }
 
-    /// A short digest of what it has. Line ends do not count, since browsers change them.
+    /// A short digest of the value. Line ends do not count, since browsers change them.
     fn fingerprint(&self) -> String {
         let written = match self.kind() {
             "flag" => self.is_on().to_string(),
@@ -99,7 +100,7 @@ impl Field {
         digest.get(..FINGERPRINT).unwrap_or_default().to_owned()
     }
 
-    /// With what a person wrote; `record` has the members as they are, if the form edits one.
+    /// The field with a person's input. In an edit, `record` has the current members.
     fn of_form(
         member: Member,
         form: &Pairs,
@@ -108,7 +109,7 @@ impl Field {
         let name = format!("{PREFIX}{}", member.name);
         let stored = record.and_then(|record| record.get(&member.name));
         let sent: Vec<&str> = form.all(&name).collect();
-        // Of boxes that are not ticked a browser sends nothing but this.
+        // For boxes that are not ticked, a browser sends only this field.
         let is_sent = !sent.is_empty() || form.all(SHOWN).any(|shown| shown == name);
         if record.is_some() && !is_sent {
             return (Self { is_sent, ..Self::of(member, stored) }, None);
@@ -142,12 +143,12 @@ impl Field {
         (Self { text, chosen, problem, is_sent, given, ..Self::of(member, None) }, value)
     }
 
-    /// The characters of its text that cannot be seen, so that nobody changes them unawares.
+    /// The invisible characters of the text. The form shows them to prevent accidental changes.
     pub(super) fn hidden(&self) -> Option<String> {
         escape::hidden_in(&self.text)
     }
 
-    /// Notes what is wrong with it, or with a part of it, besides what was noted before.
+    /// Adds an error of the field, or of a part of it.
     fn add(&mut self, part: &str, problem: &str) {
         let problem =
             if part.is_empty() { problem.to_owned() } else { format!("{part}: {problem}") };
@@ -157,13 +158,13 @@ impl Field {
         });
     }
 
-    /// What is wrong with it, or what somebody else changed meanwhile, for the top of the page.
+    /// The error of the field, or the other person's change, for the top of the page.
     pub(super) fn trouble(&self) -> Option<String> {
         let present = || Some(format!("the record now has {}", self.present.as_ref()?));
         self.problem.clone().or_else(present)
     }
 
-    /// What a person wrote or chose, as a list has it: line by line. Empty if it is taken away.
+    /// A person's input or choice as lines. Empty if the value is removed.
     pub(super) fn written(&self) -> Vec<String> {
         if self.kind() == "flag" {
             return vec![if self.is_on() { "yes" } else { "no" }.to_owned()];
@@ -180,7 +181,7 @@ impl Field {
         self.chosen.iter().any(|chosen| chosen == "true")
     }
 
-    /// The words that it is one of, or some of.
+    /// The permitted words; the value is one or several of them.
     pub(super) fn words(&self) -> &[String] {
         match &self.member.input {
             Input::Choice(words) | Input::Choices(words) => words,
@@ -197,7 +198,7 @@ impl Field {
         (self.meanings, self.note) = (meanings, note);
     }
 
-    /// The sentence of one of its words; empty if it has none.
+    /// The description of a word; empty if it has none.
     pub(super) fn meaning(&self, word: &str) -> &'static str {
         let found = self.meanings.iter().find(|(known, _)| known == word);
         found.map_or("", |(_, sentence)| *sentence)
@@ -217,7 +218,7 @@ impl Field {
         !self.member.about.is_empty() || !self.hint().is_empty()
     }
 
-    /// The ids of what describes it, for `aria-describedby`; empty if nothing does.
+    /// The ids of the field's descriptions, for `aria-describedby`; empty without a description.
     pub(super) fn described_by(&self) -> String {
         let parts = [
             ("about", self.has_help()),
@@ -229,7 +230,7 @@ impl Field {
         parts.map(|(part, _)| format!("{part}-{}", self.name)).collect::<Vec<_>>().join(" ")
     }
 
-    /// What a choice is called that is not made.
+    /// The label of the option without a choice.
     pub(super) fn unchosen(&self) -> String {
         match self.member.when_left_out() {
             _ if self.member.required => "Choose…".to_owned(),
@@ -294,7 +295,7 @@ impl SubmittedForm {
         self.fields.iter().all(|field| field.problem.is_none())
     }
 
-    /// Takes what the record has now in the fields that a person left as they were given.
+    /// Replaces the values that the person did not change by the record's current values.
     pub(super) fn follow(&mut self, record: &Map<String, Value>) {
         for field in self.fields.iter_mut().filter(|field| field.is_sent) {
             let present = Field::editing(field.member.clone(), record);
@@ -311,7 +312,7 @@ impl SubmittedForm {
         }
     }
 
-    /// Notes what a record has now in these members.
+    /// Notes the record's current values of these members.
     pub(super) fn note_present(&mut self, names: &[String], record: &Map<String, Value>) {
         for field in self.fields.iter_mut().filter(|field| names.contains(&field.member.name)) {
             let text = field.member.text(record.get(&field.member.name));
@@ -319,7 +320,7 @@ impl SubmittedForm {
         }
     }
 
-    /// Notes what is wrong with which member; the rest belongs to none of them.
+    /// Assigns errors to their fields, and returns the other errors.
     pub(super) fn note(&mut self, problems: Vec<(String, String)>) -> Vec<(String, String)> {
         let mut rest = Vec::new();
         for (path, problem) in problems {
@@ -344,7 +345,8 @@ fn within<'a>(path: &'a str, member: &str) -> &'a str {
     rest.trim_start_matches('.')
 }
 
-/// The members of a request by which a list is filtered; one that the record has, too, has the words of that.
+/// The members of a list request that are filters. A filter that is also a member of the record has
+/// the permitted words of that member.
 pub(super) fn filters(input: &MessageDescriptor, record: &MessageDescriptor) -> Vec<Member> {
     const PAGING: [&str; 5] = ["limit", "page_token", "count", "tenant_id", "deleted"];
     let mut members = Member::all(input);

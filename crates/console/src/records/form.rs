@@ -1,4 +1,4 @@
-//! The page of an operation's form: what it does, to which record, and its fields.
+//! The page of an operation's form: a description, the record, and the fields.
 
 use askama::Template;
 use authority_ids::TenantId;
@@ -37,15 +37,15 @@ struct FormPage<'a> {
     key: String,
 }
 
-/// What a form has in it.
+/// The content of a form.
 pub(super) struct Content {
     pub(super) fields: Vec<Field>,
     pub(super) problem: Option<String>,
-    /// What is wrong with no field of the form.
+    /// Errors that belong to no field of the form.
     pub(super) others: Vec<(String, String)>,
     /// Whether somebody changed the record after the form was opened.
     pub(super) moved: bool,
-    /// What is said once more before the form is sent on.
+    /// A warning to confirm before the form is sent.
     pub(super) doubt: Option<Doubt>,
     /// The version of the record that the page shows.
     pub(super) version: String,
@@ -63,14 +63,14 @@ impl Content {
         }
     }
 
-    /// The fields with something wrong, and what that is.
+    /// The fields with errors, and the errors.
     fn troubles(&self) -> Vec<(&Field, String)> {
         self.fields.iter().filter_map(|field| Some((field, field.trouble()?))).collect()
     }
 }
 
 impl Act {
-    /// The form as it is opened. What a list was filtered by, the form of a new target has.
+    /// The empty form. The form for a new target has the values of the list's filter.
     pub(super) async fn empty_form(&self, view: &View, query: &Pairs) -> Result<Response, Status> {
         let known = self.about.as_ref().filter(|_| self.operation.shape == Shape::Edit);
         let members = self.members();
@@ -131,13 +131,13 @@ impl Act {
         Ok(page(status, &form))
     }
 
-    /// The tenant of the record, or else the one that is shown.
+    /// The tenant of the record, or otherwise the selected tenant.
     fn tenant<'a>(&'a self, view: &'a View) -> Option<&'a str> {
         let own = self.about.as_ref().and_then(|about| about.members.get("tenant_id")?.as_str());
         own.or(tenant(view))
     }
 
-    /// What it does, as its page says.
+    /// The description of the operation, as shown on its page.
     fn about(&self) -> &str {
         match self.operation.shape {
             Shape::Edit => {

@@ -1,4 +1,4 @@
-//! What became of a record: each of its versions, the newest first, with what each changed.
+//! The history of a record: each version, the newest first, with its changes.
 
 use authority_model::proto::runtime::{
     EntityVersion, ListEntityHistoryRequest, ListEntityHistoryResponse,
@@ -36,7 +36,7 @@ pub(super) struct Change {
     pub(super) after: Option<Datum>,
 }
 
-/// What a member was.
+/// The earlier value of a member.
 pub(super) enum Before {
     /// The version before could not be read.
     Unread,
@@ -45,7 +45,7 @@ pub(super) enum Before {
 }
 
 impl Version {
-    /// What was done, before who did it.
+    /// The verb for the change, before its author.
     pub(super) fn verb(&self) -> &'static str {
         match (self.members.is_empty(), self.changes.is_empty()) {
             (true, _) => "deleted by",
@@ -59,7 +59,7 @@ impl Version {
 pub(super) enum History {
     /// None is kept of such records, or the person may not read it.
     Absent,
-    /// It could not be read: what it says is not known.
+    /// It could not be read.
     Unread,
     Read {
         versions: Vec<Version>,
@@ -81,7 +81,7 @@ impl History {
         let older = listed.next_page_token;
         let mut all = listed.versions;
         let shown = all.len();
-        // What the last one changed is told by the one before it.
+        // The changes of the last version are relative to the version before it.
         if let Some(token) = older.as_ref().filter(|_| changes(&all)) {
             let before = read(view, id, 1, token).await.ok();
             all.extend(before.and_then(|read| read.versions.into_iter().next()));
@@ -112,7 +112,7 @@ fn changes(versions: &[EntityVersion]) -> bool {
     versions.last().is_some_and(|version| !version.changed.is_empty())
 }
 
-/// The version at this place, and what it changed of the next, which is older.
+/// The version at this index, with its changes to the next one, which is older.
 fn version(view: &View, kind: &Kind, all: &[EntityVersion], place: usize) -> Option<Version> {
     let (version, before) = (all.get(place)?, all.get(place + 1));
     let now = version.record.as_ref().map(|record| &record.0);
@@ -156,7 +156,7 @@ fn change(
     }
 }
 
-/// Gives the ids in what changed, and of who changed it, the names of what they are of.
+/// Adds the names of the records to the ids in changes and authors.
 async fn name_all(view: &View, versions: &mut [Version]) {
     let mut links = Vec::new();
     for version in versions {

@@ -1,5 +1,5 @@
-//! The last step of a form that brings a record into a state which it never leaves: what changes, what ends with it, and
-//! a name that is typed.
+//! The last step of a form that moves a record into a final state: the changes, the consequences,
+//! and a name to type.
 
 use askama::Template;
 use axum::response::Response;
@@ -31,14 +31,14 @@ struct LastPage<'a> {
     word: String,
     /// What else the form changes.
     others: Vec<(String, Vec<String>)>,
-    /// What the form had, as it is sent again.
+    /// The form's fields, to be sent again.
     sent: Vec<(String, String)>,
     problem: Option<String>,
     /// Sent twice, the form acts once.
     key: String,
 }
 
-/// What a form has that this step was shown.
+/// The field of a form for which this step was shown.
 const SHOWN: &str = "last";
 
 impl Act {
@@ -55,7 +55,7 @@ impl Act {
         word.into_iter().next()
     }
 
-    /// The page that asks for the name, `None` if the form needs none or has it.
+    /// The page that requires the name. `None` if the form needs no name or has it.
     pub(super) async fn last_step(
         &self,
         view: &View,

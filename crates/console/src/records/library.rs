@@ -1,4 +1,5 @@
-//! The library of state machines that comes with the service: a form that adopts one offers those that there are.
+//! The library of state machines that is part of the service. The form for adopting a machine
+//! offers the machines of the library.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ use crate::{rpc, view::View};
 const ID: &str = "library_id";
 const VERSION: &str = "library_version";
 
-/// What a field sends, and what people call it.
+/// A field's value, and its display name.
 type Options = Vec<(String, String)>;
 
 /// Offers the library's machines and versions, where the form has fields for them. Without an answer they are written.

@@ -39,11 +39,11 @@ struct KindsPage {
     /// How many kinds the person lists, and how many there are.
     listed: usize,
     all: usize,
-    /// The kinds whose records are made by others, and by whom.
+    /// The kinds of records that only other people create, and these people.
     closed: Vec<Closed>,
 }
 
-/// Kinds whose records the person does not make.
+/// Kinds of records that the person may not create.
 struct Closed {
     kinds: Vec<String>,
     /// Who makes them.
@@ -92,13 +92,14 @@ struct ListPage {
     filters: Vec<Field>,
     is_filtered: bool,
     items: Vec<Item>,
-    /// What a new record is a part of, as its form takes it, where the list shows those of one.
+    /// The parent of a new record as a field of its form, if the list shows the records of one
+    /// parent.
     part: Option<String>,
-    /// Names in the address that are no filter of this list: it is not filtered by them.
+    /// Parameters of the address that are not filters of this list. They have no effect.
     ignored: Vec<String>,
-    /// What the list needs to be filtered by.
+    /// The filter that the list requires.
     problem: Option<String>,
-    /// What the person just did.
+    /// The result of the person's last action.
     done: Option<String>,
     /// The address of the next page.
     next: Option<String>,
@@ -120,7 +121,7 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
     let request = request(view, kind, &filled, query.text("page"))?;
     let (answered, problem) = match call(view, &kind.list, &request, &[]).await {
         Ok(answered) => (Some(answered.message), None),
-        // A list that needs a filter, or another one: the page asks for it.
+        // The list requires a filter, or a different one. The page requests it.
         Err(status) if status.code() == Code::InvalidArgument && !filled.fields.is_empty() => {
             let problem = Problem::of(&status);
             filled.note(problem.members.clone());

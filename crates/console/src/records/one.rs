@@ -1,4 +1,4 @@
-//! One record: every member of it, what can be done with it, and its history.
+//! One record: all members, the available operations, and the history.
 
 use askama::Template;
 use axum::{
@@ -35,13 +35,13 @@ struct RecordPage {
     address: String,
     title: String,
     state: String,
-    /// What the person just did.
+    /// The result of the person's last action.
     done: Option<String>,
-    /// What they may do.
+    /// The operations that they may perform.
     verbs: Vec<&'static Operation>,
-    /// What they might do with it if it were in another state, and why not now.
+    /// The operations that another state of the record would permit, each with the reason.
     barred: Vec<(&'static str, String)>,
-    /// What it names that no record of the tenant does.
+    /// Names in the record that do not exist in the tenant.
     unknown: Vec<String>,
     record: RecordView,
     history: History,
@@ -94,7 +94,7 @@ async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Respo
     Ok(page(StatusCode::OK, &shown))
 }
 
-/// Of a policy's target, that it names what no record of the tenant does.
+/// The names in a policy's target that do not exist in the tenant.
 async fn unknown(view: &View, kind: &Kind, record: &DynamicMessage) -> Vec<String> {
     if kind.singular != "applies_to" {
         return Vec::new();
@@ -103,7 +103,7 @@ async fn unknown(view: &View, kind: &Kind, record: &DynamicMessage) -> Vec<Strin
     unknown_targets(view, &text(record, "tenant_id"), &targets).await
 }
 
-/// With the header's Stop leading to what ends with this record, if that can be stopped.
+/// The header's Stop button then leads to the page that stops the record, if it can be stopped.
 fn stopping(frame: Frame, kind: &Kind, id: &str, title: &str) -> Frame {
     match kind.singular.as_str() {
         "principal" => frame.stopping("subject", id, called(id, title)),

@@ -1,4 +1,4 @@
-//! After an operation: the record as it is now, or what is shown this once.
+//! The result of an operation: the current record, or values that are shown only once.
 
 use askama::Template;
 use axum::response::Response;
@@ -19,9 +19,9 @@ use crate::{
 struct OncePage {
     frame: Frame,
     kind: &'static Kind,
-    /// What the person did.
+    /// The completed operation.
     done: String,
-    /// What is in this answer and nowhere else.
+    /// Values that only this response contains.
     once: Vec<Shown>,
     address: String,
 }
@@ -62,7 +62,7 @@ fn about(kind: &Kind, answer: &DynamicMessage) -> Option<String> {
     of(value.as_message()?)
 }
 
-/// The members of an answer that are no record's, such as a new secret.
+/// The members of a response that do not belong to a record, such as a new secret.
 fn once(view: &View, kind: &Kind, answer: &DynamicMessage) -> Vec<Shown> {
     if answer.descriptor() == kind.record {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What a form proposes for ids: records of the tenant, as far as the person may list them.
+//! Proposals for ids in forms: records of the tenant that the person may list.
 
 use authority_model::proto::registry::{ListTenantsRequest, ListTenantsResponse};
 use prost_reflect::{DynamicMessage, Value as Proto};
@@ -16,13 +16,13 @@ use crate::{
 pub(super) struct Picker {
     /// The id of its list in the page.
     pub(super) id: String,
-    /// What a field sends, and what people call it.
+    /// A field's value, and its display name.
     pub(super) options: Vec<(String, String)>,
 }
 
 /// The member that names agents.
 const AGENTS: &str = "principal_ids";
-/// The member that names a state machine: one of those that there are is chosen.
+/// The member for a state machine. The form offers the existing machines.
 const MACHINE: &str = "machine_id";
 /// The most kinds that a form proposes, a call each.
 const KINDS_ASKED: usize = 5;
@@ -51,11 +51,11 @@ pub(super) async fn fill(view: &View, tenant: Option<&str>, fields: &mut [Field]
         Picker { id: format!("list-{}", kind.path), options }
     });
     let pickers = some_at_once(read).await;
-    // A field of several lines takes no list of the browser's: what it could have stands below it.
+    // A field of several lines has no browser list. Its proposals are shown below it.
     for field in fields.iter_mut().filter(|field| field.member.input == Input::Lines) {
         let picker = pickers.iter().find(|picker| field.picker.as_ref() == Some(&picker.id));
         let options = picker.iter().flat_map(|picker| &picker.options);
-        // Whom an API key acts for is an agent: people sign in.
+        // An API key acts for agents only: people sign in.
         let fits = |(id, _): &&(String, String)| field.member.name != AGENTS || is_agent(id);
         field.known = options.filter(fits).take(SHOWN).cloned().collect();
     }
@@ -80,7 +80,7 @@ pub(super) async fn only_tenant(view: &View) -> Option<String> {
     tenants.next().filter(|_| tenants.next().is_none()).map(|tenant| tenant.id)
 }
 
-/// The kind whose records a member names.
+/// The kind of records that a member refers to.
 fn kind_of(member: &str) -> Option<&'static Kind> {
     let stem = match member {
         "delegator_id" | "delegate_id" | "subject_id" | "actor_id" | "granted_by" => "principal",

@@ -7,7 +7,7 @@ use super::{field::SubmittedForm, step::Act};
 use crate::kinds::{Shape, of_json, set_text};
 
 impl Act {
-    /// The request, `None` if it would change nothing.
+    /// The request; `None` if it would change no field.
     pub(super) fn request(
         &self,
         filled: &SubmittedForm,
@@ -47,7 +47,7 @@ impl Act {
         Ok(Some(request))
     }
 
-    /// The members whose value is not the record's.
+    /// The members with a value other than the record's.
     pub(super) fn changed(&self, filled: &SubmittedForm) -> Vec<String> {
         let is_set = |value: &&Value| !matches!(value, Value::Null | Value::Bool(false));
         let now = |name: &str| {

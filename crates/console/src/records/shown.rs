@@ -31,7 +31,7 @@ pub(crate) enum Datum {
     Members(Vec<Argument>),
 }
 
-/// A text, and the page of what it names.
+/// A text, and the page of the record that it names.
 pub(crate) struct Link {
     pub(crate) text: String,
     pub(crate) address: Option<String>,
@@ -51,7 +51,7 @@ impl Link {
     }
 }
 
-/// What a member is.
+/// The name and description of a member.
 pub(crate) struct Meaning {
     pub(crate) name: String,
     pub(crate) label: String,
@@ -69,7 +69,7 @@ impl Meaning {
 pub(crate) struct RecordView {
     /// What people write.
     pub(crate) written: Vec<Shown>,
-    /// What the service writes.
+    /// The members that the service writes.
     pub(crate) kept: Vec<Shown>,
     /// The members without a value.
     pub(crate) empty: Vec<Meaning>,
@@ -101,7 +101,7 @@ impl RecordView {
     }
 }
 
-/// The most records whose names a page reads.
+/// The maximum number of records that a page reads for their names.
 const NAMED: usize = 8;
 
 impl Datum {
@@ -115,7 +115,7 @@ impl Datum {
     }
 }
 
-/// Gives the links of these values the names of what they lead to, as far as the person may read those.
+/// Adds to these links the names of their records, as far as the person may read the records.
 pub(super) async fn name_links(view: &View, data: impl Iterator<Item = &mut Datum>) {
     name(view, data.flat_map(Datum::links).collect()).await;
 }
@@ -151,7 +151,7 @@ fn pretty(members: &Map<String, Value>) -> String {
 }
 
 impl Shown {
-    /// `None` if there is nothing to show.
+    /// `None` if the member has no value to show.
     pub(crate) fn of(view: &View, member: &Member, value: Option<&Value>) -> Option<Self> {
         let datum = match (value, &member.input) {
             (None, Input::Flag) => Datum::Text(Argument::new("", "no".to_owned())),
@@ -164,7 +164,7 @@ impl Shown {
     }
 }
 
-/// What a number is that has no value: only one that cannot be without is zero.
+/// The text for a number without a value. Only a number that is not optional is zero.
 fn unset(member: &Member) -> String {
     if !member.is_optional {
         return "0".to_owned();
@@ -220,7 +220,7 @@ fn moment(text: &str, now: DateTime<Utc>) -> Option<Moment> {
     Some(Moment::of(at.to_utc(), now))
 }
 
-/// The page of what an id names, if there is one for this person.
+/// The page of the record with this id, if the person may read it.
 pub(crate) fn address(view: &View, id: &str) -> Option<String> {
     let kind = Kind::of_id(id)?;
     (kind.has_ids() && view.may(&kind.get.rpc)).then(|| kind.address(id))
@@ -231,7 +231,7 @@ pub(crate) fn title(record: &DynamicMessage) -> String {
     titled(record, &HashMap::new())
 }
 
-/// What people call records, with the names of those that they are known by: a target by its policy's.
+/// The display names of records. A target has the name of its policy.
 pub(super) async fn titles(view: &View, records: &[DynamicMessage]) -> Vec<String> {
     let parts = records.iter().filter(|record| named(record).is_none()).flat_map(telling);
     // An agent is known by the name in its id.

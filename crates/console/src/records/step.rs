@@ -1,4 +1,4 @@
-//! An operation that a person has chosen, and what is known of the record that it is about.
+//! A chosen operation, with the data of its record.
 
 use serde_json::{Map, Value};
 use tonic::Status;
@@ -28,9 +28,9 @@ pub(super) struct About {
     /// Its members as they are now.
     pub(super) members: Map<String, Value>,
     pub(super) version: String,
-    /// What people wrote of it, where the page says what it is that something is done to.
+    /// The members that people wrote, if the page describes the record that the operation changes.
     pub(super) shown: Vec<Shown>,
-    /// What a person is told and types first.
+    /// The confirmation that comes first.
     pub(super) ending: Option<Ending>,
 }
 
@@ -89,7 +89,7 @@ impl Act {
         members
     }
 
-    /// Whether it must be said why.
+    /// Whether a reason is required.
     pub(super) fn takes_reason(&self) -> bool {
         self.ending().is_some_and(|ending| ending.grant.is_some())
     }

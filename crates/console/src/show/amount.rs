@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use authority_decision::currency;
 use serde_json::{Map, Value};
 
-/// Between groups of digits: narrow, and no line breaks at it.
+/// The separator between groups of digits: narrow, without a line break.
 const GROUP: char = '\u{202f}';
 /// The places that every amount is shown with, and that sums are exact to.
 const SHOWN_PLACES: usize = 2;

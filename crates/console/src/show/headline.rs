@@ -1,6 +1,6 @@
-//! The members of a question's context that say to whom and for what: they stand beside the amount, and tell requests
-//! of the same amount apart. An agent chooses the names and the texts, so none of its texts can take the place of a
-//! payee or of an account, and what is not shown is counted.
+//! The members of a question's context that name recipients and reasons. They are shown next to the
+//! amount and distinguish requests of the same amount. An agent chooses names and texts. Its other
+//! texts must not displace a payee or an account. Hidden members are counted.
 
 use serde_json::{Map, Value};
 
@@ -14,20 +14,21 @@ use super::{
 const MOST_OF_A_KIND: usize = 4;
 /// As many members as a list has of all kinds, if there are so many.
 const USUAL: usize = 4;
-/// The most members in a second step that say neither to whom nor how much.
+/// The maximum number of members in a second step that name neither a recipient nor an amount.
 const OTHERS: usize = 20;
 
-/// Members that tell little.
+/// Members with little information.
 const PLACES: [&str; 2] = ["jurisdiction", "subdivision"];
 
 /// What stands beside a question's amount.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Headline {
-    /// Every payee and account, and some others: those that a second step has, of which lists have some.
+    /// Every payee and account, and some other members. The second step shows all of them, lists
+    /// show some.
     pub(crate) rows: Vec<Tell>,
-    /// All that says to whom or for what, whether it is shown or not: by this requests are compared.
+    /// All members that name a recipient or a reason, shown or not. Requests are compared by them.
     pub(crate) compared: Vec<Tell>,
-    /// Members of the context that lists do not have, and those that the second step does not have.
+    /// The number of members that lists hide, and the number that the second step hides.
     pub(crate) more_than_listed: usize,
     pub(crate) more: usize,
 }
@@ -47,8 +48,8 @@ impl Headline {
     }
 }
 
-/// The members of a context, always in the same order: to whom, for what, then the rest; names and numbers before long
-/// texts, outer members before inner ones, by name.
+/// The members of a context in a fixed order: recipients, reasons, then the rest; names and numbers
+/// before long texts, outer members before inner ones, by name.
 pub(crate) fn headline(context: &Map<String, Value>) -> Headline {
     let is_said = Amount::of(context).is_some();
     let outer = |path: &str| is_said && matches!(path, "amount" | "currency");
@@ -144,7 +145,8 @@ mod tests {
             ],
             2,
         );
-        // With no name that is known, outer members come first, by name; those that tell little are last.
+        // Without known names, outer members come first, by name. Members with little information
+        // are last.
         shows(
             &json!({"b": {"a": "1"}, "c": "2", "a": "3", "z.\"": "4", "jurisdiction": "DE"}),
             &[("a", "3"), ("c", "2"), ("\"z.\\\"\"", "4"), ("b.a", "1")],

@@ -1,4 +1,4 @@
-//! A question's members as rows of a table: every one of them, in full.
+//! All members of a question as rows of a table, in full.
 
 use serde_json::{Map, Value};
 
@@ -28,8 +28,8 @@ impl Argument {
 /// The characters up to which a value is a short one.
 const SHORT: usize = 80;
 
-/// The rows of `question`, the context's first: they say what will be done. Of these the amount comes first, then short
-/// members, then long ones and the members of members.
+/// The rows of `question`. The rows of the context come first, since they describe the action: the
+/// amount, then short members, then long ones and inner members.
 pub(crate) fn arguments(question: &Map<String, Value>) -> Vec<Argument> {
     let mut rows = Vec::new();
     let (first, rest): (Vec<_>, Vec<_>) = question.iter().partition(|(name, _)| *name == "context");
@@ -68,7 +68,7 @@ fn add(rows: &mut Vec<Argument>, path: String, value: &Value) {
                 add(rows, format!("{path}.{}", quoted(name)), value);
             }
         }
-        // A list of plain values is one row, unless they say to whom.
+        // A list of plain values is one row, unless the values name recipients.
         Value::Array(items)
             if has_members(items) || (!items.is_empty() && lists_whom(&path, items)) =>
         {
@@ -131,7 +131,7 @@ mod tests {
         ] {
             assert!(shown.contains(&expected), "{expected:?} in {shown:?}");
         }
-        // The amount, then what is short, then what is long or inner.
+        // The amount, then short members, then long or inner ones.
         let context: Vec<_> =
             shown.iter().map_while(|row| row.0.strip_prefix("context.")).collect();
         let (short, inner) = context.split_at(5);

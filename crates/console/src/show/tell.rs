@@ -1,4 +1,4 @@
-//! A member of a question, with what it says: to whom, for what, or something else.
+//! A member of a question, classified: a recipient, a reason, or other information.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,17 @@ use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 use unicode_security::{MixedScript, confusable_detection::skeleton};
 
-/// The most characters of a name and of a value in a list; what is longer is cut, with `…`.
+/// The maximum length of a name and of a value in a list, in characters. Longer texts are cut with
+/// `…`.
 pub(super) const LONGEST: usize = 48;
-/// The most characters of a text in a second step that says neither to whom nor for how much.
+/// The maximum length of other texts in a second step, in characters: texts that name neither a
+/// recipient nor an amount.
 const LONG: usize = 240;
-/// Of a cut account number the last ones that are shown, too: it is known by them.
+/// The number of final characters that a cut account number shows, since people recognise it by
+/// them.
 const ENDING: usize = 12;
 
-/// Words in names of members that say to whom.
+/// Words in names of members for recipients.
 const PAYEES: [&str; 11] = [
     "payee",
     "beneficiary",
@@ -31,13 +34,14 @@ const PAYEES: [&str; 11] = [
 /// Words in names of members that have the number of an account.
 const ACCOUNTS: [&str; 8] =
     ["iban", "bban", "account", "swift", "routing", "sort_code", "sortcode", "wallet"];
-/// Words in names of members that say for what.
+/// Words in names of members for documents.
 const DOCUMENTS: [&str; 5] = ["invoice", "bill", "order", "reference", "contract"];
 
-/// What a member says, the most telling first.
+/// The class of a member, the most informative first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// An amount or a currency that no sentence has, since it is not one that is shown exactly.
+    /// An amount or a currency that is not part of the sentence, because it cannot be shown
+    /// exactly.
     Amount,
     Payee,
     Account,
@@ -45,7 +49,7 @@ pub(super) enum Kind {
     Other,
 }
 
-/// What a member says, and whether that is to whom: an account may be in a member of any such name.
+/// A value, and whether it names a recipient. Members of different names can have the same account.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Said<'a>(bool, Cow<'a, str>);
 
@@ -56,12 +60,12 @@ pub(crate) struct Tell {
     /// All of it.
     pub(crate) value: String,
     pub(super) kind: Kind,
-    /// Whether lists have it, too.
+    /// Whether lists also show it.
     pub(crate) listed: bool,
 }
 
 impl Tell {
-    /// Of a member of a question, whose context's members have their paths without `context.`.
+    /// Creates a member. The paths of the context's members are without `context.`.
     pub(crate) fn new(path: &str, value: String) -> Self {
         let path = path.strip_prefix("context.").unwrap_or(path).to_owned();
         let kind = kind(&path, &value);
@@ -90,27 +94,28 @@ impl Tell {
         cut_to(LONG, &self.value, if self.kind == Kind::Account { LONG / 2 } else { ENDING })
     }
 
-    /// Whether it says to whom: a payee or an account.
+    /// Whether it names a recipient: a payee or an account.
     pub(crate) fn is_to_whom(&self) -> bool {
         matches!(self.kind, Kind::Payee | Kind::Account)
     }
 
-    /// Whether it says which bill is paid: unlike a contract, that is paid once.
+    /// Whether it names a bill. A bill is paid only once, unlike a contract.
     pub(crate) fn is_bill(&self) -> bool {
         self.kind == Kind::Document && !self.path.to_lowercase().contains("contract")
     }
 
-    /// Whether its letters are of several scripts, as no name's are, but those that shall be taken for another one.
+    /// Whether its letters belong to several scripts. Real names use one script; a mixture is often
+    /// an imitation of another name.
     pub(crate) fn has_mixed_letters(&self) -> bool {
         self.kind < Kind::Other && !self.value.as_str().is_single_script()
     }
 
-    /// Whether it says for what: an invoice or an order.
+    /// Whether it names a document: an invoice or an order.
     pub(crate) fn is_document(&self) -> bool {
         self.kind == Kind::Document
     }
 
-    /// What it says, which another one may say, too.
+    /// The exact value, for comparison with other members.
     pub(crate) fn said(&self) -> Said<'_> {
         Said(self.is_to_whom(), Cow::Borrowed(&self.value))
     }
@@ -120,31 +125,31 @@ impl Tell {
         seen(&self.value).to_lowercase() == seen(&other.value).to_lowercase()
     }
 
-    /// What it names, however that is written: only letters and digits that can be seen count, and one that looks like
-    /// another one is that. Two that differ may name the same: whoever is shown that they are alike is shown both.
+    /// The value in a normal form: only visible letters and digits count, and look-alikes are
+    /// equal. Different names can have the same normal form. People therefore see both values.
     pub(crate) fn named(&self) -> Said<'_> {
         let look = look(&self.value);
         if look.is_empty() { self.said() } else { Said(self.is_to_whom(), Cow::Owned(look)) }
     }
 }
 
-/// The letters and digits of a text that can be seen; full width is that of the usual form.
+/// The visible letters and digits of a text. Full-width forms count as the usual form.
 fn seen(text: &str) -> String {
     text.nfkc().filter(|letter| letter.is_alphanumeric() && !is_hidden(*letter)).collect()
 }
 
-/// What the letters and digits of a text look like, without case: those that are taken for each other are the same
-/// (UTS 39, section 4).
+/// The appearance of a text's letters and digits without case. Characters that are easily confused
+/// are equal (UTS 39, section 4).
 fn look(text: &str) -> String {
     // Some are alike as capitals alone, and some as small letters; a capital i is like a small l.
     let lower = skeleton(&seen(text)).collect::<String>().to_lowercase();
     skeleton(&lower).map(|letter| if letter == 'i' { 'l' } else { letter }).collect()
 }
 
-/// What a member with this path and value says.
+/// The class of a member with this path and value.
 pub(super) fn kind(path: &str, value: &str) -> Kind {
     let path = latin(path);
-    // A border is no order.
+    // The word "border" does not contain an order.
     let words_in = path.replace("border", "");
     let names = |words: &[&str]| words.iter().any(|word| words_in.contains(word));
     let mut words = path.split(|letter: char| !letter.is_alphanumeric());
@@ -158,7 +163,8 @@ pub(super) fn kind(path: &str, value: &str) -> Kind {
     }
 }
 
-/// A member's name in small Latin letters, where others that look like them are used, without those that cannot be seen.
+/// A member's name in small Latin letters: look-alike letters are replaced and invisible ones
+/// removed.
 fn latin(path: &str) -> String {
     if path.is_ascii() {
         return path.to_ascii_lowercase();
@@ -179,7 +185,7 @@ fn says_to_whom(path: &str) -> bool {
     matches!(kind(path, ""), Kind::Payee | Kind::Account)
 }
 
-/// Whether a list says to whom: by its name, or since one of its items has the form of an IBAN.
+/// Whether a list names recipients: by its name, or because an item has the form of an IBAN.
 pub(super) fn lists_whom(path: &str, items: &[Value]) -> bool {
     says_to_whom(path) || items.iter().filter_map(Value::as_str).any(is_iban)
 }
@@ -196,7 +202,7 @@ fn is_iban(value: &str) -> bool {
         && is_of(4, text.len(), char::is_ascii_alphanumeric)
 }
 
-/// The text as a list shows it: `…` stands for what is cut off before its `ending` last characters.
+/// The text as a list shows it. `…` replaces the part before the last `ending` characters.
 fn cut(text: &str, ending: usize) -> String {
     cut_to(LONGEST, text, ending)
 }
@@ -233,7 +239,7 @@ mod tests {
         }
         assert_eq!(kind("inv\u{43e}ice", ""), Kind::Document);
         assert_eq!((kind("border", ""), kind("order", "")), (Kind::Other, Kind::Document));
-        // Whatever the member is called, the account is the same.
+        // The account is the same under any member name.
         let tell = |path: &str| Tell::new(path, "DE89370400440532013000".to_owned());
         assert_eq!(tell("iban").named(), tell("payee").named());
         assert!(
