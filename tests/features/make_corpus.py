@@ -163,6 +163,9 @@ DIFF = [{"member": "verdict.decision", "sealed": "allow", "recomputed": "deny"},
 PIN = {"id": "svc:policy:0threshold", "version": 4, "sha256": digest(b"a candidate")}
 ASKED = {"declined": {"approval_id": "svc:approval:01a1", "at": "2026-01-05T10:20:00Z"},
          "open_requests": {"limit": 500, "pending": 500}}
+ZONES = {"zones": [{"data": "2026f", "name": "America/New_York", "offset_seconds": -18000},
+                   {"data": "2026f", "name": "Europe/Berlin", "offset_seconds": 7200,
+                    "next": {"at": "2026-10-25T01:00:00Z", "offset_seconds": 3600}}]}
 APPROVAL = {"id": "svc:approval:01a1", "state": "approved", "signatures": [{"role": "approver"}]}
 REALITY = {"anchors": [{"id": "svc:reality_anchor:7d2f", "newest": None}], "drifts": [], "overrides": []}
 SPENT = [{"counts": "amount", "holder_id": "svc:delegation:7c1e", "used": 2**53 - 1, "window_seconds": 86400,
@@ -239,7 +242,7 @@ def good():
     yield "bundle-policies-of-one-text", plain(bundle(policies=("threshold", "threshold"))), PINNED, "valid"
     yield "bundle-reality", plain(bundle(reality=REALITY)), PINNED, "valid"
     yield "bundle-approval-and-counters", plain(bundle(approval=APPROVAL, spent=SPENT)), PINNED, "valid"
-    yield "bundle-asked-before", plain(bundle(asked=ASKED)), PINNED, "valid"
+    yield "bundle-asked-before", plain(bundle(asked=ASKED | ZONES)), PINNED, "valid"
     yield "proof-match", plain(proof()), jwks, "valid"
     yield "proof-mismatch", plain(proof(result="mismatch", diff=DIFF, recomputed_decision_id=None)), jwks, "valid"
     lacking = proof(result="indeterminate", recomputed_decision_id=None, detail="the policy's text was not sealed")

@@ -40,7 +40,7 @@ const KEY = {
 // A name with `?` may be absent.
 const FACTS = {
   approval: orNull(Object), 'declined?': Object, gathered: DIGEST, 'open_requests?': Object, reality: orNull(DIGEST),
-  spent: Array,
+  spent: Array, 'zones?': Array,
 };
 const BUNDLE = {
   kind: TEXT, pack: PACK, context: { salt: B16, value: Object }, facts: { salt: B16, value: FACTS },

@@ -32,7 +32,7 @@ KEY = {"alg": "EdDSA", "crv": "Ed25519", "kid": TEXT, "kty": "OKP", "use": "sig"
        "x": "[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]"}
 # A name with `?` may be absent.
 FACTS = {"approval": (dict,), "declined?": dict, "gathered": DIGEST, "open_requests?": dict, "reality": (DIGEST,),
-         "spent": list}
+         "spent": list, "zones?": list}
 BUNDLE = {"kind": TEXT, "pack": PACK, "context": {"salt": B16, "value": dict}, "facts": {"salt": B16, "value": FACTS},
           "blobs": [dict], "keys": [KEY], "log_key": VKEY, "bundle_digest": DIGEST}
 GATHERED = {"policies": [{"sha256": HEX, "*": None}], "schemas?": [{"sha256": HEX}], "*": None}

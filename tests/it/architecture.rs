@@ -19,8 +19,17 @@ use std::{
 const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
 
 /// The modules of core's lowest layer.
-const FLOOR: &[&str] =
-    &["clock", "compute", "config", "log_limit", "network", "shutdown", "store", "worker"];
+const FLOOR: &[&str] = &[
+    "clock",
+    "compute",
+    "config",
+    "log_limit",
+    "network",
+    "shutdown",
+    "store",
+    "time_zones",
+    "worker",
+];
 const MIDDLE: &[&str] = &[
     "erased_names",
     "graph",
@@ -94,6 +103,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("clock", &[]),
     ("log_limit", &[]),
     ("shutdown", &[]),
+    ("time_zones", &[]),
     ("worker", &[]),
     ("lib", &[]),
 ];

@@ -18,4 +18,5 @@ pub mod spending;
 pub mod store;
 pub mod stored_decisions;
 pub mod stored_packs;
+pub mod time_zones;
 pub mod worker;

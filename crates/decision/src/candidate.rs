@@ -6,6 +6,7 @@ use super::{
     bounds::Bounds,
     case::Case,
     facts::{ActsIn, Chain, Constraints, Delegation, Used, Uses},
+    hours::Hours,
     pattern::{Pattern, Specificity, best_cover},
     terms::{Declared, Terms},
     verdict::{AuthorityKind, AuthorityUsed},
@@ -88,6 +89,19 @@ impl<'a> Candidate<'a> {
             },
             Source::ActsIn(_) | Source::Unresolved | Source::Nothing => Some(Vec::new()),
         }
+    }
+
+    /// Returns the hours among the bounds.
+    pub(super) fn hours(&self) -> impl Iterator<Item = &'a Hours> {
+        let row = match self.source {
+            Source::Uses(uses) => match &uses.row.constraints {
+                Constraints::Bounds(bounds) => bounds.hours.as_ref(),
+                Constraints::Malformed(_) => None,
+            },
+            _ => None,
+        };
+        let links = self.links().iter().filter_map(|link| link.bounds.hours.as_ref());
+        links.chain(row)
     }
 
     /// Returns the earliest end of the authority's windows.

@@ -1,12 +1,13 @@
 //! The request, the facts and the time of a decision, with look-ups.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, FixedOffset, Utc};
 
 use super::{
     facts::{Facts, Gathered, Principal, Purpose, Resource, Tool},
     levels::RiskTier,
     request::Request,
     terms::Terms,
+    time_zone,
 };
 
 #[derive(Clone, Copy)]
@@ -15,8 +16,8 @@ pub(super) struct Case<'a> {
     pub(super) facts: &'a Facts,
     pub(super) gathered: &'a Gathered,
     pub(super) at: DateTime<Utc>,
-    /// The time of the request. It applies to permitted hours, a policy's `now` and the expiry of a
-    /// cited approval. It differs from `at` only if a permission is judged again.
+    /// The time of the request. It applies to permitted hours, a policy's `now` and `local`, and the
+    /// expiry of a cited approval. It differs from `at` only if a permission is judged again.
     pub(super) asked_at: DateTime<Utc>,
 }
 
@@ -34,6 +35,18 @@ impl<'a> Case<'a> {
     pub(super) fn principal_is_active(&self, id: &str) -> bool {
         let mut known = self.gathered.principals.iter().chain(&self.gathered.subject);
         known.any(|principal| principal.id == id && principal.active)
+    }
+
+    /// Returns the time of the request in the tenant's time zone.
+    ///
+    /// Returns `None` if the zone's offset is not in the facts. A tenant without a zone uses UTC.
+    pub(super) fn local_time(&self) -> Option<DateTime<FixedOffset>> {
+        let tenant = self.gathered.tenant.as_deref();
+        let offset = match tenant.and_then(|tenant| tenant.time_zone.as_deref()) {
+            None => FixedOffset::east_opt(0),
+            Some(name) => time_zone::named(&self.facts.zones, name)?.at(self.asked_at),
+        };
+        Some(self.asked_at.with_timezone(&offset?))
     }
 
     /// Returns the current teams of the subject.

@@ -18,7 +18,7 @@ use cedar_policy_core::{
     evaluator::Evaluator,
     extensions::Extensions,
 };
-use chrono::SecondsFormat;
+use chrono::{Datelike, SecondsFormat, Timelike};
 use serde_json::{Map, Number, Value as Json};
 
 use super::{
@@ -181,6 +181,9 @@ fn members(
         let now = case.asked_at.to_rfc3339_opts(SecondsFormat::Millis, true);
         members.push(("now", DATETIME.of(&now)?));
     }
+    if reads("local") {
+        members.push(("local", local(case)?));
+    }
     if reads("input") {
         let types = InputTypes::of(case);
         let kind = |name: &str| types.get(name).map(|member| &member.kind);
@@ -199,6 +202,18 @@ fn members(
     let read = words.into_iter().filter(|(name, _)| reads(name));
     members.extend(read.filter_map(|(name, word)| Some((name, word?.into()))));
     Some(members)
+}
+
+/// Returns the time of the request in the tenant's zone, if its offset is known.
+fn local(case: &Case<'_>) -> Option<Value> {
+    let at = case.local_time()?;
+    let members = [
+        ("weekday", Value::from(i64::from(at.weekday().number_from_monday()))),
+        ("date", Value::from(at.format("%Y-%m-%d").to_string())),
+        ("hour", Value::from(i64::from(at.hour()))),
+        ("minute", Value::from(i64::from(at.minute()))),
+    ];
+    Some(Value::record(members, None))
 }
 
 fn decimal(amount: Amount) -> Option<Value> {

@@ -3,13 +3,15 @@
 //! The registry makes this comparison before it creates a child or narrows a delegation. `decide`
 //! does not need the comparison, because it checks the request against every link of the chain.
 
-use super::{bounds::Bounds, facts::Delegation, jurisdiction};
+use super::{bounds::Bounds, facts::Delegation, hours::OffsetsOf, jurisdiction};
 
 /// A field in which the child exceeds the parent, with the reason.
 pub type Excess = (&'static str, String);
 
 /// Returns everything in which `child` exceeds `parent`. Empty if the child is an attenuation.
-pub fn exceeds(parent: &Delegation, child: &Delegation) -> Vec<Excess> {
+///
+/// `offsets_of` returns the offsets of time zones, for hours in different zones.
+pub fn exceeds(parent: &Delegation, child: &Delegation, offsets_of: OffsetsOf<'_>) -> Vec<Excess> {
     let mut found = Vec::new();
     if !parent.can_delegate {
         found.push(("parent_id", "the parent may not be delegated on".to_owned()));
@@ -17,7 +19,7 @@ pub fn exceeds(parent: &Delegation, child: &Delegation) -> Vec<Excess> {
     if child.delegator_id != parent.delegate_id {
         found.push(("delegator_id", "must be the parent's delegate".to_owned()));
     }
-    found.extend(wider(parent, child, "the parent's"));
+    found.extend(wider(parent, child, "the parent's", offsets_of));
     found
 }
 
@@ -25,13 +27,18 @@ pub fn exceeds(parent: &Delegation, child: &Delegation) -> Vec<Excess> {
 type Covers = fn(&str, &str) -> bool;
 
 /// Returns everything in which `new` grants more than `old`. `/narrow` refuses such changes.
-pub fn widens(old: &Delegation, new: &Delegation) -> Vec<Excess> {
-    wider(old, new, "the present one")
+pub fn widens(old: &Delegation, new: &Delegation, offsets_of: OffsetsOf<'_>) -> Vec<Excess> {
+    wider(old, new, "the present one", offsets_of)
 }
 
 /// Returns everything in which `new` grants more than `old`. The problem texts call a value of
 /// `old` by the words in `measure`.
-fn wider(old: &Delegation, new: &Delegation, measure: &str) -> Vec<Excess> {
+fn wider(
+    old: &Delegation,
+    new: &Delegation,
+    measure: &str,
+    offsets_of: OffsetsOf<'_>,
+) -> Vec<Excess> {
     let mut found = Vec::new();
     for action in &new.actions {
         if !old.actions.iter().any(|own| action.is_within(own)) {
@@ -53,7 +60,7 @@ fn wider(old: &Delegation, new: &Delegation, measure: &str) -> Vec<Excess> {
     for (member, old, new, covers) in lists {
         found.extend(list_excess(member, old, new, covers, measure));
     }
-    found.extend(bound_excess(&old.bounds, &new.bounds, measure));
+    found.extend(bound_excess(&old.bounds, &new.bounds, measure, offsets_of));
     if !new.window.is_within(old.window) {
         let begins = |d: &Delegation| d.window.from;
         let early = begins(old).is_some_and(|from| begins(new).is_none_or(|own| own < from));
@@ -85,7 +92,12 @@ fn list_excess(
     Some((member, format!("`{extra}` is not in {measure}")))
 }
 
-fn bound_excess(old: &Bounds, new: &Bounds, measure: &str) -> Vec<Excess> {
+fn bound_excess(
+    old: &Bounds,
+    new: &Bounds,
+    measure: &str,
+    offsets_of: OffsetsOf<'_>,
+) -> Vec<Excess> {
     let mut found = Vec::new();
     let mut judge = |member, bounded: bool, within: Option<bool>| match within {
         _ if !bounded => {}
@@ -103,7 +115,8 @@ fn bound_excess(old: &Bounds, new: &Bounds, measure: &str) -> Vec<Excess> {
     judge("max_total_amount", old.max_total_amount.is_some(), total);
     let risk = old.max_risk_tier.zip(new.max_risk_tier).map(|(old, new)| new <= old);
     judge("max_risk_tier", old.max_risk_tier.is_some(), risk);
-    let hours = old.hours.as_ref().zip(new.hours.as_ref()).map(|(old, new)| new.is_within(old));
+    let hours = old.hours.as_ref().zip(new.hours.as_ref());
+    let hours = hours.map(|(old, new)| new.is_within(old, offsets_of));
     judge("hours", old.hours.is_some(), hours);
     if old.currency.is_some() && old.currency != new.currency {
         found.push(("currency", format!("must be {measure}")));

@@ -25,6 +25,7 @@ pub use super::records::{
 use super::{
     policy::{CompiledPolicy, PolicyReference},
     policy_error::PolicyError,
+    time_zone::ZoneOffset,
     validation::Members,
 };
 
@@ -44,6 +45,9 @@ pub struct Facts<P = Arc<CompiledPolicy>> {
     /// Set if the hold would exceed the subject's limit of open requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_requests: Option<OpenRequests>,
+    /// The offsets of the time zones that the decision reads, in order of name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<ZoneOffset>,
 }
 
 /// Facts in their sealed form: policies by reference.
@@ -211,6 +215,7 @@ impl Facts {
             approval: None,
             declined: None,
             open_requests: None,
+            zones: Vec::new(),
         }
     }
 }
@@ -267,6 +272,7 @@ impl FactsDocument {
             approval: self.approval,
             declined: self.declined,
             open_requests: self.open_requests,
+            zones: self.zones,
         })
     }
 }

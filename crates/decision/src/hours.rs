@@ -2,10 +2,14 @@
 
 use std::fmt;
 
-use chrono::{DateTime, Datelike, FixedOffset, Timelike, Utc, Weekday};
-use serde::{Deserialize, Serialize};
+use chrono::{DateTime, Datelike, FixedOffset, TimeDelta, Timelike, Utc, Weekday};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::time_zone::{self, ZoneOffset};
 
 const MINUTES_A_DAY: u32 = 24 * 60;
+/// The offset of hours without a zone and an offset.
+const UTC: &str = "Z";
 const DAYS: [(&str, Weekday); 7] = [
     ("mon", Weekday::Mon),
     ("tue", Weekday::Tue),
@@ -21,33 +25,53 @@ const DAYS: [(&str, Weekday); 7] = [
 pub enum HoursError {
     #[error("hours.utc_offset must be `Z` or such as `+02:00`")]
     Offset,
+    #[error("hours have `time_zone` and `utc_offset`: give only one")]
+    TwoClocks,
+    #[error("hours.time_zone must be an IANA name such as `Europe/Berlin`")]
+    Zone,
     #[error("hours.days must name one or more of mon, tue, wed, thu, fri, sat, sun")]
     Days,
     #[error("hours.from and hours.to must be such as `09:00`, up to `24:00`, and differ")]
     Time,
 }
 
-/// The JSON form: `{utc_offset, days, from, to}`.
+/// The JSON form: `{time_zone, days, from, to}` or `{utc_offset, days, from, to}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    #[serde(default = "utc")]
-    utc_offset: String,
+    #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
+    time_zone: Option<String>,
+    #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
+    utc_offset: Option<String>,
     #[serde(default = "every_day")]
     days: Vec<String>,
     from: String,
     to: String,
 }
 
-fn utc() -> String {
-    "Z".to_owned()
+/// Reads a text. Refuses null.
+fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    String::deserialize(from).map(Some)
 }
 
 fn every_day() -> Vec<String> {
     DAYS.map(|(word, _)| word.to_owned()).to_vec()
 }
 
-/// The span from `from` until before `to` on each of the days, at a fixed offset from UTC.
+/// Returns every offset from UTC of a time zone, in seconds, by its name. Empty for an unknown zone.
+pub type OffsetsOf<'a> = &'a dyn Fn(&str) -> Vec<i32>;
+
+/// The clock that hours are read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Clock {
+    /// A fixed offset from UTC.
+    Fixed(FixedOffset),
+    /// The local time of a zone, by its IANA name.
+    Zone(String),
+}
+
+/// The span from `from` until before `to` on each of the days, at a fixed offset from UTC or in the
+/// local time of a zone.
 ///
 /// If `to` is not after `from`, the span runs past midnight and belongs to the day on which it
 /// begins.
@@ -55,17 +79,66 @@ fn every_day() -> Vec<String> {
 #[serde(try_from = "Written", into = "Written")]
 pub struct Hours {
     written: Written,
-    offset: FixedOffset,
+    clock: Clock,
     days: [bool; 7],
     from: u32,
     to: u32,
 }
 
 impl Hours {
-    pub fn holds(&self, at: DateTime<Utc>) -> bool {
-        let local = at.with_timezone(&self.offset);
+    /// Returns the zone of these hours. `None` if they have a fixed offset.
+    pub fn time_zone(&self) -> Option<&str> {
+        match &self.clock {
+            Clock::Fixed(_) => None,
+            Clock::Zone(name) => Some(name),
+        }
+    }
+
+    /// Whether the time is within these hours. Never if the offset of their zone is unknown.
+    pub(super) fn hold(&self, at: DateTime<Utc>, zones: &[ZoneOffset]) -> bool {
+        let Some(local) = self.local(at, zones) else { return false };
         let minute = local.hour() * 60 + local.minute();
         self.holds_at(local.weekday().num_days_from_monday() as usize, minute)
+    }
+
+    /// Returns when these hours end after `at`, if that is before `limit`.
+    ///
+    /// They can also end when the offset of their zone changes.
+    pub(super) fn end(
+        &self,
+        at: DateTime<Utc>,
+        limit: DateTime<Utc>,
+        zones: &[ZoneOffset],
+    ) -> Option<DateTime<Utc>> {
+        let zone = self.time_zone().and_then(|name| time_zone::named(zones, name));
+        let change = zone.and_then(|zone| zone.next).map(|next| next.at);
+        let mut time = at;
+        while time < limit {
+            if !self.hold(time, zones) {
+                return Some(time);
+            }
+            let next = self.next_edge(self.local(time, zones)?);
+            time = change.filter(|change| time < *change).map_or(next, |change| change.min(next));
+        }
+        None
+    }
+
+    /// Returns the next time at which hours can begin or end, or a day begins.
+    fn next_edge(&self, local: DateTime<FixedOffset>) -> DateTime<Utc> {
+        let minute = local.hour() * 60 + local.minute();
+        let ahead = |edge: u32| (edge + 2 * MINUTES_A_DAY - minute - 1) % MINUTES_A_DAY + 1;
+        let minutes = [self.from, self.to, 0].map(ahead).into_iter().min().unwrap_or(1);
+        let begun = TimeDelta::seconds(local.second().into())
+            + TimeDelta::nanoseconds(local.timestamp_subsec_nanos().into());
+        local.to_utc() - begun + TimeDelta::minutes(minutes.into())
+    }
+
+    fn local(&self, at: DateTime<Utc>, zones: &[ZoneOffset]) -> Option<DateTime<FixedOffset>> {
+        let offset = match &self.clock {
+            Clock::Fixed(offset) => *offset,
+            Clock::Zone(name) => time_zone::named(zones, name)?.at(at)?,
+        };
+        Some(at.with_timezone(&offset))
     }
 
     fn holds_at(&self, day: usize, minute: u32) -> bool {
@@ -77,14 +150,35 @@ impl Hours {
     }
 
     /// Whether every minute of the week in these hours is also in `outer`.
-    pub fn is_within(&self, outer: &Self) -> bool {
-        (0..7 * MINUTES_A_DAY).all(|utc| !self.holds_utc(utc) || outer.holds_utc(utc))
+    ///
+    /// Hours in different zones are compared at every pair of their offsets.
+    pub fn is_within(&self, outer: &Self, offsets_of: OffsetsOf<'_>) -> bool {
+        let within = |own: i32, outers: i32| {
+            let mut week = 0..7 * MINUTES_A_DAY;
+            week.all(|utc| !self.holds_utc(utc, own) || outer.holds_utc(utc, outers))
+        };
+        // Equal zones always have the same offset.
+        if self.time_zone().is_some() && self.time_zone() == outer.time_zone() {
+            return within(0, 0);
+        }
+        let (own, outers) = (self.offsets(offsets_of), outer.offsets(offsets_of));
+        let known = !own.is_empty() && !outers.is_empty();
+        known && own.iter().all(|own| outers.iter().all(|outer| within(*own, *outer)))
     }
 
-    /// Whether these hours include this minute of the week in UTC, counted from Monday 00:00.
-    fn holds_utc(&self, minute: u32) -> bool {
+    /// Returns every offset from UTC of these hours, in seconds.
+    fn offsets(&self, offsets_of: OffsetsOf<'_>) -> Vec<i32> {
+        match &self.clock {
+            Clock::Fixed(offset) => vec![offset.local_minus_utc()],
+            Clock::Zone(name) => offsets_of(name),
+        }
+    }
+
+    /// Whether these hours include this minute of the week in UTC, counted from Monday 00:00, at an
+    /// offset in seconds.
+    fn holds_utc(&self, minute: u32, offset: i32) -> bool {
         let week = 7 * i64::from(MINUTES_A_DAY);
-        let shift = i64::from(self.offset.local_minus_utc() / 60);
+        let shift = i64::from(offset / 60);
         let local = (i64::from(minute) + shift).rem_euclid(week);
         let local = u32::try_from(local).unwrap_or_default();
         self.holds_at((local / MINUTES_A_DAY) as usize, local % MINUTES_A_DAY)
@@ -93,16 +187,28 @@ impl Hours {
 
 impl fmt::Display for Hours {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Written { utc_offset, days, from, to: until } = &self.written;
-        write!(to, "{} {from} to {until} {utc_offset}", days.join(" "))
+        let Written { time_zone, utc_offset, days, from, to: until } = &self.written;
+        let clock = time_zone.as_ref().or(utc_offset.as_ref()).map_or(UTC, String::as_str);
+        write!(to, "{} {from} to {until} {clock}", days.join(" "))
     }
 }
 
 impl TryFrom<Written> for Hours {
     type Error = HoursError;
 
-    fn try_from(written: Written) -> Result<Self, HoursError> {
-        let offset = read_offset(&written.utc_offset).ok_or(HoursError::Offset)?;
+    fn try_from(mut written: Written) -> Result<Self, HoursError> {
+        let clock = match (&written.time_zone, &written.utc_offset) {
+            (Some(_), Some(_)) => return Err(HoursError::TwoClocks),
+            (Some(name), None) if name.is_empty() => return Err(HoursError::Zone),
+            (Some(name), None) => Clock::Zone(name.clone()),
+            (None, offset) => {
+                let offset = offset.as_deref().unwrap_or(UTC);
+                Clock::Fixed(read_offset(offset).ok_or(HoursError::Offset)?)
+            }
+        };
+        if matches!(clock, Clock::Fixed(_)) {
+            written.utc_offset.get_or_insert_with(|| UTC.to_owned());
+        }
         let mut days = [false; 7];
         for word in &written.days {
             let (_, day) = DAYS.iter().find(|(known, _)| known == word).ok_or(HoursError::Days)?;
@@ -118,7 +224,7 @@ impl TryFrom<Written> for Hours {
         if from == to || from == MINUTES_A_DAY {
             return Err(HoursError::Time);
         }
-        Ok(Self { written, offset, days, from, to })
+        Ok(Self { written, clock, days, from, to })
     }
 }
 
@@ -152,60 +258,4 @@ fn read_offset(text: &str) -> Option<FixedOffset> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn hours(json: &str) -> Hours {
-        serde_json::from_str(json).unwrap()
-    }
-
-    fn at(text: &str) -> DateTime<Utc> {
-        text.parse().unwrap()
-    }
-
-    #[test]
-    fn holds_by_the_local_clock() {
-        // 2026-01-05 is a Monday.
-        let office = hours(r#"{"utc_offset":"+02:00","days":["mon"],"from":"09:00","to":"17:00"}"#);
-        assert!(office.holds(at("2026-01-05T07:00:00Z")));
-        assert!(!office.holds(at("2026-01-05T06:59:59Z")));
-        assert!(!office.holds(at("2026-01-05T15:00:00Z")));
-        assert!(!office.holds(at("2026-01-06T08:00:00Z")));
-    }
-
-    #[test]
-    fn runs_past_midnight() {
-        let night = hours(r#"{"days":["sun"],"from":"22:00","to":"06:00"}"#);
-        assert!(night.holds(at("2026-01-04T23:00:00Z")) && night.holds(at("2026-01-05T05:59:00Z")));
-        assert!(
-            !night.holds(at("2026-01-05T06:00:00Z")) && !night.holds(at("2026-01-05T22:30:00Z"))
-        );
-    }
-
-    #[test]
-    fn within_is_by_minutes_of_the_week() {
-        let wide = hours(r#"{"utc_offset":"+01:00","from":"08:00","to":"18:00"}"#);
-        let narrow = hours(r#"{"utc_offset":"Z","days":["tue"],"from":"07:00","to":"17:00"}"#);
-        assert!(narrow.is_within(&wide) && !wide.is_within(&narrow));
-        let shifted = hours(r#"{"utc_offset":"Z","days":["tue"],"from":"06:59","to":"08:00"}"#);
-        assert!(!shifted.is_within(&wide));
-    }
-
-    #[test]
-    fn refuses_what_it_cannot_read() {
-        for json in [
-            r#"{"from":"9:00","to":"17:00"}"#,
-            r#"{"from":"09:00","to":"09:00"}"#,
-            r#"{"from":"24:00","to":"09:00"}"#,
-            r#"{"from":"09:00","to":"24:01"}"#,
-            r#"{"from":"09:00","to":"17:00","days":[]}"#,
-            r#"{"from":"09:00","to":"17:00","days":["monday"]}"#,
-            r#"{"from":"09:00","to":"17:00","utc_offset":"CET"}"#,
-            r#"{"from":"09:00","to":"17:00","zone":"x"}"#,
-        ] {
-            assert!(serde_json::from_str::<Hours>(json).is_err(), "{json}");
-        }
-        let all_day = hours(r#"{"from":"00:00","to":"24:00"}"#);
-        assert!(all_day.holds(at("2026-01-05T23:59:59Z")));
-    }
-}
+mod tests;

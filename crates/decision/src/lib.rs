@@ -17,6 +17,7 @@ mod exceeded;
 mod input_check;
 mod input_types;
 mod limits;
+mod missing_zones;
 mod needed;
 mod own_reason;
 mod people;
@@ -61,6 +62,7 @@ pub mod sentences;
 pub mod statement;
 pub mod stricter;
 pub mod target;
+pub mod time_zone;
 pub mod trace;
 pub mod turn;
 pub mod validation;
@@ -112,7 +114,8 @@ pub fn decide(request: &Request, facts: &Facts, at: DateTime<Utc>) -> Verdict {
 /// Judges a permission again on current facts.
 ///
 /// Decides whether the request that was permitted at `evaluated_at` would be permitted at `at`,
-/// under the same authority. Hours and `now` are judged at `evaluated_at`, everything else at `at`.
+/// under the same authority. Hours, `now` and `local` are judged at `evaluated_at`, everything else
+/// at `at`. `facts` has the zones' offsets at `evaluated_at`.
 /// Counters include only this permission's spending, and ignore later spending by others. The
 /// approval in `facts` is the approval that the permission spent.
 pub fn judge_again(
@@ -217,8 +220,8 @@ fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict
 /// Returns the end of the verdict's validity.
 ///
 /// This is the end of the tenant's validity, counted from the decision's time. It is earlier if
-/// something that the decision depends on ends earlier: the authority, the membership of a
-/// workspace, the time until a denial, the purpose, a matching policy, or the freshness of an
+/// something that the decision depends on ends earlier: the authority or its hours, the membership
+/// of a workspace, the time until a denial, the purpose, a matching policy, or the freshness of an
 /// anchor.
 fn valid_until(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> DateTime<Utc> {
     let tenant = case.gathered.tenant.as_deref();
@@ -229,7 +232,8 @@ fn valid_until(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> DateT
     let denied = authority::denied_from(case, &choice.candidate);
     let ends =
         [choice.candidate.until(), membership, denied, purpose, rules.until, rules.coupled_until];
-    ends.into_iter().flatten().fold(span.unwrap_or(case.at), Ord::min)
+    let end = ends.into_iter().flatten().fold(span.unwrap_or(case.at), Ord::min);
+    limits::hours_end(case, &choice.candidate, end).unwrap_or(end)
 }
 
 fn owned(texts: &[&str]) -> Vec<String> {

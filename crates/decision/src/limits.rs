@@ -10,6 +10,7 @@ use super::{
     candidate::Candidate,
     case::Case,
     facts::{Constraints, CounterKey, Counts, Facts, Gathered},
+    hours::Hours,
     reason::Reason,
     request::Request,
     verdict::CounterClaim,
@@ -47,8 +48,18 @@ pub(super) fn within(case: &Case<'_>, holder: &str, bounds: &Bounds) -> bool {
         && currency.is_none_or(|bound| request.currency() == Some(bound))
         && reaches(&bounds.resource_ids, request)
         && listed(&bounds.workspace_ids, request.workspace_id.as_ref())
-        && bounds.hours.as_ref().is_none_or(|hours| hours.holds(case.asked_at))
+        && bounds.hours.as_ref().is_none_or(|hours| hours.hold(case.asked_at, &case.facts.zones))
         && counters(case, holder, bounds).all(|claim| claim.is_some_and(|c| has_room(case, &c)))
+}
+
+/// Returns when the first hours of the authority end, if that is before `limit`.
+pub(super) fn hours_end(
+    case: &Case<'_>,
+    candidate: &Candidate<'_>,
+    limit: DateTime<Utc>,
+) -> Option<DateTime<Utc>> {
+    let end = |hours: &Hours| hours.end(case.asked_at, limit, &case.facts.zones);
+    candidate.hours().filter_map(end).min()
 }
 
 /// Whether the named resource, project or both are on the list.

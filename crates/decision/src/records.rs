@@ -33,6 +33,9 @@ pub struct Tenant {
     /// The tenant's declared types of the context's fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_schema: Option<Arc<ContextSchema>>,
+    /// The IANA name of the tenant's time zone. `None` for UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
 }
 
 /// The default validity of an allow, in seconds.

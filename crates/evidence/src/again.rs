@@ -19,7 +19,7 @@ pub struct Sealed {
     pub record: Vec<u8>,
     pub context: Vec<u8>,
     /// The decision's own facts: the digests of the gathered facts and of reality, counters,
-    /// approval and decline.
+    /// approval, decline and the offsets of time zones.
     pub facts: Vec<u8>,
     pub salts: Salts,
     /// The gathered facts, with policies by reference; `None` if they were deleted.
@@ -155,6 +155,7 @@ impl Sealed {
             approval: facts.approval.as_ref(),
             declined: facts.declined.as_ref(),
             open_requests: facts.open_requests,
+            zones: &facts.zones,
             verdict: &verdict,
             evaluated_at: head.evaluated_at,
             nonce: &head.nonce,

@@ -18,6 +18,7 @@ use authority_decision::{
     facts::Spent,
     moment,
     records::{Approval, Declined, OpenRequests},
+    time_zone::ZoneOffset,
 };
 
 /// A decision with its request and facts.
@@ -29,6 +30,7 @@ pub struct Asked<'a> {
     pub approval: Option<&'a Approval>,
     pub declined: Option<&'a Declined>,
     pub open_requests: Option<OpenRequests>,
+    pub zones: &'a [ZoneOffset],
     pub verdict: &'a Verdict,
     pub evaluated_at: DateTime<Utc>,
     /// A random value, generated before deciding. It makes each call a separate decision.
@@ -46,7 +48,7 @@ pub struct Recorded {
     pub context: Vec<u8>,
     pub context_salt: [u8; 16],
     /// The facts besides the request: the digests of the gathered facts and of reality, counters,
-    /// approval and decline.
+    /// approval, decline and the offsets of time zones.
     pub facts: Vec<u8>,
     pub facts_salt: [u8; 16],
 }
@@ -130,6 +132,8 @@ struct Seen<'a> {
     open_requests: Option<OpenRequests>,
     reality: Option<String>,
     spent: &'a Spent,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    zones: &'a [ZoneOffset],
 }
 
 /// Builds and signs the record of a decision, and computes its id.
@@ -188,6 +192,7 @@ pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
         open_requests: asked.open_requests,
         reality: asked.facts.reality.as_ref().map(|reality| digest_text(&reality.sha256)),
         spent: asked.spent,
+        zones: asked.zones,
     };
     let mut facts = Vec::with_capacity(FACTS_ROOM);
     serde_json::to_writer(&mut facts, &seen)?;
@@ -269,6 +274,7 @@ mod tests {
         facts::{CounterKey, Counts},
         levels::ApprovalState,
         records::Signature,
+        time_zone::NextOffset,
     };
 
     use super::*;
@@ -301,6 +307,12 @@ mod tests {
         let spent =
             [(key("svc:del:acme:1", Counts::Uses), 3), (key("é", Counts::Amount), i64::MAX)];
         let spent = Spent(spent.into_iter().collect());
+        let zones = [ZoneOffset {
+            data: "2026a".to_owned(),
+            name: "Europe/Berlin".to_owned(),
+            next: Some(NextOffset { at, offset_seconds: 7200 }),
+            offset_seconds: 3600,
+        }];
         let seen = Seen {
             approval: Some(&approval),
             declined: Some(&Declined { approval_id: "svc:approval:acme:2".to_owned(), at }),
@@ -308,10 +320,13 @@ mod tests {
             open_requests: Some(OpenRequests { limit: 5, pending: 7 }),
             reality: Some(digest_text(&[2; 32])),
             spent: &spent,
+            zones: &zones,
         };
         let written = String::from_utf8(serde_json::to_vec(&seen).unwrap()).unwrap();
         assert_eq!(written, serde_json_canonicalizer::to_string(&seen).unwrap());
-        for name in ["same_subject", "self", "window_start", "pending", "declined", "reality"] {
+        for name in
+            ["same_subject", "self", "window_start", "pending", "declined", "reality", "next"]
+        {
             assert!(written.contains(&format!("\"{name}\":")), "{name}: {written}");
         }
         let read: Spent = serde_json::from_value(serde_json::to_value(&spent).unwrap()).unwrap();

@@ -19,6 +19,7 @@ use authority_decision::{
     input_schema::InputSchema,
     moment,
     records::{Approval, Declined, OpenRequests},
+    time_zone::ZoneOffset,
     verdict::{ApprovalsNeeded, AuthorityUsed},
 };
 
@@ -86,6 +87,8 @@ struct Seen {
     /// `sha256:` and hex of reality; `None` if it did not concern the request.
     reality: Option<String>,
     spent: Spent,
+    #[serde(default)]
+    zones: Vec<ZoneOffset>,
 }
 
 /// The SHA-256 of facts that are stored separately.
@@ -200,9 +203,9 @@ pub fn facts_with(
             serde_json::from_slice(reality.ok_or(unreadable)?)?
         }
     };
-    let Seen { approval, declined, open_requests, spent, .. } = seen;
+    let Seen { approval, declined, open_requests, spent, zones, .. } = seen;
     let gathered = Arc::new(gathered);
-    FactsDocument { gathered, spent, approval, declined, open_requests }
+    FactsDocument { gathered, spent, approval, declined, open_requests, zones }
         .rebuild_with(policy, schema)
 }
 

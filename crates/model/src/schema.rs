@@ -1354,6 +1354,7 @@ diesel::table! {
         approval_max_auth_age_seconds -> Nullable<Int4>,
         declined_for_seconds -> Nullable<Int4>,
         open_requests_per_agent -> Int4,
+        time_zone -> Text,
     }
 }
 

@@ -5,9 +5,11 @@ use authority_model::{
     validate::{Violation, Violations},
     wire::Time,
 };
-use serde_json::{Value, json};
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value, json};
 
 use super::Error;
+use authority_core::time_zones;
 use authority_decision::{
     Bounds,
     bounds::{MaxTotalAmount, MaxUses},
@@ -19,12 +21,21 @@ use authority_decision::{
 };
 
 /// Refuses a child that is wider than its parent in any field.
-pub(super) fn check_child(child: &Delegation, parent: &Delegation) -> Result<(), Error> {
-    refuse(delegation::exceeds(&read(parent)?, &read(child)?), child, parent)
+pub(super) fn check_child(
+    child: &Delegation,
+    parent: &Delegation,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let offsets_of = |zone: &str| time_zones::offsets(zone, now);
+    refuse(delegation::exceeds(&read(parent)?, &read(child)?, &offsets_of), child, parent)
 }
 
 /// Refuses a change after which the delegation would grant more than it did.
-pub(super) fn check_narrower(new: &Delegation, old: &Delegation) -> Result<(), Error> {
+pub(super) fn check_narrower(
+    new: &Delegation,
+    old: &Delegation,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
     let windows = |row: &Delegation| {
         let uses = row.max_uses.as_ref().map(|limit| limit.window_seconds);
         (uses, row.max_total_amount.as_ref().map(|limit| limit.window_seconds))
@@ -41,7 +52,8 @@ pub(super) fn check_narrower(new: &Delegation, old: &Delegation) -> Result<(), E
         }
     }
     Error::unless_clean(found)?;
-    refuse(delegation::widens(&read(old)?, &read(new)?), new, old)
+    let offsets_of = |zone: &str| time_zones::offsets(zone, now);
+    refuse(delegation::widens(&read(old)?, &read(new)?, &offsets_of), new, old)
 }
 
 fn refuse(
@@ -170,6 +182,25 @@ fn read_bounds(stored: &Delegation, found: &mut Violations) -> Bounds {
     bounds
 }
 
+/// Reports hours without exactly one clock, in an unknown zone, or that can't be read.
+pub(super) fn validate_hours(of: &Delegation, found: &mut Violations) {
+    let Some(written) = &of.hours else { return };
+    let problem = match (&written.time_zone, &written.utc_offset) {
+        (Some(_), Some(_)) => "give `time_zone` or `utc_offset`, not both",
+        (None, None) => "needs `time_zone` or `utc_offset`, such as `Europe/Berlin` or `+01:00`",
+        _ if written.from == written.to => "`from` and `to` must differ",
+        _ if hours(of).is_none() => "needs `from` and `to`, such as `08:00` and `17:30`",
+        (Some(name), None) => {
+            if let Some(fault) = time_zones::fault(name) {
+                found.add("hours.time_zone", fault);
+            }
+            return;
+        }
+        (None, Some(_)) => return,
+    };
+    found.add("hours", problem);
+}
+
 /// Returns the hours as the decision core reads them. `None` if there are none or they can't be
 /// read.
 pub(super) fn hours(of: &Delegation) -> Option<Hours> {
@@ -178,9 +209,12 @@ pub(super) fn hours(of: &Delegation) -> Option<Hours> {
 
 fn hours_json(of: &Delegation) -> Option<Value> {
     let hours = of.hours.as_ref()?;
-    Some(json!({
-        "utc_offset": hours.utc_offset, "days": hours.days, "from": hours.from, "to": hours.to,
-    }))
+    let clocks = [("time_zone", &hours.time_zone), ("utc_offset", &hours.utc_offset)];
+    let given = clocks.into_iter().filter_map(|(name, clock)| Some((name, json!(clock.as_ref()?))));
+    let mut members: Map<String, Value> = given.map(|(name, clock)| (name.into(), clock)).collect();
+    let rest = [("days", json!(hours.days)), ("from", json!(hours.from)), ("to", json!(hours.to))];
+    members.extend(rest.map(|(name, value)| (name.to_owned(), value)));
+    Some(Value::Object(members))
 }
 
 #[cfg(test)]
@@ -204,7 +238,7 @@ mod tests {
     fn members(change: impl FnOnce(&mut Delegation)) -> Vec<String> {
         let mut part = parent();
         change(&mut part);
-        match check_narrower(&part, &parent()) {
+        match check_narrower(&part, &parent(), DateTime::UNIX_EPOCH) {
             Err(Error::Exceeds(list)) => list.into_iter().map(|fault| fault.field).collect(),
             other => {
                 other.unwrap();
@@ -220,7 +254,8 @@ mod tests {
         parent.purposes = vec!["settlement".into()];
         child.purposes.clone_from(&parent.purposes);
         change(&mut child);
-        match check_child(&Delegation { delegator_id: Some(String::new()), ..child }, &parent) {
+        let child = Delegation { delegator_id: Some(String::new()), ..child };
+        match check_child(&child, &parent, DateTime::UNIX_EPOCH) {
             Err(Error::Exceeds(list)) => list.into_iter().map(|fault| fault.problem).collect(),
             other => panic!("{other:?}"),
         }
@@ -248,7 +283,8 @@ mod tests {
     fn what_is_narrowed_is_measured_by_itself() {
         let mut part = parent();
         part.max_amount = Some("501".into());
-        let Err(Error::Exceeds(list)) = check_narrower(&part, &parent()) else { panic!() };
+        let found = check_narrower(&part, &parent(), DateTime::UNIX_EPOCH);
+        let Err(Error::Exceeds(list)) = found else { panic!() };
         assert_eq!(list[0].problem, "is above the present one: \"500\"");
     }
 

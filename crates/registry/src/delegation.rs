@@ -70,16 +70,7 @@ impl Row for Delegation {
         if has_amount && self.currency.is_none() {
             found.add("currency", "is required with an amount");
         }
-        if let Some(hours) = &self.hours
-            && attenuation::hours(self).is_none()
-        {
-            let problem = if hours.from == hours.to {
-                "`from` and `to` must differ"
-            } else {
-                "needs `utc_offset`, `from` and `to`, such as `+01:00`, `08:00` and `17:30`"
-            };
-            found.add("hours", problem);
-        }
+        attenuation::validate_hours(self, found);
         if self.delegator_id.is_none() && self.parent_id.is_none() {
             found.add("delegator_id", "is required unless `parent_id` is given");
         }
@@ -147,7 +138,7 @@ impl Row for Delegation {
         known.workspaces(tx.db, "workspace_ids", &self.workspace_ids).await?;
         known.all()?;
         if let Some(was) = was {
-            return attenuation::check_narrower(self, was);
+            return attenuation::check_narrower(self, was, tx.now);
         }
         let chain = set_place(self, tx).await?;
         match key {
@@ -227,7 +218,7 @@ async fn set_place(row: &mut Delegation, tx: &mut WriteTx<'_>) -> Result<Vec<Del
         let field = "delegation.parent_id".to_owned();
         return Err(Error::Exceeds(vec![Violation { field, problem }]));
     }
-    attenuation::check_child(row, parent)?;
+    attenuation::check_child(row, parent, tx.now)?;
     check_children(tx.db, parent, tx.now).await?;
     row.depth = parent.depth + 1;
     row.root_id.clone_from(&parent.root_id);

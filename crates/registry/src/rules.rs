@@ -2,7 +2,8 @@
 
 use authority_model::{validate::Violations, wire::Time};
 
-use authority_decision::{Amount, Bounds, Pattern, Target, currency, jurisdiction};
+use authority_core::time_zones;
+use authority_decision::{Amount, Bounds, Pattern, Target, currency, hours::Hours, jurisdiction};
 
 /// The fields of a `uses` row's bounds.
 const CONSTRAINTS: [&str; 6] =
@@ -87,6 +88,10 @@ pub(super) fn constraints(json: &str) -> Option<String> {
         Ok(bounds) => bounds,
         Err(problem) => return Some(format!("is malformed: {problem}")),
     };
+    let zone = bounds.hours.as_ref().and_then(Hours::time_zone);
+    if let Some(fault) = zone.and_then(time_zones::fault) {
+        return Some(format!("contains an invalid `time_zone` in `hours`: {fault}"));
+    }
     if let Some(fault) = bounds.jurisdictions.iter().find_map(|code| jurisdiction::fault(code)) {
         return Some(format!("contains an invalid place in `jurisdictions`: {fault}"));
     }
@@ -137,6 +142,8 @@ mod tests {
         assert_eq!(constraints(r#"{"max_amount":500,"currency":"EUR"}"#), None);
         assert_eq!(constraints(r#"{"jurisdictions":["DE","FR-75"]}"#), None);
         assert_eq!(constraints(r#"{"max_amount":"5","currency":"USDC"}"#), None);
+        let zoned = r#"{"hours":{"from":"08:00","to":"09:00","time_zone":"Europe/Berlin"}}"#;
+        assert_eq!(constraints(zoned), None);
         assert_eq!(constraints("{}"), None);
         for bad in [
             "",
@@ -161,6 +168,8 @@ mod tests {
             r#"{"jurisdictions":[""]}"#,
             r#"{"jurisdictions":null}"#,
             r#"{"hours":{"from":"08:00","to":"09:00","days":[]}}"#,
+            r#"{"hours":{"from":"08:00","to":"09:00","time_zone":"Europe/Berln"}}"#,
+            r#"{"hours":{"from":"08:00","to":"09:00","time_zone":"Europe/Berlin","utc_offset":"Z"}}"#,
         ] {
             assert!(constraints(bad).is_some(), "{bad}");
         }

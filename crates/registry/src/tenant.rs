@@ -7,6 +7,7 @@ use authority_model::{
 use serde_json::Value;
 
 use super::prelude::*;
+use authority_core::time_zones;
 use authority_decision::validation::ContextSchema;
 
 /// The default number of days that events are kept.
@@ -49,6 +50,7 @@ impl Row for Tenant {
         names::or(&mut self.durability, "strict");
         names::or(&mut self.receipts, "public");
         names::or(&mut self.policy_validation, "enforce");
+        names::or(&mut self.time_zone, time_zones::UTC);
         self.event_retention_days.get_or_insert(EVENT_RETENTION_DAYS);
         self.cite_ready_approval.get_or_insert(true);
         self.open_requests_per_agent.get_or_insert(OPEN_REQUESTS);
@@ -60,6 +62,9 @@ impl Row for Tenant {
         }
         if self.known_state() == Some(TenantState::Deleted) {
             found.add("state", "cannot be `deleted`; use DELETE");
+        }
+        if let Some(fault) = self.time_zone.as_deref().and_then(time_zones::fault) {
+            found.add("time_zone", fault);
         }
         // Contexts must be erased before their decisions are archived.
         if let Some(kept) = &self.retention

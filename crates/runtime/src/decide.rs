@@ -265,6 +265,7 @@ fn asked<'a>(
         approval: seen.approval.as_ref(),
         declined: seen.declined.as_ref(),
         open_requests: seen.open_requests,
+        zones: &seen.zones,
         verdict,
         evaluated_at,
         nonce,

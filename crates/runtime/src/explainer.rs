@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::facts::FactSource;
 use authority_api::error::ApiError;
-use authority_core::{compute::ComputePool, graph::TenantHandle};
+use authority_core::{compute::ComputePool, graph::TenantHandle, time_zones};
 use authority_decision::{
     Draft, Facts, PolicyChange, Request,
     facts::Spent,
@@ -52,7 +52,9 @@ impl Explainer {
             let around = |other: &Request| {
                 let gathered = Arc::new(handle.as_ref()?.read().gather(other));
                 let gathered = policies.applied(other, &gathered);
-                Some(Facts { spent: spent.clone(), ..Facts::new(gathered) })
+                let mut facts = Facts { spent: spent.clone(), ..Facts::new(gathered) };
+                time_zones::complete(&other.action, &mut facts, at);
+                Some(facts)
             };
             remedy::smallest(&request, &facts, at, &around, &|| turn.is_wanted())
         });

@@ -11,6 +11,7 @@ use authority_core::{
     graph::{self, DemandedEvents, Graph, TenantHandle},
     spending::{Cited, CounterQuery},
     store::{self, Db, Scope, Store},
+    time_zones,
 };
 use authority_decision::{Facts, Gathered, Request};
 use authority_evidence::PreparedFacts;
@@ -101,8 +102,8 @@ impl FactSource {
         Ok((facts, recording))
     }
 
-    /// Returns the facts including counters and the cited approval. These change from call to call.
-    /// Only requests that need this data wait for the database.
+    /// Returns the facts including counters, the cited approval and the offsets of time zones. These
+    /// change from call to call. Only requests that need data from the database wait for it.
     #[tracing::instrument(level = "debug", skip_all)]
     pub(super) async fn load_counters_and_approval(
         &self,
@@ -111,6 +112,7 @@ impl FactSource {
         at: DateTime<Utc>,
     ) -> Result<LoadedFacts, ApiError> {
         let mut facts = Facts::new(Arc::clone(gathered));
+        time_zones::complete(&request.action, &mut facts, at);
         let wanted = CounterQuery::of(request, &facts.gathered, at).map_err(fault)?;
         let Some(wanted) = wanted else { return Ok(LoadedFacts { facts, cited: None }) };
         let scope = Scope { tenant: Some(request.tenant().clone()), ..Scope::service() };

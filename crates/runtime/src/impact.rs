@@ -27,6 +27,7 @@ use authority_core::{
     graph::Graph,
     store::{self, RunQueryDsl, Store},
     stored_decisions::{Row, Stored, complete},
+    time_zones,
 };
 use authority_decision::{
     CompiledPolicy, Draft, Facts, PolicyChange, PolicyReference, Request, decide,
@@ -260,9 +261,11 @@ impl RunState {
         }
         if let Some(present) = &self.present {
             facts.gathered = present.applied(&request, &facts.gathered);
+            time_zones::complete(&request.action, &mut facts, recorded.evaluated_at);
             before = outcome(&facts);
         }
         facts.gathered = self.policies.applied(&request, &facts.gathered);
+        time_zones::complete(&request.action, &mut facts, recorded.evaluated_at);
         let after = outcome(&facts);
         Ok(Some(Judged { request, before, after }))
     }

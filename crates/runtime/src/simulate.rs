@@ -25,7 +25,7 @@ use authority_api::{
     identity::Caller,
 };
 use authority_core::{
-    clock::Clock, compute::ComputePool, graph::TenantHandle, store, stored_decisions,
+    clock::Clock, compute::ComputePool, graph::TenantHandle, store, stored_decisions, time_zones,
 };
 use authority_decision::{
     Decision, Facts, Reason, Request, counters_needed, decide, facts::Declined, reason::Stage,
@@ -88,6 +88,8 @@ impl Simulator {
         let is_cited = changes.request.approval_id == request.approval_id;
         let cited_approval = cited(&request, &facts, at).filter(|_| is_cited);
         let mut facts = changes.approve(&request, Facts { gathered, ..facts }, at);
+        // A candidate policy may read the local time.
+        time_zones::complete(&changes.request.action, &mut facts, at);
         if let Ground::Present(handle) = &ground {
             facts.declined = self.declined(handle.as_ref(), &changes.request, at).await?;
         }
@@ -208,6 +210,7 @@ impl Simulator {
         let recorded = &stored.recorded;
         Arc::make_mut(&mut facts.gathered).revision = recorded.authority_revision.into();
         if let Some(at) = at {
+            facts.zones.clear();
             // Only the counters of the decision's own time windows are recorded. Counters of other
             // windows start at zero.
             for key in counters_needed(&facts.gathered, at) {

@@ -20,6 +20,7 @@ use authority_core::{
     graph::{self, TenantHandle},
     spending::{self, Cited},
     store::{Db, RunQueryDsl},
+    time_zones,
 };
 use authority_decision::{Facts, Gathered, Verdict, judge_again};
 use authority_evidence::sealed;
@@ -115,6 +116,7 @@ impl FactSource {
         let gathered = counted.map_or_else(|| Arc::clone(gathered), Arc::new);
         let approval = spent.as_ref().map(|cited| cited.approval.clone());
         let mut facts = Facts { approval, ..Facts::new(gathered) };
+        time_zones::complete(&request.action, &mut facts, *evaluated_at);
         let judge = |facts: &Facts| judge_again(request, used, facts, *evaluated_at, at);
         let Some(cited) = spent else { return judge(&facts) };
         let given = self.given(cited, counting.as_ref());

@@ -59,6 +59,7 @@ fn view(table: &str) -> Option<View> {
                 "cite_ready_approval",
                 "declined_for_seconds",
                 "open_requests_per_agent",
+                "time_zone",
                 "activated_at",
                 "auto_seal",
                 "self_approval",

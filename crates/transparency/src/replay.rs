@@ -26,6 +26,7 @@ use authority_core::{
     spending::CounterQuery,
     store::{Db, RunQueryDsl, new_id},
     stored_decisions::Stored,
+    time_zones,
 };
 use authority_crypto::sha256;
 use authority_decision::{
@@ -248,6 +249,7 @@ async fn present(
 ) -> Result<Ground, Error> {
     let request = stored.sealed.request()?;
     let mut facts = Facts::new(Arc::new(graph.present(db, &request).await?));
+    time_zones::complete(&request.action, &mut facts, now);
     let mut used = None;
     if let Some(wanted) = CounterQuery::of(&request, &facts.gathered, now)? {
         let (spent, cited) = wanted.read(db).await?;
@@ -340,7 +342,10 @@ fn pinned(stored: &Stored, policy: PinnedPolicy, text: &str) -> Result<Found, Er
         Ok(compiled) => *place = Arc::new(compiled),
         Err(why) => return Ok(Found { policy: Some(policy), ..indeterminate(why.to_string()) }),
     }
-    let facts = Facts { gathered: Arc::new(gathered), ..facts };
+    let mut facts = Facts { gathered: Arc::new(gathered), ..facts };
+    // The pinned text may read the local time where the sealed one did not.
+    let (request, head) = (stored.sealed.request()?, stored.sealed.head()?);
+    time_zones::complete(&request.action, &mut facts, head.evaluated_at);
     match stored.sealed.decide_with(facts) {
         Ok(again) => compared(stored, &again.verdict, Some(policy)),
         Err(why) => Ok(Found { policy: Some(policy), ..indeterminate(why.to_string()) }),

@@ -7,6 +7,7 @@ mod documented;
 mod gate;
 mod index_speed;
 mod leaving_out;
+mod local_time;
 mod naive;
 mod order;
 mod permitted;

@@ -24,6 +24,7 @@ pub(super) fn permitted() -> Gathered {
         gate: Vec::new(),
         valid_for_seconds: 60,
         context_schema: None,
+        time_zone: None,
     };
     Gathered {
         tenant: Some(tenant.into()),

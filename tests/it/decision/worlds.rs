@@ -206,6 +206,7 @@ fn tenant(dice: &mut Dice<'_>) -> Tenant {
             .unwrap_or_default(),
         valid_for_seconds: 60,
         context_schema: inputs::declared(dice),
+        time_zone: None,
     }
 }
 

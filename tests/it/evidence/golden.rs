@@ -1,9 +1,9 @@
 //! The golden corpus: sealed decisions of the past, which `crates/evidence/tests/golden.rs` decides
 //! again.
 //!
-//! `AUTHORITY_UPDATE=1 cargo test --test it -- worlds asking` adds the kinds of decision that the
-//! corpus lacks. They come from the worlds and from the tests of declines and limits. Existing
-//! files never change.
+//! `AUTHORITY_UPDATE=1 cargo test --test it -- worlds asking time_zones` adds the kinds of decision
+//! that the corpus lacks. They come from the worlds and from the tests of declines, limits and time
+//! zones. Existing files never change.
 
 use std::{fs, path::PathBuf};
 
@@ -38,18 +38,24 @@ pub(crate) async fn every_kind_replays(app: &TestApp) {
     .load(&mut app.database.owner().await)
     .await
     .unwrap();
+    for Kind { id, name } in kinds {
+        replays(app, &id, &name).await;
+    }
+}
+
+/// Seals a decision, and decides it again from its bundle. Returns the bundle.
+pub(crate) async fn replays(app: &TestApp, id: &str, name: &str) -> String {
     #[expect(clippy::disallowed_methods, reason = "no setting of the service")]
     let update = std::env::var_os("AUTHORITY_UPDATE").is_some();
-    for Kind { id, name } in kinds {
-        let owner = app.owner();
-        sealed(&owner, &id).await;
-        let file = bundle(&owner, &id).await;
-        let found = verify(file.as_bytes(), &Trust::default());
-        assert!(matches!(found, Ok(Valid::IssuerNotPinned(_))), "{name}: {found:?}");
-        let place = folder().join(format!("{name}.json"));
-        if update && !place.exists() {
-            fs::create_dir_all(folder()).unwrap();
-            fs::write(place, file).unwrap();
-        }
+    let owner = app.owner();
+    sealed(&owner, id).await;
+    let file = bundle(&owner, id).await;
+    let found = verify(file.as_bytes(), &Trust::default());
+    assert!(matches!(found, Ok(Valid::IssuerNotPinned(_))), "{name}: {found:?}");
+    let place = folder().join(format!("{name}.json"));
+    if update && !place.exists() {
+        fs::create_dir_all(folder()).unwrap();
+        fs::write(place, &file).unwrap();
     }
+    file
 }

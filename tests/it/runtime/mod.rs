@@ -33,6 +33,7 @@ mod shown_pages;
 mod simulate;
 mod spans;
 mod stops;
+mod time_zones;
 mod tools;
 mod transports;
 mod usage;

@@ -63,9 +63,14 @@ pub(super) fn delegation(row: delegation::Delegation) -> records::Delegation {
 }
 
 fn hours(row: &delegation::Hours) -> Option<Hours> {
-    let written = json!({
-        "utc_offset": row.utc_offset, "days": row.days, "from": row.from, "to": row.to,
-    });
+    // Hours without any offset would be hours in UTC.
+    let clock = match (&row.time_zone, &row.utc_offset) {
+        (Some(zone), None) => ("time_zone", zone),
+        (None, Some(offset)) => ("utc_offset", offset),
+        _ => return None,
+    };
+    let mut written = json!({"days": row.days, "from": row.from, "to": row.to});
+    written[clock.0] = clock.1.as_str().into();
     serde_json::from_value(written).ok()
 }
 

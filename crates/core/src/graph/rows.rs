@@ -13,6 +13,7 @@ use super::{
     fields::{ENDED, patterns, window},
     node,
 };
+use crate::time_zones;
 use authority_decision::{
     gate::{Tightening, Undoing},
     levels::{EffectClass, Oversight, PrincipalClass, RiskTier},
@@ -34,6 +35,7 @@ pub(super) fn tenant(row: &registry::Tenant, valid_for_seconds: u32) -> records:
             // Schemas are checked on write. An unreadable schema is not satisfied by any context.
             ContextSchema::stored(serde_json::Value::Object(declared.0.clone())).into()
         }),
+        time_zone: row.time_zone.clone().filter(|name| name != time_zones::UTC),
     }
 }
 

@@ -122,6 +122,7 @@ fn sound_facts() -> Gathered {
         gate: Vec::new(),
         valid_for_seconds: 60,
         context_schema: None,
+        time_zone: None,
     };
     Gathered {
         revision: 1,

@@ -7,7 +7,7 @@ use cedar_policy_core::ast::{Expr, ExprKind, Var};
 use super::schema;
 
 /// Fields that `context` always has.
-const GIVEN: [&str; 2] = ["input", "now"];
+const GIVEN: [&str; 3] = ["input", "local", "now"];
 /// Fields that every resource has. The tenant, which represents an absent resource, lacks them.
 const OF_RESOURCES: [&str; 2] = ["kind", "name"];
 /// The fields that a request sets in its own context.
@@ -108,6 +108,7 @@ impl Place {
     /// Whether the field is always present with the context, or with any resource.
     pub(super) fn is_always(&self) -> bool {
         match (self.root, self.names.as_slice()) {
+            (Root::Context, [first, _]) if first == "local" => true,
             (Root::Context, [name]) => GIVEN.contains(&name.as_str()),
             (Root::Resource, [name]) => OF_RESOURCES.contains(&name.as_str()),
             _ => false,

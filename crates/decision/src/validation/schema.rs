@@ -142,6 +142,15 @@ fn context(input: &Members) -> Value {
         ("rollback_available", optional(json!({"type": "Boolean"}))),
         ("amount", optional(json!({"type": "Extension", "name": "decimal"}))),
         ("now", json!({"type": "Extension", "name": "datetime"})),
+        (
+            "local",
+            json!({"type": "Record", "attributes": {
+                "weekday": {"type": "Long"},
+                "date": {"type": "String"},
+                "hour": {"type": "Long"},
+                "minute": {"type": "Long"},
+            }}),
+        ),
         ("input", of_type(&InputType::Record(input.clone()))),
     ];
     attributes.extend(more.map(|(name, kind)| (name.to_owned(), kind)));

@@ -166,7 +166,8 @@ impl Uses {
             ExprKind::GetAttr { attr, .. } => match attr.as_str() {
                 "amount" => Some(InputType::Decimal),
                 "rollback_available" => Some(InputType::Boolean),
-                "now" | "input" => None,
+                "weekday" | "hour" | "minute" => Some(InputType::Integer),
+                "now" | "input" | "local" => None,
                 _ => Some(InputType::String),
             },
             ExprKind::ExtensionFunctionApp { fn_name, .. } => {

@@ -81,6 +81,7 @@ const FACTS: Shape = Exactly(&[
     ("open_requests", IfThere(&Object)),
     ("reality", Maybe(&DIGEST)),
     ("spent", List),
+    ("zones", IfThere(&List)),
 ]);
 
 pub(super) const BUNDLE: Shape = Exactly(&[

@@ -24,7 +24,8 @@ const BY_CODE: [&str; 3] = [
 
 /// Fields that were added when rows without them already existed. They are left out when absent:
 /// the preceding release can then read the row, and digests of existing rows do not change.
-const LATER: [&str; 1] = ["authority.registry.v1.Retention.decisions_days"];
+const LATER: [&str; 2] =
+    ["authority.delegation.v1.Hours.time_zone", "authority.registry.v1.Retention.decisions_days"];
 
 /// Returns the messages to derive serde for, including all nested messages.
 pub(crate) fn messages(pool: &DescriptorPool) -> impl Iterator<Item = MessageDescriptor> {

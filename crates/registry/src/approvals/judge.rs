@@ -10,6 +10,7 @@ use super::super::prelude::*;
 use authority_core::{
     graph::Graph,
     spending::{self, CounterQuery},
+    time_zones,
 };
 use authority_decision::{
     Draft, Facts,
@@ -87,6 +88,7 @@ pub(super) async fn at_present(
     let asked = authority_decision::Request::new(Draft { explain: false, ..held })
         .map_err(|_| evidence::Error::Unreadable("a stored request"))?;
     let mut facts = Facts::new(Arc::new(graph.present(db, &asked).await?));
+    time_zones::complete(&asked.action, &mut facts, now);
     if let Some(wanted) =
         CounterQuery::of(&asked, &facts.gathered, now).map_err(evidence::Error::from)?
     {

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::filter::Filter;
 
-const FAMILIES: [&str; 26] = [
+const FAMILIES: [&str; 27] = [
     "svc.actor.stopped",
     "svc.authority.attenuated",
     "svc.authority.expired",
@@ -33,6 +33,7 @@ const FAMILIES: [&str; 26] = [
     "svc.recovery.completed",
     "svc.recovery.failed",
     "svc.recovery.started",
+    "svc.tenant.changed",
     "svc.webhook_endpoint.dead",
     "svc.webhook_endpoint.failing",
 ];
@@ -49,7 +50,7 @@ fn names<'a>(types: impl Iterator<Item = &'a EventType>) -> Vec<&'a str> {
 }
 
 #[test]
-fn there_are_26_families_and_a_test() {
+fn there_are_27_families_and_a_test() {
     assert_eq!(names(EventType::families()), FAMILIES);
     assert_eq!(EventType::test().unwrap().name(), "svc.test");
     assert_eq!(EventType::named("svc.test"), None);

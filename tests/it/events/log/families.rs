@@ -68,6 +68,8 @@ async fn everything(app: &TestApp, client: &Client) {
     let quarantine = json!({"action": format!("{MARKER}.*"), "reason": MARKER});
     let quarantine = made(&owner, "/api/v1/quarantines", "quarantine", quarantine).await;
     post(&owner, &format!("/api/v1/quarantines/{quarantine}/release"), json!({})).await;
+    let zone = json!({"time_zone": "Europe/Berlin"});
+    assert_eq!(owner.patch("/api/v1/tenants/acme", zone).await.0, 200);
     approvals(app, client).await;
     let sealed = decided(client, 10.0, "DE").await;
     post(&owner, "/v1/evidence/seal", json!({"decision_id": sealed})).await;
@@ -136,6 +138,7 @@ async fn every_change_is_an_event_of_its_schema_without_a_callers_text() {
         "svc.evidence_pack.generated",
         "svc.evidence_pack.replayed",
         "svc.recovery.completed",
+        "svc.tenant.changed",
     ]);
     let all = loop {
         let all = events(&app).await;
@@ -156,6 +159,8 @@ async fn every_change_is_an_event_of_its_schema_without_a_callers_text() {
     let outcomes: Vec<&Value> =
         of("svc.decision.declined").iter().map(|event| &event["data"]["outcome"]).collect();
     assert_eq!(outcomes, ["withdrawn", "declined"]);
+    let zone = json!({"setting": "time_zone", "before": "UTC", "after": "Europe/Berlin"});
+    assert_eq!(of("svc.tenant.changed")[0]["data"], zone);
     assert_eq!(of("svc.authority.suspended")[0]["data"]["below"], 1);
     assert_eq!(of("svc.actor.stopped")[0]["data"]["delegations"], 2);
 }
