@@ -82,7 +82,7 @@ fn failure(error: Error) -> Failure {
 }
 
 /// The advice for a signature by a key that is not among the trusted keys.
-const NEWER_KEYS: &str =
+pub(super) const NEWER_KEYS: &str =
     "save the service's /.well-known/jwks.json again: its keys are replaced from time to time";
 
 /// Finds all archives below a URL. It is an error if there are none.

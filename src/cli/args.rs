@@ -71,7 +71,7 @@ pub(super) enum Command {
     /// Look up keys, or encrypt the stored secrets again
     #[command(subcommand)]
     Keys(Keys),
-    /// Verify an evidence file, offline
+    /// Verify an evidence file or an export of decisions, offline
     Verify(Verify),
     /// Decide again on the facts in an evidence bundle, offline
     Replay(Replay),

@@ -36,6 +36,18 @@ pub(in crate::cli) fn address(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
+/// Parses `--jwks`. Unencrypted addresses are refused: anyone who can change the keys in transit
+/// could sign deliveries and evidence.
+pub(in crate::cli) fn keys_address(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let safe = url.scheme() == "https" || url.scheme() == "http" && is_loopback(&url);
+    if safe {
+        Ok(url)
+    } else {
+        Err("keys come over https only, or http on this machine".to_owned())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 mod api_keys;
 mod approvals;
 mod decisions;
+mod exports;
 mod help;
 mod listen;
 mod login;

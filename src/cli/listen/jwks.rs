@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The maximum size of a response in bytes; a JWKS has a few thousand.
 const LARGEST: usize = 256 * 1024;
 
-pub(super) struct Jwks {
+pub(in crate::cli) struct Jwks {
     pub(super) url: Url,
     http: Client,
     /// The result of the last request; locked during the next request.
@@ -33,7 +33,7 @@ struct Fetched {
 }
 
 impl Jwks {
-    pub(super) fn new(url: Url) -> Result<Self, Failure> {
+    pub(in crate::cli) fn new(url: Url) -> Result<Self, Failure> {
         // A redirect could lead from https to anywhere.
         let http = Client::builder().timeout(TIMEOUT).redirect(Policy::none());
         let http = if is_loopback(&url) { http.no_proxy() } else { http };
@@ -49,7 +49,7 @@ impl Jwks {
     }
 
     /// Returns the current keys.
-    pub(super) async fn fetched(&self) -> Result<Arc<Value>, String> {
+    pub(in crate::cli) async fn fetched(&self) -> Result<Arc<Value>, String> {
         let mut last = self.last.lock().await;
         if let Some(last) = last.as_ref().filter(|last| last.at.elapsed() < INTERVAL) {
             return last.keys.clone();

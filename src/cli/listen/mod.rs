@@ -3,7 +3,7 @@
 //! It verifies each delivery as a receiver should (`verifier.rs`) and prints a line (`line.rs`,
 //! `printer.rs`). It responds with 401 to deliveries that fail verification.
 
-mod jwks;
+pub(super) mod jwks;
 mod line;
 mod printer;
 mod verifier;
@@ -37,7 +37,7 @@ use tokio::net::TcpListener;
 
 use super::{
     Failure, health,
-    http::{deepest, is_loopback},
+    http::{deepest, is_loopback, keys_address},
     outcome::CommandOutput,
     remote::tenant,
 };
@@ -179,16 +179,4 @@ fn suite() -> impl TypedValueParser<Value = Suite> {
     let named = |text: String| Suite::ALL.into_iter().find(|suite| suite.as_str() == text);
     PossibleValuesParser::new(Suite::ALL.map(Suite::as_str))
         .try_map(move |text| named(text).ok_or("is not a suite"))
-}
-
-/// Parses `--jwks`. Unencrypted addresses are refused: anyone who can change the keys in transit
-/// could sign deliveries.
-fn keys_address(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
-    let safe = url.scheme() == "https" || url.scheme() == "http" && is_loopback(&url);
-    if safe {
-        Ok(url)
-    } else {
-        Err("keys come over https only, or http on this machine".to_owned())
-    }
 }

@@ -1,12 +1,14 @@
-//! Verifies a pack, a bundle, a replay proof or an archive's manifest offline.
+//! Verifies a pack, a bundle, a replay proof, an export or an archive's manifest offline.
 //!
 //! Verifying needs only the file and the keys that the verifier trusts (EVIDENCE.md). Every field
 //! is covered by a check: outside the record and the facts, unknown fields are refused.
 
 mod bundle;
+mod export;
 mod log;
 mod manifest;
 mod pack;
+mod places;
 mod read;
 mod seen;
 mod shape;
@@ -24,7 +26,9 @@ use super::{
     pack::{PACK_KIND, evidence_id},
     replay::REPLAY_KIND,
 };
+pub use export::{Export, ExportFault, Exported, Summary};
 pub use manifest::verify_manifest;
+pub use places::{LogPlaces, LogSpan};
 pub use seen::verify_seen;
 use shape::{BUNDLE, PACK, PROOF};
 

@@ -16,10 +16,7 @@ pub(super) fn check(
 ) -> Result<(), Fault> {
     let record = canonical(&pack["record"])?;
     let text = |member: &str| pack[member].as_str().unwrap_or_default();
-    let moment = pack["record"]["evaluated_at"].as_str().and_then(milliseconds);
-    let path = format!("{at}record.evaluated_at");
-    need(moment.is_some(), &path, "must be a time since 1970, in UTC with Z")?;
-    let id = DecisionId::new(moment.unwrap_or_default(), &sha256(&record));
+    let id = decision_id(&pack["record"], &record, at)?;
     let is = |member: &str, wanted: String| {
         need(text(member) == wanted, &format!("{at}{member}"), "is not the record's")
     };
@@ -30,8 +27,17 @@ pub(super) fn check(
     log::check(pack, trusted, &format!("{at}log"))
 }
 
+/// Returns the id of a decision by its record. `bytes` is the record in RFC 8785 form, and `at` is
+/// the path of the record's parent with a dot, or empty.
+pub(super) fn decision_id(record: &Value, bytes: &[u8], at: &str) -> Result<DecisionId, Fault> {
+    let moment = record["evaluated_at"].as_str().and_then(milliseconds);
+    let path = format!("{at}record.evaluated_at");
+    need(moment.is_some(), &path, "must be a time since 1970, in UTC with Z")?;
+    Ok(DecisionId::new(moment.unwrap_or_default(), &sha256(bytes)))
+}
+
 /// Parses a time into whole milliseconds since 1970.
-fn milliseconds(text: &str) -> Option<u64> {
+pub(super) fn milliseconds(text: &str) -> Option<u64> {
     let plain = text.strip_suffix('Z')?;
     let (whole, fraction) = plain.split_once('.').unwrap_or((plain, "0"));
     let digits = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());

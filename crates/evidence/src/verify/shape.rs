@@ -53,6 +53,41 @@ const RECORD: Shape = Among(&[
     ("request", Among(&[("context_digest", DIGEST)])),
 ]);
 
+/// A line of an export.
+pub(super) const EXPORT_LINE: Shape = Exactly(&[
+    (
+        "decision",
+        Exactly(&[
+            ("decision_id", DECISION),
+            ("tenant_id", Text),
+            ("subject", Text),
+            ("action", Text),
+            ("decision", Text),
+            ("reason_code", Text),
+            ("evaluated_at", Text),
+            ("approval_id", IfThere(&Maybe(&Text))),
+            ("verify_url", Text),
+        ]),
+    ),
+    ("end", IfThere(&Any)),
+    ("record", RECORD),
+    ("evidence_pack", Exactly(&[("record_digest", DIGEST), ("signature", SIGNATURE)])),
+    ("context", IfThere(&Maybe(&Exactly(&[("salt", Base64(16)), ("value", Object)])))),
+    ("next", IfThere(&Any)),
+    ("count", IfThere(&Any)),
+]);
+
+/// The last line of an export.
+pub(super) const EXPORT_END: Shape = Exactly(&[
+    ("decision", IfThere(&Any)),
+    ("end", Any),
+    ("record", IfThere(&Any)),
+    ("evidence_pack", IfThere(&Any)),
+    ("context", IfThere(&Any)),
+    ("next", IfThere(&Maybe(&Text))),
+    ("count", Count),
+]);
+
 pub(super) const PACK: Shape = Exactly(&[
     ("kind", Word(&["svc.evidence.pack.v1"])),
     ("id", EVIDENCE),

@@ -1,6 +1,7 @@
-//! `decisions`: look up, export, watch.
+//! `decisions`: look up, export, watch, fetch packs.
 
 mod export;
+mod packs;
 mod show;
 mod watch;
 
@@ -32,6 +33,8 @@ pub(in crate::cli) enum Decisions {
     Show(ShowArgs),
     /// Writes the matching signed records as lines of JSON, oldest first
     Export(export::Export),
+    /// Writes the evidence packs of an export's decisions as lines of JSON, in the same order
+    Packs(packs::Packs),
     /// Follows a decision, or all decisions of a tenant, and reconnects if the connection breaks
     Watch(watch::Watch),
 }
@@ -123,6 +126,7 @@ impl Decisions {
             }
             Self::Show(args) => show::run(args, connector).await,
             Self::Export(args) => args.run(connector).await,
+            Self::Packs(args) => args.run(connector).await,
             Self::Watch(args) => args.run(connector).await,
         }
     }

@@ -1,13 +1,15 @@
 //! `verify` and `replay`: evidence files, offline, without a service or a database.
 
+mod export;
+mod trust;
+
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use authority_evidence::{
-    log::note::LogKey,
-    verify::{Fault, Trust, Valid, consistency_path, key_set, sealed_in, verify, verify_seen},
+use authority_evidence::verify::{
+    Fault, Trust, Valid, consistency_path, sealed_in, verify, verify_seen,
 };
 use serde_json::{Value, json};
 
@@ -15,19 +17,23 @@ use super::{
     outcome::{CommandOutput, Failure},
     text::plain,
 };
+use trust::TrustArgs;
 
 /// The file, and the trusted keys.
 #[derive(Debug, clap::Args)]
 pub(super) struct Verify {
     /// An evidence pack or a bundle, as `seal --pack` and `seal --bundle` write them, or a replay proof
-    file: PathBuf,
-    /// The service's trusted public keys (its /.well-known/jwks.json, saved before); without them it is at best
-    /// `consistent`
-    #[arg(long, value_name = "FILE")]
-    jwks: Option<PathBuf>,
-    /// The log's trusted key: <origin>+<id>+<key>
-    #[arg(long, value_name = "VKEY")]
-    checkpoint_key: Option<String>,
+    #[arg(required_unless_present = "export")]
+    file: Option<PathBuf>,
+    /// An export of one tenant's decisions, as `decisions export` writes it
+    #[arg(long, value_name = "FILE", requires = "jwks", conflicts_with_all = ["file", "seen"])]
+    export: Option<PathBuf>,
+    /// The packs or bundles of the export's decisions, one on each line, in the same order: shows that no decision
+    /// between the first and the last is missing
+    #[arg(long, value_name = "FILE", requires = "export")]
+    packs: Option<PathBuf>,
+    #[command(flatten)]
+    trust: TrustArgs,
     /// A checkpoint of the log that was seen elsewhere: a signed note, or a message of an audit stream
     #[arg(long, value_name = "FILE")]
     seen: Option<PathBuf>,
@@ -43,21 +49,24 @@ pub(super) struct Verify {
 impl Verify {
     /// Exits with 0 if valid, 1 if invalid, 2 if unreadable.
     pub(super) fn run(&self) -> Result<CommandOutput, Failure> {
-        let keys = self.jwks.as_deref().map(|file| key_set(&read(file)?)).transpose();
-        let log_key = self.checkpoint_key.as_deref().map(LogKey::parse).transpose();
-        let trust = Trust {
-            keys: keys.map_err(Failure::usage)?,
-            log_key: log_key.map_err(|why| Failure::usage(format!("`--checkpoint-key`: {why}")))?,
-        };
-        let file = read(&self.file).map_err(failure)?;
-        let valid = verify(&file, &trust).map_err(|fault| {
+        let trust = self.trust.read()?;
+        match (&self.export, &self.file) {
+            (Some(export), _) => export::verify(export, self.packs.as_deref(), &trust),
+            (None, Some(file)) => self.evidence(file, &trust),
+            (None, None) => Err(Failure::usage("a file to verify is missing")),
+        }
+    }
+
+    fn evidence(&self, file: &Path, trust: &Trust) -> Result<CommandOutput, Failure> {
+        let file = read(file).map_err(failure)?;
+        let valid = verify(&file, trust).map_err(|fault| {
             let failure = failure(fault);
             if is_export(&file) { failure.with(EXPORT) } else { failure }
         })?;
         if let Some(seen) = &self.seen {
             let proof = self.consistency.as_deref().map(read).transpose().map_err(failure)?;
             read(seen)
-                .and_then(|seen| verify_seen(&file, &trust, &seen, proof.as_deref()))
+                .and_then(|seen| verify_seen(&file, trust, &seen, proof.as_deref()))
                 .map_err(failure)?;
         }
         if self.require_trust && valid != Valid::Trusted {
@@ -75,8 +84,8 @@ impl Verify {
 }
 
 /// The advice for an export.
-const EXPORT: &str = "an export has a decision on each line and is not an evidence pack: save a \
-                      decision's bundle with `agent-authority seal ID --bundle FILE`, and verify it";
+const EXPORT: &str = "an export has a decision on each line and is not an evidence pack: verify it \
+                      with `agent-authority verify --export FILE --jwks FILE`";
 
 /// Whether a file has several documents, or a document from a list.
 fn is_export(file: &[u8]) -> bool {
