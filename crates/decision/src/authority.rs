@@ -134,7 +134,8 @@ pub(super) fn choose_again<'a>(case: &Case<'a>, used: &AuthorityUsed) -> Choice<
 }
 
 fn named<'a>(case: &Case<'a>, used: &AuthorityUsed) -> Candidate<'a> {
-    let is = |candidate: &Candidate<'_>| candidate.name() == Some((used.kind, &*used.id));
+    let id = case.successor_of(&used.id);
+    let is = |candidate: &Candidate<'_>| candidate.name() == Some((used.kind, id));
     let found = candidates(case).into_iter().find(is);
     found.unwrap_or_else(|| Candidate::absent(case, used.kind))
 }
@@ -209,7 +210,7 @@ fn nothing_is_quarantined(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<
         let subject = subject.is_none_or(|id| takes_part(case, candidate, id));
         let action = quarantine.action.as_ref().is_none_or(|p| p.covers(&case.request.action));
         let delegation = quarantine.delegation_id.as_ref();
-        let delegation = delegation.is_none_or(|id| links.iter().any(|link| link.id == *id));
+        let delegation = delegation.is_none_or(|id| links.iter().any(|link| link.line() == id));
         subject && action && delegation
     };
     let quarantined = case.gathered.quarantines.iter().any(|q| concerned(q));

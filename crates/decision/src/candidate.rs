@@ -75,13 +75,14 @@ impl<'a> Candidate<'a> {
         self.links().first().map(|link| link.id.as_str())
     }
 
-    /// Returns the bounds that must all hold, each with the id of its holder.
+    /// Returns the bounds that must all hold, each with its holder: the line of a delegation, or the
+    /// id of a `uses` row.
     ///
     /// Returns `None` if a holder's bounds cannot be read.
     pub(super) fn bounds(&self) -> Option<Vec<(&'a str, &'a Bounds)>> {
         match self.source {
             Source::Delegation(chain) => {
-                Some(chain.0.iter().map(|link| (link.id.as_str(), &link.bounds)).collect())
+                Some(chain.0.iter().map(|link| (link.line(), &link.bounds)).collect())
             }
             Source::Uses(uses) => match &uses.row.constraints {
                 Constraints::Bounds(bounds) => Some(vec![(&uses.row.id, bounds)]),
@@ -102,6 +103,15 @@ impl<'a> Candidate<'a> {
         };
         let links = self.links().iter().filter_map(|link| link.bounds.hours.as_ref());
         links.chain(row)
+    }
+
+    /// Returns the id of the record that has this holder's bounds.
+    pub(super) fn record_of<'h>(&self, holder: &'h str) -> &'h str
+    where
+        'a: 'h,
+    {
+        let link = self.links().iter().find(|link| link.line() == holder);
+        link.map_or(holder, |link| link.id.as_str())
     }
 
     /// Returns the earliest end of the authority's windows.
@@ -141,7 +151,8 @@ impl<'a> Candidate<'a> {
 /// the lowest id.
 pub(super) fn candidates<'a>(case: &Case<'a>) -> Vec<Candidate<'a>> {
     if let Some(id) = &case.request.delegation_id {
-        let named = |chain: &&Chain| chain.0.first().is_some_and(|link| link.id == *id);
+        let id = case.successor_of(id);
+        let named = |chain: &&Chain| chain.0.first().is_some_and(|link| link.id == id);
         let found = case.gathered.delegations.iter().find(named);
         return vec![Candidate::new(case, found.map_or(Source::Unresolved, Source::Delegation))];
     }

@@ -32,6 +32,16 @@ impl<'a> Case<'a> {
         self.gathered.subject.as_deref().filter(|subject| subject.id == *id)
     }
 
+    /// Returns the delegation in place of this one, if the request names this one and it was
+    /// renewed. Otherwise returns the id itself.
+    pub(super) fn successor_of<'i>(&self, id: &'i str) -> &'i str
+    where
+        'a: 'i,
+    {
+        let is_named = self.request.delegation_id.as_deref() == Some(id);
+        self.gathered.successor_id.as_deref().filter(|_| is_named).unwrap_or(id)
+    }
+
     pub(super) fn principal_is_active(&self, id: &str) -> bool {
         let mut known = self.gathered.principals.iter().chain(&self.gathered.subject);
         known.any(|principal| principal.id == id && principal.active)

@@ -197,7 +197,7 @@ fn members(
         ("jurisdiction", request.jurisdiction().map(jurisdiction::country)),
         ("subdivision", request.jurisdiction().and_then(jurisdiction::subdivision)),
         ("currency", request.currency()),
-        ("delegation", candidate.delegation_id()),
+        ("delegation", candidate.links().first().map(|link| link.line())),
     ];
     let read = words.into_iter().filter(|(name, _)| reads(name));
     members.extend(read.filter_map(|(name, word)| Some((name, word?.into()))));

@@ -104,7 +104,8 @@ pub(super) fn details(
             }
             Some(bounds) => {
                 let each = bounds.into_iter();
-                each.flat_map(|(holder, bounds)| constraints(case, holder, bounds)).collect()
+                each.flat_map(|(holder, bounds)| constraints(case, candidate, holder, bounds))
+                    .collect()
             }
         },
         Reason::RiskExceedsDelegation => risks(candidate),
@@ -123,11 +124,16 @@ pub(super) fn details(
     (!found.is_empty()).then(|| found.join(". "))
 }
 
-fn constraints(case: &Case<'_>, holder: &str, bounds: &Bounds) -> Vec<String> {
+fn constraints(
+    case: &Case<'_>,
+    candidate: &Candidate<'_>,
+    holder: &str,
+    bounds: &Bounds,
+) -> Vec<String> {
     let broken = |bound: &&Bound| !limits::within(case, holder, &(bound.alone)(bounds));
     let tell = |bound: &Bound| {
         let asked = (bound.asked)(case, holder, bounds);
-        of(bound.name, &(bound.limit)(bounds), holder, &asked)
+        of(bound.name, &(bound.limit)(bounds), candidate.record_of(holder), &asked)
     };
     BOUNDS.iter().filter(broken).map(tell).collect()
 }
@@ -142,7 +148,7 @@ fn risks(candidate: &Candidate<'_>) -> Vec<String> {
     let broken = bounds.filter(|(_, bounds)| !limits::risk_holds(candidate, bounds));
     let tell = |(holder, bounds): (&str, &Bounds)| {
         let limit = bounds.max_risk_tier.map(super::levels::RiskTier::word).unwrap_or_default();
-        of("max_risk_tier", limit, holder, &asked)
+        of("max_risk_tier", limit, candidate.record_of(holder), &asked)
     };
     broken.map(tell).collect()
 }
@@ -157,7 +163,10 @@ fn places(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<String> {
     let of_purpose = case.purpose().map(|purpose| (purpose.id.as_str(), &purpose.jurisdictions));
     let unsupported =
         of_authority.chain(of_purpose).filter(|(_, codes)| !authority::supports(case, codes));
-    unsupported.map(|(holder, codes)| of("jurisdictions", &list(codes), holder, &asked)).collect()
+    let told = unsupported.map(|(holder, codes)| {
+        of("jurisdictions", &list(codes), candidate.record_of(holder), &asked)
+    });
+    told.collect()
 }
 
 fn purposes(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<String> {

@@ -74,6 +74,9 @@ pub struct Gathered<P = Arc<CompiledPolicy>> {
     /// If the request names a delegation: its chain, if it resolves. Otherwise: the chain of every
     /// delegation to the subject that itself covers the action, in any state.
     pub delegations: Vec<Chain>,
+    /// The delegation in place of the named one, if that was renewed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub successor_id: Option<String>,
     /// Every delegator and delegate of the chains that resolves.
     pub principals: Vec<Arc<Principal>>,
     /// The subject's `uses` rows: at least the rows that cover the action or its tool.
@@ -119,6 +122,7 @@ impl<P> Default for Gathered<P> {
             stop_signals: Vec::new(),
             quarantines: Vec::new(),
             delegations: Vec::new(),
+            successor_id: None,
             principals: Vec::new(),
             uses: Vec::new(),
             chain_denials: Vec::new(),
@@ -145,7 +149,7 @@ fn is_empty(reality: &Arc<Reality>) -> bool {
 /// The key of a counter: its holder, the counted quantity and its fixed window.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CounterKey {
-    /// The id of the delegation or of the `uses` row.
+    /// The line of the delegation, or the id of the `uses` row.
     pub holder_id: String,
     pub counts: Counts,
     pub window_seconds: u32,
@@ -289,6 +293,7 @@ impl<P> Gathered<P> {
             stop_signals: self.stop_signals,
             quarantines: self.quarantines,
             delegations: self.delegations,
+            successor_id: self.successor_id,
             principals: self.principals,
             uses: self.uses,
             chain_denials: self.chain_denials,

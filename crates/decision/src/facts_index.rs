@@ -87,6 +87,7 @@ pub fn reads(request: &Request, facts: &Facts) -> Vec<Read> {
 fn named(request: &Request, facts: &Facts) -> Vec<Read> {
     let gathered = &facts.gathered;
     let chain = |id: &String| {
+        let id = gathered.successor_id.as_ref().unwrap_or(id);
         gathered.delegations.iter().any(|c| c.0.first().is_some_and(|link| link.id == *id))
     };
     let delegation = request.delegation_id.as_ref();

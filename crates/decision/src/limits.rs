@@ -137,7 +137,7 @@ fn key(holder: &str, counts: Counts, window: u32, at: DateTime<Utc>) -> Option<C
 /// stored value.
 pub fn counters_needed<P>(gathered: &Gathered<P>, at: DateTime<Utc>) -> Vec<CounterKey> {
     let links = gathered.delegations.iter().flat_map(|chain| &chain.0);
-    let of_links = links.map(|link| (link.id.as_str(), &link.bounds));
+    let of_links = links.map(|link| (link.line(), &link.bounds));
     let of_uses = gathered.uses.iter().filter_map(|uses| match &uses.row.constraints {
         Constraints::Bounds(bounds) => Some((uses.row.id.as_str(), bounds.as_ref())),
         Constraints::Malformed(_) => None,

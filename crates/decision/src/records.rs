@@ -71,6 +71,7 @@ pub struct Quarantine {
     pub id: String,
     pub subject_id: Option<String>,
     pub action: Option<Pattern>,
+    /// The line of the delegation that it names.
     pub delegation_id: Option<String>,
 }
 
@@ -94,6 +95,17 @@ pub struct Delegation {
     pub needs_standing_approval: bool,
     /// The signatures of the standing approval.
     pub standing: Vec<Signature>,
+    /// The first delegation of its line, if it renews one. Absent for the first one itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_id: Option<Box<str>>,
+}
+
+impl Delegation {
+    /// Returns the id of its line: a delegation and everything that renewed it, one after the
+    /// other. Counters, quarantines and policies belong to the line.
+    pub fn line(&self) -> &str {
+        self.line_id.as_deref().unwrap_or(&self.id)
+    }
 }
 
 /// One person's approval.

@@ -471,6 +471,8 @@ diesel::table! {
         created_by -> Text,
         updated_at -> Timestamptz,
         standing -> Array<Jsonb>,
+        line_id -> Nullable<Text>,
+        renewed_by -> Nullable<Text>,
     }
 }
 

@@ -48,12 +48,22 @@ pub(super) fn check_narrower(
     {
         if was.is_some() && is.is_some() && was != is {
             let member = format!("delegation.{member}.window_seconds");
-            found.add(&member, "cannot change; make another delegation");
+            found.add(&member, "cannot change; renew the delegation instead");
         }
     }
     Error::unless_clean(found)?;
     let offsets_of = |zone: &str| time_zones::offsets(zone, now);
     refuse(delegation::widens(&read(old)?, &read(new)?, &offsets_of), new, old)
+        .map_err(with_renewal)
+}
+
+/// Adds the operation that sets a later end.
+fn with_renewal(error: Error) -> Error {
+    let Error::Exceeds(mut list) = error else { return error };
+    for fault in list.iter_mut().filter(|fault| fault.field == "delegation.expires_at") {
+        fault.problem.push_str("; to extend it, renew the delegation");
+    }
+    Error::Exceeds(list)
 }
 
 fn refuse(
@@ -145,6 +155,7 @@ fn read(stored: &Delegation) -> Result<records::Delegation, Error> {
         can_delegate: stored.can_delegate,
         needs_standing_approval: stored.needs_standing_approval,
         standing: Vec::new(),
+        line_id: None,
     })
 }
 

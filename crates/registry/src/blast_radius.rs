@@ -93,8 +93,9 @@ pub(super) async fn of_principal(
     }))
 }
 
-/// Returns the delegation and the delegations below it, nearest first. A revoked delegation below
-/// it is left out, with everything below the revoked delegation.
+/// Returns the delegation and the delegations below it, nearest first. If it was renewed, returns
+/// those of its newest successor. A revoked delegation below it is left out, with everything below
+/// the revoked delegation.
 pub(super) async fn of_delegation(
     registry: &Registry,
     call: Request<GetBlastRadiusRequest>,
@@ -103,7 +104,10 @@ pub(super) async fn of_delegation(
     let whose = caller.scope();
     let chain = registry.store.read_tx(&whose, async move |db| {
         let id = &request.id;
-        let first = or_not_found(Delegation::find(db, caller.tenant(), id, false).await, id)?;
+        let mut first = or_not_found(Delegation::find(db, caller.tenant(), id, false).await, id)?;
+        while let Some(next) = first.renewed_by.take() {
+            first = or_not_found(Delegation::find(db, caller.tenant(), &next, false).await, &next)?;
+        }
         let below = delegations::table
             .filter(delegations::tenant_id.eq(first.tenant_id()))
             .filter(delegations::root_id.eq(&first.root_id))

@@ -6,6 +6,8 @@
 //! quarantines are read while this transaction holds the fence. A transaction that begins one waits
 //! for the fence.
 
+use std::collections::HashMap;
+
 use authority_api::{
     error::ApiError,
     identity::{CallerKind, TENANT_INACTIVE},
@@ -15,13 +17,13 @@ use authority_crypto::equal;
 use authority_decision::pattern::Pattern;
 use authority_model::{
     proto::delegation::Delegation,
-    schema::{api_keys, principals, quarantines, stop_signals, tenants},
+    schema::{api_keys, delegations, principals, quarantines, stop_signals, tenants},
     state::{ApiKeyStatus, PrincipalState, QuarantineState, StopSignalState, TenantState},
     wire::Time,
 };
 use chrono::{DateTime, Utc};
 
-use super::prelude::*;
+use super::{delegation_line::line, prelude::*};
 
 /// The scope that a key needs to delegate.
 pub(super) const SCOPE: &str = "delegations:write";
@@ -118,14 +120,20 @@ impl DelegatingKey {
         Err(Error::Role(text))
     }
 
-    /// Refuses to revoke a delegation that no principal of the key gave. The error is the same as
-    /// for an unknown delegation.
-    pub(super) async fn check_revoke(&self, db: &mut Db, row: &Delegation) -> Result<(), Error> {
+    /// Refuses a delegation that no principal of the key gave. The error is the same as for an
+    /// unknown delegation. Returns the delegator.
+    pub(super) fn check_gave<'d>(&self, row: &'d Delegation) -> Result<&'d str, Error> {
         let delegator = row.delegator_id.as_deref().unwrap_or_default();
         if !self.bound.iter().any(|id| id == delegator) {
             return Err(Error::NotFound { kind: Delegation::KIND, id: row.id.clone() });
         }
         self.check(delegator)?;
+        Ok(delegator)
+    }
+
+    /// Refuses to revoke a delegation that no principal of the key gave.
+    pub(super) async fn check_revoke(&self, db: &mut Db, row: &Delegation) -> Result<(), Error> {
+        let delegator = self.check_gave(row)?;
         hold_fence(db, Fence::Alone).await?;
         not_stopped(db, row.tenant_id(), &[delegator]).await
     }
@@ -140,15 +148,21 @@ impl DelegatingKey {
         chain: &[Delegation],
     ) -> Result<(), Error> {
         hold_fence(db, Fence::Alone).await?;
-        let mut people = vec![new.delegate_id.as_str()];
-        people.extend(chain.iter().map(|link| link.delegate_id.as_str()));
-        people.extend(chain.iter().filter_map(|link| link.delegator_id.as_deref()));
-        people.sort_unstable();
-        people.dedup();
+        let people = participants(new, chain);
         not_stopped(db, new.tenant_id(), &people).await?;
         all_active(db, new.tenant_id(), &people).await?;
         not_quarantined(db, new, chain, &people).await
     }
+}
+
+/// Returns everyone who takes part in the chain of a delegation, given the links above it.
+pub(super) fn participants<'d>(new: &'d Delegation, above: &'d [Delegation]) -> Vec<&'d str> {
+    let mut people = vec![new.delegate_id.as_str()];
+    people.extend(above.iter().map(|link| link.delegate_id.as_str()));
+    people.extend(above.iter().filter_map(|link| link.delegator_id.as_deref()));
+    people.sort_unstable();
+    people.dedup();
+    people
 }
 
 async fn not_stopped(db: &mut Db, tenant_id: &str, people: &[&str]) -> Result<(), Error> {
@@ -182,28 +196,44 @@ async fn all_active(db: &mut Db, tenant_id: &str, people: &[&str]) -> Result<(),
 }
 
 /// Refuses a delegation that a quarantine covers. As in a decision, all of the quarantine's fields
-/// must match. A quarantine without fields covers everything.
-async fn not_quarantined(
+/// must match, and a quarantine of a delegation covers its line. A quarantine without fields covers
+/// everything.
+pub(super) async fn not_quarantined(
     db: &mut Db,
     new: &Delegation,
     chain: &[Delegation],
     people: &[&str],
 ) -> Result<(), Error> {
-    let links: Vec<&str> = chain.iter().map(|link| link.id.as_str()).collect();
-    let found: Vec<(String, Option<String>)> = quarantines::table
+    let found: Vec<(String, Option<String>, Option<String>)> = quarantines::table
         .filter(quarantines::tenant_id.eq(new.tenant_id()))
         .filter(quarantines::state.eq(QuarantineState::Active))
         .filter(quarantines::subject_id.is_null().or(quarantines::subject_id.eq_any(people)))
-        .filter(quarantines::delegation_id.is_null().or(quarantines::delegation_id.eq_any(links)))
-        .select((quarantines::id, quarantines::action))
+        .select((quarantines::id, quarantines::action, quarantines::delegation_id))
         .load(db)
         .await?;
-    let concerns = |action: &Option<String>| {
-        action.as_deref().is_none_or(|action| new.actions.iter().any(|own| overlap(own, action)))
+    let named: Vec<&String> = found.iter().filter_map(|(.., named)| named.as_ref()).collect();
+    let mut lines: HashMap<String, Option<String>> = HashMap::new();
+    if !named.is_empty() {
+        let rows: Vec<(String, Option<String>)> = delegations::table
+            .filter(delegations::tenant_id.eq(new.tenant_id()).and(delegations::id.eq_any(named)))
+            .select((delegations::id, delegations::line_id))
+            .load(db)
+            .await?;
+        lines.extend(rows);
+    }
+    let concerns = |action: &Option<String>, named: &Option<String>| {
+        let of_chain = named.as_ref().is_none_or(|id| {
+            let named = lines.get(id).and_then(Option::as_ref).unwrap_or(id);
+            chain.iter().any(|link| line(link) == named)
+        });
+        of_chain
+            && action
+                .as_deref()
+                .is_none_or(|action| new.actions.iter().any(|own| overlap(own, action)))
     };
-    match found.into_iter().find(|(_, action)| concerns(action)) {
+    match found.into_iter().find(|(_, action, named)| concerns(action, named)) {
         None => Ok(()),
-        Some((id, _)) => Err(Error::NotAllowed(format!("it is covered by the quarantine `{id}`"))),
+        Some((id, ..)) => Err(Error::NotAllowed(format!("it is covered by the quarantine `{id}`"))),
     }
 }
 

@@ -17,6 +17,7 @@ use authority_model::{
 use super::{
     approvals::{APPROVERS, ActContext, ApproverAct, Eligibility, Statement, Terms, act, sign},
     delegating_key::DelegatingKey,
+    delegation_line::newest,
     digest::digest,
     flow::{changeable, or_not_found},
     prelude::*,
@@ -29,11 +30,13 @@ use authority_core::{
 
 /// The fields that aren't signed.
 ///
-/// Signing changes some of them, the creator can be erased, and the rest is computed.
-pub(super) const UNSIGNED: [&str; 4] = ["standing", "updated_at", "created_by", "warnings"];
+/// Signing changes some of them, the creator can be erased, a renewal sets two of them, and the rest
+/// is computed.
+pub(super) const UNSIGNED: [&str; 6] =
+    ["standing", "updated_at", "created_by", "warnings", "line_id", "renewed_by"];
 
 /// Moves a delegation into `state` if its current state is in `from`. `reason` is stored as its
-/// `revoke_reason`.
+/// `revoke_reason`. If the delegation was renewed, its newest successor is moved.
 pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
     registry: &Registry,
     call: Request<Q>,
@@ -47,7 +50,7 @@ pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
     let (id, by, now) = (request.id().to_owned(), caller.clone(), registry.clock.now());
     let moved = registry.idempotent(&caller, key, async move |db| {
         let delegating = DelegatingKey::of(db, &by, now).await?;
-        let was = or_not_found(Delegation::lock(db, by.tenant(), &id).await, &id)?;
+        let was = newest(db, by.tenant(), &id).await?;
         if let Some(key) = delegating {
             key.check_revoke(db, &was).await?;
         }
@@ -153,8 +156,7 @@ pub(super) async fn withdraw(
     let (caller, asked) = admitted(call)?;
     let (keys, clock, by) = (registry.keys.clone(), registry.clock.clone(), caller.clone());
     let withdrawn = registry.idempotent(&caller, key, async move |db| {
-        let id = &asked.id;
-        let was = or_not_found(Delegation::lock(db, by.tenant(), id).await, id)?;
+        let was = newest(db, by.tenant(), &asked.id).await?;
         if_match.check(&was)?;
         changeable(&was)?;
         if was.standing.is_empty() {

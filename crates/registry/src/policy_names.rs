@@ -88,7 +88,10 @@ async fn known(
         NameKind::Purpose => {
             select!(purposes, slug).filter(purposes::state.ne(PurposeState::Retired)).load(db).await
         }
-        NameKind::Delegation => select!(delegations, id).load(db).await,
+        // Policies see the first delegation of a line in place of its successors.
+        NameKind::Delegation => {
+            select!(delegations, id).filter(delegations::line_id.is_null()).load(db).await
+        }
         NameKind::Action | NameKind::Actions => Ok(Vec::new()),
     }
 }

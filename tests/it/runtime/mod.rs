@@ -27,6 +27,7 @@ mod proof;
 mod questions;
 mod rates;
 mod readers;
+mod renewals;
 mod repeats;
 mod reports;
 mod shown_pages;

@@ -243,7 +243,7 @@ mod tests {
         assert!(words("stop-signals").is_empty() && words("quarantines").is_empty());
         assert_eq!(
             words("delegations"),
-            ["create", "revoke", "suspend", "reinstate", "narrow", "approve", "withdraw"]
+            ["create", "revoke", "suspend", "reinstate", "narrow", "renew", "approve", "withdraw"]
         );
         // What the API always refuses is not offered.
         assert_eq!(words("state-events"), ["create-state-transition", "request-state-transition"]);

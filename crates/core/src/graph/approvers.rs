@@ -115,7 +115,7 @@ impl TenantGraph {
         stands(proposed.subject, Barrier::Subject);
         let (mut agents, mut readable) = (BTreeSet::from([proposed.subject.to_owned()]), true);
         for id in proposed.chain {
-            let chain = self.delegations.get(id).map(|leaf| self.chain(leaf)).unwrap_or_default();
+            let chain = self.delegation(id).map(|leaf| self.chain(leaf)).unwrap_or_default();
             readable &= chain.0.last().is_some_and(|root| root.parent_id.is_none());
             for link in &chain.0 {
                 stands(&link.delegator_id, Barrier::Delegator);

@@ -112,13 +112,20 @@ impl Authority for registry::MemberOf {
 }
 
 impl Authority for delegation::Delegation {
+    /// A renewed delegation gives no authority. Only its successor is kept, for requests and records
+    /// that still name it.
     fn put(self, graph: &mut TenantGraph) {
+        if let Some(successor) = &self.renewed_by {
+            graph.renewed.insert(self.id.as_str().into(), successor.as_str().into());
+            return;
+        }
         graph.signed(&self.id, &self.standing);
         graph.delegations.put(Arc::new(delegation(self)));
     }
 
     fn remove(graph: &mut TenantGraph, id: &str) {
         graph.signed(id, &[]);
+        graph.renewed.remove(id);
         graph.delegations.remove(id);
     }
 }
@@ -182,12 +189,15 @@ impl Authority for registry::Quarantine {
         if self.known_state() == Some(QuarantineState::Released) {
             graph.quarantines.remove(&self.id);
         } else {
+            // Delegations are put before the quarantines that name them. A delegation stays in its
+            // line.
+            let delegation_id = self.delegation_id.map(|id| graph.line_of(id));
             graph.quarantines.put(Arc::new(records::Quarantine {
                 id: self.id,
                 subject_id: self.subject_id,
                 // An unreadable pattern covers every action.
                 action: self.action.and_then(|action| action.parse().ok()),
-                delegation_id: self.delegation_id,
+                delegation_id,
             }));
         }
     }

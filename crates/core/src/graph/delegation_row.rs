@@ -55,6 +55,7 @@ pub(super) fn delegation(row: delegation::Delegation) -> records::Delegation {
                 .max_risk_tier
                 .map(|word| RiskTier::from_word(&word).unwrap_or(RiskTier::Minimal)),
         },
+        line_id: row.line_id.map(String::into_boxed_str),
         id: row.id,
         parent_id: row.parent_id,
         delegator_id: row.delegator_id.unwrap_or_default(),

@@ -43,6 +43,8 @@ pub struct TenantGraph {
     pub(super) erased: ErasedNames,
     pub(super) memberships: Indexed<node::Membership>,
     pub(super) delegations: Indexed<records::Delegation>,
+    /// Renewed delegations, each with its successor.
+    pub(super) renewed: HashMap<Box<str>, Box<str>>,
     /// Signers of delegations, by delegation. Most delegations have no standing approval and are
     /// not listed.
     pub(super) signers: HashMap<String, Addresses>,
@@ -173,6 +175,10 @@ impl TenantGraph {
     pub fn gather(&self, request: &Draft) -> Gathered {
         let subject = self.principals.get(&request.subject);
         let delegations = self.chains(request);
+        let successor_id = request.delegation_id.as_ref().and_then(|named| {
+            let present = &delegations.first()?.0.first()?.id;
+            (present != named).then(|| present.clone())
+        });
         let project = found(&self.projects, request.project_id.as_deref());
         let resource = found(&self.resources, request.resource_id.as_deref());
         let policies = self.index.candidates(PolicyKeys {
@@ -225,6 +231,7 @@ impl TenantGraph {
                 .collect(),
             policies: policies.cloned().collect(),
             delegations,
+            successor_id,
             resource,
             project,
             reality,
@@ -235,7 +242,7 @@ impl TenantGraph {
     /// cover the action.
     fn chains(&self, request: &Draft) -> Vec<Chain> {
         if let Some(id) = &request.delegation_id {
-            return self.delegations.get(id).map(|leaf| self.chain(leaf)).into_iter().collect();
+            return self.delegation(id).map(|leaf| self.chain(leaf)).into_iter().collect();
         }
         self.delegations
             .on(&request.subject)
@@ -243,6 +250,17 @@ impl TenantGraph {
             .filter(|delegation| covered(&delegation.actions, &request.action))
             .map(|leaf| self.chain(leaf))
             .collect()
+    }
+
+    /// Returns the delegation with this id. If it was renewed, returns the newest of its line.
+    pub(super) fn delegation(&self, id: &str) -> Option<&Arc<records::Delegation>> {
+        let line = std::iter::successors(Some(id), |id| self.renewed.get(*id).map(|next| &**next));
+        line.take(self.renewed.len() + 1).find_map(|id| self.delegations.get(id))
+    }
+
+    /// Returns the line of the delegation with this id, or the id if there is none.
+    pub(super) fn line_of(&self, id: String) -> String {
+        self.delegation(&id).map_or(id, |present| present.line().to_owned())
     }
 
     /// Returns a delegation with all delegations above it.

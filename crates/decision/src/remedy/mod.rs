@@ -263,7 +263,7 @@ impl State {
     /// Returns all bounds of the subject's authorities, with the ids of their holders.
     fn bounds(&self) -> Vec<(&str, &Bounds)> {
         let links = self.gathered().delegations.iter().flat_map(|chain| &chain.0);
-        let of_links = links.map(|link| (link.id.as_str(), &link.bounds));
+        let of_links = links.map(|link| (link.line(), &link.bounds));
         let uses = self.gathered().uses.iter().filter(|uses| uses.row.allowed);
         let of_uses = uses.filter_map(|uses| match &uses.row.constraints {
             Constraints::Bounds(bounds) => Some((uses.row.id.as_str(), bounds.as_ref())),

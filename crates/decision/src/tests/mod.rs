@@ -16,6 +16,7 @@ mod places;
 mod purposes;
 mod reality_rows;
 mod remedies;
+mod renewed;
 mod requests;
 mod typed_input;
 
@@ -200,6 +201,7 @@ fn link(id: &str, parent: Option<&str>, delegator: &str, delegate: &str) -> Dele
         can_delegate: true,
         needs_standing_approval: false,
         standing: Vec::new(),
+        line_id: None,
     }
 }
 

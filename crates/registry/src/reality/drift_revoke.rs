@@ -11,10 +11,11 @@ use authority_model::{
     state::DelegationState,
 };
 
-use super::super::prelude::*;
+use super::super::{delegation_line::newest, prelude::*};
 
 /// Revokes the delegation used by the decision that the event or its check names. If there is none,
-/// it revokes the check's `purpose_grant_id`.
+/// it revokes the check's `purpose_grant_id`. If the delegation was renewed, it revokes the newest
+/// successor.
 pub(super) async fn revoke(
     db: &mut Db,
     check: &CouplingCheck,
@@ -31,7 +32,8 @@ pub(super) async fn revoke(
                        names a delegation";
         Error::field("resolution", problem)
     })?;
-    let delegation = Delegation::by_id_for_update(db, None, &id).await?;
+    let delegation = newest(db, None, &id).await?;
+    let id = delegation.id.clone();
     if delegation.known_state() != Some(DelegationState::Revoked) {
         diesel::update(delegations::table.find(&id))
             .filter(delegations::tenant_id.eq(&event.tenant_id))

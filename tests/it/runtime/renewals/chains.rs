@@ -1,0 +1,147 @@
+//! Delegations below a renewed one, and renewals below a parent.
+
+use serde_json::{Value, json};
+
+use super::{
+    super::demo, AGENT, END, TENANT, act, answer, chain, id, lend, quarantine, read, reason,
+    release, renew, try_renew,
+};
+use crate::support::{TestApp, asking};
+
+const OTHER: &str = "svc:agent:acme:support-bot";
+
+async fn below(app: &TestApp, parent: &str, more: Value) -> String {
+    let more = more.as_object().unwrap().clone();
+    let mut body = json!({"tenant_id": TENANT, "parent_id": parent, "delegate_id": OTHER,
+                          "actions": ["payment.execute"], "currency": "EUR", "max_amount": "100"});
+    body.as_object_mut().unwrap().extend(more);
+    let (status, made) = app.owner().post("/api/v1/delegations", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    id(&made)
+}
+
+fn asked(delegation: &str, amount: f64) -> Value {
+    let mut ask = asking(amount, "DE");
+    ask["subject"] = json!(OTHER);
+    ask["delegation_id"] = json!(delegation);
+    ask
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn children_continue_within_the_successor() {
+    let (app, client, demo) = demo().await;
+    let parent = lend(&app, &demo, json!({"can_delegate": true, "max_amount": "100"})).await;
+    let child = below(&app, &parent, json!({})).await;
+    let revoked = below(&app, &parent, json!({})).await;
+    act(&app, &revoked, "revoke").await;
+    let second = renew(&app, &parent, json!({"max_amount": "50"})).await;
+    let read_child = read(&app, &child).await;
+    assert_eq!(read_child["parent_id"], json!(second));
+    assert_eq!(read_child["root_id"], json!(parent), "the first of the chain stays");
+    assert_eq!(read(&app, &revoked).await["parent_id"], json!(parent));
+    let allowed = answer(&client, asked(&child, 50.0)).await;
+    assert_eq!(chain(&app, &allowed).await, json!([child, second]));
+    let denied = answer(&client, asked(&child, 51.0)).await;
+    assert_eq!(denied["reason_code"], "constraint_exceeded", "{denied:#}");
+    // A quarantine of the parent that was renewed covers the child.
+    let stopped = quarantine(&app, &parent).await;
+    let denied = answer(&client, asked(&child, 1.0)).await;
+    assert_eq!(denied["reason_code"], "capability_quarantined", "{denied:#}");
+    release(&app, &stopped).await;
+    // The child of a renewed child follows, and its new delegations are below the successor.
+    let third = renew(&app, &second, json!({"max_amount": "60"})).await;
+    let renewed = renew(&app, &child, json!({"max_amount": "60"})).await;
+    let allowed = answer(&client, asked(&child, 60.0)).await;
+    assert_eq!(chain(&app, &allowed).await, json!([renewed, third]));
+    let late = json!({"tenant_id": TENANT, "parent_id": parent, "delegate_id": OTHER,
+                      "actions": ["payment.execute"], "currency": "EUR", "max_amount": "1"});
+    assert_eq!(app.owner().post("/api/v1/delegations", late).await.0, 409, "it has ended");
+    act(&app, &parent, "revoke").await;
+    let denied = answer(&client, asked(&renewed, 1.0)).await;
+    assert_eq!(denied["reason_code"], "delegation_revoked", "{denied:#}");
+}
+
+/// A child's uses count for the line of its parent, before and after the renewal.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_parents_budget_is_one() {
+    let (app, client, demo) = demo().await;
+    let bounds = json!({"can_delegate": true, "max_uses": {"count": 2, "window_seconds": 86400}});
+    let parent = lend(&app, &demo, bounds.clone()).await;
+    let child =
+        below(&app, &parent, json!({"max_uses": {"count": 2, "window_seconds": 86400}})).await;
+    assert_eq!(answer(&client, asked(&child, 1.0)).await["decision"], "allow");
+    let second = renew(&app, &parent, json!({})).await;
+    assert_eq!(reason(&client, &second).await, "permission_granted");
+    let denied = answer(&client, asked(&child, 1.0)).await;
+    assert_eq!(denied["reason_code"], "constraint_exceeded", "{denied:#}");
+    let renewed = renew(&app, &child, json!({})).await;
+    let denied = answer(&client, asked(&renewed, 1.0)).await;
+    assert_eq!(denied["reason_code"], "constraint_exceeded", "{denied:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_is_no_wider_than_the_parent() {
+    let (app, _, demo) = demo().await;
+    let until = "2090-01-01T00:00:00.000000Z";
+    let parent =
+        lend(&app, &demo, json!({"can_delegate": true, "max_amount": "100", "expires_at": until}))
+            .await;
+    let child = below(&app, &parent, json!({"expires_at": "2080-01-01T00:00:00Z"})).await;
+    let (status, refused) = try_renew(&app, &child, json!({"max_amount": "101"})).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("delegation_exceeds_parent")));
+    let details = refused["details"].as_array().unwrap().iter();
+    let fields: Vec<_> = details.map(|fault| fault["field"].as_str().unwrap()).collect();
+    assert_eq!(fields, ["max_amount", "expires_at"], "{refused:#}");
+    assert_eq!(read(&app, &child).await["renewed_by"], json!(null), "nothing was done");
+    let wider = renew(&app, &child, json!({"expires_at": until})).await;
+    // The parent is suspended: nothing is renewed below it.
+    act(&app, &parent, "suspend").await;
+    let (status, refused) = try_renew(&app, &wider, json!({"expires_at": until})).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")));
+    // Without a parent, the owner's renewal may be wider.
+    let root = lend(&app, &demo, json!({"max_amount": "5"})).await;
+    let wide = renew(&app, &root, json!({"max_amount": "6", "actions": ["*"]})).await;
+    assert_eq!(read(&app, &wide).await["actions"], json!(["*"]));
+    let path = format!("/api/v1/delegations/{wide}/narrow");
+    let later = json!({"expires_at": "2101-01-01T00:00:00Z"});
+    let (status, refused) = app.owner().post(&path, later).await;
+    assert_eq!(status, 409, "{refused:#}");
+    let problem = refused["details"][0]["problem"].as_str().unwrap();
+    assert!(problem.ends_with("to extend it, renew the delegation"), "{problem}");
+}
+
+/// An API key renews what its agents gave, within the parent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_renews_what_its_agents_gave() {
+    let (app, client, demo) = demo().await;
+    let parent = lend(&app, &demo, json!({"can_delegate": true, "max_amount": "100"})).await;
+    let child = below(&app, &parent, json!({})).await;
+    let key = async |agent: &str| {
+        let body = json!({"tenant_id": TENANT, "label": "test", "principal_ids": [agent],
+                          "scopes": ["delegations:write", "runtime:write"]});
+        let (status, made) = app.owner().post("/api/v1/api-keys", body).await;
+        assert_eq!(status, 201, "{made:#}");
+        app.client(made["secret"].as_str().unwrap())
+    };
+    let (own, holder) = (key(AGENT).await, key(OTHER).await);
+    let path = |id: &str| format!("/v1/delegations/{id}/renew");
+    let until = json!({"expires_at": END});
+    assert_eq!(holder.post(&path(&child), until.clone()).await.0, 404, "it only holds it");
+    assert_eq!(client.post(&path(&child), until.clone()).await.0, 403, "a key without the scope");
+    let (status, refused) = own.post(&path(&parent), until.clone()).await;
+    assert!(matches!(status, 403 | 404), "{refused:#}");
+    let wider = json!({"expires_at": END, "max_amount": "101"});
+    let (status, refused) = own.post(&path(&child), wider).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("delegation_exceeds_parent")));
+    let (status, renewed) = own.post(&path(&child), until.clone()).await;
+    assert_eq!(status, 200, "{renewed:#}");
+    let second = id(&renewed);
+    let allowed = answer(&holder, asked(&child, 1.0)).await;
+    assert_eq!(chain(&app, &allowed).await, json!([second, parent]));
+    // A stopped agent renews nothing; the owner does.
+    let stop = json!({"tenant_id": TENANT, "actor_id": AGENT, "reason": "test"});
+    assert_eq!(app.owner().post("/api/v1/stop-signals", stop).await.0, 201);
+    let (status, refused) = own.post(&path(&second), until).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")));
+    renew(&app, &second, json!({})).await;
+}

@@ -1,0 +1,121 @@
+//! Stops that name any delegation of a line apply to the one in force.
+
+use serde_json::json;
+
+use super::{
+    super::{demo, watch::Lines},
+    TENANT, act, answer, lend, quarantine, read, reason, release, renew, try_renew, under,
+};
+use crate::support::Wishes;
+use authority_core::clock::Clock;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_quarantine_of_any_of_the_line_applies_to_all() {
+    let (app, client, first) = demo().await;
+    let decided = answer(&client, under(&first, 1.0)).await;
+    let second = renew(&app, &first, json!({})).await;
+    let third = renew(&app, &second, json!({})).await;
+    for named in [&first, &second, &third] {
+        let (mut lines, _) = Lines::stops(&client, decided["decision_id"].as_str().unwrap()).await;
+        let made = quarantine(&app, named).await;
+        for asked in [&first, &second, &third] {
+            assert_eq!(reason(&client, asked).await, "capability_quarantined", "{named} {asked}");
+        }
+        let ended = lines.last().await;
+        assert_eq!(ended["stop_condition"], "capability.quarantined", "{ended:#}");
+        let (status, refused) = try_renew(&app, &third, json!({})).await;
+        assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")));
+        assert!(refused["message"].as_str().unwrap().contains(&made), "{refused:#}");
+        // A node that starts now reads the same from the tables.
+        let beside = app.beside(Wishes::default()).await;
+        let there = beside.client(&client.token);
+        assert_eq!(reason(&there, &third).await, "capability_quarantined");
+        release(&app, &made).await;
+    }
+    assert_eq!(reason(&client, &first).await, "permission_granted");
+    renew(&app, &third, json!({})).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ending_any_of_the_line_ends_the_one_in_force() {
+    let (app, client, demo) = demo().await;
+    let first = lend(&app, &demo, json!({})).await;
+    let second = renew(&app, &first, json!({})).await;
+    act(&app, &first, "suspend").await;
+    assert_eq!(read(&app, &second).await["state"], "suspended");
+    for name in [&first, &second] {
+        assert_eq!(reason(&client, name).await, "delegation_suspended");
+    }
+    act(&app, &first, "reinstate").await;
+    assert_eq!(reason(&client, &first).await, "permission_granted");
+    let path = format!("/api/v1/delegations/{first}/blast-radius");
+    let (_, radius) = app.owner().get(&path).await;
+    assert_eq!(radius["delegations"][0]["id"], json!(second), "{radius:#}");
+    act(&app, &first, "revoke").await;
+    assert_eq!(read(&app, &second).await["state"], "revoked");
+    for name in [&first, &second] {
+        assert_eq!(reason(&client, name).await, "delegation_revoked");
+    }
+    let again = app.owner().post(&format!("/api/v1/delegations/{first}/revoke"), json!({})).await;
+    assert_eq!((again.0, &again.1["error"]), (409, &json!("record_is_final")));
+}
+
+/// A policy keeps applying to the delegation that it names.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_that_forbids_the_first_one_applies_to_all() {
+    let (app, client, demo) = demo().await;
+    let first = lend(&app, &demo, json!({})).await;
+    let second = renew(&app, &first, json!({})).await;
+    let text = |id: &str| {
+        format!(
+            "forbid (principal, action, resource) \
+             when {{ context has delegation && context.delegation == \"{id}\" }};"
+        )
+    };
+    let policy = |id: &str| json!({"tenant_id": TENANT, "regime": "internal", "name": id, "cedar": text(id)});
+    let (status, made) = app.owner().post("/api/v1/policies", policy(&second)).await;
+    assert_eq!(status, 201, "{made:#}");
+    let warnings = made["policy"]["warnings"].to_string();
+    assert!(warnings.contains(&second), "{warnings}");
+    let (status, made) = app.owner().post("/api/v1/policies", policy(&first)).await;
+    assert_eq!((status, &made["policy"]["warnings"]), (201, &json!([])), "{made:#}");
+    for name in [&first, &second] {
+        assert_eq!(answer(&client, under(name, 1.0)).await["decision"], "deny");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_a_delegation_in_force_is_renewed() {
+    let (app, client, demo) = demo().await;
+    let refused = async |delegation: &str, word: &str| {
+        let (status, refused) = try_renew(&app, delegation, json!({})).await;
+        assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")), "{word}");
+        assert!(refused["message"].as_str().unwrap().contains(word), "{refused:#}");
+    };
+    let soon = Clock::default().now() + chrono::TimeDelta::seconds(1);
+    let expiring = lend(&app, &demo, json!({"expires_at": soon.to_rfc3339()})).await;
+    let first = lend(&app, &demo, json!({})).await;
+    act(&app, &first, "suspend").await;
+    refused(&first, "suspended").await;
+    act(&app, &first, "revoke").await;
+    refused(&first, "revoked").await;
+    let left = soon - Clock::default().now();
+    tokio::time::sleep(left.to_std().unwrap_or_default()).await;
+    refused(&expiring, "expired").await;
+    assert_eq!(reason(&client, &expiring).await, "delegation_expired");
+    // The end is required and in the future; the principals stay.
+    let second = lend(&app, &demo, json!({})).await;
+    let path = format!("/api/v1/delegations/{second}/renew");
+    for (body, member) in [
+        (json!({"max_amount": "5"}), "expires_at"),
+        (json!({"expires_at": "2020-01-01T00:00:00Z"}), "expires_at"),
+        (json!({"expires_at": null, "delegate_id": "svc:agent:acme:support-bot"}), "delegate_id"),
+        (json!({"expires_at": null, "line_id": second}), "line_id"),
+        (json!({"expires_at": null, "jurisdictions": ["UK"]}), "jurisdictions[0]"),
+    ] {
+        let (status, refused) = app.owner().post(&path, body.clone()).await;
+        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!(member)), "{body}");
+    }
+    let (status, made) = app.owner().post(&path, json!({"expires_at": null})).await;
+    assert_eq!((status, &made["delegation"]["expires_at"]), (200, &json!(null)), "{made:#}");
+}
