@@ -1,4 +1,4 @@
-//! What the protos say of themselves: options, comments, and names in words.
+//! Descriptions from the protos: options, comments, and names in words.
 
 use prost_reflect::{DynamicMessage, FileDescriptor, ReflectMessage, Value};
 
@@ -26,14 +26,14 @@ pub(super) fn below(message: &DynamicMessage, path: &[&str]) -> Option<Value> {
     if rest.is_empty() { Some(value.into_owned()) } else { below(value.as_message()?, rest) }
 }
 
-/// The comment at a place of a proto, in one line, without its examples and what it says to programs alone.
+/// The comment of a proto element in one line, without examples and notes for programs.
 pub(super) fn comment(file: &FileDescriptor, path: &[i32]) -> String {
     let written = raw(file, path);
     let written = written.split(EXAMPLE).next().unwrap_or_default();
     for_people(&written.replace('`', "").split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// What a comment has as its example; empty if it has none.
+/// The example in a comment; empty if it has none.
 pub(super) fn example(file: &FileDescriptor, path: &[i32]) -> String {
     let written = raw(file, path);
     written.split_once(EXAMPLE).map_or("", |(_, example)| example).trim().to_owned()
@@ -93,7 +93,7 @@ pub(super) fn words(name: &str, at_start: bool) -> String {
     words.join(" ")
 }
 
-/// What was done by a method: `create` is `Created`, `rotate-secret` is `Secret rotated`.
+/// The past form of a method's name: `create` is `Created`, `rotate-secret` is `Secret rotated`.
 pub(super) fn past(word: &str) -> String {
     let (verb, rest) = word.split_once('-').unwrap_or((word, ""));
     let verb = match verb {

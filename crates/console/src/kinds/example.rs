@@ -1,4 +1,5 @@
-//! What could be written in a member of a form: from the proto's own examples, or from what its message is made of.
+//! Examples for the members of a form, from the proto's own examples or from the message's
+//! structure.
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind as FieldKind, MessageDescriptor};
 use serde_json::{Map, Value};

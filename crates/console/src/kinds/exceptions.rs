@@ -2,13 +2,13 @@
 
 use super::operation::{Operation, Shape};
 
-/// What is different about a kind.
+/// The differences of a kind.
 pub(super) struct Exception {
     /// As in ids.
     kind: &'static str,
-    /// What it is, where the proto says it of the message alone.
+    /// The description, if the proto describes only the message.
     pub(super) about: Option<&'static str>,
-    /// What a change of such a record may permit, where its form does not show that.
+    /// A warning about the permissions that a change may give, if the form does not show them.
     pub(super) warning: Option<&'static str>,
     /// Whether it has no pages of records at all.
     pub(super) is_left_out: bool,
@@ -42,7 +42,7 @@ const USUAL: Exception = Exception {
     part_of: None,
     first_state: None,
 };
-/// What is stopped.
+/// The page of a stop.
 const STOP: Option<(&str, &str)> = Some(("stop", "Who knows of it, and its release"));
 
 static EXCEPTIONS: [Exception; 9] = [
@@ -61,7 +61,7 @@ static EXCEPTIONS: [Exception; 9] = [
         part_of: Some("policy_id"),
         ..USUAL
     },
-    // Nobody answers a request that their session has not opened: it has pages of its own.
+    // People can answer only a request that their session has opened: it has its own pages.
     Exception { kind: "approval", is_left_out: true, ..USUAL },
     // A text comes into force on its own page alone, after a trial.
     Exception {
@@ -78,7 +78,7 @@ static EXCEPTIONS: [Exception; 9] = [
         first_state: Some("draft"),
         ..USUAL
     },
-    // Stops are made and released on pages that first show what ends.
+    // Stops are created and released on pages that show the consequences first.
     Exception { kind: "stop_signal", page: STOP, is_read_only: true, ..USUAL },
     Exception { kind: "quarantine", page: STOP, is_read_only: true, ..USUAL },
     Exception { kind: "principal", page: Some(("agents", "What it may do")), ..USUAL },
@@ -91,7 +91,7 @@ static EXCEPTIONS: [Exception; 9] = [
 ];
 
 impl Exception {
-    /// What is different about the kind that ids call so.
+    /// The exception for the kind with this name in ids.
     pub(super) fn of(kind: &str) -> &'static Self {
         EXCEPTIONS.iter().find(|exception| exception.kind == kind).unwrap_or(&USUAL)
     }

@@ -26,7 +26,7 @@ pub(crate) struct Kind {
     pub(crate) one: String,
     /// `API keys`.
     pub(crate) many: String,
-    /// What it is, in a sentence.
+    /// The description, one sentence.
     pub(crate) about: String,
     /// The heading that it stands under.
     pub(crate) area: &'static str,
@@ -105,7 +105,7 @@ impl Kind {
         URL_SAFE_NO_PAD.encode(parts.collect::<Vec<_>>().join("|"))
     }
 
-    /// Says in a request which record it is about.
+    /// Sets the record's id in a request.
     pub(crate) fn name_in(&self, request: &mut DynamicMessage, name: &str) {
         set_text(request, "id", name);
         let decoded = URL_SAFE_NO_PAD.decode(name).ok();
@@ -135,8 +135,8 @@ impl Kind {
         states::barrier(&self.singular, word, record)
     }
 
-    /// Whether nothing takes back that a member of a record gets this word: a state that none leaves, by its comment
-    /// or by the table of states, or that it is revoked.
+    /// Whether setting a member to this word is final: a final state by its comment or by the table
+    /// of states, or a revocation.
     pub(crate) fn is_final(&self, member: &Member, word: &str) -> bool {
         match member.name.as_str() {
             "state" | "status" => {
@@ -148,7 +148,7 @@ impl Kind {
         }
     }
 
-    /// The page of its own that a record of this kind has, and what that is.
+    /// The separate page of a record of this kind, with its label.
     pub(crate) fn own_page(&self, id: &str) -> Option<(String, &'static str)> {
         let (place, label) = self.exception().page?;
         Some((format!("/console/{place}/{}", crate::query::encoded(id)), label))
@@ -159,7 +159,7 @@ impl Kind {
         self.exception().part_of
     }
 
-    /// What a change of such a record may permit, if its form does not show that.
+    /// A warning about the permissions that a change may give, if the form does not show them.
     pub(crate) fn warning(&self) -> Option<&'static str> {
         self.exception().warning
     }
@@ -189,7 +189,7 @@ fn kind(record: &MessageDescriptor) -> Option<Kind> {
     let mut operations = services
         .map(of_service)
         .find(|found| found.iter().any(|operation| operation.shape == Shape::List))?;
-    // Whether there is an operation that edits says where the kind stands, whoever offers it.
+    // The kind's place in the menu depends on any existing edit operation, offered or not.
     let is_edited = operations.iter().any(|operation| operation.shape == Shape::Edit);
     operations.retain(|operation| exception.offers(operation));
     let mut take = |shape| {
@@ -219,7 +219,7 @@ fn kind(record: &MessageDescriptor) -> Option<Kind> {
     })
 }
 
-/// The members of a request for one record that stand for its id; those of a link between records do.
+/// The members of a request that identify a record instead of an id, as for links between records.
 fn key(request: &MessageDescriptor, record: &MessageDescriptor) -> Vec<String> {
     let mut fields: Vec<_> = request.fields().collect();
     fields.sort_by_key(FieldDescriptor::number);
@@ -239,13 +239,13 @@ mod tests {
             kind.operations.iter().map(|operation| operation.word.as_str()).collect::<Vec<_>>()
         };
         assert_eq!(words("api-keys"), ["create", "update", "revoke", "rotate"]);
-        // Nothing is stopped without what ends with it.
+        // A stop is always made on a page that shows its consequences.
         assert!(words("stop-signals").is_empty() && words("quarantines").is_empty());
         assert_eq!(
             words("delegations"),
             ["create", "revoke", "suspend", "reinstate", "narrow", "renew", "approve", "withdraw"]
         );
-        // What the API always refuses is not offered.
+        // Operations that the API always refuses are not offered.
         assert_eq!(words("state-events"), ["create-state-transition", "request-state-transition"]);
         assert!(Kind::at("approvals").is_none());
     }

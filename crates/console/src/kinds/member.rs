@@ -19,7 +19,7 @@ pub(crate) struct Member {
     pub(crate) required: bool,
     pub(crate) written: Written,
     pub(crate) input: Input,
-    /// Whether it can be without a value, which is not that of zero.
+    /// Whether it can be absent, which differs from zero.
     pub(crate) is_optional: bool,
     /// Whether the field is a list that bounds something. An empty one sets no bound.
     pub(crate) bounds: bool,
@@ -40,9 +40,9 @@ pub(crate) enum Written {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Input {
     Flag,
-    /// One of these words.
+    /// A single word of this list.
     Choice(Vec<String>),
-    /// `true`, `false`, or nothing.
+    /// `true`, `false`, or absent.
     Maybe,
     /// Some of these words.
     Choices(Vec<String>),
@@ -56,7 +56,7 @@ pub(crate) enum Input {
     Json,
 }
 
-/// What is wrong with a text that is no time.
+/// The error for a text that is not a time.
 const NO_TIME: &str = "must be a date and a time in UTC, such as 2026-11-24T09:00:00Z";
 /// Texts that may be longer are written on several lines.
 const LINE: u64 = 512;
@@ -103,10 +103,10 @@ impl Member {
         self.written != Written::ByTheService
     }
 
-    /// What a form says of it, `None` for nothing.
+    /// Reads the member's value from a form; `None` if it is empty.
     ///
     /// # Errors
-    /// The text is not what the member holds: what it must be.
+    /// The text does not fit the member. The error describes the valid form.
     pub(crate) fn read(&self, form: &Pairs, name: &str) -> Result<Option<Value>, String> {
         let text = form.text(name).replace("\r\n", "\n");
         // Other spaces are a text's own.

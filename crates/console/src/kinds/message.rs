@@ -39,10 +39,10 @@ fn tidy(value: Value) -> Value {
     }
 }
 
-/// A message of these members.
+/// Creates a message with these members.
 ///
 /// # Errors
-/// Each member whose value is not of its type, and why.
+/// Each member with a value of a wrong type, with the reason.
 pub(crate) fn of_json(
     message: &MessageDescriptor,
     members: Map<String, Value>,

@@ -1,5 +1,5 @@
-//! The kinds of records, their members and operations, as the protos' descriptors have them, and messages of any
-//! kind. Nothing here knows of pages or of who asks.
+//! The kinds of records with their members and operations, from the protos' descriptors, and
+//! messages of any kind. This module is independent of pages and callers.
 
 mod describe;
 mod example;

@@ -1,10 +1,10 @@
-//! One operation on records of a kind, and what it is by the shape of its request.
+//! An operation on records of a kind, classified by the shape of its request.
 
 use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor, MethodDescriptor};
 
 use super::describe::{below, comment, extension, past, words};
 
-/// What an operation does.
+/// The class of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     List,
@@ -29,7 +29,7 @@ pub(crate) struct Operation {
     pub(crate) label: String,
     /// `Secret rotated`.
     pub(crate) done: String,
-    /// What it does.
+    /// The description.
     pub(crate) about: String,
     pub(crate) input: MessageDescriptor,
     pub(crate) output: MessageDescriptor,
@@ -41,7 +41,7 @@ pub(crate) struct Operation {
 const ENDS: [&str; 8] =
     ["delete", "revoke", "suspend", "deprecate", "quarantine", "withdraw", "pause", "release"];
 
-/// Those of them after which it never works again.
+/// The words of operations with a permanent end.
 const FOR_GOOD: [&str; 2] = ["delete", "revoke"];
 
 impl Operation {
@@ -76,7 +76,7 @@ impl Operation {
         of_body.unwrap_or_else(|| self.input.clone())
     }
 
-    /// Whether it ends something, and nothing takes that back.
+    /// Whether it ends a record permanently.
     pub(crate) fn ends_for_good(&self) -> bool {
         self.shape == Shape::Verb && FOR_GOOD.iter().any(|word| self.word.starts_with(word))
     }
@@ -117,13 +117,14 @@ fn shape(
     })
 }
 
-/// Whether a member of a request is the record, or what is changed of one.
+/// Whether a member of a request is the record, or the changes of a record.
 fn is_body(field: &FieldDescriptor) -> bool {
     let ours = |message: &MessageDescriptor| message.package_name().starts_with("authority.");
     !field.is_list() && matches!(field.kind(), FieldKind::Message(message) if ours(&message))
 }
 
-/// The name of a method without that of its record: `rotate-secret` of `RotateWebhookEndpointSecret`.
+/// The name of a method without its record's name: `rotate-secret` for
+/// `RotateWebhookEndpointSecret`.
 fn word(method: &str, record: &str) -> String {
     let rest = method.replacen(record, "", 1);
     let mut word = String::new();
@@ -136,7 +137,7 @@ fn word(method: &str, record: &str) -> String {
     word
 }
 
-/// Whether the contract says that nobody may do it: 405.
+/// Whether the contract refuses it for all callers: 405.
 fn is_always_refused(method: &MethodDescriptor) -> bool {
     let rest = extension(&method.options(), "authority.rest.v1.rest");
     let refusals = rest.and_then(|rest| below(rest.as_message()?, &["refusals"]));

@@ -1,11 +1,11 @@
-//! What the service does not do to a record as it is: an operation that it would refuse is not offered. What is not
-//! here is offered, and the service decides.
+//! Operations that the service refuses in a record's state. They are not offered. Other operations
+//! are offered, and the service decides.
 
 use prost_reflect::DynamicMessage;
 
 use super::message::{json, text};
 
-/// The state of each kind in which nothing about a record changes any more.
+/// The final state of each kind, in which a record can no longer change.
 const FINAL: [(&str, &str); 12] = [
     ("api_key", "revoked"),
     ("audit_stream", "sealed"),
@@ -29,7 +29,7 @@ const ONLY: [(&str, &str, &[&str]); 4] = [
     ("webhook_endpoint", "enable", &["paused", "disabled"]),
 ];
 
-/// Operations of a kind that need a member to have a value, and what it means that it has none.
+/// Operations of a kind that require a value of a member, each with the reason why it is missing.
 const NEEDS: [(&str, &str, &str, &str); 1] =
     [("delegation", "withdraw", "standing", "it has no standing approval")];
 

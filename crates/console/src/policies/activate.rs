@@ -1,4 +1,4 @@
-//! The second step before a text is in force: what it is, and what it would have changed of the last decisions.
+//! The second step of an activation: the text, and its effect on the last decisions.
 
 use askama::Template;
 use authority_crypto::sha256;
@@ -56,7 +56,7 @@ struct ConfirmPage {
 /// In the place of a digest where no text is in force.
 const NOTHING: &str = "none";
 
-/// A version with its text, as it is now, and what it would do.
+/// A version with its current text, and its effect.
 struct Candidate {
     present: Present,
     number: i32,
@@ -88,7 +88,7 @@ impl Candidate {
         self.present.in_force().map_or_else(|| NOTHING.to_owned(), digest)
     }
 
-    /// Why nobody activates it here.
+    /// The reason why the version cannot be activated here.
     fn barrier(&self, view: &View) -> Option<&'static str> {
         if !view.may(rpc::ACTIVATE_POLICY) {
             return Some("your role reads policies and does not activate them");
@@ -109,7 +109,7 @@ impl Candidate {
         }
     }
 
-    /// What is not as the form's page showed it.
+    /// The difference from the state that the form's page showed.
     fn moved(&self, form: &Pairs) -> Option<&'static str> {
         if self.digest() != form.text("digest") {
             return Some("Nothing was activated: the text is not the one that the page showed.");
@@ -152,7 +152,7 @@ impl Candidate {
     }
 }
 
-/// Why it is activated: what the form has, with line feeds as the record keeps them.
+/// The reason for the activation from the form, with line feeds as the record stores them.
 fn reason(form: &Pairs) -> String {
     typed::kept("", form.text("reason")).trim().to_owned()
 }
@@ -179,7 +179,7 @@ pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -
 }
 
 async fn acted(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> {
-    // Not what the page said of it, but what it does now.
+    // The current effect counts, not the effect that the page showed.
     let candidate = Candidate::read(view, id, form.text("version")).await?;
     let moved = candidate.moved(form);
     if moved.is_some() || candidate.barrier(view).is_some() {

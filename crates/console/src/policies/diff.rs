@@ -18,7 +18,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// Before the line, so that colour is not all that tells.
+    /// The sign before the line. Colour alone is not enough.
     pub(super) fn sign(self) -> char {
         match self {
             Self::Same => ' ',
@@ -65,7 +65,7 @@ mod tests {
             ("", "a\nb", "+a+b"),
             ("a\nb", "", "−a−b"),
             ("a\nb", "a\nb", " a b"),
-            // How a line ends is no difference that a person could see.
+            // Line ends are invisible and do not count as a difference.
             ("a\nb\n", "a\nb", " a b"),
             ("a\nb\nc", "b\nc\nd", "−a b c+d"),
         ] {

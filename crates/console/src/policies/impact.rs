@@ -1,4 +1,5 @@
-//! Which of the tenant's last decisions a text would change, beside what is in force now, and how.
+//! The last decisions of the tenant that a text would change, compared with the active policies,
+//! and how.
 
 use std::collections::BTreeMap;
 
@@ -24,16 +25,16 @@ const LAST: i32 = 200;
 /// Of how many of the changed decisions the amount is read, a call each.
 const AMOUNTS: usize = 20;
 
-/// What would change of the last decisions.
+/// The effect on the last decisions.
 pub(super) struct Impact {
     /// Decisions that the text was run against.
     pub(super) run: u32,
     pub(super) changed_total: u32,
     /// Decisions that could not be decided again.
     pub(super) unreadable: u32,
-    /// What changes of those that are listed, in a sentence; empty if there are none.
+    /// The changes of the listed decisions, in a sentence; empty if there are none.
     pub(super) summary: String,
-    /// The newest of those that change.
+    /// The newest changed decisions.
     pub(super) changed: Vec<Changed>,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Changed {
     pub(super) after: Verdict,
 }
 
-/// An outcome; of two with the same word, only what the other one does not have.
+/// An outcome. If both outcomes have the same word, only the differing part.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) word: &'static str,
@@ -87,10 +88,10 @@ pub(super) async fn run(view: &View, policy: &Policy, cedar: &str) -> Result<Imp
     of_change(view, policy, request).await
 }
 
-/// What the last decisions would have been without the policy.
+/// The last decisions without the policy.
 ///
 /// # Errors
-/// As the operation answers.
+/// The errors of the operation.
 pub(super) async fn without(view: &View, policy: &Policy) -> Result<Impact, Status> {
     let request = ImpactPoliciesRequest {
         without_policies: vec![policy.id.clone()],
@@ -99,10 +100,10 @@ pub(super) async fn without(view: &View, policy: &Policy) -> Result<Impact, Stat
     of_change(view, policy, request).await
 }
 
-/// What the last decisions of the policy's tenant would have been with the change of a request.
+/// The last decisions of the policy's tenant with the change in a request.
 ///
 /// # Errors
-/// As the operation answers.
+/// The errors of the operation.
 pub(super) async fn of_change(
     view: &View,
     policy: &Policy,

@@ -15,7 +15,8 @@ pub(super) struct Listed {
     pub(super) activation: Option<Activation>,
 }
 
-/// When a version was last put in force, by whom and why, and when another took its place.
+/// The last activation of a version: time, author and reason, and the time at which another version
+/// replaced it.
 pub(super) struct Activation {
     pub(super) at: Moment,
     pub(super) by: String,

@@ -1,8 +1,8 @@
-//! A policy's text: what is in force, what is drafted, what would change, and how it comes into force.
+//! A policy's text: the active version, the draft, the effect of a change, and the activation.
 //!
-//! No text comes into force here that was not run against decisions of the tenant: the page that activates it runs
-//! it, and so does the form that it sends. Nothing is written over what its author did not see: every form names the
-//! version of the policy that its page showed.
+//! Every text that is activated here was run against decisions of the tenant: both the page that
+//! activates it and its form run it. People overwrite only texts that they have seen: every form
+//! names the version of the policy on its page.
 
 mod activate;
 mod diff;
@@ -67,7 +67,7 @@ impl Present {
     }
 }
 
-/// Changes a policy, once for each key, and only if it is as `tag` says.
+/// Changes a policy, once for each key, and only if it still has the tag `tag`.
 async fn change(
     view: &View,
     rpc: &str,

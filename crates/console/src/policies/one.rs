@@ -1,4 +1,5 @@
-//! A policy and its texts. What a person writes is checked, tried, or saved as a draft; none of that puts it in force.
+//! A policy and its texts. A person's text is checked, tried, or saved as a draft. None of these
+//! activates it.
 
 use askama::Template;
 use authority_model::{
@@ -42,12 +43,12 @@ struct PolicyPage {
     policy: Policy,
     name: String,
     address: String,
-    /// What the person just did.
+    /// The result of the person's last action.
     done: Option<&'static str>,
     in_force: bool,
     /// The page of its targets as records.
     rows: Option<String>,
-    /// When it was retired. Nothing about it changes after that.
+    /// When it was retired. A retired policy does not change.
     retired: Option<Moment>,
     /// Of each action among its targets that no record of the tenant names.
     unknown: Vec<String>,
@@ -58,9 +59,9 @@ struct PolicyPage {
     versions: Vec<Listed>,
     /// An earlier text that was asked for, with what differs from the present one.
     earlier: Option<(i32, Vec<Line>)>,
-    /// What the editor has.
+    /// The text in the editor.
     text: String,
-    /// What was found out about that, and what differs in it from the text in force.
+    /// The result of checking that text, and its differences from the active text.
     trial: Trial,
     compared: Vec<Line>,
     problem: Option<String>,
@@ -174,7 +175,8 @@ impl PolicyPage {
     }
 }
 
-/// The version that is not in force yet: a newer one of an active policy, or that of a draft.
+/// The version that is not active yet: a newer version of an active policy, or the version of a
+/// draft.
 fn draft(present: &Present) -> Option<(i32, Vec<Line>)> {
     let policy = &present.policy;
     if let (Some(number), Some(text)) = (policy.draft_version, &policy.draft_cedar) {
@@ -184,7 +186,7 @@ fn draft(present: &Present) -> Option<(i32, Vec<Line>)> {
     is_draft.then(|| (policy.version, diff::lines("", present.newest())))
 }
 
-/// Checks, tries or saves what was written.
+/// Checks, tries or saves the person's text.
 pub(super) async fn write(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
     view.answer(written(&view, &id, &form).await)
 }
@@ -241,7 +243,7 @@ async fn save(view: &View, id: &str, text: String, form: &Pairs) -> Result<Respo
         Ok(policy) => return Ok(saved(view, &policy, form.text("do") == "activate")),
         Err(status) => status,
     };
-    // Whatever the reason, what was typed stays in the editor.
+    // The person's text stays in the editor in every case.
     let present = Present::read(view, id).await?;
     let moved = moved(&present, &text, form);
     let mut found = PolicyPage::of(view, present, text).await?;

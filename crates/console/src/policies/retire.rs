@@ -1,4 +1,5 @@
-//! The second step before a policy is retired, which is final: what the last decisions would have been without it.
+//! The second step of retiring a policy, which is final. It shows the last decisions without the
+//! policy.
 
 use askama::Template;
 use authority_model::{

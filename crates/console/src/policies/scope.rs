@@ -1,5 +1,5 @@
-//! Where and when a policy in force applies, tried before it is changed: its targets are records of their own, and its
-//! times members of its record, so a change of either is in force at once.
+//! Targets and times of an active policy, tried before they change. Targets are separate records,
+//! and the times are members of the policy's record. A change of either applies immediately.
 
 use askama::Template;
 use authority_model::proto::{
@@ -38,7 +38,7 @@ struct ScopePage {
     policy: Policy,
     from: Option<Moment>,
     until: Option<Moment>,
-    /// The page of its targets as records, and that of its own record.
+    /// The page of its targets as records, and the page of its own record.
     rows: Option<String>,
     record: String,
     in_force: bool,
@@ -124,7 +124,7 @@ fn in_words(mut problem: Problem) -> String {
     problem.in_words()
 }
 
-/// What the last decisions would have been if the text in force applied to these targets.
+/// The last decisions if the active text had these targets.
 async fn elsewhere(
     view: &View,
     policy: &Policy,
@@ -132,7 +132,7 @@ async fn elsewhere(
     mut targets: Vec<String>,
 ) -> Result<Impact, Status> {
     if targets.is_empty() {
-        // None would mean those that it has.
+        // An empty list would mean the current targets.
         targets.push(EVERYWHERE.to_owned());
     }
     let candidate =

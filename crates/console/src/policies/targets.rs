@@ -1,5 +1,5 @@
-//! Targets that name what no record of the tenant does, and so cover nothing: a policy with a misspelt one looks
-//! harmless.
+//! Targets with names that do not exist in the tenant and therefore cover no request. A policy with
+//! a misspelt target looks harmless.
 
 use crate::{
     known_names::{KnownNames, known_names},

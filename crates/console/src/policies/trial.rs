@@ -1,4 +1,4 @@
-//! What is found out about a text: whether it is valid, and what it would change.
+//! The check of a text: its validity and its effect.
 
 use authority_model::proto::registry::{
     Policy, PolicyProblem, ValidatePolicyRequest, ValidatePolicyResponse,
@@ -8,20 +8,20 @@ use tonic::Status;
 use super::impact::{self, Impact};
 use crate::{rpc, view::View};
 
-/// What was found out about a text.
+/// The result of checking a text.
 #[derive(Default)]
 pub(super) struct Trial {
     /// Whether it was checked.
     pub(super) checked: bool,
     pub(super) problems: Vec<Fault>,
     pub(super) warnings: Vec<Fault>,
-    /// `None` if it was not run: it is not valid, or nobody asked.
+    /// `None` if it was not run: it is invalid, or a run was not requested.
     pub(super) impact: Option<Impact>,
 }
 
 /// A problem of a text, with its place.
 pub(super) struct Fault {
-    /// `Line 3, column 7`; empty if it is nowhere.
+    /// `Line 3, column 7`; empty without a position.
     pub(super) place: String,
     pub(super) problem: String,
     pub(super) suggestion: Option<String>,
@@ -72,10 +72,11 @@ impl Trial {
         Ok(trial)
     }
 
-    /// Whether the text is valid for what the policy's tenant declares; unchecked where the role may not ask.
+    /// Checks the text against the declarations of the policy's tenant. The result is empty if the
+    /// role may not check texts.
     ///
     /// # Errors
-    /// As the operation answers.
+    /// The errors of the operation.
     pub(super) async fn checked(view: &View, policy: &Policy, cedar: &str) -> Result<Self, Status> {
         if !view.may(rpc::VALIDATE_POLICY) {
             return Ok(Self::default());

@@ -4,8 +4,8 @@ use authority_crypto::{Error, random, sha256};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, HeaderValue, header};
 
-/// How cookies are set. Over https their names begin with `__Host-`, by which a browser refuses one that another
-/// host or a plain connection sets.
+/// How cookies are set. Over https their names begin with `__Host-`. A browser then refuses cookies
+/// from another host or over a plain connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cookies {
     pub(crate) https: bool,
@@ -55,8 +55,8 @@ impl Cookies {
         })
     }
 
-    /// The header that sets a cookie until the browser is closed. `Lax`, so that a link in a message leads to the
-    /// page that it names, also for who is signed in already.
+    /// The header that sets a cookie until the browser is closed. With `Lax`, a link in a message
+    /// opens its page also for people who are signed in already.
     pub(crate) fn set(self, cookie: Cookie<'_>, value: &str) -> Option<HeaderValue> {
         self.header(&cookie.name(self.https), value, "")
     }
@@ -88,7 +88,7 @@ pub(crate) fn new_value() -> Result<String, Error> {
     Ok(URL_SAFE_NO_PAD.encode(random::<32>()?))
 }
 
-/// By what a session is found: whoever reads the table has no cookie.
+/// The digest that finds a session. The table therefore does not contain usable cookies.
 pub(crate) fn digest(value: &str) -> [u8; 32] {
     sha256(value.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! The sessions of people who are signed in: what a browser has is a cookie, never a token.
+//! The sessions of signed-in people. A browser has only a cookie, never a token.
 
 mod cookie;
 mod opened;

@@ -1,4 +1,5 @@
-//! The requests for approval that a session has opened: nobody answers one that their session was not shown.
+//! The requests for approval that a session has opened. People can answer only requests that their
+//! session has shown.
 
 use authority_core::store::{self, RunQueryDsl, Scope};
 use chrono::{DateTime, Utc};
@@ -10,7 +11,7 @@ use super::{
     store::{Error, Sessions},
 };
 
-/// The most of them that a session keeps. The one that was opened first goes first.
+/// The maximum number that a session keeps. The earliest opened request is dropped first.
 const MOST: i32 = 200;
 
 impl Sessions {

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::row;
 
-/// A session that nobody uses ends.
+/// A session ends if it is not used.
 pub(crate) const IDLE: TimeDelta = TimeDelta::minutes(30);
 /// Every session ends.
 pub(crate) const LONGEST: TimeDelta = TimeDelta::hours(8);
@@ -30,7 +30,7 @@ pub(crate) struct Tokens {
     /// The credential at the API.
     pub(crate) api: String,
     pub(crate) refresh: Option<String>,
-    /// Whether `api` is the provider's ID token, so that its successor is, too.
+    /// Whether `api` is the provider's ID token. Its successor then is one too.
     #[serde(default)]
     pub(crate) is_id_token: bool,
     /// Tenant and role at the sign-in (`credential::role_of`). None of a session from before it was kept.
@@ -47,7 +47,7 @@ pub(crate) struct Stored {
     /// The digest of the request of each approval that was opened, by its id.
     pub(crate) opened: HashMap<String, String>,
     pub(crate) shown_tenant_id: Option<String>,
-    /// When the person proved who they are, as the provider's ID token said.
+    /// When the person signed in, from the provider's ID token.
     pub(crate) authenticated_at: DateTime<Utc>,
     pub(crate) last_used_at: DateTime<Utc>,
     pub(crate) expires_at: DateTime<Utc>,
@@ -81,19 +81,19 @@ pub(crate) struct Sessions {
     pub(crate) keys: Keys,
 }
 
-/// Whose sessions a provider ends.
+/// The sessions that a provider ends.
 pub(crate) enum Ended<'a> {
     /// The sessions of a session at this issuer; with a person also the person's that have no `sid` and began before
     /// this time, since each of them may belong to it.
     Sid { issuer: &'a str, sid: &'a str, person: Option<&'a str>, before: DateTime<Utc> },
-    /// Those of a person that began before this time.
+    /// The sessions of a person that began before this time.
     Person { person: &'a str, before: DateTime<Utc> },
 }
 
 type Row = (String, Vec<u8>, Value, Option<String>, DateTime<Utc>, DateTime<Utc>, DateTime<Utc>);
 
 impl Sessions {
-    /// Stores a session under the digest of its cookie, in place of the one that the browser had.
+    /// Stores a session under the digest of its cookie. It replaces the browser's earlier session.
     pub(crate) async fn begin(
         &self,
         digest: [u8; 32],
@@ -182,8 +182,8 @@ impl Sessions {
         Ok(written.await?)
     }
 
-    /// Moves a session to a new cookie, and to the tenant that an owner looks at. Returns false, and moves nothing,
-    /// while its tokens are refreshed: their successors would be lost.
+    /// Moves a session to a new cookie, and to the tenant that an owner selects. Returns false and
+    /// changes no session while its tokens are refreshed, since the new tokens would be lost.
     pub(crate) async fn show_tenant(
         &self,
         from: [u8; 32],
@@ -194,7 +194,7 @@ impl Sessions {
         let written = self.store.write_tx(&Scope::service(), async move |db| {
             let found = row::locked(db, &from).await?;
             let Some(found) = found.filter(|found| !found.is_refreshing) else { return Ok(false) };
-            // Not those of the request, which may have been replaced meanwhile.
+            // The request's tokens may be outdated by now.
             let tokens = sessions.keys.open_console_session(&from, &found.sealed_tokens)?;
             let sealed = sessions.keys.seal_console_session(&to, &tokens)?;
             diesel::update(dsl::console_sessions.find(from.to_vec()))
@@ -219,7 +219,7 @@ impl Sessions {
         Ok(written.await?)
     }
 
-    /// Ends those that the provider says; returns their number.
+    /// Ends the sessions that the provider names; returns their number.
     pub(crate) async fn end_all(&self, ended: Ended<'_>) -> Result<usize, Error> {
         // A `sid` is unique at its issuer only.
         let (sid, person, before) = match ended {
@@ -244,7 +244,7 @@ impl Sessions {
         Ok(written.await?)
     }
 
-    /// Deletes those that have ended.
+    /// Deletes ended sessions.
     pub(crate) async fn sweep(&self, now: DateTime<Utc>) -> Result<(), Error> {
         let written = self.store.write_tx(&Scope::service(), async move |db| {
             let over = dsl::expires_at.le(now).or(dsl::last_used_at.le(now - IDLE));

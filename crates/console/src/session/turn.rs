@@ -1,7 +1,9 @@
-//! Whose turn it is to refresh a session's tokens: one request's, of all nodes'. Some providers take a refresh token
-//! once, and end everything of it when it comes again.
+//! The turn to refresh a session's tokens. Only one request at a time has it, across all nodes.
+//! Some providers accept a refresh token only once, and revoke all tokens of the grant if it is
+//! sent again.
 //!
-//! The turn is a time in the session's row, not a lock: the provider is asked without a connection of the database.
+//! The turn is a time in the session's row, not a lock. The call to the provider therefore needs no
+//! database connection.
 
 use std::time::Duration;
 
@@ -18,7 +20,7 @@ use super::{
     store::{Error, Sessions, Stored, Tokens},
 };
 
-/// The longest turn: two calls of the provider, and until the database has what it gave.
+/// The longest turn: two calls to the provider, and storing the result.
 pub(crate) const LONGEST_TURN: Duration = Duration::from_secs(40);
 
 const NOBODYS: Option<DateTime<Utc>> = None;
@@ -28,17 +30,18 @@ pub(crate) enum Turn {
     /// The request that asks.
     Own,
     Others,
-    /// Nobody any more: these are the new ones.
+    /// The turn is not needed: these are the new tokens.
     Done(Tokens),
-    /// Nobody: the session has ended.
+    /// The turn is not available: the session has ended.
     Ended,
 }
 
 impl Sessions {
-    /// Takes the turn to refresh the tokens of this session, if nobody has it and nobody had it since they were read.
+    /// Takes the turn to refresh the session's tokens, if it is free and the tokens were not
+    /// refreshed since they were read.
     ///
     /// # Errors
-    /// The database is away, or the stored tokens cannot be read.
+    /// The database is unavailable, or the stored tokens cannot be read.
     pub(crate) async fn take_turn(&self, session: &Stored) -> Result<Turn, Error> {
         let (digest, known) = (session.digest, session.tokens.api.clone());
         let keys = self.keys.clone();
@@ -82,10 +85,10 @@ impl Sessions {
         Ok(written.await?)
     }
 
-    /// Ends the turn without new tokens: the next request tries.
+    /// Ends the turn without new tokens. The next request tries again.
     ///
     /// # Errors
-    /// The database is away; the turn then ends by itself.
+    /// The database is unavailable. The turn then ends on its own.
     pub(crate) async fn leave_turn(&self, digest: [u8; 32]) -> Result<(), Error> {
         let written = self.store.write_tx(&Scope::service(), async move |db| {
             let row = dsl::console_sessions.find(digest.to_vec());

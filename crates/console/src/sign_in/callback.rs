@@ -23,7 +23,7 @@ use authority_crypto::equal;
 /// Bytes of the longest accepted code; providers issue codes of some hundred bytes.
 const LONGEST_CODE: usize = 4096;
 
-/// The answer to a sign-in that ends without a session.
+/// The response to a sign-in that ends without a session.
 struct Refused(Box<Response>);
 
 impl From<Response> for Refused {
@@ -130,7 +130,7 @@ impl Console {
         Ok((started.to, cookie))
     }
 
-    /// Whether a sign-in asks for a refresh token.
+    /// Whether a sign-in requests a refresh token.
     async fn asks_for_refresh_tokens(&self) -> bool {
         self.0.provider.metadata().await.is_ok_and(|metadata| metadata.has_offline_access())
     }
@@ -169,8 +169,8 @@ impl Console {
         Ok(code)
     }
 
-    /// The one of the tokens that the API takes: the access token or, of a provider whose access tokens are not
-    /// for it, the ID token.
+    /// The token that the API accepts: the access token, or the ID token if the provider's access
+    /// tokens are not for the API.
     async fn credential(
         &self,
         given: TokenResponse,
@@ -201,7 +201,7 @@ impl Console {
         }
     }
 
-    /// Stores a session under a new cookie; the one that the browser had is over.
+    /// Stores a session under a new cookie. The browser's earlier session ends.
     async fn begin(
         &self,
         session: NewSession,
@@ -219,7 +219,7 @@ impl Console {
     }
 }
 
-/// A token that the provider gave and this service does not take, with what can be done about it.
+/// The provider's token is not valid for this service. The page describes the remedy.
 fn unusable(token: &str, error: &IdentityError, to: &str) -> Refused {
     tracing::warn!(%error, token, "a sign-in at the console failed");
     let (status, remedy) = match error {

@@ -1,5 +1,5 @@
-//! The end of a session: the person signs out here, or at the provider, which says so (OIDC Back-Channel
-//! Logout 1.0).
+//! The end of a session: the person signs out here, or at the provider, which notifies this service
+//! (OIDC Back-Channel Logout 1.0).
 
 use authority_api::identity::Error as IdentityError;
 use axum::{
@@ -35,7 +35,7 @@ pub(super) async fn sign_out(Posted { view, .. }: Posted) -> Response {
         return Notice::new(StatusCode::SERVICE_UNAVAILABLE, "You are still signed in", text)
             .response();
     }
-    // A page, not a redirect: a form's policy holds for where its answer leads, too.
+    // A page instead of a redirect, because the form's policy also applies to redirects.
     let notice = match console.end_session_url().await {
         Some(url) => signed_out().onward(url),
         None => signed_out(),
@@ -49,7 +49,7 @@ pub(super) async fn sign_out(Posted { view, .. }: Posted) -> Response {
 
 /// `GET /console/sign-out/done`.
 pub(super) async fn done(State(console): State<Console>, headers: HeaderMap) -> Response {
-    // Somebody who signed in meanwhile is not told that they are signed out.
+    // A person who has signed in again in the meantime does not get the page about signing out.
     match console.0.cookies.read(&headers, Cookie::Session) {
         Some(_) => see("/console"),
         None => signed_out().response(),

@@ -1,8 +1,8 @@
-//! Sign-in at the identity provider: OIDC's authorization code flow with PKCE (RFC 7636), `state`, `nonce`
-//! and the issuer's name (RFC 9207). What the browser gets is a session's cookie.
+//! Sign-in at the identity provider: OIDC's authorization code flow with PKCE (RFC 7636), `state`,
+//! `nonce` and the issuer's name (RFC 9207). The browser receives a session's cookie.
 //!
-//! Without a library for it: the usual one needs the crate `rsa`, which `deny.toml` refuses. Tokens are verified as the
-//! API's own are.
+//! It does not use a library: the usual one needs the crate `rsa`, which `deny.toml` refuses.
+//! Tokens are verified like the API's own.
 
 mod callback;
 mod logout;
@@ -23,7 +23,7 @@ use started::{Started, own_path};
 
 /// Where the provider sends people back to.
 const CALLBACK: &str = "/console/sign-in/callback";
-/// Where the provider says that a session has ended.
+/// The address at which the provider reports the end of a session.
 const BACK_CHANNEL: &str = "/console/back-channel-logout";
 
 pub(crate) fn router() -> Router<Console> {
@@ -76,9 +76,9 @@ async fn start(
     answer
 }
 
-/// The `prompt` by which a provider lets a person choose who they are. One that does not list `select_account` may
-/// refuse it, so it is asked for a sign-in instead, at which somebody else can sign in (every provider has that: OIDC
-/// Core 1.0, 15.1).
+/// The `prompt` with which a person chooses an account at the provider. A provider that does not
+/// list `select_account` may refuse it. The sign-in then uses `login`, where another person can
+/// sign in (every provider supports it: OIDC Core 1.0, 15.1).
 fn choice_of_account(supported: &[String]) -> &'static str {
     const CHOICE: &str = "select_account";
     if supported.iter().any(|value| value == CHOICE) { CHOICE } else { "login" }
@@ -88,7 +88,7 @@ fn choice_of_account(supported: &[String]) -> &'static str {
 const SIGN_INS: usize = 5;
 const TITLE: &str = "You are not signed in";
 
-/// Why the provider cannot be asked, or gave nothing.
+/// The error page if the provider is unavailable or refuses.
 fn failed(error: &Error, to: &str) -> Response {
     tracing::warn!(%error, "a sign-in at the console failed");
     let (status, remedy) = match error {
@@ -189,7 +189,7 @@ fn with_query(endpoint: &str, query: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Who sets the provider up reads one of the pages.
+    /// A page here is for the person who configures the provider.
     #[test]
     fn the_pages_name_every_uri_that_the_provider_must_allow() {
         let console = include_str!("../../../../docs/console.md");

@@ -1,4 +1,4 @@
-//! The identity provider: where it is, and what it gives for a code.
+//! The identity provider: its endpoints, and the exchange of a code for tokens.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,14 +15,14 @@ use tower::ServiceExt;
 
 use crate::query::encoded;
 
-/// What the provider says of itself is read again after this.
+/// The provider's metadata is read again after this time.
 const REFRESHED: TimeDelta = TimeDelta::hours(1);
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest answer, in bytes.
 const LARGEST: usize = 256 * 1024;
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// What a provider says of itself (OIDC Discovery 1.0).
+/// A provider's metadata (OIDC Discovery 1.0).
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Metadata {
     pub(crate) issuer: String,
@@ -33,7 +33,7 @@ pub(crate) struct Metadata {
     pub(crate) scopes_supported: Vec<String>,
     #[serde(default)]
     pub(crate) token_endpoint_auth_methods_supported: Vec<String>,
-    /// The values of `prompt` that it takes; empty if it does not say.
+    /// The supported values of `prompt`; empty if they are not listed.
     #[serde(default)]
     pub(crate) prompt_values_supported: Vec<String>,
     /// Its answers name it (RFC 9207).
@@ -42,13 +42,13 @@ pub(crate) struct Metadata {
 }
 
 impl Metadata {
-    /// Whether it has the scope by which clients ask for a refresh token (OIDC Core 1.0, 11).
+    /// Whether it has the scope with which clients request a refresh token (OIDC Core 1.0, 11).
     pub(crate) fn has_offline_access(&self) -> bool {
         self.scopes_supported.iter().any(|scope| scope == "offline_access")
     }
 }
 
-/// What a provider gives for a code, or a refresh token.
+/// A provider's response to a code or a refresh token.
 #[derive(Deserialize)]
 pub(crate) struct TokenResponse {
     pub(crate) access_token: String,
@@ -56,10 +56,10 @@ pub(crate) struct TokenResponse {
     pub(crate) refresh_token: Option<String>,
 }
 
-/// Why the provider gave nothing.
+/// Why the provider returned no tokens.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// It does not answer, or says that it cannot at present.
+    /// It does not respond, or reports that it is unavailable.
     #[error("the identity provider is not available: {0}")]
     Away(String),
     #[error("the identity provider's {0}")]
@@ -95,10 +95,11 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    /// The configured one. It is asked at the first sign-in, so that a start does not depend on it.
+    /// The configured provider. The first call is at the first sign-in: starting does not depend on
+    /// the provider.
     ///
     /// # Errors
-    /// There is no HTTP client.
+    /// The HTTP client cannot be created.
     pub(crate) fn remote(issuer: String, client: Client, clock: Clock) -> Result<Self, String> {
         let http = reqwest::Client::builder()
             .timeout(TIMEOUT)
@@ -138,7 +139,7 @@ impl Provider {
         &self.issuer
     }
 
-    /// What the provider says of itself; what it said last, while it does not answer.
+    /// The provider's metadata; the last known metadata while it does not respond.
     pub(crate) async fn metadata(&self) -> Result<Arc<Metadata>, Error> {
         let now = self.clock.now();
         let known = self.known.read().clone();
@@ -169,7 +170,7 @@ impl Provider {
         Ok(metadata)
     }
 
-    /// What the provider gives for these parameters, which say what kind of grant it is.
+    /// The provider's tokens for these parameters, which include the grant type.
     pub(crate) async fn tokens(&self, grant: &[(&str, &str)]) -> Result<TokenResponse, Error> {
         let metadata = self.metadata().await?;
         let (request, form) = self.grant_request(&metadata, grant);
@@ -196,7 +197,7 @@ impl Provider {
         let has = |method: &str| methods.iter().any(|known| known == method);
         let client_id = self.client.client_id.as_str();
         match &self.client.client_secret {
-            // `client_secret_basic` where nothing is said (OIDC Core 1.0, 9).
+            // `client_secret_basic` is the default (OIDC Core 1.0, 9).
             Some(secret) if has("client_secret_basic") || !has("client_secret_post") => {
                 let text = format!("{}:{}", encoded(client_id), encoded(secret.reveal()));
                 let value = format!("Basic {}", STANDARD.encode(text));
@@ -258,7 +259,7 @@ async fn over_http(
     Ok((status, body.into()))
 }
 
-/// What an OAuth error says (RFC 6749, 5.2): its code and description.
+/// The code and description of an OAuth error (RFC 6749, 5.2).
 fn refusal(status: StatusCode, body: &[u8]) -> Error {
     #[derive(Deserialize)]
     struct Fault {

@@ -11,11 +11,11 @@ const LONGEST: TimeDelta = TimeDelta::minutes(15);
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Started {
-    /// Ties the provider's answer to this browser.
+    /// Ties the provider's response to this browser.
     pub(super) state: String,
     /// Ties the ID token to this sign-in.
     pub(super) nonce: String,
-    /// The secret of PKCE (RFC 7636): the code is worth nothing without it.
+    /// The secret of PKCE (RFC 7636). The code is useless without it.
     pub(super) verifier: String,
     /// The page that was asked for.
     pub(super) to: String,
@@ -61,7 +61,7 @@ impl Started {
     }
 }
 
-/// The page to go to after a sign-in: one of the console's own, or its first.
+/// The page to open after a sign-in: a page of the console, by default its first.
 pub(super) fn own_path(asked: Option<&str>) -> String {
     let own = asked.filter(|path| {
         let rest = path.strip_prefix("/console");

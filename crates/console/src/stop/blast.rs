@@ -1,4 +1,4 @@
-//! What ends with a principal, a delegation or an action.
+//! The consequences of stopping a principal, a delegation or an action.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ use crate::{
 
 /// Delegations, and agents, that a page lists.
 const LISTED: usize = 100;
-/// Decisions that are read to say who used an action.
+/// The number of decisions that are read to find the agents that used an action.
 const RECENT: i32 = 500;
 
 /// What ends.
@@ -39,8 +39,8 @@ pub(super) struct Blast {
     pub(super) agents: Vec<Named>,
     pub(super) agent_total: usize,
     pub(super) last_used: Option<Moment>,
-    /// Who was decided for in the last day, on what is stopped. `None` if no delegation ends and this is what the
-    /// role may not read.
+    /// The agents of the last day's decisions on the stopped actions. `None` if no delegation ends
+    /// and the role may not read decisions.
     pub(super) recent: Option<Recent>,
     /// Who is concerned, the stopped one first, as far as that was read.
     pub(super) concerned: Vec<String>,
@@ -101,7 +101,7 @@ impl Blast {
 fn concerned(target: &Target, radius: &BlastRadius, used: Option<&Asked>) -> Vec<String> {
     let subject = target.subject.as_ref().map(|subject| &subject.id);
     let mut concerned = Vec::from_iter(subject.cloned());
-    // With a principal and a delegation, only what is both ends.
+    // With a principal and a delegation, only the agents affected by both are concerned.
     let others = radius.agents.iter().filter(|id| Some(*id) != subject);
     let others = others.filter(|_| subject.is_none() || target.delegation.is_none());
     concerned.extend(others.chain(used.iter().flat_map(|used| &used.who)).cloned());
@@ -130,7 +130,7 @@ pub(super) async fn of_principal(view: &View, id: &str) -> Result<BlastRadius, S
     view.calls.call(rpc::GET_PRINCIPAL_BLAST_RADIUS, &request).await
 }
 
-/// Of a delegation: all of them, without those that have ended already.
+/// All consequences for a delegation, without the delegations that have already ended.
 pub(super) async fn of_delegation(view: &View, id: &str) -> Result<BlastRadius, Status> {
     let request = GetBlastRadiusRequest { id: id.to_owned() };
     let mut radius: BlastRadius = view.calls.call(rpc::GET_BLAST_RADIUS, &request).await?;

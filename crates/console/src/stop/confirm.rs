@@ -1,4 +1,4 @@
-//! The second step of a stop: what ends, why, and a name that is typed.
+//! The second step of a stop: the consequences, the reason, and a name to type.
 
 use askama::Template;
 use axum::{extract::RawQuery, response::Response};
@@ -30,20 +30,20 @@ use crate::{
 struct Confirm {
     frame: Frame,
     target: Target,
-    /// `None` if it could not be read now. That keeps nobody from stopping.
+    /// `None` if it could not be read now. The stop remains possible.
     blast: Option<Blast>,
-    /// What stops it already, as far as that could be read.
+    /// The stops that already apply, as far as they could be read.
     already: Vec<Stopped>,
-    /// What waits or is permitted now, as far as it is known.
+    /// Pending requests and current permissions, as far as they are known.
     underway: Option<Underway>,
     may_stop: bool,
-    /// That nobody names the action, which may be misspelt.
+    /// The warning that the action is unknown in the tenant and may be misspelt.
     warning: Option<String>,
     /// Sent twice, the form acts once.
     key: String,
-    /// Why the form was not taken: the member, and what is wrong.
+    /// Why the form was refused: the member and its error.
     problem: Option<(&'static str, String)>,
-    /// What was typed.
+    /// The text in the form.
     reason: String,
 }
 
@@ -79,7 +79,8 @@ async fn form(
         None => None,
     };
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    // Only a form says them: with a key of somebody else's link, a stop would repeat the answer to an older one.
+    // Only a form sets them. With the key in another person's link, a stop would repeat the
+    // response to an earlier stop.
     let sent = problem.as_ref().map(|_| asked);
     let key = sent.and_then(|form| form.one("key")).map(str::to_owned);
     let confirm = Confirm {

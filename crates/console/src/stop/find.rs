@@ -18,7 +18,7 @@ pub(super) struct Actor {
     pub(super) name: String,
     /// An agent's display name, beside the name in its id.
     pub(super) about: String,
-    /// What it is: `agent`, or `agent, suspended`.
+    /// The class and state: `agent`, or `agent, suspended`.
     pub(super) class: String,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Found {
     pub(super) actors: Vec<Actor>,
     /// Whether there are more than these.
     pub(super) more: bool,
-    /// Why nobody was looked for.
+    /// The reason why the search did not run.
     pub(super) problem: Option<&'static str>,
 }
 

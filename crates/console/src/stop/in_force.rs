@@ -20,12 +20,12 @@ pub(crate) struct InForce {
     pub(crate) cut: bool,
 }
 
-/// Those of a tenant; of all tenants without one.
+/// The stops of a tenant; of all tenants without one.
 pub(crate) async fn in_force(view: &View, tenant_id: Option<String>) -> Result<InForce, Status> {
     of(view, tenant_id, None).await
 }
 
-/// Those that name a principal.
+/// The stops that name a principal.
 pub(crate) async fn in_force_on(view: &View, subject: &str) -> Result<InForce, Status> {
     of(view, None, Some(subject.to_owned())).await
 }

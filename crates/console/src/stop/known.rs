@@ -1,4 +1,4 @@
-//! Who knows of a stop: an agent that asked since, and was refused.
+//! The agents that know about a stop, because a request since then was refused.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ pub(super) enum Refused {
     Never,
     /// In words, and when last.
     Times(String, Moment),
-    /// Nothing was found in the newest ones, and there are older ones.
+    /// The newest decisions contain no refusal, and older ones were not read.
     Unknown,
 }
 
@@ -45,13 +45,13 @@ struct Refusals {
     cut: bool,
 }
 
-/// What is known of each agent, as far as the caller may read decisions.
+/// The state of each agent, as far as the caller may read decisions.
 pub(super) async fn of(view: &View, scope: &StopScope) -> Result<Vec<Agent>, Status> {
     let names = Names::to_call(view, scope.agents.clone()).await;
     let all = refusals(view, scope, None, OF_TENANT).await?;
     let known = scope.agents.iter().take(MOST).map(|id| async {
         let refused = match refused(view, &all, id) {
-            // Those of others may have filled the page.
+            // Decisions of other agents may have filled the page.
             Refused::Unknown => {
                 refused(view, &refusals(view, scope, Some(id), OF_AGENT).await?, id)
             }

@@ -1,4 +1,4 @@
-//! What is stopped, and what can be.
+//! The current stops, and the targets that can be stopped.
 
 use askama::Template;
 use authority_model::proto::{
@@ -41,7 +41,7 @@ struct Active {
 /// Records to choose from; `None` if there are too many.
 type Choices = Option<Vec<Choice>>;
 
-/// What can be suspended in part.
+/// The targets that can be suspended in part.
 struct Parts {
     subjects: Choices,
     delegations: Choices,
@@ -66,7 +66,7 @@ struct StopPage {
 /// What became of stops.
 enum Done {
     InForce,
-    /// The form was sent again, which stops nothing again.
+    /// The form was sent again, which creates no second stop.
     Released,
 }
 
@@ -103,12 +103,13 @@ fn done(query: &Pairs, active: &[Active], cut: bool) -> Option<Done> {
     match (are_active, cut) {
         (true, _) => Some(Done::InForce),
         (false, false) => Some(Done::Released),
-        // They may be among those that are not shown.
+        // They may be on a page that is not shown.
         (false, true) => None,
     }
 }
 
-/// Whoever may not even read what is stopped is told whom to ask: that is urgent.
+/// A stop is urgent. A person who may not even read the stops gets the name of the responsible
+/// role.
 pub(super) fn who_may(view: &View) -> Result<(), Status> {
     if view.may(rpc::LIST_STOP_SIGNALS) {
         return Ok(());

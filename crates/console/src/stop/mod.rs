@@ -1,5 +1,5 @@
-//! Stop: what an agent may do ends now, and is released later. What ends with it is shown first, and a name is
-//! typed.
+//! Stops: an agent's permissions are suspended immediately, and released later. The page shows the
+//! consequences first and requires a typed name.
 
 mod blast;
 mod confirm;

@@ -1,4 +1,4 @@
-//! One stop: what it suspends, why, who knows of it, and how it is released.
+//! One stop: the suspended authority, the reason, the agents that know about it, and the release.
 
 use askama::Template;
 use axum::{
@@ -24,13 +24,13 @@ use crate::{
     view::View,
 };
 
-/// What is known of the agents that a stop concerns.
+/// The state of the agents that a stop concerns.
 struct Followed {
     agents: Vec<Agent>,
     permitted: Vec<Permitted>,
     /// How many agents more there are.
     more: usize,
-    /// Whether others may have asked for what is stopped, in decisions that were not looked at.
+    /// Whether other agents may have requested the stopped actions in decisions that were not read.
     cut: bool,
 }
 
@@ -38,7 +38,7 @@ struct Followed {
 #[template(path = "stop_one.html")]
 struct StoppedPage {
     frame: Frame,
-    /// What the person just did.
+    /// The result of the person's last action.
     done: Option<&'static str>,
     what: String,
     stopped: Stopped,
@@ -64,7 +64,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     let names = Names::to_call(view, stopped.subject.iter().cloned().collect()).await;
     let (followed, unknown) = if view.may(rpc::LIST_DECISIONS) {
         let followed = followed(view, &stopped).await;
-        // The stop itself, and its release, are shown all the same.
+        // The stop and its release are still shown.
         let followed = followed.inspect_err(|error| tracing::warn!(%error, "no agent is read"));
         (followed.ok(), "This could not be read now. Reload the page.")
     } else {

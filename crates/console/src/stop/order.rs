@@ -16,8 +16,8 @@ pub(super) struct Act {
     pub(super) outcome: Result<String, Status>,
 }
 
-/// Stops the target. Every act is tried, whatever became of the others: what can be stopped, is. Under the same `key` each
-/// is done once, however often the form is sent.
+/// Stops the target. Every act is tried, regardless of the result of the others, to stop as much as
+/// possible. With the same `key`, each act is done only once, however often the form is sent.
 pub(super) async fn stop(view: &View, target: &Target, reason: &str, key: &str) -> Vec<Act> {
     if let Some(subject) = target.subject.as_ref().filter(|_| target.is_signal()) {
         let outcome = signal(view, target, &subject.id, reason, key).await;

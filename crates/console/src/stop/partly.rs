@@ -1,4 +1,4 @@
-//! A stop of which only a part was done: what is suspended, what is not, and the same form again.
+//! A partial stop: the suspended parts, the failed parts, and the same form again.
 
 use askama::Template;
 use axum::response::Response;
@@ -33,13 +33,13 @@ struct PartlyPage {
     target: Target,
     suspended: Vec<Suspended>,
     failed: Vec<Failed>,
-    /// Sent again under the same key, the form repeats nothing that was done.
+    /// If the form is sent again with the same key, completed acts are not repeated.
     key: String,
     reason: String,
 }
 
 /// # Errors
-/// The refusal, if nothing was done at all.
+/// The refusal, if no act succeeded.
 pub(super) fn partly(
     view: &View,
     target: Target,

@@ -1,4 +1,5 @@
-//! What agents were permitted before a stop and could still do when it came, and what they reported of it.
+//! The permissions that agents had received before a stop and could still use, and the outcomes
+//! that they reported.
 
 use authority_model::{
     proto::runtime::{
@@ -30,7 +31,7 @@ const LONGEST: TimeDelta = TimeDelta::hours(1);
 pub(super) struct Permitted {
     pub(super) named: Named,
     pub(super) permits: Vec<Permit>,
-    /// Whether there are older ones that were not looked at.
+    /// Whether older ones were not read.
     pub(super) cut: bool,
 }
 
@@ -40,7 +41,7 @@ pub(super) struct Permit {
     pub(super) until: Moment,
     /// The delegations that it came from.
     pub(super) chain: Vec<String>,
-    /// What it reported.
+    /// The reported outcome.
     pub(super) outcome: Option<String>,
 }
 
@@ -70,7 +71,8 @@ pub(super) async fn of(view: &View, scope: &StopScope) -> Result<Vec<Permitted>,
     Ok(found)
 }
 
-/// The permits of an agent that were open when the stop came, and whether there are older ones that were not looked at.
+/// The permissions of an agent that were open at the time of the stop, and whether older ones were
+/// not read.
 pub(super) async fn open(
     view: &View,
     id: &str,

@@ -1,4 +1,4 @@
-//! Releasing a stop: what it suspends is in force again.
+//! Releasing a stop: the suspended authority applies again.
 
 use askama::Template;
 use authority_model::proto::registry::{
@@ -37,7 +37,7 @@ pub(super) async fn confirm(view: View, Path(id): Path<String>) -> Response {
 
 async fn confirmation(view: &View, id: &str) -> Result<Response, Status> {
     let stopped = Stopped::read(view, id).await?;
-    // What is released already is shown as it is.
+    // A stop that was already released is shown.
     if !stopped.is_active {
         return Ok(see(&format!("/console/stop/{id}")));
     }

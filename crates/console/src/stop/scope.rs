@@ -1,4 +1,4 @@
-//! Whom a stop concerns, and since when.
+//! The agents that a stop concerns, and its begin.
 
 use authority_model::{proto::delegation::BlastRadius, wire::Time};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -15,7 +15,7 @@ pub(super) struct StopScope {
     pub(super) tenant_id: String,
     /// The reason code of its refusals.
     pub(super) reason_code: &'static str,
-    /// Who is concerned, the one that it names first.
+    /// The concerned agents, the named one first.
     pub(super) agents: Vec<String>,
     /// How many more there are.
     pub(super) others: usize,
@@ -51,7 +51,7 @@ impl StopScope {
             (None, Some(subject)) => of_principal(view, subject).await,
             (None, None) => Ok(BlastRadius::default()),
         };
-        // What it named may be gone.
+        // The named record may have been removed.
         let radius = match radius {
             Err(status) if is_absent(&status) => BlastRadius::default(),
             read => read?,

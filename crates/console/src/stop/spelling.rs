@@ -1,4 +1,4 @@
-//! What a person is told of an action that no record of the tenant names, before it is stopped.
+//! The warning before a stop of an action that the tenant's records do not name.
 
 use super::target::Target;
 use crate::{known_names::known_names, unknown_action::unknown_action, view::View};

@@ -1,4 +1,5 @@
-//! What is stopped, or was: a stop signal on a principal, or a quarantine of a part of a tenant's authority.
+//! A current or former stop: a stop signal on a principal, or a quarantine of a part of a tenant's
+//! authority.
 
 use authority_ids::IdParts;
 use authority_model::{
@@ -77,7 +78,7 @@ impl Stopped {
         Ok(quarantine.into())
     }
 
-    /// What is stopped, in a few words: `invoice-bot`, `payment.* of invoice-bot`.
+    /// The stopped authority in a few words: `invoice-bot`, `payment.* of invoice-bot`.
     pub(crate) fn what(&self, names: &Names) -> String {
         let of = self.subject.as_deref().map(|subject| names.called(subject).name);
         let mut words = match (&self.action, of) {

@@ -25,7 +25,7 @@ pub(super) struct Target {
     /// The principal's display name, beside the name in its id.
     pub(super) about: Option<String>,
     pub(super) delegation: Option<Delegated>,
-    /// Patterns of actions; those of the tool, if one is named.
+    /// Patterns of actions; the actions of the tool, if one is named.
     pub(super) actions: Vec<String>,
     pub(super) tool: Option<Named>,
     /// The parts as they were asked for: names of members, and values.
@@ -112,24 +112,25 @@ impl Target {
         Ok(found.tenant_id)
     }
 
-    /// Whether a stop signal says all of it.
+    /// Whether a stop signal covers the whole target.
     pub(super) fn is_signal(&self) -> bool {
         self.subject.is_some() && self.delegation.is_none() && self.actions.is_empty()
     }
 
-    /// What a person types to confirm.
+    /// The text that a person types to confirm.
     pub(super) fn name(&self) -> &str {
         let named = self.subject.as_ref().or(self.delegation.as_ref().map(|d| &d.to));
         let named = named.or(self.tool.as_ref()).map(|named| named.name.as_str());
         named.or(self.actions.first().map(String::as_str)).unwrap_or(short(&self.tenant_id))
     }
 
-    /// Whether `typed` is that name, or what the page shows of it.
+    /// Whether `typed` is that name, or its displayed form.
     pub(super) fn is_named(&self, typed: &str) -> bool {
         typed::is_named(self.name(), typed)
     }
 
-    /// What ends, in a few words: `everything of invoice-bot`, `payment.* under a delegation to invoice-bot`.
+    /// The stopped authority in a few words: `everything of invoice-bot`, `payment.* under a
+    /// delegation to invoice-bot`.
     pub(super) fn what(&self) -> String {
         let mut words =
             if self.actions.is_empty() { "everything".to_owned() } else { self.actions.join(", ") };

@@ -1,5 +1,5 @@
-//! What is under way for the agents that a stop would concern: requests that wait for people, and permits that are
-//! still valid.
+//! The open business of agents that a stop would concern: pending requests for approval, and valid
+//! permissions.
 
 use std::collections::HashSet;
 
@@ -28,9 +28,9 @@ use crate::{
 const MOST: usize = 5;
 const READ: i32 = 100;
 
-/// What is under way.
+/// The open business.
 pub(super) struct Underway {
-    /// Those who have something that ends, or may have.
+    /// The agents with business that ends, or may end.
     pub(super) agents: Vec<Busy>,
     /// How many were looked at, and how many more there are.
     pub(super) looked_at: usize,
@@ -42,7 +42,7 @@ pub(super) struct Underway {
 /// An agent with something under way.
 pub(super) struct Busy {
     pub(super) named: Named,
-    /// Requests that wait for people, and those that were approved and are not used yet.
+    /// Pending requests, and approved requests that are not used yet.
     pub(super) waiting: Requests,
     pub(super) approved: Requests,
     /// `None` if the role may not read decisions.
@@ -59,11 +59,11 @@ pub(super) struct Requests {
 
 pub(super) struct Permits {
     pub(super) valid: Vec<Permit>,
-    /// Whether there are older ones that were not looked at.
+    /// Whether older ones were not read.
     pub(super) cut: bool,
 }
 
-/// What of an agent ends.
+/// The part of an agent's authority that ends.
 struct Ends<'a> {
     actions: &'a [String],
     /// The delegations that end; `None` if whatever lets it act does not count.
@@ -98,8 +98,8 @@ impl Busy {
     }
 }
 
-/// What is under way for who is concerned; `None` if nobody is known to be, or it could not be read. A stop is urgent:
-/// what cannot be read keeps nobody from it.
+/// The open business of the concerned agents; `None` if none are known, or if it could not be read.
+/// A stop is urgent: missing data does not prevent it.
 pub(super) async fn of(view: &View, target: &Target, blast: &Blast) -> Option<Underway> {
     if !view.may(rpc::LIST_APPROVALS) || blast.concerned.is_empty() {
         return None;
@@ -115,7 +115,8 @@ async fn read(view: &View, target: &Target, blast: &Blast) -> Result<Underway, S
     let stopped = target.subject.as_ref().map(|subject| subject.id.as_str());
     let names = Names::to_call(view, scope.agents.clone()).await;
     let read = scope.agents.iter().take(MOST).map(|id| {
-        // Of the stopped agent everything ends; of others what comes from a delegation that does.
+        // A stopped agent loses all authority. Other agents lose only the authority from ended
+        // delegations.
         let is_whole = target.delegation.is_none() && stopped.is_none_or(|stopped| stopped == id);
         let ends = Ends { actions: &target.actions, under: (!is_whole).then_some(&ended) };
         busy(view, &scope, names.called(id.clone()), ends)
