@@ -18,7 +18,7 @@ const ICON: &str = include_str!("assets/icon.svg");
 /// The content at an address never changes: a new release has new addresses.
 const AGE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
-/// What the addresses of assets end with, as a query.
+/// The query at the end of assets' addresses.
 pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
     let digest = sha256([STYLE, SCRIPT, ICON].concat().as_bytes());
     hex::encode(digest).chars().take(12).collect()

@@ -27,7 +27,7 @@ impl Authority {
         }
     }
 
-    /// The authority that was used, with what it is now.
+    /// The authority that was used, with its current state.
     pub(crate) async fn of(view: &View, used: &ApprovalAuthority) -> Self {
         Self {
             kind: text::authority(&used.kind),

@@ -1,8 +1,8 @@
 //! Calls of the service's own operations, in this process and with a person's own credential.
 //!
-//! A page has no other way to read or change anything: credential, role, tenant, limits and the log of acts are
-//! those of the API, since it is the API that is called. The address that the browser used also decides here
-//! which surfaces there are.
+//! A page has no other way to read or change data. Credential, role, tenant, limits and the log of
+//! acts are therefore the API's own. The address that the browser used also determines the
+//! available surfaces.
 
 use authority_api::error::ErrorCode;
 use axum::{
@@ -41,13 +41,13 @@ pub(crate) async fn some_at_once<F: Future>(calls: impl IntoIterator<Item = F>) 
 pub(crate) struct Calls {
     api: Router,
     token: HeaderValue,
-    /// Those of the page's request: the client's address, the surfaces, the id of the request.
+    /// The extensions of the page's request: the client's address, the surfaces, the request's id.
     extensions: Extensions,
 }
 
 impl Calls {
     /// # Errors
-    /// The token is no header's value.
+    /// The token is not a valid header value.
     pub(crate) fn new(api: Router, token: &str, extensions: Extensions) -> Result<Self, Status> {
         let value = HeaderValue::from_str(&format!("Bearer {token}"));
         let mut token = value.map_err(|_| Status::unauthenticated("the token is not text"))?;
@@ -67,10 +67,10 @@ impl Calls {
         self.call_once(rpc, request, None).await
     }
 
-    /// The same with an idempotency key: what is sent twice is done once.
+    /// The same with an idempotency key: a call that is sent twice takes effect once.
     ///
     /// # Errors
-    /// As the operation answers.
+    /// The errors of the operation.
     pub(crate) async fn call_once<Q: Message, R: Message + Default>(
         &self,
         rpc: &'static str,
@@ -161,7 +161,7 @@ fn refusal(body: &[u8]) -> Status {
     Status::new(code, message)
 }
 
-/// What an operation answered.
+/// The response of an operation.
 pub(crate) struct Answer {
     pub(crate) headers: HeaderMap,
     /// One encoded message.

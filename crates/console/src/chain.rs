@@ -1,4 +1,5 @@
-//! A chain of delegations, from the root down: at each link what it bounds otherwise than the one above.
+//! A chain of delegations from the root down, with the bounds of each link that differ from the
+//! link above.
 
 use prost_reflect::{DynamicMessage, ReflectMessage};
 use serde_json::{Map, Value};
@@ -18,7 +19,7 @@ use crate::{
 /// A delegation of a chain.
 pub(crate) struct Link {
     pub(crate) id: String,
-    /// Who lets whom; `None` if it was not read.
+    /// The parties and bounds; `None` if it was not read.
     pub(crate) terms: Option<Terms>,
     /// Why it was not read.
     pub(crate) unread: &'static str,
@@ -29,7 +30,7 @@ pub(crate) struct Terms {
     pub(crate) to: Named,
     pub(crate) state: String,
     pub(crate) actions: String,
-    /// Up to how much, if it says.
+    /// The maximum amount, if any.
     pub(crate) limit: Option<String>,
     pub(crate) until: Option<Moment>,
     /// The bounds of the first link, and of each other one what differs from the link above.
@@ -40,7 +41,7 @@ pub(crate) struct Terms {
 
 /// The most links of a chain: the API's own limit, and the root.
 const MOST: usize = 17;
-/// Members of a delegation that bound nothing.
+/// Members of a delegation that are not bounds.
 const NO_BOUNDS: [&str; 10] = [
     "tenant_id",
     "delegator_id",
@@ -56,7 +57,7 @@ const NO_BOUNDS: [&str; 10] = [
 
 type Read = Result<DynamicMessage, Status>;
 
-/// The links of a chain whose ids are known, as the API gives them: the last is the root.
+/// The links of a chain by their ids, in the API's order: the root is last.
 pub(crate) async fn of_ids(view: &View, ids: &[String]) -> Vec<Link> {
     let read = ids.iter().rev().map(|id| async move { (id.clone(), delegation(view, id).await) });
     links(view, some_at_once(read).await).await
@@ -99,7 +100,7 @@ async fn links(view: &View, chain: Vec<(String, Read)>) -> Vec<Link> {
     links
 }
 
-/// What a page says instead of a delegation: an error is not a refusal.
+/// The text that replaces a delegation. A failed read differs from a refusal.
 fn unread(status: &Status) -> &'static str {
     if is_absent(status) {
         "A delegation that you may not read"
@@ -138,7 +139,8 @@ fn terms(
     }
 }
 
-/// The state of a delegation, for people: one whose time is over permits nothing, and is stored as active.
+/// The displayed state of a delegation. A stored state stays active after the end, but an ended
+/// delegation permits no action.
 pub(crate) fn state_now(state: String, until: Option<&Moment>) -> String {
     let is_over = state == "active" && until.is_some_and(|until| until.past);
     if is_over { "expired".to_owned() } else { state }

@@ -18,7 +18,7 @@ impl Choice {
         list.iter().map(choice).collect()
     }
 
-    /// The values that a filter can have here, and the one that it has.
+    /// The possible values of a filter, and its current value.
     pub(crate) fn of_values<'a>(
         values: impl Iterator<Item = &'a str>,
         chosen: Option<&'a str>,

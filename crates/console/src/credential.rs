@@ -1,7 +1,7 @@
-//! The credential of a session: whose it is, and its successor before it ends.
+//! The credential of a session: its person, and its replacement before it ends.
 //!
-//! A provider or a database that is away for a moment ends no session: only a token that the API refuses ends it, and
-//! a provider that gives no other one (`invalid_grant`).
+//! A short outage of the provider or the database does not end a session. A session ends only if
+//! the API refuses the token, or if the provider refuses to issue another one (`invalid_grant`).
 
 use std::time::Duration;
 
@@ -42,7 +42,8 @@ impl Console {
         self.0.identity.identify(&headers, (self.0.client)(&parts.extensions)).await
     }
 
-    /// Who the session's token says they are, with new tokens where it ends; `None` if the session is over.
+    /// The person of the session's token, with new tokens if it ends soon; `None` if the session
+    /// has ended.
     pub(crate) async fn holder(
         &self,
         session: &mut Stored,
@@ -56,7 +57,7 @@ impl Console {
             Ok(caller) => Some(caller),
             Err(IdentityError::Token(_)) => None,
             Err(IdentityError::Unavailable) => return Err(Unavailable),
-            // Refused for who they are: a new token changes nothing.
+            // The person is refused. A new token would not change this.
             Err(_) => return Ok(None),
         };
         if session.tokens.refresh.is_none() {
@@ -64,12 +65,12 @@ impl Console {
         }
         match self.refreshed(session, present.is_none()).await {
             Ok(Some(tokens)) => session.tokens = tokens,
-            // What they have counts for another moment.
+            // The current token is still valid for a moment.
             _ if present.is_some() => return Ok(present),
             ended_or_unknown => return ended_or_unknown.map(|_| None),
         }
         match self.identify(&session.tokens.api, parts).await {
-            // A refresh changes neither the person nor what they are at the service.
+            // A refresh must not change the person or their role.
             Ok(caller) if is_person(&caller) && is_same(&caller, session) => Ok(Some(caller)),
             Err(IdentityError::Unavailable) => Err(Unavailable),
             _ => Ok(None),
@@ -85,7 +86,8 @@ impl Console {
         asked.ok().and_then(Result::ok).unwrap_or(Err(Unavailable))
     }
 
-    /// One request of all nodes asks the provider; the others wait for what it gets, or do not `wait`.
+    /// One request across all nodes calls the provider. The others wait for its result, unless
+    /// `wait` is false.
     async fn successors(
         &self,
         session: &Stored,
@@ -133,7 +135,8 @@ impl Console {
         }
     }
 
-    /// The provider may have spent the ones before, so the database is asked until the turn ends.
+    /// The provider may already have invalidated the old tokens. The database is therefore tried
+    /// until the turn ends.
     async fn store_refreshed(&self, digest: [u8; 32], tokens: &Tokens, until: Instant) {
         while let Err(error) = self.0.sessions.renew(digest, tokens).await {
             tracing::error!(%error, "refreshed tokens of a console session are not stored");
@@ -152,7 +155,7 @@ fn is_same(caller: &Caller, session: &Stored) -> bool {
     caller.identity() == session.person && role.is_none_or(|role| *role == role_of(caller))
 }
 
-/// What a person is at the service: their tenant and their role in it, or its owner.
+/// A person's role at the service: their tenant and role, or owner.
 pub(crate) fn role_of(caller: &Caller) -> String {
     match &caller.kind {
         CallerKind::Member { tenant_id, role, .. } => format!("{tenant_id} {role}"),
@@ -161,12 +164,12 @@ pub(crate) fn role_of(caller: &Caller) -> String {
     }
 }
 
-/// Whether it is a person: nobody else signs in.
+/// Whether the caller is a person. Only people sign in.
 pub(crate) fn is_person(caller: &Caller) -> bool {
     matches!(caller.kind, CallerKind::Owner { .. } | CallerKind::Member { .. })
 }
 
-/// What the provider gives takes the place of what there is; what it does not give stays.
+/// New tokens replace the existing ones. Tokens that the provider did not return stay.
 fn followed(tokens: &Tokens, given: TokenResponse) -> Tokens {
     let TokenResponse { access_token, id_token, refresh_token } = given;
     let api = if tokens.is_id_token {

@@ -1,5 +1,6 @@
-//! What a page says of an act that was just done. The address has the act's word with a proof that only this
-//! session can make, for two minutes: otherwise a link or a bookmark could say it of what never happened.
+//! The message after an act. The address contains the act's word with a proof that only this
+//! session can create, valid for two minutes. Otherwise a link or a bookmark could claim an act
+//! that never happened.
 
 use axum::response::Response;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -7,12 +8,12 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use crate::{page::see, query::Pairs, view::View};
 use authority_crypto::equal;
 
-/// To a page that says that the act with this word was done.
+/// Redirects to a page that reports the act with this word.
 pub(crate) fn see_done(view: &View, path: &str, word: &str) -> Response {
     see(&format!("{path}?did={word}&proof={}", proof(view, path, word, minute(view))))
 }
 
-/// The word of the act that was just done and led to this path; empty if none was, or if it cannot be told.
+/// The word of the act that has just led to this path; empty without an act or a valid proof.
 pub(crate) fn done_word<'q>(view: &View, path: &str, query: &'q Pairs) -> &'q str {
     let (word, given) = (query.text("did"), query.text("proof"));
     let now = minute(view);

@@ -1,7 +1,7 @@
-//! The escaper of every value that a template shows. Besides HTML's own characters it escapes what cannot be seen:
-//! with a character that is invisible, or turns the direction of text, one name or amount could be made to read
-//! as another. The value of a form's field is sent back as it is, so it is escaped as HTML alone; beside the field stands
-//! what in it cannot be seen.
+//! The escaper for every value in a template. It escapes HTML's own characters, and also invisible
+//! characters and characters that turn the direction of text, since these could make one name or
+//! amount look like another. The value of a form's field is sent back unchanged, and is therefore
+//! escaped as HTML only. Its invisible characters are listed next to the field.
 
 use std::{
     collections::BTreeSet,
@@ -28,7 +28,7 @@ impl Escaper for Visible {
     }
 }
 
-/// Writes HTML that a browser reads as exactly the text: for what a form sends back.
+/// Writes HTML that a browser reads as exactly the text, for values that a form sends back.
 #[derive(Clone, Copy)]
 pub(crate) struct FieldValue;
 
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(hidden_in("plain\n\ttext"), None);
     }
 
-    /// The templates as they stand: none writes a field's value as it writes what a page shows.
+    /// Checks the templates: values of fields and displayed values use different escapers.
     #[test]
     fn no_template_shows_a_value_otherwise_than_it_is() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/templates");

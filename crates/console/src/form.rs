@@ -1,5 +1,5 @@
-//! A form that a person sent: from a page of this console, in their session. Anything else is a 403, and nothing
-//! is done.
+//! A form that a person has sent from a page of this console in their session. Any other form is a
+//! 403 without an effect.
 
 use axum::{
     body::Body,
@@ -17,7 +17,7 @@ use authority_crypto::{equal, random};
 /// The largest form, in bytes: a record of the size that the API takes, encoded.
 const LARGEST: usize = 512 * 1024;
 const FORM: &str = "application/x-www-form-urlencoded";
-/// What a form may have several of. Of a record's members (`m.`) each says that for itself.
+/// Fields that a form may repeat. Members of a record (`m.`) define this themselves.
 const REPEATED: [&str; 4] = ["item", "reviewed", "shown", "m."];
 
 /// A form, and who sent it.
@@ -34,7 +34,8 @@ impl FromRequest<Console> for Posted {
         if !is_own(&parts.headers, console.origin()) {
             return Err(Notice::foreign_form().response());
         }
-        // An ended session is told as such, and not sent through a sign-in: what was typed is still in the browser.
+        // A message reports the ended session. A redirect to the sign-in would lose the text that
+        // is still in the browser.
         let view = match View::from_request_parts(&mut parts, console).await {
             Ok(view) => view,
             Err(answer) if answer.status().is_server_error() => return Err(answer),

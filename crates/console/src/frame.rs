@@ -1,11 +1,11 @@
-//! What every page of a session has around its content.
+//! The frame of every page in a session.
 
 use authority_api::identity::{Caller, CallerKind};
 use authority_ids::TenantId;
 
 use crate::{assets::VERSION, meanings, menu::Group, query::encoded, rpc, show::short, view::View};
 
-/// Whether a page is one of a section's.
+/// The sections of pages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
     Approvals,
@@ -29,24 +29,24 @@ pub(crate) struct Link {
 pub(crate) struct Frame {
     pub(crate) title: String,
     pub(crate) links: Vec<Link>,
-    /// The words of the link to what is stopped, for who may read or do that.
+    /// The label of the link to the stops, for people who may read or create them.
     pub(crate) stop: Option<&'static str>,
     /// Whether they may stop something.
     pub(crate) may_stop: bool,
     /// Where that link leads.
     pub(crate) stop_path: String,
-    /// What the page behind it stops, where this page is about something that can be stopped.
+    /// The target that the stop page proposes, if this page is about a target that can be stopped.
     pub(crate) stops: Option<String>,
     /// Whether that is where they are.
     pub(crate) at_stop: bool,
     /// The records that they may list.
     pub(crate) menu: Vec<Group>,
-    /// Whether the page is one of records.
+    /// Whether the page belongs to the records.
     pub(crate) of_records: bool,
     /// Who is signed in, as the history names them.
     pub(crate) person: String,
     pub(crate) role: String,
-    /// What the role lets do.
+    /// The permissions of the role, in words.
     pub(crate) role_means: &'static str,
     /// The tenant that is shown; `None` if it is all of them.
     pub(crate) tenant: Option<String>,
@@ -55,12 +55,12 @@ pub(crate) struct Frame {
     pub(crate) csrf: String,
     /// The server's time, by which a script counts down.
     pub(crate) now: String,
-    /// When the session ends if nothing is done.
+    /// When the session ends if it is not used.
     pub(crate) session_ends: String,
     pub(crate) version: &'static str,
 }
 
-/// What is stopped, and what can be.
+/// The page with the current stops and possible targets.
 const STOP: &str = "/console/stop";
 
 /// The sections, and the operation that each needs.
@@ -78,7 +78,8 @@ impl View {
 }
 
 impl Frame {
-    /// With the header's Stop leading to what ends with this: `member` is the stop form's member that names it.
+    /// The header's Stop then proposes this record. `member` is the member of the stop form that
+    /// names it.
     pub(crate) fn stopping(mut self, member: &str, id: &str, name: &str) -> Self {
         if self.may_stop && !id.is_empty() {
             self.stop_path = format!("{STOP}/confirm?{member}={}", encoded(id));
@@ -87,7 +88,7 @@ impl Frame {
         self
     }
 
-    /// Whether an owner must be told that something is of this tenant: the header does not say so.
+    /// Whether an owner must see the tenant next to a record, since the header does not show it.
     pub(crate) fn is_other(&self, tenant: &str) -> bool {
         self.chooses_tenant && self.tenant.as_deref() != Some(tenant)
     }

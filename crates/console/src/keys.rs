@@ -41,12 +41,12 @@ struct Key {
     purpose: String,
     alg: String,
     status: String,
-    /// What that means now.
+    /// The meaning of the status.
     label: &'static str,
     custody: String,
     since: Option<Moment>,
     due: Option<Moment>,
-    /// What can be done with it.
+    /// The available operations.
     signs: bool,
     revocable: bool,
 }
@@ -57,12 +57,12 @@ struct Rotation {
     successor: Option<String>,
     state: String,
     due: Option<Moment>,
-    /// When it completes by itself.
+    /// When it completes automatically.
     completes: Option<Moment>,
     reason: Option<String>,
 }
 
-/// How long a successor is published before it signs by itself, in seconds.
+/// How long a successor is published before it signs automatically, in seconds.
 const PUBLISHED: i64 = 3600;
 
 #[derive(Template)]
@@ -71,7 +71,7 @@ struct KeysPage {
     frame: Frame,
     keys: Vec<Key>,
     rotations: Vec<Rotation>,
-    /// What was just done.
+    /// The result of the last act.
     done: Option<&'static str>,
 }
 
@@ -111,7 +111,8 @@ fn completes(view: &View, rotation: &KeyRotation) -> Option<Moment> {
     Some(Moment::of(begun + TimeDelta::seconds(PUBLISHED), view.now))
 }
 
-/// What a key does now. While it is being replaced, it is the one that signs, and its successor is published.
+/// The current function of a key. During a replacement the old key signs, and its successor is
+/// published.
 fn label(status: &str, is_successor: bool) -> &'static str {
     match (status, is_successor) {
         ("active", true) => "published, signs once the replacement is complete",
@@ -147,9 +148,9 @@ struct ConfirmPage {
     label: &'static str,
     question: String,
     about: &'static str,
-    /// A key's id, or that of its replacement.
+    /// The id of a key or of its replacement.
     of: String,
-    /// What is typed to confirm.
+    /// The text to type as confirmation.
     name: Option<String>,
     /// Why the form was not taken.
     problem: Option<String>,

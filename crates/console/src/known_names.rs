@@ -1,4 +1,4 @@
-//! The actions and purposes that a tenant's records name: what is misspelt is not among them.
+//! The actions and purposes that a tenant's records name. A misspelt name is not among them.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use authority_model::proto::{
 
 use crate::{rpc, view::View};
 
-/// The largest page. Of what is not on it nothing is known, and nothing is said.
+/// The largest page. Names on further pages are unknown, and the check then has no result.
 const MOST: i32 = 500;
 
-/// What a tenant's records name.
+/// The names in a tenant's records.
 pub(crate) struct KnownNames {
-    /// The actions and patterns of its tools, purposes and delegations, and those that were permitted or held of late:
-    /// tools often have patterns alone.
+    /// The actions and patterns of its tools, purposes and delegations, and recently permitted or
+    /// held actions, since tools often have only patterns.
     pub(crate) actions: BTreeSet<String>,
     /// The slugs of its purposes.
     pub(crate) purposes: BTreeSet<String>,

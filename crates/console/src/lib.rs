@@ -1,9 +1,10 @@
-//! The console: pages for the people who answer for agents, at `/console`.
+//! The console at `/console`: pages for the people who are responsible for agents.
 //!
-//! Written on the server, complete without a script. A page reads and changes everything by the service's own
-//! operations, with the person's own token (`calls.rs`), so that nothing is visible or possible here that the API
-//! refuses. The browser has a cookie; tokens stay here (`session/`). Every form is checked for where it comes from
-//! (`form.rs`), and every value is shown so that nothing in it is hidden (`escape.rs`).
+//! The server writes the pages, which are complete without a script. A page reads and changes data
+//! only through the service's own operations, with the person's own token (`calls.rs`). The console
+//! therefore never shows or permits more than the API. The browser has a cookie, and tokens stay
+//! here (`session/`). The origin of every form is checked (`form.rs`), and values are shown with
+//! their invisible characters (`escape.rs`).
 
 mod agents;
 mod approvals;
@@ -70,7 +71,7 @@ use dev_provider::{CLIENT_ID, DevPages};
 use session::{Cookies, Sessions};
 use sign_in::provider::{Client, Provider};
 
-/// What the console needs.
+/// The dependencies of the console.
 pub struct Parts {
     pub store: Store,
     pub keys: Keys,

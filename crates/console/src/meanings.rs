@@ -1,4 +1,4 @@
-//! What each scope of an API key and each role lets do, in a sentence: the one catalogue of these words.
+//! The catalogue of scopes and roles: the permissions of each, in a sentence.
 
 /// The scopes of API keys.
 const SCOPES: [(&str, &str); 9] = [
@@ -37,7 +37,7 @@ const ROLES: [(&str, &str); 7] = [
     ("viewer", "Reads decisions and records by their ids."),
 ];
 
-/// The roles in a team, which grant nothing.
+/// The roles in a team. They grant no permissions.
 const IN_TEAM: [(&str, &str); 6] = [
     ("owner", "Answers for the team."),
     ("admin", "Manages the team."),
@@ -47,7 +47,7 @@ const IN_TEAM: [(&str, &str); 6] = [
     ("auditor", "Reviews the team."),
 ];
 
-/// The sentence of a role of a person; empty for one that is unknown.
+/// The sentence of a person's role; empty for an unknown role.
 pub(crate) fn role(word: &str) -> &'static str {
     of(&ROLES, word).unwrap_or_default()
 }
@@ -61,7 +61,7 @@ pub(crate) fn meaning(kind: &str, member: &str, word: &str) -> Option<&'static s
     }
 }
 
-/// What is to be known of all of a member's words.
+/// A note about all of a member's words.
 pub(crate) fn note(kind: &str, member: &str) -> Option<&'static str> {
     let is_role_in_team = (kind, member) == ("member_of", "role");
     is_role_in_team.then_some(

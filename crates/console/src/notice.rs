@@ -1,4 +1,4 @@
-//! A page for somebody who is not signed in, or whose session cannot be checked, with where to go on.
+//! A page for people who are not signed in, or if their session cannot be checked. It has a link to continue.
 
 use askama::Template;
 use axum::response::Response;
@@ -15,7 +15,7 @@ pub(crate) struct Notice {
     message: String,
     /// Where to go on, and the words for it.
     link: Option<(String, &'static str)>,
-    /// An address that the browser goes to by itself.
+    /// An address that the browser opens automatically.
     onward: Option<String>,
     version: &'static str,
 }

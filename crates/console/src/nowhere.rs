@@ -1,4 +1,5 @@
-//! An address of the console at which there is no page: browsers are told so by a page, programs as everywhere else.
+//! The response to unknown addresses of the console: a page for browsers, the usual error for
+//! programs.
 
 use axum::{
     body::Body,
@@ -17,7 +18,7 @@ pub(crate) async fn nowhere(State(console): State<Console>, request: Request<Bod
         return answer;
     }
     let (mut parts, _) = request.into_parts();
-    // Nobody is sent through a sign-in to learn that there is nothing.
+    // An unknown address does not lead to the sign-in.
     if let Ok(view) = View::from_request_parts(&mut parts, &console).await {
         return view.answer(Err(Status::not_found("there is no page at this address")));
     }
@@ -26,7 +27,7 @@ pub(crate) async fn nowhere(State(console): State<Console>, request: Request<Bod
     notice.link("/console", "Open the console").response()
 }
 
-/// Whether whoever asks takes a page: browsers name `text/html`, and programs do not.
+/// Whether the client accepts pages. Browsers list `text/html`, programs do not.
 fn takes_pages(headers: &HeaderMap) -> bool {
     let mut accepted = headers.get_all(header::ACCEPT).iter();
     accepted.any(|value| value.to_str().is_ok_and(|value| value.contains("text/html")))

@@ -1,4 +1,4 @@
-//! A page as a response: its policy, and nothing of it is stored.
+//! A page as a response, with its policy. Pages are never cached.
 
 use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
@@ -12,7 +12,8 @@ const POLICY: (HeaderName, HeaderValue) = (
          img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     ),
 );
-/// With `no-referrer` a browser sends forms with `Origin: null`, and theirs could not be told from others'.
+/// With `no-referrer` a browser sends forms with `Origin: null`, which does not distinguish its own
+/// pages from other origins.
 const REFERRER: (HeaderName, HeaderValue) =
     (header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
 const STORE: (HeaderName, HeaderValue) =

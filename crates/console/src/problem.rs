@@ -21,7 +21,7 @@ pub(crate) struct Problem {
     pub(crate) code: String,
     pub(crate) title: &'static str,
     pub(crate) message: String,
-    /// What is wrong with which member.
+    /// The members with errors, and the errors.
     pub(crate) members: Vec<(String, String)>,
 }
 
@@ -42,7 +42,7 @@ impl Problem {
         }
     }
 
-    /// In one text: what is wrong with which member, or else the message.
+    /// One text: the members with their errors, or otherwise the message.
     pub(crate) fn in_words(self) -> String {
         if self.members.is_empty() {
             return self.message;
@@ -69,13 +69,14 @@ fn title(status: StatusCode) -> &'static str {
     }
 }
 
-/// Whether a refusal says that there is nothing for this person. After any other one nothing is known, and a page
-/// must not say that there is nothing.
+/// Whether a refusal shows that the record does not exist for this person. After any other refusal
+/// the state is unknown, and a page must not claim that the record does not exist.
 pub(crate) fn is_absent(status: &Status) -> bool {
     matches!(status.code(), Code::NotFound | Code::PermissionDenied)
 }
 
-/// The refusal of what a person's role may not do: who they are, and who may.
+/// The page for a missing permission. It shows the person's role, and the roles that have the
+/// permission.
 pub(crate) fn refused(view: &View, rpc: &str) -> Status {
     let frame = view.frame("", Section::None);
     let open = who_may(rpc).map(|who| format!(". It is open to {who}")).unwrap_or_default();
@@ -84,7 +85,7 @@ pub(crate) fn refused(view: &View, rpc: &str) -> Status {
 }
 
 impl View {
-    /// The page, or the one that says why there is none.
+    /// The page, or an error page.
     pub(crate) fn answer(&self, answered: Result<Response, Status>) -> Response {
         answered.unwrap_or_else(|status| {
             let problem = Problem::of(&status);

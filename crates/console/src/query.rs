@@ -9,7 +9,7 @@ impl Pairs {
         Self(form_urlencoded::parse(text).into_owned().collect())
     }
 
-    /// `None` if the text is no UTF-8: of what a person wrote nothing is replaced.
+    /// `None` if the text is not UTF-8, since a person's text must not be altered.
     pub(crate) fn read_exact(text: &[u8]) -> Option<Self> {
         let is_exact = percent_encoding::percent_decode(text).decode_utf8().is_ok();
         is_exact.then(|| Self::read(text))

@@ -1,16 +1,16 @@
-//! Receipts, for a person who has only a session: the service's own page, read with their token.
+//! Receipts, for a person with only a session: the service's own page, read with their token.
 //!
-//! A tenant may keep its receipts to its own credentials, and the receipts' addresses take no cookie. Here a session
-//! stands for its person: the same page by the same rules, and nothing of it is stored. One that is for anybody is shown
-//! at its own address, which can be passed on.
+//! A tenant may restrict its receipts to its own credentials, and the receipts' addresses do not
+//! accept cookies. Here the session stands for the person: the same page by the same rules, without
+//! caching. A public receipt is shown at its own address, which can be shared.
 
 use axum::{Router, extract::Path, response::Response, routing::get};
 use http::{HeaderValue, StatusCode, header};
 
 use crate::{Console, page::see, query::encoded, view::View};
 
-/// The parameters have other names than those of the receipts' own addresses, which are read by name: a call has the
-/// extensions of the page's request, and with them its parameters.
+/// The parameters have other names than in the receipts' own addresses, which are read by name. A
+/// call has the extensions of the page's request, which include its parameters.
 pub(crate) fn router() -> Router<Console> {
     Router::new()
         .route("/console/receipts/{of}", get(show))
@@ -33,7 +33,7 @@ async fn read(view: &View, path: &str) -> Response {
     let headers = answer.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
-    // Who asks is known: there is no other credential to offer.
+    // The caller is known. Another credential cannot be offered.
     headers.remove(header::WWW_AUTHENTICATE);
     answer
 }

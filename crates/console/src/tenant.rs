@@ -68,7 +68,7 @@ async fn shown(view: &View, tenant_id: Option<&str>) -> Result<Response, Status>
             "only the installation's owner looks at other tenants",
         ));
     }
-    // One that there is: pages would show nothing of any other, and not say why.
+    // The tenant must exist. For an unknown tenant, pages would be empty without an explanation.
     let tenant_id = match tenant_id {
         Some(id) => Some(known(view, id).await?),
         None => None,

@@ -18,7 +18,7 @@ pub(crate) fn state(state: &str) -> &'static str {
     STATES.iter().find(|(known, _)| *known == state).map_or("Unknown", |(_, words)| words)
 }
 
-/// What an act did, for its person.
+/// The result of an act, for the person who performed it.
 pub(crate) fn done(verb: &str, state: &str) -> Option<&'static str> {
     Some(match (verb, state) {
         ("approve", "approved") => {
@@ -37,7 +37,7 @@ pub(crate) fn done(verb: &str, state: &str) -> Option<&'static str> {
     })
 }
 
-/// The sentence of a reason code; empty for one that is unknown.
+/// The sentence of a reason code; empty for an unknown code.
 pub(crate) fn reason(code: &str) -> String {
     capitalized(Reason::from_word(code).map_or("", Reason::sentence))
 }
@@ -69,7 +69,7 @@ pub(crate) fn authority(kind: &str) -> &'static str {
     }
 }
 
-/// A code, and what it means.
+/// A code with its meaning.
 pub(crate) struct CodeWithMeaning {
     pub(crate) code: String,
     pub(crate) sentence: String,

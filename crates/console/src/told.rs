@@ -1,5 +1,5 @@
-//! What the console says of a request, for the command line, which has the same words. The texts are an agent's: nothing
-//! in them is escaped.
+//! The console's description of a request, for the command line, which uses the same words. The
+//! texts come from an agent and are not escaped.
 
 use authority_model::proto::approval::Approval;
 use chrono::{DateTime, Utc};
@@ -10,8 +10,8 @@ use crate::{
     show::{self, Tell},
 };
 
-/// To whom and for what a question's context says that something is done: names of its members and their values, cut
-/// where a list cuts them, with a word on letters of several scripts, and how many members are left out.
+/// The recipients and reasons in a question's context: names of members and values, cut as in a
+/// list, with a note on letters of several scripts, and the number of hidden members.
 #[must_use]
 pub fn headline(context: &Map<String, Value>) -> (Vec<(String, String)>, usize) {
     let found = show::headline(context);
@@ -22,9 +22,9 @@ pub fn headline(context: &Map<String, Value>) -> (Vec<(String, String)>, usize) 
 /// Another request that may be the same payment.
 pub struct Double {
     pub id: String,
-    /// What is the same in both: `amount, invoice`.
+    /// The members that are the same in both: `amount, invoice`.
     pub same: String,
-    /// What the other one says instead of what this one says: names of members, and their values.
+    /// The members with different values in the other request: names and values.
     pub differs: Vec<(String, String)>,
     /// How many more there are of those.
     pub more: usize,
@@ -32,8 +32,9 @@ pub struct Double {
     pub declined: Option<String>,
 }
 
-/// The first requests of a list that may be the same payment as this one, what was permitted before what waits, and how
-/// many more there are. Of those that ended, only what was approved, used or declined of late counts.
+/// The first possible doubles of a request in a list, permitted requests before pending ones, and
+/// the number of further ones. Of the closed requests, only recently approved, used or declined
+/// ones count.
 #[must_use]
 pub fn doubles(own: &Approval, listed: Vec<Approval>, now: DateTime<Utc>) -> (Vec<Double>, usize) {
     let others = Others::among(listed, std::slice::from_ref(own));

@@ -1,8 +1,8 @@
-//! What a person typed in a form's field, compared with the text that the page had: what they left as it was, and a
-//! name that they typed to confirm something.
+//! Compares a person's input with the text that the page had: to find unchanged fields, and to
+//! check a name that was typed to confirm.
 //!
-//! A browser changes line ends: a `<textarea>` has each as one line feed and sends each as two characters, and an
-//! `<input>` drops them. None of that is a person's change.
+//! Browsers change line ends: a `<textarea>` shows each as one line feed and sends each as two
+//! characters, and an `<input>` drops them. These are not a person's changes.
 
 use crate::escape;
 
@@ -30,7 +30,8 @@ fn on_one_line(text: &str) -> String {
     text.replace(['\r', '\n'], "")
 }
 
-/// What a browser sent of a text of several lines, as the field shows it again: the line ends are the browser's own.
+/// A browser's text of several lines, as the field shows it again. The line ends are the browser's
+/// own.
 pub(crate) fn as_written(sent: &str) -> String {
     sent.replace("\r\n", "\n")
 }

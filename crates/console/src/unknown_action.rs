@@ -1,4 +1,5 @@
-//! Whether a record of the tenant names an action that is to be stopped: to stop a misspelt one stops nothing.
+//! Whether a record of the tenant names an action that is to be stopped. Stopping a misspelt action
+//! has no effect.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +8,9 @@ use authority_decision::Pattern;
 /// The greatest edit distance of a name that is taken for a misspelt one.
 const SLIPS: usize = 2;
 
-/// That no record of a tenant has this action, with the one that may have been meant; `None` if one has it, or if a
-/// pattern permits it and nothing is like it. `names` are the actions and patterns of the tenant's tools, purposes and
-/// delegations. The action in the text is as it was given: nothing in it is escaped.
+/// The warning that no record of a tenant has this action, with the likely one. `None` if a record
+/// has it, or if a pattern permits it and no known action is similar. `names` are the actions and
+/// patterns of the tenant's tools, purposes and delegations. The action is not escaped in the text.
 #[must_use]
 pub fn unknown_action(action: &str, names: &BTreeSet<String>) -> Option<String> {
     let asked: Pattern = action.parse().ok()?;
@@ -32,13 +33,13 @@ pub fn unknown_action(action: &str, names: &BTreeSet<String>) -> Option<String> 
     ))
 }
 
-/// The same, of an action that is much like a known one: what is like none may be new.
+/// The same warning only for an action that is similar to a known one. Other actions may be new.
 pub(crate) fn misspelt(action: &str, names: &BTreeSet<String>) -> Option<String> {
     nearest(action, names).and_then(|_| unknown_action(action, names))
 }
 
-/// The known action, or pattern of known ones, that this one is much like. Of a known pattern, also the action below it
-/// that ends as this one does: `payment.*` is the one that `paymnt.execute` is like.
+/// The known action, or pattern of actions, that is most similar to this one. For a known pattern,
+/// also the action below it with the same last part: `paymnt.execute` is similar to `payment.*`.
 pub(crate) fn nearest(action: &str, names: &BTreeSet<String>) -> Option<String> {
     let above = names.iter().flat_map(|name| {
         let ends = name.match_indices('.').map(|(place, _)| place);
@@ -75,7 +76,7 @@ mod tests {
             ("payment.*", None),
             ("report.*", None),
             ("*", None),
-            // A delegation's pattern permits it, and nothing is like it.
+            // A delegation's pattern permits it. The known actions are different.
             ("payment.refund", None),
             ("paymnt.execute", Some("has `paymnt.execute`. Did you mean `payment.execute`?")),
             ("payment.exectue", Some("names `payment.exectue`. Did you mean `payment.execute`?")),

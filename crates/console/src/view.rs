@@ -1,4 +1,4 @@
-//! A request of a person who is signed in: their session, their credential, and what they may do.
+//! A request of a signed-in person: the session, the credential, and the permissions.
 
 use std::time::Duration;
 
@@ -33,15 +33,16 @@ pub(crate) struct View {
     pub(crate) now: DateTime<Utc>,
     csrf: String,
     surfaces: Surfaces,
-    /// Whether a script asked by itself: that keeps no session alive.
+    /// Whether it is a background request of the script. It does not keep the session alive.
     live: bool,
-    /// Whether a browser shows its answer to a person.
+    /// Whether a browser shows the response to a person.
     shows: bool,
 }
 
-/// How long a session may be checked, so that who waits gets a page: an answer that takes 10 seconds is cut off.
+/// How long the check of a session may take. A response is cut off after 10 seconds, and the person
+/// must still get a page.
 const CHECKED: Duration = Duration::from_secs(8);
-/// The header by which the script says that it asks by itself.
+/// The header of the script's background requests.
 const LIVE: &str = "x-console-live";
 
 impl FromRequestParts<Console> for View {
@@ -81,7 +82,8 @@ impl FromRequestParts<Console> for View {
     }
 }
 
-/// Whether the answer becomes a page that a person sees, and not one that a browser fetches ahead, or only asks about.
+/// Whether a person sees the response as a page. A browser may also fetch pages ahead, or request
+/// only the head.
 fn is_shown(parts: &Parts) -> bool {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let is_ahead = |name: &str| header(name).is_some_and(|why| why.contains("prefetch"));
@@ -96,7 +98,7 @@ impl Console {
         &self.0.origin
     }
 
-    /// The session of a request's cookie, and whose it is. One that is over is deleted.
+    /// The session of the request's cookie, with its person. An ended session is deleted.
     async fn session(
         &self,
         parts: &Parts,
@@ -118,7 +120,7 @@ impl Console {
         Ok(None)
     }
 
-    /// What a form of a session's pages must have.
+    /// The token that a form of a session's pages must contain.
     fn csrf(&self, session: &[u8; 32]) -> String {
         URL_SAFE_NO_PAD.encode(self.0.sessions.keys.mac("console-csrf", session))
     }
@@ -151,7 +153,7 @@ impl View {
         self.session.shown_tenant_id.as_deref()
     }
 
-    /// Whether a script asked for the page by itself.
+    /// Whether it is a background request of the script.
     pub(crate) fn is_live(&self) -> bool {
         self.live
     }
@@ -161,7 +163,7 @@ impl View {
         self.console.0.identity.permits(rpc, Via::Grpc(self.surfaces), &self.caller)
     }
 
-    /// The path of an operation of the owner's surface, or of that of a tenant's people.
+    /// The path of an operation on the owner's surface or on the surface for a tenant's people.
     pub(crate) fn path(&self, operation: &str) -> String {
         let surface = if self.caller.is_owner() { "/api/v1" } else { "/api/v1/app" };
         format!("{surface}/{operation}")
@@ -171,7 +173,8 @@ impl View {
         self.now.to_rfc3339_opts(SecondsFormat::Secs, true)
     }
 
-    /// When the session ends if nothing is done: unused, at its longest or, where nothing renews its token, with that.
+    /// When the session ends if it is not used: after the idle time, at its maximum age, or with
+    /// its token if the token cannot be refreshed.
     pub(crate) fn session_ends(&self) -> String {
         let ends = (self.session.last_used_at + IDLE).min(self.session.expires_at);
         let with_token = self.caller.until.filter(|_| self.session.tokens.refresh.is_none());

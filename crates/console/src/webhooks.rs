@@ -1,4 +1,5 @@
-//! The deliveries of a webhook endpoint: what was sent and answered, and what can be sent again.
+//! The deliveries of a webhook endpoint: the events, the responses, and the deliveries that can be
+//! sent again.
 
 use askama::Template;
 use authority_model::proto::events::{
@@ -73,13 +74,13 @@ struct Attempt {
 struct WebhookPage {
     frame: Frame,
     endpoint: WebhookEndpoint,
-    /// Until when nothing but a probe is sent, and why.
+    /// Until when only probes are sent, and why.
     held: Option<(Moment, &'static str)>,
     address: String,
     states: Vec<Choice>,
     deliveries: Vec<Delivery>,
     next: Option<String>,
-    /// What the person just did.
+    /// The result of the person's last action.
     done: Option<String>,
     failed: Option<Argument>,
     may_test: bool,
@@ -176,7 +177,7 @@ fn outcome(status: Option<i32>, error: Option<&str>, latency: Option<i32>) -> St
     latency.map_or(what.clone(), |latency| format!("{what} after {latency} ms"))
 }
 
-/// Sends the endpoint an event for a test, and says what it answered.
+/// Sends a test event to the endpoint, and shows its response.
 async fn test(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
     let tested = async {
         let request = TestWebhookEndpointRequest { id: id.clone() };

@@ -35,7 +35,7 @@ const STATES: [(&str, &str); 5] = [
 struct Agent {
     id: String,
     name: String,
-    /// What it is described as.
+    /// The description.
     about: String,
     /// Where several tenants are shown.
     tenant: Option<String>,
@@ -50,7 +50,7 @@ struct AgentsPage {
     states: Vec<Choice>,
     is_filtered: bool,
     agents: Vec<Agent>,
-    /// Why nobody was looked for.
+    /// The reason why the search did not run.
     problem: Option<String>,
     may_create: bool,
     lists_delegations: bool,
@@ -79,7 +79,7 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     let listed = view.calls.call(rpc::LIST_PRINCIPALS, &request).await;
     let (listed, problem): (ListPrincipalsResponse, _) = match listed {
         Ok(listed) => (listed, None),
-        // The search took too long, or is not one: the page asks for another.
+        // The search took too long or is invalid. The page requests another one.
         Err(status) if is_of_search(&status) && !sought.is_empty() => {
             (ListPrincipalsResponse::default(), Some(Problem::of(&status).in_words()))
         }

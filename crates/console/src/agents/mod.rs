@@ -1,5 +1,5 @@
-//! The agents, and what each may do, and by whose authority: its grants, the chain of delegations of each, what each link narrows,
-//! and what stops it.
+//! The agents with their authority: the grants, the chain of delegations of each grant, the
+//! narrower bounds of each link, and the stops.
 
 mod list;
 mod one;

@@ -81,7 +81,7 @@ struct AgentPage {
     frame: Frame,
     id: String,
     name: String,
-    /// What it is described as, where that is not its name.
+    /// The description, if it differs from the name.
     about: Option<String>,
     state: String,
     stops: Stops,
@@ -209,7 +209,7 @@ struct DelegationPage {
     links: Vec<Link>,
     stops: Stops,
     may_stop: bool,
-    /// What would end with it; none for a role that may not read that.
+    /// The grants that would end with it; `None` if the role may not read them.
     below: Option<GivenList>,
     agents_below: Vec<Named>,
 }

@@ -1,4 +1,4 @@
-//! What stops a principal now, in so far as this person may read it.
+//! The current stops of a principal, as far as this person may read them.
 
 use tonic::Status;
 
@@ -25,8 +25,9 @@ pub(super) struct Stops {
     pub(super) cut: bool,
 }
 
-/// The stops that concern any of these ids, of principals and delegations. One that names neither concerns everybody.
-/// Those on `agent` itself are asked for by its id where not all of the tenant's can be read.
+/// The stops that concern any of these ids of principals and delegations. A stop that names neither
+/// concerns all agents. The stops on `agent` itself are requested by its id if the tenant has too
+/// many stops to read.
 pub(super) async fn on(
     view: &View,
     tenant: &str,

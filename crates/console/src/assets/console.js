@@ -1,4 +1,4 @@
-// Comforts only: without this script every page says and does the same.
+// Conveniences only: every page has the same content and functions without this script.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -75,11 +75,12 @@
     for (const form of document.querySelectorAll("form[data-once]")) delete form.dataset.sent;
   });
 
-  // A request that the script makes by itself: it does not keep the session alive.
+  // A background request of the script. It does not keep the session alive.
   const LIVE = { credentials: "same-origin", redirect: "manual", headers: { "x-console-live": "1" } };
 
-  // The session's end is shown two minutes before, and can be put off. Before that is said, the service is asked:
-  // another tab may have used the session, or somebody may have signed in again there.
+  // The end of the session is announced two minutes before, and can be delayed. The script asks the
+  // service first: another tab may have used the session, or a person may have signed in again
+  // there.
   const ENDED = "Your session has ended. What you typed is still here: sign in in another tab, then send it.";
   let ends = Date.parse(root.dataset.sessionEnds), asked = 0;
   const heard = async (answer) => {
@@ -108,12 +109,12 @@
     if (rest > 120000 || (note.isConnected && document.hidden)) return show();
     if (!isFirst && Date.now() - asked < 20000) return show();
     asked = Date.now();
-    // Without an answer nothing is known: the next one tells.
+    // Without a response the state is unknown until the next one.
     await fetch("/console/session", LIVE).then(heard).then(show, () => {});
   };
   if (root.dataset.sessionEnds) setInterval(ending, 5000);
 
-  // What may change looks again by itself, unless somebody is choosing in it.
+  // Changing parts of a page are reloaded in the background, unless a person is using them.
   const inbox = document.getElementById("inbox"), changing = document.querySelector("[data-live]");
   const busy = () =>
     document.hidden || changing.querySelector(":checked") || changing.contains(document.activeElement);

@@ -61,7 +61,7 @@ impl Seal {
     }
 }
 
-/// What a decision's bundle is called as a file: `bundle-01a2136e306c.json`.
+/// The file name of a decision's bundle: `bundle-01a2136e306c.json`.
 pub(super) fn bundle_name(decision_id: &str) -> String {
     let plain = |letter: &char| letter.is_ascii_alphanumeric();
     let id: String = short(decision_id).chars().filter(plain).take(12).collect();

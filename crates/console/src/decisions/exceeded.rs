@@ -16,7 +16,8 @@ pub(super) fn exceeded(decision: &GetDecisionResponse) -> Vec<String> {
 
 /// The sentences of a detail: `max_amount 5000.00 EUR of <id>; asked 7000.00`, several joined by `. `.
 fn sentences(detail: &str) -> Vec<String> {
-    // A value may have a full stop and a space, too: then the parts do not have this form, and none is shown.
+    // A value may also contain a full stop and a space. The parts then do not have this form, and
+    // none is shown.
     let parts: Option<Vec<String>> = detail.split(". ").map(sentence).collect();
     parts.unwrap_or_default()
 }

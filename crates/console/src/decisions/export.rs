@@ -1,4 +1,4 @@
-//! What a browser saves: the API's own documents, with the session's credential.
+//! Downloads: the API's own documents, read with the session's credential.
 
 use axum::{extract::RawQuery, response::Response};
 use http::{HeaderValue, header};
@@ -16,7 +16,7 @@ pub(super) async fn export(view: View, RawQuery(query): RawQuery) -> Response {
     let own = ["page", "id"].into_iter().filter(|name| query.all(name).any(|one| !one.is_empty()));
     let ignored: Vec<_> = own.map(str::to_owned).chain(filter.ignored.clone()).collect();
     if !ignored.is_empty() {
-        // A file does not say that it has more than was asked for.
+        // A file cannot show that a filter was ignored.
         let ignored = ignored.join(", ");
         return view.answer(Err(Status::invalid_argument(format!(
             "decisions cannot be filtered by {ignored}: nothing was exported"

@@ -23,7 +23,7 @@ pub(super) const SPANS: [(&str, &str); 5] = [
 /// Names in an address that the list's page gives, besides its filter.
 const OWN: [&str; 2] = ["page", "id"];
 
-/// What a person looks for. An empty text is any.
+/// A person's filter. An empty text matches all.
 #[derive(Default)]
 pub(super) struct Filter {
     /// As it was typed: an id, or an agent's name.
@@ -35,7 +35,7 @@ pub(super) struct Filter {
     /// The first and the last day, as `2026-11-24`, in UTC.
     pub(super) from: String,
     pub(super) to: String,
-    /// What the address asks for besides, as `outcome=refused`: the list is not filtered by it.
+    /// Other parameters of the address, as `outcome=refused`. They have no effect on the list.
     pub(super) ignored: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl Filter {
         filter
     }
 
-    /// What the address names that no member of the filter has.
+    /// The parameters of the address that no member of the filter has.
     fn ignored(&self, query: &Pairs) -> Vec<String> {
         let is_used = |name: &str| {
             let members = self.members();
@@ -125,7 +125,7 @@ impl Filter {
         day(&self.to).and_then(|day| day.succ_opt()).map(midnight)
     }
 
-    /// The agent's id: a name is one of the tenant that is shown.
+    /// The agent's id. A name belongs to the selected tenant.
     pub(super) fn subject(&self, view: &View) -> Option<String> {
         let own = view.caller.tenant().map(TenantId::as_str).or(view.shown_tenant());
         match own {

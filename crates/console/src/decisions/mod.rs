@@ -1,4 +1,4 @@
-//! Decisions: found by what they were about, with why each was reached, its evidence, and its replay.
+//! Decisions: searching by subject, the reasons, the evidence, and the replay.
 
 mod evidence;
 mod exceeded;

@@ -1,4 +1,4 @@
-//! One decision: what was asked, what each stage found, on whose authority, and its evidence.
+//! One decision: the request, the findings of each stage, the authority, and the evidence.
 
 use askama::Template;
 use authority_model::proto::{
@@ -62,12 +62,12 @@ struct DecisionPage {
     approval: Option<(String, &'static str)>,
     /// Who approved it, where it was permitted so.
     approved_by: Vec<Act>,
-    /// Who asked, where the request for approval says so.
+    /// The askers, from the request for approval.
     asked_by: Vec<String>,
     arguments: Vec<Argument>,
     without_context: Option<&'static str>,
     steps: Vec<Step>,
-    /// Whether the role reads what the stages found.
+    /// Whether the role may read the findings of the stages.
     reads_stages: bool,
     authority: Option<Authority>,
     obligations: Vec<CodeWithMeaning>,

@@ -1,4 +1,4 @@
-//! Who asked for a decision and who approved it, as its request for approval says.
+//! The people who asked for a decision and who approved it, from its request for approval.
 
 use authority_model::proto::runtime::GetDecisionResponse;
 
@@ -16,7 +16,7 @@ pub(super) struct People {
 }
 
 impl People {
-    /// Nobody, if there is no request or the role may not read it.
+    /// Empty without a request, or if the role may not read it.
     pub(super) async fn of(view: &View, decision: &GetDecisionResponse) -> Self {
         let id = decision.approval_id.as_deref().filter(|_| view.may(rpc::GET_APPROVAL));
         let Some(id) = id else { return Self::default() };

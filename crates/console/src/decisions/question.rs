@@ -1,4 +1,5 @@
-//! What was asked, in normal form: the record's request, with the context whose digest the record has.
+//! The question in normal form: the record's request, with the context that matches the record's
+//! digest.
 
 use authority_model::proto::runtime::GetDecisionResponse;
 use serde_json::{Map, Value};
@@ -6,7 +7,7 @@ use serde_json::{Map, Value};
 /// A decision's question.
 pub(super) struct Question {
     pub(super) members: Map<String, Value>,
-    /// Why there is no context.
+    /// The reason why the context is missing.
     pub(super) without: Option<&'static str>,
 }
 
@@ -15,7 +16,7 @@ impl Question {
     pub(super) fn of(decision: &GetDecisionResponse, reads: bool) -> Self {
         let request = decision.record.as_ref().and_then(|record| record.0.get("request"));
         let mut members = request.and_then(Value::as_object).cloned().unwrap_or_default();
-        // How the answer was to be given is no part of what was asked; the record has it.
+        // The form of the response is not part of the question, but the record contains it.
         members.remove("explain");
         let context = decision.context.as_ref().and_then(|context| context.value.as_ref());
         let without = match context {

@@ -1,4 +1,4 @@
-//! Replay: a sealed decision is decided again, and the signed result says whether it is the same.
+//! Replay: a sealed decision is decided again. The signed result shows whether it is the same.
 
 use askama::Template;
 use authority_model::proto::evidence::{EvidenceDocument, MintReplayProofRequest};
@@ -16,7 +16,7 @@ use crate::{
     view::View,
 };
 
-/// From what a decision is decided again, and the words for it.
+/// The possible sources of a repeated decision, with their descriptions.
 pub(super) const MODES: [(&str, &str); 2] = [
     ("historical_state_snapshot", "from the facts that were sealed with it"),
     ("current_state", "with the authority as it is now"),

@@ -1,4 +1,4 @@
-//! What a stage of a decision found, for people.
+//! The findings of a decision's stage, in words.
 
 use authority_model::proto::runtime::Stage;
 
@@ -54,7 +54,7 @@ pub(super) fn step(view: &View, stage: Stage) -> Step {
     }
 }
 
-/// The name of a check, whose words are joined by underscores; an id in it stays as it is.
+/// The name of a check with spaces instead of underscores. An id in it stays unchanged.
 fn in_words(check: &str) -> String {
     let word =
         |word: &str| if word.contains(':') { word.to_owned() } else { word.replace('_', " ") };

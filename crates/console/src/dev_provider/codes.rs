@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 const LASTS: TimeDelta = TimeDelta::minutes(1);
 
-/// What a code is for.
+/// The grant that a code stands for.
 pub(super) struct Grant {
     pub(super) holder: Holder,
     pub(super) nonce: String,
@@ -38,7 +38,7 @@ impl Codes {
         Some(code)
     }
 
-    /// What a code is for, and when it was given, in seconds since 1970.
+    /// The code's grant, and its time in seconds since 1970.
     pub(super) fn take(&self, code: &str, verifier: &str) -> Option<(Grant, i64)> {
         let (grant, at) = self.given.lock().remove(code)?;
         let challenge = URL_SAFE_NO_PAD.encode(sha256(verifier.as_bytes()));

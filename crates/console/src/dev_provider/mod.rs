@@ -39,7 +39,7 @@ struct Person {
     about: &'static str,
 }
 
-/// Those of the demonstration's records have the addresses that it gives them.
+/// People of the demonstration's records have the addresses from these records.
 const PEOPLE: [Person; 6] = [
     Person {
         name: "First approver",

@@ -1,4 +1,4 @@
-//! The steps of a signing key's replacement, and its revocation: what each does, in words.
+//! The steps of a signing key's replacement, and its revocation, with a description of each.
 
 use tonic::Status;
 
@@ -49,7 +49,7 @@ impl Step {
         }
     }
 
-    /// What it does, as the API's contract says.
+    /// The description from the API's contract.
     pub(super) fn about(self) -> &'static str {
         match self {
             Self::Rotate => {
@@ -87,7 +87,8 @@ impl Step {
         }
     }
 
-    /// What a person types to confirm a step that cannot be undone: the last part of the key's id.
+    /// The text that a person types to confirm a step that cannot be undone: the last part of the
+    /// key's id.
     pub(super) fn typed(self, kid: &str) -> Option<&str> {
         (self == Self::Revoke).then(|| kid.rsplit('-').next().unwrap_or(kid))
     }
