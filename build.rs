@@ -1,7 +1,7 @@
 //! Writes the REST routes and the OpenAPI document from the descriptors that the model crate
 //! compiled.
 
-use std::{env, fs, path::PathBuf};
+use std::{collections::BTreeSet, env, fs, path::PathBuf};
 
 use gateway_rest_build::{Access, Info, Options, Requirement, bearer, openapi};
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor, Value};
@@ -26,6 +26,8 @@ const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, ex
 const API_VERSION: &str = "1.0.0";
 /// JSON Schemas of the bodies that are not messages.
 const DOCUMENTS: &str = "openapi/documents.json";
+/// Examples of fields by `Message.field`, or by the field's name in all messages.
+const EXAMPLES: &str = "openapi/examples.json";
 
 /// The tags that most readers look for. They come first in the document.
 const FIRST_TAGS: [&str; 7] =
@@ -57,8 +59,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         field: "authority.rest.v1.field".to_owned(),
         packages: packages.collect(),
         ok: |path| path.starts_with("/api/") && !WITHOUT_OK.contains(&path),
+        examples: serde_json::from_str(&fs::read_to_string(EXAMPLES)?)?,
         ..Options::default()
     };
+    println!("cargo::rerun-if-changed={EXAMPLES}");
+    check_examples(&pool, &options);
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("routes.rs"), gateway_rest_build::routes(&pool, &options))?;
     println!("cargo::rerun-if-changed={DOCUMENTS}");
@@ -102,6 +107,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     document["webhooks"] = webhooks();
     let document = serde_json::to_string(&document)?;
     Ok(fs::write(out.join("openapi.json"), document)?)
+}
+
+/// Fails the build if an example has the name of no field.
+fn check_examples(pool: &DescriptorPool, options: &Options) {
+    let messages = pool.all_messages().filter(|of| of.package_name().starts_with("authority."));
+    let names: BTreeSet<_> = messages
+        .flat_map(|of| {
+            let names = of.fields().map(|field| field.name().to_owned()).collect::<Vec<_>>();
+            let whole = names.iter().map(|name| format!("{}.{name}", of.name()));
+            whole.chain(names.clone()).collect::<Vec<_>>()
+        })
+        .collect();
+    let unknown: Vec<_> = options.examples.keys().filter(|name| !names.contains(*name)).collect();
+    assert!(unknown.is_empty(), "{EXAMPLES}: no fields {unknown:?}");
 }
 
 /// Returns the schema of each event type, such as `DecisionDenied`, and their union `Event`.

@@ -11,7 +11,7 @@ mod routes;
 mod shapes;
 mod template;
 
-use std::fmt::Display;
+use std::{collections::BTreeMap, fmt::Display};
 
 use proc_macro2::TokenStream;
 use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor};
@@ -40,6 +40,9 @@ pub struct Options {
     pub packages: Vec<String>,
     /// The path of the runtime crate in generated code.
     pub runtime: String,
+    /// Examples of fields without an `Example:` in their comment, by `Message.field`, or by the
+    /// field's name in all messages. An absent field has the example null.
+    pub examples: BTreeMap<String, Value>,
 }
 
 impl Default for Options {
@@ -51,6 +54,7 @@ impl Default for Options {
             ok: |_| false,
             packages: Vec::new(),
             runtime: "::gateway_rest".to_owned(),
+            examples: BTreeMap::new(),
         }
     }
 }

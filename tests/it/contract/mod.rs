@@ -5,6 +5,7 @@ mod bounds;
 mod clients;
 mod document;
 mod documented;
+mod example_schemas;
 mod examples;
 mod filters;
 mod headers;

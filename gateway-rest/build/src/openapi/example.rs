@@ -1,22 +1,24 @@
-//! Example values: from a comment's `Example: …`, otherwise from type, rules and name.
+//! Example values: from a comment's `Example: …` or the project's examples, otherwise from type,
+//! rules and name.
 //!
 //! A request's example is the example in its message's comment. Without one it contains the
 //! required members and the members with an example of their own; other members could exclude one
-//! another.
+//! another. A response's example has all members.
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value as Rule};
 use serde_json::{Map, Number, Value, json};
 
 use super::{
     pattern,
-    schema::{Use, is_given},
+    schema::{Use, is_given, may_be_null},
 };
 use crate::{
     Options,
     descriptor::{self, Comment},
 };
 
-/// The maximum nesting of messages. Deeper and recursive messages are left out.
+/// The maximum nesting of messages. Deeper and recursive messages are left out if the member may be
+/// absent.
 const DEPTH: usize = 4;
 
 /// Parses an `Example:` line: JSON of the field's type, otherwise plain text.
@@ -78,33 +80,42 @@ impl Examples<'_> {
             let shown = || Comment::of_field(&field).example.is_some();
             let wanted = output || descriptor::is_required(&field, self.options) || shown();
             let example = if first && wanted { self.field(&field) } else { None };
-            match example {
-                Some(example) => {
-                    members.insert(field.name().to_owned(), example);
-                }
-                // A response contains all its members.
-                None if output && field.is_list() && !descriptor::bounds(&field, self.options) => {
-                    members.insert(field.name().to_owned(), json!([]));
-                }
-                None if output => {
-                    members.insert(field.name().to_owned(), Value::Null);
-                }
-                None => {}
+            if let Some(example) = example.or_else(|| output.then(|| self.absent(&field))) {
+                members.insert(field.name().to_owned(), example);
             }
         }
         self.within.pop();
         for (name, value) in written.into_iter().flatten() {
-            members.entry(name).and_modify(|member| *member = value);
+            if let Some(field) = message.get_field_by_name(&name) {
+                members.insert(name, self.completed(value, &field));
+            }
         }
         members.into()
     }
 
+    /// Returns the value of an absent member of a response.
+    fn absent(&self, field: &FieldDescriptor) -> Value {
+        let is_list = field.is_list() && !descriptor::bounds(field, self.options);
+        if is_list { json!([]) } else { Value::Null }
+    }
+
     fn field(&mut self, field: &FieldDescriptor) -> Option<Value> {
         if let Some(written) = Comment::of_field(field).example {
-            return Some(parsed(&written, field));
+            return Some(self.completed(parsed(&written, field), field));
+        }
+        if let Some(given) = self.given(field) {
+            return Some(self.completed(given, field));
         }
         if field.is_map() {
             return Some(json!({}));
+        }
+        let must = !field.is_list() && !may_be_null(field, self.used, self.options);
+        let recurs = |message: &MessageDescriptor| {
+            let deep = !must && self.within.len() >= DEPTH;
+            deep || self.within.iter().any(|own| own == message.full_name())
+        };
+        if descriptor::plain_message(&field.kind()).as_ref().is_some_and(recurs) {
+            return None;
         }
         let rules = descriptor::rules(field, self.options);
         if field.is_list() {
@@ -115,6 +126,45 @@ impl Examples<'_> {
             return Some(json!([item]));
         }
         self.single(&field.kind(), field.name(), rules.as_ref())
+    }
+
+    /// Returns the project's example of the field; a list may have a single item as its example.
+    fn given(&self, field: &FieldDescriptor) -> Option<Value> {
+        let own = format!("{}.{}", field.parent_message().name(), field.name());
+        let examples = &self.options.examples;
+        let given = examples.get(&own).or_else(|| examples.get(field.name()))?;
+        // Only a response contains absent members.
+        if given.is_null() {
+            return (self.used == Use::Output).then(|| self.absent(field));
+        }
+        let one = field.is_list() && !given.is_array();
+        Some(if one { json!([given]) } else { given.clone() })
+    }
+
+    /// Adds the members that a written example lacks and a response contains.
+    fn completed(&mut self, value: Value, field: &FieldDescriptor) -> Value {
+        let inner = descriptor::plain_message(&field.kind());
+        let Some(inner) = inner.filter(|_| self.used == Use::Output && !field.is_map()) else {
+            return value;
+        };
+        match value {
+            Value::Array(items) => {
+                items.into_iter().map(|item| self.completed(item, field)).collect()
+            }
+            Value::Object(mut members) => {
+                for field in descriptor::fields(&inner) {
+                    let member = match members.remove(field.name()) {
+                        Some(written) => self.completed(written, &field),
+                        None if field.is_list() => self.absent(&field),
+                        None if may_be_null(&field, self.used, self.options) => Value::Null,
+                        None => self.field(&field).unwrap_or_else(|| self.absent(&field)),
+                    };
+                    members.insert(field.name().to_owned(), member);
+                }
+                members.into()
+            }
+            other => other,
+        }
     }
 
     fn single(&mut self, kind: &Kind, name: &str, rules: Option<&DynamicMessage>) -> Option<Value> {
@@ -141,8 +191,6 @@ impl Examples<'_> {
             Some("Struct") => Some(json!({"key": "value"})),
             Some("Value") => Some(json!("value")),
             Some("ListValue") => Some(json!(["value"])),
-            _ if self.within.len() >= DEPTH => None,
-            _ if self.within.iter().any(|own| own == full) => None,
             _ => Some(self.message(message, &[])),
         }
     }

@@ -140,7 +140,7 @@ impl<'a> Schemas<'a> {
     /// Returns the schema of an object's member: its type, rules, nullability and comment.
     fn member(&mut self, field: &FieldDescriptor, used: Use) -> Value {
         let mut schema = self.field(field, used);
-        if self.may_be_null(field, used) {
+        if may_be_null(field, used, self.options) {
             nullable(&mut schema);
         }
         if used == Use::Output && descriptor::behaves(field, OUTPUT_ONLY) {
@@ -157,23 +157,6 @@ impl<'a> Schemas<'a> {
             schema["examples"] = json!([example::parsed(&example, field)]);
         }
         schema
-    }
-
-    /// Returns whether the member may be null. In requests and responses, null means absence.
-    fn may_be_null(&self, field: &FieldDescriptor, used: Use) -> bool {
-        let filled = descriptor::behaves(field, NON_EMPTY_DEFAULT);
-        match used {
-            Use::Output => {
-                // Messages and enums without `optional` are always set: the service must ensure
-                // this.
-                let is_optional = field.containing_oneof().is_some();
-                let unbounded = descriptor::bounds(field, self.options);
-                (descriptor::is_nullable(field) && is_optional && !filled) || unbounded
-            }
-            Use::Input => !descriptor::is_required(field, self.options),
-            // Null clears a member that may be absent.
-            Use::Patch => !descriptor::is_required(field, self.options) && !filled,
-        }
     }
 
     /// Returns a field's type with its rules, regardless of absence.
@@ -309,6 +292,23 @@ pub(crate) fn is_given(field: &FieldDescriptor, used: Use) -> bool {
         Use::Patch => {
             !descriptor::behaves(field, OUTPUT_ONLY) && !descriptor::behaves(field, IMMUTABLE)
         }
+    }
+}
+
+/// Returns whether the member may be null. In requests and responses, null means absence.
+pub(super) fn may_be_null(field: &FieldDescriptor, used: Use, options: &Options) -> bool {
+    let filled = descriptor::behaves(field, NON_EMPTY_DEFAULT);
+    match used {
+        Use::Output => {
+            // Messages and enums without `optional` are always set: the service must ensure
+            // this.
+            let is_optional = field.containing_oneof().is_some();
+            let unbounded = descriptor::bounds(field, options);
+            (descriptor::is_nullable(field) && is_optional && !filled) || unbounded
+        }
+        Use::Input => !descriptor::is_required(field, options),
+        // Null clears a member that may be absent.
+        Use::Patch => !descriptor::is_required(field, options) && !filled,
     }
 }
 
