@@ -112,11 +112,18 @@ pub(super) fn in_window(window: Window, at: DateTime<Utc>) -> bool {
     window.from.is_none_or(|from| at >= from) && window.until.is_none_or(|until| at < until)
 }
 
-pub(super) fn hours_hold(bounds: &Bounds, at: DateTime<Utc>) -> bool {
+pub(super) fn hours_hold(bounds: &Bounds, facts: &Facts, at: DateTime<Utc>) -> bool {
     let Some(hours) = &bounds.hours else { return true };
     let json = serde_json::to_value(hours).unwrap();
-    let offset = if json["utc_offset"] == "+02:00" { 2 } else { 0 };
-    let local = at + TimeDelta::hours(offset);
+    let offset = match json.get("time_zone") {
+        None if json["utc_offset"] == "+02:00" => 7200,
+        None => 0,
+        Some(name) => match facts.zones.iter().find(|zone| zone.name == *name) {
+            Some(zone) => zone.offset_seconds,
+            None => return false,
+        },
+    };
+    let local = at + TimeDelta::seconds(offset.into());
     let day = local.weekday().to_string().to_lowercase();
     let now = format!("{:02}:{:02}", local.hour(), local.minute());
     let (from, to) = (json["from"].as_str().unwrap(), json["to"].as_str().unwrap());

@@ -19,6 +19,7 @@ use authority_decision::{
     moment::Window,
     reality::*,
     request::{ActionDeclaration, ActionRiskClassification},
+    time_zone::ZoneOffset,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value, json};
@@ -45,6 +46,9 @@ const PATTERNS: [&str; 10] = [
 ];
 const HUMANS: [&str; 2] = ["svc:ent:t:principal:h1", "svc:ent:t:principal:h2"];
 const AGENTS: [&str; 2] = ["svc:agent:t:b", "svc:agent:t:c"];
+
+/// The zone of some hours. Its offset is 5 hours and 45 minutes.
+const ZONE: &str = "Asia/Kathmandu";
 
 /// Monday, 5 January 2026, 10:30, in UTC.
 pub(super) fn noonish() -> DateTime<Utc> {
@@ -153,6 +157,10 @@ pub(super) fn draw(bytes: &[u8]) -> World {
     if dice.rarely(5) {
         facts.open_requests =
             Some(OpenRequests { pending: dice.of(&[500, 499, 501, 0]), limit: 500 });
+    }
+    if !dice.rarely(10) {
+        let (data, name) = ("2026f".to_owned(), ZONE.to_owned());
+        facts.zones.push(ZoneOffset { data, name, next: None, offset_seconds: 20_700 });
     }
     World { draft, facts, at, tools }
 }

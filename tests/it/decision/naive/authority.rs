@@ -107,7 +107,7 @@ impl<'a> World<'a> {
             return Some("constraint_exceeded");
         }
         for (holder, bounds) in &all {
-            let mut fine = hours_hold(bounds, self.at);
+            let mut fine = hours_hold(bounds, self.facts, self.at);
             if let Some(max) = bounds.max_amount {
                 fine &= amount.is_some_and(|amount| amount <= number(max));
             }

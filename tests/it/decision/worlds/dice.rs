@@ -82,6 +82,7 @@ impl<'a> Dice<'a> {
             json!({"from": "09:00", "to": "17:00"}),
             json!({"utc_offset": "+02:00", "days": ["mon"], "from": "12:30", "to": "12:31"}),
             json!({"days": ["tue", "sun"], "from": "00:00", "to": "24:00"}),
+            json!({"time_zone": ZONE, "days": ["mon"], "from": "16:15", "to": "16:16"}),
         ];
         Bounds {
             max_amount: self.bound(4, amount),
