@@ -25,9 +25,19 @@ pub(crate) struct Link {
     pub(crate) current: bool,
 }
 
+/// That a page's act was not done: this comes first in the title and on the page, and has the focus.
+pub(crate) struct Failure {
+    /// `Not stopped`.
+    pub(crate) heading: String,
+    pub(crate) text: String,
+    /// The id of the field to correct.
+    pub(crate) field: Option<&'static str>,
+}
+
 /// The header and the footer of a page.
 pub(crate) struct Frame {
     pub(crate) title: String,
+    pub(crate) failure: Option<Failure>,
     pub(crate) links: Vec<Link>,
     /// The label of the link to the stops, for people who may read or create them.
     pub(crate) stop: Option<&'static str>,
@@ -78,6 +88,24 @@ impl View {
 }
 
 impl Frame {
+    /// With a failure of the page's act in front of everything else.
+    pub(crate) fn failed(
+        mut self,
+        heading: impl Into<String>,
+        text: impl Into<String>,
+        field: Option<&'static str>,
+    ) -> Self {
+        let heading = heading.into();
+        self.title = format!("{heading}: {}", self.title);
+        self.failure = Some(Failure { heading, text: text.into(), field });
+        self
+    }
+
+    /// The element of the page's own heading: a failure takes the first rank.
+    pub(crate) fn heading(&self) -> &'static str {
+        if self.failure.is_some() { "h2" } else { "h1" }
+    }
+
     /// The header's Stop then proposes this record. `member` is the member of the stop form that
     /// names it.
     pub(crate) fn stopping(mut self, member: &str, id: &str, name: &str) -> Self {
@@ -109,6 +137,7 @@ impl Frame {
         };
         Self {
             title,
+            failure: None,
             links: links.collect(),
             stop: stop(view),
             may_stop: view.may(rpc::CREATE_STOP_SIGNAL),

@@ -152,8 +152,6 @@ struct ConfirmPage {
     of: String,
     /// The text to type as confirmation.
     name: Option<String>,
-    /// Why the form was not taken.
-    problem: Option<String>,
     takes_reason: bool,
     /// Sent twice, the form acts once.
     key: String,
@@ -171,15 +169,18 @@ fn form(view: &View, asked: &Pairs, problem: Option<String>) -> Result<Response,
     }
     let of = asked.text("of").to_owned();
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+    let frame = view.frame(step.label(), Section::Records);
     let shown = ConfirmPage {
-        frame: view.frame(step.label(), Section::Records),
+        frame: match problem {
+            Some(text) => frame.failed(step.undone(), text, Some("name")),
+            None => frame,
+        },
         step: step.word(),
         label: step.label(),
         question: step.question(&of),
         about: step.about(),
         name: step.typed(&of).map(str::to_owned),
         of,
-        problem,
         takes_reason: step == Step::Rotate,
         key: asked.one("key").map(str::to_owned).map_or_else(idempotency_key, Ok)?,
     };
@@ -187,7 +188,8 @@ fn form(view: &View, asked: &Pairs, problem: Option<String>) -> Result<Response,
 }
 
 async fn act(Posted { view, form }: Posted) -> Response {
-    view.answer(acted(&view, &form).await)
+    let undone = Step::parse(form.text("step")).map_or("Nothing was done", Step::undone);
+    view.answer_act(undone, acted(&view, &form).await)
 }
 
 async fn acted(view: &View, asked: &Pairs) -> Result<Response, Status> {

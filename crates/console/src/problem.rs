@@ -14,12 +14,16 @@ use crate::{
     who_may::who_may,
 };
 
+/// The advice after an operation without an answer.
+const UNCONFIRMED: &str =
+    ". It may have been done. Go back and send the form again: it acts only once.";
+
 /// A refusal of the API, as a page shows it.
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
     /// The error's code, which a person can look up.
     pub(crate) code: String,
-    pub(crate) title: &'static str,
+    pub(crate) title: String,
     pub(crate) message: String,
     /// The members with errors, and the errors.
     pub(crate) members: Vec<(String, String)>,
@@ -36,10 +40,22 @@ impl Problem {
         Self {
             status: code.http(),
             code: code.word().to_owned(),
-            title: title(code.http()),
+            title: title(code.http()).to_owned(),
             message: status.message().to_owned(),
             members: members.map(|v| (v.field.clone(), v.description.clone())).collect(),
         }
+    }
+
+    /// The failure of an operation, with the title `undone` unless it may have been committed.
+    fn of_act(status: &Status, undone: &str) -> Self {
+        let mut problem = Self::of(status);
+        if problem.status.is_server_error() {
+            "Not confirmed".clone_into(&mut problem.title);
+            problem.message.push_str(UNCONFIRMED);
+        } else {
+            undone.clone_into(&mut problem.title);
+        }
+        problem
     }
 
     /// One text: the members with their errors, or otherwise the message.
@@ -51,8 +67,8 @@ impl Problem {
         members.collect::<Vec<_>>().join("; ")
     }
 
-    fn response(self, frame: Frame) -> Response {
-        let status = self.status;
+    fn response(self, view: &View) -> Response {
+        let (status, frame) = (self.status, view.frame(self.title.clone(), Section::None));
         page(status, &ProblemPage { frame, problem: self })
     }
 }
@@ -87,11 +103,12 @@ pub(crate) fn refused(view: &View, rpc: &str) -> Status {
 impl View {
     /// The page, or an error page.
     pub(crate) fn answer(&self, answered: Result<Response, Status>) -> Response {
-        answered.unwrap_or_else(|status| {
-            let problem = Problem::of(&status);
-            let frame = self.frame(problem.title, Section::None);
-            problem.response(frame)
-        })
+        answered.unwrap_or_else(|status| Problem::of(&status).response(self))
+    }
+
+    /// The page after an operation, or the page for its failure. `undone`: the heading, `Not stopped`.
+    pub(crate) fn answer_act(&self, undone: &str, answered: Result<Response, Status>) -> Response {
+        answered.unwrap_or_else(|status| Problem::of_act(&status, undone).response(self))
     }
 }
 
@@ -100,4 +117,23 @@ impl View {
 struct ProblemPage {
     frame: Frame,
     problem: Problem,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_refused_act_was_surely_not_done() {
+        let refused = Problem::of_act(&Status::permission_denied("not yours"), "Not stopped");
+        assert_eq!(
+            (refused.title.as_str(), refused.message.as_str()),
+            ("Not stopped", "not yours")
+        );
+        for lost in [Status::unavailable("retry"), Status::deadline_exceeded("late")] {
+            let problem = Problem::of_act(&lost, "Not stopped");
+            assert_eq!(problem.title, "Not confirmed");
+            assert!(problem.message.ends_with(UNCONFIRMED), "{}", problem.message);
+        }
+    }
 }

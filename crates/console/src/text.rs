@@ -37,9 +37,23 @@ pub(crate) fn done(verb: &str, state: &str) -> Option<&'static str> {
     })
 }
 
-/// The sentence of a reason code; empty for an unknown code.
+/// The sentence of a reason code; empty for an unknown code. A tenant's own code becomes words.
 pub(crate) fn reason(code: &str) -> String {
-    capitalized(Reason::from_word(code).map_or("", Reason::sentence))
+    match Reason::from_word(code) {
+        Some(Reason::Own(own)) => {
+            let word = own.word();
+            capitalized(&word.strip_prefix("x_").unwrap_or(word).replace('_', " "))
+        }
+        known => capitalized(known.map_or("", Reason::sentence)),
+    }
+}
+
+/// A policy that decided, for people: its name and its advice.
+pub(crate) fn policy(name: &str, advice: Option<&str>) -> String {
+    match advice {
+        Some(advice) => format!("“{name}”: {}", advice.trim_end_matches('.')),
+        None => format!("“{name}”"),
+    }
 }
 
 /// With a capital letter at its start.
@@ -92,5 +106,23 @@ impl CodeWithMeaning {
 
     fn of(code: &str, sentence: &str) -> Self {
         Self { code: code.to_owned(), sentence: sentence.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenants_own_reason_is_read_as_words() {
+        for (code, expected) in [
+            ("x_change_window", "Change window"),
+            ("x_4", "4"),
+            ("purpose_unknown", "No purpose of this tenant has that slug"),
+            ("x_", ""),
+            ("unheard_of", ""),
+        ] {
+            assert_eq!(reason(code), expected);
+        }
     }
 }

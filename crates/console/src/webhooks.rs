@@ -120,8 +120,12 @@ async fn shown(
     let done = done.or_else(|| {
         (done_word(view, &address, query) == "redrive").then(|| "It will be sent again.".to_owned())
     });
+    let mut frame = view.frame(format!("Deliveries to {}", endpoint.url), Section::Records);
+    if let Some(failed) = &failed {
+        frame = frame.failed("Test not delivered", format!("{}.", failed.path), None);
+    }
     let shown = WebhookPage {
-        frame: view.frame(format!("Deliveries to {}", endpoint.url), Section::Records),
+        frame,
         deliveries: listed.deliveries.into_iter().map(|one| delivery(view, one)).collect(),
         states: Choice::of_list(&STATES, state),
         held: held(view, &endpoint),
@@ -193,7 +197,7 @@ async fn test(Path(id): Path<String>, Posted { view, form }: Posted) -> Response
             shown(&view, &id, &none, None, Some(failed)).await
         }
     };
-    view.answer(tested.await)
+    view.answer_act("Test not sent", tested.await)
 }
 
 /// Sends one delivery again.
@@ -204,7 +208,7 @@ async fn redrive(Path(id): Path<String>, Posted { view, form }: Posted) -> Respo
         let _: WebhookDelivery = sent.await?;
         Ok(see_done(&view, &format!("/console/webhooks/{}", encoded(&id)), "redrive"))
     };
-    view.answer(redriven.await)
+    view.answer_act("Not sent again", redriven.await)
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ async fn no_text_of_an_agent_takes_the_place_of_a_payee_or_an_account() {
     // The second step shows it in full, with the reason for the hold and the authority.
     let page = browser.get(&format!("{one}/approve")).await;
     page.shows(whole);
-    page.shows("A policy requires approval before the action (Payment threshold).");
+    page.shows("Held by “Payment threshold”.");
     page.shows("<strong>Head of finance</strong> lets <strong>invoice-bot</strong> act");
 }
 

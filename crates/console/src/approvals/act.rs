@@ -3,8 +3,7 @@
 
 use askama::Template;
 use authority_model::proto::approval::{
-    Approval, ApprovalPolicy, ApproveApprovalRequest, DeclineApprovalRequest,
-    WithdrawApprovalRequest,
+    Approval, ApproveApprovalRequest, DeclineApprovalRequest, WithdrawApprovalRequest,
 };
 use axum::{
     extract::{Path, RawQuery},
@@ -67,6 +66,14 @@ impl Verb {
         }
     }
 
+    fn undone(self) -> &'static str {
+        match self {
+            Self::Approve => "Not approved",
+            Self::Decline => "Not declined",
+            Self::Withdraw => "Not withdrawn",
+        }
+    }
+
     fn needs_reason(self) -> bool {
         self != Self::Approve
     }
@@ -78,8 +85,6 @@ struct Confirm {
     frame: Frame,
     verb: Verb,
     summary: Summary,
-    /// The policies that held it, by name.
-    held_by: Vec<String>,
     /// The chain of delegations, from the root to the agent.
     authority: Option<Authority>,
     /// The decision that an approval would lead to.
@@ -97,8 +102,6 @@ struct Confirm {
     /// Sent twice, the form acts once.
     key: String,
     expires: String,
-    /// Why the form was not taken.
-    problem: Option<&'static str>,
     /// The text in the form.
     text: String,
 }
@@ -138,7 +141,7 @@ async fn confirmation(
     if verb == Verb::Approve {
         let shown = Shown::now(&approval, view.now, reviewed(query));
         if shown.lacks_review(&approval, view.now) {
-            return Ok(differs(view, &approval, &shown, None));
+            return Ok(differs(view, &approval, &shown, None, "Nothing was done"));
         }
     }
     form(view, verb, &approval, StatusCode::OK, None, String::new()).await
@@ -180,11 +183,14 @@ async fn form(
         others,
         advice(view, approval, would_be.as_ref()),
     );
-    let name = |policy: &ApprovalPolicy| policy.name.clone().unwrap_or(policy.statement.clone());
+    let frame = view.frame(format!("{} {}", verb.label(), summary.line()), Section::Approvals);
+    let field = (status == StatusCode::BAD_REQUEST).then_some("text");
     let confirm = Confirm {
-        frame: view.frame(format!("{} {}", verb.label(), summary.line()), Section::Approvals),
+        frame: match problem {
+            Some(problem) => frame.failed(verb.undone(), problem, field),
+            None => frame,
+        },
         verb,
-        held_by: approval.policies.iter().map(name).collect(),
         authority,
         would_be,
         advice,
@@ -195,7 +201,6 @@ async fn form(
         key: idempotency_key()?,
         expires: summary.expires.as_ref().map(|at| at.exact.clone()).unwrap_or_default(),
         summary,
-        problem,
         text,
     };
     Ok(page(status, &confirm))
@@ -205,11 +210,13 @@ pub(super) async fn act(
     Path((id, verb)): Path<(String, String)>,
     Posted { view, form }: Posted,
 ) -> Response {
-    view.answer(acted(&view, &id, &verb, &form).await)
+    match Verb::parse(&verb) {
+        Ok(verb) => view.answer_act(verb.undone(), acted(&view, &id, verb, &form).await),
+        Err(status) => view.answer(Err(status)),
+    }
 }
 
-async fn acted(view: &View, id: &str, verb: &str, form: &Pairs) -> Result<Response, Status> {
-    let verb = Verb::parse(verb)?;
+async fn acted(view: &View, id: &str, verb: Verb, form: &Pairs) -> Result<Response, Status> {
     let shown = Shown::of(form, (verb == Verb::Approve).then(|| reviewed(form)));
     let approval = read(view, id).await?;
     let text = form.text("text").trim().to_owned();
@@ -222,20 +229,21 @@ async fn acted(view: &View, id: &str, verb: &str, form: &Pairs) -> Result<Respon
     if verb != Verb::Withdraw {
         let opened = view.session.opened.get(id) == Some(&shown.request_digest);
         if !opened || expires != shown.expires || approval.request_digest != shown.request_digest {
-            return Ok(differs(view, &approval, &shown, None));
+            return Ok(differs(view, &approval, &shown, None, verb.undone()));
         }
     }
     if shown.lacks_review(&approval, view.now) {
-        return Ok(differs(view, &approval, &shown, None));
+        return Ok(differs(view, &approval, &shown, None, verb.undone()));
     }
     // A decline ends the request with a reason.
     if verb == Verb::Approve && would_be_void(&approval, view.now) {
-        return self::form(view, verb, &approval, StatusCode::CONFLICT, None, text).await;
+        let problem = Some("It would be denied now: an approval would only make the request void.");
+        return self::form(view, verb, &approval, StatusCode::CONFLICT, problem, text).await;
     }
     let sent = send(view, verb, id, text, &shown, form.text("key")).await;
     match sent {
         Ok(_) => Ok(see(&format!("/console/approvals/{id}?did={}", verb.word()))),
-        Err(status) => Ok(refused(view, id, &shown, status).await),
+        Err(status) => Ok(refused(view, id, &shown, status, verb.undone()).await),
     }
 }
 

@@ -19,7 +19,6 @@ use crate::{
 struct Again {
     frame: Frame,
     id: String,
-    message: String,
     /// `None` where it would not help.
     sign_in: Option<String>,
 }
@@ -46,11 +45,12 @@ pub(super) fn is_needed(problem: &Problem) -> bool {
 
 /// The page that explains the new sign-in. It has a link, because the form's content security
 /// policy forbids a redirect to another origin.
-pub(super) fn page_for(view: &View, id: &str, message: String) -> Response {
+pub(super) fn page_for(view: &View, id: &str, message: String, undone: &str) -> Response {
+    let frame = view.frame("Sign in again to approve", Section::Approvals);
+    let text = format!("Nothing was done. Reason: {message}.");
     let again = Again {
-        frame: view.frame("Sign in again to approve", Section::Approvals),
+        frame: frame.failed(undone, text, None),
         id: id.to_owned(),
-        message,
         sign_in: sign_in(view, id),
     };
     page(StatusCode::FORBIDDEN, &again)

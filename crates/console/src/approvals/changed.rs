@@ -111,38 +111,49 @@ struct Changed {
     /// The answers that other people gave in the meantime.
     acts: Vec<Act>,
     differences: Vec<Difference>,
-    message: Option<String>,
 }
 
 /// The page for a refusal of an act: where the request has changed, what.
-pub(super) async fn refused(view: &View, id: &str, shown: &Shown, status: Status) -> Response {
+pub(super) async fn refused(
+    view: &View,
+    id: &str,
+    shown: &Shown,
+    status: Status,
+    undone: &'static str,
+) -> Response {
     let problem = Problem::of(&status);
     if again::is_needed(&problem) {
-        return again::page_for(view, id, problem.message);
+        return again::page_for(view, id, problem.message, undone);
     }
     if ![StatusCode::CONFLICT, StatusCode::PRECONDITION_FAILED].contains(&problem.status) {
-        return view.answer(Err(status));
+        return view.answer_act(undone, Err(status));
     }
     match read(view, id).await {
-        Ok(approval) => differs(view, &approval, shown, Some(problem.message)),
-        Err(_) => view.answer(Err(status)),
+        Ok(approval) => differs(view, &approval, shown, Some(problem.message), undone),
+        Err(_) => view.answer_act(undone, Err(status)),
     }
 }
 
-/// The page for a request that differs from the form.
+/// The page for a request that differs from the form. `undone`: the failure's heading.
 pub(super) fn differs(
     view: &View,
     approval: &Approval,
     shown: &Shown,
     message: Option<String>,
+    undone: &'static str,
 ) -> Response {
+    let text = match message {
+        Some(text) => format!("Nothing was done. Reason: {text}."),
+        None => "Nothing was done. The request differs from the one on the page, or was not opened in this session."
+            .to_owned(),
+    };
+    let frame = view.frame("This has changed", Section::Approvals);
     let changed = Changed {
-        frame: view.frame("This has changed", Section::Approvals),
+        frame: frame.failed(undone, text, None),
         id: approval.id.clone(),
         state: State::of(approval, view.now),
         acts: acts(view, approval),
         differences: shown.differences(view, approval),
-        message,
     };
     page(StatusCode::CONFLICT, &changed)
 }

@@ -68,8 +68,6 @@ struct Inbox {
     next: Option<String>,
     may_act: bool,
     any_selectable: bool,
-    /// The reason why the selected requests are not approved together.
-    problem: Option<String>,
     /// The filter and the page, for the way back to this list.
     place: Vec<(&'static str, String)>,
 }
@@ -96,8 +94,12 @@ async fn listed(view: &View, query: &Pairs, problem: Option<String>) -> Result<R
     let may_act = view.may(rpc::APPROVE_APPROVAL);
     let items = items(view, query, &found.approvals, may_act && shows_pending).await;
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+    let frame = view.frame("Approvals", Section::Approvals);
     let inbox = Inbox {
-        frame: view.frame("Approvals", Section::Approvals),
+        frame: match problem {
+            Some(text) => frame.failed("Nothing was approved", format!("{text}."), None),
+            None => frame,
+        },
         count: counted(found.total.unwrap_or(items.len()), "request", "requests"),
         any_selectable: items.iter().any(Item::can_be_selected),
         items,
@@ -111,7 +113,6 @@ async fn listed(view: &View, query: &Pairs, problem: Option<String>) -> Result<R
         continues: query.one("page").is_some(),
         next: found.next.map(|token| next_page(query, &token)),
         may_act,
-        problem,
         place: place(query, query.text("page")),
     };
     Ok(page(status, &inbox))

@@ -201,7 +201,7 @@ async fn together(view: &View, ids: &[&str]) -> Result<Vec<Approval>, Status> {
 
 /// Approves exactly the pairs of id and digest that the page had.
 pub(super) async fn act(Posted { view, form }: Posted) -> Response {
-    view.answer(acted(&view, &form).await)
+    view.answer_act("Nothing was approved", acted(&view, &form).await)
 }
 
 /// The API checks whether a request is still pending, with an idempotency key for each request. A
@@ -218,13 +218,20 @@ async fn acted(view: &View, form: &Pairs) -> Result<Response, Status> {
     let acts: Vec<_> = acts
         .map(|(number, (approval, (_, digest)))| approve(view, form, number, approval, digest))
         .collect();
-    let outcomes: Vec<Outcome> = stream::iter(acts).buffered(ACTS).collect().await;
+    let mut outcomes: Vec<Outcome> = stream::iter(acts).buffered(ACTS).collect().await;
+    outcomes.sort_by_key(|outcome| outcome.approved);
     let done = outcomes.iter().filter(|outcome| outcome.approved).count();
     let waits = |outcome: &&Outcome| outcome.approved && outcome.summary.state.is_pending;
     let still = outcomes.iter().filter(waits).count();
-    let count = format!("{done} of {}", counted(outcomes.len(), "request", "requests"));
-    let frame = view.frame("Approved", Section::Approvals);
-    let status = if done == outcomes.len() { StatusCode::OK } else { StatusCode::CONFLICT };
+    let all = counted(outcomes.len(), "request", "requests");
+    let count = format!("{done} of {all}");
+    let mut frame = view.frame(format!("Approved {count}"), Section::Approvals);
+    let mut status = StatusCode::OK;
+    if done < outcomes.len() {
+        let heading = format!("Not approved: {} of {all}", outcomes.len() - done);
+        frame = frame.failed(heading, "They are listed first, each with the reason.", None);
+        status = StatusCode::CONFLICT;
+    }
     Ok(page(status, &Done { frame, count, still, outcomes }))
 }
 

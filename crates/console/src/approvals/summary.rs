@@ -1,6 +1,10 @@
 //! The parts of a sentence that describes a request.
 
-use authority_model::{proto::approval::Approval, wire::Time};
+use authority_decision::Reason;
+use authority_model::{
+    proto::approval::{Approval, ApprovalPolicy},
+    wire::Time,
+};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
@@ -22,7 +26,10 @@ pub(crate) struct Summary {
     pub(super) purpose: Option<String>,
     pub(super) resource: Option<String>,
     pub(super) reason_code: String,
+    /// The reason code's sentence.
     pub(super) reason: String,
+    /// Why it was held: the policies that held it, or else the reason code's sentence.
+    pub(super) why: String,
     pub(super) asked: Option<Moment>,
     pub(super) expires: Option<Moment>,
     pub(super) state: State,
@@ -88,6 +95,7 @@ impl Summary {
             resource: member("resource_id"),
             reason_code: approval.reason_code.clone(),
             reason: reason(&approval.reason_code),
+            why: why(approval),
             asked: Moment::of_time(approval.created_at, now),
             expires: Moment::of_time(approval.expires_at, now),
             state: State::of(approval, now),
@@ -121,6 +129,24 @@ impl Summary {
             Some(amount) => format!("{}: {}, {}", self.agent, self.action, amount.plain()),
             None => format!("{}: {}", self.agent, self.action),
         }
+    }
+}
+
+/// Why it was held, for people: the name and the advice of each policy that held it.
+fn why(approval: &Approval) -> String {
+    let policy = |policy: &ApprovalPolicy| {
+        text::policy(policy.name.as_deref().unwrap_or(&policy.statement), policy.advice.as_deref())
+    };
+    let policies: Vec<String> = approval.policies.iter().map(policy).collect();
+    let sentence = reason(&approval.reason_code);
+    if policies.is_empty() {
+        return sentence;
+    }
+    let held = format!("Held by {}", policies.join("; "));
+    match Reason::from_word(&approval.reason_code) {
+        // The policies are more specific than these codes.
+        Some(Reason::Own(_) | Reason::ApprovalThresholdBreach) | None => held,
+        Some(_) => format!("{sentence}. {held}"),
     }
 }
 

@@ -72,7 +72,10 @@ pub(super) fn bundle_name(decision_id: &str) -> String {
 pub(super) async fn seal(Path(id): Path<String>, Posted { view, .. }: Posted) -> Response {
     let request = SealDecisionRequest { decision_id: id.clone() };
     let sealed = view.calls.call::<_, EvidenceDocument>(rpc::SEAL_DECISION, &request).await;
-    view.answer(sealed.map(|_| see_done(&view, &format!("/console/decisions/{id}"), "seal")))
+    view.answer_act(
+        "Not sealed",
+        sealed.map(|_| see_done(&view, &format!("/console/decisions/{id}"), "seal")),
+    )
 }
 
 /// `GET /console/decisions/{id}/bundle.json`: all that an offline verifier needs.

@@ -1,5 +1,6 @@
 //! Decisions: searching by subject, the reasons, the evidence, and the replay.
 
+mod deciding_policies;
 mod evidence;
 mod exceeded;
 mod export;

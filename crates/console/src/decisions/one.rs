@@ -14,6 +14,7 @@ use serde_json::Value;
 use tonic::Status;
 
 use super::{
+    deciding_policies::deciding_policies,
     evidence::{Seal, bundle_name},
     exceeded::exceeded,
     people::People,
@@ -54,7 +55,7 @@ struct DecisionPage {
     amount: Option<Amount>,
     word: &'static str,
     reason: CodeWithMeaning,
-    /// The bounds that were exceeded, each with both values.
+    /// The exceeded bounds, each with both values, and the policies that denied or held it.
     exceeded: Vec<String>,
     further: Vec<CodeWithMeaning>,
     at: Option<Moment>,
@@ -115,16 +116,18 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
     let (subject, action) =
         (text_of(&record["request"]["subject"]), text_of(&record["request"]["action"]));
     let used = used(&record["verdict"]["authority"]);
-    let (names, seal, authority, People { approved_by, asked_by }) = tokio::join!(
+    let (names, seal, authority, People { approved_by, asked_by }, policies) = tokio::join!(
         Names::of(view, vec![subject.clone()]),
         Seal::of(view, id),
         Authority::if_any(view, used.as_ref()),
         People::of(view, &decision),
+        deciding_policies(view, &decision),
     );
     let Question { members, without } = Question::of(&decision, view.may(rpc::INSPECT_DECISION));
     let word = outcome(decision.decision);
     let agent = names.called(subject.clone());
-    let exceeded = exceeded(&decision);
+    let mut exceeded = exceeded(&decision);
+    exceeded.extend(policies);
     let pack = decision.evidence_pack.unwrap_or_default();
     let mut reasons = decision.reasons.iter().map(|code| CodeWithMeaning::reason(code));
     let about = names.get(&subject);

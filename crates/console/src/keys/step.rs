@@ -78,6 +78,15 @@ impl Step {
         }
     }
 
+    pub(super) fn undone(self) -> &'static str {
+        match self {
+            Self::Rotate => "Not replaced",
+            Self::Revoke => "Not revoked",
+            Self::Complete => "Replacement not completed",
+            Self::Cancel => "Replacement not cancelled",
+        }
+    }
+
     pub(super) fn needs(self) -> &'static str {
         match self {
             Self::Rotate => rpc::SCHEDULE_KEY_ROTATION,

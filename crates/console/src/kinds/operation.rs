@@ -76,6 +76,15 @@ impl Operation {
         of_body.unwrap_or_else(|| self.input.clone())
     }
 
+    /// That it failed: `Secret not rotated`.
+    pub(crate) fn undone(&self) -> String {
+        match self.done.rsplit_once(' ') {
+            _ if self.shape == Shape::Edit => "Not saved".to_owned(),
+            Some((what, done)) => format!("{what} not {done}"),
+            None => format!("Not {}", self.done.to_lowercase()),
+        }
+    }
+
     /// Whether it ends a record permanently.
     pub(crate) fn ends_for_good(&self) -> bool {
         self.shape == Shape::Verb && FOR_GOOD.iter().any(|word| self.word.starts_with(word))

@@ -40,9 +40,7 @@ struct ConfirmPage {
     unknown: Vec<String>,
     /// Why it cannot be activated here.
     barrier: Option<&'static str>,
-    /// Why the form was not taken.
-    problem: Option<&'static str>,
-    /// Whether that is for want of a reason.
+    /// Whether the form was not taken for want of a reason.
     lacks_reason: bool,
     /// Why it is activated, as it was typed.
     reason: String,
@@ -52,6 +50,8 @@ struct ConfirmPage {
     base: String,
     key: String,
 }
+
+const NOT_ACTIVATED: &str = "Not activated";
 
 /// In the place of a digest where no text is in force.
 const NOTHING: &str = "none";
@@ -131,16 +131,22 @@ impl Candidate {
         let (barrier, digest, base) = (self.barrier(view), self.digest(), self.base());
         let Self { present, number, cedar, trial, unknown } = self;
         let policy = &present.policy;
+        let lacks_reason = status == StatusCode::BAD_REQUEST;
+        let frame = view.frame(format!("Activate “{}”?", name(policy)), Section::Records);
+        let barred = || barrier.map(|why| format!("You cannot activate this here: {why}."));
+        let problem = problem.map(str::to_owned).or_else(barred).filter(|_| form.is_some());
         let shown = ConfirmPage {
-            frame: view.frame(format!("Activate “{}”?", name(policy)), Section::Records),
+            frame: match problem {
+                Some(text) => frame.failed(NOT_ACTIVATED, text, lacks_reason.then_some("reason")),
+                None => frame,
+            },
             name: name(policy),
             address: address(&policy.id),
             number,
             in_force: present.in_force().is_some(),
             lines: diff::lines(present.in_force().unwrap_or_default(), &cedar),
             barrier,
-            problem,
-            lacks_reason: status == StatusCode::BAD_REQUEST,
+            lacks_reason,
             reason: form.map(reason).unwrap_or_default(),
             trial,
             unknown,
@@ -175,7 +181,7 @@ pub(super) async fn confirm(
 }
 
 pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
-    view.answer(acted(&view, &id, &form).await)
+    view.answer_act(NOT_ACTIVATED, acted(&view, &id, &form).await)
 }
 
 async fn acted(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> {

@@ -64,7 +64,6 @@ struct PolicyPage {
     /// The result of checking that text, and its differences from the active text.
     trial: Trial,
     compared: Vec<Line>,
-    problem: Option<String>,
     /// Where somebody changed the policy after the editor was opened: what differs in the editor's text from the
     /// newest one.
     moved: Option<Vec<Line>>,
@@ -146,7 +145,6 @@ impl PolicyPage {
             text,
             trial: Trial::default(),
             compared: Vec::new(),
-            problem: None,
             moved: None,
             may_check: view.may(rpc::VALIDATE_POLICY),
             may_try: view.may(rpc::IMPACT_POLICIES),
@@ -188,7 +186,9 @@ fn draft(present: &Present) -> Option<(i32, Vec<Line>)> {
 
 /// Checks, tries or saves the person's text.
 pub(super) async fn write(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
-    view.answer(written(&view, &id, &form).await)
+    let saves = ["save", "activate"].contains(&form.text("do"));
+    let undone = if saves { NOT_SAVED } else { "Not tried" };
+    view.answer_act(undone, written(&view, &id, &form).await)
 }
 
 async fn written(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> {
@@ -201,17 +201,20 @@ async fn written(view: &View, id: &str, form: &Pairs) -> Result<Response, Status
         return save(view, id, text, form).await;
     }
     let mut trial = Trial::checked(view, &present.policy, &text).await?;
-    let mut problem = None;
+    let mut untried = None;
     if form.text("do") == "try" && trial.problems.is_empty() {
         match impact::run(view, &present.policy, &text).await {
             Ok(impact) => trial.impact = Some(impact),
-            Err(status) => problem = Some(Problem::of(&status).in_words()),
+            Err(status) => untried = Some(Problem::of(&status).in_words()),
         }
     }
     let compared = present.in_force().map(|in_force| diff::lines(in_force, &text));
     let moved = moved(&present, &text, form);
     let mut found = PolicyPage::of(view, present, text).await?;
-    (found.trial, found.problem, found.moved) = (trial, problem, moved);
+    (found.trial, found.moved) = (trial, moved);
+    if let Some(text) = untried {
+        found.frame = found.frame.failed("Not tried", text, None);
+    }
     found.compared = compared.unwrap_or_default();
     Ok(page(StatusCode::OK, &found))
 }
@@ -250,12 +253,13 @@ async fn save(view: &View, id: &str, text: String, form: &Pairs) -> Result<Respo
     let problem = Problem::of(&status);
     let has_moved = status.code() == Code::FailedPrecondition;
     let status = if has_moved { StatusCode::CONFLICT } else { problem.status };
-    found.problem = Some(if has_moved {
+    let text = if has_moved {
         "Nothing was saved. Your text is in the editor below; save it again to make it the newest draft."
             .to_owned()
     } else {
         format!("Nothing was saved: {}.", problem.in_words().trim_end_matches('.'))
-    });
+    };
+    found.frame = found.frame.failed(NOT_SAVED, text, Some("cedar"));
     found.moved = moved;
     Ok(page(status, &found))
 }

@@ -28,6 +28,7 @@ use crate::{
 };
 
 const RETIRED: &str = "retired";
+const NOT_RETIRED: &str = "Not retired";
 
 #[derive(Template)]
 #[template(path = "policy_retire.html")]
@@ -36,8 +37,8 @@ struct ConfirmPage {
     name: String,
     address: String,
     impact: Impact,
-    /// Why the form was not taken.
-    problem: Option<&'static str>,
+    /// Whether the name was typed wrongly.
+    is_wrong: bool,
     tag: String,
     key: String,
 }
@@ -56,12 +57,17 @@ async fn confirmation(
         return Err(refused(view, rpc::UPDATE_POLICY));
     }
     let Present { policy, tag } = Present::read(view, id).await?;
+    let frame = view.frame(format!("Retire “{}”?", name(&policy)), Section::Records);
+    let is_wrong = status == StatusCode::BAD_REQUEST;
     let shown = ConfirmPage {
-        frame: view.frame(format!("Retire “{}”?", name(&policy)), Section::Records),
+        frame: match problem {
+            Some(text) => frame.failed(NOT_RETIRED, text, is_wrong.then_some("name")),
+            None => frame,
+        },
+        is_wrong,
         name: name(&policy),
         address: address(&policy.id),
         impact: impact::without(view, &policy).await?,
-        problem,
         tag,
         key: idempotency_key()?,
     };
@@ -69,7 +75,7 @@ async fn confirmation(
 }
 
 pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
-    view.answer(retired(&view, id, &form).await)
+    view.answer_act(NOT_RETIRED, retired(&view, id, &form).await)
 }
 
 async fn retired(view: &View, id: String, form: &Pairs) -> Result<Response, Status> {

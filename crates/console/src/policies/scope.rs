@@ -49,7 +49,6 @@ struct ScopePage {
     unknown: Vec<String>,
     elsewhere: Option<Impact>,
     without: Option<Impact>,
-    problem: Option<String>,
 }
 
 impl ScopePage {
@@ -72,7 +71,6 @@ impl ScopePage {
             unknown: Vec::new(),
             elsewhere: None,
             without: None,
-            problem: None,
             policy,
         }
     }
@@ -111,7 +109,7 @@ async fn tried(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> 
     if let Err(error) = tried {
         let problem = Problem::of(&error);
         status = problem.status;
-        shown.problem = Some(in_words(problem));
+        shown.frame = shown.frame.failed("Not tried", in_words(problem), Some("targets"));
     }
     Ok(page(status, &shown))
 }

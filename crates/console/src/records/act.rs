@@ -57,14 +57,20 @@ pub(super) async fn made(
     Path((kind, word)): Path<(String, String)>,
     Posted { view, form }: Posted,
 ) -> Response {
-    view.answer(async { Act::make(&view, &kind, &word)?.send(&view, &form).await }.await)
+    match Act::make(&view, &kind, &word) {
+        Ok(act) => act.sent(&view, &form).await,
+        Err(status) => view.answer(Err(status)),
+    }
 }
 
 pub(super) async fn act(
     Path((kind, id, word)): Path<(String, String, String)>,
     Posted { view, form }: Posted,
 ) -> Response {
-    view.answer(async { Act::on(&view, &kind, &id, &word).await?.send(&view, &form).await }.await)
+    match Act::on(&view, &kind, &id, &word).await {
+        Ok(act) => act.sent(&view, &form).await,
+        Err(status) => view.answer(Err(status)),
+    }
 }
 
 const INVALID: &str = "Nothing was changed: a field is not valid.";
@@ -76,10 +82,11 @@ impl Act {
         if let Some(ending) = self.ending() {
             let done = self.operation.done.to_lowercase();
             let named = ending.problem(form.text(ending::NAME), &done);
+            let field = named.is_some().then_some(ending::NAME);
             let is_missing = self.takes_reason() && !filled.values.contains_key("reason");
             let why = || format!("Nothing was {done}. Say why, for the record.");
             let problem = named.or_else(|| is_missing.then(why));
-            return problem.map(|problem| Content { problem: Some(problem), ..content });
+            return problem.map(|problem| Content { problem: Some(problem), field, ..content });
         }
         None
     }
@@ -148,6 +155,11 @@ impl Act {
             is_unknown.then(|| (name, "is unknown".to_owned()))
         });
         some_at_once(read).await.into_iter().flatten().collect()
+    }
+
+    /// The page after the form was sent.
+    async fn sent(&self, view: &View, form: &Pairs) -> Response {
+        view.answer_act(&self.operation.undone(), self.send(view, form).await)
     }
 
     async fn send(&self, view: &View, form: &Pairs) -> Result<Response, Status> {

@@ -29,6 +29,8 @@ use crate::{
 struct FormPage<'a> {
     frame: Frame,
     act: &'a Act,
+    /// `Revoke “support desk”?`
+    question: String,
     action: String,
     back: String,
     content: Content,
@@ -41,6 +43,8 @@ struct FormPage<'a> {
 pub(super) struct Content {
     pub(super) fields: Vec<Field>,
     pub(super) problem: Option<String>,
+    /// The field with the problem, if it is no field of the record.
+    pub(super) field: Option<&'static str>,
     /// Errors that belong to no field of the form.
     pub(super) others: Vec<(String, String)>,
     /// Whether somebody changed the record after the form was opened.
@@ -56,6 +60,7 @@ impl Content {
         Self {
             fields: Vec::new(),
             problem: None,
+            field: None,
             others: Vec::new(),
             moved: false,
             doubt: None,
@@ -119,8 +124,14 @@ impl Act {
             Some(_) => format!("{back}/{}", self.operation.word),
             None => format!("{back}/new/{}", self.operation.word),
         };
+        let mut frame = view.frame(self.question(), Section::Records);
+        let question = frame.title.clone();
+        if let Some(text) = &content.problem {
+            frame = frame.failed(self.operation.undone(), text, content.field);
+        }
         let form = FormPage {
-            frame: view.frame(self.question(), Section::Records),
+            frame,
+            question,
             act: self,
             action,
             back,

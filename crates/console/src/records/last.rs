@@ -33,7 +33,7 @@ struct LastPage<'a> {
     others: Vec<(String, Vec<String>)>,
     /// The form's fields, to be sent again.
     sent: Vec<(String, String)>,
-    problem: Option<String>,
+    question: String,
     /// Sent twice, the form acts once.
     key: String,
 }
@@ -84,14 +84,18 @@ impl Act {
         };
         let sent = form.iter().filter(|(name, _)| is_sent(name));
         let question = format!("Set “{}” to {word}?", about.title);
+        let mut frame = view.frame(question.clone(), Section::Records);
+        if let Some(text) = problem {
+            frame = frame.failed("Not changed", text, Some(ending::NAME));
+        }
         let shown = LastPage {
-            frame: view.frame(question, Section::Records),
+            frame,
+            question,
             act: self,
             ending,
             action: format!("{}/{}", self.address(), self.operation.word),
             others: others.map(|field| (field.member.label.clone(), field.written())).collect(),
             sent: sent.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-            problem,
             key: idempotency_key()?,
             word,
         };

@@ -41,15 +41,17 @@ struct Confirm {
     warning: Option<String>,
     /// Sent twice, the form acts once.
     key: String,
-    /// Why the form was refused: the member and its error.
-    problem: Option<(&'static str, String)>,
+    /// The member with an error.
+    wrong: Option<&'static str>,
     /// The text in the form.
     reason: String,
 }
 
+const NOT_STOPPED: &str = "Not stopped";
+
 impl Confirm {
     fn is_wrong(&self, member: &str) -> bool {
-        self.problem.as_ref().is_some_and(|(wrong, _)| *wrong == member)
+        self.wrong == Some(member)
     }
 }
 
@@ -83,8 +85,13 @@ async fn form(
     // response to an earlier stop.
     let sent = problem.as_ref().map(|_| asked);
     let key = sent.and_then(|form| form.one("key")).map(str::to_owned);
+    let frame = view.frame(format!("Stop {}", target.what()), Section::Stop);
+    let wrong = problem.as_ref().map(|(wrong, _)| *wrong);
     let confirm = Confirm {
-        frame: view.frame(format!("Stop {}", target.what()), Section::Stop),
+        frame: match problem {
+            Some((field, text)) => frame.failed(NOT_STOPPED, text, Some(field)),
+            None => frame,
+        },
         may_stop: view.may(creates(&target)),
         warning,
         already,
@@ -93,7 +100,7 @@ async fn form(
         underway,
         key: key.map_or_else(idempotency_key, Ok)?,
         reason: sent.map_or("", |form| form.text("reason")).to_owned(),
-        problem,
+        wrong,
     };
     Ok(page(status, &confirm))
 }
@@ -114,7 +121,7 @@ fn creates(target: &Target) -> &'static str {
 }
 
 pub(super) async fn act(Posted { view, form }: Posted) -> Response {
-    view.answer(acted(&view, &form).await)
+    view.answer_act(NOT_STOPPED, acted(&view, &form).await)
 }
 
 async fn acted(view: &View, asked: &Pairs) -> Result<Response, Status> {

@@ -56,7 +56,7 @@ async fn confirmation(view: &View, id: &str) -> Result<Response, Status> {
 }
 
 pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
-    view.answer(acted(&view, &id, form.one("key")).await)
+    view.answer_act("Not released", acted(&view, &id, form.one("key")).await)
 }
 
 async fn acted(view: &View, id: &str, key: Option<&str>) -> Result<Response, Status> {
