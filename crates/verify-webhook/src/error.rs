@@ -17,6 +17,8 @@ pub enum VerifyError {
     UnknownKey,
     /// The signature does not match the request.
     Signature,
+    /// The HTTP message signature does not match the request, its URL or its content type.
+    MessageSignature,
     /// The signature is too old, from the future, or has expired.
     Time,
     /// The body differs from the body that was signed.
@@ -39,7 +41,7 @@ impl VerifyError {
             Self::NoSignature => "no_signature",
             Self::Malformed => "malformed",
             Self::UnknownKey => "unknown_key",
-            Self::Signature => "signature",
+            Self::Signature | Self::MessageSignature => "signature",
             Self::Time => "time",
             Self::Digest => "digest",
             Self::Url => "url",
@@ -58,9 +60,17 @@ impl fmt::Display for VerifyError {
             Self::Malformed => "a header of the signature is absent, repeated or unreadable",
             Self::UnknownKey => "the key is not a webhook key of the JWKS; fetch the JWKS again",
             Self::Signature => "the signature does not match the request",
+            Self::MessageSignature => {
+                "the signature does not match the request: url must be the endpoint's URL exactly \
+                 as the service shows it (scheme, host, final slash), and content-type as it was \
+                 sent"
+            }
             Self::Time => "the signature is too old, from the future, or has expired",
             Self::Digest => "the body differs from the signed body",
-            Self::Url => "the delivery is for another URL",
+            Self::Url => {
+                "the delivery is for another URL: url must be the endpoint's URL exactly as the \
+                 service shows it (scheme, host, final slash)"
+            }
             Self::Envelope => "the body is not an event",
             Self::EventId => "the signature is for another event",
             Self::TenantId => "the event belongs to another tenant",

@@ -35,7 +35,10 @@ pub(crate) fn verify(
         headers.one("content-type")?,
         headers.one("webhook-timestamp")?,
     );
-    keys::verify(options.jwks, kid, base.as_bytes(), &signature)?;
+    keys::verify(options.jwks, kid, base.as_bytes(), &signature).map_err(|why| match why {
+        VerifyError::Signature => VerifyError::MessageSignature,
+        why => why,
+    })?;
     check_time(created, options, now)?;
     if now > expires {
         return Err(VerifyError::Time);

@@ -73,18 +73,23 @@ const MESSAGES: Record<Exclude<WebhookErrorCode, 'configuration'>, string> = {
   signature: 'the signature does not match the request',
   time: 'the signature is too old, from the future, or has expired',
   digest: 'the body differs from the signed body',
-  url: 'the delivery is for another URL',
+  url: "the delivery is for another URL: url must be the endpoint's URL exactly as the service shows it "
+    + '(scheme, host, final slash)',
   envelope: 'the body is not an event',
   event_id: 'the signature is for another event',
   tenant_id: 'the event belongs to another tenant',
 };
+
+/** The message for a signature that covers the URL and the content type. */
+const NOT_THIS_REQUEST = "the signature does not match the request: url must be the endpoint's URL exactly as the "
+  + 'service shows it (scheme, host, final slash), and content-type as it was sent';
 
 /** The reason for rejecting a delivery. */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError';
   readonly code: WebhookErrorCode;
 
-  constructor(code: 'configuration', message: string);
+  constructor(code: 'configuration' | 'signature', message: string);
   constructor(code: Exclude<WebhookErrorCode, 'configuration'>);
   constructor(code: WebhookErrorCode, message?: string) {
     super(message ?? MESSAGES[code as keyof typeof MESSAGES]);
@@ -203,7 +208,7 @@ async function messageSignature({ body, headers, options, now }: Delivery): Prom
     `"webhook-timestamp": ${one(headers, 'webhook-timestamp')}`,
     `"@signature-params": ${input}`,
   ].join('\n');
-  await checkSignature(options.jwks, kid, utf8(base), signature);
+  await checkSignature(options.jwks, kid, utf8(base), signature, NOT_THIS_REQUEST);
   checkTime(Number(created), options, now);
   if (now > Number(expires)) throw new WebhookError('time');
   if (contentDigest !== `sha-256=:${btoa(binary(await sha256(body)))}:`) throw new WebhookError('digest');
@@ -254,6 +259,7 @@ async function token({ body, headers, options, now }: Delivery): Promise<string>
 /** Checks that a webhook key of the JWKS signed these bytes (Ed25519, RFC 8032). */
 async function checkSignature(
   jwks: Jwks | null | undefined, kid: string, signed: Uint8Array<ArrayBuffer>, signature: Uint8Array<ArrayBuffer>,
+  message = MESSAGES.signature,
 ): Promise<void> {
   const named = (jwks?.keys ?? []).filter((key) => (key as JsonWebKey & { kid?: string }).kid === kid);
   const jwk = named[0] as JsonWebKey | undefined;
@@ -264,7 +270,7 @@ async function checkSignature(
   if (bytes?.length !== 32) throw new WebhookError('unknown_key');
   const key = await crypto.subtle.importKey('raw', bytes, { name: 'Ed25519' }, false, ['verify']);
   const holds = await crypto.subtle.verify('Ed25519', key, signature, signed).catch(() => false);
-  if (!holds) throw new WebhookError('signature');
+  if (!holds) throw new WebhookError('signature', message);
 }
 
 function checkTime(made: number, options: VerifyOptions, now: number): void {

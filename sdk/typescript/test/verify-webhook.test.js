@@ -8,7 +8,7 @@ import { verifyWebhook, WebhookError } from '../dist/index.js';
 const path = process.env.WEBHOOK_VECTORS ?? new URL('../../vectors/webhooks.json', import.meta.url);
 const { options: common, cases } = JSON.parse(readFileSync(path, 'utf8'));
 
-async function judged({ body, headers, options, now }, given = headers) {
+async function judged({ body, headers, options, now, mentions = [] }, given = headers) {
   try {
     const event = await verifyWebhook(new TextEncoder().encode(body), given, { ...common, ...options, now });
     assert.deepEqual(event, JSON.parse(body));
@@ -16,6 +16,7 @@ async function judged({ body, headers, options, now }, given = headers) {
   } catch (error) {
     if (!(error instanceof WebhookError)) throw error;
     assert.ok(error.message);
+    for (const word of mentions) assert.ok(error.message.includes(word), error.message);
     return error.code;
   }
 }

@@ -129,7 +129,7 @@ impl Verifier {
             (Suite::StandardWebhooks, VerifyError::Signature) => {
                 "; check that --secret is the current secret of this endpoint".to_owned()
             }
-            (_, VerifyError::Signature | VerifyError::Url) => {
+            (_, VerifyError::Signature | VerifyError::MessageSignature | VerifyError::Url) => {
                 format!("; check that the endpoint's URL is {} (--url)", self.url)
             }
             (_, VerifyError::TenantId) => {

@@ -123,6 +123,13 @@ impl Delivery {
         self.set("signature", &format!("svc=:{signature}:"))
     }
 
+    /// A receiver's misconfiguration, whose error must contain the words in `mentions`.
+    pub(crate) fn misread(&self, name: &str, url: &str, expect: &str, mentions: &[&str]) -> Value {
+        let mut case = self.case(name, &json!({"url": url}), AT, expect);
+        case["mentions"] = json!(mentions);
+        case
+    }
+
     /// The case's entry in the table: `options` override the common options.
     pub(crate) fn case(&self, name: &str, options: &Value, now: u64, expect: &str) -> Value {
         json!({"name": name, "body": self.body, "headers": self.headers, "options": options,

@@ -85,6 +85,15 @@ fn judged(common: &Value, case: &Value) -> String {
             assert_eq!(Value::Object(event), serde_json::from_str::<Value>(body).unwrap());
             "valid".to_owned()
         }
-        Err(why) => why.code().to_owned(),
+        Err(why) => {
+            for word in case["mentions"].as_array().into_iter().flatten() {
+                assert!(
+                    why.to_string().contains(word.as_str().unwrap()),
+                    "{why}: {}",
+                    case["name"]
+                );
+            }
+            why.code().to_owned()
+        }
     }
 }

@@ -24,11 +24,19 @@ _MESSAGES = {
     "signature": "the signature does not match the request",
     "time": "the signature is too old, from the future, or has expired",
     "digest": "the body differs from the signed body",
-    "url": "the delivery is for another URL",
+    "url": "the delivery is for another URL: url must be the endpoint's URL exactly as the service shows it "
+    "(scheme, host, final slash)",
     "envelope": "the body is not an event",
     "event_id": "the signature is for another event",
     "tenant_id": "the event belongs to another tenant",
 }
+
+
+#: The message for a signature that covers the URL and the content type.
+_NOT_THIS_REQUEST = (
+    "the signature does not match the request: url must be the endpoint's URL exactly as the service shows it "
+    "(scheme, host, final slash), and content-type as it was sent"
+)
 
 
 class WebhookError(Exception):
@@ -192,7 +200,7 @@ def _message_signature(delivery: _Delivery) -> str:
             f'"@signature-params": {signature_input}',
         ]
     )
-    _check_signature(delivery.jwks, kid, _utf8(base), signature)
+    _check_signature(delivery.jwks, kid, _utf8(base), signature, _NOT_THIS_REQUEST)
     delivery.check_time(int(created))
     if delivery.now > int(expires):
         raise WebhookError("time")
@@ -248,7 +256,9 @@ _SUITES = {
 }
 
 
-def _check_signature(jwks: Mapping[str, Any] | None, kid: str, signed: bytes, signature: bytes) -> None:
+def _check_signature(
+    jwks: Mapping[str, Any] | None, kid: str, signed: bytes, signature: bytes, message: str | None = None
+) -> None:
     """Checks that a webhook key of the JWKS signed these bytes (Ed25519, RFC 8032)."""
     keys = [key for key in (jwks or {}).get("keys", []) if key.get("kid") == kid]
     if len(keys) != 1 or not kid.startswith("svc-webhook-"):
@@ -262,7 +272,7 @@ def _check_signature(jwks: Mapping[str, Any] | None, kid: str, signed: bytes, si
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, signed)
     except InvalidSignature:
-        raise WebhookError("signature") from None
+        raise WebhookError("signature", message) from None
 
 
 def _by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, list[str]]:

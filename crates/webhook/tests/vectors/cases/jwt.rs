@@ -4,7 +4,7 @@ use authority_webhook::signing::Suite::Jwt;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
-use super::{TARGET, bad, good};
+use super::{MISREAD, TARGET, bad, good};
 use crate::delivery::{Delivery, URL, body, signer};
 
 pub(super) fn cases() -> Vec<Value> {
@@ -17,7 +17,10 @@ pub(super) fn cases() -> Vec<Value> {
     ];
     let refused = [by_others(), altered(), signed_otherwise()].concat();
     let refused = refused.iter().map(|(what, delivery, code)| bad(&named(what), delivery, code));
-    valid.into_iter().chain(refused).collect()
+    let delivery = Delivery::signed(&[Jwt]);
+    let misread = MISREAD.iter();
+    let misread = misread.map(|(what, url)| delivery.misread(&named(what), url, "url", &["url"]));
+    valid.into_iter().chain(refused).chain(misread).collect()
 }
 
 type Case = (&'static str, Delivery, &'static str);

@@ -3,7 +3,7 @@
 use authority_webhook::signing::Suite::Rfc9421;
 use serde_json::{Value, json};
 
-use super::{TARGET, bad, good};
+use super::{MISREAD, TARGET, bad, good};
 use crate::delivery::{Delivery, URL, body, signer};
 
 pub(super) fn cases() -> Vec<Value> {
@@ -23,7 +23,13 @@ pub(super) fn cases() -> Vec<Value> {
     ];
     let refused = [by_others(), altered(), unreadable(), signed_otherwise()].concat();
     let refused = refused.iter().map(|(what, delivery, code)| bad(&named(what), delivery, code));
-    valid.into_iter().chain(refused).collect()
+    let mentions = ["url", "content-type"];
+    let charset = delivery.clone().set("content-type", "application/json; charset=utf-8");
+    let misread = MISREAD.iter().map(|(what, url)| (*what, *url, &delivery));
+    let misread = misread.chain([("a charset that a gateway added", URL, &charset)]);
+    let misread =
+        misread.map(|(what, url, sent)| sent.misread(&named(what), url, "signature", &mentions));
+    valid.into_iter().chain(refused).chain(misread).collect()
 }
 
 type Case = (&'static str, Delivery, &'static str);

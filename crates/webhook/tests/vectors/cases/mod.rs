@@ -16,7 +16,7 @@ pub(crate) fn table() -> Value {
         [common(), standard_webhooks::cases(), message_signature::cases(), jwt::cases()].concat();
     json!({
         "about": "Each delivery is judged at `now` with `options`, and the case's own laid over them: \
-                  `valid`, or the code of the error. Made by crates/webhook/tests/vectors.",
+                  `valid`, or the code of the error, whose message contains each of `mentions`. Made by crates/webhook/tests/vectors.",
         "options": {
             "jwks": {"keys": keys.each_ref().map(published)},
             "secrets": [secret(1).reveal()],
@@ -33,6 +33,15 @@ fn good(name: &str, delivery: &Delivery, options: &Value) -> Value {
 fn bad(name: &str, delivery: &Delivery, expect: &str) -> Value {
     delivery.case(name, &json!({}), AT + 5, expect)
 }
+
+/// URLs that differ from the endpoint's, as a receiver may configure them by mistake.
+const MISREAD: [(&str, &str); 5] = [
+    ("url with a final slash", "https://example.com/hooks/"),
+    ("url with http", "http://example.com/hooks"),
+    ("url with the proxy's host", "https://hooks.internal/hooks"),
+    ("url with the host in capitals", "https://Example.com/hooks"),
+    ("url with a port", "https://example.com:443/hooks"),
+];
 
 const TARGET: &str = "https://example.org/hooks";
 

@@ -1,0 +1,53 @@
+// The README's receiver, with stand-ins for its server and for the service.
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+
+const path = process.env.WEBHOOK_VECTORS ?? new URL('../../vectors/webhooks.json', import.meta.url);
+const { options, cases } = JSON.parse(readFileSync(path, 'utf8'));
+const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+
+test('the receiver loses nothing in a rotation', async () => {
+  const [sample] = /(?<=```ts\n)import \{ createServer[^]*?(?=```)/.exec(readme);
+  const library = new URL('../dist/index.js', import.meta.url);
+  const code = sample
+    .replace(/import \{ createServer \}.*\n/, '')
+    .replace(/import \{ buffer \}.*\n/, '')
+    .replace("'agent-authority'", JSON.stringify(library.href));
+  let handler;
+  let [published, fetches, now] = [{ keys: [] }, 0, 1_790_000_000];
+  const handled = [];
+  const { fetch, Date: { now: machine } } = globalThis;
+  Object.assign(globalThis, {
+    createServer: (given) => ((handler = given), { listen() {} }),
+    buffer: async (request) => new TextEncoder().encode(request.body),
+    handleOnce: async (id) => handled.push(id),
+    fetch: async (url) => {
+      assert.equal(url, 'https://authority.example/.well-known/jwks.json');
+      fetches += 1;
+      return new Response(JSON.stringify(published));
+    },
+  });
+  Date.now = () => now * 1000;
+  const receive = async (name) => {
+    const { body, headers } = cases.find((one) => one.name === name);
+    let status;
+    const response = { writeHead: (given) => ((status = given), response), end() {} };
+    await handler({ body, headers: Object.fromEntries(headers) }, response);
+    return status;
+  };
+  try {
+    await import(`data:text/javascript,${encodeURIComponent(code)}`);
+    published = options.jwks;
+    // Not more than one fetch a minute, so that a stranger's deliveries cause no load.
+    assert.deepEqual([await receive('rfc9421: signed'), fetches], [401, 1]);
+    now += 60;
+    assert.deepEqual([await receive('rfc9421: signed'), fetches], [204, 2]);
+    assert.deepEqual([await receive('jwt: signed'), fetches], [204, 2]);
+    assert.deepEqual([await receive('jwt: a key that is not published'), fetches], [401, 2]);
+    assert.equal(handled.length, 2);
+  } finally {
+    globalThis.fetch = fetch;
+    Date.now = machine;
+  }
+});
