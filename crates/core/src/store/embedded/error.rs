@@ -27,6 +27,11 @@ pub enum Error {
     )]
     NoUser,
     #[error(
+        "PostgreSQL's initdb needs a name for user {uid}, which has none; add the user to /etc/passwd, or \
+         use another database: DATABASE_URL=postgres://user:password@host/database"
+    )]
+    NamelessUser { uid: u32 },
+    #[error(
         "the database in `{}` is no longer accessible to its user {uid}, because `{}` has mode \
          {mode:04o}; run `chmod {remedy} {}`", path.display(), barrier.display(), barrier.display()
     )]

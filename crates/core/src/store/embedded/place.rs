@@ -44,6 +44,10 @@ pub(super) struct Place {
 impl Place {
     /// Creates the folders: `data_dir/postgres`, private to the server's user.
     pub(super) fn prepare(data_dir: &Path) -> Result<Self, Error> {
+        if version_in(&data_dir.join("postgres")).is_none() {
+            // Before the folder's mode changes, for a later start as another user of its group.
+            check_name()?;
+        }
         let before = fs::metadata(data_dir).ok();
         let is_used = fs::read_dir(data_dir).is_ok_and(|mut files| files.next().is_some());
         if before.is_none() {
@@ -106,6 +110,16 @@ fn percent(bytes: &[u8]) -> String {
         }
     }
     text
+}
+
+/// Fails if initdb would run as a user without a name, which containers may have.
+fn check_name() -> Result<(), Error> {
+    let uid = geteuid();
+    // Root runs it as a user that has one.
+    if uid.is_root() || !matches!(User::from_uid(uid), Ok(None)) {
+        return Ok(());
+    }
+    Err(Error::NamelessUser { uid: uid.as_raw() })
 }
 
 fn owner(folder: &Path) -> Option<u32> {
