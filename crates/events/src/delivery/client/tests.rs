@@ -2,6 +2,7 @@
 //! directly, without a look-up.
 
 mod bodies;
+mod tls;
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
