@@ -9,6 +9,7 @@ use super::{
     list::{CountedPage, List, ListArgs},
     record::{Record, ShowArgs, WithDeleted},
     server::Server,
+    stop::tenant_of,
     surface::Surface,
 };
 use crate::cli::{Actions, Failure, outcome::CommandOutput};
@@ -42,11 +43,14 @@ pub(super) const LIST: List = List {
 
 const RECORD: Record = Record { path: &["api", "v1", "tenants"], envelope: Some("tenant") };
 
-/// Returns the tenant's id if the installation's owner calls and there is only one tenant. It then
-/// need not be given.
-pub(super) async fn only(server: &Server) -> Option<String> {
+/// Returns the tenant of the owner's command if it need not be given: the tenant in an id of the
+/// command, or the only tenant.
+pub(super) async fn meant(server: &Server, id: Option<&str>) -> Option<String> {
     if !server.opens(Surface::Owner) {
         return None;
+    }
+    if let Some(tenant) = id.and_then(|id| tenant_of(server, id)) {
+        return Some(tenant);
     }
     let found = server.get(LIST.path, &json!({"limit": 2})).await.ok()?;
     match server.json(&found).ok()?[LIST.member].as_array()?.as_slice() {

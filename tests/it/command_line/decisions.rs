@@ -151,9 +151,45 @@ async fn all_decisions_of_a_tenant_are_watched_as_they_come() {
     let denied = ask(&app, &api_key, 12.0, "US").await;
     let line = all.line("denied");
     assert!(line.contains(id(&denied)) && line.contains("jurisdiction_unsupported"), "{line}");
-    // If there are several tenants, the owner must name one.
-    let (code, _, told) = owner(&app, "decisions watch").await;
-    assert!(code == 1 && told.contains("--tenant"), "{told}");
+    // The owner need not name the tenant if it is the only one.
+    let own = Watching::start(&app, app.owner_token(), "decisions watch");
+    let seen = loop {
+        let made = ask(&app, &api_key, 13.0, "US").await;
+        if let Ok(line) = own.lines.recv_timeout(Duration::from_millis(500)) {
+            break (line, made);
+        }
+    };
+    assert!(seen.0.contains("denied"), "{}", seen.0);
+}
+
+/// An id implies the tenant. Otherwise, with several tenants, the error names the flags.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_is_named_only_if_several_can_be_meant() {
+    let app = TestApp::seeded().await;
+    let api_key = app.demo().await.api_key;
+    let denied = ask(&app, &api_key, 12.0, "US").await;
+    let tenant = json!({"name": "Second", "slug": "second"});
+    assert_eq!(app.owner().post("/api/v1/tenants", tenant).await.0, 201);
+    let filter = "--reason-code jurisdiction_unsupported";
+    for typed in [
+        format!("decisions list {filter} --subject svc:agent:acme:invoice-bot"),
+        format!("decisions list {filter} --subject invoice-bot"),
+        format!("decisions list {filter} --tenant acme"),
+        format!("decisions list {filter} --since 1h"),
+    ] {
+        let (code, table, told) = owner(&app, &typed).await;
+        assert_eq!((code, &*ids(&table)), (0, &[id(&denied)][..]), "{typed}: {told}");
+    }
+    for (typed, flags) in [
+        (format!("decisions list {filter}"), &["--tenant", "--since"][..]),
+        (format!("decisions export {filter}"), &["--tenant", "--since"]),
+        ("decisions watch".to_owned(), &["--tenant"]),
+        // A quarantine without a filter is of a whole tenant: it is named.
+        ("quarantine --reason review --yes".to_owned(), &["tenant"]),
+    ] {
+        let (code, _, told) = owner(&app, &typed).await;
+        assert!(code != 0 && flags.iter().all(|flag| told.contains(flag)), "{typed}: {told}");
+    }
 }
 
 /// This server ends each stream after one event and records the requests.

@@ -75,7 +75,7 @@ async fn the_headers_stop_is_on_what_the_page_is_about() {
     // The next page shows the affected delegations and requires the name.
     for (path, typed) in [(&subject, "invoice-bot"), (&under, "invoice-bot")] {
         let page = admin.get(path).await;
-        page.shows("<h2 id=\"ends\">What ends with it</h2>");
+        page.shows("<h2 id=\"ends\">Effects</h2>");
         page.shows(&format!("Type <strong>{typed}</strong> to confirm"));
     }
 }

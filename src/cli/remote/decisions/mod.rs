@@ -18,9 +18,9 @@ use super::{
     record::ShowArgs,
     server::Server,
     stop::resolve,
-    surface::SURFACE,
+    surface::{SURFACE, Surface},
     tenant,
-    tenants::only,
+    tenants::meant,
     times::moment,
 };
 use crate::cli::{Actions, Failure, outcome::CommandOutput};
@@ -52,7 +52,7 @@ pub(in crate::cli) struct Filter {
 /// The filter of decisions.
 #[derive(Debug, Args, Serialize)]
 struct Which {
-    /// Only decisions of this tenant, by id or slug
+    /// Only decisions of this tenant, by id or slug [default: the subject's, or the only tenant]
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
     /// Only decisions for this principal: an agent's name, or an id
@@ -94,14 +94,19 @@ fn decision() -> impl TypedValueParser<Value = String> {
 }
 
 impl Which {
-    /// Replaces the agent's name by its id, and adds the owner's only tenant: with a filter the
-    /// service requires a tenant from the owner.
+    /// Replaces the agent's name by its id, and adds the owner's tenant: with a filter the service
+    /// requires a tenant from the owner.
     async fn complete(&mut self, server: &Server) -> Result<(), Failure> {
         resolve(server, &mut self.subject).await?;
         let filters = [&self.subject, &self.action, &self.decision, &self.reason_code];
         let is_filtered = filters.iter().any(|filter| filter.is_some());
         if self.tenant_id.is_none() && self.since.is_none() && is_filtered {
-            self.tenant_id = only(server).await;
+            self.tenant_id = meant(server, self.subject.as_deref()).await;
+            if self.tenant_id.is_none() && server.opens(Surface::Owner) {
+                return Err(Failure::usage(
+                    "there are several tenants: give --tenant, or limit the time with --since",
+                ));
+            }
         }
         Ok(())
     }

@@ -20,6 +20,7 @@ use crate::cli::{
         stream::Next,
         surface::SURFACE,
         tenant,
+        tenants::meant,
         text::{self, plain},
     },
     view::View,
@@ -44,7 +45,7 @@ pub(in crate::cli) struct Watch {
     /// as they are made]
     #[arg(value_parser = segment)]
     id: Option<String>,
-    /// The tenant to watch, by id or slug; required for the owner
+    /// The tenant to watch, by id or slug [default: the owner's only tenant]
     #[arg(long = "tenant", value_name = "ID", value_parser = tenant(), conflicts_with = "id")]
     tenant_id: Option<String>,
     #[command(flatten)]
@@ -71,7 +72,13 @@ impl Watch {
         let mut followed = match self.id.as_deref() {
             Some(id) if is_allowed(&server, id).await? => Followed::Allowed(id),
             Some(id) => Followed::Held(id),
-            None => Followed::All { tenant_id: self.tenant_id, after: None },
+            None => {
+                let tenant_id = match self.tenant_id {
+                    None => meant(&server, None).await,
+                    named => named,
+                };
+                Followed::All { tenant_id, after: None }
+            }
         };
         let mut losses = 0;
         loop {

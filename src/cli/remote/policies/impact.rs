@@ -13,7 +13,7 @@ use crate::cli::{
         server::Server,
         surface::SURFACE,
         tenant,
-        tenants::only,
+        tenants::meant,
         text::{self, plain},
         times::moment,
     },
@@ -27,7 +27,8 @@ pub(in crate::cli) struct Impact {
     /// A policy to leave out; can be given several times
     #[arg(long = "without", value_name = "ID")]
     without: Vec<String>,
-    /// The tenant of the decisions, by id or slug [default: the owner's only tenant]
+    /// The tenant of the decisions, by id or slug [default: the tenant of the first --without, or
+    /// the owner's only tenant]
     #[arg(long = "tenant", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
     /// The number of newest decisions to consider [default: 100]
@@ -53,7 +54,7 @@ impl Impact {
         let policies = Candidate::bodies(&self.policies)?;
         let server = connector.connect(self.server).await?;
         let tenant_id = match self.tenant_id {
-            None => only(&server).await,
+            None => meant(&server, self.without.first().map(String::as_str)).await,
             named => named,
         };
         let question = json!({"candidate_policies": policies, "without_policies": self.without,

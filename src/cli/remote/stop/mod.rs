@@ -173,7 +173,7 @@ fn id_and_state(server: &Server, body: String, envelope: &str) -> Result<Command
 
 /// Returns the tenant in an id, for the owner, who has several tenants. Other callers have only
 /// one.
-fn tenant_of(server: &Server, id: &str) -> Option<String> {
+pub(super) fn tenant_of(server: &Server, id: &str) -> Option<String> {
     let slug = IdParts::of(id).and_then(|id| id.tenant_slug);
     slug.filter(|_| server.opens(Surface::Owner)).map(TenantId::complete)
 }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Blast, actor, last_part, made, tenant_of};
+use super::{Blast, actor, last_part, made};
 use crate::cli::{
     Actions, Failure,
     confirm::Confirm,
@@ -17,6 +17,7 @@ use crate::cli::{
         server::Server,
         surface::SURFACE,
         tenant,
+        tenants::meant,
         text::plain,
     },
 };
@@ -34,7 +35,8 @@ pub(in crate::cli) struct Quarantine {
     /// Only under this delegation and the delegations below it
     #[arg(long, value_name = "ID")]
     delegation: Option<String>,
-    /// The tenant, by id or slug [default: the subject's, or the delegation's]
+    /// The tenant, by id or slug [default: the subject's or the delegation's; for an
+    /// action, the owner's only tenant]
     #[arg(long = "tenant", value_name = "ID", value_parser = tenant())]
     tenant_id: Option<String>,
     /// The reason, for the record
@@ -121,7 +123,12 @@ impl Quarantine {
             self.subject = Some(actor::resolved(&server, subject, self.confirm).await?);
         }
         let known = self.subject.as_deref().or(self.delegation.as_deref());
-        let tenant_id = self.tenant_id.clone().or_else(|| tenant_of(&server, known?));
+        let is_part = known.is_some() || self.action.is_some();
+        let tenant_id = match self.tenant_id.clone() {
+            // A whole tenant is named.
+            None if is_part => meant(&server, known).await,
+            named => named,
+        };
         let actions: Vec<&str> = self.action.as_deref().into_iter().collect();
         let warning = known::warnings(&server, tenant_id.as_deref(), &actions).await.pop();
         if !self.confirm.yes {
