@@ -11,8 +11,8 @@ const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, ex
      records it so that anyone can verify and replay it, and lets people hold, approve and stop it.\n\n\
      Every error body is `{ok: false, error, message, details, request_id}`. Success bodies of paths \
      below `/api/` begin with `ok: true`, except the body of `/api/v1/runtime/evaluate` and the messages \
-     of streams. Success bodies of other paths have no `ok`. Lists take `limit` \
-     (1 to 500) and `page_token`. Times are RFC 3339 in UTC; in a query also a span before now: `-90s`, \
+     of streams. Success bodies of other paths have no `ok`. Where a tenant's id is expected, its slug \
+     is accepted. Lists take `limit` (1 to 500) and `page_token`. Times are RFC 3339 in UTC; in a query also a span before now: `-90s`, \
      `-15m`, `-1h`, `-7d`.\n\n\
      A body is JSON without a content coding, of at most 256 KiB and 1 MiB as protobuf. A free-form \
      member nests at most 32 levels, including itself. An error lists at most 50 members, and then \

@@ -31,6 +31,7 @@ pub use codec::Raw;
 pub use fault::{Fault, Problem, Refused, reason};
 pub use gateway::{Call, Gateway, content_coding, unread_coding};
 pub use host::{Document, Host, google_rpc_status};
+pub use nearest::suggestion;
 use problems::Problems;
 use read::Reader;
 pub use route::{Body, Events, Route, Segment, Variable};

@@ -17,7 +17,7 @@ const SYNONYMS: [(&str, &str); 6] = [
 ];
 
 /// The text to append to a refusal of `name`, such as "; did you mean `limit`?"; empty without a near name.
-pub(crate) fn suggestion<'a>(name: &str, among: impl Iterator<Item = &'a str>) -> String {
+pub fn suggestion<'a>(name: &str, among: impl Iterator<Item = &'a str>) -> String {
     let plain = plain(name);
     let synonym = SYNONYMS.iter().find(|(other, _)| *other == plain).map(|(_, ours)| *ours);
     let distance = |known: &str| {

@@ -6,6 +6,7 @@ pub mod deadline;
 pub mod error;
 pub mod idempotency;
 pub mod identity;
+pub mod named_tenant;
 pub mod page;
 pub mod page_token;
 pub mod rate_limit;

@@ -8,6 +8,7 @@ pub mod record;
 pub mod schema;
 pub mod service;
 pub mod state;
+mod tenant_ids;
 mod unknown;
 pub mod validate;
 pub mod wire;

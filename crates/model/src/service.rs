@@ -24,7 +24,10 @@ use tonic::{
 };
 use tonic_types::{ErrorDetails, StatusExt};
 
-use crate::unknown::{Holds, Known, KnownField};
+use crate::{
+    tenant_ids::{TenantIds, complete},
+    unknown::{Holds, Known, KnownField},
+};
 
 include!(concat!(env!("OUT_DIR"), "/services.rs"));
 
@@ -141,12 +144,15 @@ impl ServerStreamingService<Bytes> for Method {
 ///
 /// With `known`, unknown fields are also the caller's error. Requests from the REST gateway are not
 /// checked: the gateway marks them with a [`RestCall`] and writes only known fields.
-fn read<T: Message + Default>(
+///
+/// The slugs of tenants become their ids.
+fn read<T: Message + Default + TenantIds>(
     request: Request<Bytes>,
     known: Option<&'static Known>,
 ) -> Result<Request<T>, Status> {
     let (metadata, extensions, bytes) = request.into_parts();
-    let message = T::decode(&*bytes).map_err(|error| unreadable(&error.to_string()))?;
+    let mut message = T::decode(&*bytes).map_err(|error| unreadable(&error.to_string()))?;
+    message.complete_tenants();
     if let Some(known) = known.filter(|_| extensions.get::<RestCall>().is_none()) {
         known.check(&bytes)?;
     }

@@ -8,7 +8,7 @@ use std::{
     sync::{LazyLock, PoisonError, RwLock},
 };
 
-pub use gateway_rest::{json_len, shortened};
+pub use gateway_rest::{json_len, shortened, suggestion};
 use regex::Regex;
 use serde_json::Value;
 
@@ -99,9 +99,10 @@ impl Text {
         }
         if !self.of.is_empty() && !self.of.contains(&value) {
             tell(format!(
-                "must be one of {}, not `{}`",
+                "must be one of {}, not `{}`{}",
                 self.of.join(", "),
-                shortened(value, SHOWN)
+                shortened(value, SHOWN),
+                suggestion(value, self.of.iter().copied())
             ));
         }
         if self.email && !is_email(value) {

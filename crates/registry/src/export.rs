@@ -19,6 +19,7 @@ use super::{
 use authority_api::{
     error::ApiError,
     identity::{Caller, Pages, admitted},
+    named_tenant,
     page_token::PageTokens,
 };
 
@@ -35,6 +36,7 @@ impl Registry {
         let by: <A::Record as Row>::List = asked.into();
         let tokens = PageTokens::of(&self.keys, &caller, &by);
         let after = Window::of(by.page(), &tokens)?.after;
+        named_tenant::known(&self.store, &caller, by.page().tenant_id).await?;
         let token = by.page().token.to_owned();
         let pages = Records::<A> {
             registry: self.clone(),

@@ -9,7 +9,7 @@ use super::{
     flow::Reply,
     page::{Window, place_of},
 };
-use authority_api::{identity::admitted, page, page_token::PageTokens};
+use authority_api::{identity::admitted, named_tenant, page, page_token::PageTokens};
 
 impl Registry {
     pub(super) async fn list<A>(&self, call: Request<<A::Record as Row>::List>) -> Reply<A>
@@ -20,6 +20,7 @@ impl Registry {
         let (caller, by) = admitted(call)?;
         let tokens = PageTokens::of(&self.keys, &caller, &by);
         let window = Window::of(by.page(), &tokens)?;
+        named_tenant::known(&self.store, &caller, by.page().tenant_id).await?;
         let (whose, reader) = (caller.scope(), caller.clone());
         let read = self.store.read_tx(&whose, async move |db| {
             let found = A::Record::list(db, &reader, &by, &window).await;

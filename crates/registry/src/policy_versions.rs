@@ -18,6 +18,7 @@ use super::{
     prelude::*,
     version::{IfMatch, tagged},
 };
+use authority_api::named_tenant;
 use authority_decision::{moment::Window, validation::Severity};
 
 /// Stores the first text of a new policy as version 1.
@@ -191,6 +192,7 @@ pub(super) async fn validate(
     if request.cedar.is_none() && request.target_class.is_none() {
         return Err(Error::field("cedar", "is required, or `target_class`").into());
     }
+    named_tenant::known(&registry.store, &caller, request.tenant_id.as_deref()).await?;
     let tenant_id = caller.tenant().map(String::from).or(request.tenant_id).unwrap_or_default();
     let ground = Ground::of(registry, &caller, &tenant_id).await?;
     let targets: Vec<String> = request.target_class.iter().cloned().collect();

@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 
 use authority_ids::{DecisionId, TenantId};
 use authority_model::{
-    proto::runtime::ListDecisionsRequest, schema::decisions, validate::Violation, wire::Time,
+    proto::runtime::ListDecisionsRequest,
+    schema::decisions,
+    validate::{Violation, suggestion},
+    wire::Time,
 };
 use diesel::{
     pg::Pg,
@@ -59,9 +62,18 @@ impl DecisionFilter {
     /// Creates a filter.
     ///
     /// # Errors
-    /// 400: the filter has neither a tenant nor a span of time.
+    /// 400: the reason code is unknown, or the filter has neither a tenant nor a span of time.
     pub fn new(by: ListDecisionsRequest, within: Option<TenantId>) -> Result<Self, ApiError> {
         let filter = Self { by, within };
+        if let Some(code) = &filter.by.reason_code
+            && Reason::from_word(code).is_none()
+        {
+            let near = suggestion(code, Reason::ALL.iter().map(Reason::word));
+            return Err(ApiError::field(
+                "reason_code",
+                format!("`{code}` is not a reason code{near}"),
+            ));
+        }
         let is_within = filter.has_tenant() || filter.by.since.is_some();
         if filter.narrows() && !is_within {
             // Otherwise the query might read every decision.

@@ -23,6 +23,7 @@ use super::{
 use authority_api::{
     error::ApiError,
     identity::{Caller, Pages},
+    named_tenant,
     page_token::PageTokens,
 };
 use authority_core::store::{self, RunQueryDsl};
@@ -40,6 +41,7 @@ impl DecisionQueries {
     ) -> Result<Messages<ExportDecisionsResponse>, ApiError> {
         let (with_context, after) = (asked.context, asked.after.clone());
         let within = caller.scope().tenant;
+        named_tenant::known(&self.store, &caller, asked.tenant_id.as_deref()).await?;
         let filter = DecisionFilter::new(ListDecisionsRequest::from(asked), within)?;
         if let Some(after) = &after
             && DecisionId::parse(after).is_err()

@@ -16,7 +16,7 @@ use super::{
 use authority_api::{
     error::ApiError,
     identity::{Caller, Exports},
-    page,
+    named_tenant, page,
     page_token::PageTokens,
 };
 use authority_archive::Archives;
@@ -71,6 +71,7 @@ impl DecisionQueries {
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
         let tokens = PageTokens::of(&self.keys, caller, &by);
         let before = tokens.read(&by.page_token);
+        named_tenant::known(&self.store, caller, by.tenant_id.as_deref()).await?;
         let filter = DecisionFilter::new(by, scope.tenant.clone())?;
         let before = before?.map(|id| String::from_utf8(id).unwrap_or_default());
         let most = i64::try_from(size).unwrap_or(i64::MAX - 1) + 1;

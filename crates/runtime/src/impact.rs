@@ -145,7 +145,7 @@ impl ImpactRun {
             (None, None) => refused("is required"),
             (None, Some(id)) => {
                 self.graph.fresh()?;
-                let unknown = || refused("must be the id of a tenant, such as `svc:tenant:acme`");
+                let unknown = || refused("must be the id or the slug of a tenant, such as `acme`");
                 let Ok(id) = TenantId::parse(&id) else { return unknown() };
                 let handle = self.graph.tenant(&id)?;
                 let known = handle.is_some_and(|handle| handle.read().tenant().is_some());

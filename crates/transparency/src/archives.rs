@@ -9,7 +9,9 @@ use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use tonic::{Request, Response};
 
-use authority_api::{error::ApiError, identity::admitted, page, page_token::PageTokens};
+use authority_api::{
+    error::ApiError, identity::admitted, named_tenant, page, page_token::PageTokens,
+};
 use authority_archive::format::names;
 use authority_core::{
     keys::Keys,
@@ -74,6 +76,7 @@ impl ArchiveService for ArchiveHandlers {
         // The token is authenticated, and therefore contains a position as written below.
         let after = after.and_then(|place| place_of(&place));
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
+        named_tenant::known(&self.store, &caller, by.tenant_id.as_deref()).await?;
         let scope = caller.scope();
         let within = scope.tenant.clone();
         let found = self.store.read_tx(&scope, async move |db| {
@@ -81,7 +84,7 @@ impl ArchiveService for ArchiveHandlers {
             if let Some(own) = &within {
                 query = query.filter(archives::tenant_id.eq(own.as_str()));
             }
-            if let Some(tenant) = by.tenant_id.as_deref().map(TenantId::complete) {
+            if let Some(tenant) = by.tenant_id {
                 query = query.filter(archives::tenant_id.eq(tenant));
             }
             if let Some((month, tenant_id)) = after {

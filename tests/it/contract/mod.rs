@@ -3,6 +3,7 @@
 mod absence;
 mod bounds;
 mod clients;
+mod closed_filters;
 mod document;
 mod documented;
 mod example_schemas;
@@ -15,6 +16,7 @@ mod page_tokens;
 mod pages;
 mod rate_limits;
 mod specification;
+mod tenants;
 mod unknown_fields;
 
 use serde_json::Value;

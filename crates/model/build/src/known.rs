@@ -23,7 +23,7 @@ pub(crate) fn name(message: &MessageDescriptor) -> Ident {
 /// Includes the fields of nested messages.
 pub(crate) fn features(pool: &DescriptorPool) -> Vec<String> {
     let requests = pool.services().flat_map(|service| service.methods().collect::<Vec<_>>());
-    let deciding = requests.filter(|method| DECIDING.contains(&method.name()));
+    let deciding = requests.filter(decides);
     let mut reached = BTreeMap::new();
     deciding.for_each(|method| reach(&method.input(), &mut reached));
     reached.retain(|name, message| name.starts_with("authority.") && !message.is_map_entry());
@@ -38,6 +38,11 @@ pub(crate) fn features(pool: &DescriptorPool) -> Vec<String> {
 
 /// The methods that make decisions.
 const DECIDING: [&str; 4] = ["Evaluate", "Authorize", "EvaluateDecision", "BatchEvaluate"];
+
+/// Whether the method makes decisions.
+pub(crate) fn decides(method: &MethodDescriptor) -> bool {
+    DECIDING.contains(&method.name())
+}
 
 fn is_required(field: &prost_reflect::FieldDescriptor) -> bool {
     let rules = crate::options::extension(&field.options(), "buf.validate.field");

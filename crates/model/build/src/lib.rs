@@ -5,7 +5,8 @@
 //! - `buf.validate` becomes a `Validate` implementation (rules.rs).
 //! - Requests, responses and records implement the small traits of the registry's flow (shapes.rs).
 //! - `string.in` of a record's state becomes an enum (states.rs).
-//! - A service becomes a trait and a function to serve it (services.rs).
+//! - A service becomes a trait and a function to serve it (services.rs). A tenant's slug in a request
+//!   becomes the tenant's id (tenants.rs).
 //! - `authority.auth.v1.access` becomes the table of callers that each method admits (access.rs).
 //!
 //! This crate is for build scripts: an error in a proto panics with the name of the method or
@@ -21,6 +22,7 @@ mod rules;
 mod services;
 mod shapes;
 mod states;
+mod tenants;
 
 use std::{collections::BTreeSet, io};
 

@@ -7,13 +7,14 @@ use proc_macro2::{Ident, TokenStream};
 use prost_reflect::{DescriptorPool, Kind, MessageDescriptor, MethodDescriptor, ServiceDescriptor};
 use quote::{format_ident, quote};
 
-use crate::{is_ours, known, names, options};
+use crate::{is_ours, known, names, options, tenants};
 
 pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
     let services: Vec<_> =
         pool.services().filter(|service| is_ours(service.package_name())).collect();
-    let methods = services.iter().flat_map(|service| service.methods().collect::<Vec<_>>());
-    let writing: Vec<_> = methods.filter(writes).collect();
+    let methods = || services.iter().flat_map(|service| service.methods().collect::<Vec<_>>());
+    let tenants = tenants::of(methods());
+    let writing: Vec<_> = methods().filter(writes).collect();
     let unnamed = writing.iter().filter(|method| record(method).is_none());
     let unnamed =
         unnamed.map(|method| format!("/{}/{}", method.parent_service().full_name(), method.name()));
@@ -24,6 +25,8 @@ pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
         pub const FEATURES: &[&str] = &[#(#features),*];
 
         #tables
+
+        #tenants
 
         /// Writing methods without a record id in their messages: see [`WrittenRecord`].
         pub const WITHOUT_RECORD: &[&str] = &[#(#unnamed),*];

@@ -48,7 +48,7 @@ use super::{
     prelude::*,
     version::{IfMatch, tagged},
 };
-use authority_api::{identity::caller, page, page_token::PageTokens};
+use authority_api::{identity::caller, named_tenant, page, page_token::PageTokens};
 use authority_core::{
     graph::{Fence, Graph},
     store::row_id,
@@ -112,6 +112,7 @@ impl ApprovalService for Approvals {
         let (registry, order) = (&self.registry, Order::of(&by)?);
         let tokens = PageTokens::of(&registry.keys, &caller, &by);
         let window = Window::of(by.page(), &tokens)?;
+        named_tenant::known(&registry.store, &caller, by.tenant_id.as_deref()).await?;
         let reader = caller.clone();
         let read = registry.store.read_tx(&caller.scope(), async move |db| {
             let found = order.read(db, &reader, &by, &window).await;

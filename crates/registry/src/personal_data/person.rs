@@ -154,7 +154,7 @@ impl Person {
             return Err(Error::field("email", "must be an e-mail address"));
         }
         Ok(Self {
-            within: tenant_id.map(|id| TenantId::complete(&id)),
+            within: tenant_id,
             emails: email.into_iter().collect(),
             subjects: external_subject.into_iter().collect(),
             principals: principal_id.into_iter().collect(),

@@ -108,17 +108,16 @@ impl Verb for ConvertLeadRequest {
     type Record = Lead;
 
     async fn apply(self, was: Lead, tx: &mut WriteTx<'_>) -> Result<Lead, Error> {
-        let id = TenantId::complete(&self.converted_tenant_id);
+        let id = &self.converted_tenant_id;
         let known: Option<String> = tenants::table
-            .find(&id)
+            .find(id)
             .filter(tenants::deleted_at.is_null())
             .for_key_share()
             .select(tenants::id)
             .first(tx.db)
             .await
             .optional()?;
-        let id = known
-            .ok_or_else(|| Error::unknown("converted_tenant_id", &self.converted_tenant_id))?;
+        let id = known.ok_or_else(|| Error::unknown("converted_tenant_id", id))?;
         Ok(diesel::update(leads::table.find(&was.id))
             .set((
                 leads::status.eq(LeadStatus::Converted),

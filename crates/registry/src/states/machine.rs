@@ -4,6 +4,8 @@ use authority_ids::RecordId;
 use authority_model::{proto::states::*, schema::state_machines, service::StateMachineService};
 use tonic::Response;
 
+use authority_api::named_tenant;
+
 use super::{
     super::{prelude::*, tenant, version::tagged},
     library, step,
@@ -74,6 +76,7 @@ impl StateMachineService for Registry {
         call: Request<ListDerivationsRequest>,
     ) -> Reply<ListDerivationsResponse> {
         let (caller, request) = admitted(call)?;
+        named_tenant::known(&self.store, &caller, Some(&request.tenant_id)).await?;
         let whose = caller.scope();
         let derivations = self.store.read_tx(&whose, async move |db| {
             let newest = library::newest(&library::every(db).await?);

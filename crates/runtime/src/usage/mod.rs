@@ -15,7 +15,7 @@ use tonic::{Request, Response};
 use authority_api::{
     error::ApiError,
     identity::{Caller, admitted},
-    page,
+    named_tenant, page,
     page_token::PageTokens,
 };
 use authority_core::{
@@ -49,6 +49,7 @@ impl UsageHandlers {
         // An authentic token contains a valid position, because it was written below.
         let after = after.and_then(|place| read(&place));
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
+        named_tenant::known(&self.store, caller, by.tenant_id.as_deref()).await?;
         let scope = caller.scope();
         let within = scope.tenant.clone();
         let found = self.store.read_tx(&scope, async move |db| {

@@ -102,6 +102,22 @@ pub(crate) static KNOWN_GOOGLE_PROTOBUF_TIMESTAMP: Known = Known {
         },
     ],
 };
+impl TenantIds for crate::proto::sample::Lamp {
+    fn complete_tenants(&mut self) {
+        complete(&mut self.tenant_id);
+    }
+}
+impl TenantIds for crate::proto::sample::ListLampsRequest {
+    fn complete_tenants(&mut self) {
+        self.tenant_id.iter_mut().for_each(complete);
+    }
+}
+impl TenantIds for crate::proto::sample::UpdateLampRequest {
+    fn complete_tenants(&mut self) {
+        self.lamp.iter_mut().for_each(TenantIds::complete_tenants);
+    }
+}
+impl TenantIds for crate::proto::sample::WatchLampsRequest {}
 /// Writing methods without a record id in their messages: see [`WrittenRecord`].
 pub const WITHOUT_RECORD: &[&str] = &[];
 /// The methods of `authority.sample.v1.LampService`.

@@ -1,0 +1,42 @@
+//! The tenant that a request names, as a list's filter for example.
+
+use authority_core::store::{self, Db, RunQueryDsl, Store};
+use authority_model::{schema::tenants, validate::shortened};
+use diesel::{dsl::exists, prelude::*, select};
+
+use crate::{error::ApiError, identity::Caller};
+
+/// The most characters of an unknown tenant in an error.
+const SHOWN: usize = 100;
+
+/// Checks that the tenant exists; it may be deleted.
+///
+/// A tenant's own callers may name only their own tenant. For any other, they get the same error,
+/// whether it exists or not.
+///
+/// # Errors
+/// 400 about `tenant_id`, or the store cannot be read.
+pub async fn known(
+    store: &Store,
+    caller: &Caller,
+    tenant_id: Option<&str>,
+) -> Result<(), ApiError> {
+    let Some(named) = tenant_id else { return Ok(()) };
+    let is_known = match caller.tenant() {
+        Some(own) => own.as_str() == named,
+        None => exists_in(store, caller, named.to_owned()).await?,
+    };
+    if is_known {
+        return Ok(());
+    }
+    let shown = shortened(named, SHOWN);
+    Err(ApiError::field("tenant_id", format!("`{shown}` is unknown; give the tenant's id or slug")))
+}
+
+async fn exists_in(store: &Store, caller: &Caller, id: String) -> Result<bool, store::Error> {
+    let find = async move |db: &mut Db| {
+        let found = select(exists(tenants::table.find(id))).get_result(db).await;
+        Ok::<bool, store::Error>(found?)
+    };
+    store.read_tx(&caller.scope(), find).await
+}
