@@ -43,6 +43,12 @@ const WITHOUT_OK: [&str; 1] = [
 const UNKEYED: [&str; 5] =
     ["AdmitPurpose", "ExportPersonalData", "ImpactPolicies", "SimulateDecision", "ValidatePolicy"];
 
+/// Methods with limits in the records of tenants and API keys.
+const LIMITED: [&str; 4] = ["Authorize", "BatchEvaluate", "Evaluate", "EvaluateDecision"];
+/// The headers that show limits, and their components.
+const LIMITS: [(&str, &str); 2] =
+    [("RateLimit", "RateLimit"), ("RateLimit-Policy", "RateLimitPolicy")];
+
 #[expect(
     clippy::disallowed_methods,
     reason = "cargo passes data to build scripts in the environment"
@@ -292,6 +298,11 @@ fn headers(method: &MethodDescriptor, verb: &str, operation: &mut serde_json::Va
     if of_one && operation["responses"].get("412").is_some() {
         takes.push(part("parameters", "IfMatch"));
     }
+    if LIMITED.contains(&method.name()) {
+        for (name, component) in LIMITS {
+            gives.insert(name.to_owned(), part("headers", component));
+        }
+    }
     let output = method.output();
     if verb != "DELETE" && is_record(&output) {
         gives.insert("ETag".to_owned(), part("headers", "ETag"));
@@ -335,6 +346,11 @@ fn parts(components: &mut serde_json::Value) {
     components["headers"] = json!({
         "RequestId": header("The request's id."),
         "ETag": header("The record's version, for If-Match."),
+        "RateLimit": header("The calls that are left of each limit (`r`), and the seconds until the whole \
+            limit is available again (`t`): `\"decisions_per_api_key\";r=4;t=1`. Absent without a limit."),
+        "RateLimitPolicy": header("Each limit (`q`) and its window in seconds (`w`): \
+            `\"decisions_per_api_key\";q=5;w=1`. Absent without a limit."),
+        "RetryAfter": header("The seconds to wait."),
         "IdempotencyReplayed": {
             "description": "`true` if this repeats the first response to the Idempotency-Key.",
             "schema": {"type": "string", "const": "true"},
@@ -342,6 +358,11 @@ fn parts(components: &mut serde_json::Value) {
     });
     for (_, response) in components["responses"].as_object_mut().into_iter().flatten() {
         response["headers"]["X-Request-Id"] = json!({"$ref": "#/components/headers/RequestId"});
+    }
+    let refused = &mut components["responses"]["429"]["headers"];
+    refused["Retry-After"] = json!({"$ref": "#/components/headers/RetryAfter"});
+    for (name, component) in LIMITS {
+        refused[name] = json!({"$ref": format!("#/components/headers/{component}")});
     }
     if components["responses"].get("422").is_none() {
         components["responses"]["422"] = json!({

@@ -16,11 +16,13 @@ use crate::{
 };
 
 /// Response metadata that becomes HTTP headers.
-const FORWARDED: [HeaderName; 4] = [
+const FORWARDED: [HeaderName; 6] = [
     header::ETAG,
     header::LOCATION,
     header::RETRY_AFTER,
     HeaderName::from_static("idempotency-replayed"),
+    HeaderName::from_static("ratelimit"),
+    HeaderName::from_static("ratelimit-policy"),
 ];
 
 /// Response metadata with the status, if it differs from the route's status.

@@ -18,12 +18,14 @@ use tonic::{Request, Response, Status, metadata::MetadataValue};
 
 use authority_api::{
     error::{ErrorCode, without_secrets},
+    identity::caller,
     rate_limit::RateLimit,
 };
 use authority_core::{
-    graph::Graph,
+    graph::{DecisionLimit, Graph},
     worker::{Report, Statuses},
 };
+use authority_runtime::rates::{PER_KEY, PER_TENANT};
 
 /// The version of the API, as in its paths.
 const API_VERSION: &str = "1.0.0";
@@ -51,10 +53,6 @@ const LINKS: [(&str, &str); 6] = [
     ("reason-codes", "/v1/reason-codes"),
     ("error-codes", "/v1/error-codes"),
 ];
-
-/// The names of the limits that tenants and API keys have in their records.
-const DECISIONS_PER_TENANT: &str = "decisions_per_tenant";
-const DECISIONS_PER_KEY: &str = "decisions_per_api_key";
 
 /// The metadata key for the REST status of a response that is not a 200.
 const HTTP_STATUS: &str = "http-status";
@@ -209,17 +207,21 @@ impl DirectoryService for Directory {
 
     async fn list_rate_limits(
         &self,
-        _: Request<ListRateLimitsRequest>,
+        call: Request<ListRateLimitsRequest>,
     ) -> Result<Response<ListRateLimitsResponse>, Status> {
+        let caller = caller(&call)?;
+        let is_visible = |limit: &DecisionLimit| {
+            caller.tenant().is_none_or(|tenant_id| *tenant_id == limit.tenant_id)
+        };
         let of_all = self.rate_limits.iter().map(|limit| ListedLimit {
             name: limit.name.to_owned(),
             limit: limit.limit,
             window_seconds: limit.window_seconds,
             ..ListedLimit::default()
         });
-        let own = self.graph.decision_limits().into_iter().map(|limit| ListedLimit {
-            name: if limit.key_id.is_some() { DECISIONS_PER_KEY } else { DECISIONS_PER_TENANT }
-                .to_owned(),
+        let own = self.graph.decision_limits().into_iter().filter(is_visible);
+        let own = own.map(|limit| ListedLimit {
+            name: if limit.key_id.is_some() { PER_KEY } else { PER_TENANT }.to_owned(),
             limit: limit.per_second,
             window_seconds: 1,
             tenant_id: Some(limit.tenant_id.into()),

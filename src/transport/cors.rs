@@ -41,6 +41,8 @@ pub(super) fn layer(settings: &Settings) -> Option<CorsLayer> {
                 name("grpc-status-details-bin"),
                 name("x-request-id"),
                 name("idempotency-replayed"),
+                name("ratelimit"),
+                name("ratelimit-policy"),
                 header::ETAG,
                 header::LOCATION,
                 header::RETRY_AFTER,

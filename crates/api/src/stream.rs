@@ -11,7 +11,10 @@ use authority_model::service::Messages;
 use futures_util::stream;
 use parking_lot::Mutex;
 
-use super::error::{ApiError, ErrorCode};
+use super::{error::ApiError, rate_limit::too_many_open};
+
+/// The seconds after which a refused caller may try again.
+const RETRY_AFTER: u64 = 10;
 
 /// The source of a stream's messages.
 pub trait MessageSource: Send + 'static {
@@ -76,17 +79,18 @@ impl Places {
         let (all, own) = taken.get(tenant_id).map_or((0, 0), |taken| {
             (taken.all, taken.by_caller.get(&caller).copied().unwrap_or_default())
         });
-        let message = if own >= *each {
-            format!("this credential has {own} {sort} open on this node; close one")
-        } else if all >= *tenant {
-            format!("the tenant has {all} {sort} open on this node; close one")
-        } else {
-            let taken = taken.entry(tenant_id.clone()).or_default();
-            taken.all += 1;
-            *taken.by_caller.entry(caller.clone()).or_default() += 1;
-            return Ok(Place { places: self.clone(), tenant_id: tenant_id.clone(), caller });
-        };
-        Err(ApiError::new(ErrorCode::RateLimited, message).with("retry_after", "10"))
+        if own >= *each {
+            let text = format!("this credential has {own} {sort} open on this node; close one");
+            return Err(too_many_open("streams_per_credential", *each, text, RETRY_AFTER));
+        }
+        if all >= *tenant {
+            let text = format!("the tenant has {all} {sort} open on this node; close one");
+            return Err(too_many_open("streams_per_tenant", *tenant, text, RETRY_AFTER));
+        }
+        let taken = taken.entry(tenant_id.clone()).or_default();
+        taken.all += 1;
+        *taken.by_caller.entry(caller.clone()).or_default() += 1;
+        Ok(Place { places: self.clone(), tenant_id: tenant_id.clone(), caller })
     }
 }
 
@@ -109,6 +113,7 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorCode;
 
     fn places() -> (Places, impl Fn(&str) -> TenantId) {
         (Places::new("streams", 4, 3), |slug: &str| TenantId::from_slug(slug).unwrap())

@@ -2,10 +2,7 @@
 
 use std::net::IpAddr;
 
-use authority_api::{
-    error::{ApiError, ErrorCode},
-    rate_limit::RateLimit,
-};
+use authority_api::{error::ApiError, rate_limit::RateLimit};
 use authority_core::store::{self, RunQueryDsl, Scope};
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -121,5 +118,10 @@ fn admit(
         return Ok(());
     }
     let left = (since + limit.window() - now).num_seconds().max(1);
-    Err(ApiError::plain(ErrorCode::RateLimited).with("retry_after", left.to_string()))
+    let RateLimit { limit: most, window_seconds, .. } = limit;
+    let text = format!(
+        "too many requests: at most {most} in {window_seconds} seconds; wait for the time in \
+         Retry-After"
+    );
+    Err(limit.refusal(text, u64::try_from(left).unwrap_or(1)))
 }

@@ -16,19 +16,21 @@ use futures_util::future::join_all;
 use prost::Message;
 
 use super::{call::Call, decide::Decider, queue::Size, turn::Turn};
-use authority_api::{error::ApiError, idempotency::Done};
+use authority_api::{error::ApiError, idempotency::Done, rate_limit::AppliedLimits};
 
 /// The maximum number of requests in a batch.
 const MOST: usize = 100;
 
 impl Decider {
-    /// Decides each request. The response is marked as repeated if all its results are repeated.
+    /// Decides each request. The response is marked as repeated if all its results are repeated. Sets
+    /// the limits that the batch counts for.
     ///
     /// # Errors
     /// The batch itself is empty or too long, a limit is reached, or the queue is full.
     pub(super) async fn decide_batch(
         &self,
         call: Call<BatchEvaluateRequest>,
+        limits: &mut AppliedLimits,
     ) -> Result<Done<BatchEvaluateResponse>, ApiError> {
         let Call { caller, idempotency_key, deadline, message, .. } = call;
         let mut found = Violations::default();
@@ -39,7 +41,7 @@ impl Decider {
         let size = Size { decisions: message.requests.len(), bytes: message.encoded_len() };
         let place = match caller.tenant() {
             Some(tenant) => {
-                self.count(&caller, tenant, size.decisions, deadline).await?;
+                *limits = self.count(&caller, tenant, size.decisions, deadline).await?;
                 Some(Arc::new(self.queue.enter(tenant, size, deadline).await?))
             }
             // The owner's requests may belong to several tenants. Each request is counted and takes
@@ -63,7 +65,9 @@ impl Decider {
 
     /// Returns the result of one request, and whether it is a repeated result.
     async fn one(&self, call: Call<DecisionRequest>) -> (BatchResult, bool) {
-        match self.decide_idempotent("batch", call).await {
+        // A tenant's batch was counted as a whole; an owner's requests have limits of their own.
+        let mut limits = AppliedLimits::default();
+        match self.decide_idempotent("batch", call, &mut limits).await {
             Ok(Done { message, replayed }) => {
                 let answer: EvaluateDecisionResponse = message;
                 (BatchResult { answer: Some(answer), error: None }, replayed)

@@ -22,6 +22,7 @@ use super::{
 use authority_api::{
     error::ApiError,
     identity::{admitted, checked},
+    rate_limit::AppliedLimits,
 };
 use authority_decision::{OwnReason, Reason};
 
@@ -43,8 +44,9 @@ impl DecisionService for DecisionHandlers {
         let mut call = Call::of(call)?;
         let asked = call.message.request.take();
         let asked = asked.ok_or_else(|| ApiError::field("request", "is required"))?;
-        let answer = self.decider.decide_idempotent("decide", call.with(asked)).await;
-        Ok(answer.map_err(|refusal| below("request", refusal))?.reply())
+        let (call, mut limits) = (call.with(asked), AppliedLimits::default());
+        let answer = self.decider.decide_idempotent("decide", call, &mut limits).await;
+        Ok(limits.shown_in(answer.map_err(|refusal| below("request", refusal))?.reply()))
     }
 
     async fn get_decision(

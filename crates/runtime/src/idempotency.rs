@@ -25,6 +25,7 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     idempotency::{self, Done, FirstAnswer, IdempotencyKey},
     identity::Caller,
+    rate_limit::AppliedLimits,
 };
 use authority_core::{
     graph,
@@ -57,11 +58,13 @@ macro_rules! replies {
 replies!(EvaluateResponse, AuthorizeResponse, EvaluateDecisionResponse);
 
 impl Decider {
-    /// Decides once for each idempotency key, and every time without one.
+    /// Decides once for each idempotency key, and every time without one. Sets the limits that the
+    /// call counts for.
     pub(super) async fn decide_idempotent<A: IntoDecisionRequest, R: Reply>(
         &self,
         operation: &'static str,
         call: Call<A>,
+        limits: &mut AppliedLimits,
     ) -> Result<Done<R>, ApiError> {
         let Call { caller, idempotency_key, deadline, place, mut turn, message } = call;
         let size = Size { decisions: 1, bytes: message.encoded_len() };
@@ -75,7 +78,7 @@ impl Decider {
         };
         let Some(key) = idempotency_key else {
             if place.is_none() {
-                self.count(&caller, request.tenant(), 1, deadline).await?;
+                *limits = self.count(&caller, request.tenant(), 1, deadline).await?;
             }
             let place = enter().await?;
             return match self.decide(operation, &caller, &request, None, &place, &mut turn).await? {
@@ -99,10 +102,12 @@ impl Decider {
             Ok(done)
         };
         if let Some(first) = self.first_answer(&request, &key.key).await? {
+            // A repeated response neither counts nor depends on the limits.
+            *limits = self.rates.take(&caller, request.tenant(), 0).await.unwrap_or_default();
             return repeat(first).await;
         }
         if place.is_none() {
-            self.count(&caller, request.tenant(), 1, deadline).await?;
+            *limits = self.count(&caller, request.tenant(), 1, deadline).await?;
         }
         let mut pause = FIRST_PAUSE;
         loop {
@@ -141,7 +146,7 @@ impl Decider {
         tenant_id: &TenantId,
         decisions: usize,
         deadline: Deadline,
-    ) -> Result<(), ApiError> {
+    ) -> Result<AppliedLimits, ApiError> {
         let counted = self.rates.take(caller, tenant_id, decisions).await;
         if counted.as_ref().is_err_and(|refusal| refusal.code == ErrorCode::RateLimited) {
             self.queue.pace(tenant_id, Cause::RateLimit, deadline).await;

@@ -13,7 +13,7 @@ use authority_model::{
 use tonic::{Request, Response, Status};
 
 use super::{call::Call, decide::Decider, live::Watches};
-use authority_api::identity::admitted;
+use authority_api::{identity::admitted, rate_limit::AppliedLimits};
 
 /// Serves `RuntimeService`.
 pub(super) struct RuntimeHandlers {
@@ -27,21 +27,27 @@ impl RuntimeService for RuntimeHandlers {
         &self,
         call: Request<EvaluateRequest>,
     ) -> Result<Response<EvaluateResponse>, Status> {
-        Ok(self.decider.decide_idempotent("evaluate", Call::of(call)?).await?.reply())
+        let (call, mut limits) = (Call::of(call)?, AppliedLimits::default());
+        let done = self.decider.decide_idempotent("evaluate", call, &mut limits).await?;
+        Ok(limits.shown_in(done.reply()))
     }
 
     async fn authorize(
         &self,
         call: Request<AuthorizeRequest>,
     ) -> Result<Response<AuthorizeResponse>, Status> {
-        Ok(self.decider.decide_idempotent("authorize", Call::of(call)?).await?.reply())
+        let (call, mut limits) = (Call::of(call)?, AppliedLimits::default());
+        let done = self.decider.decide_idempotent("authorize", call, &mut limits).await?;
+        Ok(limits.shown_in(done.reply()))
     }
 
     async fn batch_evaluate(
         &self,
         call: Request<BatchEvaluateRequest>,
     ) -> Result<Response<BatchEvaluateResponse>, Status> {
-        Ok(self.decider.decide_batch(Call::of(call)?).await?.reply())
+        let (call, mut limits) = (Call::of(call)?, AppliedLimits::default());
+        let done = self.decider.decide_batch(call, &mut limits).await?;
+        Ok(limits.shown_in(done.reply()))
     }
 
     async fn watch_decision(&self, call: Request<WatchDecisionRequest>) -> Replies<DecisionUpdate> {

@@ -24,6 +24,34 @@ async fn every_limit_is_listed() {
         let (status, _) = anyone.text("GET", "/v1/directory/consultants/none", None).await;
         assert_eq!(status, if n < 60 { 404 } else { 429 }, "{n}");
     }
+    let (_, refused) = anyone.get("/v1/directory/consultants/none").await;
+    let text = refused["message"].as_str().unwrap();
+    assert!(text.contains("60 in 60 seconds"), "{text}");
     let admin = app.person("svc:tenant:acme", "admin", "a@example.org");
     assert_ne!(admin.get("/api/v1/rate-limits").await.0, 200);
+}
+
+/// A tenant's people see the limits of their tenant and its keys, and none of another tenant.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tenant_reads_its_own_limits() {
+    let app = TestApp::seeded().await;
+    let owner = app.owner();
+    let body = json!({"name": "Other", "slug": "other", "decisions_per_second": 7});
+    assert_eq!(owner.post("/api/v1/tenants", body).await.0, 201);
+    for (tenant, limit) in [("acme", 5), ("other", 6)] {
+        let key = json!({"tenant_id": tenant, "label": "limited", "scopes": ["runtime:read"],
+            "decisions_per_second": limit});
+        let (status, made) = owner.post("/api/v1/api-keys", key).await;
+        assert_eq!(status, 201, "{made:#}");
+    }
+    let own = async |tenant: &str, role: &str| {
+        let person = app.person(tenant, role, "p@example.org");
+        let (status, listed) = person.get("/api/v1/app/rate-limits").await;
+        let limits = listed["rate_limits"].as_array().cloned().unwrap_or_default();
+        let own = limits.iter().filter(|limit| !limit["tenant_id"].is_null());
+        (status, own.map(|limit| limit["limit"].clone()).collect::<Vec<_>>(), limits.len())
+    };
+    assert_eq!(own("svc:tenant:acme", "admin").await, (200, vec![json!(5)], 6));
+    assert_eq!(own("svc:tenant:other", "auditor").await, (200, vec![json!(6), json!(7)], 7));
+    assert_eq!(own("svc:tenant:acme", "viewer").await.0, 403);
 }

@@ -82,6 +82,80 @@ async fn a_keys_limit_is_its_own_and_says_when_to_ask_again() {
     assert_eq!(decided(&other, 1).await, 1);
 }
 
+/// An answer with its headers for limits: the remaining calls and the limits themselves.
+struct Shown {
+    status: u16,
+    left: Option<String>,
+    policy: Option<String>,
+    body: Value,
+}
+
+impl Shown {
+    async fn of(client: &Client, path: &str, body: &Value, key: Option<&str>) -> Self {
+        let request = client.http.post(format!("{}{path}", client.base)).bearer_auth(&client.token);
+        let request = key.into_iter().fold(request, |all, key| all.header("idempotency-key", key));
+        let answer = request.json(body).send().await.unwrap();
+        let header = |name: &str| Some(answer.headers().get(name)?.to_str().unwrap().to_owned());
+        let (left, policy) = (header("ratelimit"), header("ratelimit-policy"));
+        Self { status: answer.status().as_u16(), left, policy, body: answer.json().await.unwrap() }
+    }
+
+    fn left(&self) -> &str {
+        self.left.as_deref().unwrap_or_default()
+    }
+}
+
+const KEYS_POLICY: &str = r#""decisions_per_api_key";q=5;w=1"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_show_what_is_left_of_a_limit() {
+    let (app, client, _) = demo().await;
+    let ask = asking(1.0, "DE");
+    let unlimited = Shown::of(&client, EVALUATE, &ask, None).await;
+    assert_eq!((unlimited.status, &unlimited.left, &unlimited.policy), (200, &None, &None));
+    let other = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
+    let id = format!("svc:api_key:{}", other.token.split('_').nth(2).unwrap());
+    limit(&app, &format!("/api/v1/api-keys/{id}"), json!(5)).await;
+    let first = Shown::of(&other, EVALUATE, &ask, None).await;
+    assert_eq!((first.status, first.left()), (200, r#""decisions_per_api_key";r=4;t=1"#));
+    assert_eq!(first.policy.as_deref(), Some(KEYS_POLICY));
+    let still = Shown::of(&client, EVALUATE, &ask, None).await;
+    assert_eq!((still.status, &still.left), (200, &None), "another key has no limit");
+    // Six at once: at least one is refused, with the limit and the window.
+    let six = (0..6).map(|_| Shown::of(&other, EVALUATE, &ask, None));
+    let refused = join_all(six).await.into_iter().find(|one| one.status == 429).unwrap();
+    assert!(refused.left().starts_with(r#""decisions_per_api_key";r=0;t="#), "{}", refused.left());
+    assert_eq!(refused.policy.as_deref(), Some(KEYS_POLICY));
+    let text = refused.body["message"].as_str().unwrap();
+    assert!(text.contains("5 decisions a second"), "{text}");
+    assert_eq!(refused.body["details"], json!([]), "headers only: {:#}", refused.body);
+}
+
+/// The limits of the tenant and of the key count together; a batch counts as a whole and a repeated
+/// answer not at all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_limits_are_shown_for_batches_and_repeats() {
+    let (app, client, _) = demo().await;
+    let other = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
+    let id = format!("svc:api_key:{}", other.token.split('_').nth(2).unwrap());
+    limit(&app, &format!("/api/v1/api-keys/{id}"), json!(10)).await;
+    limit(&app, "/api/v1/tenants/acme", json!(100)).await;
+    let batch = json!({"requests": vec![asking(1.0, "DE"); 3]});
+    let answer = Shown::of(&other, "/v1/decisions:batchEvaluate", &batch, None).await;
+    let both = r#""decisions_per_api_key";r=7;t=1, "decisions_per_tenant";r=97;t=1"#;
+    assert_eq!((answer.status, answer.left()), (200, both), "{:#}", answer.body);
+    let of_tenant = Shown::of(&client, EVALUATE, &asking(1.0, "DE"), None).await;
+    let policy = r#""decisions_per_tenant";q=100;w=1"#;
+    assert_eq!(of_tenant.policy.as_deref(), Some(policy), "a key without a limit of its own");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let first = Shown::of(&other, EVALUATE, &asking(1.0, "DE"), Some("once")).await;
+    assert!(first.left().starts_with(r#""decisions_per_api_key";r=9;t=1, "#), "{}", first.left());
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    let again = Shown::of(&other, EVALUATE, &asking(1.0, "DE"), Some("once")).await;
+    assert_eq!(again.body["decision_id"], first.body["decision_id"]);
+    assert!(again.left().starts_with(r#""decisions_per_api_key";r=10;t=1, "#), "{}", again.left());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn limits_are_checked_and_listed() {
     let (app, client, _) = demo().await;

@@ -186,7 +186,9 @@ impl From<ApiError> for Status {
     fn from(refusal: ApiError) -> Self {
         let pause = refusal.about.iter().find(|(key, _)| *key == "retry_after");
         let pause = pause.and_then(|(_, seconds)| seconds.parse().ok()).map(Duration::from_secs);
-        let about = refusal.about.into_iter();
+        let (limits, about): (Vec<_>, Vec<_>) =
+            refusal.about.into_iter().partition(|(key, _)| LIMIT_HEADERS.contains(key));
+        let about = about.into_iter();
         let shown = |value| shortened(&without_secrets(value), 200).into_owned();
         let about = about.map(|(key, value)| (key.to_owned(), shown(value)));
         let about: HashMap<_, _> = about.collect();
@@ -203,10 +205,18 @@ impl From<ApiError> for Status {
         }
         let message = without_secrets(refusal.message);
         let message = fitted(&message);
-        Self::with_error_details(refusal.code.grpc(), message, details)
+        let mut status = Self::with_error_details(refusal.code.grpc(), message, details);
+        for (name, value) in limits {
+            if let Ok(value) = value.parse() {
+                status.metadata_mut().insert(name, value);
+            }
+        }
+        status
     }
 }
 
+/// The headers for a limit's remaining calls and for the limit itself; over gRPC they are metadata.
+pub const LIMIT_HEADERS: [&str; 2] = ["ratelimit", "ratelimit-policy"];
 /// The most violations in the message.
 const SHOWN: usize = 3;
 /// The maximum size of the percent-encoded message, in bytes; `DETAILS` is the maximum size of the

@@ -12,7 +12,7 @@ use futures_util::stream;
 use parking_lot::Mutex;
 
 use super::Caller;
-use crate::error::{ApiError, ErrorCode};
+use crate::{error::ApiError, rate_limit::too_many_open};
 
 /// Checks whether a caller's credential is still valid.
 pub type Holds = Arc<dyn Fn(&Caller) -> Result<(), ApiError> + Send + Sync>;
@@ -68,8 +68,9 @@ impl Exports {
         if self.busy.lock().insert(who.clone()) {
             return Ok(Turn { busy: Arc::clone(&self.busy), who });
         }
-        let message = "an export of this caller is running: read it to its end, or cancel it";
-        Err(ApiError::new(ErrorCode::RateLimited, message).with("retry_after", "1"))
+        let text = "an export of this caller is running, and a caller may run 1 at a time: read it to \
+                    its end, or cancel it";
+        Err(too_many_open("exports_per_caller", 1, text.to_owned(), 1))
     }
 }
 

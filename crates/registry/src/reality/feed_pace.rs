@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use authority_api::{error::ApiError, rate_limit::RateLimit};
+use authority_api::rate_limit::RateLimit;
 use authority_model::{proto::reality::RealityAnchor, schema::reality_feeding, wire::Time};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::upsert::excluded;
@@ -68,12 +68,12 @@ impl Pace {
         if ahead > TimeDelta::zero() {
             // Rounded up to whole seconds.
             let seconds = (ahead + TimeDelta::milliseconds(999)).num_seconds().max(1);
+            let seconds = u64::try_from(seconds).unwrap_or(1);
             let RateLimit { limit, window_seconds, .. } = RATE_LIMIT;
             let text = format!(
                 "at most {limit} snapshots in {window_seconds} seconds for an anchor and API key"
             );
-            let refused = ApiError::new(ErrorCode::RateLimited, text);
-            return Err(refused.with("retry_after", seconds.to_string()).into());
+            return Err(RATE_LIMIT.refusal(text, seconds).into());
         }
         *due += every;
         Ok(())
@@ -125,7 +125,7 @@ mod tests {
             assert!(pace.take("a", "k").is_ok(), "{number}");
         }
         let Err(Error::Api(refused)) = pace.take("a", "k") else { panic!("an eleventh") };
-        assert_eq!(refused.about, [("retry_after", "1".to_owned())]);
+        assert_eq!(refused.about.first(), Some(&("retry_after", "1".to_owned())));
         pace.now += TimeDelta::milliseconds(999);
         assert!(pace.take("a", "k").is_err());
         pace.now += TimeDelta::milliseconds(1);

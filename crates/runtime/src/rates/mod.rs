@@ -17,6 +17,7 @@ use std::{
 use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{Caller, CallerKind},
+    rate_limit::{AppliedLimits, RateLimit, Remaining},
 };
 use authority_core::{
     graph::{self, Graph},
@@ -24,13 +25,17 @@ use authority_core::{
 };
 use authority_ids::{ApiKeyId, TenantId};
 use authority_model::schema::decision_rates;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{dsl::sql, prelude::*, sql_types::Timestamptz};
 use metrics::Counter;
 use parking_lot::{Mutex, RwLock};
 
 use lease::{Known, Lease};
 use portion::{Portion, portion};
+
+/// The names of the limits in the records of tenants and of API keys.
+pub const PER_TENANT: &str = "decisions_per_tenant";
+pub const PER_KEY: &str = "decisions_per_api_key";
 
 /// A tenant or an API key with limited decisions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -62,7 +67,7 @@ impl DecisionRates {
         Self { graph, store, rates: Arc::default() }
     }
 
-    /// Counts a call of this many decisions.
+    /// Counts a call of this many decisions, and returns the limits that it counts for.
     ///
     /// # Errors
     /// `rate_limited`, with Retry-After: a limit is reached. `unavailable`: a limit can't be read.
@@ -71,16 +76,25 @@ impl DecisionRates {
         caller: &Caller,
         tenant_id: &TenantId,
         decisions: usize,
-    ) -> Result<(), ApiError> {
+    ) -> Result<AppliedLimits, ApiError> {
         let decisions = u32::try_from(decisions).unwrap_or(u32::MAX);
         // A call refused by its key's own limit does not count for its tenant.
-        for limited in [key(caller), Some(Limited { tenant_id: tenant_id.clone(), key_id: None })] {
-            let Some(limited) = limited else { continue };
-            if let Some(per_second) = self.limit(&limited)? {
-                self.take_one(&limited, per_second, decisions).await?;
-            }
-        }
-        Ok(())
+        let of_key = match key(caller) {
+            Some(limited) => self.take_of(&limited, decisions).await?,
+            None => None,
+        };
+        let tenant = Limited { tenant_id: tenant_id.clone(), key_id: None };
+        Ok(AppliedLimits::new(of_key, self.take_of(&tenant, decisions).await?))
+    }
+
+    /// Counts decisions for a limit in a record; `None` without one.
+    async fn take_of(
+        &self,
+        limited: &Limited,
+        decisions: u32,
+    ) -> Result<Option<Remaining>, ApiError> {
+        let Some(per_second) = self.limit(limited)? else { return Ok(None) };
+        self.take_one(limited, per_second, decisions).await.map(Some)
     }
 
     /// Returns the refusal of a call for one decision, if this node is already refusing such calls.
@@ -117,19 +131,19 @@ impl DecisionRates {
         limited: &Limited,
         per_second: u32,
         decisions: u32,
-    ) -> Result<(), ApiError> {
+    ) -> Result<Remaining, ApiError> {
         let found = self.rates.read().get(limited).cloned();
         let rate = found
             .unwrap_or_else(|| Arc::clone(self.rates.write().entry(limited.clone()).or_default()));
-        let known = |known| match known {
-            Known::Taken => Some(Ok(())),
-            Known::Refused(wait) => Some(Err(refused(limited, per_second, wait))),
-            Known::Empty => None,
-        };
         let take = || {
             let mut lease = rate.lease.lock();
             lease.keep_only_of(per_second);
-            known(lease.take(decisions, Instant::now()))
+            let now = Instant::now();
+            match lease.take(decisions, now) {
+                Known::Taken => Some(Ok(remaining(limited, &lease, now))),
+                Known::Refused(wait) => Some(Err(refused(limited, per_second, wait))),
+                Known::Empty => None,
+            }
         };
         if let Some(outcome) = take() {
             return outcome;
@@ -139,31 +153,35 @@ impl DecisionRates {
         if let Some(outcome) = take() {
             return outcome;
         }
-        let portion = self.portion(limited, per_second, decisions).await?;
+        let (portion, whole_in) = self.portion(limited, per_second, decisions).await?;
+        let now = Instant::now();
         let mut lease = rate.lease.lock();
         lease.keep_only_of(per_second);
         match portion {
-            Portion::Granted(granted) => lease.add(granted),
+            Portion::Granted(granted) => {
+                lease.add(granted, now + whole_in.to_std().unwrap_or_default());
+            }
             Portion::Refused(wait) => {
                 let wait = wait.to_std().unwrap_or_default();
-                lease.refuse(decisions, Instant::now() + wait);
+                lease.refuse(decisions, now + wait);
                 return Err(refused(limited, per_second, wait));
             }
         }
-        match lease.take(decisions, Instant::now()) {
-            Known::Taken => Ok(()),
+        match lease.take(decisions, now) {
+            Known::Taken => Ok(remaining(limited, &lease, now)),
             Known::Refused(_) | Known::Empty => Err(ApiError::plain(ErrorCode::Internal)),
         }
     }
 
+    /// Takes a portion. Also returns the time until the whole limit is available again.
     async fn portion(
         &self,
         limited: &Limited,
         per_second: u32,
         decisions: u32,
-    ) -> Result<Portion, store::Error> {
+    ) -> Result<(Portion, TimeDelta), store::Error> {
         let limited = limited.clone();
-        let take = async move |db: &mut Db| -> Result<Portion, store::Error> {
+        let take = async move |db: &mut Db| -> Result<(Portion, TimeDelta), store::Error> {
             Ok(take_portion(db, &limited, per_second, decisions).await?)
         };
         self.store.write_tx(&Scope::service(), take).await
@@ -183,6 +201,21 @@ fn above() -> Counter {
     metrics::counter!("authority_decisions_refused_total", "reason" => "rate_limit")
 }
 
+fn rate_limit(limited: &Limited, per_second: u32) -> RateLimit {
+    let name = if limited.key_id.is_some() { PER_KEY } else { PER_TENANT };
+    RateLimit { name, limit: per_second, window_seconds: 1 }
+}
+
+fn remaining(limited: &Limited, lease: &Lease, now: Instant) -> Remaining {
+    let (calls, wait) = lease.remaining(now);
+    Remaining { limit: rate_limit(limited, lease.per_second()), calls, seconds: seconds(wait) }
+}
+
+/// Returns whole seconds, rounded up: at least one.
+fn seconds(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1)
+}
+
 fn refused(limited: &Limited, per_second: u32, wait: Duration) -> ApiError {
     above().increment(1);
     let whose = if limited.key_id.is_some() { "API key" } else { "tenant" };
@@ -190,9 +223,7 @@ fn refused(limited: &Limited, per_second: u32, wait: Duration) -> ApiError {
         "this {whose} has exceeded its limit of {per_second} decisions a second (`decisions_per_second` \
          of its record)"
     );
-    // Rounded up.
-    let seconds = wait.as_millis().div_ceil(1000).max(1);
-    ApiError::new(ErrorCode::RateLimited, text).with("retry_after", seconds.to_string())
+    rate_limit(limited, per_second).refusal(text, seconds(wait))
 }
 
 /// Takes a portion by the database's clock, which is the same for all nodes.
@@ -201,7 +232,7 @@ async fn take_portion(
     limited: &Limited,
     per_second: u32,
     decisions: u32,
-) -> QueryResult<Portion> {
+) -> QueryResult<(Portion, TimeDelta)> {
     use decision_rates::{key_id, table, tenant_id, unused_at};
     let now = || sql::<Timestamptz>("clock_timestamp()");
     // The ID of an API key is never the empty text.
@@ -215,5 +246,5 @@ async fn take_portion(
     if matches!(portion, Portion::Granted(_)) {
         diesel::update(own()).set(unused_at.eq(unused)).execute(db).await?;
     }
-    Ok(portion)
+    Ok((portion, unused - present))
 }

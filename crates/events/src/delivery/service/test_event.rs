@@ -103,8 +103,7 @@ impl Shared {
             if counted.map_err(store::Error::from)? == 0 {
                 let text =
                     format!("at most {limit} tests of an endpoint in {window_seconds} seconds");
-                let refused = ApiError::new(ErrorCode::RateLimited, text);
-                return Err(refused.with("retry_after", window_seconds.to_string()));
+                return Err(RATE_LIMIT.refusal(text, window_seconds.into()));
             }
             let query = ["SELECT ", COLUMNS, " FROM webhook_endpoints e WHERE e.id = $1"].concat();
             let row = diesel::sql_query(query).bind::<Text, _>(&id).get_result(db).await;
