@@ -66,6 +66,15 @@ impl World {
         verify(&file, &self.jwks().display().to_string(), &[])
     }
 
+    /// Checks that an export of these lines is refused with this message and a remedy.
+    #[track_caller]
+    fn refused(&self, lines: &str, wanted: i32, message: &str) {
+        let (code, found, told) = self.verified(lines);
+        assert_eq!((code, found.as_str()), (wanted, ""), "{message}: {told}");
+        assert!(told.contains(message), "{message}: {told}");
+        assert!(told.trim_end().contains('\n'), "without a remedy: {told}");
+    }
+
     /// Verifies an export of these lines with packs.
     fn complete(&self, lines: &str, packs: &str) -> (i32, String, String) {
         let (file, packs) = (self.file("export.ndjson", lines), self.file("packs.ndjson", packs));
@@ -129,119 +138,59 @@ async fn an_export_is_valid_with_the_keys_alone() {
     assert!(code == 2 && told.contains("https only"), "{told}");
 }
 
+/// Each damage of a file has a message of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_damage_has_a_message_of_its_own() {
+async fn a_damaged_file_is_refused_with_the_line() {
     let world = World::new().await;
     let other = json!({"name": "Other", "slug": "other"});
     let (status, answer) = world.app.owner().post("/api/v1/tenants", other).await;
     assert_eq!(status, 201, "{answer:#}");
     let key = world.app.api_key("svc:tenant:other", &["runtime:write"]).await;
     decided(&world.app.client(&key), 5.0, "DE").await;
-    let foreign = exported(&world.app, "svc:tenant:other").await;
-    let lines = &world.lines;
-    let [one, two, three, four, end] = lines.as_slice() else { panic!("{lines:?}") };
-    let whole = lines.concat();
+    let foreign = &exported(&world.app, "svc:tenant:other").await[0];
+    let lines: Vec<&str> = world.lines.iter().map(String::as_str).collect();
+    let [one, two, three, four, end] = lines[..] else { panic!("{lines:?}") };
     let half = &three[..three.len() / 2];
-    let at = |path: &str, value: &str| {
-        [one, &with(two, path, json!(value)), three, four, end].map(String::as_str).concat()
-    };
-    let join = |parts: &[&str]| parts.concat();
-    let signature = STANDARD_OF_64_ZEROS;
-    let cases: Vec<(&str, String, i32, &str)> = vec![
-        ("empty", String::new(), 2, "unreadable: the file is empty"),
-        ("no decision", with(end, "/count", json!(0)), 1, "the export contains no decision"),
-        ("cut in a line", join(&[one, two, half]), 1, "line 3: is cut off"),
-        (
-            "cut after a line",
-            join(&[one, two, three]),
-            1,
-            "is cut off after line 3, `svc:decision:",
-        ),
-        (
-            "reordered",
-            join(&[one, three, two, four, end]),
-            1,
-            "line 3: decision.decision_id: is out of order",
-        ),
-        (
-            "doubled",
-            join(&[one, two, two, three, four, end]),
-            1,
-            "line 3: decision.decision_id: repeats line 2",
-        ),
-        (
-            "doubled apart",
-            join(&[one, two, three, four, two, end]),
-            1,
-            "line 5: decision.decision_id: repeats line 2",
-        ),
-        (
-            "removed",
-            join(&[one, two, four, end]),
-            1,
-            "line 4: count: is 4, but 3 decisions precede it",
-        ),
-        ("two exports", join(&[&whole, &whole]), 1, "line 6: follows the line with `end`"),
-        (
-            "another tenant",
-            join(&[one, two, three, four, &foreign[0], end]),
-            1,
-            "line 5: decision.tenant_id: is `svc:tenant:other`",
-        ),
-        ("not JSON", join(&[one, "{]\n", three]), 2, "unreadable: line 2: "),
-        ("an evidence pack", world.packs[0].clone(), 1, "are verified without --export"),
-        (
-            "record",
-            at("/record/request/action", "payment.cancel"),
-            1,
-            "line 2: evidence_pack.record_digest: is not the record's",
-        ),
-        (
-            "id",
-            with(one, "/decision/decision_id", json!(format!("svc:decision:{}", "0".repeat(64)))),
-            1,
-            "line 1: decision.decision_id: is not the record's",
-        ),
-        (
-            "signature",
-            at("/evidence_pack/signature/value", signature),
-            1,
-            "line 2: evidence_pack.signature.value: is not valid",
-        ),
-        (
-            "key",
-            at("/evidence_pack/signature/kid", "svc-evidence-2026-00000000"),
-            1,
-            "line 2: evidence_pack.signature.kid: no key for svc-evidence-2026-00000000",
-        ),
-        (
-            "agent",
-            at("/decision/subject", "svc:agent:acme:other"),
-            1,
-            "line 2: decision.subject: is not the record's",
-        ),
-        (
-            "time",
-            at("/decision/evaluated_at", "2026-01-05T10:30:00Z"),
-            1,
-            "line 2: decision.evaluated_at: is not the record's",
-        ),
-        (
-            "context",
-            with(one, "/context/value/amount", json!(1201)),
-            1,
-            "line 1: context: does not have the record's digest",
-        ),
-    ];
-    for (name, text, wanted, message) in cases {
-        let (code, found, told) = world.verified(&text);
-        assert_eq!((code, found.as_str()), (wanted, ""), "{name}: {told}");
-        assert!(told.contains(message), "{name}: {told}");
-        // The second line has the remedy.
-        assert!(told.trim_end().contains('\n'), "{name}: {told}");
+    world.refused("", 2, "unreadable: the file is empty");
+    world.refused(&with(end, "/count", json!(0)), 1, "the export contains no decision");
+    world.refused(&[one, two, half].concat(), 1, "line 3: is cut off");
+    let cut = "is cut off after line 3, `svc:decision:";
+    world.refused(&[one, two, three].concat(), 1, cut);
+    let moved = "line 3: decision.decision_id: is out of order";
+    world.refused(&[one, three, two, four, end].concat(), 1, moved);
+    let doubled = "line 3: decision.decision_id: repeats line 2";
+    world.refused(&[one, two, two, three, four, end].concat(), 1, doubled);
+    let doubled_apart = "line 5: decision.decision_id: repeats line 2";
+    world.refused(&[one, two, three, four, two, end].concat(), 1, doubled_apart);
+    let removed = "line 4: count: is 4, but 3 decisions precede it";
+    world.refused(&[one, two, four, end].concat(), 1, removed);
+    let twice = "line 6: follows the line with `end`";
+    world.refused(&lines.repeat(2).concat(), 1, twice);
+    let other = "line 5: decision.tenant_id: is `svc:tenant:other`";
+    world.refused(&[one, two, three, four, foreign.as_str(), end].concat(), 1, other);
+    world.refused(&[one, "{]\n", three].concat(), 2, "unreadable: line 2: ");
+    world.refused(&world.packs[0], 1, "are verified without --export");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changed_member_is_named() {
+    let world = World::new().await;
+    for (path, value, message) in [
+        ("/record/request/action", "payment.cancel", "evidence_pack.record_digest: is not the"),
+        ("/decision/decision_id", OTHER_ID, "decision.decision_id: is not the record's"),
+        ("/evidence_pack/signature/value", ZEROS, "evidence_pack.signature.value: is not valid"),
+        ("/evidence_pack/signature/kid", OTHER_KEY, "evidence_pack.signature.kid: no key for svc-"),
+        ("/decision/subject", "svc:agent:acme:other", "decision.subject: is not the record's"),
+        ("/decision/evaluated_at", "2026-01-05T10:30:00Z", "decision.evaluated_at: is not the"),
+        ("/context/value/currency", "USD", "context: does not have the record's digest"),
+    ] {
+        let mut lines = world.lines.clone();
+        lines[1] = with(&lines[1], path, json!(value));
+        world.refused(&lines.concat(), 1, &format!("line 2: {message}"));
     }
     let none = world.file("none.json", r#"{"keys": []}"#).display().to_string();
-    let (code, _, told) = verify(&world.file("export.ndjson", &whole), &none, &[]);
+    let whole = world.file("export.ndjson", &world.lines.concat());
+    let (code, _, told) = verify(&whole, &none, &[]);
     assert!(
         code == 1 && told.contains("line 1: evidence_pack.signature.kid: no key for"),
         "{told}"
@@ -249,8 +198,11 @@ async fn each_damage_has_a_message_of_its_own() {
     assert!(told.contains("jwks.json again"), "{told}");
 }
 
+const OTHER_ID: &str =
+    "svc:decision:0000000000000000000000000000000000000000000000000000000000000000";
+const OTHER_KEY: &str = "svc-evidence-2026-00000000";
 /// 64 bytes in base64.
-const STANDARD_OF_64_ZEROS: &str =
+const ZEROS: &str =
     "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==";
 
 /// Flips bits of every byte of a line.
