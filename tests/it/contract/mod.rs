@@ -9,6 +9,7 @@ mod documented;
 mod example_schemas;
 mod examples;
 mod filters;
+mod generated;
 mod headers;
 mod ok;
 mod operations;
