@@ -119,7 +119,7 @@ fn label(status: &str, is_successor: bool) -> &'static str {
         ("active", false) => "signs now",
         ("rotating", _) => "signs now, until its replacement is complete",
         ("retired", _) => "signs no longer; what it signed is valid",
-        ("revoked", _) => "revoked; what it signed is valid",
+        ("revoked", _) => "revoked; its signatures stay valid",
         _ => "unknown",
     }
 }

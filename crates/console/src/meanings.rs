@@ -3,13 +3,13 @@
 /// The scopes of API keys.
 const SCOPES: [(&str, &str); 9] = [
     ("runtime:read", "Reads decisions, records and grants, and simulates decisions."),
-    ("runtime:write", "Asks for decisions, and reports what came of them."),
+    ("runtime:write", "Requests decisions, and reports their outcome."),
     ("runtime:stop", "Stops agents and quarantines actions. It releases nothing."),
     ("evidence:read", "Reads evidence and the log's proofs, and replays sealed decisions."),
     ("evidence:write", "Puts decisions into the tenant's log."),
     (
         "delegations:write",
-        "Lets the agents that it names pass on a part of what they hold, and revoke that. It must name them.",
+        "Lets the agents that it names delegate a part of their authority, and revoke it. It must name them.",
     ),
     ("events:read", "Reads the tenant's events."),
     ("webhooks:write", "Manages webhook endpoints, and sends deliveries again."),
@@ -24,8 +24,8 @@ const ROLES: [(&str, &str); 7] = [
         "Reads the tenant's decisions, records and history, approves, stops agents, ends delegations, and manages API keys \
          and webhooks.",
     ),
-    ("approver", "Decides requests for approval, and reads what that needs."),
-    ("legal", "Decides requests for approval, also those that need somebody for legal."),
+    ("approver", "Decides requests for approval, and reads the records that they need."),
+    ("legal", "Decides requests for approval, including requests that need the role legal."),
     (
         "auditor",
         "Reads the tenant's decisions, records and history, and seals and replays decisions.",

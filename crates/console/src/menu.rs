@@ -29,7 +29,7 @@ const KEYS: OwnPage = OwnPage {
     heading: "Delegations and keys",
     path: "/console/keys",
     label: "Signing keys",
-    about: "What the installation signs with, and the replacement of its keys.",
+    about: "The installation's signing keys and their replacement.",
     needs: rpc::LIST_KEYS,
 };
 

@@ -95,7 +95,7 @@ async fn known(view: &View, id: &str) -> Result<String, Status> {
         Ok(tenant) => Ok(tenant.id),
         Err(status) if matches!(status.code(), Code::NotFound | Code::InvalidArgument) => {
             Err(Status::not_found(
-                "there is no tenant with this id: nothing was changed, and pages show what they showed before",
+                "there is no tenant with this id: the selected tenant stays the same",
             ))
         }
         Err(status) => Err(status),

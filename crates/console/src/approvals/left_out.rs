@@ -69,7 +69,7 @@ pub(super) fn why_alone(view: &View, approval: &Approval) -> Option<&'static str
         return None;
     }
     if would_be_void(approval, view.now) {
-        return Some("It would be denied now, so that an approval would only make it void");
+        return Some("It would be denied now. An approval would only make it void");
     }
     needs_review(view, approval)
         .then_some("It needs a review: open it, and approve it on its own page")

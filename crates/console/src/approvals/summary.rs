@@ -116,7 +116,7 @@ impl Summary {
             "expired" if self.is_met => {
                 format!("It expired on {at}: it was approved, and the agent did not use it.")
             }
-            "expired" => format!("It expired on {at}: nobody decided it, and nothing was done."),
+            "expired" => format!("It expired on {at}: it was not decided and had no effect."),
             "declined" => "The agent may not do it. Asking again opens a new request.".to_owned(),
             "used" => "The agent was allowed to do it, once.".to_owned(),
             _ => String::new(),

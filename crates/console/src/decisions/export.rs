@@ -19,7 +19,7 @@ pub(super) async fn export(view: View, RawQuery(query): RawQuery) -> Response {
         // A file cannot show that a filter was ignored.
         let ignored = ignored.join(", ");
         return view.answer(Err(Status::invalid_argument(format!(
-            "decisions cannot be filtered by {ignored}: nothing was exported"
+            "the export has no filter for {ignored}: remove it and export again"
         ))));
     }
     let request = filter.request(&view);

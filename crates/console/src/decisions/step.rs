@@ -28,7 +28,7 @@ pub(super) fn step(view: &View, stage: Stage) -> Step {
     let (name, about) = match stage.stage.as_str() {
         "authority" => ("Authority", "May this actor do this at all?"),
         "purpose" => ("Purpose", "Is the declared purpose admissible?"),
-        "rules" => ("Rules", "What do policies, reality and the gate say?"),
+        "rules" => ("Rules", "Do policies, reality and the gate permit it?"),
         _ => ("Decision", "What follows from these?"),
     };
     let (word, label) = match stage.outcome.as_str() {

@@ -57,7 +57,7 @@ const PEOPLE: [Person; 6] = [
         name: "Head of finance",
         email: "owner@acme.example",
         role: "approver",
-        about: "owns the agents, so may not decide for them",
+        about: "owns the agents and may not decide for them",
     },
     Person {
         name: "Administrator",

@@ -84,7 +84,7 @@ static EXCEPTIONS: [Exception; 9] = [
     Exception { kind: "principal", page: Some(("agents", "What it may do")), ..USUAL },
     Exception {
         kind: "delegation",
-        page: Some(("delegations", "Its chain, and what is below it")),
+        page: Some(("delegations", "Its chain, and the delegations below it")),
         ..USUAL
     },
     Exception { kind: "webhook_endpoint", page: Some(("webhooks", "Deliveries")), ..USUAL },

@@ -102,9 +102,9 @@ impl Candidate {
         }
         match &self.trial.impact {
             None => Some("the text is not valid"),
-            Some(impact) if impact.run == 0 => Some(
-                "there is no decision of the tenant that it could be run against, so nobody knows what it would do",
-            ),
+            Some(impact) if impact.run == 0 => {
+                Some("the tenant has no decisions to run it against, and its effect is unknown")
+            }
             Some(_) => None,
         }
     }
@@ -112,7 +112,9 @@ impl Candidate {
     /// The difference from the state that the form's page showed.
     fn moved(&self, form: &Pairs) -> Option<&'static str> {
         if self.digest() != form.text("digest") {
-            return Some("Nothing was activated: the text is not the one that the page showed.");
+            return Some(
+                "The version was not activated: its text has changed since the page was shown.",
+            );
         }
         (self.base() != form.text("base")).then_some(
             "Nothing was activated: the text in force is no longer the one that the page compared with. \
@@ -193,7 +195,7 @@ async fn acted(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> 
     }
     let reason = reason(form);
     if reason.is_empty() {
-        let problem = "Nothing was activated: say why, for those who read the policy's history.";
+        let problem = "The version was not activated: give a reason, for the policy's history.";
         let sent = Some((form, Some(problem)));
         return candidate.confirmation(view, StatusCode::BAD_REQUEST, sent);
     }

@@ -91,7 +91,7 @@ async fn shown(view: &View, id: &str, query: &Pairs) -> Result<Response, Status>
     let text = present.newest().to_owned();
     let mut found = PolicyPage::of(view, present, text).await?;
     found.done = match done_word(view, &address(&found.policy.id), query) {
-        "save" => Some("The text is saved as a draft. It decides nothing until it is activated."),
+        "save" => Some("The text is saved as a draft. It has no effect until it is activated."),
         "activate" => Some("The text is in force."),
         "retire" => Some("The policy is retired."),
         _ => None,

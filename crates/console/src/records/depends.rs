@@ -115,9 +115,7 @@ fn without_target(policy: &Policy, target: &str) -> String {
     let when = match policy.state.as_deref() {
         Some("active") => "while it is in effect",
         Some("retired") => {
-            return format!(
-                "The policy “{name}” is retired, and decides nothing wherever it applies."
-            );
+            return format!("The policy “{name}” is retired and has no effect on decisions.");
         }
         _ => "once it is active",
     };

@@ -152,7 +152,7 @@ impl Act {
     fn about(&self) -> &str {
         match self.operation.shape {
             Shape::Edit => {
-                "Only the fields that you change are sent. If somebody else changes this record first, nothing is saved."
+                "Only the fields that you change are sent. If another person changes this record first, your changes are not saved."
             }
             _ => &self.operation.about,
         }

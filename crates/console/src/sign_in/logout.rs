@@ -57,7 +57,7 @@ pub(super) async fn done(State(console): State<Console>, headers: HeaderMap) -> 
 }
 
 fn signed_out() -> Notice {
-    let text = "Nothing of this session is left in this browser.";
+    let text = "This browser has no data of this session.";
     Notice::new(StatusCode::OK, "You are signed out", text)
 }
 

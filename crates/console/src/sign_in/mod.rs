@@ -95,7 +95,7 @@ fn failed(error: &Error, to: &str) -> Response {
         Error::Away(_) => (StatusCode::SERVICE_UNAVAILABLE, "Try again in a few seconds."),
         Error::Answer(_) => (
             StatusCode::BAD_GATEWAY,
-            "Whoever runs this service can compare `identity.issuer` with what the provider says of itself.",
+            "The operator of this service can compare `identity.issuer` with the provider's metadata.",
         ),
         // The browser supplies the code. It may be used, expired or from another sign-in.
         Error::InvalidGrant(_) => (

@@ -28,7 +28,7 @@ const LISTED: usize = 100;
 /// The number of decisions that are read to find the agents that used an action.
 const RECENT: i32 = 500;
 
-/// What ends.
+/// The consequences of a stop.
 #[derive(Default)]
 pub(super) struct Blast {
     /// Delegations that have not ended.

@@ -73,7 +73,7 @@ async fn form(
         already(view, &target)
     );
     if let Err(error) = &blast {
-        tracing::warn!(%error, "what ends with a stop cannot be read");
+        tracing::warn!(%error, "the consequences of a stop cannot be read");
     }
     let blast = blast.ok();
     let underway = match &blast {
@@ -132,7 +132,8 @@ async fn acted(view: &View, asked: &Pairs) -> Result<Response, Status> {
     }
     let target = Target::read(view, asked).await?;
     if !target.is_named(asked.text("name")) {
-        let text = format!("Nothing was stopped. Type {} exactly, to confirm.", target.name());
+        let text =
+            format!("The stop was not confirmed. Type {} exactly, to confirm.", target.name());
         return form(view, asked, Some(("name", text))).await;
     }
     let acts = order::stop(view, &target, reason, asked.text("key")).await;

@@ -68,7 +68,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         let followed = followed.inspect_err(|error| tracing::warn!(%error, "no agent is read"));
         (followed.ok(), "This could not be read now. Reload the page.")
     } else {
-        (None, "Your role does not read decisions, which would say who was refused.")
+        (None, "Your role may not read decisions. They show which agents were refused.")
     };
     let release = if stopped.is_signal { rpc::LIFT_STOP_SIGNAL } else { rpc::RELEASE_QUARANTINE };
     let what = stopped.what(&names);
@@ -76,9 +76,9 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         frame: view.frame(format!("Stopped: {what}"), Section::Stop),
         done: match did {
             "stop" if stopped.is_active => Some("It is stopped. Every decision on it is a denial."),
-            "release" if !stopped.is_active => {
-                Some("It is released. What it suspended is in force, unless another stop holds it.")
-            }
+            "release" if !stopped.is_active => Some(
+                "It is released. The suspended authority applies again, unless another stop suspends it.",
+            ),
             _ => None,
         },
         what,

@@ -104,7 +104,7 @@ impl Target {
         let request = GetToolRequest { id: id.to_owned() };
         let found: Tool = view.calls.call(rpc::GET_TOOL, &request).await?;
         if found.actions.is_empty() {
-            let text = "this tool says no actions, so nothing can be suspended for it: stop the agents that use it";
+            let text = "this tool has no actions to suspend: stop the agents that use it";
             return Err(Status::invalid_argument(text));
         }
         self.actions = found.actions;

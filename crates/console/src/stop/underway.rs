@@ -105,7 +105,9 @@ pub(super) async fn of(view: &View, target: &Target, blast: &Blast) -> Option<Un
         return None;
     }
     let found = read(view, target, blast).await;
-    found.inspect_err(|error| tracing::warn!(%error, "what is under way cannot be read")).ok()
+    found
+        .inspect_err(|error| tracing::warn!(%error, "open requests and permissions cannot be read"))
+        .ok()
 }
 
 async fn read(view: &View, target: &Target, blast: &Blast) -> Result<Underway, Status> {
