@@ -49,6 +49,9 @@ const LIMITED: [&str; 4] = ["Authorize", "BatchEvaluate", "Evaluate", "EvaluateD
 const LIMITS: [(&str, &str); 2] =
     [("RateLimit", "RateLimit"), ("RateLimit-Policy", "RateLimitPolicy")];
 
+/// Methods that read one tenant. The installation's owner has none and must name it.
+const OF_ONE_TENANT: [&str; 2] = ["ListEvents", "StreamEvents"];
+
 #[expect(
     clippy::disallowed_methods,
     reason = "cargo passes data to build scripts in the environment"
@@ -248,6 +251,19 @@ fn spans(parameter: &mut serde_json::Value) {
     }
 }
 
+/// Adds to the description of a list without `count` that it has none.
+fn without_count(operation: &mut serde_json::Value) {
+    let parameters = operation["parameters"].as_array().into_iter().flatten();
+    let names: Vec<_> = parameters.filter_map(|parameter| parameter["name"].as_str()).collect();
+    let is_list =
+        names.contains(&"limit") && ["page_token", "after"].iter().any(|one| names.contains(one));
+    if is_list && !names.contains(&"count") {
+        let text = operation.get("description").unwrap_or(&operation["summary"]);
+        let text = text.as_str().unwrap_or_default().trim_end_matches('.');
+        operation["description"] = format!("{text}. This list has no `count`.").into();
+    }
+}
+
 /// Returns the JSON Schema of every error's body.
 fn error() -> serde_json::Value {
     json!({
@@ -293,9 +309,15 @@ fn headers(method: &MethodDescriptor, verb: &str, operation: &mut serde_json::Va
             operation["responses"][status] = part("responses", status);
         }
     }
+    let owner_only = operation["security"] == json!([{"owner": []}]);
     for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
         spans(parameter);
+        if owner_only && OF_ONE_TENANT.contains(&method.name()) && parameter["name"] == "tenant_id"
+        {
+            parameter["required"] = true.into();
+        }
     }
+    without_count(operation);
     // An operation on one record that may return 412 takes the record's version in If-Match.
     let of_one = operation["parameters"].as_array().is_some_and(|all| !all.is_empty());
     if of_one && operation["responses"].get("412").is_some() {

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, env, fs};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::document;
 use crate::support::TestApp;
@@ -47,6 +47,82 @@ fn the_document_has_no_null_in_place_of_an_absent_part() {
     let mut found = Vec::new();
     nulls(&document, "", &mut found);
     assert!(found.is_empty(), "{found:#?}");
+}
+
+/// The twins of an operation on other surfaces have its summary; no other operation has.
+#[test]
+fn a_summary_is_short_and_tells_operations_apart() {
+    let document: Value = serde_json::from_str(agent_authority::app::OPENAPI).unwrap();
+    let mut seen = BTreeMap::new();
+    let items = document["paths"].as_object().unwrap().values();
+    for operation in items.flat_map(|item| item.as_object().unwrap().values()) {
+        let id = operation["operationId"].as_str().unwrap();
+        let method = id.trim_start_matches("app_").trim_start_matches("gateway_");
+        let summary = operation["summary"].as_str().unwrap();
+        assert!(summary.len() <= 80, "{id}: {summary}");
+        let other = seen.insert(summary, method).unwrap_or(method);
+        assert_eq!(other, method, "both have the summary `{summary}`");
+    }
+    assert!(seen.len() > 200, "{}", seen.len());
+}
+
+/// A list without `count` is described as such, and refuses `count`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_list_has_a_count_or_says_that_it_has_none() {
+    let app = TestApp::start().await;
+    let document = document(&app).await;
+    let mut without = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let list = &item["get"];
+        let parameters = list["parameters"].as_array().into_iter().flatten();
+        let names: Vec<_> = parameters.filter_map(|one| one["name"].as_str()).collect();
+        let pages = names.contains(&"page_token") || path.ends_with("/events");
+        if !pages || !names.contains(&"limit") {
+            continue;
+        }
+        let has_count = names.contains(&"count");
+        let described = list["description"].as_str().unwrap_or_default();
+        assert_eq!(described.contains("has no `count`"), !has_count, "{path}: {described}");
+        if path.starts_with("/api/v1/")
+            && !path.contains("/app/")
+            && !path.contains('{')
+            && !has_count
+        {
+            without += 1;
+            let (status, answer) = app.owner().get(&format!("{path}?count=true")).await;
+            assert_eq!((status, &answer["details"][0]["field"]), (400, &json!("count")), "{path}");
+        }
+    }
+    assert!(without >= 5, "{without}");
+}
+
+/// The owner has no tenant: where only the owner may call, a parameter without which the call always
+/// fails is required.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tenant_that_is_always_needed_is_a_required_parameter() {
+    let app = TestApp::seeded().await;
+    let document = document(&app).await;
+    let mut required = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let operation = &item["get"];
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let tenant = parameters.filter(|one| one["name"] == "tenant_id" && one["in"] == "query");
+        for parameter in tenant {
+            if operation["security"] != json!([{"owner": []}]) {
+                assert_eq!(parameter["required"], json!(false), "{path}");
+                continue;
+            }
+            let filled = path.replace("{id}", "svc:endpoint:1");
+            let (status, answer) = app.owner().get(&filled).await;
+            let missing = status == 400 && answer["details"][0]["field"] == "tenant_id";
+            assert_eq!(parameter["required"], json!(missing), "{path}: {status} {answer:#}");
+            if missing {
+                required.push(path.clone());
+            }
+        }
+    }
+    let path = "/api/v1/events".to_owned();
+    assert!(required.contains(&path), "{required:?}");
 }
 
 #[expect(clippy::disallowed_methods, reason = "a switch of the test run, not a setting")]
