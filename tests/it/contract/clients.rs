@@ -193,8 +193,14 @@ async fn a_conflict_names_members_of_the_request() {
     let uses = json!({"agent_id": "svc:agent:acme:invoice-bot", "used_id": "report.read", "used_kind": "action"});
     let used = owner.post("/api/v1/relationships/uses", uses).await;
     assert_eq!(used.status, 201, "{:#}", used.body);
+    let workspace = json!({"tenant_id": "svc:tenant:acme", "name": "Payments"});
+    let workspace = owner.post("/api/v1/workspaces", workspace).await;
+    let works = json!({"principal_id": "svc:agent:acme:invoice-bot",
+                       "workspace_id": workspace.body["workspace"]["id"]});
+    let works = owner.post("/api/v1/relationships/acts-in", works).await;
+    assert_eq!(works.status, 201, "{:#}", works.body);
     // `Location` finds the new row.
-    for (made, record) in [(made, "member_of"), (used, "uses")] {
+    for (made, record) in [(made, "member_of"), (used, "uses"), (works, "acts_in")] {
         let location = made.headers["location"].to_str().unwrap();
         let found = owner.get(location).await;
         assert_eq!(
