@@ -69,14 +69,14 @@ const FAMILIES: &[(&str, Kind, &str)] = &[
     ("authority_audit_stream_lag_events", Gauge, "Events not yet delivered by the slowest audit stream with a working sink."),
     ("authority_audit_streams_failing", Gauge, "Audit streams with a failed last delivery."),
     ("authority_push_attempts_total", CountBy, "Attempts of Web Push, by class of the outcome."),
-    ("transport_connections_total", Count, "Accepted connections."),
-    ("transport_connections", Level, "Open connections."),
-    ("transport_connections_cut_total", Count, "Connections that were cut because all connections together held too many unread bytes."),
-    ("transport_connections_refused_total", Count, "Connections that were refused because there were too many."),
-    ("transport_answers_unread_total", Count, "Responses that were dropped because the peer did not read."),
-    ("transport_panics_total", Count, "Panics of request handlers."),
-    ("transport_streams_stalled_total", Count, "Streams that were cut off because the peer did not read."),
-    ("transport_unsent_bytes", Gauge, "Bytes of responses that peers have not read."),
+    ("authority_transport_connections_total", Count, "Accepted connections."),
+    ("authority_transport_connections", Level, "Open connections."),
+    ("authority_transport_connections_cut_total", Count, "Connections that were cut because all connections together held too many unread bytes."),
+    ("authority_transport_connections_refused_total", Count, "Connections that were refused because there were too many."),
+    ("authority_transport_answers_unread_total", Count, "Responses that were dropped because the peer did not read."),
+    ("authority_transport_panics_total", Count, "Panics of request handlers."),
+    ("authority_transport_streams_stalled_total", Count, "Streams that were cut off because the peer did not read."),
+    ("authority_transport_unsent_bytes", Gauge, "Bytes of responses that peers have not read."),
 ];
 
 /// Creates the families that exist from the start, in the installed recorder.
@@ -155,7 +155,7 @@ mod tests {
             .into_iter()
             .filter(|(before, _)| MEASURES.iter().any(|end| before.ends_with(end)))
             .map(|(_, text)| text)
-            .filter(|text| text.starts_with("authority_") || text.starts_with("transport_"))
+            .filter(|text| text.starts_with("authority_"))
             .collect();
         assert!(measured.len() > FAMILIES.len() - 5, "{measured:?}");
         let described: BTreeSet<_> = FAMILIES.iter().map(|(name, ..)| (*name).to_owned()).collect();

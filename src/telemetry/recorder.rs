@@ -180,8 +180,8 @@ mod tests {
         with_local_recorder(&recorder, || {
             counter!("authority_refusals_total", "reason" => "a\"b\\c\nd").increment(2);
             counter!("authority_refusals_total", "reason" => "a\"b\\c\nd").increment(1);
-            gauge!("transport_connections").increment(3.0);
-            gauge!("transport_connections").decrement(0.5);
+            gauge!("authority_transport_connections").increment(3.0);
+            gauge!("authority_transport_connections").decrement(0.5);
             for size in [1.0, 2.0, 3.0, 5000.0] {
                 histogram!("authority_recorder_batch_size").record(size);
             }
@@ -192,8 +192,8 @@ mod tests {
         for line in [
             "# TYPE authority_refusals_total counter",
             "authority_refusals_total{reason=\"a\\\"b\\\\c\\nd\"} 3",
-            "# TYPE transport_connections gauge",
-            "transport_connections 2.5",
+            "# TYPE authority_transport_connections gauge",
+            "authority_transport_connections 2.5",
             "# TYPE authority_recorder_batch_size histogram",
             "authority_recorder_batch_size_bucket{le=\"1\"} 1",
             "authority_recorder_batch_size_bucket{le=\"2\"} 2",
@@ -208,6 +208,9 @@ mod tests {
             assert!(lines.contains(&line), "{line}\n{text}");
         }
         let first = lines.iter().position(|line| line.ends_with("connections 2.5")).unwrap();
-        assert!(lines[first - 2].starts_with("# HELP transport_connections Open"), "{text}");
+        assert!(
+            lines[first - 2].starts_with("# HELP authority_transport_connections Open"),
+            "{text}"
+        );
     }
 }

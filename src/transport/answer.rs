@@ -74,7 +74,7 @@ impl Answer {
         }
         answer.count();
         if is_watched && !answer.running.has_room_for(answer.counted) {
-            metrics::counter!("transport_answers_unread_total").increment(1);
+            metrics::counter!("authority_transport_answers_unread_total").increment(1);
             answer.next.clear();
             answer.body = Body::empty();
             answer.next.push_back(Err(axum::Error::new(Unread)));

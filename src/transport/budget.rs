@@ -48,7 +48,7 @@ impl Budget {
     /// Sets the gauge to the bytes held now.
     #[expect(clippy::cast_precision_loss, reason = "a node's memory is far below 2^52 bytes")]
     pub fn measure(&self) {
-        metrics::gauge!("transport_unsent_bytes").set(self.held() as f64);
+        metrics::gauge!("authority_transport_unsent_bytes").set(self.held() as f64);
     }
 
     fn take(&self, bytes: u64) {
@@ -85,7 +85,7 @@ impl Budget {
                 break;
             }
             if share.cut() {
-                metrics::counter!("transport_connections_cut_total").increment(1);
+                metrics::counter!("authority_transport_connections_cut_total").increment(1);
             }
         }
     }

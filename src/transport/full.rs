@@ -37,7 +37,7 @@ impl Full {
     }
 
     pub(super) fn refuse(&self, mut stream: TcpStream) {
-        metrics::counter!("transport_connections_refused_total").increment(1);
+        metrics::counter!("authority_transport_connections_refused_total").increment(1);
         let Ok(place) = Arc::clone(&self.0).try_acquire_owned() else { return };
         // Each connection has its own task, which ends with the connection.
         tokio::spawn(async move {

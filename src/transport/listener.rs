@@ -227,14 +227,14 @@ struct Open;
 
 impl Open {
     fn new() -> Self {
-        metrics::counter!("transport_connections_total").increment(1);
-        metrics::gauge!("transport_connections").increment(1);
+        metrics::counter!("authority_transport_connections_total").increment(1);
+        metrics::gauge!("authority_transport_connections").increment(1);
         Self
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        metrics::gauge!("transport_connections").decrement(1);
+        metrics::gauge!("authority_transport_connections").decrement(1);
     }
 }

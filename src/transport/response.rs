@@ -201,6 +201,6 @@ fn report(panic: &(dyn Any + Send), id: &RequestId) {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("not text");
-    metrics::counter!("transport_panics_total").increment(1);
+    metrics::counter!("authority_transport_panics_total").increment(1);
     tracing::error!(request_id = id.as_str(), panic = text, "a request handler panicked");
 }

@@ -102,7 +102,7 @@ impl<F: Future<Output = ()>> Future for Bounded<F> {
             }
             ready!(timer.as_mut().poll(context));
             if ends <= Instant::now() {
-                metrics::counter!("transport_streams_stalled_total").increment(1);
+                metrics::counter!("authority_transport_streams_stalled_total").increment(1);
                 return Poll::Ready(());
             }
         }
