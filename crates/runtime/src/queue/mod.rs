@@ -179,7 +179,8 @@ impl DecisionQueue {
 /// The refusal of a call that finds the queue full.
 pub fn full() -> ApiError {
     refused().increment(1);
-    let text = "the decision queue is full, and this tenant has used its share of it; \
+    let text = "the decision queue, which holds the decisions of a quarter of a second, is full, and \
+                this tenant has used its share of it; \
                 retry after the time in Retry-After";
     ApiError::new(ErrorCode::RateLimited, text).with("retry_after", "1")
 }
