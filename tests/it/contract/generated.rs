@@ -47,7 +47,6 @@ impl World {
             .env("OWNER", self.app.owner_token())
             .env("APPROVER", self.app.member_token("svc:tenant:acme", "approver"))
             .env("KEY", &self.key)
-            .env("NODE_PATH", tools().join("node_modules"))
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("no_proxy", "127.0.0.1");
         let shown = format!("{command:?}");
