@@ -31,7 +31,7 @@ pub(crate) enum Form {
 impl Form {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let wants = |value: &HeaderValue| {
-            value.to_str().is_ok_and(|value| value.contains("text/event-stream"))
+            value.to_str().is_ok_and(|ranges| ranges.split(',').any(accepts_events))
         };
         if headers.get_all(header::ACCEPT).iter().any(wants) { Self::Events } else { Self::Lines }
     }
@@ -59,6 +59,17 @@ impl Form {
             Self::Events => [b"event: error\ndata: ", json, b"\n\n"].concat().into(),
         }
     }
+}
+
+/// Whether a media range of `Accept` names events, with a quality above 0 (RFC 9110, 12.5.1).
+fn accepts_events(range: &str) -> bool {
+    let mut parts = range.split(';').map(str::trim);
+    let is_events = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"));
+    let is_refused = parts.any(|parameter| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        name.eq_ignore_ascii_case("q") && value.parse::<f32>().is_ok_and(|quality| quality <= 0.0)
+    });
+    is_events && !is_refused
 }
 
 fn line(json: &[u8]) -> Bytes {
@@ -134,5 +145,29 @@ impl<H: Host> State<H> {
         self.messages = None;
         let id = self.request_id.as_ref().and_then(|id| id.to_str().ok());
         self.form.failure(&self.host.render(fault, id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_sent_to_clients_that_accept_them() {
+        for (accept, events) in [
+            ("text/event-stream", true),
+            ("TEXT/EVENT-STREAM", true),
+            ("application/json, text/event-stream;q=0.5", true),
+            ("text/event-stream; charset=utf-8", true),
+            ("text/event-stream;q=0", false),
+            ("text/event-stream; Q=0.000, application/x-ndjson", false),
+            ("text/event-streams", false),
+            ("*/*", false),
+            ("", false),
+        ] {
+            let headers =
+                HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
+            assert_eq!(Form::of(&headers) == Form::Events, events, "{accept}");
+        }
     }
 }
