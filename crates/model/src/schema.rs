@@ -12,6 +12,7 @@ diesel::table! {
         notes -> Nullable<Text>,
         created_at -> Timestamptz,
         created_by -> Text,
+        updated_at -> Timestamptz,
     }
 }
 
@@ -758,6 +759,7 @@ diesel::table! {
         notes -> Nullable<Text>,
         created_at -> Timestamptz,
         created_by -> Text,
+        updated_at -> Timestamptz,
     }
 }
 
@@ -1428,6 +1430,7 @@ diesel::table! {
         notes -> Nullable<Text>,
         created_at -> Timestamptz,
         created_by -> Text,
+        updated_at -> Timestamptz,
     }
 }
 

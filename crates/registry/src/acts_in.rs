@@ -4,7 +4,7 @@ use authority_model::{proto::registry::*, schema::acts_in, service::ActsInServic
 
 use super::{
     prelude::*,
-    relationship::{Related, pair, tenant_of},
+    relationship::{Related, check_beginning, pair, tenant_of},
 };
 
 impl Row for ActsIn {
@@ -41,11 +41,10 @@ impl Row for ActsIn {
         Ok(())
     }
 
-    async fn before_save(
-        &mut self,
-        _was: Option<&Self>,
-        tx: &mut WriteTx<'_>,
-    ) -> Result<(), Error> {
+    async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        if was.is_some() {
+            return check_beginning("acts_in.since", self.since);
+        }
         let mut known = Known::of(&self.tenant_id, Self::KIND);
         known.principal(tx.db, "principal_id", Some(&self.principal_id)).await?;
         known.placed_by("workspace_id", &self.workspace_id).all()
@@ -53,6 +52,7 @@ impl Row for ActsIn {
 }
 
 impl_queries!(ActsIn, acts_in);
+impl_save!(ActsIn, acts_in);
 
 impl Related for ActsIn {
     type Key = (String, String);
@@ -90,6 +90,14 @@ impl ActsInService for Registry {
         let key = pair(&request.id, names, request.principal_id, request.workspace_id)?;
         let name = format!("{}|{}", key.0, key.1);
         self.get_related(caller, key, name).await
+    }
+
+    async fn update_acts_in(&self, call: Request<UpdateActsInRequest>) -> Reply<ActsIn> {
+        let by = call.get_ref();
+        let names = ("principal_id", "workspace_id");
+        let key = pair(&by.id, names, by.principal_id.clone(), by.workspace_id.clone())?;
+        let name = format!("{}|{}", key.0, key.1);
+        self.update_related(call, key, name).await
     }
 
     async fn delete_acts_in(

@@ -1,7 +1,7 @@
 //! The line of a delegation: it and everything that renewed it, one after the other. Only the
 //! newest is in force.
 
-use authority_model::proto::delegation::Delegation;
+use authority_model::{proto::delegation::Delegation, schema::delegations};
 
 use super::{flow::or_not_found, prelude::*};
 
@@ -22,4 +22,27 @@ pub(super) async fn newest(
         row = or_not_found(Delegation::lock(db, within, &next).await, &next)?;
     }
     Ok(row)
+}
+
+/// Returns the id of the newest delegation of the line to which this one belongs. `None` if the
+/// tenant has no such delegation.
+pub(super) async fn newest_id(
+    db: &mut Db,
+    tenant_id: &str,
+    id: &str,
+) -> QueryResult<Option<String>> {
+    let mut id = id.to_owned();
+    loop {
+        let found: Option<Option<String>> = delegations::table
+            .filter(delegations::tenant_id.eq(tenant_id).and(delegations::id.eq(&id)))
+            .select(delegations::renewed_by)
+            .first(db)
+            .await
+            .optional()?;
+        match found {
+            None => return Ok(None),
+            Some(None) => return Ok(Some(id)),
+            Some(Some(next)) => id = next,
+        }
+    }
 }

@@ -187,7 +187,11 @@ impl From<Error> for ApiError {
                     problem: problem.to_owned(),
                 };
                 let violations = members.iter().map(violation).collect();
-                let text = format!("another record already has this `{}`", members.join("`, `"));
+                let mut text =
+                    format!("another record already has this `{}`", members.join("`, `"));
+                if PERIODS.iter().any(|table| constraint.starts_with(table)) {
+                    text.push_str("; to change its period or its bounds, PATCH that record");
+                }
                 Self { violations, ..Self::new(ErrorCode::AlreadyExists, text) }
             }
             Error::Store(error) => error.into(),
@@ -201,6 +205,8 @@ impl From<Error> for Status {
     }
 }
 
+/// Relationships with a period, which a PATCH can change.
+const PERIODS: [&str; 3] = ["acts_in_", "member_of_", "uses_"];
 /// The unique index of snapshots by anchor, time and content.
 const SNAPSHOT_EXISTS: &str = "reality_snapshots_once";
 /// The index that limits a consultant and a tenant to one link.

@@ -131,9 +131,17 @@ impl Registry {
     where
         C: RecordRequest<Record: Row + Save> + ByIdRequest + Validate + RpcRequest,
     {
+        let id = C::Record::address(call.get_ref().id());
+        self.update_at(call, id).await
+    }
+
+    /// Changes the record with this ID.
+    pub(super) async fn update_at<C>(&self, call: Request<C>, id: String) -> Reply<C::Record>
+    where
+        C: RecordRequest<Record: Row + Save> + ByIdRequest + Validate + RpcRequest,
+    {
         let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
         let (caller, mut request, mut faults) = admit(call)?;
-        let id = C::Record::address(request.id());
         let is_trial = request.validate_only();
         let cleared = request.cleared();
         let (patch, mask) = request.open();

@@ -4,7 +4,7 @@ use authority_model::{proto::registry::*, schema::member_of, service::MemberOfSe
 
 use super::{
     prelude::*,
-    relationship::{Related, pair, tenant_of},
+    relationship::{Related, check_beginning, pair, tenant_of},
 };
 
 impl Row for MemberOf {
@@ -40,11 +40,10 @@ impl Row for MemberOf {
         Ok(())
     }
 
-    async fn before_save(
-        &mut self,
-        _was: Option<&Self>,
-        tx: &mut WriteTx<'_>,
-    ) -> Result<(), Error> {
+    async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        if was.is_some() {
+            return check_beginning("member_of.joined_at", self.joined_at);
+        }
         let mut known = Known::of(&self.tenant_id, Self::KIND);
         known.principal(tx.db, "principal_id", Some(&self.principal_id)).await?;
         known.placed_by("team_id", &self.team_id).all()
@@ -52,6 +51,7 @@ impl Row for MemberOf {
 }
 
 impl_queries!(MemberOf, member_of);
+impl_save!(MemberOf, member_of);
 
 impl Related for MemberOf {
     type Key = (String, String);
@@ -92,6 +92,14 @@ impl MemberOfService for Registry {
         let key = pair(&request.id, names, request.team_id, request.principal_id)?;
         let name = format!("{}|{}", key.0, key.1);
         self.get_related(caller, key, name).await
+    }
+
+    async fn update_member_of(&self, call: Request<UpdateMemberOfRequest>) -> Reply<MemberOf> {
+        let by = call.get_ref();
+        let names = ("team_id", "principal_id");
+        let key = pair(&by.id, names, by.team_id.clone(), by.principal_id.clone())?;
+        let name = format!("{}|{}", key.0, key.1);
+        self.update_related(call, key, name).await
     }
 
     async fn delete_member_of(

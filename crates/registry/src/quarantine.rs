@@ -2,13 +2,10 @@
 //! quarantine.
 
 use authority_model::{
-    proto::registry::*,
-    schema::{delegations, quarantines},
-    service::QuarantineService,
-    state::QuarantineState,
+    proto::registry::*, schema::quarantines, service::QuarantineService, state::QuarantineState,
 };
 
-use super::prelude::*;
+use super::{delegation_line::newest_id, prelude::*};
 use authority_ids::RecordId;
 
 impl Row for Quarantine {
@@ -64,11 +61,10 @@ impl Row for Quarantine {
         known.principal(tx.db, "subject_id", self.subject_id.as_deref()).await?;
         known.all()?;
         let Some(id) = &self.delegation_id else { return Ok(()) };
-        let delegation = delegations::table
-            .filter(delegations::tenant_id.eq(self.tenant_id()).and(delegations::id.eq(id)))
-            .select(delegations::id);
-        let found: Option<String> = delegation.first(tx.db).await.optional()?;
-        found.map(drop).ok_or_else(|| Error::unknown("quarantine.delegation_id", id))
+        let newest = newest_id(tx.db, self.tenant_id(), id).await?;
+        let newest = newest.ok_or_else(|| Error::unknown("quarantine.delegation_id", id))?;
+        self.delegation_id = Some(newest);
+        Ok(())
     }
 }
 

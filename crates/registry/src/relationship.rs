@@ -1,18 +1,23 @@
-//! Common code of the relationships. Their rows are found by key and never change.
+//! Common code of the relationships. Their rows are found by key. Only the period and the bounds of
+//! a row can change.
 
-use authority_model::record::{Deleted, Record};
+use authority_model::{
+    record::{ByIdRequest, Deleted, Record, RecordRequest, RpcRequest},
+    validate::{Validate, Violations},
+    wire::Time,
+};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use diesel::{QueryResult, result::OptionalExtension};
-use tonic::Response;
+use tonic::{Request, Response};
 
 use super::{
     Error, Registry,
     entity::Row,
     flow::{Reply, or_not_found},
-    queries::Queries,
+    queries::{Queries, Save},
     version::tagged,
 };
-use authority_api::identity::Caller;
+use authority_api::identity::{Caller, caller};
 use authority_core::store::{self, Db};
 use authority_ids::TenantId;
 
@@ -46,6 +51,28 @@ impl Registry {
         Ok(tagged(Response::new(row)))
     }
 
+    /// Changes the row with this key. `name` is the key as the client wrote it.
+    pub(super) async fn update_related<C>(
+        &self,
+        call: Request<C>,
+        key: <C::Record as Related>::Key,
+        name: String,
+    ) -> Reply<C::Record>
+    where
+        C: RecordRequest<Record: Related + Save> + ByIdRequest + Validate + RpcRequest,
+    {
+        let caller = caller(&call)?;
+        let mut faults = Violations::default();
+        call.get_ref().validate(&mut faults);
+        Error::unless_clean(faults)?;
+        let whose = caller.scope();
+        let found = self
+            .store
+            .read_tx(&whose, async move |db| known::<C::Record>(db, &caller, &key, &name).await);
+        let id = found.await?;
+        self.update_at(call, id).await
+    }
+
     /// Erases the row. Its history stays.
     pub(super) async fn remove_related<A>(
         &self,
@@ -66,6 +93,14 @@ impl Registry {
         let id = gone.await?;
         self.wait_for_graph::<A::Record>().await;
         Ok(Response::new(A::of(id, None)))
+    }
+}
+
+/// Refuses to remove the beginning of a period.
+pub(super) fn check_beginning(field: &str, beginning: Option<Time>) -> Result<(), Error> {
+    match beginning {
+        Some(_) => Ok(()),
+        None => Err(Error::field(field, "can't be removed; set a time")),
     }
 }
 

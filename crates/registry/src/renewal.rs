@@ -10,7 +10,7 @@ use authority_decision::facts::Counts;
 use authority_model::{
     proto::delegation::{Delegation, RenewDelegationRequest},
     record::{ByIdRequest, RecordRequest},
-    schema::delegations,
+    schema::{delegations, principals},
     state::DelegationState,
     validate::Validate,
     wire::Time,
@@ -52,7 +52,7 @@ pub(super) async fn renew(
     let destinations = std::sync::Arc::clone(&registry.destinations);
     let renewed = registry.idempotent(&caller, key, async move |db| {
         let key = DelegatingKey::of(db, &by, now).await?;
-        lock_children(db, &id, now).await?;
+        lock_before(db, by.tenant(), &id, now).await?;
         let was = or_not_found(Delegation::lock(db, by.tenant(), &id).await, &id)?;
         if let Some(key) = &key {
             key.check_gave(&was)?;
@@ -118,10 +118,27 @@ fn check_in_force(was: &Delegation, now: DateTime<Utc>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Locks the children. As when a child is created, rows are locked from the bottom of the chain to
-/// the top, to avoid deadlocks.
-async fn lock_children(db: &mut Db, id: &str, now: DateTime<Utc>) -> QueryResult<()> {
+/// Locks the principals and the children before the delegation itself. A deletion of a principal
+/// locks the principal first, and the creation of a child locks its chain from the bottom to the
+/// top. Another order could deadlock with them.
+async fn lock_before(
+    db: &mut Db,
+    within: Option<&TenantId>,
+    id: &str,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let seen = or_not_found(Delegation::find(db, within, id, true).await, id)?;
+    let parties = [seen.delegator_id.as_ref(), Some(&seen.delegate_id)];
+    principals::table
+        .filter(principals::tenant_id.eq(seen.tenant_id()))
+        .filter(principals::id.eq_any(parties.into_iter().flatten()))
+        .order(principals::id)
+        .for_key_share()
+        .select(principals::id)
+        .load::<String>(db)
+        .await?;
     delegations::table
+        .filter(delegations::tenant_id.eq(seen.tenant_id()))
         .filter(delegations::parent_id.eq(id))
         .filter(delegations::state.ne(DelegationState::Revoked))
         .filter(delegations::expires_at.is_null().or(delegations::expires_at.gt(Time::from(now))))
@@ -129,8 +146,8 @@ async fn lock_children(db: &mut Db, id: &str, now: DateTime<Utc>) -> QueryResult
         .for_update()
         .select(delegations::id)
         .load::<String>(db)
-        .await
-        .map(drop)
+        .await?;
+    Ok(())
 }
 
 /// Ends the renewed delegation and moves its live children below the successor.

@@ -2,11 +2,12 @@
 
 use authority_model::{proto::registry::*, schema::uses, service::UsesService};
 
-use authority_decision::Bounds;
+use authority_decision::{Bounds, facts::Counts};
 
 use super::{
+    counters::{self, Holder, Windows},
     prelude::*,
-    relationship::{Related, tenant_of},
+    relationship::{Related, check_beginning, tenant_of},
 };
 
 /// The `used_kind` of a grant with an action pattern as its `used_id`.
@@ -60,11 +61,13 @@ impl Row for Uses {
         Ok(())
     }
 
-    async fn before_save(
-        &mut self,
-        _was: Option<&Self>,
-        tx: &mut WriteTx<'_>,
-    ) -> Result<(), Error> {
+    async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        if let Some(was) = was {
+            check_beginning("uses.since", self.since)?;
+            let holder = Holder { tenant_id: &self.tenant_id, id: &self.id };
+            counters::carry(tx.db, holder, windows(was), windows(self), tx.now).await?;
+            return Ok(());
+        }
         let mut known = Known::of(&self.tenant_id, Self::KIND);
         known.principal(tx.db, "agent_id", Some(&self.agent_id)).await?;
         if self.used_kind != ACTION {
@@ -74,7 +77,20 @@ impl Row for Uses {
     }
 }
 
+/// Returns the windows of the counted bounds. Unreadable bounds have no windows.
+fn windows(of: &Uses) -> Windows {
+    let bounds = of.constraints_json.as_deref();
+    let bounds = bounds.and_then(|json| serde_json::from_str::<Bounds>(json).ok());
+    let bounds = bounds.unwrap_or_default();
+    let seconds = |length: u32| i32::try_from(length).unwrap_or(i32::MAX);
+    [
+        (Counts::Uses, bounds.max_uses.map(|max| seconds(max.window_seconds))),
+        (Counts::Amount, bounds.max_total_amount.map(|max| seconds(max.window_seconds))),
+    ]
+}
+
 impl_queries!(Uses, uses);
+impl_save!(Uses, uses);
 
 impl Related for Uses {
     type Key = (String, String, String);
@@ -112,6 +128,13 @@ impl UsesService for Registry {
         let key = (request.agent_id, request.used_id, request.used_kind);
         let name = format!("{}|{}|{}", key.0, key.1, key.2);
         self.get_related(caller, key, name).await
+    }
+
+    async fn update_uses(&self, call: Request<UpdateUsesRequest>) -> Reply<Uses> {
+        let by = call.get_ref();
+        let key = (by.agent_id.clone(), by.used_id.clone(), by.used_kind.clone());
+        let name = format!("{}|{}|{}", key.0, key.1, key.2);
+        self.update_related(call, key, name).await
     }
 
     async fn delete_uses(&self, call: Request<DeleteUsesRequest>) -> Reply<DeleteUsesResponse> {

@@ -3,6 +3,7 @@
 mod budgets;
 mod chains;
 mod gap;
+mod rows;
 mod stops;
 
 use serde_json::{Value, json};

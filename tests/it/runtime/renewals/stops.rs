@@ -18,6 +18,16 @@ async fn a_quarantine_of_any_of_the_line_applies_to_all() {
     for named in [&first, &second, &third] {
         let (mut lines, _) = Lines::stops(&client, decided["decision_id"].as_str().unwrap()).await;
         let made = quarantine(&app, named).await;
+        let (_, shown) = app.owner().get(&format!("/api/v1/quarantines/{made}")).await;
+        assert_eq!(shown["quarantine"]["delegation_id"], json!(third), "{shown:#}");
+        // As if the delegation was renewed while the quarantine was written.
+        let race = format!(
+            "BEGIN; SELECT set_config('role', authority_role('system'), true); \
+             SET LOCAL authority.actor = 'test'; \
+             UPDATE quarantines SET delegation_id = '{named}' WHERE id = '{made}'; COMMIT"
+        );
+        app.database.run(&race).await;
+        app.app.graph.catch_up().await;
         for asked in [&first, &second, &third] {
             assert_eq!(reason(&client, asked).await, "capability_quarantined", "{named} {asked}");
         }
