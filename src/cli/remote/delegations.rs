@@ -1,4 +1,4 @@
-//! `delegations list`, `delegations show`, `delegations revoke`.
+//! `delegations list`, `delegations show`, `delegations renew`, `delegations revoke`.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -13,6 +13,7 @@ use super::{
     surface::SURFACE,
     tenant,
     text::{self, plain},
+    times::{self, End},
 };
 use crate::cli::{Actions, Failure, confirm::Confirm, outcome::CommandOutput, paint};
 
@@ -22,8 +23,22 @@ pub(in crate::cli) enum Delegations {
     List(ListArgs<Filter>),
     /// Reads a delegation
     Show(ShowArgs),
+    /// Replaces a delegation by one with another end, without a gap
+    Renew(Renew),
     /// Ends a delegation and all below it, at once and permanently
     Revoke(Revoke),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Renew {
+    /// The delegation's id
+    #[arg(value_parser = segment)]
+    id: String,
+    /// The new end: a day, a time of RFC 3339, or `never`
+    #[arg(long, value_name = "TIME", value_parser = times::end)]
+    expires_at: End,
+    #[command(flatten)]
+    server: ServerArgs,
 }
 
 #[derive(Debug, Args)]
@@ -83,8 +98,22 @@ impl Delegations {
         match self {
             Self::List(args) => LIST.show(args, connector).await,
             Self::Show(args) => RECORD.show(args, connector).await,
+            Self::Renew(args) => args.run(connector).await,
             Self::Revoke(args) => args.run(connector).await,
         }
+    }
+}
+
+impl Renew {
+    async fn run(self, connector: &Connector<'_, impl Actions>) -> Result<CommandOutput, Failure> {
+        let server = connector.connect(self.server).await?;
+        let path = [server.path(&DELEGATIONS), vec![self.id.as_str(), "renew"]].concat();
+        let body = server.post(&path, &json!({"expires_at": self.expires_at})).await?;
+        let answer = server.json(&body)?;
+        let successor = &answer["delegation"];
+        let (id, state) = (text::of(successor, "id"), text::of(successor, "state"));
+        let text = format!("{}  {}", plain(id), paint::state(&plain(state)));
+        Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
     }
 }
 

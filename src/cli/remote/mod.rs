@@ -58,7 +58,7 @@ pub(super) enum Remote {
     /// Look up principals: agents, people, organisations
     #[command(subcommand)]
     Principals(principals::Principals),
-    /// Look up delegations, revoke them
+    /// Look up delegations, renew and revoke them
     #[command(subcommand)]
     Delegations(delegations::Delegations),
     /// Look up policies, check them, see their impact, activate them

@@ -2,6 +2,7 @@
 
 use authority_core::clock::Clock;
 use chrono::{DateTime, NaiveDate};
+use serde::Serialize;
 
 /// The problem with any other text.
 const PROBLEM: &str = "must be a day such as 2026-11-01, a time of RFC 3339, or a span before now in seconds, minutes, \
@@ -14,10 +15,28 @@ pub(super) fn moment(text: &str) -> Result<String, &'static str> {
     if let Some(moment) = gateway_rest::before(&span, Clock::default().now().into()) {
         return Ok(moment);
     }
+    day_or_time(text).ok_or(PROBLEM)
+}
+
+fn day_or_time(text: &str) -> Option<String> {
     if let Ok(day) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
-        return Ok(format!("{day}T00:00:00Z"));
+        return Some(format!("{day}T00:00:00Z"));
     }
-    if DateTime::parse_from_rfc3339(text).is_ok() { Ok(text.to_owned()) } else { Err(PROBLEM) }
+    DateTime::parse_from_rfc3339(text).is_ok().then(|| text.to_owned())
+}
+
+/// The end of a period; `None` without one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(super) struct End(Option<String>);
+
+/// Parses the end of a period: a time of RFC 3339, the start of a day in UTC, or `never`.
+pub(super) fn end(text: &str) -> Result<End, &'static str> {
+    if text == "never" {
+        return Ok(End(None));
+    }
+    let problem = "must be a day such as 2027-11-01, a time of RFC 3339, or `never`";
+    day_or_time(text).map(|time| End(Some(time))).ok_or(problem)
 }
 
 #[cfg(test)]
@@ -31,6 +50,9 @@ mod tests {
         assert!(hour_ago < moment("1m").unwrap());
         assert_eq!(moment("2026-11-21T00:48:45Z").unwrap(), "2026-11-21T00:48:45Z");
         assert_eq!(moment("2026-11-21").unwrap(), "2026-11-21T00:00:00Z");
+        assert_eq!(end("2027-11-21"), Ok(End(Some("2027-11-21T00:00:00Z".to_owned()))));
+        assert_eq!(end("never"), Ok(End(None)));
+        assert!(end("1h").is_err() && end("").is_err());
         for other in ["yesterday", "--1h", "1", "h", "", "1w", "2026-11-31", "2026-11"] {
             assert!(moment(other).is_err(), "{other}");
         }

@@ -157,3 +157,19 @@ async fn a_revocation_is_final_and_waits_for_the_holders_name() {
     assert_eq!((code, printed), (0, format!("{}  revoked\n", demo.delegation_id)), "{told}");
     assert!(decision(&app, &demo.api_key).await.starts_with("deny: "));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewal_prints_the_successor() {
+    let app = TestApp::seeded().await;
+    let demo = app.demo().await;
+    let renew = |end: &str| format!("delegations renew {} --expires-at {end}", demo.delegation_id);
+    let (code, printed, told) = answering(&app, &renew("2100-01-01"), "").await;
+    let successor = printed.split("  ").next().unwrap();
+    assert!(code == 0 && successor.starts_with("svc:del:acme:"), "{printed}{told}");
+    assert_ne!(successor, demo.delegation_id);
+    assert!(decision(&app, &demo.api_key).await.starts_with("allow: "));
+    let (code, _, told) = answering(&app, &renew("never"), "").await;
+    assert!(code == 1 && told.contains("already renewed") && told.contains(successor), "{told}");
+    let (code, _, told) = answering(&app, &renew("1d"), "").await;
+    assert!(code == 2 && told.contains("`never`"), "{told}");
+}

@@ -28,6 +28,7 @@ mod receipts;
 mod record_forms;
 mod records;
 mod refresh;
+mod renewing;
 mod reviewing;
 mod roles;
 mod shown;

@@ -22,7 +22,8 @@ const FINAL: [(&str, &str); 12] = [
 ];
 
 /// Operations of a kind that only records in these states take.
-const ONLY: [(&str, &str, &[&str]); 4] = [
+const ONLY: [(&str, &str, &[&str]); 5] = [
+    ("delegation", "renew", &["active"]),
     ("delegation", "suspend", &["active"]),
     ("delegation", "reinstate", &["suspended"]),
     ("webhook_endpoint", "pause", &["active"]),
@@ -71,7 +72,7 @@ mod tests {
             words.filter(|word| kind.barrier(word, &record).is_some()).collect::<Vec<_>>()
         };
         assert_eq!(barred("delegations", "active"), ["reinstate", "withdraw"]);
-        assert_eq!(barred("delegations", "suspended"), ["suspend", "withdraw"]);
+        assert_eq!(barred("delegations", "suspended"), ["suspend", "renew", "withdraw"]);
         assert_eq!(barred("webhook-endpoints", "active"), ["enable"]);
         assert_eq!(barred("webhook-endpoints", "paused"), ["pause"]);
         assert_eq!(barred("tools", "active"), Vec::<&str>::new());

@@ -184,8 +184,10 @@ impl Act {
             return self.form(view, status, content).await;
         }
         let request = if filled.is_readable() {
-            // An edit may end a record immediately, but narrowing cannot be undone.
-            let is_made = self.operation.shape != Shape::Edit || self.operation.word == "narrow";
+            // An edit may end a record immediately, but narrowing cannot be undone, and a renewal is
+            // for a later end.
+            let is_made = self.operation.shape != Shape::Edit
+                || ["narrow", "renew"].contains(&self.operation.word.as_str());
             let over = over(&filled.values, view.now).filter(|_| is_made);
             let request = over.map_or_else(|| self.request(&filled), |over| Err(vec![over]));
             request.map_err(|problems| filled.note(problems))

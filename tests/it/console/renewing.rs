@@ -1,0 +1,52 @@
+//! The form that renews a delegation.
+
+use serde_json::{Value, json};
+
+use super::Console;
+
+const BOT: &str = "svc:agent:acme:invoice-bot";
+
+async fn delegations(console: &Console) -> Vec<Value> {
+    let path = format!("/api/v1/delegations?delegate_id={BOT}");
+    let (status, listed) = console.app.owner().get(&path).await;
+    assert_eq!(status, 200, "{listed:#}");
+    listed["delegations"].as_array().unwrap().clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delegation_is_renewed_with_a_later_end() {
+    let console = Console::start().await;
+    let first = delegations(&console).await[0]["id"].as_str().unwrap().to_owned();
+    let record = format!("/console/records/delegations/{first}");
+    // The tenant's admin may revoke it but not extend it.
+    let mut admin = console.signed_in_at(("admin", "admin@acme.example"), &record).await;
+    let page = admin.get(&record).await;
+    assert!(page.text.contains("/revoke") && !page.text.contains("/renew"), "{}", page.text);
+    let mut owner = console.browser();
+    owner.sign_in("owner", "operator@localhost", "/console/records").await;
+    owner.get(&record).await.shows("Renew");
+    let renew = format!("{record}/renew");
+    let page = owner.get(&renew).await;
+    let action = renew.replace(':', "%3A");
+    let over = page.form_with(&action, "m.expires_at", "2020-01-01T00:00:00Z");
+    let refused = owner.post(&renew, &over).await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    refused.shows("is in the past; give a later time");
+    let form = page.form_with(&action, "m.expires_at", "2100-01-01T00:00:00Z");
+    let shown = owner.post(&renew, &form).await;
+    shown.shows("Renewed.");
+    let now = delegations(&console).await;
+    assert_eq!(now.len(), 2, "{now:#?}");
+    assert_eq!((&now[0]["state"], &now[0]["renewed_by"]), (&json!("revoked"), &now[1]["id"]));
+    assert_eq!(now[1]["expires_at"], "2100-01-01T00:00:00.000000Z");
+    // The page is that of the successor. The renewed one links to it and offers nothing.
+    shown.shows(now[1]["id"].as_str().unwrap());
+    assert!(
+        shown.path.ends_with(&now[1]["id"].as_str().unwrap().replace(':', "%3A")),
+        "{}",
+        shown.path
+    );
+    let old = owner.get(&record).await;
+    old.shows(now[1]["id"].as_str().unwrap());
+    assert!(!old.text.contains(&format!("{action}\"")), "{}", old.text);
+}
