@@ -355,16 +355,16 @@ fn is_record(message: &MessageDescriptor) -> bool {
 
 /// Adds the components for the headers, and the request's id to every error.
 fn parts(components: &mut serde_json::Value) {
-    let text = |description: &str, name: &str| {
+    let text = |description: &str, name: &str, most: usize| {
         json!({"name": name, "in": "header", "required": false, "description": description,
-               "schema": {"type": "string", "minLength": 1, "maxLength": 255}})
+               "schema": {"type": "string", "minLength": 1, "maxLength": most}})
     };
     components["parameters"] = json!({
-        "RequestId": text("Echoed in the response and in the log; generated if absent.",
-            "X-Request-Id"),
+        "RequestId": text("Echoed in the response and in the log. Replaced by a generated id if it is \
+            absent, empty, too long, or not visible ASCII.", "X-Request-Id", 128),
         "IdempotencyKey": text("The same key with the same body repeats the first response, for 24 \
-            hours; 422 with another body.", "Idempotency-Key"),
-        "IfMatch": text("The ETag of the expected version; 412 if the record has another.", "If-Match"),
+            hours; 422 with another body.", "Idempotency-Key", 255),
+        "IfMatch": text("The ETag of the expected version; 412 if the record has another.", "If-Match", 255),
     });
     let header =
         |description: &str| json!({"description": description, "schema": {"type": "string"}});

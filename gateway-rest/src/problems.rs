@@ -52,7 +52,9 @@ impl Problems {
             self.more += 1;
             return;
         }
-        let field = shortened(&field.to_string(), FIELD).into_owned();
+        // A name in a path may not contain U+0000, as over gRPC.
+        let field = field.to_string().replace('\0', "\u{fffd}");
+        let field = shortened(&field, FIELD).into_owned();
         let problem = shortened(&problem.into(), PROBLEM).into_owned();
         self.bytes += json_len(&field) + json_len(&problem) + FRAME;
         if self.bytes > BYTES {

@@ -45,8 +45,9 @@ const SURFACES: [(&str, &[&str]); 4] = [
     ("site", &["/api/consultant-lead", "/receipts/", "/v1/directory/", "/widgets/"]),
 ];
 
-const LINKS: [(&str, &str); 6] = [
+const LINKS: [(&str, &str); 7] = [
     ("service-desc", "/openapi"),
+    ("service-doc", "/docs"),
     ("health", "/health"),
     ("ready", "/health/ready"),
     ("jwks", "/.well-known/jwks.json"),

@@ -271,10 +271,7 @@ fn check_context(context: &Map<String, Value>, fault: &mut impl FnMut(&str, &str
         }
         // The amount was checked above.
         if key != "amount" && holds_huge(value, DEEPEST) {
-            fault(
-                &member,
-                "holds a number beyond 2^53-1, which not every reader of a record keeps",
-            );
+            fault(&member, "is beyond 2^53-1, where numbers would be rounded");
         }
         if is_deeper(value, DEEPEST - 1) {
             fault(&member, &format!("is nested deeper than {DEEPEST}"));

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod colour;
+mod free_form;
 mod pattern;
 pub mod proto;
 pub mod record;

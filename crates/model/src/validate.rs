@@ -10,11 +10,10 @@ use std::{
 
 pub use gateway_rest::{json_len, shortened, suggestion};
 use regex::Regex;
-use serde_json::Value;
 
 use crate::{
-    pattern,
-    wire::{Json, NOT_FINITE, Time},
+    free_form, pattern,
+    wire::{Json, Time},
 };
 
 /// Implemented by the build script for every message.
@@ -36,8 +35,6 @@ pub const MOST: usize = 50;
 const SHOWN: usize = 100;
 /// The maximum length of a problem, in characters.
 const PROBLEM: usize = 300;
-/// The maximum depth of a free-form value, including its own level.
-const DEEPEST: usize = 32;
 
 impl Violation {
     /// The last entry of a full list, with the number of violations that are not listed.
@@ -220,21 +217,8 @@ impl Violations {
     }
 
     pub fn json(&mut self, field: &str, value: Option<&Json>) {
-        for (key, value) in value.iter().flat_map(|value| &value.0) {
-            if holds_nul(key, value) {
-                // The violation's own path must not contain U+0000.
-                let member = format!("{field}.{}", key.replace('\0', "\u{fffd}"));
-                let problem = if is_not_finite(value) {
-                    "may not contain a number that is not finite"
-                } else {
-                    "may not contain U+0000"
-                };
-                self.add(&member, problem);
-            }
-            if is_deeper(value, DEEPEST - 1) {
-                let problem = format!("is nested deeper than {DEEPEST} levels");
-                self.add(&format!("{field}.{key}"), problem);
-            }
+        if let Some(value) = value {
+            free_form::check(field, value, |field, problem| self.add(field, problem));
         }
     }
 
@@ -259,34 +243,6 @@ impl Violations {
         check(self);
         self.prefix.truncate(outer);
     }
-}
-
-fn is_not_finite(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text == NOT_FINITE,
-        Value::Array(items) => items.iter().any(is_not_finite),
-        Value::Object(map) => map.values().any(is_not_finite),
-        _ => false,
-    }
-}
-
-/// Whether arrays and objects nest deeper than `left` levels.
-fn is_deeper(value: &Value, left: usize) -> bool {
-    match value {
-        Value::Array(items) => left == 0 || items.iter().any(|v| is_deeper(v, left - 1)),
-        Value::Object(members) => left == 0 || members.values().any(|v| is_deeper(v, left - 1)),
-        _ => false,
-    }
-}
-
-fn holds_nul(key: &str, value: &Value) -> bool {
-    key.contains('\0')
-        || match value {
-            Value::String(text) => text.contains('\0'),
-            Value::Array(items) => items.iter().any(|item| holds_nul("", item)),
-            Value::Object(map) => map.iter().any(|(key, value)| holds_nul(key, value)),
-            _ => false,
-        }
 }
 
 /// `local@domain.tld` as used on the internet; deliberately narrower than RFC 5321.

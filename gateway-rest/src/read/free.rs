@@ -12,10 +12,6 @@ use crate::{
     wire::{self, Wire},
 };
 
-/// The problem of a number that a double cannot represent. It does not suggest a string: members
-/// that expect a number refuse strings.
-const ROUNDED: &str = "would be rounded: a number here keeps about 16 digits; use fewer digits";
-
 /// Field numbers of `google.protobuf.Value`.
 const NULL: u32 = 1;
 const NUMBER: u32 = 2;
@@ -29,21 +25,22 @@ const FEW: usize = 16;
 
 impl<'a> Reader<'a> {
     /// Reads a whole message of one of the three types, with its length. Its nesting is counted
-    /// from here, at any place in a body, as the service counts it over gRPC.
+    /// from here, at any place in a body, as the service counts it over gRPC. If it is too deep, the
+    /// problem has the path of the whole message, as over gRPC.
     pub(super) fn free(&mut self, kind: &Kind, path: &Path<'_>) -> Result<(), Stop> {
         let outside = std::mem::take(&mut self.depth);
         let start = wire::open(self.out);
         match kind {
-            Kind::Struct => self.object(path)?,
-            Kind::List => self.array(path)?,
-            _ => self.anything(path)?,
+            Kind::Struct => self.object(path, path)?,
+            Kind::List => self.array(path, path)?,
+            _ => self.anything(path, path)?,
         }
         wire::close(self.out, start);
         self.depth = outside;
         Ok(())
     }
 
-    fn anything(&mut self, path: &Path<'_>) -> Result<(), Stop> {
+    fn anything(&mut self, path: &Path<'_>, whole: &Path<'_>) -> Result<(), Stop> {
         match self.text.peek() {
             b'"' => {
                 let text = self.text.string()?;
@@ -54,13 +51,13 @@ impl<'a> Reader<'a> {
             b'{' => {
                 wire::put_tag(self.out, STRUCT, Wire::Length);
                 let start = wire::open(self.out);
-                self.object(path)?;
+                self.object(path, whole)?;
                 wire::close(self.out, start);
             }
             b'[' => {
                 wire::put_tag(self.out, LIST, Wire::Length);
                 let start = wire::open(self.out);
-                self.array(path)?;
+                self.array(path, whole)?;
                 wire::close(self.out, start);
             }
             b't' => {
@@ -80,8 +77,8 @@ impl<'a> Reader<'a> {
             }
             _ => {
                 let literal = self.text.number()?;
-                let value = number::unrounded(literal).unwrap_or_else(|| {
-                    self.problems.add(path, ROUNDED);
+                let value = number::unrounded(literal).unwrap_or_else(|problem| {
+                    self.problems.add(path, problem);
                     0.0
                 });
                 wire::put_tag(self.out, NUMBER, Wire::Eight);
@@ -91,8 +88,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn object(&mut self, path: &Path<'_>) -> Result<(), Stop> {
-        if !self.enter(b'{', path)? {
+    fn object(&mut self, path: &Path<'_>, whole: &Path<'_>) -> Result<(), Stop> {
+        if !self.enter_within(b'{', path, whole)? {
             return Ok(());
         }
         let base = self.names.len();
@@ -107,7 +104,7 @@ impl<'a> Reader<'a> {
             wire::put_bytes(self.out, name.as_bytes());
             wire::put_tag(self.out, 2, Wire::Length);
             let value = wire::open(self.out);
-            self.anything(&here)?;
+            self.anything(&here, whole)?;
             wire::close(self.out, value);
             wire::close(self.out, entry);
             self.names.push(name);
@@ -118,8 +115,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn array(&mut self, path: &Path<'_>) -> Result<(), Stop> {
-        if !self.enter(b'[', path)? {
+    fn array(&mut self, path: &Path<'_>, whole: &Path<'_>) -> Result<(), Stop> {
+        if !self.enter_within(b'[', path, whole)? {
             return Ok(());
         }
         let mut more = !self.text.take(b']');
@@ -127,7 +124,7 @@ impl<'a> Reader<'a> {
         while more {
             wire::put_tag(self.out, 1, Wire::Length);
             let start = wire::open(self.out);
-            self.anything(&Path::Item(path, place))?;
+            self.anything(&Path::Item(path, place), whole)?;
             wire::close(self.out, start);
             place += 1;
             more = self.text.another(b']')?;

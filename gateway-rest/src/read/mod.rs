@@ -17,6 +17,8 @@ use crate::{
     shape::{Cardinality, Field, Kind, Shape},
     wire::{self, Wire},
 };
+pub use number::BEYOND;
+pub use scalar::NUL;
 pub(crate) use scalar::from_text;
 pub(crate) use text::Stop;
 use text::{DEPTH, Text};
@@ -97,12 +99,22 @@ impl<'a> Reader<'a> {
 
     /// Opens an array or object. Reports any other value and returns false.
     fn enter(&mut self, bracket: u8, path: &Path<'_>) -> Result<bool, Stop> {
+        self.enter_within(bracket, path, path)
+    }
+
+    /// Like `enter`, but a problem of the depth has the path of the whole.
+    fn enter_within(
+        &mut self,
+        bracket: u8,
+        path: &Path<'_>,
+        whole: &Path<'_>,
+    ) -> Result<bool, Stop> {
         if !self.text.take(bracket) {
             let expected = if bracket == b'[' { "an array" } else { "an object" };
             self.mistyped(expected, path)?;
             return Ok(false);
         }
-        self.deeper(path)?;
+        self.deeper(whole)?;
         Ok(true)
     }
 

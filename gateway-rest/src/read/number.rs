@@ -1,7 +1,14 @@
 //! JSON numbers, without silent rounding.
 
-/// The largest integer up to which all integers are exactly doubles (RFC 8259, section 6).
-const EXACT: f64 = 9_007_199_254_740_992.0;
+/// From this number on, a double cannot represent every integer (RFC 8259, section 6).
+const BEYOND_EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// The problem of a number of at least 2^53. The service has the same text for gRPC.
+pub const BEYOND: &str = "is beyond 2^53-1, where numbers would be rounded";
+/// The problem of a number that has more digits than a double keeps. It does not suggest a string:
+/// members that expect a number refuse strings.
+pub(super) const ROUNDED: &str =
+    "would be rounded: a number here keeps about 16 digits; use fewer digits";
 
 /// Parses an integer, also written as `5.0` or `5e2`; `None` for any other literal.
 pub(crate) fn integer(literal: &str) -> Option<i128> {
@@ -10,7 +17,7 @@ pub(crate) fn integer(literal: &str) -> Option<i128> {
     }
     let value: f64 = literal.parse().ok()?;
     #[expect(clippy::cast_possible_truncation, reason = "integral and below 2^53")]
-    let whole = (value.fract() == 0.0 && value.abs() < EXACT && exact(literal, value))
+    let whole = (value.fract() == 0.0 && value.abs() < BEYOND_EXACT && exact(literal, value))
         .then_some(value as i128);
     whole
 }
@@ -20,10 +27,19 @@ pub(crate) fn double(literal: &str) -> Option<f64> {
     literal.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// Parses a double that represents the literal: at most 2^53, and without losing digits.
-pub(crate) fn unrounded(literal: &str) -> Option<f64> {
-    let value = double(literal)?;
-    (value.abs() <= EXACT && exact(literal, value)).then_some(value)
+/// Parses a double that represents the literal: below 2^53, and without losing digits. The error is
+/// the problem.
+pub(super) fn unrounded(literal: &str) -> Result<f64, &'static str> {
+    match double(literal) {
+        Some(value) if value.abs() < BEYOND_EXACT => {
+            if exact(literal, value) {
+                Ok(value)
+            } else {
+                Err(ROUNDED)
+            }
+        }
+        _ => Err(BEYOND),
+    }
 }
 
 /// Returns whether the shortest text of `value` has the digits of `literal`.
@@ -63,28 +79,25 @@ mod tests {
             "0.0",
             "1.5",
             "0.1",
-            "9007199254740992",
+            "9007199254740991",
+            "-9007199254740991",
             "1e3",
             "1.50e-7",
         ] {
-            assert!(unrounded(literal).is_some(), "{literal}");
+            assert!(unrounded(literal).is_ok(), "{literal}");
         }
-        assert!(unrounded("0.30000000000000004").is_some());
-        assert!(unrounded("123456789012345.6").is_some());
+        assert!(unrounded("0.30000000000000004").is_ok());
+        assert!(unrounded("123456789012345.6").is_ok());
     }
 
     #[test]
     fn refuses_what_it_cannot() {
-        let refused = [
-            "9007199254740993",
-            "1e400",
-            "1e-400",
-            "1e300",
-            "0.1000000000000000055511151231257827",
-            "1234567890123456.789",
-        ];
-        for literal in refused {
-            assert!(unrounded(literal).is_none(), "{literal}");
+        for literal in ["9007199254740992", "9007199254740993", "-1e16", "1e300", "1e400"] {
+            assert_eq!(unrounded(literal), Err(BEYOND), "{literal}");
+        }
+        let digits = ["1e-400", "0.1000000000000000055511151231257827", "1234567890123456.789"];
+        for literal in digits {
+            assert_eq!(unrounded(literal), Err(ROUNDED), "{literal}");
         }
     }
 

@@ -103,7 +103,8 @@ impl Reader<'_> {
 }
 
 const TOO_LARGE: &str = "is out of range for a number";
-pub(super) const NUL: &str = "may not contain U+0000";
+/// The problem of a text with U+0000. The service has the same text for gRPC.
+pub const NUL: &str = "may not contain U+0000";
 
 fn integer_problem((least, most): (i128, i128)) -> String {
     format!("must be an integer from {least} to {most}")

@@ -131,7 +131,7 @@ async fn nesting_has_a_limit() {
     assert_eq!(send("POST", "/v1/echo", &nested(32)).await.status, 200);
     let reply = echo(nested(33)).await;
     assert!(reply.problems()[0].1.contains("deeper than 32"), "{}", reply.body);
-    assert!(reply.fields()[0].starts_with("anything[0][0]"));
+    assert_eq!(reply.fields(), ["anything"]);
     let stranger = nested(32).replace("anything", "stranger");
     assert_eq!(echo(stranger).await.fields(), ["stranger", "stranger"]);
     let inner = "{\"inner\":".repeat(40) + &"}".repeat(40);
@@ -144,10 +144,13 @@ async fn numbers_that_would_be_rounded_are_refused() {
         "c": 1e999, "d": 1e-999, "e": -9007199254740992}}"#;
     let problems = echo(body).await.problems();
     let fields: Vec<_> = problems.iter().map(|(field, _)| field.as_str()).collect();
-    assert_eq!(fields, ["object.a", "object.b[0]", "object.b[2]", "object.c", "object.d"]);
-    assert!(
-        problems.iter().all(|(_, p)| p.starts_with("would be rounded: ") && !p.contains("string"))
-    );
+    let refused = ["object.a", "object.b[0]", "object.b[2]", "object.c", "object.d", "object.e"];
+    assert_eq!(fields, refused);
+    for (field, problem) in problems {
+        let digits = ["object.b[2]", "object.d"].contains(&field.as_str());
+        let expected = if digits { "would be rounded: " } else { "is beyond 2^53-1, " };
+        assert!(problem.starts_with(expected) && !problem.contains("string"), "{field} {problem}");
+    }
 }
 
 #[tokio::test]

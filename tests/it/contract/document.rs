@@ -109,6 +109,12 @@ async fn servers_versions_and_codes_are_the_services_own() {
     let (_, named) = app.client("").get("/").await;
     assert_eq!(named["version"], "1.0.0");
     assert_eq!(named["build_version"], env!("CARGO_PKG_VERSION"));
+    let links = named["links"].as_array().unwrap();
+    assert!(links.contains(&json!({"rel": "service-doc", "href": "/docs"})), "{links:?}");
+    for link in links {
+        let path = link["href"].as_str().unwrap();
+        assert_eq!(app.client("").text("GET", path, None).await.0, 200, "{path}");
+    }
     let features = named["features"].as_array().unwrap();
     for member in
         ["EvaluateRequest.approval_id", "DecisionRequest.tool_id", "ActionDeclaration.effect_class"]

@@ -149,3 +149,22 @@ async fn faults_of(
     world.settle(example, &first.body);
     faults
 }
+
+/// A request id of the documented form is echoed; any other is replaced.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_id_is_echoed_up_to_its_documented_length() {
+    let app = TestApp::start().await;
+    let whole = document(&app).await;
+    let most = whole["components"]["parameters"]["RequestId"]["schema"]["maxLength"].as_u64();
+    let most = usize::try_from(most.unwrap()).unwrap();
+    let (longest, longer) = ("x".repeat(most), "x".repeat(most + 1));
+    let cases = [("", false), ("two words", false), (&longest, true), (&longer, false)];
+    for (sent, echoed) in cases {
+        let request = app.client("").http.get(format!("{}/health", app.base_url()));
+        let answer = request.header("x-request-id", sent).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+        let id = answer.headers()["x-request-id"].to_str().unwrap();
+        assert_eq!(id == sent, echoed, "{sent}: {id}");
+        assert!(!id.is_empty());
+    }
+}

@@ -1,14 +1,24 @@
 //! REST, gRPC and gRPC-Web behave the same.
 
-use authority_model::proto::runtime::{
-    Decision, EvaluateRequest, EvaluateResponse, runtime_service_client::RuntimeServiceClient,
+use authority_model::{
+    proto::{
+        reality::{
+            CouplingCheck, CreateCouplingCheckRequest,
+            coupling_check_service_client::CouplingCheckServiceClient,
+        },
+        runtime::{
+            Decision, EvaluateRequest, EvaluateResponse,
+            runtime_service_client::RuntimeServiceClient,
+        },
+    },
+    wire::Json,
 };
 use serde_json::{Value, json};
 use tonic::{Code, Request, metadata::MetadataValue};
 use tonic_types::StatusExt;
 
 use super::demo;
-use crate::support::{TestApp, evaluate};
+use crate::support::{TestApp, evaluate, wire::named};
 
 fn asking(amount: i64) -> EvaluateRequest {
     evaluate(&json!({"amount": amount, "currency": "EUR", "jurisdiction": "DE"}))
@@ -41,6 +51,87 @@ async fn grpc_decides_and_refuses_with_the_same_words() {
     let fields: Vec<_> =
         details.bad_request().unwrap().field_violations.iter().map(|v| v.field.as_str()).collect();
     assert_eq!(fields, ["subject", "purpose"]);
+}
+
+/// A problem of a free-form field has one text and one path over REST and gRPC.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rest_and_grpc_report_a_problem_of_a_context_alike() {
+    let (app, client, _) = demo().await;
+    let mut grpc = RuntimeServiceClient::connect(app.base_url().to_owned()).await.unwrap();
+    let bearer: MetadataValue<_> = format!("Bearer {}", client.token).parse().unwrap();
+    let nested = |levels| (1..levels).fold(json!(1), |inner, _| json!([inner]));
+    let members = |levels| (1..levels).fold(json!(1), |inner, _| json!({"a": inner}));
+    let beyond = "is beyond 2^53-1, where numbers would be rounded";
+    let deep = "is nested deeper than 32 levels";
+    let nul = "may not contain U+0000";
+    for (context, expected) in [
+        (json!({"amount": 1e300}), vec![("context.amount", beyond)]),
+        (json!({"amount": -9_007_199_254_740_992.0_f64}), vec![("context.amount", beyond)]),
+        (json!({"a": {"b": 1e300}}), vec![("context.a.b", beyond)]),
+        (
+            json!({"a": {"b": [0, {"c": 9_007_199_254_740_992_i64}]}, "d": {"e": 1e17}}),
+            vec![("context.a.b[1].c", beyond), ("context.d.e", beyond)],
+        ),
+        (json!({"a": {"b": ["\0"]}}), vec![("context.a.b[0]", nul)]),
+        (json!({"a": {"b\0": 1}}), vec![("context.a.b\u{fffd}", nul)]),
+        (json!({"a": nested(33)}), vec![("context", deep)]),
+        (json!({"a": members(40)}), vec![("context", deep)]),
+    ] {
+        let mut body = json!({"subject": "svc:agent:acme:invoice-bot", "action": "payment.execute",
+            "purpose": "invoice-settlement"});
+        body["context"] = context.clone();
+        let (status, answer) = client.post("/api/v1/runtime/evaluate", body).await;
+        assert_eq!(status, 400, "{answer:#}");
+        let details = answer["details"].as_array().unwrap().iter();
+        let text = |of: &Value| of.as_str().unwrap().to_owned();
+        let over_rest: Vec<_> =
+            details.map(|one| (text(&one["field"]), text(&one["problem"]))).collect();
+        let mut call = Request::new(evaluate(&context));
+        call.metadata_mut().insert("authorization", bearer.clone());
+        let refused = grpc.evaluate(call).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
+        let violations =
+            refused.get_error_details().bad_request().unwrap().field_violations.clone();
+        let over_grpc: Vec<_> =
+            violations.into_iter().map(|one| (one.field, one.description)).collect();
+        let expected: Vec<_> =
+            expected.iter().map(|(field, why)| ((*field).to_owned(), (*why).to_owned())).collect();
+        assert_eq!(over_rest, expected, "{context}");
+        assert_eq!(over_grpc, expected, "{context}");
+    }
+}
+
+/// The free-form fields of a record have the same rules, also in a list.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rest_and_grpc_report_a_problem_of_a_records_fields_alike() {
+    let app = TestApp::seeded().await;
+    let mut grpc = CouplingCheckServiceClient::connect(app.base_url().to_owned()).await.unwrap();
+    let body = json!({
+        "tenant_id": "svc:tenant:acme", "action_id": "ledger.close", "coupling_result": "coupled",
+        "runtime_effect": "continue", "assumptions": [{}, {"equals": {"b": 1e300}}, {"c": "\0"}],
+    });
+    let (status, answer) = app.owner().post("/api/v1/reality-coupling-checks", body.clone()).await;
+    assert_eq!(status, 400, "{answer:#}");
+    let details = answer["details"].as_array().unwrap().iter();
+    let over_rest: Vec<_> = details.map(|one| one["field"].as_str().unwrap()).collect();
+    assert_eq!(over_rest, ["assumptions[1].equals.b", "assumptions[2].c"]);
+    let assumptions = body["assumptions"].as_array().unwrap().iter();
+    let assumptions = assumptions.map(|one| Json(one.as_object().unwrap().clone())).collect();
+    let check = CouplingCheck {
+        tenant_id: "svc:tenant:acme".to_owned(),
+        action_id: "ledger.close".to_owned(),
+        coupling_result: "coupled".to_owned(),
+        runtime_effect: "continue".to_owned(),
+        assumptions,
+        ..CouplingCheck::default()
+    };
+    let mut call = Request::new(CreateCouplingCheckRequest { coupling_check: Some(check) });
+    let bearer: MetadataValue<_> = format!("Bearer {}", app.owner_token()).parse().unwrap();
+    call.metadata_mut().insert("authorization", bearer);
+    let refused = grpc.create_coupling_check(call).await.unwrap_err();
+    let fields: Vec<_> = named(&refused);
+    let whole = over_rest.iter().map(|field| format!("coupling_check.{field}"));
+    assert_eq!(fields, whole.collect::<Vec<_>>());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -227,6 +227,14 @@ impl Member<'_> {
                     }
                 }
             }
+            Kind::Message(kind) if kind.full_name() == "google.protobuf.Struct" => {
+                let place = format!("{name}[{{index}}]");
+                quote! {
+                    for (index, item) in self.#rust.iter().enumerate() {
+                        found.json(&format!(#place), Some(item));
+                    }
+                }
+            }
             _ => TokenStream::new(),
         }
     }
