@@ -184,6 +184,8 @@ fn draft(present: &Present) -> Option<(i32, Vec<Line>)> {
     is_draft.then(|| (policy.version, diff::lines("", present.newest())))
 }
 
+const NOT_SAVED: &str = "Not saved";
+
 /// Checks, tries or saves the person's text.
 pub(super) async fn write(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
     let saves = ["save", "activate"].contains(&form.text("do"));
