@@ -1,4 +1,5 @@
-// The page of tests/it/events/browser.rs: makes a decision, follows events, and provokes errors.
+// The page of tests/it/events/browser.rs: makes a decision, follows events, resumes an interrupted
+// stream, and provokes errors.
 
 import { AuthorityError, createClient, Decision } from 'agent-authority/client';
 
@@ -27,7 +28,14 @@ async function run({ baseUrl, token, apiKey, tenantId }: Setup): Promise<object>
     const { code, status, details, metadata, requestId } = error;
     return { code, status, details, metadata, named: !!requestId };
   });
+  const stream = `${baseUrl}/api/v1/events:stream?tenant_id=${tenantId}&after=0`;
+  const authorization = `Bearer ${token}`;
+  const interrupted = await eventId(stream, { authorization });
+  const resumed = await eventId(stream, { authorization, 'last-event-id': interrupted });
+
   return {
+    interrupted,
+    resumed,
     allowed: Decision[allowed.decision],
     first: first?.sequence,
     held: { decision: Decision[held.decision], decision_id: held.decisionId, approval_id: held.approvalId },
@@ -38,6 +46,23 @@ async function run({ baseUrl, token, apiKey, tenantId }: Setup): Promise<object>
     ahead: await refused(client.followEvents({ tenantId, after: 1_000_000 }).next()),
     key: thrown(() => createClient({ baseUrl, credential: apiKey })),
   };
+}
+
+/** Returns the id of the first event of a stream, and interrupts the stream. */
+async function eventId(url: string, headers: Record<string, string>): Promise<string> {
+  const answer = await fetch(url, { headers: { accept: 'text/event-stream', ...headers } });
+  const reader = answer.body?.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  while (reader) {
+    const { value, done } = await reader.read();
+    text += decoder.decode(value, { stream: !done });
+    const id = /^id: (\d+)\n/m.exec(text)?.[1];
+    if (id === undefined && !done) continue;
+    await reader.cancel();
+    return id ?? text;
+  }
+  return `status ${answer.status}`;
 }
 
 function thrown(act: () => unknown): string {

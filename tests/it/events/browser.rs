@@ -1,5 +1,5 @@
 //! The TypeScript client in a real browser: a page of another origin decides and follows events
-//! over gRPC-Web. The test needs the files that `script/features` fetches.
+//! over gRPC-Web, and resumes a stream of server-sent events. The test needs the files that `script/features` fetches.
 
 use std::{fs, path::Path, process::Stdio, time::Duration};
 
@@ -105,6 +105,9 @@ async fn a_page_decides_and_follows_events() {
     let path = format!("/api/v1/events?tenant_id={TENANT}&limit=500");
     let (_, log) = app.owner().text("GET", &path, None).await;
     assert!(log.contains(report["bytes"].as_str().unwrap()), "{report:#}\n{log}");
+
+    // A client of its own resumes an interrupted stream: CORS permits its `Last-Event-ID`.
+    assert_eq!((&report["interrupted"], &report["resumed"]), (&json!("1"), &json!("2")));
 
     let details = json!([{"field": "action", "problem": "is required"}]);
     assert_eq!(report["invalid"]["code"], "invalid_request", "{report:#}");
