@@ -271,7 +271,9 @@ fn check_context(context: &Map<String, Value>, fault: &mut impl FnMut(&str, &str
         }
         // The amount was checked above.
         if key != "amount" && holds_huge(value, DEEPEST) {
-            fault(&member, "is beyond 2^53-1, where numbers would be rounded");
+            let problem =
+                "is beyond 2^53-1, where numbers would be rounded; send an identifier as text";
+            fault(&member, problem);
         }
         if is_deeper(value, DEEPEST - 1) {
             fault(&member, &format!("is nested deeper than {DEEPEST}"));

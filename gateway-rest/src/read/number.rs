@@ -3,8 +3,10 @@
 /// From this number on, a double cannot represent every integer (RFC 8259, section 6).
 const BEYOND_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The problem of a number of at least 2^53. The service has the same text for gRPC.
-pub const BEYOND: &str = "is beyond 2^53-1, where numbers would be rounded";
+/// The problem of a number of at least 2^53. The service has the same text for gRPC. It suggests
+/// text only for identifiers, because a member that expects a number refuses text.
+pub const BEYOND: &str =
+    "is beyond 2^53-1, where numbers would be rounded; send an identifier as text";
 /// The problem of a number that has more digits than a double keeps. It does not suggest a string:
 /// members that expect a number refuse strings.
 pub(super) const ROUNDED: &str =

@@ -151,6 +151,12 @@ async fn numbers_that_would_be_rounded_are_refused() {
         let expected = if digits { "would be rounded: " } else { "is beyond 2^53-1, " };
         assert!(problem.starts_with(expected) && !problem.contains("string"), "{field} {problem}");
     }
+    // The number of an invoice, not an amount: it may be sent as text.
+    let reply = echo(r#"{"object": {"serial": 28857836529306024611912}}"#).await;
+    let (field, problem) = reply.problems().remove(0);
+    assert_eq!(field, "object.serial");
+    assert!(problem.ends_with("; send an identifier as text"), "{problem}");
+    assert_eq!(echo(r#"{"object": {"serial": "28857836529306024611912"}}"#).await.status, 200);
 }
 
 #[tokio::test]

@@ -61,7 +61,7 @@ async fn rest_and_grpc_report_a_problem_of_a_context_alike() {
     let bearer: MetadataValue<_> = format!("Bearer {}", client.token).parse().unwrap();
     let nested = |levels| (1..levels).fold(json!(1), |inner, _| json!([inner]));
     let members = |levels| (1..levels).fold(json!(1), |inner, _| json!({"a": inner}));
-    let beyond = "is beyond 2^53-1, where numbers would be rounded";
+    let beyond = "is beyond 2^53-1, where numbers would be rounded; send an identifier as text";
     let deep = "is nested deeper than 32 levels";
     let nul = "may not contain U+0000";
     for (context, expected) in [
