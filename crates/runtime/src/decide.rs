@@ -131,11 +131,10 @@ impl Decider {
                 decided.smallest_change = self.smallest_change(request, seen, at, handle).await;
             }
             let entry = self.entry(request, recorded, facts, &decided, key, recording)?;
-            let turn = turn.take();
-            if let Some(turn) = turn.as_ref().filter(|_| !entry.claims.is_empty()) {
+            if let Some(turn) = turn.as_mut().filter(|_| !entry.claims.is_empty()) {
                 turn.come().await;
             }
-            let recording = self.recorder.record(entry, Arc::clone(place), turn);
+            let recording = self.recorder.record(entry, Arc::clone(place), turn.as_ref());
             match Stage::Record.wait(recording).await {
                 Outcome::Stored { approval_id } => {
                     if decided.verdict.valid_until.is_some_and(|end| end <= self.clock.now()) {
@@ -151,8 +150,14 @@ impl Decider {
                 Outcome::Stale { revision: present } => revision = present,
                 Outcome::Full { pending: present } => pending = Some(present),
                 Outcome::Spent | Outcome::Late => {}
-                Outcome::KeyTaken => return Ok(Reached::KeyTaken),
+                Outcome::KeyTaken => {
+                    *turn = None;
+                    return Ok(Reached::KeyTaken);
+                }
                 Outcome::Failed => break,
+            }
+            if let Some(turn) = turn.as_mut() {
+                turn.again();
             }
         }
         Err(ApiError::plain(ErrorCode::Unavailable))

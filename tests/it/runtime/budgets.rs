@@ -1,5 +1,8 @@
 //! Bounds on counts and totals: simultaneous requests never exceed them together.
 
+use std::time::Duration;
+
+use diesel_async::SimpleAsyncConnection;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
@@ -135,5 +138,34 @@ async fn a_batch_spends_a_budget_in_the_order_of_its_requests() {
             .map(|result| result["answer"]["reason_code"] != "constraint_exceeded")
             .collect();
         assert_eq!(permits, [true, true, false, false, true], "round {round}: {answer:#}");
+    }
+}
+
+/// All requests of the batch are decided and wait at the fence when the tenant's authority changes.
+/// Each is then decided again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_keeps_its_order_when_its_requests_are_decided_again() {
+    let (app, client, delegation) = demo().await;
+    let mut owner = app.database.owner().await;
+    for round in 0..5 {
+        let bounds = json!({"max_uses": {"count": 2, "window_seconds": 86400}});
+        let lent = lent(&app, &delegation, bounds).await;
+        let batch = json!({"requests": vec![under(&lent, 1.0); 20]});
+        owner.batch_execute("SELECT pg_advisory_lock(4157001)").await.unwrap();
+        let deciding = tokio::spawn({
+            let client = client.clone();
+            async move { client.post("/v1/decisions:batchEvaluate", batch).await }
+        });
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        let change = format!("UPDATE delegations SET notes = 'round {round}' WHERE id = '{lent}'");
+        owner.batch_execute(&change).await.unwrap();
+        owner.batch_execute("SELECT pg_advisory_unlock(4157001)").await.unwrap();
+        let (status, answer) = deciding.await.unwrap();
+        assert_eq!(status, 200, "{answer:#}");
+        let results = answer["results"].as_array().unwrap();
+        let permitted: Vec<usize> = (0..results.len())
+            .filter(|place| results[*place]["answer"]["reason_code"] == "permission_granted")
+            .collect();
+        assert_eq!(permitted, [0, 1], "round {round}: {answer:#}");
     }
 }

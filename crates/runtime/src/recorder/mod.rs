@@ -115,9 +115,9 @@ impl Recorder {
     }
 
     /// Stores one entry and returns after its commit. The place is held until the entry is
-    /// finished, even if its caller is gone. `turn` ends once the entry is queued.
+    /// finished, even if its caller is gone. `turn` is marked as queued.
     #[tracing::instrument(level = "debug", skip_all)]
-    pub async fn record(&self, entry: Entry, place: Arc<Place>, turn: Option<Turn>) -> Outcome {
+    pub async fn record(&self, entry: Entry, place: Arc<Place>, turn: Option<&Turn>) -> Outcome {
         let (sender, answer) = oneshot::channel();
         let lane = if place.is_first() && self.all.progress.size() >= LARGE {
             &self.first
@@ -128,7 +128,9 @@ impl Recorder {
         if lane.queue.send(Queued { entry, done }).is_err() {
             return Outcome::Failed;
         }
-        drop(turn);
+        if let Some(turn) = turn {
+            turn.queued();
+        }
         answer.await.unwrap_or(Outcome::Failed)
     }
 }
