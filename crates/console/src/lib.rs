@@ -10,6 +10,7 @@ mod agents;
 mod approvals;
 mod assets;
 mod authority;
+mod budgets;
 mod calls;
 mod chain;
 mod choice;

@@ -62,6 +62,15 @@ impl Amount {
         }
     }
 
+    /// Formats the amount with at least two decimals, as is usual for money.
+    pub fn to_money(self) -> String {
+        let text = self.to_string();
+        match text.split_once('.') {
+            None => format!("{text}.00"),
+            Some((whole, part)) => format!("{whole}.{part:0<2}"),
+        }
+    }
+
     /// Converts the amount to a JSON number: an integer if it is whole.
     pub fn to_number(self) -> Number {
         if self.0 % SCALE == 0 {

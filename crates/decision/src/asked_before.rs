@@ -65,6 +65,7 @@ impl<'a> Refusal<'a> {
             ),
         };
         let (kind, reason_code) = (kind.to_owned(), Some(self.reason()));
-        Step { kind, id, outcome: Outcome::Refuse, reason_code, detail }
+        let exceeded = Vec::new();
+        Step { kind, id, outcome: Outcome::Refuse, reason_code, detail, exceeded }
     }
 }

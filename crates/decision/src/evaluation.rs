@@ -194,5 +194,6 @@ fn step(statement: &Statement, evaluated: &Evaluated) -> Step {
         Evaluated::Matches => statement.advice.clone().unwrap_or_else(|| "matches".to_owned()),
     };
     let id = format!("{} ({}#{})", statement.id, statement.policy_id, statement.ordinal);
-    Step { kind: "policy".to_owned(), id, outcome, reason_code, detail }
+    let (kind, exceeded) = ("policy".to_owned(), Vec::new());
+    Step { kind, id, outcome, reason_code, detail, exceeded }
 }

@@ -7,10 +7,14 @@ use super::{
     amount::Amount,
     authority,
     bounds::Bounds,
+    budget::Budget,
     candidate::{Candidate, Source},
     case::Case,
-    chain, input_check, jurisdiction, limits, moment,
+    chain, input_check, jurisdiction,
+    levels::RiskTier,
+    limits, moment,
     reason::Reason,
+    trace_step::ExceededBound,
 };
 
 /// The maximum number of items of a long list to show.
@@ -23,105 +27,114 @@ struct Bound {
     /// Formats the bound as set.
     limit: fn(&Bounds) -> String,
     /// Formats the request's value.
-    asked: fn(&Case<'_>, &str, &Bounds) -> String,
+    asked: fn(&Case<'_>) -> Option<String>,
 }
 
 const BOUNDS: [Bound; 7] = [
     Bound {
         name: "max_amount",
         alone: |all| Bounds { max_amount: all.max_amount, ..Bounds::default() },
-        limit: |all| money(all.max_amount, all),
-        asked: |case, _, _| asked_amount(case),
+        limit: |all| all.max_amount.map(Amount::to_money).unwrap_or_default(),
+        asked: asked_amount,
     },
     Bound {
         name: "currency",
         alone: |all| Bounds { currency: all.currency.clone(), ..Bounds::default() },
         limit: |all| all.currency.clone().unwrap_or_default(),
-        asked: |case, _, _| or_none(case.request.currency()),
+        asked: |case| case.request.currency().map(str::to_owned),
     },
     Bound {
         name: "resource_ids",
         alone: |all| Bounds { resource_ids: all.resource_ids.clone(), ..Bounds::default() },
         limit: |all| list(&all.resource_ids),
-        asked: |case, _, _| {
+        asked: |case| {
             let named = [&case.request.resource_id, &case.request.project_id];
             let named: Vec<String> = named.into_iter().flatten().cloned().collect();
-            or_none(Some(list(&named).as_str()).filter(|text| !text.is_empty()))
+            (!named.is_empty()).then(|| list(&named))
         },
     },
     Bound {
         name: "workspace_ids",
         alone: |all| Bounds { workspace_ids: all.workspace_ids.clone(), ..Bounds::default() },
         limit: |all| list(&all.workspace_ids),
-        asked: |case, _, _| or_none(case.request.workspace_id.as_deref()),
+        asked: |case| case.request.workspace_id.clone(),
     },
     Bound {
         name: "hours",
         alone: |all| Bounds { hours: all.hours.clone(), ..Bounds::default() },
         limit: |all| all.hours.as_ref().map(ToString::to_string).unwrap_or_default(),
-        asked: |case, _, _| format!("at {}", moment::text(case.asked_at)),
+        asked: |case| Some(moment::text(case.asked_at)),
     },
     Bound {
         name: "max_uses",
         alone: |all| Bounds { max_uses: all.max_uses, ..Bounds::default() },
-        limit: |all| {
-            let max = all.max_uses.map(|max| (max.count, max.window_seconds));
-            max.map(|(count, seconds)| format!("{count} in {seconds} s")).unwrap_or_default()
-        },
-        asked: |case, holder, all| {
-            let [used, _] = limits::spent(case, holder, all);
-            format!("1 after {}", used.map_or_else(unknown, |used| used.to_string()))
-        },
+        limit: |all| all.max_uses.map(|max| max.count.to_string()).unwrap_or_default(),
+        asked: |_| Some("1".to_owned()),
     },
     Bound {
         name: "max_total_amount",
         alone: |all| Bounds { max_total_amount: all.max_total_amount, ..Bounds::default() },
-        limit: |all| {
-            let max = all.max_total_amount;
-            let seconds = max.map(|max| max.window_seconds).unwrap_or_default();
-            format!("{} in {seconds} s", money(max.map(|max| max.amount), all))
-        },
-        asked: |case, holder, all| {
-            let [_, used] = limits::spent(case, holder, all);
-            let used = used.map(Amount::from_ten_thousandths);
-            format!("{} after {}", asked_amount(case), used.map_or_else(unknown, plain))
-        },
+        limit: |all| all.max_total_amount.map(|max| max.amount.to_money()).unwrap_or_default(),
+        asked: asked_amount,
     },
 ];
 
-/// Describes each exceeded bound of a refused candidate; `None` if the reason code needs no
-/// details.
-pub(super) fn details(
+/// Returns each bound that a refused candidate exceeds; empty if it is refused for another reason.
+pub(super) fn bounds(
     case: &Case<'_>,
     candidate: &Candidate<'_>,
     reason: Reason,
-) -> Option<String> {
-    let found: Vec<String> = match reason {
-        Reason::ConstraintExceeded => match candidate.bounds() {
-            None => vec!["the constraints of the row cannot be read".to_owned()],
-            Some(_) if case.request.amount().is_some_and(|amount| amount < Amount::ZERO) => {
-                vec![format!("no amount is below zero; asked {}", asked_amount(case))]
-            }
-            Some(bounds) => {
-                let each = bounds.into_iter();
-                each.flat_map(|(holder, bounds)| constraints(case, candidate, holder, bounds))
-                    .collect()
-            }
-        },
+) -> Vec<ExceededBound> {
+    match reason {
+        // Such an amount is refused regardless of the bounds.
+        Reason::ConstraintExceeded if is_negative(case) => Vec::new(),
+        Reason::ConstraintExceeded => {
+            let each = candidate.bounds().unwrap_or_default().into_iter();
+            each.flat_map(|(holder, bounds)| constraints(case, candidate, holder, bounds)).collect()
+        }
         Reason::RiskExceedsDelegation => risks(candidate),
+        Reason::JurisdictionUnsupported => places(case, candidate),
+        Reason::PurposeOutOfScope | Reason::PurposeRequired => purposes(case, candidate),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the budgets among the exceeded bounds.
+pub(super) fn budgets(case: &Case<'_>, candidate: &Candidate<'_>, reason: Reason) -> Vec<Budget> {
+    if reason != Reason::ConstraintExceeded {
+        return Vec::new();
+    }
+    bounds(case, candidate, reason).into_iter().filter_map(|exceeded| exceeded.budget).collect()
+}
+
+/// Describes the refusal of a candidate that exceeds no bound; empty if the reason code needs no
+/// details.
+pub(super) fn details(case: &Case<'_>, candidate: &Candidate<'_>, reason: Reason) -> Vec<String> {
+    match reason {
+        Reason::ConstraintExceeded if candidate.bounds().is_none() => {
+            vec!["the constraints of the row cannot be read".to_owned()]
+        }
+        Reason::ConstraintExceeded if is_negative(case) => {
+            let asked = asked_amount(case).unwrap_or_default();
+            vec![format!("no amount is below zero; asked {asked}")]
+        }
         Reason::ContextInvalid => {
             input_check::steps(case, candidate).into_iter().map(|step| step.detail).collect()
         }
-        Reason::JurisdictionUnsupported => places(case, candidate),
-        Reason::PurposeOutOfScope | Reason::PurposeRequired => purposes(case, candidate),
+        Reason::JurisdictionUnsupported => {
+            case.request.jurisdiction().and_then(jurisdiction::fault).into_iter().collect()
+        }
         Reason::DelegationNotYetValid
         | Reason::DelegationExpired
         | Reason::DelegationSuspended
         | Reason::DelegationRevoked
         | Reason::DelegatorInactive => not_in_force(case, candidate).into_iter().collect(),
         _ => Vec::new(),
-    };
-    (!found.is_empty()).then(|| found.join(". "))
+    }
+}
+
+fn is_negative(case: &Case<'_>) -> bool {
+    case.request.amount().is_some_and(|amount| amount < Amount::ZERO)
 }
 
 fn constraints(
@@ -129,53 +142,61 @@ fn constraints(
     candidate: &Candidate<'_>,
     holder: &str,
     bounds: &Bounds,
-) -> Vec<String> {
+) -> Vec<ExceededBound> {
+    let id = candidate.record_of(holder);
     let broken = |bound: &&Bound| !limits::within(case, holder, &(bound.alone)(bounds));
-    let tell = |bound: &Bound| {
-        let asked = (bound.asked)(case, holder, bounds);
-        of(bound.name, &(bound.limit)(bounds), candidate.record_of(holder), &asked)
+    let exceeded = |bound: &Bound| {
+        let mut budgets = Budget::of(id, holder, bounds, case.at).into_iter();
+        let budget = budgets.find(|budget| budget.bound() == bound.name);
+        let is_money = matches!(bound.name, "max_amount" | "max_total_amount");
+        ExceededBound {
+            currency: bounds.currency.clone().filter(|_| is_money),
+            budget: budget.map(|budget| budget.with_used(&case.facts.spent)),
+            ..of(bound.name, (bound.limit)(bounds), id, (bound.asked)(case))
+        }
     };
-    BOUNDS.iter().filter(broken).map(tell).collect()
+    BOUNDS.iter().filter(broken).map(exceeded).collect()
 }
 
-fn of(name: &str, limit: &str, holder: &str, asked: &str) -> String {
-    format!("{name} {limit} of {holder}; asked {asked}")
+/// Returns an exceeded bound without a currency and a budget.
+fn of(bound: &str, limit: String, holder: &str, asked: Option<String>) -> ExceededBound {
+    let (bound, holder) = (bound.to_owned(), holder.to_owned());
+    ExceededBound { bound, holder, limit, currency: None, asked, budget: None }
 }
 
-fn risks(candidate: &Candidate<'_>) -> Vec<String> {
-    let asked = or_none(candidate.declared.known_tier.map(super::levels::RiskTier::word));
+fn risks(candidate: &Candidate<'_>) -> Vec<ExceededBound> {
+    let asked = candidate.declared.known_tier.map(|tier| tier.word().to_owned());
     let bounds = candidate.bounds().unwrap_or_default().into_iter();
     let broken = bounds.filter(|(_, bounds)| !limits::risk_holds(candidate, bounds));
-    let tell = |(holder, bounds): (&str, &Bounds)| {
-        let limit = bounds.max_risk_tier.map(super::levels::RiskTier::word).unwrap_or_default();
-        of("max_risk_tier", limit, candidate.record_of(holder), &asked)
+    let exceeded = |(holder, bounds): (&str, &Bounds)| {
+        let limit = bounds.max_risk_tier.map(RiskTier::word).unwrap_or_default();
+        of("max_risk_tier", limit.to_owned(), candidate.record_of(holder), asked.clone())
     };
-    broken.map(tell).collect()
+    broken.map(exceeded).collect()
 }
 
-fn places(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<String> {
-    if let Some(fault) = case.request.jurisdiction().and_then(jurisdiction::fault) {
-        return vec![fault];
+fn places(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<ExceededBound> {
+    let asked = case.request.jurisdiction();
+    if asked.and_then(jurisdiction::fault).is_some() {
+        return Vec::new();
     }
-    let asked = or_none(case.request.jurisdiction());
     let bounds = candidate.bounds().unwrap_or_default();
     let of_authority = bounds.iter().map(|(holder, bounds)| (*holder, &bounds.jurisdictions));
     let of_purpose = case.purpose().map(|purpose| (purpose.id.as_str(), &purpose.jurisdictions));
     let unsupported =
         of_authority.chain(of_purpose).filter(|(_, codes)| !authority::supports(case, codes));
-    let told = unsupported.map(|(holder, codes)| {
-        of("jurisdictions", &list(codes), candidate.record_of(holder), &asked)
-    });
-    told.collect()
+    let exceeded = |(holder, codes): (&str, &Vec<String>)| {
+        of("jurisdictions", list(codes), candidate.record_of(holder), asked.map(str::to_owned))
+    };
+    unsupported.map(exceeded).collect()
 }
 
-fn purposes(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<String> {
+fn purposes(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<ExceededBound> {
     let own = case.request.purpose.as_ref();
-    let asked = or_none(own.map(String::as_str));
     let bound = candidate.links().iter().map(|link| (&link.id, &link.bounds.purposes));
     let out =
         bound.filter(|(_, slugs)| !slugs.is_empty() && own.is_none_or(|own| !slugs.contains(own)));
-    out.map(|(holder, slugs)| of("purposes", &list(slugs), holder, &asked)).collect()
+    out.map(|(holder, slugs)| of("purposes", list(slugs), holder, own.cloned())).collect()
 }
 
 /// Describes the link or row that is not active.
@@ -192,34 +213,8 @@ fn not_in_force(case: &Case<'_>, candidate: &Candidate<'_>) -> Option<String> {
     window.problem(case.at).map(|problem| format!("{id} {problem}"))
 }
 
-fn asked_amount(case: &Case<'_>) -> String {
-    case.request.amount().map_or_else(|| "none".to_owned(), plain)
-}
-
-/// Formats an amount with its currency, if the bound has one.
-fn money(amount: Option<Amount>, bounds: &Bounds) -> String {
-    let amount = amount.map(plain).unwrap_or_default();
-    match &bounds.currency {
-        Some(currency) => format!("{amount} {currency}"),
-        None => amount,
-    }
-}
-
-/// Formats an amount with at least two decimals, as is usual for money.
-fn plain(amount: Amount) -> String {
-    let text = amount.to_string();
-    match text.split_once('.') {
-        None => format!("{text}.00"),
-        Some((whole, part)) => format!("{whole}.{part:0<2}"),
-    }
-}
-
-fn or_none(text: Option<&str>) -> String {
-    text.unwrap_or("none").to_owned()
-}
-
-fn unknown() -> String {
-    "an unknown sum".to_owned()
+fn asked_amount(case: &Case<'_>) -> Option<String> {
+    case.request.amount().map(Amount::to_money)
 }
 
 fn list(texts: &[String]) -> String {

@@ -148,5 +148,6 @@ fn step(id: &str, violation: &Violation, more: &str) -> Step {
         outcome: Outcome::Refuse,
         reason_code: Some(Reason::ContextInvalid),
         detail: format!("{violation}{more}"),
+        exceeded: Vec::new(),
     }
 }

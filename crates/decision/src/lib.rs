@@ -31,6 +31,7 @@ mod trace_terms;
 
 pub mod amount;
 pub mod bounds;
+pub mod budget;
 pub mod chain;
 pub mod currency;
 pub mod delegation;
@@ -74,6 +75,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 pub use self::{
     amount::Amount,
     bounds::Bounds,
+    budget::Budget,
     facts::{Facts, FactsDocument, Gathered},
     joined_terms::JoinedTerms,
     levels::Decision,
@@ -140,7 +142,10 @@ fn verdict<'a>(case: &Case<'a>, choice: &Choice<'a>) -> Verdict {
     };
     let trace = request.explain.then(|| trace::stages(case, choice, &rules));
     let verdict = match choice.refusal {
-        Some(refusal) => denied(vec![refusal.reason]),
+        Some(refusal) => Verdict {
+            exceeded_budgets: exceeded::budgets(case, &choice.candidate, refusal.reason),
+            ..denied(vec![refusal.reason])
+        },
         None if !rules.denials.is_empty() => denied_by(&rules),
         None if !rules.holds.is_empty() => match Refusal::of(case, &rules) {
             Some(refusal) => denied(vec![refusal.reason()]),
@@ -167,6 +172,7 @@ fn denied(reasons: Vec<Reason>) -> Verdict {
         advice: Vec::new(),
         held_by: Vec::new(),
         held_by_reality: Vec::new(),
+        exceeded_budgets: Vec::new(),
         trace: None,
     }
 }

@@ -105,18 +105,6 @@ pub(super) fn claims(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<CounterC
     bounds.iter().flat_map(|pair| -> Vec<CounterClaim> { each(pair) }).collect()
 }
 
-/// Returns the values of this holder's counters in their current windows, if known.
-///
-/// The values are the number of uses and the total amount in ten-thousandths.
-pub(super) fn spent(case: &Case<'_>, holder: &str, bounds: &Bounds) -> [Option<i64>; 2] {
-    let uses = bounds.max_uses.map(|max| (Counts::Uses, max.window_seconds));
-    let total = bounds.max_total_amount.map(|max| (Counts::Amount, max.window_seconds));
-    [uses, total].map(|counter| {
-        let (counts, window) = counter?;
-        case.facts.spent.0.get(&key(holder, counts, window, case.at)?).copied()
-    })
-}
-
 /// Returns the unused part of `max_total_amount` in the current window, in ten-thousandths, if its
 /// counter is known.
 pub(super) fn left(facts: &Facts, holder: &str, bounds: &Bounds, at: DateTime<Utc>) -> Option<i64> {
@@ -125,7 +113,13 @@ pub(super) fn left(facts: &Facts, holder: &str, bounds: &Bounds, at: DateTime<Ut
     max.amount.ten_thousandths().checked_sub(*facts.spent.0.get(&key)?)
 }
 
-fn key(holder: &str, counts: Counts, window: u32, at: DateTime<Utc>) -> Option<CounterKey> {
+/// Returns the key of a counter at a time; `None` if the window has no length.
+pub(super) fn key(
+    holder: &str,
+    counts: Counts,
+    window: u32,
+    at: DateTime<Utc>,
+) -> Option<CounterKey> {
     let window_start = at.timestamp().div_euclid(i64::from(window).max(1)) * i64::from(window);
     let holder_id = holder.to_owned();
     (window > 0).then_some(CounterKey { holder_id, counts, window_seconds: window, window_start })

@@ -106,7 +106,8 @@ fn approved(case: &Case<'_>, needed: Needed, met: bool) -> Vec<Step> {
             (Outcome::Hold, format!("does not suffice: it takes {count} people{legal}"))
         }
     };
-    vec![Step { kind: "approval".to_owned(), id: id.clone(), outcome, reason_code: None, detail }]
+    let (kind, id, exceeded) = ("approval".to_owned(), id.clone(), Vec::new());
+    vec![Step { kind, id, outcome, reason_code: None, detail, exceeded }]
 }
 
 fn held_by(statement: &Statement) -> Option<HeldBy> {
@@ -158,7 +159,8 @@ impl Gate {
         if case.request.explain {
             let detail = format!("least oversight: {oversight}");
             let (kind, id) = ("gate".to_owned(), String::new());
-            gate.steps.push(Step { kind, id, outcome, reason_code: reason, detail });
+            let exceeded = Vec::new();
+            gate.steps.push(Step { kind, id, outcome, reason_code: reason, detail, exceeded });
         }
         gate
     }

@@ -1,6 +1,6 @@
 //! Builds the trace for `explain`: the checks of each stage and their results.
 
-pub use super::trace_step::{Outcome, StageTrace, Step};
+pub use super::trace_step::{ExceededBound, Outcome, StageTrace, Step};
 use super::{
     asked_before::Refusal,
     authority::{Choice, FailedCheck},
@@ -86,8 +86,18 @@ fn candidate_step(
     refusal: Option<Reason>,
 ) -> Step {
     let outcome = refusal.map_or(Outcome::Pass, |_| Outcome::Refuse);
-    let told = refusal.and_then(|reason| exceeded::details(case, candidate, reason));
-    let sentence = || refusal.map_or("passes", Reason::sentence).to_owned();
-    let detail = told.unwrap_or_else(sentence);
-    Step { kind: kind.to_owned(), id: id.to_owned(), outcome, reason_code: refusal, detail }
+    let bounds = refusal.map(|reason| exceeded::bounds(case, candidate, reason));
+    let exceeded = bounds.unwrap_or_default();
+    let details = if exceeded.is_empty() {
+        refusal.map(|reason| exceeded::details(case, candidate, reason)).unwrap_or_default()
+    } else {
+        exceeded.iter().map(ToString::to_string).collect()
+    };
+    let detail = if details.is_empty() {
+        refusal.map_or("passes", Reason::sentence).to_owned()
+    } else {
+        details.join(". ")
+    };
+    let (kind, id) = (kind.to_owned(), id.to_owned());
+    Step { kind, id, outcome, reason_code: refusal, detail, exceeded }
 }

@@ -51,7 +51,7 @@ fn joined(case: &Case<'_>, candidate: &Candidate<'_>, reason: Option<Reason>) ->
             return refused("tool", tool_id, Reason::ContextIncomplete, detail);
         }
         let (kind, id, outcome) = ("tool".to_owned(), tool_id.to_owned(), Outcome::Pass);
-        Step { kind, id, outcome, reason_code: None, detail }
+        Step { kind, id, outcome, reason_code: None, detail, exceeded: Vec::new() }
     };
     terms.set_by().into_iter().map(step).collect()
 }
@@ -69,5 +69,6 @@ fn lacking(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &str) -> String
 
 fn refused(kind: &str, id: &str, reason: Reason, detail: String) -> Step {
     let (kind, id, reason_code) = (kind.to_owned(), id.to_owned(), Some(reason));
-    Step { kind, id, outcome: Outcome::Refuse, reason_code, detail }
+    let exceeded = Vec::new();
+    Step { kind, id, outcome: Outcome::Refuse, reason_code, detail, exceeded }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::needed::ApprovalsNeeded;
 use super::{
+    budget::Budget,
     facts::CounterKey,
     levels::{Decision, RuntimeEffect},
     moment,
@@ -15,8 +16,8 @@ use super::{
 
 /// The outcome of a decision.
 ///
-/// The record contains all fields except `claims`, `advice`, `held_by`, `held_by_reality` and
-/// `trace`.
+/// The record contains all fields except `claims`, `advice`, `held_by`, `held_by_reality`,
+/// `exceeded_budgets` and `trace`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     pub decision: Decision,
@@ -46,6 +47,9 @@ pub struct Verdict {
     /// decision spends. They are in order of ids, anchors first. Empty if it is denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_by_reality: Vec<HeldByReality>,
+    /// The budgets that the request exceeds, if it is denied for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exceeded_budgets: Vec<Budget>,
     /// All stages, with `explain`.
     pub trace: Option<Vec<StageTrace>>,
 }

@@ -2,7 +2,7 @@
 
 use authority_model::{
     proto::runtime::{
-        ApprovalsNeeded, AuthorityUsed, AuthorizeResponse, Decision as Word,
+        ApprovalsNeeded, AuthorityUsed, AuthorizeResponse, Budget, Decision as Word,
         EvaluateDecisionResponse, EvaluateResponse, EvidencePack, EvidenceReference, Finding,
         FurtherChange, Outcome, RecordedContext, Signature, SimulateDecisionResponse,
         SmallestChange, Stage,
@@ -13,7 +13,11 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::{decided::Decided, requester::NOBODY};
+use super::{
+    budgets::{budget, exceeded},
+    decided::Decided,
+    requester::NOBODY,
+};
 use authority_decision::{
     Decision, Verdict,
     remedy::Remedy,
@@ -70,6 +74,7 @@ impl From<&Decided> for EvaluateResponse {
             eligible: eligible(decided),
             ready_approval_id: decided.ready_approval_id.clone(),
             cited_approval: decided.cited_approval.clone(),
+            exceeded_budgets: exceeded_budgets(&decided.verdict),
         }
     }
 }
@@ -94,6 +99,7 @@ impl From<&Decided> for AuthorizeResponse {
             eligible: eligible(decided),
             ready_approval_id: decided.ready_approval_id.clone(),
             cited_approval: decided.cited_approval.clone(),
+            exceeded_budgets: exceeded_budgets(&decided.verdict),
         }
     }
 }
@@ -120,6 +126,7 @@ impl From<&Decided> for EvaluateDecisionResponse {
             eligible: eligible(decided),
             ready_approval_id: decided.ready_approval_id.clone(),
             cited_approval: decided.cited_approval.clone(),
+            exceeded_budgets: exceeded_budgets(&decided.verdict),
         }
     }
 }
@@ -172,12 +179,17 @@ fn stage(trace: &StageTrace) -> Stage {
     }
 }
 
+fn exceeded_budgets(verdict: &Verdict) -> Vec<Budget> {
+    verdict.exceeded_budgets.iter().map(budget).collect()
+}
+
 fn finding(step: &Step) -> Finding {
     Finding {
         check: format!("{} {}", step.kind, step.id).trim_end().to_owned(),
         outcome: step.outcome.word().to_owned(),
         reason_code: step.reason_code.map(|code| code.word().to_owned()),
         detail: (!step.detail.is_empty()).then(|| step.detail.clone()),
+        exceeded: step.exceeded.iter().map(exceeded).collect(),
     }
 }
 
@@ -206,6 +218,7 @@ pub(super) fn simulated(
         evaluated_at: Some(at.into()),
         valid_until: verdict.valid_until.map(Into::into),
         tool_id: verdict.tool_id.clone(),
+        exceeded_budgets: exceeded_budgets(verdict),
         ..SimulateDecisionResponse::default()
     }
 }

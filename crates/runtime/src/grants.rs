@@ -8,8 +8,15 @@ use authority_model::{
     wire::Json,
 };
 
+use super::budgets::budget;
 use authority_api::{error::ApiError, identity::Caller};
-use authority_core::{clock::Clock, graph::Graph, store::Store};
+use authority_core::{
+    clock::Clock,
+    graph::{GrantView, Graph},
+    spending::read_counters,
+    store::{self, Db, Scope, Store},
+};
+use authority_decision::facts::Spent;
 
 pub(super) struct GrantQueries {
     pub(super) graph: Arc<Graph>,
@@ -37,24 +44,44 @@ impl GrantQueries {
         };
         let Ok(tenant_id) = tenant_id else { return Err(missing) };
         let Some(handle) = self.graph.tenant(&tenant_id)? else { return Err(missing) };
-        let graph = handle.read();
-        if !graph.has_principal(&asked.entity_id) {
-            return Err(missing);
-        }
-        let grants =
-            graph.grants_of(&asked.entity_id, self.clock.now()).into_iter().map(|grant| Grant {
-                kind: grant.kind.to_owned(),
-                id: grant.id,
-                chain: grant.chain,
-                actions: grant.actions,
-                bounds: Some(Json(grant.bounds)),
-                state: grant.state.to_owned(),
-                reason: grant.reason,
-            });
+        // The lock on the graph is released before counters are read.
+        let (grants, revision) = {
+            let graph = handle.read();
+            if !graph.has_principal(&asked.entity_id) {
+                return Err(missing);
+            }
+            (graph.grants_of(&asked.entity_id, self.clock.now()), graph.revision)
+        };
+        let spent = self.spent(&tenant_id, &grants).await?;
+        let grants = grants.into_iter().map(|grant| Grant {
+            kind: grant.kind.to_owned(),
+            id: grant.id,
+            chain: grant.chain,
+            actions: grant.actions,
+            bounds: Some(Json(grant.bounds)),
+            state: grant.state.to_owned(),
+            reason: grant.reason,
+            budgets: grant.budgets.into_iter().map(|one| budget(&one.with_used(&spent))).collect(),
+        });
         Ok(GetAuthorityResponse {
             entity_id: asked.entity_id,
             grants: grants.collect(),
-            authority_revision: graph.revision.try_into().unwrap_or(u32::MAX),
+            authority_revision: revision.try_into().unwrap_or(u32::MAX),
         })
+    }
+
+    /// Reads the counters of the grants' budgets.
+    async fn spent(&self, tenant_id: &TenantId, grants: &[GrantView]) -> Result<Spent, ApiError> {
+        let budgets = grants.iter().flat_map(|grant| &grant.budgets);
+        let wanted: Vec<_> = budgets.map(|budget| budget.key.clone()).collect();
+        if wanted.is_empty() {
+            return Ok(Spent::default());
+        }
+        let scope = Scope { tenant: Some(tenant_id.clone()), ..Scope::service() };
+        let tenant_id = tenant_id.clone();
+        let read = async move |db: &mut Db| {
+            Ok::<_, store::Error>(read_counters(db, &tenant_id, &wanted).await?)
+        };
+        Ok(self.store.read_tx(&scope, read).await?)
     }
 }

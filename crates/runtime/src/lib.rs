@@ -11,6 +11,7 @@ mod answer;
 mod asked_before;
 mod authority_service;
 mod batch;
+mod budgets;
 mod cache;
 mod call;
 mod candidates;

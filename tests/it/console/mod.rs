@@ -5,6 +5,7 @@ mod approvers;
 mod approving;
 mod authority;
 mod browser;
+mod budgets;
 mod choices;
 mod consequences;
 mod decisions;

@@ -3,12 +3,14 @@
 use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
 use authority_decision::{
-    Amount, Bounds, Decision, Draft, Facts, Gathered, Pattern, Request, Verdict, decide,
+    Amount, Bounds, Decision, Draft, Facts, Gathered, Pattern, Request, Verdict, counters_needed,
+    decide,
     facts::{ActsIn, Constraints, Delegation, Grant, Purpose, Used, Uses, UsesRow},
     levels::{AccessLevel, DelegationState, RiskTier},
     moment::Window,
     remedy::{Change, Kind, Remedy, smallest},
 };
+use chrono::{DateTime, Utc};
 use proptest::{collection::vec, prelude::any};
 use serde_json::{Value, json};
 
@@ -45,19 +47,23 @@ struct After<'w> {
     world: &'w World,
     draft: Draft,
     facts: Facts,
+    at: DateTime<Utc>,
     given: Vec<Change>,
 }
 
 impl<'w> After<'w> {
     fn all(world: &'w World, changes: &[Change]) -> Self {
         let (draft, facts) = (world.draft.clone(), world.facts.clone());
-        let mut after = Self { world, draft, facts, given: Vec::new() };
+        let mut after = Self { world, draft, facts, at: world.at, given: Vec::new() };
         changes.iter().for_each(|change| after.make(change));
         after
     }
 
     fn make(&mut self, change: &Change) {
-        if matches!(
+        if change.kind == Kind::Wait {
+            self.at = change.value.as_ref().unwrap().parse().unwrap();
+            assert!(self.at > self.world.at, "{change:?}");
+        } else if matches!(
             change.kind,
             Kind::Purpose
                 | Kind::Amount
@@ -76,8 +82,14 @@ impl<'w> After<'w> {
     fn judged(&self) -> Verdict {
         let mut gathered = Gathered::clone(&self.facts.gathered);
         self.given.iter().for_each(|change| give(&mut gathered, self.world, change));
-        let facts = Facts { gathered: gathered.into(), ..self.facts.clone() };
-        decide(&Request::new(self.draft.clone()).unwrap(), &facts, self.world.at)
+        let mut facts = Facts { gathered: gathered.into(), ..self.facts.clone() };
+        // A window that begins after the denial is unused.
+        for key in counters_needed(&facts.gathered, self.at) {
+            if key.window_start > self.world.at.timestamp() {
+                facts.spent.0.entry(key).or_insert(0);
+            }
+        }
+        decide(&Request::new(self.draft.clone()).unwrap(), &facts, self.at)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Bounds on counts and totals: simultaneous requests never exceed them together.
 
+mod shown;
+
 use std::time::Duration;
 
 use diesel_async::SimpleAsyncConnection;

@@ -16,6 +16,7 @@ use tonic::Status;
 
 use super::stops::{self, Stops};
 use crate::{
+    budgets::{self, BudgetLine, Budgets},
     chain::{self, Link, state_now},
     frame::{Frame, Section},
     kinds::{Kind, text},
@@ -39,6 +40,7 @@ struct Authority {
     reason: Option<String>,
     actions: Vec<String>,
     bounds: Vec<Argument>,
+    budgets: Vec<BudgetLine>,
     links: Vec<Link>,
 }
 
@@ -164,6 +166,7 @@ async fn authority(view: &View, grant: Grant) -> Authority {
         reason: grant.reason,
         actions: grant.actions,
         bounds: grant.bounds.as_ref().map(|bounds| arguments(&bounds.0)).unwrap_or_default(),
+        budgets: budgets::lines(view, &grant.id, grant.budgets),
         links: chain::of_ids(view, &grant.chain).await,
         id: grant.id,
     }
@@ -207,6 +210,7 @@ struct DelegationPage {
     id: String,
     state: String,
     links: Vec<Link>,
+    budgets: Budgets,
     stops: Stops,
     may_stop: bool,
     /// The grants that would end with it; `None` if the role may not read them.
@@ -221,7 +225,7 @@ pub(super) async fn delegation(view: View, Path(id): Path<String>) -> Response {
 async fn of_one(view: &View, id: &str) -> Result<Response, Status> {
     let kind = Kind::at("delegations").ok_or_else(|| Status::not_found("there is no such page"))?;
     let delegation = read(view, kind, id).await?.message;
-    let tenant = text(&delegation, "tenant_id");
+    let (tenant, delegate) = (text(&delegation, "tenant_id"), text(&delegation, "delegate_id"));
     let links = chain::up_from(view, delegation).await;
     // The last link is the delegation itself.
     let own = links.last().and_then(|link| link.terms.as_ref());
@@ -231,7 +235,11 @@ async fn of_one(view: &View, id: &str) -> Result<Response, Status> {
         parties.chain([&link.id]).cloned()
     });
     let parties: Vec<String> = parties.collect();
-    let (stops, below) = tokio::join!(stops::on(view, &tenant, None, &parties), below(view, id));
+    let (stops, below, budgets) = tokio::join!(
+        stops::on(view, &tenant, None, &parties),
+        below(view, id),
+        Budgets::read(view, &delegate, id)
+    );
     let (below, agents_below) = below.map_or((None, Vec::new()), |(list, ids)| (Some(list), ids));
     let names = Names::to_call(view, agents_below.clone()).await;
     let agents_below = agents_below.into_iter().map(|id| names.called(id)).collect();
@@ -242,6 +250,7 @@ async fn of_one(view: &View, id: &str) -> Result<Response, Status> {
         id: id.to_owned(),
         state,
         links,
+        budgets,
         stops: stops?,
         may_stop: view.may(rpc::CREATE_QUARANTINE),
         below,

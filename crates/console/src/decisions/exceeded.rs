@@ -1,69 +1,88 @@
-//! The bounds that a denied request exceeded, in sentences with both values, as the stages' findings have them.
+//! The bounds that a denied request exceeded, in sentences with both values.
 
-use authority_model::proto::runtime::GetDecisionResponse;
+use authority_model::proto::runtime::{ExceededBound, GetDecisionResponse};
+use chrono::{DateTime, Utc};
 
-/// One sentence for each bound; none where no finding has the values, or the role does not read findings.
-pub(super) fn exceeded(decision: &GetDecisionResponse) -> Vec<String> {
+use crate::{budgets, show::Moment};
+
+/// A bound that the request exceeded, for people.
+pub(super) struct Exceeded {
+    pub(super) text: String,
+    /// When its budget resets, if it has one.
+    pub(super) resets: Option<Moment>,
+}
+
+/// Returns each exceeded bound. Empty if the role may not read findings.
+pub(super) fn exceeded(decision: &GetDecisionResponse, now: DateTime<Utc>) -> Vec<Exceeded> {
     let findings = decision.trace.iter().flat_map(|stage| &stage.findings);
     let refused = findings.filter(|found| {
         found.outcome == "refuse" && found.reason_code.as_deref() == Some(&*decision.reason_code)
     });
-    let mut sentences: Vec<String> =
-        refused.filter_map(|found| found.detail.as_deref()).flat_map(sentences).collect();
-    sentences.dedup();
-    sentences
+    let shown = |bound: &ExceededBound| {
+        let ends = bound.budget.as_ref().and_then(|budget| budget.resets_at);
+        Exceeded { text: sentence(bound), resets: Moment::of_time(ends, now) }
+    };
+    let mut all: Vec<Exceeded> = refused.flat_map(|found| &found.exceeded).map(shown).collect();
+    all.dedup_by(|one, other| one.text == other.text);
+    all
 }
 
-/// The sentences of a detail: `max_amount 5000.00 EUR of <id>; asked 7000.00`, several joined by `. `.
-fn sentences(detail: &str) -> Vec<String> {
-    // A value may also contain a full stop and a space. The parts then do not have this form, and
-    // none is shown.
-    let parts: Option<Vec<String>> = detail.split(". ").map(sentence).collect();
-    parts.unwrap_or_default()
-}
-
-fn sentence(part: &str) -> Option<String> {
-    let (bound, asked) = part.split_once("; asked ")?;
-    let (name, limit) = bound.split_once(' ')?;
-    let (limit, _holder) = limit.rsplit_once(" of ")?;
-    Some(match name {
+fn sentence(exceeded: &ExceededBound) -> String {
+    let asked = exceeded.asked.as_deref().unwrap_or("none");
+    let currency = exceeded.currency.as_ref().map(|currency| format!(" {currency}"));
+    let limit = format!("{}{}", exceeded.limit, currency.unwrap_or_default());
+    let budget = exceeded.budget.as_ref().map(budgets::sentence).unwrap_or_default();
+    match exceeded.bound.as_str() {
         "max_amount" => format!("The amount is {asked}; the limit is {limit}."),
         "currency" => format!("The currency is {asked}; permitted is {limit}."),
         "jurisdictions" => format!("The place is {asked}; permitted is {limit}."),
         "purposes" => format!("The purpose is {asked}; permitted is {limit}."),
-        "hours" => format!("It was asked {asked}; permitted is {limit}."),
-        "max_uses" => format!("It was asked {asked} others; permitted are {limit}."),
-        "max_total_amount" => format!("The amount is {asked}; the limit of all is {limit}."),
+        "hours" => format!("The time was {asked}; permitted is {limit}."),
+        "max_uses" => format!("The number of uses is limited. Before this request: {budget}"),
+        "max_total_amount" => {
+            format!("The amount is {asked}; the total is limited. Before this request: {budget}")
+        }
         "max_risk_tier" => format!("The risk is {asked}; the limit is {limit}."),
-        _ => format!("{} is {asked}; permitted is {limit}.", name.replace('_', " ")),
-    })
+        bound => format!("{} is {asked}; permitted is {limit}.", bound.replace('_', " ")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use authority_model::proto::runtime::Budget;
+
     use super::*;
 
     #[test]
     fn each_bound_is_a_sentence_with_both_values() {
-        for (detail, expected) in [
+        let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let of = |bound: &str, limit: &str, currency: &str, asked: &str| ExceededBound {
+            bound: bound.to_owned(),
+            limit: limit.to_owned(),
+            currency: text(currency),
+            asked: text(asked),
+            ..ExceededBound::default()
+        };
+        for (exceeded, expected) in [
             (
-                "max_amount 50000.00 EUR of svc:del:acme:1; asked 60000.00",
-                vec!["The amount is 60000.00; the limit is 50000.00 EUR."],
+                of("max_amount", "50000.00", "EUR", "60000.00"),
+                "The amount is 60000.00; the limit is 50000.00 EUR.",
             ),
-            (
-                "max_amount 5.00 EUR of a; asked 7.00. jurisdictions DE, FR of b; asked US",
-                vec![
-                    "The amount is 7.00; the limit is 5.00 EUR.",
-                    "The place is US; permitted is DE, FR.",
-                ],
-            ),
-            (
-                "workspace_ids w-1 of a; asked none",
-                vec!["workspace ids is none; permitted is w-1."],
-            ),
-            ("the subject is not in state active", vec![]),
+            (of("jurisdictions", "DE, FR", "", "US"), "The place is US; permitted is DE, FR."),
+            (of("workspace_ids", "w-1", "", ""), "workspace ids is none; permitted is w-1."),
         ] {
-            assert_eq!(sentences(detail), expected, "{detail}");
+            assert_eq!(sentence(&exceeded), expected);
         }
+        let budget = Budget {
+            bound: "max_uses".to_owned(),
+            limit: "20".to_owned(),
+            used: text("20"),
+            left: text("0"),
+            ..Budget::default()
+        };
+        let uses = ExceededBound { budget: Some(budget), ..of("max_uses", "20", "", "1") };
+        let expected =
+            "The number of uses is limited. Before this request: 20 of 20 uses used, 0 uses left.";
+        assert_eq!(sentence(&uses), expected);
     }
 }

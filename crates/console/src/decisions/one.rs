@@ -16,7 +16,7 @@ use tonic::Status;
 use super::{
     deciding_policies::deciding_policies,
     evidence::{Seal, bundle_name},
-    exceeded::exceeded,
+    exceeded::{Exceeded, exceeded},
     people::People,
     question::Question,
     replay::MODES,
@@ -55,8 +55,10 @@ struct DecisionPage {
     amount: Option<Amount>,
     word: &'static str,
     reason: CodeWithMeaning,
-    /// The exceeded bounds, each with both values, and the policies that denied or held it.
-    exceeded: Vec<String>,
+    /// The exceeded bounds, each with both values.
+    exceeded: Vec<Exceeded>,
+    /// The policies that denied or held it.
+    policies: Vec<String>,
     further: Vec<CodeWithMeaning>,
     at: Option<Moment>,
     valid_until: Option<Moment>,
@@ -126,8 +128,7 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
     let Question { members, without } = Question::of(&decision, view.may(rpc::INSPECT_DECISION));
     let word = outcome(decision.decision);
     let agent = names.called(subject.clone());
-    let mut exceeded = exceeded(&decision);
-    exceeded.extend(policies);
+    let exceeded = exceeded(&decision, view.now);
     let pack = decision.evidence_pack.unwrap_or_default();
     let mut reasons = decision.reasons.iter().map(|code| CodeWithMeaning::reason(code));
     let about = names.get(&subject);
@@ -145,6 +146,7 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
         amount: members.get("context").and_then(Value::as_object).and_then(Amount::of),
         word,
         exceeded,
+        policies,
         further: reasons.collect(),
         reason: first,
         at: Moment::of_time(decision.evaluated_at, view.now),

@@ -16,6 +16,7 @@ use super::{
     shown::{Datum, RecordView, name_links, state, titles},
 };
 use crate::{
+    budgets::Budgets,
     done::done_word,
     frame::{Frame, Section},
     kinds::{Kind, Operation, Shape, text},
@@ -44,6 +45,8 @@ struct RecordPage {
     /// Names in the record that do not exist in the tenant.
     unknown: Vec<String>,
     record: RecordView,
+    /// The budgets of a grant.
+    budgets: Budgets,
     history: History,
     shows_older: bool,
 }
@@ -86,6 +89,7 @@ async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Respo
         verbs: offered,
         barred,
         record: found,
+        budgets: budgets(view, kind, &record, &id).await,
         history,
         shows_older: query.one("older").is_some(),
         kind,
@@ -101,6 +105,16 @@ async fn unknown(view: &View, kind: &Kind, record: &DynamicMessage) -> Vec<Strin
     }
     let targets = [text(record, "target_class")];
     unknown_targets(view, &text(record, "tenant_id"), &targets).await
+}
+
+/// The budgets of a delegation or a `uses` grant.
+async fn budgets(view: &View, kind: &Kind, record: &DynamicMessage, id: &str) -> Budgets {
+    let holder = match kind.singular.as_str() {
+        "delegation" => text(record, "delegate_id"),
+        "uses" => text(record, "agent_id"),
+        _ => return Budgets::default(),
+    };
+    Budgets::read(view, &holder, id).await
 }
 
 /// The header's Stop button then leads to the page that stops the record, if it can be stopped.

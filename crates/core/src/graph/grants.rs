@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::tenant::TenantGraph;
 use authority_decision::{
-    chain,
+    Budget, chain,
     moment::Window,
     pattern::Pattern,
     reason::Reason,
@@ -26,6 +26,8 @@ pub struct GrantView {
     pub state: &'static str,
     /// The reason as a sentence; `None` while it is active.
     pub reason: Option<String>,
+    /// Its budgets and the budgets of the delegations above it, without the used parts.
+    pub budgets: Vec<Budget>,
 }
 
 /// The reason why a grant is not active, as a word and as a sentence.
@@ -46,6 +48,10 @@ impl TenantGraph {
             let links = self.chain(leaf).0;
             let view = GrantView {
                 chain: links.iter().map(|link| link.id.clone()).collect(),
+                budgets: links
+                    .iter()
+                    .flat_map(|link| Budget::of(&link.id, link.line(), &link.bounds, at))
+                    .collect(),
                 ..view("delegation", &leaf.id, texts(&leaf.actions), object(&leaf.bounds))
             };
             (view, self.chain_problem(&links, at))
@@ -61,13 +67,15 @@ impl TenantGraph {
                 Used::Resource(_) => (Vec::new(), true),
                 Used::Missing(_) => (Vec::new(), false),
             };
-            let bounds = match &row.constraints {
-                Constraints::Bounds(bounds) => object(bounds.as_ref()),
-                Constraints::Malformed(_) => Map::new(),
+            let (bounds, budgets) = match &row.constraints {
+                Constraints::Bounds(bounds) => {
+                    (object(bounds.as_ref()), Budget::of(&row.id, &row.id, bounds, at))
+                }
+                Constraints::Malformed(_) => (Map::new(), Vec::new()),
             };
             let of_row = row_problem(row, live, &node.used_id);
             let problem = window_problem(&row.id, row.window, at).or(of_row);
-            (view("uses", &row.id, actions, bounds), problem)
+            (GrantView { budgets, ..view("uses", &row.id, actions, bounds) }, problem)
         });
         let acts_in = self.acts_in.on(principal_id).iter().map(|node| {
             let row = &node.fact;
@@ -113,8 +121,8 @@ fn view(
     actions: Vec<String>,
     bounds: Map<String, Value>,
 ) -> GrantView {
-    let (id, chain) = (id.to_owned(), Vec::new());
-    GrantView { kind, id, chain, actions, bounds, state: "active", reason: None }
+    let (id, chain, budgets) = (id.to_owned(), Vec::new(), Vec::new());
+    GrantView { kind, id, chain, actions, bounds, state: "active", reason: None, budgets }
 }
 
 fn with_problem(view: GrantView, problem: Option<Problem>) -> GrantView {

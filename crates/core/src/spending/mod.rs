@@ -121,7 +121,7 @@ impl CounterQuery {
 
     /// Reads the counters' values, and the approval if it exists in the tenant.
     pub async fn read(&self, db: &mut Db) -> QueryResult<(Spent, Option<Cited>)> {
-        let spent = self.spent(db).await?;
+        let spent = read_counters(db, &self.tenant_id, &self.counters).await?;
         let Some((id, question)) = &self.approval else { return Ok((spent, None)) };
         let row: Option<Row> = approvals::table
             .filter(approvals::tenant_id.eq(self.tenant_id.as_str()).and(approvals::id.eq(id)))
@@ -142,43 +142,47 @@ impl CounterQuery {
         });
         Ok((spent, cited))
     }
+}
 
-    async fn spent(&self, db: &mut Db) -> QueryResult<Spent> {
-        let mut used: BTreeMap<CounterKey, i64> =
-            self.counters.iter().map(|key| (key.clone(), 0)).collect();
-        if used.is_empty() {
-            return Ok(Spent(used));
-        }
-        let holders: Vec<&str> = self.counters.iter().map(|key| key.holder_id.as_str()).collect();
-        let starts: Vec<i64> = self.counters.iter().map(|key| key.window_start).collect();
-        let rows: Vec<(String, String, i32, i64, i64)> = counters::table
-            .filter(counters::tenant_id.eq(self.tenant_id.as_str()))
-            .filter(counters::holder_id.eq_any(holders))
-            .filter(counters::window_start.eq_any(starts))
-            .select((
-                counters::holder_id,
-                counters::counts,
-                counters::window_seconds,
-                counters::window_start,
-                counters::used,
-            ))
-            .load(db)
-            .await?;
-        for (holder_id, counts, window, window_start, count) in rows {
-            let counts = Counts::from_word(&counts);
-            let window = u32::try_from(window).ok();
-            let key = counts.zip(window).map(|(counts, window_seconds)| CounterKey {
-                holder_id,
-                counts,
-                window_seconds,
-                window_start,
-            });
-            if let Some(place) = key.and_then(|key| used.get_mut(&key)) {
-                *place = count;
-            }
-        }
-        Ok(Spent(used))
+/// Reads the values of a tenant's counters. A counter without a stored value is zero.
+pub async fn read_counters(
+    db: &mut Db,
+    tenant_id: &TenantId,
+    wanted: &[CounterKey],
+) -> QueryResult<Spent> {
+    let mut used: BTreeMap<CounterKey, i64> = wanted.iter().map(|key| (key.clone(), 0)).collect();
+    if used.is_empty() {
+        return Ok(Spent(used));
     }
+    let holders: Vec<&str> = wanted.iter().map(|key| key.holder_id.as_str()).collect();
+    let starts: Vec<i64> = wanted.iter().map(|key| key.window_start).collect();
+    let rows: Vec<(String, String, i32, i64, i64)> = counters::table
+        .filter(counters::tenant_id.eq(tenant_id.as_str()))
+        .filter(counters::holder_id.eq_any(holders))
+        .filter(counters::window_start.eq_any(starts))
+        .select((
+            counters::holder_id,
+            counters::counts,
+            counters::window_seconds,
+            counters::window_start,
+            counters::used,
+        ))
+        .load(db)
+        .await?;
+    for (holder_id, counts, window, window_start, count) in rows {
+        let counts = Counts::from_word(&counts);
+        let window = u32::try_from(window).ok();
+        let key = counts.zip(window).map(|(counts, window_seconds)| CounterKey {
+            holder_id,
+            counts,
+            window_seconds,
+            window_start,
+        });
+        if let Some(place) = key.and_then(|key| used.get_mut(&key)) {
+            *place = count;
+        }
+    }
+    Ok(Spent(used))
 }
 
 #[derive(Queryable, Selectable)]

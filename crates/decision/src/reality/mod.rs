@@ -167,7 +167,8 @@ impl<'a> Coupling<'a> {
                 None => cause.detail(),
             };
             let (kind, id) = (cause.source.word().to_owned(), cause.id.to_owned());
-            self.steps.push(Step { kind, id, outcome, reason_code, detail });
+            let exceeded = Vec::new();
+            self.steps.push(Step { kind, id, outcome, reason_code, detail, exceeded });
         }
     }
 }

@@ -10,12 +10,13 @@
 //! 2. `amount`: the largest amount that passes, by the bounds; by bisection if a rule is tighter
 //! 3. `jurisdiction`: another jurisdiction of the authorities and the purpose
 //! 4. `delegation`: another delegation of the subject, or none
-//! 5. `grant`: access to the resource, workspace or project, or the action itself
-//! 6. `link`: a delegation or row that is expired, not valid yet, suspended or revoked
-//! 7. `principal`: the subject or a delegator that is not active
-//! 8. `context`: a field that the tool or a bound requires
-//! 9. `declaration`: the riskiest tier that passes, if the request does not declare a tier
-//! 10. `stop`, `quarantine`, `denial`: lifting a signal, a quarantine or a denying row
+//! 5. `wait`: the same request in a later window of a budget
+//! 6. `grant`: access to the resource, workspace or project, or the action itself
+//! 7. `link`: a delegation or row that is expired, not valid yet, suspended or revoked
+//! 8. `principal`: the subject or a delegator that is not active
+//! 9. `context`: a field that the tool or a bound requires
+//! 10. `declaration`: the riskiest tier that passes, if the request does not declare a tier
+//! 11. `stop`, `quarantine`, `denial`: lifting a signal, a quarantine or a denying row
 //!
 //! If no single change helps, sets of two and then of three are tried (`sets.rs`). The work is
 //! bounded: [`MOST_TRIES`] decisions for each step, [`MOST_FOR_SETS`] for each size of set. A
@@ -26,6 +27,7 @@ mod amount;
 mod granted;
 mod request_changes;
 mod sets;
+mod wait;
 
 use std::{cell::Cell, collections::BTreeSet};
 
@@ -50,6 +52,7 @@ words! {
         Amount "amount",
         Jurisdiction "jurisdiction",
         Delegation "delegation",
+        Wait "wait",
         Grant "grant",
         Link "link",
         Principal "principal",
@@ -62,8 +65,8 @@ words! {
 }
 
 impl Kind {
-    /// Whether the requester makes the change, in the request. Otherwise people make it in the
-    /// records.
+    /// Whether the requester makes the change, in the request or its time. Otherwise people make it
+    /// in the records.
     const fn is_said(self) -> bool {
         matches!(
             self,
@@ -71,6 +74,7 @@ impl Kind {
                 | Self::Amount
                 | Self::Jurisdiction
                 | Self::Delegation
+                | Self::Wait
                 | Self::Context
                 | Self::Declaration
         )
@@ -107,15 +111,16 @@ pub type Around<'a> = dyn Fn(&Request) -> Option<Facts> + 'a;
 enum Step {
     /// Tries each of these changes.
     Propose(fn(&Search<'_>, &State) -> Vec<Change>),
-    /// Searches for the largest amount that passes.
-    LargestAmount,
+    /// Searches for a change that depends on all other changes, and is therefore made last.
+    Last(fn(&Search<'_>, &State) -> Option<State>),
 }
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step::Propose(request_changes::purpose),
-    Step::LargestAmount,
+    Step::Last(amount::largest),
     Step::Propose(request_changes::jurisdiction),
     Step::Propose(request_changes::delegation),
+    Step::Last(wait::shortest),
     Step::Propose(granted::grant),
     Step::Propose(granted::link),
     Step::Propose(granted::principal),
@@ -148,7 +153,7 @@ pub fn smallest(
     let request = Request::new(plain).ok()?;
     let (step, left) = (Cell::new(1), Cell::new(u32::MAX));
     let search = Search { at, around, wanted, step, left };
-    let asked = search.judged(request, facts.clone(), Vec::new())?;
+    let asked = search.judged(request, facts.clone(), at, Vec::new())?;
     if asked.decision != Decision::Deny {
         return None;
     }
@@ -157,6 +162,7 @@ pub fn smallest(
 
 /// The limits and inputs of one search.
 struct Search<'a> {
+    /// The time of the denial.
     at: DateTime<Utc>,
     around: &'a Around<'a>,
     wanted: &'a dyn Fn() -> bool,
@@ -177,13 +183,19 @@ struct State {
 
 impl Search<'_> {
     /// Decides the question; `None` if all tries are used up or the caller has left.
-    fn judged(&self, request: Request, facts: Facts, changes: Vec<Change>) -> Option<State> {
+    fn judged(
+        &self,
+        request: Request,
+        facts: Facts,
+        at: DateTime<Utc>,
+        changes: Vec<Change>,
+    ) -> Option<State> {
         self.step.set(self.step.get().checked_sub(1)?);
         self.left.set(self.left.get().checked_sub(1)?);
         if !(self.wanted)() {
             return None;
         }
-        let verdict = decide(&request, &facts, self.at);
+        let verdict = decide(&request, &facts, at);
         let (decision, reason) = (verdict.decision, verdict.reason_code);
         Some(State { request, facts, changes, decision, reason })
     }
@@ -195,12 +207,18 @@ impl Search<'_> {
             return None;
         }
         let changes = || [state.changes.as_slice(), std::slice::from_ref(change)].concat();
+        if change.kind == Kind::Wait {
+            let (request, mut facts) = (state.request.clone(), state.facts.clone());
+            let at = wait::until(change)?;
+            wait::begin_windows(&mut facts, self.at, at);
+            return self.judged(request, facts, at, changes());
+        }
         if !change.kind.is_said() {
             let mut facts = state.facts.clone();
             let mut gathered = Gathered::clone(&facts.gathered);
             granted::give(change, &state.request, &mut gathered);
             facts.gathered = gathered.into();
-            return self.judged(state.request.clone(), facts, changes());
+            return self.judged(state.request.clone(), facts, self.at, changes());
         }
         let mut draft = state.request.clone().into_draft();
         request_changes::apply(change, &mut draft);
@@ -221,7 +239,7 @@ impl Search<'_> {
         };
         // The cited approval was for the original question.
         facts.approval = None;
-        self.judged(request, facts, changes())
+        self.judged(request, facts, self.at, changes())
     }
 
     /// Returns the first single change that helps in addition to the earlier changes.
@@ -229,7 +247,7 @@ impl Search<'_> {
         let found = STEPS.iter().find_map(|step| {
             self.step.set(MOST_TRIES);
             match step {
-                Step::LargestAmount => amount::largest(self, state),
+                Step::Last(search) => search(self, state),
                 Step::Propose(propose) => {
                     let proposed = propose(self, state).into_iter();
                     let tried = proposed.take(MOST_TRIES as usize);

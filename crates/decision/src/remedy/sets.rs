@@ -77,11 +77,11 @@ fn longer(search: &Search<'_>, beginnings: &[State]) -> Vec<State> {
 
 /// Returns changes that might belong to a set.
 ///
-/// The largest amount depends on all other changes. It comes last and is not included.
+/// The largest amount and a wait depend on all other changes. They come last and are not included.
 fn proposed(search: &Search<'_>, state: &State) -> Vec<Change> {
     let each = STEPS.iter().filter_map(|step| match step {
         Step::Propose(propose) => Some(propose(search, state)),
-        Step::LargestAmount => None,
+        Step::Last(_) => None,
     });
     each.flat_map(|changes| changes.into_iter().take(MOST_TRIES as usize)).collect()
 }
@@ -129,6 +129,7 @@ fn is_relevant(reason: Reason, kind: Kind) -> bool {
                 | Reason::DelegationSuspended
         ),
         Kind::Principal => matches!(reason, Reason::SubjectSuspended | Reason::DelegatorInactive),
+        Kind::Wait => reason == Reason::ConstraintExceeded,
         Kind::Amount | Kind::Context => {
             use Reason::{ConstraintExceeded, ContextIncomplete, ContextInvalid};
             matches!(reason, ConstraintExceeded | ContextIncomplete | ContextInvalid)

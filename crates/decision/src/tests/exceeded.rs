@@ -5,7 +5,7 @@ use crate::{
     bounds::{MaxTotalAmount, MaxUses},
     levels::RiskTier,
     request::ActionRiskClassification,
-    trace::Outcome,
+    trace::{ExceededBound, Outcome},
 };
 
 /// Returns the trace's details of all refusals after this change to the world.
@@ -72,21 +72,112 @@ fn a_counter() {
         w.link(1).bounds.max_uses = Some(MaxUses { count: 20, window_seconds: 3600 });
         w.spent = Some(20);
     };
-    assert_eq!(detail(uses), "max_uses 20 in 3600 s of del-0; asked 1 after 20");
+    let wanted = "max_uses 20 in 3600 s of del-0; asked 1 after 20; resets at 2026-01-05T11:00:00Z";
+    assert_eq!(detail(uses), wanted);
     let total = |w: &mut World| {
         let max = MaxTotalAmount { amount: amount("450.5"), window_seconds: 86_400 };
         w.link(0).bounds.max_total_amount = Some(max);
         w.link(0).bounds.currency = Some("EUR".to_owned());
         w.spent = Some(4_000_000);
     };
-    let wanted = "max_total_amount 450.50 EUR in 86400 s of del-1; asked 100.00 after 400.00";
+    let wanted = "max_total_amount 450.50 EUR in 86400 s of del-1; asked 100.00 after 400.00; \
+                  resets at 2026-01-06T00:00:00Z";
     assert_eq!(detail(total), wanted);
     let unknown = |w: &mut World| {
         uses(w);
         w.spent = None;
     };
-    let wanted = "max_uses 20 in 3600 s of del-0; asked 1 after an unknown sum";
+    let wanted = "max_uses 20 in 3600 s of del-0; asked 1 after an unknown sum; \
+                  resets at 2026-01-05T11:00:00Z";
     assert_eq!(detail(unknown), wanted);
+}
+
+/// Returns the exceeded bounds of the refused step, as fields.
+fn exceeded(spoil: impl FnOnce(&mut World)) -> Vec<ExceededBound> {
+    let mut world = World::sound();
+    spoil(&mut world);
+    world.draft.explain = true;
+    let steps = world.decide().trace.unwrap().into_iter().flat_map(|stage| stage.steps);
+    steps.flat_map(|step| step.exceeded).collect()
+}
+
+#[test]
+fn the_same_in_fields() {
+    let found = exceeded(|w| {
+        w.link(0).bounds.max_amount = Some(amount("50"));
+        w.link(0).bounds.currency = Some("EUR".to_owned());
+        w.link(1).bounds.max_uses = Some(MaxUses { count: 20, window_seconds: 3600 });
+        w.spent = Some(25);
+    });
+    let [too_much, too_often] = found.as_slice() else { panic!("{found:#?}") };
+    let text = |text: &str| Some(text.to_owned());
+    let fields = (&*too_much.bound, &*too_much.holder, &*too_much.limit);
+    assert_eq!(fields, ("max_amount", "del-1", "50.00"));
+    assert_eq!((&too_much.currency, &too_much.asked), (&text("EUR"), &text("100.00")));
+    assert_eq!(too_much.budget, None);
+    let fields = (&*too_often.bound, &*too_often.holder, &*too_often.limit, &too_often.asked);
+    assert_eq!(fields, ("max_uses", "del-0", "20", &text("1")));
+    let budget = too_often.budget.as_ref().unwrap();
+    // The bound was narrowed below the used part.
+    assert_eq!((budget.used, budget.left()), (Some(25), Some(0)));
+    assert_eq!(budget.resets_at(), Some(moment("2026-01-05T11:00:00Z")));
+    // A request that lacks the value, and a purpose's list.
+    let found = exceeded(|w| {
+        w.draft.context.remove("jurisdiction");
+        w.link(1).bounds.jurisdictions = vec!["GB".to_owned(), "FR".to_owned()];
+    });
+    let [place] = found.as_slice() else { panic!("{found:#?}") };
+    let fields = (&*place.bound, &*place.limit, &place.asked);
+    assert_eq!(fields, ("jurisdictions", "GB, FR", &None));
+}
+
+/// Also without `explain`. Other decisions have no budgets.
+#[test]
+fn a_refusal_has_its_budgets() {
+    let decided = |spoil: &dyn Fn(&mut World)| {
+        let mut world = World::sound();
+        spoil(&mut world);
+        world.decide()
+    };
+    let budgets = |w: &mut World| {
+        w.link(0).bounds.max_uses = Some(MaxUses { count: 5, window_seconds: 604_800 });
+        let max = MaxTotalAmount { amount: amount("450"), window_seconds: 86_400 };
+        w.link(1).bounds.max_total_amount = Some(max);
+        w.spent = Some(5);
+    };
+    let refused = decided(&budgets);
+    assert_eq!(refused.reason_code, Reason::ConstraintExceeded);
+    let [uses] = refused.exceeded_budgets.as_slice() else { panic!("{refused:#?}") };
+    assert_eq!((uses.bound(), &*uses.holder_id), ("max_uses", "del-1"));
+    assert_eq!((uses.limit, uses.used, uses.left()), (5, Some(5), Some(0)));
+    // A week begins on Thursday.
+    assert_eq!(uses.resets_at(), Some(moment("2026-01-08T00:00:00Z")));
+    let within = decided(&|w| {
+        budgets(w);
+        w.spent = Some(4);
+    });
+    assert!(within.decision.permits() && within.exceeded_budgets.is_empty(), "{within:#?}");
+    // Another bound is exceeded, or another check refuses before the bounds.
+    let others: [&dyn Fn(&mut World); 3] = [
+        &|w| {
+            budgets(w);
+            w.spent = Some(4);
+            w.link(0).bounds.max_amount = Some(amount("1"));
+        },
+        &|w| {
+            budgets(w);
+            w.link(0).state = DelegationState::Suspended;
+        },
+        &|w| {
+            budgets(w);
+            w.draft.context.insert("amount".to_owned(), json!(-1));
+        },
+    ];
+    for spoil in others {
+        let refused = decided(spoil);
+        assert_eq!(refused.decision, Decision::Deny);
+        assert!(refused.exceeded_budgets.is_empty(), "{refused:#?}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::*;
 use crate::{
     CompiledPolicy, PolicyReference,
-    bounds::MaxTotalAmount,
+    bounds::{MaxTotalAmount, MaxUses},
     levels::RiskTier,
     remedy::{Change, Kind, Remedy, smallest},
 };
@@ -114,6 +114,43 @@ fn the_largest_amount_that_passes() {
         w.link(0).bounds.max_amount = Some(amount("800000000000000.1234"));
     };
     assert_eq!(told(huge), at_most("800000000000000"));
+}
+
+/// Ten uses an hour, and one a day.
+fn exhausted(w: &mut World, daily: u32) {
+    w.link(0).bounds.max_uses = Some(MaxUses { count: 10, window_seconds: 3600 });
+    w.link(1).bounds.max_uses = Some(MaxUses { count: daily, window_seconds: 86_400 });
+    w.spent = Some(10);
+}
+
+#[test]
+fn waiting_for_the_first_window_that_helps() {
+    let at = |text| is(Kind::Wait, "", Some(text), None);
+    assert_eq!(told(|w| exhausted(w, 100)), at("2026-01-05T11:00:00Z"));
+    assert_eq!(told(|w| exhausted(w, 10)), at("2026-01-06T00:00:00Z"));
+    // The delegation has expired by then, or its hours are over.
+    let late = |w: &mut World| {
+        exhausted(w, 10);
+        w.link(0).window.until = Some(moment("2026-01-05T23:59:59Z"));
+    };
+    let closed = |w: &mut World| {
+        exhausted(w, 10);
+        let hours =
+            json!({"utc_offset": "Z", "days": ["mon", "tue"], "from": "08:00", "to": "18:00"});
+        w.link(1).bounds.hours = serde_json::from_value(hours).unwrap();
+    };
+    // No window permits a use.
+    let never = |w: &mut World| {
+        exhausted(w, 0);
+    };
+    for spoil in [late, closed, never] {
+        let mut world = World::sound();
+        spoil(&mut world);
+        assert_eq!(world.decide().reason_code, Reason::ConstraintExceeded);
+        let found = remedy(&world);
+        let waits = found.iter().flat_map(|found| &found.changes);
+        assert!(!waits.clone().any(|change| change.kind == Kind::Wait), "{found:#?}");
+    }
 }
 
 #[test]
