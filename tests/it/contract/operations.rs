@@ -125,6 +125,50 @@ async fn a_tenant_that_is_always_needed_is_a_required_parameter() {
     assert!(required.contains(&path), "{required:?}");
 }
 
+/// If a parameter of the query needs another one, its description names that parameter.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_parameter_names_the_parameter_that_it_needs() {
+    let app = TestApp::seeded().await;
+    let whole = document(&app).await;
+    let mut needed = BTreeMap::new();
+    for (path, item) in whole["paths"].as_object().unwrap() {
+        let admin = path.starts_with("/api/v1/") && !path.contains("/app/");
+        // The description of an operation names the parameters that it always needs.
+        if !admin || path.contains(['{', ':']) || app.owner().get(path).await.0 == 400 {
+            continue;
+        }
+        let parameters = item["get"]["parameters"].as_array().into_iter().flatten();
+        let query = parameters.filter(|one| one["in"] == "query" && one["required"] == false);
+        for parameter in query {
+            let name = parameter["name"].as_str().unwrap();
+            let (_, answer) =
+                app.owner().get(&format!("{path}?{name}={}", value(parameter, &whole))).await;
+            let problem = answer["details"][0]["problem"].as_str().unwrap_or_default();
+            let other = answer["details"][0]["field"].as_str().unwrap_or_default();
+            if problem.starts_with("is required") && other != name {
+                let described = parameter["description"].as_str().unwrap_or_default();
+                assert!(described.contains(&format!("`{other}`")), "{path}?{name}: {answer:#}");
+                needed.insert(format!("{path}?{name}"), other.to_owned());
+            }
+        }
+    }
+    assert_eq!(needed["/api/v1/decisions?subject"], "tenant_id", "{needed:#?}");
+}
+
+/// Returns a value that the parameter accepts.
+fn value<'a>(parameter: &'a Value, document: &'a Value) -> &'a str {
+    let schema = &parameter["schema"];
+    let named = schema["$ref"].as_str().and_then(|name| document.pointer(&name[1..]));
+    let schema = named.unwrap_or(schema);
+    let time = !schema["anyOf"].is_null() || schema["format"] == "date-time";
+    match schema["type"].as_str() {
+        _ if time => "-1h",
+        Some("integer") => "1",
+        Some("boolean") => "true",
+        _ => schema["enum"][0].as_str().unwrap_or("x"),
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "a switch of the test run, not a setting")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn operation_ids_are_stable() {
