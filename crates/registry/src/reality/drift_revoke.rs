@@ -3,10 +3,7 @@
 use authority_evidence::sealed;
 use authority_ids::DecisionId;
 use authority_model::{
-    proto::{
-        delegation::Delegation,
-        reality::{CouplingCheck, DriftEvent},
-    },
+    proto::reality::{CouplingCheck, DriftEvent},
     schema::{decisions, delegations},
     state::DelegationState,
 };
