@@ -125,7 +125,7 @@ mod tests {
             assert!(pace.take("a", "k").is_ok(), "{number}");
         }
         let Err(Error::Api(refused)) = pace.take("a", "k") else { panic!("an eleventh") };
-        assert_eq!(refused.about.first(), Some(&("retry_after", "1".to_owned())));
+        assert_eq!(refused.about.as_slice().first(), Some(&("retry_after", "1".to_owned())));
         pace.now += TimeDelta::milliseconds(999);
         assert!(pace.take("a", "k").is_err());
         pace.now += TimeDelta::milliseconds(1);
