@@ -294,6 +294,7 @@ fn chain(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Chain {
             can_delegate: !dice.rarely(20),
             needs_standing_approval: dice.rarely(12),
             standing: dice.signatures(at),
+            line_id: None,
         }));
         delegate = delegator;
     }
