@@ -96,8 +96,8 @@ async fn each_list_has_a_count_or_says_that_it_has_none() {
     assert!(without >= 5, "{without}");
 }
 
-/// The owner has no tenant: where only the owner may call, a parameter without which the call always
-/// fails is required.
+/// The owner has no tenant: where only the owner may call, a parameter without which the call
+/// always fails is required.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenant_that_is_always_needed_is_a_required_parameter() {
     let app = TestApp::seeded().await;
