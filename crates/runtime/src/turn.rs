@@ -168,7 +168,8 @@ mod tests {
 
     #[tokio::test]
     async fn all_attempts_together_wait_no_longer_than_the_bound() {
-        let [_first, mut second] = Turn::of_batch(2).collect::<Vec<_>>().try_into().ok().unwrap();
+        let mut turns = Turn::of_batch(2);
+        let (_first, mut second) = (turns.next(), turns.next().unwrap());
         let since = Instant::now();
         for _ in 0..3 {
             second.come().await;
