@@ -48,6 +48,10 @@ async fn a_refusal_shows_what_is_left_and_when_it_resets() {
     let (_, allowed) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");
     assert_eq!(allowed["exceeded_budgets"], json!([]));
+    // A report of a failed action gives nothing back.
+    let report = format!("/v1/decisions/{}:report", allowed["decision_id"].as_str().unwrap());
+    let (status, reported) = client.post(&report, json!({"outcome": "failed"})).await;
+    assert_eq!(status, 200, "{reported:#}");
     let wanted = [uses(&lent, 1, 1, WEEK), total(&lent, ["100.00", "60.00", "40.00"])];
     for (path, body) in [
         ("/api/v1/runtime/evaluate", &ask),
