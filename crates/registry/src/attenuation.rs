@@ -200,7 +200,9 @@ pub(super) fn validate_hours(of: &Delegation, found: &mut Violations) {
         (Some(_), Some(_)) => "give `time_zone` or `utc_offset`, not both",
         (None, None) => "needs `time_zone` or `utc_offset`, such as `Europe/Berlin` or `+01:00`",
         _ if written.from == written.to => "`from` and `to` must differ",
-        _ if hours(of).is_none() => "needs `from` and `to`, such as `08:00` and `17:30`",
+        _ if hours(of).is_none() => {
+            "needs a clock, `from` and `to`, such as `+01:00`, `08:00` and `17:30`"
+        }
         (Some(name), None) => {
             if let Some(fault) = time_zones::fault(name) {
                 found.add("hours.time_zone", fault);
