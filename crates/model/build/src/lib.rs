@@ -15,6 +15,7 @@
 mod access;
 mod json;
 mod known;
+mod listing;
 mod names;
 mod options;
 mod rows;
