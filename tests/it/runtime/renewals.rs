@@ -12,7 +12,7 @@ use crate::support::{Client, TestApp, asking};
 
 const TENANT: &str = "svc:tenant:acme";
 const AGENT: &str = "svc:agent:acme:invoice-bot";
-const END: &str = "2100-01-01T00:00:00.000000Z";
+const END: &str = "2100-01-01T00:00:00Z";
 
 #[track_caller]
 fn id(answer: &Value) -> String {
@@ -78,7 +78,7 @@ async fn chain(app: &TestApp, answer: &Value) -> Value {
     let path = format!("/api/v1/decisions/{}", answer["decision_id"].as_str().unwrap());
     let (status, shown) = app.owner().get(&path).await;
     assert_eq!(status, 200, "{shown:#}");
-    shown["record"]["verdict"]["authority"]["chain"].clone()
+    shown["decision"]["record"]["verdict"]["authority"]["chain"].clone()
 }
 
 async fn quarantine(app: &TestApp, delegation: &str) -> String {

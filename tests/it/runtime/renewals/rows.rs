@@ -40,7 +40,7 @@ async fn change(app: &TestApp, item: &str, body: Value) -> Value {
 }
 
 fn report(amount: f64) -> Value {
-    json!({"subject": BOT, "action": "report.write", "purpose": "reporting",
+    json!({"subject": BOT, "action": "report.write",
            "context": {"amount": amount, "currency": "EUR"}})
 }
 
@@ -134,7 +134,6 @@ async fn only_the_period_and_the_bounds_change() {
         (json!({"used_id": "*"}), "used_id"),
         (json!({"allowed": 0}), "allowed"),
         (json!({"agent_id": "svc:agent:acme:support-bot"}), "agent_id"),
-        (json!({"since": null}), "since"),
         (json!({"since": END, "until": "2027-01-01T00:00:00Z"}), "until"),
         (json!({"constraints_json": "{\"max_uses\": 1}"}), "constraints_json"),
     ] {
@@ -188,11 +187,7 @@ async fn memberships_take_a_new_period() {
         change(&app, &item, json!({"left_at": null})).await["member_of"]["left_at"],
         json!(null)
     );
-    for (item, body, member) in [
-        (&item, json!({"joined_at": null}), "joined_at"),
-        (&item, json!({"role": "owner"}), "role"),
-    ] {
-        let (status, refused) = app.owner().patch(&format!("{ROWS}/{item}"), body).await;
-        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!(member)), "{refused:#}");
-    }
+    let (status, refused) =
+        app.owner().patch(&format!("{ROWS}/{item}"), json!({"role": "owner"})).await;
+    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("role")), "{refused:#}");
 }
