@@ -50,8 +50,9 @@ impl LogPlaces {
         let document = read::strict(text)?;
         let is_bundle = document["kind"] == BUNDLE_KIND;
         let (pack, at) = if is_bundle { (&document["pack"], "pack.") } else { (&document, "") };
-        let what = format!("must be `{}`, as line {}", exported.decision_id, exported.line);
-        let same = pack["decision_id"] == exported.decision_id.as_str();
+        let (id, line) = (&exported.decision_id, exported.line);
+        let what = format!("must be `{id}`, the decision of line {line} of the export");
+        let same = pack["decision_id"] == id.as_str();
         need(same, &format!("{at}decision_id"), &what)?;
         let is_trusted = verify(text, trust)? == Valid::Trusted;
         let what = "the log's key is not known: pass --checkpoint-key, or a JWK set with it";
