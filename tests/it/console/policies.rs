@@ -79,7 +79,7 @@ async fn nothing_is_activated_otherwise(
         other.iter_mut().find(|(name, _)| name == member).unwrap().1 = "0".repeat(64);
         let refused = owner.post(&activate, &other).await;
         assert_eq!(refused.status, 409, "{member}: {}", refused.text);
-        refused.shows("Nothing was activated: ");
+        refused.shows("<h1>Not activated</h1>");
         assert_eq!(policy(console, id).await["state"], "draft");
     }
     let mut without = form.clone();
@@ -87,7 +87,7 @@ async fn nothing_is_activated_otherwise(
     for form in [&form, &without] {
         let refused = owner.post(&activate, form).await;
         assert_eq!(refused.status, 400, "{}", refused.text);
-        refused.shows("Nothing was activated: say why");
+        refused.shows("The version was not activated: give a reason");
         refused
             .shows("name=\"reason\" rows=\"2\" maxlength=\"2000\" required aria-invalid=\"true\"");
         assert_eq!(policy(console, id).await["state"], "draft");
