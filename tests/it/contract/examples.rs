@@ -3,6 +3,7 @@
 //! In the examples, an id with `c0ffee` stands for the id of a reader's own record of the same
 //! kind.
 
+mod created;
 mod held;
 
 use std::collections::HashMap;
@@ -144,7 +145,9 @@ impl World {
                         UPDATE quarantines SET state = 'released'";
             self.app.database.run(lift).await;
         }
-        if path.contains('{') {
+        if let Some(address) = self.relationship(&path) {
+            path = address;
+        } else if path.contains('{') {
             path = self.filled(&path).await;
         }
         if path.ends_with("/state-transitions") {
@@ -193,14 +196,6 @@ impl World {
         self.app.database.run(delete).await;
         let body = json!({"tenant_id": TENANT, "url": "https://hooks.example.com/authority"});
         self.made("webhook-endpoints", body).await
-    }
-
-    fn remember(&mut self, answer: &Value) {
-        for (kind, record) in answer.as_object().into_iter().flatten() {
-            if let Some(id) = record["id"].as_str() {
-                self.known.insert(kind.clone(), id.to_owned());
-            }
-        }
     }
 
     /// Creates a dead delivery of a stored event.

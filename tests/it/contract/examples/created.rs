@@ -1,0 +1,34 @@
+//! The records that the examples create, for the examples of operations on them.
+
+use serde_json::Value;
+
+use super::World;
+
+impl World {
+    /// Stores the id of a created record by its kind, and its texts as `kind.field`.
+    pub(super) fn remember(&mut self, answer: &Value) {
+        for (kind, record) in answer.as_object().into_iter().flatten() {
+            if let Some(id) = record["id"].as_str() {
+                self.known.insert(kind.clone(), id.to_owned());
+            }
+            for (name, value) in record.as_object().into_iter().flatten() {
+                let text = value.as_str().map(str::to_owned);
+                self.known.extend(text.map(|text| (format!("{kind}.{name}"), text)));
+            }
+        }
+    }
+
+    /// Returns the address of the created relationship; `None` for a path of another record.
+    pub(super) fn relationship(&self, path: &str) -> Option<String> {
+        let (_, collection) = path.strip_suffix("/{id}")?.split_once("/relationships/")?;
+        let (kind, keys): (_, &[&str]) = match collection {
+            "acts-in" => ("acts_in", &["principal_id", "workspace_id"]),
+            "member-of" => ("member_of", &["team_id", "principal_id"]),
+            "uses" => ("uses", &["agent_id", "used_id", "used_kind"]),
+            _ => return None,
+        };
+        let key = |key: &&str| format!("{key}={}", self.known[&format!("{kind}.{key}")]);
+        let query: Vec<_> = keys.iter().map(key).collect();
+        Some(path.replace("{id}", &format!("_?{}", query.join("&"))))
+    }
+}
