@@ -112,9 +112,7 @@ impl Candidate {
     /// The difference from the state that the form's page showed.
     fn moved(&self, form: &Pairs) -> Option<&'static str> {
         if self.digest() != form.text("digest") {
-            return Some(
-                "The version was not activated: its text has changed since the page was shown.",
-            );
+            return Some("Nothing was activated: the text is not the one that the page showed.");
         }
         (self.base() != form.text("base")).then_some(
             "Nothing was activated: the text in force is no longer the one that the page compared with. \
@@ -195,7 +193,7 @@ async fn acted(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> 
     }
     let reason = reason(form);
     if reason.is_empty() {
-        let problem = "The version was not activated: give a reason, for the policy's history.";
+        let problem = "Nothing was activated: say why, for those who read the policy's history.";
         let sent = Some((form, Some(problem)));
         return candidate.confirmation(view, StatusCode::BAD_REQUEST, sent);
     }
