@@ -118,7 +118,7 @@ async fn nul_is_refused_everywhere() {
     let body = r#"{"text": "a\u0000", "object": {"b\u0000": 1, "c": ["\u0000"]}, "mask": "\u0000",
         "words": {"\u0000": "x"}}"#;
     let fields = echo(body).await.fields();
-    assert_eq!(fields, ["text", "object.b\0", "object.c[0]", "mask", "words.\0"]);
+    assert_eq!(fields, ["text", "object.b\u{fffd}", "object.c[0]", "mask", "words.\u{fffd}"]);
 }
 
 #[tokio::test]
@@ -156,7 +156,8 @@ async fn numbers_that_would_be_rounded_are_refused() {
     let (field, problem) = reply.problems().remove(0);
     assert_eq!(field, "object.serial");
     assert!(problem.ends_with("; send an identifier as text"), "{problem}");
-    assert_eq!(echo(r#"{"object": {"serial": "28857836529306024611912"}}"#).await.status, 200);
+    let text = r#"{"object": {"serial": "28857836529306024611912"}}"#;
+    assert_eq!(send("POST", "/v1/echo", text).await.status, 200);
 }
 
 #[tokio::test]
