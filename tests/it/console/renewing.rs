@@ -41,11 +41,8 @@ async fn a_delegation_is_renewed_with_a_later_end() {
     assert_eq!(now[1]["expires_at"], "2100-01-01T00:00:00Z");
     // The page is that of the successor. The renewed one links to it and offers nothing.
     shown.shows(now[1]["id"].as_str().unwrap());
-    assert!(
-        shown.path.ends_with(&now[1]["id"].as_str().unwrap().replace(':', "%3A")),
-        "{}",
-        shown.path
-    );
+    let address = now[1]["id"].as_str().unwrap().replace(':', "%3A");
+    assert!(shown.path.contains(&address), "{}", shown.path);
     let old = owner.get(&record).await;
     old.shows(now[1]["id"].as_str().unwrap());
     assert!(!old.text.contains(&format!("{action}\"")), "{}", old.text);
