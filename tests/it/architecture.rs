@@ -76,14 +76,15 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("telemetry", &[&["clock", "config", "worker"]]),
     ("routes", &[]),
     // Api. `identity` uses the graph through a trait, and `graph` defines API keys.
-    ("identity", &[&["clock", "error", "graph", "keys", "log_limit", "store"]]),
+    ("identity", &[&["clock", "error", "graph", "keys", "log_limit", "rate_limit", "store"]]),
     ("idempotency", &[&["worker", "clock", "error", "identity", "keys", "store"]]),
     ("credentials", &[&["clock", "error", "graph", "identity"]]),
-    ("stream", &[&["error"]]),
+    ("stream", &[&["error", "rate_limit"]]),
+    ("named_tenant", &[&["error", "identity", "store"]]),
     ("page", &[]),
     ("page_token", &[&["clock", "error", "identity", "keys"]]),
     ("acts", &[]),
-    ("rate_limit", &[]),
+    ("rate_limit", &[&["error"]]),
     ("error", &[MIDDLE, FLOOR]),
     ("deadline", &[]),
     // Core. Its modules use each other through traits that `app` implements.

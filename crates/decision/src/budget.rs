@@ -7,7 +7,6 @@ use super::{
     amount::Amount,
     bounds::Bounds,
     facts::{CounterKey, Counts, Spent},
-    limits,
 };
 
 /// A bound on uses or on a total amount, in its current window.
@@ -35,7 +34,7 @@ impl Budget {
             (Counts::Amount, max.window_seconds, limit)
         });
         let each = uses.into_iter().chain(total).filter_map(|(counts, window, limit)| {
-            let key = limits::key(holder, counts, window, at)?;
+            let key = CounterKey::at(holder, counts, window, at)?;
             let currency = bounds.currency.clone().filter(|_| counts == Counts::Amount);
             Some(Self { holder_id: id.to_owned(), key, limit, used: None, currency })
         });

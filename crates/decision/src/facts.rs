@@ -11,6 +11,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::input_schema::InputSchema;
@@ -155,6 +156,15 @@ pub struct CounterKey {
     pub window_seconds: u32,
     /// The start of the window in epoch seconds: the decision's time, rounded down.
     pub window_start: i64,
+}
+
+impl CounterKey {
+    /// Returns the key of a counter at a time; `None` if the window has no length.
+    pub(super) fn at(holder: &str, counts: Counts, window: u32, at: DateTime<Utc>) -> Option<Self> {
+        let window_start = at.timestamp().div_euclid(i64::from(window).max(1)) * i64::from(window);
+        let holder_id = holder.to_owned();
+        (window > 0).then_some(Self { holder_id, counts, window_seconds: window, window_start })
+    }
 }
 
 words! {

@@ -86,11 +86,11 @@ fn counters(
     bounds: &Bounds,
 ) -> impl Iterator<Item = Option<CounterClaim>> {
     let uses = bounds.max_uses.map(|max| {
-        let key = key(holder, Counts::Uses, max.window_seconds, case.at)?;
+        let key = CounterKey::at(holder, Counts::Uses, max.window_seconds, case.at)?;
         Some(CounterClaim { key, add: 1, limit: max.count.into() })
     });
     let total = bounds.max_total_amount.map(|max| {
-        let key = key(holder, Counts::Amount, max.window_seconds, case.at)?;
+        let key = CounterKey::at(holder, Counts::Amount, max.window_seconds, case.at)?;
         let add = counted_amount(case)?.ten_thousandths();
         Some(CounterClaim { key, add, limit: max.amount.ten_thousandths() })
     });
@@ -109,20 +109,8 @@ pub(super) fn claims(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<CounterC
 /// counter is known.
 pub(super) fn left(facts: &Facts, holder: &str, bounds: &Bounds, at: DateTime<Utc>) -> Option<i64> {
     let max = bounds.max_total_amount?;
-    let key = key(holder, Counts::Amount, max.window_seconds, at)?;
+    let key = CounterKey::at(holder, Counts::Amount, max.window_seconds, at)?;
     max.amount.ten_thousandths().checked_sub(*facts.spent.0.get(&key)?)
-}
-
-/// Returns the key of a counter at a time; `None` if the window has no length.
-pub(super) fn key(
-    holder: &str,
-    counts: Counts,
-    window: u32,
-    at: DateTime<Utc>,
-) -> Option<CounterKey> {
-    let window_start = at.timestamp().div_euclid(i64::from(window).max(1)) * i64::from(window);
-    let holder_id = holder.to_owned();
-    (window > 0).then_some(CounterKey { holder_id, counts, window_seconds: window, window_start })
 }
 
 /// Returns every counter that a decision on these facts may read.
@@ -142,7 +130,7 @@ pub fn counters_needed<P>(gathered: &Gathered<P>, at: DateTime<Utc>) -> Vec<Coun
             let uses = bounds.max_uses.map(|max| (Counts::Uses, max.window_seconds));
             let total = bounds.max_total_amount.map(|max| (Counts::Amount, max.window_seconds));
             let both = uses.into_iter().chain(total);
-            both.filter_map(move |(counts, window)| key(holder, counts, window, at))
+            both.filter_map(move |(counts, window)| CounterKey::at(holder, counts, window, at))
         })
         .collect();
     keys.sort();
