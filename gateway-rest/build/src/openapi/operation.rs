@@ -164,7 +164,7 @@ impl Operation<'_> {
                 }
             };
             let schema = if self.binding.ok {
-                self.enveloped(&rest.envelope, schema, schemas)
+                self.enveloped(&rest.envelope, &schema, schemas)
             } else {
                 schema
             };
@@ -269,11 +269,11 @@ impl Operation<'_> {
         } else {
             json!({envelope: example})
         };
-        (self.enveloped(envelope, schema, schemas), Some(example))
+        (self.enveloped(envelope, &schema, schemas), Some(example))
     }
 
     /// Returns the schema of a body that contains the response in a member.
-    fn enveloped(&self, envelope: &str, schema: Value, schemas: &mut Schemas<'_>) -> Value {
+    fn enveloped(&self, envelope: &str, schema: &Value, schemas: &mut Schemas<'_>) -> Value {
         let output = self.method.output();
         if self.binding.ok {
             let schema = json!({
