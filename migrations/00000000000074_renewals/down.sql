@@ -1,33 +1,6 @@
 DROP TRIGGER announce_change ON acts_in;
 DROP TRIGGER announce_change ON uses;
-CREATE OR REPLACE FUNCTION announce_capability() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    changed jsonb := to_jsonb(CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END);
-    kind text;
-    what text := changed ->> TG_ARGV[1];
-BEGIN
-    IF TG_OP = 'INSERT' THEN
-        kind := 'svc.capability.granted';
-    ELSE
-        kind := 'svc.authority.revoked';
-    END IF;
-    PERFORM announce(
-        kind, changed ->> 'tenant_id', changed ->> 'id', NULL,
-        event_actor(changed ->> 'tenant_id'), changed ->> TG_ARGV[0], NULL,
-        jsonb_build_object(
-            'kind', TG_TABLE_NAME, 'authority_id', changed -> 'id',
-            'holder_id', changed -> TG_ARGV[0])
-        || CASE kind
-            WHEN 'svc.capability.granted' THEN jsonb_build_object(
-                'target_id', CASE WHEN changed ->> 'used_kind' IS DISTINCT FROM 'action' THEN what END,
-                'access_level', changed -> 'access_level',
-                -- NULL is the default of `uses`, and the other kinds always permit.
-                'allowed', coalesce((changed ->> 'allowed')::integer, 1) = 1,
-                'not_before', event_time((changed ->> 'since')::timestamptz),
-                'expires_at', event_time((changed ->> 'until')::timestamptz))
-            ELSE '{"below": 0}' END);
-    RETURN NULL;
-END $$;
+DROP FUNCTION announce_changed_grant;
 CREATE OR REPLACE FUNCTION announce_delegation() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     -- What does not narrow it.

@@ -91,40 +91,28 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- As in migration 28, except that a changed grant is announced as it is now.
-CREATE OR REPLACE FUNCTION announce_capability() RETURNS trigger LANGUAGE plpgsql AS $$
+-- A changed grant is announced as it is now. Arguments: the columns of the holder and of the target,
+-- as in migration 28.
+CREATE FUNCTION announce_changed_grant() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    changed jsonb := to_jsonb(CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END);
-    kind text;
-    what text := changed ->> TG_ARGV[1];
+    changed CONSTANT jsonb := to_jsonb(NEW);
 BEGIN
-    IF TG_OP = 'DELETE' THEN
-        kind := 'svc.authority.revoked';
-    ELSE
-        kind := 'svc.capability.granted';
-    END IF;
     PERFORM announce(
-        kind, changed ->> 'tenant_id', changed ->> 'id', NULL,
-        event_actor(changed ->> 'tenant_id'), changed ->> TG_ARGV[0], NULL,
+        'svc.capability.granted', NEW.tenant_id, NEW.id, NULL, event_actor(NEW.tenant_id),
+        changed ->> TG_ARGV[0], NULL,
         jsonb_build_object(
-            'kind', TG_TABLE_NAME, 'authority_id', changed -> 'id',
-            'holder_id', changed -> TG_ARGV[0])
-        || CASE kind
-            WHEN 'svc.capability.granted' THEN jsonb_build_object(
-                'target_id', CASE WHEN changed ->> 'used_kind' IS DISTINCT FROM 'action' THEN what END,
-                'access_level', changed -> 'access_level',
-                -- NULL is the default of `uses`, and the other kinds always permit.
-                'allowed', coalesce((changed ->> 'allowed')::integer, 1) = 1,
-                'not_before', event_time((changed ->> 'since')::timestamptz),
-                'expires_at', event_time((changed ->> 'until')::timestamptz))
-            ELSE '{"below": 0}' END);
+            'kind', TG_TABLE_NAME, 'authority_id', NEW.id, 'holder_id', changed -> TG_ARGV[0],
+            'target_id', CASE WHEN changed ->> 'used_kind' IS DISTINCT FROM 'action'
+                              THEN changed ->> TG_ARGV[1] END,
+            'allowed', coalesce((changed ->> 'allowed')::integer, 1) = 1,
+            'not_before', event_time(NEW.since), 'expires_at', event_time(NEW.until)));
     RETURN NULL;
 END $$;
 CREATE TRIGGER announce_change AFTER UPDATE OF since, until, constraints_json ON uses
     FOR EACH ROW
     WHEN ((OLD.since, OLD.until, OLD.constraints_json)
           IS DISTINCT FROM (NEW.since, NEW.until, NEW.constraints_json))
-    EXECUTE FUNCTION announce_capability('agent_id', 'used_id');
+    EXECUTE FUNCTION announce_changed_grant('agent_id', 'used_id');
 CREATE TRIGGER announce_change AFTER UPDATE OF since, until ON acts_in
     FOR EACH ROW WHEN ((OLD.since, OLD.until) IS DISTINCT FROM (NEW.since, NEW.until))
-    EXECUTE FUNCTION announce_capability('principal_id', 'workspace_id');
+    EXECUTE FUNCTION announce_changed_grant('principal_id', 'workspace_id');

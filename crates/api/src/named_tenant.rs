@@ -1,6 +1,7 @@
 //! The tenant that a request names, as a list's filter for example.
 
 use authority_core::store::{self, Db, RunQueryDsl, Store};
+use authority_ids::TenantId;
 use authority_model::{schema::tenants, validate::shortened};
 use diesel::{dsl::exists, prelude::*, select};
 
@@ -29,8 +30,23 @@ pub async fn known(
     if is_known {
         return Ok(());
     }
+    Err(unknown(named))
+}
+
+/// Checks that the text has the form of a tenant's id.
+///
+/// # Errors
+/// 400 about `tenant_id`.
+pub fn readable(tenant_id: Option<&str>) -> Result<(), ApiError> {
+    match tenant_id {
+        Some(named) if TenantId::parse(named).is_err() => Err(unknown(named)),
+        _ => Ok(()),
+    }
+}
+
+fn unknown(named: &str) -> ApiError {
     let shown = shortened(named, SHOWN);
-    Err(ApiError::field("tenant_id", format!("`{shown}` is unknown; give the tenant's id or slug")))
+    ApiError::field("tenant_id", format!("`{shown}` is unknown; give the tenant's id or slug"))
 }
 
 async fn exists_in(store: &Store, caller: &Caller, id: String) -> Result<bool, store::Error> {

@@ -37,7 +37,7 @@ impl Display for Place<'_> {
 pub(crate) fn check(field: &str, value: &Json, mut report: impl FnMut(&str, String)) {
     let mut checker = Checker {
         report: &mut |place: &Place<'_>, problem: &str| {
-            report(&place.to_string(), problem.to_owned())
+            report(&place.to_string(), problem.to_owned());
         },
     };
     if !checker.members(&Place::Field(field), &value.0, DEEPEST - 1) {

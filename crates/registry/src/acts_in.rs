@@ -95,9 +95,12 @@ impl ActsInService for Registry {
     async fn update_acts_in(&self, call: Request<UpdateActsInRequest>) -> Reply<ActsIn> {
         let by = call.get_ref();
         let names = ("principal_id", "workspace_id");
-        let key = pair(&by.id, names, by.principal_id.clone(), by.workspace_id.clone())?;
-        let name = format!("{}|{}", key.0, key.1);
-        self.update_related(call, key, name).await
+        let key = pair(&by.id, names, by.principal_id.clone(), by.workspace_id.clone());
+        let key = key.map(|key| {
+            let name = format!("{}|{}", key.0, key.1);
+            (key, name)
+        });
+        self.update_related(call, key).await
     }
 
     async fn delete_acts_in(

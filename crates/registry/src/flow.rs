@@ -132,11 +132,16 @@ impl Registry {
         C: RecordRequest<Record: Row + Save> + ByIdRequest + Validate + RpcRequest,
     {
         let id = C::Record::address(call.get_ref().id());
-        self.update_at(call, id).await
+        self.update_at(call, Ok(id)).await
     }
 
-    /// Changes the record with this ID.
-    pub(super) async fn update_at<C>(&self, call: Request<C>, id: String) -> Reply<C::Record>
+    /// Changes the record with this ID, or returns the error about its ID if the request has no other
+    /// problem.
+    pub(super) async fn update_at<C>(
+        &self,
+        call: Request<C>,
+        id: Result<String, Error>,
+    ) -> Reply<C::Record>
     where
         C: RecordRequest<Record: Row + Save> + ByIdRequest + Validate + RpcRequest,
     {
@@ -148,6 +153,10 @@ impl Registry {
         let mask = with_cleared::<C>(&patch, mask, cleared, &mut faults);
         faults.within(C::FIELD, |faults| C::Record::reject_immutable(&mask, faults));
         named_faults::<C>(&patch, &mask, &mut faults);
+        if id.is_err() {
+            Error::unless_clean(std::mem::take(&mut faults))?;
+        }
+        let id = id?;
         let examined =
             examined::<C>(patch.validate_with_store(self, &caller, Some(&id)).await, faults)?;
         let (now, by, destinations) =

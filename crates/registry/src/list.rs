@@ -20,7 +20,7 @@ impl Registry {
         let (caller, by) = admitted(call)?;
         let tokens = PageTokens::of(&self.keys, &caller, &by);
         let window = Window::of(by.page(), &tokens)?;
-        named_tenant::known(&self.store, &caller, by.page().tenant_id).await?;
+        named_tenant::readable(by.page().tenant_id)?;
         let (whose, reader) = (caller.scope(), caller.clone());
         let read = self.store.read_tx(&whose, async move |db| {
             let found = A::Record::list(db, &reader, &by, &window).await;

@@ -97,9 +97,12 @@ impl MemberOfService for Registry {
     async fn update_member_of(&self, call: Request<UpdateMemberOfRequest>) -> Reply<MemberOf> {
         let by = call.get_ref();
         let names = ("team_id", "principal_id");
-        let key = pair(&by.id, names, by.team_id.clone(), by.principal_id.clone())?;
-        let name = format!("{}|{}", key.0, key.1);
-        self.update_related(call, key, name).await
+        let key = pair(&by.id, names, by.team_id.clone(), by.principal_id.clone());
+        let key = key.map(|key| {
+            let name = format!("{}|{}", key.0, key.1);
+            (key, name)
+        });
+        self.update_related(call, key).await
     }
 
     async fn delete_member_of(

@@ -51,12 +51,12 @@ impl Registry {
         Ok(tagged(Response::new(row)))
     }
 
-    /// Changes the row with this key. `name` is the key as the client wrote it.
+    /// Changes the row with this key, which comes with the key as the client wrote it. Problems of
+    /// other fields are reported even if there is no such row.
     pub(super) async fn update_related<C>(
         &self,
         call: Request<C>,
-        key: <C::Record as Related>::Key,
-        name: String,
+        key: Result<(<C::Record as Related>::Key, String), Error>,
     ) -> Reply<C::Record>
     where
         C: RecordRequest<Record: Related + Save> + ByIdRequest + Validate + RpcRequest,
@@ -64,12 +64,15 @@ impl Registry {
         let caller = caller(&call)?;
         let mut faults = Violations::default();
         call.get_ref().validate(&mut faults);
-        Error::unless_clean(faults)?;
-        let whose = caller.scope();
-        let found = self
-            .store
-            .read_tx(&whose, async move |db| known::<C::Record>(db, &caller, &key, &name).await);
-        let id = found.await?;
+        let id = match (key, Error::unless_clean(faults)) {
+            (Err(fault), _) | (_, Err(fault)) => Err(fault),
+            (Ok((key, name)), Ok(())) => {
+                let whose = caller.scope();
+                let find =
+                    async move |db: &mut Db| known::<C::Record>(db, &caller, &key, &name).await;
+                self.store.read_tx(&whose, find).await
+            }
+        };
         self.update_at(call, id).await
     }
 

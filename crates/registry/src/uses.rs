@@ -134,7 +134,7 @@ impl UsesService for Registry {
         let by = call.get_ref();
         let key = (by.agent_id.clone(), by.used_id.clone(), by.used_kind.clone());
         let name = format!("{}|{}|{}", key.0, key.1, key.2);
-        self.update_related(call, key, name).await
+        self.update_related(call, Ok((key, name))).await
     }
 
     async fn delete_uses(&self, call: Request<DeleteUsesRequest>) -> Reply<DeleteUsesResponse> {
