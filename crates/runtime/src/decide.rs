@@ -143,8 +143,7 @@ impl Decider {
                         break;
                     }
                     decided.approval_id = approval_id;
-                    count(&decided.verdict);
-                    note(&decided);
+                    tell(&decided);
                     return Ok(Reached::Decided(Box::new(decided)));
                 }
                 Outcome::Stale { revision: present } => revision = present,
@@ -156,9 +155,7 @@ impl Decider {
                 }
                 Outcome::Failed => break,
             }
-            if let Some(turn) = turn.as_mut() {
-                turn.again();
-            }
+            turn.iter_mut().for_each(Turn::again);
         }
         Err(ApiError::plain(ErrorCode::Unavailable))
     }
@@ -312,8 +309,9 @@ fn event(
     })
 }
 
-/// Adds the decision to the tracing span.
-fn note(decided: &Decided) {
+/// Counts the decision, and adds it to the tracing span.
+fn tell(decided: &Decided) {
+    count(&decided.verdict);
     let span = Span::current();
     span.record("decision_id", decided.decision_id.as_str());
     span.record("decision", decided.verdict.decision.word());

@@ -167,6 +167,8 @@ fn rows(table: &str) -> Option<View> {
                 "needs_standing_approval",
                 "root_id",
                 "depth",
+                "line_id",
+                "renewed_by",
                 "revoked_at",
             ],
             &["revoke_reason", "standing"],

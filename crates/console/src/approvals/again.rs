@@ -45,7 +45,7 @@ pub(super) fn is_needed(problem: &Problem) -> bool {
 
 /// The page that explains the new sign-in. It has a link, because the form's content security
 /// policy forbids a redirect to another origin.
-pub(super) fn page_for(view: &View, id: &str, message: String, undone: &str) -> Response {
+pub(super) fn page_for(view: &View, id: &str, message: &str, undone: &str) -> Response {
     let frame = view.frame("Sign in again to approve", Section::Approvals);
     let text = format!("Nothing was done. Reason: {message}.");
     let again = Again {

@@ -123,7 +123,7 @@ pub(super) async fn refused(
 ) -> Response {
     let problem = Problem::of(&status);
     if again::is_needed(&problem) {
-        return again::page_for(view, id, problem.message, undone);
+        return again::page_for(view, id, &problem.message, undone);
     }
     if ![StatusCode::CONFLICT, StatusCode::PRECONDITION_FAILED].contains(&problem.status) {
         return view.answer_act(undone, Err(status));

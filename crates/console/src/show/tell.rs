@@ -125,8 +125,9 @@ impl Tell {
         seen(&self.value).to_lowercase() == seen(&other.value).to_lowercase()
     }
 
-    /// The value in a normal form: only visible letters and digits count, and look-alikes are
-    /// equal. Different names can have the same normal form. People therefore see both values.
+    /// The value in a normal form: only visible letters and digits count, and letters that look
+    /// alike are equal. Different names can have the same normal form. People therefore see both
+    /// values.
     pub(crate) fn named(&self) -> Said<'_> {
         let look = look(&self.value);
         if look.is_empty() { self.said() } else { Said(self.is_to_whom(), Cow::Owned(look)) }

@@ -146,12 +146,12 @@ fn fits(value: &Value, schema: &Value) -> bool {
 #[test]
 fn patterns_select_families() {
     let of = |patterns: &[&str]| names(selected(patterns).unwrap().families()).len();
-    assert_eq!(of(&["*"]), 26);
-    assert_eq!(of(&["svc.*"]), 26);
+    assert_eq!(of(&["*"]), 27);
+    assert_eq!(of(&["svc.*"]), 27);
     assert_eq!(of(&["svc.decision.*"]), 6);
     assert_eq!(of(&["svc.decision.*", "svc.decision.denied", "svc.actor.*"]), 7);
     let default = names(Selection::default().families());
-    assert_eq!(default.len(), 24);
+    assert_eq!(default.len(), 25);
     assert!(
         !default.contains(&"svc.decision.allowed") && !default.contains(&"svc.decision.denied")
     );
