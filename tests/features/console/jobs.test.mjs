@@ -84,7 +84,8 @@ for (const javaScriptEnabled of [true, false]) {
     await first.getByText('You approved this').waitFor();
     await second.getByLabel('Why').fill('too late');
     await second.getByRole('button', { name: /^Decline/ }).click();
-    await heading(second, 'This has changed');
+    await heading(second, 'Not declined');
+    await second.getByRole('heading', { level: 2, name: 'This has changed' }).waitFor();
     await second.getByText('Nothing was done.').waitFor();
     await second.getByRole('row', { name: 'pending approved' }).waitFor();
     await isGood(second);

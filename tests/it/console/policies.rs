@@ -87,7 +87,7 @@ async fn nothing_is_activated_otherwise(
     for form in [&form, &without] {
         let refused = owner.post(&activate, form).await;
         assert_eq!(refused.status, 400, "{}", refused.text);
-        refused.shows("The version was not activated: give a reason");
+        refused.shows("Nothing was activated: say why");
         refused
             .shows("name=\"reason\" rows=\"2\" maxlength=\"2000\" required aria-invalid=\"true\"");
         assert_eq!(policy(console, id).await["state"], "draft");

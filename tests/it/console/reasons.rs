@@ -9,7 +9,7 @@ const TENANT: &str = "svc:tenant:acme";
 const GENERIC: &str = "gives this reason";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_held_request_shows_the_policys_name_and_advice() {
+async fn a_held_request_shows_the_name_and_advice_of_its_policy() {
     let console = Console::start().await;
     let cedar = "@id(\"window\") @reason(\"x_change_window\") @decision(\"require_approval\")\n\
                  @advice(\"Ask the release manager first.\")\n\

@@ -50,7 +50,7 @@ async fn hidden_characters_are_shown_escaped() {
 async fn the_facts_are_there_for_anybody_without_script() {
     let (app, client) = sealing().await;
     let anybody = app.client("");
-    let mut ask = asking(1234.0, "DE");
+    let mut ask = asking(1234.5, "DE");
     ask["context"]["note"] = json!("hush </pre><script>");
     let id = decided(&client, ask).await;
     let (status, shown) = page(&anybody, &id).await;
@@ -58,7 +58,7 @@ async fn the_facts_are_there_for_anybody_without_script() {
     let text = readable(&shown);
     let (facts, _) = text.split_once("\nThe record\n").expect("the record comes last");
     insta::assert_snapshot!("receipt", redacted_text(facts));
-    assert!(!shown.contains("hush") && !shown.contains("1234"), "no value of the context");
+    assert!(!shown.contains("hush") && !shown.contains("1234.5"), "no value of the context");
     sealed(&client, &id).await;
     assert!(page(&anybody, &id).await.1.contains("/log/acme"));
     for (ask, headline) in
@@ -88,7 +88,7 @@ async fn the_facts_are_there_for_anybody_without_script() {
 async fn what_a_receipt_links_is_there_for_its_reader() {
     let (app, client) = sealing().await;
     let anybody = app.client("");
-    let mut ask = asking(1234.0, "DE");
+    let mut ask = asking(1234.5, "DE");
     ask["context"]["note"] = json!("hush");
     let id = decided(&client, ask).await;
     let get = async |file: &str| anybody.text("GET", &format!("/receipts/{id}/{file}"), None).await;
@@ -113,7 +113,7 @@ async fn what_a_receipt_links_is_there_for_its_reader() {
     for link in links {
         let (status, text) = anybody.text("GET", &link, None).await;
         assert_eq!(status, 200, "{link}: {text}");
-        assert!(!text.contains("hush") && !text.contains("1234"), "{link}: {text}");
+        assert!(!text.contains("hush") && !text.contains("1234.5"), "{link}: {text}");
     }
     assert_eq!(get("pack.json").await.1, pack);
     let whole: serde_json::Value = serde_json::from_str(&pack).unwrap();

@@ -195,7 +195,12 @@ impl Ground {
     /// Returns an id for the variable of the route's path, from the first tenant.
     pub(super) fn item(&self, route: &Route, variable: &str) -> String {
         let collection = route.collection();
-        let kind = self.collections.iter().find(|(_, path)| *path == collection);
+        // The gateway's operations act on the same records.
+        let admins = format!("/api{collection}");
+        let kind = self
+            .collections
+            .iter()
+            .find(|(_, path)| [collection, &admins].contains(&path.as_str()));
         let kind = kind.map(|(kind, _)| kind.clone()).or_else(|| self.kind_of(variable));
         let made = self.made[0].iter().find(|(made, _)| Some(made) == kind.as_ref());
         made.map_or_else(|| "nothing".to_owned(), |(_, id)| id.clone())
@@ -203,7 +208,9 @@ impl Ground {
 
     pub(super) fn base(&self, route: &Route) -> Map<String, Value> {
         if route.is_partial() {
-            return Map::new();
+            // A renewal has no default for the new end.
+            let renews = route.path.ends_with("/renew");
+            return renews.then(|| ("expires_at".to_owned(), json!(null))).into_iter().collect();
         }
         let side = Side(self, 0);
         match route.body.as_str() {

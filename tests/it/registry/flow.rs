@@ -159,8 +159,7 @@ async fn a_tenant_sees_nothing_of_another() {
     let list = app.call_as(&other, "GET", "/tools", none.clone(), &[]).await.is(200);
     assert_eq!(list.body["tools"], json!([]));
     let asked = format!("/tools?tenant_id={acme}");
-    let refused = app.call_as(&other, "GET", &asked, none, &[]).await.is(400);
-    assert_eq!(refused.fields(), ["tenant_id"]);
+    assert_eq!(app.call_as(&other, "GET", &asked, none, &[]).await.body["tools"], json!([]));
     let refused = app.call_as(&other, "POST", "/tools", tool(&acme), &[]).await.is(400);
     assert_eq!(refused.fields(), ["tenant_id"]);
 }

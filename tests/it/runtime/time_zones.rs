@@ -252,6 +252,8 @@ async fn hours_hold_in_their_zone_and_replay() {
     app.app.graph.catch_up().await;
     let (id, answer) = under(&client, &today).await;
     assert_eq!(outcome(&answer).1, "constraint_exceeded", "{answer:#}");
+    let bundle = golden::replays(&app, &id, "hours-3").await;
+    assert_eq!(zones(&bundle), Value::Null);
     replays(&app, &id).await;
 }
 

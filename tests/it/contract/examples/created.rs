@@ -1,8 +1,8 @@
 //! The records that the examples create, for the examples of operations on them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::World;
+use super::{TENANT, World};
 
 impl World {
     /// Stores the id of a created record by its kind, and its texts as `kind.field`.
@@ -16,6 +16,17 @@ impl World {
                 self.known.extend(text.map(|text| (format!("{kind}.{name}"), text)));
             }
         }
+    }
+
+    /// Creates a delegation below the delegation to the agent of the delegating key, which can
+    /// renew it; returns its id.
+    pub(super) async fn lent(&mut self) -> String {
+        let body = json!({
+            "tenant_id": TENANT, "parent_id": self.known["parent"],
+            "delegate_id": "svc:agent:acme:support-bot", "actions": ["payment.execute"],
+            "purposes": ["invoice-settlement"], "max_amount": "50", "currency": "EUR",
+        });
+        self.made("delegations", body).await
     }
 
     /// Returns the address of the created relationship; `None` for a path of another record.

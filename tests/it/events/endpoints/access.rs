@@ -85,8 +85,12 @@ async fn another_tenants_endpoint_does_not_exist() {
             assert_eq!(status, 404, "{method} {path}: {answer:#}");
         }
         assert_eq!(client.get(base).await.1["webhook_endpoints"], json!([]));
-        let (_, listed) = client.get(&format!("{base}?tenant_id={TENANT}&deleted=true")).await;
-        assert_eq!(listed["webhook_endpoints"], json!([]));
+        // A tenant that exists gives the same answer as one that does not.
+        for other in [TENANT, "svc:tenant:nobody"] {
+            let path = format!("{base}?tenant_id={other}&deleted=true");
+            let (_, listed) = client.get(&path).await;
+            assert_eq!(listed["webhook_endpoints"], json!([]), "{listed:#}");
+        }
         let (status, answer) = client.post(base, body(json!({"tenant_id": TENANT}))).await;
         assert_eq!((status, fields(&answer)), (400, vec!["tenant_id"]), "{answer:#}");
     }

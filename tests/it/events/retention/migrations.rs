@@ -7,7 +7,11 @@ use serde_json::json;
 use super::{Endpoint, Receiver, World, one, set, told};
 
 /// The migrations, newest first: up and down.
-const MIGRATIONS: [[&str; 2]; 9] = [
+const MIGRATIONS: [[&str; 2]; 10] = [
+    [
+        include_str!("../../../../migrations/00000000000074_renewals/up.sql"),
+        include_str!("../../../../migrations/00000000000074_renewals/down.sql"),
+    ],
     [
         include_str!("../../../../migrations/00000000000039_decisions_in_the_outbox/up.sql"),
         include_str!("../../../../migrations/00000000000039_decisions_in_the_outbox/down.sql"),
@@ -70,7 +74,8 @@ async fn the_migrations_of_events_go_down_and_up_again_on_a_database_with_rows()
     set(&world, &world.tenant_id, json!({"legal_hold": {"reason": "case 7"}})).await;
     world.app.supervisor.shutdown().cancel();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let [outbox, newest, _, retention, ..] = MIGRATIONS;
+    let [renewals, outbox, newest, _, retention, ..] = MIGRATIONS;
+    world.run(renewals[1]).await;
     what_waits_in_the_outbox_is_kept(&world, outbox).await;
     world.run(newest[1]).await;
     assert_eq!(told(&world, "audit_stream.failing").await.len(), 0);
@@ -78,6 +83,7 @@ async fn the_migrations_of_events_go_down_and_up_again_on_a_database_with_rows()
     assert_eq!(told(&world, "webhook_endpoint.lost").await.len(), 1);
     world.run(retention[0]).await;
     world.run(newest[0]).await;
+    world.run(renewals[0]).await;
     for [_, down] in MIGRATIONS {
         world.run(down).await;
     }

@@ -1,6 +1,7 @@
 //! What is used and left of a budget, and when its window ends: in refusals, in explanations and in
 //! the grants of an agent.
 
+use authority_core::clock::Clock;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::*;
@@ -14,7 +15,7 @@ const WEEK: i64 = 7 * DAY;
 fn without_end(budget: &Value) -> Value {
     let window = budget["window_seconds"].as_i64().unwrap();
     let end: DateTime<Utc> = budget["resets_at"].as_str().unwrap().parse().unwrap();
-    let left = end.timestamp() - Utc::now().timestamp();
+    let left = end.timestamp() - Clock::default().now().timestamp();
     assert_eq!(end.timestamp() % window, 0, "{budget:#}");
     assert!((0..=window).contains(&left), "{budget:#}");
     let mut budget = budget.clone();
@@ -165,7 +166,7 @@ async fn a_renewed_delegation_shows_what_was_used_before() {
     let bounds = json!({"max_uses": {"count": 2, "window_seconds": WEEK}});
     let lent = lent(&app, &delegation, bounds).await;
     assert_eq!(allowed(&[&client], &under(&lent, 1.0), 1).await, 1);
-    let ends = (Utc::now() + TimeDelta::days(30)).to_rfc3339();
+    let ends = (Clock::default().now() + TimeDelta::days(30)).to_rfc3339();
     let path = format!("/api/v1/delegations/{lent}/renew");
     let (status, renewed) = app.owner().post(&path, json!({"expires_at": ends})).await;
     assert_eq!(status / 100, 2, "{renewed:#}");
