@@ -33,7 +33,7 @@ const EXAMPLES: &str = "openapi/examples.json";
 const FIRST_TAGS: [&str; 7] =
     ["Runtime", "Decision", "Approval", "StopSignal", "Quarantine", "Evidence", "Event"];
 
-/// Paths below `/api/` whose success bodies have no `ok`.
+/// Paths below `/api/`. Their success bodies have no `ok`.
 const WITHOUT_OK: [&str; 1] = [
     // The interface specification shows the whole body, without `ok`.
     "/api/v1/runtime/evaluate",

@@ -1,4 +1,4 @@
-//! Budgets of delegations and grants: what is left in the current window, and when it ends.
+//! Budgets of delegations and grants: the remaining part, and the end of the current window.
 
 use authority_model::proto::runtime::{Budget, GetAuthorityRequest, GetAuthorityResponse};
 
@@ -50,7 +50,7 @@ pub(crate) fn lines(view: &View, grant_id: &str, budgets: Vec<Budget>) -> Vec<Bu
     budgets.into_iter().map(line).collect()
 }
 
-/// Describes what is used and left: `400.00 of 450.50 EUR used, 50.50 EUR left.`
+/// Describes the used and the remaining part: `400.00 of 450.50 EUR used, 50.50 EUR left.`
 pub(crate) fn sentence(budget: &Budget) -> String {
     let unit = match (budget.bound.as_str(), &budget.currency) {
         ("max_uses", _) => " uses".to_owned(),

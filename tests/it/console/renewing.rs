@@ -39,7 +39,7 @@ async fn a_delegation_is_renewed_with_a_later_end() {
     assert_eq!(now.len(), 2, "{now:#?}");
     assert_eq!((&now[0]["state"], &now[0]["renewed_by"]), (&json!("revoked"), &now[1]["id"]));
     assert_eq!(now[1]["expires_at"], "2100-01-01T00:00:00Z");
-    // The page is that of the successor. The renewed one links to it and offers nothing.
+    // The page shows the successor. The renewed delegation links to it and has no buttons.
     shown.shows(now[1]["id"].as_str().unwrap());
     let address = now[1]["id"].as_str().unwrap().replace(':', "%3A");
     assert!(shown.path.contains(&address), "{}", shown.path);

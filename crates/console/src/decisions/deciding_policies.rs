@@ -24,7 +24,7 @@ pub(super) async fn deciding_policies(view: &View, decision: &GetDecisionRespons
     sentences
 }
 
-/// The statement of a finding, whose check is `policy <statement> (<policy>#<place>)`.
+/// The statement of a finding. The finding has the check `policy <statement> (<policy>#<place>)`.
 struct Statement<'a> {
     id: &'a str,
     policy_id: &'a str,

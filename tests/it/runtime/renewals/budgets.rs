@@ -40,7 +40,7 @@ async fn a_window_of_another_length_is_not_empty() {
         assert_eq!(reason(&client, &first).await, "permission_granted");
     }
     let mut newest = first.clone();
-    // There and back: the first window has counted nothing meanwhile.
+    // Twice another length, then back: the first counter was not used in between.
     for seconds in [604_800, 31_536_000, 86_400] {
         newest = renew(&app, &newest, uses(seconds)).await;
         assert_eq!(reason(&client, &first).await, "constraint_exceeded", "{seconds}");
