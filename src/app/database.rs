@@ -211,7 +211,7 @@ fn warn_of_excess(config: &Config, login: &Address, excess: &[String]) {
         tracing::warn!(
             login,
             may = excess.join("; it "),
-            "the login may do more than serving needs: for `serve`, use a login that owns no tables (docs/production.md)"
+            "the login may do more than serving needs: for `serve`, use a login that owns no tables (docs/operations/production.md)"
         );
     }
     if config.database.owner_url.is_some() {

@@ -6,6 +6,7 @@
 
 mod circles;
 mod guards;
+mod links;
 mod tiers;
 mod words;
 

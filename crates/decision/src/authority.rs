@@ -1,5 +1,5 @@
-//! Stage 1: is this actor allowed to do this? The rows of docs/decision.md's table, in the same
-//! order.
+//! Stage 1: is this actor allowed to do this? The rows of docs/reference/decision.md's table, in
+//! the same order.
 //!
 //! Every candidate authority goes through the same rows. The first candidate that passes all of
 //! them, including its purposes, is used. If none passes, the refusal of the candidate that got

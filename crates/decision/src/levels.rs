@@ -1,7 +1,7 @@
 //! Ordered enums with words: risk tiers, effect classes, reversibility, oversight, access, states.
 //!
 //! Each enum is declared in rising order: `max` is the riskier value, and comparisons read as in
-//! docs/decision.md.
+//! docs/reference/decision.md.
 
 use serde::{Deserialize, Serialize};
 

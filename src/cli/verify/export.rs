@@ -86,7 +86,7 @@ fn output(summary: &Summary, spans: Option<&[LogSpan]>) -> CommandOutput {
 
 /// The limit of an export without packs.
 const UNCHECKED: &str = "Each decision is genuine. Completeness was not checked: a line that was removed together \
-                         with its count does not show. Pass the decisions' packs with --packs (docs/audit.md).";
+                         with its count does not show. Pass the decisions' packs with --packs (docs/guides/audit.md).";
 
 fn shown(span: &LogSpan) -> Value {
     json!({"origin": span.origin, "first_index": span.first, "last_index": span.last})

@@ -8,7 +8,7 @@ use super::{TENANT, World, s3::python};
 use crate::command_line::run;
 
 /// A page of the documentation. The tests run its commands.
-const PAGE: &str = include_str!("../../../docs/archive.md");
+const PAGE: &str = include_str!("../../../docs/operations/archive.md");
 
 async fn archived() -> (World, Vec<String>) {
     let world = World::start().await;
@@ -124,7 +124,7 @@ async fn what_is_out_of_place_is_named_and_hides_nothing() {
     }
 }
 
-/// The query in docs/archive.md works.
+/// The query in docs/operations/archive.md works.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn duckdb_reads_the_indexes_as_the_page_says() {
     let (world, ids) = archived().await;

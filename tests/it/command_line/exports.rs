@@ -1,5 +1,5 @@
-//! `verify --export`: an auditor verifies exported decisions with a file and keys, as docs/audit.md
-//! shows. Each damage of the file has its own message.
+//! `verify --export`: an auditor verifies exported decisions with a file and keys, as
+//! docs/guides/audit.md shows. Each damage of the file has its own message.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use crate::{
 };
 
 const TENANT: &str = "svc:tenant:acme";
-const PAGE: &str = include_str!("../../../docs/audit.md");
+const PAGE: &str = include_str!("../../../docs/guides/audit.md");
 
 /// A tenant's exported decisions, with their packs and the service's keys.
 struct World {
@@ -270,7 +270,7 @@ async fn a_decision_that_was_removed_is_missed_in_the_log() {
     assert!(code == 1 && told.contains("--checkpoint-key"), "{told}");
 }
 
-/// Runs the commands of docs/audit.md.
+/// Runs the commands of docs/guides/audit.md.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_auditor_follows_the_page() {
     let app = TestApp::seeded().await;

@@ -1,10 +1,10 @@
-//! Checks that `docs/command-line.md` lists every command with the text of its own help.
+//! Checks that `docs/reference/command-line.md` lists every command with the text of its own help.
 
 use std::{env, fmt::Write, fs};
 
 use super::run;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/command-line.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/command-line.md");
 /// The line above the generated part of the page.
 const MARK: &str = "<!-- from `agent-authority help`; AUTHORITY_UPDATE=1 cargo test --test it -- command_line::help -->\n";
 /// Flags that every command has, which the tables omit.
@@ -72,5 +72,5 @@ fn the_page_has_every_command_as_its_help_says_it() {
         fs::write(PAGE, format!("{head}{MARK}{table}")).unwrap();
         return;
     }
-    assert!(below == table, "docs/command-line.md is old: {}", MARK.trim());
+    assert!(below == table, "docs/reference/command-line.md is old: {}", MARK.trim());
 }

@@ -21,11 +21,11 @@ async fn the_example_authorizes_with_the_answer_that_is_shown() {
     let app = TestApp::seeded().await;
     let delegation = app.demo().await.delegation_id;
     let key = app.client(&app.api_key("svc:tenant:acme", &["runtime:write"]).await);
-    let mut body = example("docs/access.md", "{\"actor\"");
+    let mut body = example("docs/reference/access.md", "{\"actor\"");
     body["acting_on_behalf_of"]["delegation_id"] = json!(delegation);
     let (status, answer) = key.post("/v1/runtime/authorize", body).await;
     assert_eq!(status, 200, "{answer:#}");
-    let shown = example("docs/access.md", "{\"decision\"");
+    let shown = example("docs/reference/access.md", "{\"decision\"");
     for (member, value) in shown.as_object().unwrap() {
         assert_eq!(answer[member], *value, "{member} in {answer:#}");
     }
@@ -39,7 +39,7 @@ async fn the_example_delegates_on_the_demonstrations_delegation() {
         "scopes": ["delegations:write"], "principal_ids": ["svc:agent:acme:invoice-bot"]});
     let (_, made) = app.owner().post("/api/v1/api-keys", bot).await;
     let key = app.client(made["secret"].as_str().unwrap());
-    let mut body = example("docs/access.md", "{\"parent_id\"");
+    let mut body = example("docs/reference/access.md", "{\"parent_id\"");
     body["parent_id"] = json!(parent);
     let (status, lent) = key.post("/v1/delegations", body.clone()).await;
     assert_eq!(status, 201, "{lent:#}");

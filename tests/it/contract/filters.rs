@@ -58,8 +58,8 @@ fn every_filter_of_an_example_is_one() {
     for (file, comment) in [
         ("proto/authority/events/v1/webhook_endpoint.proto", "//"),
         ("proto/authority/registry/v1/audit_stream.proto", "//"),
-        ("docs/webhooks.md", ""),
-        ("docs/events.md", ""),
+        ("docs/guides/webhooks.md", ""),
+        ("docs/reference/events.md", ""),
     ] {
         let text = fs::read_to_string(file).unwrap();
         let before = found.len();

@@ -1,6 +1,6 @@
-//! Checks the documentation: docs/decision.md lists every reason code and the actual gate, the
-//! policy in docs/policies.md is valid, and leaving out a field does not avoid any published
-//! forbid.
+//! Checks the documentation: docs/reference/decision.md lists every reason code and the actual
+//! gate, the policy in docs/guides/policies.md is valid, and leaving out a field does not avoid any
+//! published forbid.
 
 use std::{fs, path::Path};
 
@@ -20,7 +20,7 @@ fn page(name: &str) -> String {
 
 #[test]
 fn every_reason_is_on_the_page() {
-    let page = page("decision.md");
+    let page = page("reference/decision.md");
     let missing: Vec<_> = Reason::ALL
         .iter()
         .map(Reason::word)
@@ -48,7 +48,7 @@ fn asked(cell: &str, class: EffectClass) -> Oversight {
 
 #[test]
 fn the_gate_is_as_the_page_has_it() {
-    let page = page("decision.md");
+    let page = page("reference/decision.md");
     for tier in RiskTier::ALL {
         let start = format!("| `{tier}` |");
         let row = page.lines().find_map(|line| line.strip_prefix(&start)).unwrap();
@@ -66,7 +66,7 @@ fn the_gate_is_as_the_page_has_it() {
 
 #[test]
 fn the_policy_on_the_page_holds_for_two() {
-    let page = page("policies.md");
+    let page = page("guides/policies.md");
     let (_, rest) = page.split_once("```cedar\n").unwrap();
     let policy = templates::compile(rest.split_once("```").unwrap().0).unwrap();
     let statements: Vec<_> = policy.statements("payment.execute").collect();

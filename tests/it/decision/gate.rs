@@ -8,7 +8,8 @@ use proptest::{prelude::*, sample::select};
 
 const UNDOINGS: [Undoing; 3] = [Undoing::Undone, Undoing::Compensated, Undoing::Final];
 
-/// Checks every cell of the table in docs/decision.md: below financial, financial, safety critical.
+/// Checks every cell of the table in docs/reference/decision.md: below financial, financial, safety
+/// critical.
 #[test]
 fn the_table_is_as_written() {
     use Oversight::{None as Nobody, Prohibited, SingleApprover as Single, TwoPerson as Two};
@@ -119,7 +120,7 @@ proptest! {
 
 /// Returns whether declaring the value lowers a default: `effect_class: informational` is below
 /// `digital_state_change`, and `risk_tier: minimal` is below `limited`. According to
-/// docs/decision.md, no other declaration lowers a value.
+/// docs/reference/decision.md, no other declaration lowers a value.
 fn lowers_a_default(from: Effective, to: Effective) -> bool {
     (from.effect_class.is_none() && to.effect_class == Some(EffectClass::Informational))
         || (from.risk_tier.is_none() && to.risk_tier == Some(RiskTier::Minimal))

@@ -1,9 +1,9 @@
 //! Leaving out a field never widens the permissions.
 //!
-//! If docs/decision.md makes a check depend on a field ("the named resource …"), leaving out the
-//! field removes only that check. The table lists the refusals that may disappear. A caller's
-//! declaration can only raise the requirements, and leaving it out removes only the raised ones.
-//! [`a_declaration_only_raises`] tests the opposite direction.
+//! If docs/reference/decision.md makes a check depend on a field ("the named resource …"), leaving
+//! out the field removes only that check. The table lists the refusals that may disappear. A
+//! caller's declaration can only raise the requirements, and leaving it out removes only the raised
+//! ones. [`a_declaration_only_raises`] tests the opposite direction.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The local time that policies see, the policies on it in docs/policies.md, and permissions that
-//! end with hours in a time zone.
+//! The local time that policies see, the policies on it in docs/guides/policies.md, and permissions
+//! that end with hours in a time zone.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -198,9 +198,9 @@ fn a_permission_ends_with_the_hours_of_its_zone() {
     assert_eq!(ask(berlin("03:00", "02:00"), last, 60), (Reason::ConstraintExceeded, None));
 }
 
-/// Returns the policies of docs/policies.md with these ids.
+/// Returns the policies of docs/guides/policies.md with these ids.
 fn documented(id: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/policies.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guides/policies.md");
     let page = fs::read_to_string(path).unwrap();
     let blocks = page.split("```cedar\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let id = format!("@id(\"{id}\")");

@@ -1,6 +1,6 @@
-//! A second evaluator, written directly from docs/decision.md in plain style. It is slow and
-//! literal, and shares only the types of its input with the core. It represents words and codes as
-//! strings.
+//! A second evaluator, written directly from docs/reference/decision.md in plain style. It is slow
+//! and literal, and shares only the types of its input with the core. It represents words and codes
+//! as strings.
 
 mod authority;
 mod gate;
@@ -216,7 +216,7 @@ impl<'a> World<'a> {
         (1..=19).find_map(|row| self.row(row, way).map(|code| (row, code.to_owned())))
     }
 
-    #[expect(clippy::too_many_lines, reason = "one table, as docs/decision.md has it")]
+    #[expect(clippy::too_many_lines, reason = "one table, as docs/reference/decision.md has it")]
     pub(super) fn row(&self, row: usize, way: &Way<'a>) -> Option<&'static str> {
         match row {
             1 => {

@@ -1,6 +1,6 @@
-//! A database cluster under Patroni with etcd, set up by the commands of docs/high-availability.md.
-//! Its three members run on this machine, each in its own network namespace, as if they were
-//! separate machines.
+//! A database cluster under Patroni with etcd, set up by the commands of
+//! docs/operations/high-availability.md. Its three members run on this machine, each in its own
+//! network namespace, as if they were separate machines.
 
 use std::{
     collections::HashSet,
@@ -19,9 +19,10 @@ use serde_json::Value;
 use super::process::Folder;
 use crate::support::shown::{forbidden, hindrance, not_shown};
 
-const HANDBOOK: &str = include_str!("../../../docs/high-availability.md");
+const HANDBOOK: &str = include_str!("../../../docs/operations/high-availability.md");
 const MEMBERS: [usize; 3] = [1, 2, 3];
-/// The bridge of the network. Its members have the addresses that docs/high-availability.md uses.
+/// The bridge of the network. Its members have the addresses that
+/// docs/operations/high-availability.md uses.
 const BRIDGE: &str = "authority-ha";
 /// The address of the service nodes in that network.
 const HERE: &str = "198.51.100.1/24";
@@ -30,7 +31,7 @@ const NOBODY: &str = "02:00:00:00:00:01";
 /// How long the members may take to agree on a state.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Returns the code block of docs/high-availability.md that contains this text.
+/// Returns the code block of docs/operations/high-availability.md that contains this text.
 #[track_caller]
 pub(super) fn block(part: &str) -> &'static str {
     let mut blocks = HANDBOOK.split("```").skip(1).step_by(2);
@@ -107,8 +108,8 @@ async fn wait_for_others() {
 }
 
 impl Cluster {
-    /// Starts the cluster with the logins of docs/high-availability.md and an empty database.
-    /// Returns `None` if this machine can't run it.
+    /// Starts the cluster with the logins of docs/operations/high-availability.md and an empty
+    /// database. Returns `None` if this machine can't run it.
     pub(super) async fn start() -> Option<Self> {
         if cannot_be_here() {
             return None;

@@ -1,6 +1,6 @@
 //! The primary of a database cluster is killed, hung, cut off and moved under load. No answered
 //! decision is lost, and two nodes decide again within 15 seconds without a restart. The cluster is
-//! set up by the commands of docs/high-availability.md.
+//! set up by the commands of docs/operations/high-availability.md.
 
 use std::{
     fs,
@@ -26,7 +26,7 @@ use super::{
 };
 use crate::support::{Client, WHOLE_MACHINE, evaluate};
 
-/// The limit that docs/high-availability.md promises.
+/// The limit that docs/operations/high-availability.md promises.
 const PROMISED: Duration = Duration::from_secs(15);
 /// If only Patroni hangs, the old primary continues to write. The third machine may have to discard
 /// those writes before it follows the new primary, and commits wait for it.
@@ -191,8 +191,8 @@ async fn keyed(
     }
 }
 
-/// Two nodes started by the commands of docs/high-availability.md: the first connects through
-/// `HAProxy`, the second with a list of servers.
+/// Two nodes started by the commands of docs/operations/high-availability.md: the first connects
+/// through `HAProxy`, the second with a list of servers.
 struct Nodes {
     services: [Service; 2],
     clients: [Client; 2],

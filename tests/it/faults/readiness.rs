@@ -16,7 +16,7 @@ use super::process::allowed;
 use crate::support::{Client, TestApp, Wishes, database::Database, redacted};
 
 /// This page must list every worker.
-const RUNNING: &str = include_str!("../../../docs/running.md");
+const RUNNING: &str = include_str!("../../../docs/operations/running.md");
 const SERVING: i32 = 1;
 const NOT_SERVING: i32 = 2;
 
@@ -72,7 +72,7 @@ async fn a_read_only_database_is_not_ready() {
     insta::assert_snapshot!("ready", redacted(ready.clone()));
     for worker in ready["workers"].as_array().unwrap() {
         let name = format!("`{}`", worker["name"].as_str().unwrap());
-        assert!(RUNNING.contains(&name), "docs/running.md lacks the worker {name}");
+        assert!(RUNNING.contains(&name), "docs/operations/running.md lacks the worker {name}");
     }
     let (_, name) = node.database.names();
     let set = |to: &str| format!("ALTER DATABASE {name} SET default_transaction_read_only = {to}");

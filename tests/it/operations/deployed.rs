@@ -174,7 +174,7 @@ fn words(text: &str) -> Vec<String> {
 
 #[track_caller]
 fn the_runbook_names_only(shown: &Labels) {
-    let runbook = read("docs/runbook.md");
+    let runbook = read("docs/operations/runbook.md");
     for (alert, family, label) in ROWS {
         let begin = format!("| `{alert}` |");
         let row = runbook.lines().find_map(|line| line.strip_prefix(&begin)).unwrap();
@@ -229,14 +229,14 @@ fn the_files_have_the_shape_that_their_programs_read() {
         assert!(!panel["targets"].as_array().unwrap().is_empty(), "{panel}");
     }
     assert!(read(DASHBOARD).contains("authority_ready{"), "the dashboard lacks readiness");
-    let runbook = read("docs/runbook.md");
+    let runbook = read("docs/operations/runbook.md");
     for rule in rules() {
         for member in ["alert", "expr"] {
             assert!(rule[member].is_string(), "{rule}");
         }
         assert!(rule["labels"]["severity"].is_string(), "{rule}");
         let named = format!("| `{}` |", rule["alert"].as_str().unwrap());
-        assert!(runbook.contains(&named), "docs/runbook.md lacks {named}");
+        assert!(runbook.contains(&named), "docs/operations/runbook.md lacks {named}");
         for text in ["summary", "description"] {
             assert!(rule["annotations"][text].is_string(), "{rule}");
         }

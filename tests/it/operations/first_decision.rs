@@ -1,4 +1,4 @@
-//! Following `docs/production.md` from an empty installation leads to decisions.
+//! Following `docs/operations/production.md` from an empty installation leads to decisions.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::TestApp;
 
-const PAGE: &str = include_str!("../../../docs/production.md");
+const PAGE: &str = include_str!("../../../docs/operations/production.md");
 const SERVICE: &str = "https://authority.example.org";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,5 @@
-//! Runs the commands of `docs/production.md` in order, as root on a machine like a newly installed
-//! Debian.
+//! Runs the commands of `docs/operations/production.md` in order, as root on a machine like a newly
+//! installed Debian.
 
 use std::{
     io::Write,
@@ -12,7 +12,7 @@ use crate::{
     support::shown::{forbidden, hindrance, not_shown},
 };
 
-const PAGE: &str = include_str!("../../../docs/production.md");
+const PAGE: &str = include_str!("../../../docs/operations/production.md");
 const MACHINE: &str = include_str!("handbook.sh");
 /// Programs that the page's commands install. Not every Debian has them.
 const NEEDED: [&str; 4] = ["pg_createcluster", "haproxy", "prometheus", "openssl"];

@@ -11,7 +11,7 @@ use crate::{
     support::database::{Database, cluster, drop_database},
 };
 
-/// A database with two logins that were created as docs/production.md describes.
+/// A database with two logins that were created as docs/operations/production.md describes.
 struct Installation {
     database: String,
     owner: String,

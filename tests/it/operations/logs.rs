@@ -105,7 +105,7 @@ async fn it_counts_refused_decisions_and_names_who_had_most() {
         assert_eq!((&line["level"], &line["tenants"]), (&json!("WARN"), &json!(1)), "{line}");
         assert_eq!(line["most_refused"], "svc:tenant:acme", "{line}");
     }
-    let runbook = include_str!("../../../docs/runbook.md");
+    let runbook = include_str!("../../../docs/operations/runbook.md");
     for word in ["`refused calls for decisions`", "`most_refused`", "`of_it`"] {
         assert!(runbook.contains(word), "{word}");
     }

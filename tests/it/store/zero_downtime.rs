@@ -17,7 +17,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "00000000000049_packs_by_month",
         "alter table evidence_packs rename to evidence_packs_before",
         "the table that takes its name in the same transaction has its columns; new packs fail in the \
-         previous release, see docs/production.md",
+         previous release, see docs/operations/production.md",
     ),
     (
         "00000000000049_packs_by_month",

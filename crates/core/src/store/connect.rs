@@ -109,7 +109,7 @@ impl Address {
             Some(_) => return text,
             None if is_about_tls(fault) => {
                 "set the URL's `sslrootcert` to the CA of the server's certificate, unless a public CA issued it, \
-                 and `host` to a name in the certificate; see `sslmode` in docs/production.md"
+                 and `host` to a name in the certificate; see `sslmode` in docs/operations/production.md"
                     .to_owned()
             }
             None if reason.ends_with(READ_ONLY) => {

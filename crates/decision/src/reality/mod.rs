@@ -1,8 +1,8 @@
 //! Stage 3, second part: checks whether the world has moved from the assumptions of the authority.
 //!
 //! Staleness is judged at the decision's own time: an anchor goes stale without any change. Reality
-//! can only lower a verdict, never raise it. The tables are in docs/decision.md and
-//! docs/reality.md.
+//! can only lower a verdict, never raise it. The tables are in docs/reference/decision.md and
+//! docs/guides/reality.md.
 
 mod check;
 mod facts;

@@ -3,7 +3,7 @@
 use super::{gate::*, *};
 
 impl<'a> World<'a> {
-    #[expect(clippy::too_many_lines, reason = "one list, as docs/decision.md has it")]
+    #[expect(clippy::too_many_lines, reason = "one list, as docs/reference/decision.md has it")]
     pub(super) fn rules(&self, way: &Way<'a>) -> Answer {
         // Collects refusals and holds. A hold is: reason code, people, legal, whether an approval
         // satisfies it.

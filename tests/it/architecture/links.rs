@@ -1,0 +1,137 @@
+//! Checks the documentation's links: each relative link leads to a file, each anchor to a heading,
+//! and each mention of a page in code leads to that page.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    sync::LazyLock,
+};
+
+use regex::Regex;
+
+use super::root;
+
+/// A link, or the definition of a link's target, with the target.
+static LINK: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:\]\(|^\[[^\]]+\]: )([^)\s]+)"));
+/// The path of a page from the root of the repository.
+static MENTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bdocs/[a-z0-9/-]+\.md\b"));
+/// A link, with its text.
+static TEXT: LazyLock<Regex> = LazyLock::new(|| pattern(r"\[([^\]]*)\]\([^)]*\)"));
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).unwrap()
+}
+
+/// Adds every file at or below `path` that people write.
+fn files(path: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(path).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            let hidden = name.starts_with('.') && name != ".github";
+            if !hidden && name != "target" && name != "node_modules" {
+                files(&path, found);
+            }
+        } else {
+            found.push(path);
+        }
+    }
+}
+
+fn written() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    files(root(), &mut found);
+    found.sort();
+    found
+}
+
+/// Returns the lines outside blocks of code, with their numbers.
+fn prose(text: &str) -> Vec<(usize, &str)> {
+    let mut code = false;
+    let mut lines = Vec::new();
+    for (place, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            code = !code;
+        } else if !code {
+            lines.push((place + 1, line));
+        }
+    }
+    lines
+}
+
+/// Returns the anchors of a page's headings, in the form that GitHub gives them.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    for (_, line) in prose(page) {
+        let title = line.trim_start_matches('#');
+        if title == line || !title.starts_with(' ') {
+            continue;
+        }
+        let title = TEXT.replace_all(title.trim(), "$1").to_lowercase();
+        let kept = title.chars().filter(|c| c.is_alphanumeric() || "-_ ".contains(*c));
+        let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+        let again = (1..).map(|number| format!("{anchor}-{number}"));
+        let mut names = std::iter::once(anchor.clone()).chain(again);
+        anchors.insert(names.find(|name| !anchors.contains(name)).unwrap());
+    }
+    anchors
+}
+
+/// Returns the fault of a link on this page, if it has one.
+fn fault(page: &Path, link: &str) -> Option<&'static str> {
+    let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+    let target = if path.is_empty() { page.to_owned() } else { page.parent().unwrap().join(path) };
+    if !target.exists() {
+        return Some("there is no such file");
+    }
+    let is_absent = || !anchors(&fs::read_to_string(&target).unwrap()).contains(anchor);
+    (!anchor.is_empty() && is_absent()).then_some("the page has no such heading")
+}
+
+#[test]
+fn each_link_leads_to_a_file_and_a_heading() {
+    let (mut links, mut faults) = (0, Vec::new());
+    for page in written().iter().filter(|path| path.extension().is_some_and(|e| e == "md")) {
+        let text = fs::read_to_string(page).unwrap();
+        for (line, prose) in prose(&text) {
+            for link in LINK.captures_iter(prose).map(|found| found.extract::<1>().1[0]) {
+                if link.contains("://") || link.starts_with("mailto:") {
+                    continue;
+                }
+                links += 1;
+                if let Some(fault) = fault(page, link) {
+                    let page = page.strip_prefix(root()).unwrap().display();
+                    faults.push(format!("{page}:{line}: {link}: {fault}"));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(links > 200, "{links}");
+}
+
+#[test]
+fn each_mentioned_page_is_there() {
+    let (mut mentions, mut faults) = (0, Vec::new());
+    for file in written() {
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        for found in MENTION.find_iter(&text) {
+            mentions += 1;
+            if !root().join(found.as_str()).exists() {
+                let file = file.strip_prefix(root()).unwrap().display();
+                faults.push(format!("{file}: {}", found.as_str()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(mentions > 50, "{mentions}");
+}
+
+#[test]
+fn headings_have_the_anchors_of_github() {
+    let page =
+        "# The *log*, [signed](a.md)\n```\n# code\n```\n## `a_b` and c-d\n## The log, signed\n";
+    let expected = ["the-log-signed", "a_b-and-c-d", "the-log-signed-1"];
+    assert_eq!(anchors(page), expected.map(str::to_owned).into());
+}
