@@ -1,4 +1,5 @@
-//! Access rules from `authority.auth.v1.access`, and the surface that serves each method.
+//! Access rules from `authority.auth.v1`: the callers of each method, and the visible fields of each
+//! record. Also the surface that serves each method.
 
 mod surfaces;
 
@@ -30,5 +31,28 @@ pub struct Access {
     pub scope: &'static str,
 }
 
-// `RULES` maps `/package.Service/Method` to its bindings. A method that is not listed is refused.
+/// A field of a record, and the callers of the record's tenant that see it.
+#[derive(Debug)]
+pub struct VisibleField {
+    /// The name of the field and of its column.
+    pub name: &'static str,
+    /// Every user and API key of the tenant.
+    pub tenant: bool,
+    /// Every user and API key of the tenant, unless the record is a human's.
+    pub tenant_unless_human: bool,
+    /// Users with any of these roles.
+    pub roles: &'static [&'static str],
+    /// The field names an affected principal. An API key that is bound to other principals can't
+    /// see the record.
+    pub about: bool,
+}
+
+/// Returns the fields that callers of the tenant may see in the rows of a table. A tenant's callers
+/// can't see other fields, except `id` and `state`.
+pub fn visible_fields(table: &str) -> &'static [VisibleField] {
+    VISIBLE.iter().find(|(known, _)| *known == table).map_or(&[], |(_, fields)| *fields)
+}
+
+// `VISIBLE` maps tables to fields. `RULES` maps `/package.Service/Method` to its bindings. A method
+// that is not listed is refused.
 include!(concat!(env!("OUT_DIR"), "/access.rs"));

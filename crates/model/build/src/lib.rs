@@ -7,7 +7,8 @@
 //! - `string.in` of a record's state becomes an enum (states.rs).
 //! - A service becomes a trait and a function to serve it (services.rs). A tenant's slug in a request
 //!   becomes the tenant's id (tenants.rs).
-//! - `authority.auth.v1.access` becomes the table of callers that each method admits (access.rs).
+//! - `authority.auth.v1.access` becomes the table of callers that each method admits (access.rs),
+//!   `authority.auth.v1.visibility` the table of fields that a tenant's callers see (visibility.rs).
 //!
 //! This crate is for build scripts: an error in a proto panics with the name of the method or
 //! field. `tests/generated.rs` shows the code that is generated for a small proto.
@@ -24,6 +25,7 @@ mod services;
 mod shapes;
 mod states;
 mod tenants;
+mod visibility;
 
 use std::{collections::BTreeSet, io};
 
@@ -80,12 +82,13 @@ pub fn code(pool: &DescriptorPool) -> [(&'static str, String); 5] {
             quote!(#rules #shapes #sql)
         })
         .chain([shapes::methods(pool), rows::computed(ours(pool))]);
+    let (access, visibility) = (access::of(pool), visibility::of(pool));
     [
         ("areas.rs", areas(pool)),
         ("facts.rs", facts.collect()),
         ("states.rs", states::of(pool)),
         ("services.rs", services::of(pool)),
-        ("access.rs", access::of(pool)),
+        ("access.rs", quote!(#access #visibility)),
     ]
     .map(|(name, code)| (name, formatted(&code)))
 }

@@ -50,3 +50,31 @@ pub static RULES: &[(&str, &[Binding])] = &[
         ],
     ),
 ];
+pub(crate) static VISIBLE: &[(&str, &[VisibleField])] = &[
+    (
+        "lamps",
+        &[
+            VisibleField {
+                name: "type",
+                tenant: true,
+                tenant_unless_human: false,
+                roles: &[],
+                about: false,
+            },
+            VisibleField {
+                name: "watts",
+                tenant: false,
+                tenant_unless_human: false,
+                roles: &["admin", "auditor"],
+                about: false,
+            },
+            VisibleField {
+                name: "owner_id",
+                tenant: true,
+                tenant_unless_human: false,
+                roles: &[],
+                about: true,
+            },
+        ],
+    ),
+];
