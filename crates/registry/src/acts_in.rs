@@ -7,6 +7,9 @@ use super::{
     relationship::{Related, check_beginning, pair, tenant_of},
 };
 
+/// The names of the key's two parts.
+const KEY: (&str, &str) = ("principal_id", "workspace_id");
+
 impl Row for ActsIn {
     type List = ListActsInRequest;
     const AUTHORITY: bool = true;
@@ -86,20 +89,13 @@ impl ActsInService for Registry {
 
     async fn get_acts_in(&self, call: Request<GetActsInRequest>) -> Reply<ActsIn> {
         let (caller, request) = admitted(call)?;
-        let names = ("principal_id", "workspace_id");
-        let key = pair(&request.id, names, request.principal_id, request.workspace_id)?;
-        let name = format!("{}|{}", key.0, key.1);
+        let (key, name) = pair(&request.id, KEY, request.principal_id, request.workspace_id)?;
         self.get_related(caller, key, name).await
     }
 
     async fn update_acts_in(&self, call: Request<UpdateActsInRequest>) -> Reply<ActsIn> {
         let by = call.get_ref();
-        let names = ("principal_id", "workspace_id");
-        let key = pair(&by.id, names, by.principal_id.clone(), by.workspace_id.clone());
-        let key = key.map(|key| {
-            let name = format!("{}|{}", key.0, key.1);
-            (key, name)
-        });
+        let key = pair(&by.id, KEY, by.principal_id.clone(), by.workspace_id.clone());
         self.update_related(call, key).await
     }
 
@@ -108,9 +104,7 @@ impl ActsInService for Registry {
         call: Request<DeleteActsInRequest>,
     ) -> Reply<DeleteActsInResponse> {
         let (caller, request) = admitted(call)?;
-        let names = ("principal_id", "workspace_id");
-        let key = pair(&request.id, names, request.principal_id, request.workspace_id)?;
-        let name = format!("{}|{}", key.0, key.1);
+        let (key, name) = pair(&request.id, KEY, request.principal_id, request.workspace_id)?;
         self.remove_related(caller, key, name).await
     }
 }

@@ -7,6 +7,9 @@ use super::{
     relationship::{Related, check_beginning, pair, tenant_of},
 };
 
+/// The names of the key's two parts.
+const KEY: (&str, &str) = ("team_id", "principal_id");
+
 impl Row for MemberOf {
     type List = ListMemberOfRequest;
     const AUTHORITY: bool = true;
@@ -88,20 +91,13 @@ impl MemberOfService for Registry {
 
     async fn get_member_of(&self, call: Request<GetMemberOfRequest>) -> Reply<MemberOf> {
         let (caller, request) = admitted(call)?;
-        let names = ("team_id", "principal_id");
-        let key = pair(&request.id, names, request.team_id, request.principal_id)?;
-        let name = format!("{}|{}", key.0, key.1);
+        let (key, name) = pair(&request.id, KEY, request.team_id, request.principal_id)?;
         self.get_related(caller, key, name).await
     }
 
     async fn update_member_of(&self, call: Request<UpdateMemberOfRequest>) -> Reply<MemberOf> {
         let by = call.get_ref();
-        let names = ("team_id", "principal_id");
-        let key = pair(&by.id, names, by.team_id.clone(), by.principal_id.clone());
-        let key = key.map(|key| {
-            let name = format!("{}|{}", key.0, key.1);
-            (key, name)
-        });
+        let key = pair(&by.id, KEY, by.team_id.clone(), by.principal_id.clone());
         self.update_related(call, key).await
     }
 
@@ -110,9 +106,7 @@ impl MemberOfService for Registry {
         call: Request<DeleteMemberOfRequest>,
     ) -> Reply<DeleteMemberOfResponse> {
         let (caller, request) = admitted(call)?;
-        let names = ("team_id", "principal_id");
-        let key = pair(&request.id, names, request.team_id, request.principal_id)?;
-        let name = format!("{}|{}", key.0, key.1);
+        let (key, name) = pair(&request.id, KEY, request.team_id, request.principal_id)?;
         self.remove_related(caller, key, name).await
     }
 }

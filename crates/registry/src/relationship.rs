@@ -117,23 +117,29 @@ async fn known<R: Related>(
     id.ok_or_else(|| Error::NotFound { kind: R::KIND, id: name.to_owned() })
 }
 
-/// Returns both parts of a key from the query or the path segment. The segment is base64url of
-/// `first|second`.
+/// A key of two parts, and the key as one text, for messages.
+pub(super) type NamedPair = ((String, String), String);
+
+/// Returns the key from the query or the path segment. The segment is base64url of `first|second`.
 pub(super) fn pair(
     segment: &str,
     names: (&str, &str),
     first: Option<String>,
     second: Option<String>,
-) -> Result<(String, String), Error> {
+) -> Result<NamedPair, Error> {
+    let named = |first: &str, second: &str| {
+        let key = (first.to_owned(), second.to_owned());
+        (key, format!("{first}|{second}"))
+    };
     if let (Some(first), Some(second)) = (first, second) {
-        return Ok((first, second));
+        return Ok(named(&first, &second));
     }
     let decoded = URL_SAFE_NO_PAD.decode(segment.trim_end_matches('=')).ok();
     let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
     let parts = text.as_deref().filter(|text| !text.contains('\0'));
     match parts.and_then(|text| text.split_once('|')) {
         Some((first, second)) if !first.is_empty() && !second.is_empty() => {
-            Ok((first.to_owned(), second.to_owned()))
+            Ok(named(first, second))
         }
         _ => {
             let (first, second) = names;
@@ -169,7 +175,7 @@ mod tests {
         let given = |segment: &str, first: Option<&str>, second: Option<&str>| {
             pair(segment, NAMES, first.map(str::to_owned), second.map(str::to_owned)).ok()
         };
-        let both = Some(("a".to_owned(), "b|c".to_owned()));
+        let both = Some((("a".to_owned(), "b|c".to_owned()), "a|b|c".to_owned()));
         assert_eq!(given("item", Some("a"), Some("b|c")), both);
         let segment = URL_SAFE_NO_PAD.encode("a|b|c");
         assert_eq!(given(&segment, None, None), both);

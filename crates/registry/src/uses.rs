@@ -113,6 +113,12 @@ impl Related for Uses {
     }
 }
 
+/// Returns the key, and the key as one text, for messages.
+fn named(key: <Uses as Related>::Key) -> (<Uses as Related>::Key, String) {
+    let name = format!("{}|{}|{}", key.0, key.1, key.2);
+    (key, name)
+}
+
 #[tonic::async_trait]
 impl UsesService for Registry {
     async fn list_uses(&self, call: Request<ListUsesRequest>) -> Reply<ListUsesResponse> {
@@ -125,22 +131,19 @@ impl UsesService for Registry {
 
     async fn get_uses(&self, call: Request<GetUsesRequest>) -> Reply<Uses> {
         let (caller, request) = admitted(call)?;
-        let key = (request.agent_id, request.used_id, request.used_kind);
-        let name = format!("{}|{}|{}", key.0, key.1, key.2);
+        let (key, name) = named((request.agent_id, request.used_id, request.used_kind));
         self.get_related(caller, key, name).await
     }
 
     async fn update_uses(&self, call: Request<UpdateUsesRequest>) -> Reply<Uses> {
         let by = call.get_ref();
         let key = (by.agent_id.clone(), by.used_id.clone(), by.used_kind.clone());
-        let name = format!("{}|{}|{}", key.0, key.1, key.2);
-        self.update_related(call, Ok((key, name))).await
+        self.update_related(call, Ok(named(key))).await
     }
 
     async fn delete_uses(&self, call: Request<DeleteUsesRequest>) -> Reply<DeleteUsesResponse> {
         let (caller, request) = admitted(call)?;
-        let key = (request.agent_id, request.used_id, request.used_kind);
-        let name = format!("{}|{}|{}", key.0, key.1, key.2);
+        let (key, name) = named((request.agent_id, request.used_id, request.used_kind));
         self.remove_related(caller, key, name).await
     }
 }
