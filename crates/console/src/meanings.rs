@@ -32,9 +32,9 @@ const ROLES: [(&str, &str); 7] = [
     ),
     (
         "member",
-        "Reads decisions and records by their ids, and moves records between states where a machine lets members.",
+        "Reads decisions by their ids, and moves records between states where a machine lets members.",
     ),
-    ("viewer", "Reads decisions and records by their ids."),
+    ("viewer", "Reads decisions by their ids."),
 ];
 
 /// The roles in a team. They grant no permissions.

@@ -3,6 +3,8 @@
 
 mod surfaces;
 
+use std::{collections::HashMap, sync::LazyLock};
+
 pub use surfaces::Surfaces;
 
 /// One HTTP binding of a method, and the callers that it admits.
@@ -53,6 +55,16 @@ pub fn visible_fields(table: &str) -> &'static [VisibleField] {
     VISIBLE.iter().find(|(known, _)| *known == table).map_or(&[], |(_, fields)| *fields)
 }
 
-// `VISIBLE` maps tables to fields. `RULES` maps `/package.Service/Method` to its bindings. A method
-// that is not listed is refused.
+/// Returns the bindings of the method that reads a row of a table by its id. Empty for a table without
+/// such a method.
+pub fn reads(table: &str) -> &'static [Binding] {
+    static BINDINGS: LazyLock<HashMap<&str, &[Binding]>> = LazyLock::new(|| {
+        let rules: HashMap<_, _> = RULES.iter().copied().collect();
+        READS.iter().filter_map(|(table, rpc)| Some((*table, *rules.get(rpc)?))).collect()
+    });
+    BINDINGS.get(table).copied().unwrap_or_default()
+}
+
+// `VISIBLE` maps tables to fields, and `READS` maps tables to methods. `RULES` maps
+// `/package.Service/Method` to its bindings. A method that is not listed is refused.
 include!(concat!(env!("OUT_DIR"), "/access.rs"));

@@ -1,8 +1,10 @@
 //! Returns a record with the fields that a caller may see: `authority.auth.v1.visibility` in the proto.
 //! The installation's owner sees all of them. In a record without visible fields, a tenant's callers
 //! only see that it exists. A new column therefore stays hidden until the proto lists it.
+//!
+//! People also see only that a record exists if its own operation, such as `GetTool`, refuses them.
 
-use authority_api::identity::{Caller, CallerKind};
+use authority_api::identity::{Caller, CallerKind, is_closed_to};
 use authority_model::{
     access::{VisibleField, visible_fields},
     proto::{delegation::Delegation, keys::ApiKey, registry::Purpose},
@@ -12,6 +14,8 @@ use serde_json::{Map, Value};
 
 /// The fields that are visible in every record.
 const ALWAYS: [&str; 2] = ["id", "state"];
+/// The state of some records, such as API keys.
+const STATUS: &str = "status";
 
 /// Replaces empty bounding lists by null, as in all responses.
 fn unbounded(table: &str, record: &mut Map<String, Value>) {
@@ -50,10 +54,12 @@ pub(super) fn of(
     };
     // A person's name is private. An agent's name is needed by its callers.
     let is_human = record.get("principal_class").is_some_and(|class| class == "human");
+    let is_closed = is_closed_to(caller, table);
     let sees = |field: &VisibleField| {
-        field.tenant
+        let is_listed = field.tenant
             || field.tenant_unless_human && !is_human
-            || role.is_some_and(|role| field.roles.contains(&role))
+            || role.is_some_and(|role| field.roles.contains(&role));
+        is_listed && (!is_closed || field.name == STATUS)
     };
     record.retain(|member, _| {
         ALWAYS.contains(&member.as_str())

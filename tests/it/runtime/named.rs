@@ -1,6 +1,12 @@
-//! An approval contains the tool and the purpose of its request. Approvers read no other ones.
+//! An approval contains the tool and the purpose of its request. Approvers read no other ones, also
+//! not as entities.
 
-use authority_model::proto::registry::{GetPurposeRequest, GetToolRequest};
+use std::collections::BTreeSet;
+
+use authority_model::proto::{
+    registry::{GetPurposeRequest, GetToolRequest},
+    runtime::{GetEntityRequest, GetEntityResponse},
+};
 use prost::Message;
 use serde_json::{Value, json};
 use tonic::Code;
@@ -62,6 +68,69 @@ async fn approvers_read_a_tool_and_a_purpose_only_with_the_approval() {
                 "{role} {kind}"
             );
         }
+    }
+}
+
+/// Reads a record as an entity, over REST and gRPC. Returns the names of the shown fields.
+async fn shown(app: &TestApp, token: &str, id: &str) -> BTreeSet<String> {
+    let (status, entity) = app.client(token).get(&format!("/v1/entities/{id}")).await;
+    assert_eq!((status, &entity["entity_id"]), (200, &json!(id)), "{entity:#}");
+    assert_eq!(entity["record"]["id"], json!(id), "{entity:#}");
+    let over_rest: BTreeSet<_> = entity["record"].as_object().unwrap().keys().cloned().collect();
+    let request = GetEntityRequest { entity_id: id.to_owned(), as_of: None }.encode_to_vec();
+    let rpc = "/authority.runtime.v1.AuthorityService/GetEntity";
+    let answer = Caller::owner(app).with(Some(token)).grpc(rpc, request).await.unwrap();
+    let record = GetEntityResponse::decode(answer).unwrap().record.unwrap();
+    assert_eq!(record.0.keys().cloned().collect::<BTreeSet<_>>(), over_rest, "{id}");
+    over_rest
+}
+
+/// If a record's own operation refuses a person, they only see that the record exists.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_entity_shows_a_person_no_more_than_the_records_own_operation() {
+    let (app, _, delegation) = demo().await;
+    let id = |record: &Value| record["id"].as_str().unwrap().to_owned();
+    let agent = "svc:agent:acme:support-bot";
+    let stop = json!({"tenant_id": TENANT, "actor_id": agent, "reason": "test"});
+    let (_, stop) = app.owner().post("/api/v1/stop-signals", stop).await;
+    let quarantine = json!({"tenant_id": TENANT, "action": "ledger.*", "reason": "test"});
+    let (_, quarantine) = app.owner().post("/api/v1/quarantines", quarantine).await;
+    let (_, policies) = app.owner().get(&format!("/api/v1/policies?tenant_id={TENANT}")).await;
+    // A record of each kind that people of a tenant can read by id, and a field of it.
+    let records = [
+        ("tools", id(&record(&app, "tools", "name", "payments").await), "actions"),
+        ("purposes", id(&record(&app, "purposes", "slug", "customer-care").await), "slug"),
+        ("policies", id(&policies["policies"][0]), "regime"),
+        ("principals", agent.to_owned(), "name"),
+        ("delegations", delegation, "actions"),
+        ("stop-signals", id(&stop["stop_signal"]), "actor_id"),
+        ("quarantines", id(&quarantine["quarantine"]), "action"),
+    ];
+    let mut refused = BTreeSet::new();
+    for role in ["admin", "auditor", "approver", "legal", "member", "viewer", "steward"] {
+        let token = app.member_token(TENANT, role);
+        for (kind, id, field) in &records {
+            let path = format!("/api/v1/app/{kind}/{id}");
+            let own = app.client(&token).get(&path).await.0;
+            let shown = shown(&app, &token, id).await;
+            if own == 200 {
+                assert!(shown.contains(*field), "{role} {kind}: {shown:?}");
+            } else {
+                assert_eq!(own, 403, "{role} {kind}");
+                let more = shown.iter().find(|field| !["id", "state"].contains(&field.as_str()));
+                assert_eq!(more, None, "{role} {kind}");
+                refused.insert((*kind, role));
+            }
+        }
+    }
+    for closed in [("tools", "approver"), ("purposes", "legal"), ("delegations", "viewer")] {
+        assert!(refused.contains(&closed), "{closed:?}: {refused:?}");
+    }
+    // An API key reads the fields that its runtime needs for calls.
+    let key = app.api_key(TENANT, &["runtime:read"]).await;
+    for (kind, id, field) in &records {
+        let shown = shown(&app, &key, id).await;
+        assert!(shown.contains(*field) && !shown.contains("reason"), "{kind}: {shown:?}");
     }
 }
 

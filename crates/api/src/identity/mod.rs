@@ -39,5 +39,5 @@ pub use jwt::{Claims, Issuer};
 pub use layer::{AuthenticateLayer, Authenticated};
 pub use oidc::{IdClaims, LogoutClaims, OTHER_SIGN_IN};
 pub use role::Role;
-pub use rules::{Rules, Via, permit};
+pub use rules::{Rules, Via, is_closed_to, permit};
 pub use usage::LastUsed;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use authority_model::access::{Access, Binding, RULES, Surfaces};
+use authority_model::access::{Access, Binding, RULES, Surfaces, reads};
 
 use super::{Caller, CallerKind, Error};
 
@@ -101,6 +101,16 @@ pub fn permit(
             Err(Error::Forbidden("this operation is not open to a tenant's members"))
         }
     }
+}
+
+/// Whether the operation that reads records of this table by id is open to people of a tenant, but
+/// not to this person. Other operations then hide the fields of these records from the person.
+pub fn is_closed_to(caller: &Caller, table: &str) -> bool {
+    let rules = reads(table).iter().map(|binding| &binding.access);
+    let is_for_people = |rule: &Access| rule.member || !rule.roles.is_empty();
+    matches!(caller.kind, CallerKind::Member { .. })
+        && rules.clone().any(is_for_people)
+        && !rules.clone().any(|rule| opens(rule, &caller.kind))
 }
 
 /// Lists the roles in the rules: "`admin` or `auditor`".

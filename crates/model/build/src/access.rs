@@ -1,5 +1,6 @@
-//! Generates the static table `RULES`: the HTTP bindings of each method, with the access rule of
-//! each binding (`authority.auth.v1.access`).
+//! Generates the static tables `RULES` and `READS`. `RULES` has the HTTP bindings of each method, with
+//! the access rule of each binding (`authority.auth.v1.access`). `READS` has the method that reads a
+//! record, by the table of the record.
 
 use gateway_rest_build::{HttpBinding, Options, http_bindings};
 use proc_macro2::TokenStream;
@@ -9,10 +10,8 @@ use quote::quote;
 use crate::{is_ours, options};
 
 pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
-    let services = pool.services().filter(|service| is_ours(service.package_name()));
-    let methods = services.flat_map(|service| service.methods().collect::<Vec<_>>());
-    let rows = methods.map(|method| {
-        let path = format!("/{}/{}", method.parent_service().full_name(), method.name());
+    let rows = methods(pool).map(|method| {
+        let path = path(&method);
         let bindings = bound(&method).into_iter().zip(accesses(&method));
         let bindings = bindings.map(|(HttpBinding { method, path }, rule)| {
             let access = access(&rule);
@@ -20,7 +19,30 @@ pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
         });
         quote!((#path, &[#(#bindings),*]))
     });
-    quote!(pub static RULES: &[(&str, &[Binding])] = &[#(#rows),*];)
+    let reads = methods(pool).filter_map(|method| {
+        let (table, path) = (read_table(&method)?, path(&method));
+        Some(quote!((#table, #path)))
+    });
+    quote! {
+        pub static RULES: &[(&str, &[Binding])] = &[#(#rows),*];
+        pub(crate) static READS: &[(&str, &str)] = &[#(#reads),*];
+    }
+}
+
+fn methods(pool: &DescriptorPool) -> impl Iterator<Item = MethodDescriptor> {
+    let services = pool.services().filter(|service| is_ours(service.package_name()));
+    services.flat_map(|service| service.methods().collect::<Vec<_>>())
+}
+
+fn path(method: &MethodDescriptor) -> String {
+    format!("/{}/{}", method.parent_service().full_name(), method.name())
+}
+
+/// Returns the table of the records that the method reads by id: `GetTool` returns a `Tool`.
+fn read_table(method: &MethodDescriptor) -> Option<String> {
+    let record = method.output();
+    let is_read = method.name() == format!("Get{}", record.name());
+    Some(options::resource(&record).filter(|_| is_read)?.table)
 }
 
 /// Returns the method's bindings, one per rule.

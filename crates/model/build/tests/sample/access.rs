@@ -50,6 +50,7 @@ pub static RULES: &[(&str, &[Binding])] = &[
         ],
     ),
 ];
+pub(crate) static READS: &[(&str, &str)] = &[];
 pub(crate) static VISIBLE: &[(&str, &[VisibleField])] = &[
     (
         "lamps",
