@@ -89,6 +89,15 @@ fn fault(page: &Path, link: &str) -> Option<&'static str> {
     (!anchor.is_empty() && is_absent()).then_some("the page has no such heading")
 }
 
+/// Returns the files below `docs` that a page links to.
+fn links(page: &Path) -> BTreeSet<PathBuf> {
+    let folder = page.parent().unwrap();
+    let text = fs::read_to_string(page).unwrap();
+    let targets = LINK.captures_iter(&text).map(|found| found.extract::<1>().1[0]);
+    let paths = targets.map(|link| folder.join(link.split('#').next().unwrap()));
+    paths.filter(|path| path.exists()).map(|path| path.canonicalize().unwrap()).collect()
+}
+
 #[test]
 fn each_link_leads_to_a_file_and_a_heading() {
     let (mut links, mut faults) = (0, Vec::new());
@@ -109,6 +118,20 @@ fn each_link_leads_to_a_file_and_a_heading() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(links > 200, "{links}");
+}
+
+/// A reader finds each page from docs/README.md, in at most two steps.
+#[test]
+fn each_page_is_listed_for_its_readers() {
+    let contents = root().join("docs/README.md").canonicalize().unwrap();
+    let mut pages = Vec::new();
+    files(contents.parent().unwrap(), &mut pages);
+    let mut listed = links(&contents);
+    let lists = listed.iter().filter(|page| page.ends_with("README.md"));
+    let further: Vec<_> = lists.flat_map(|page| links(page)).collect();
+    listed.extend(further);
+    pages.retain(|page| *page != contents && !listed.contains(page));
+    assert!(pages.is_empty(), "docs/README.md does not list {pages:?}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ async fn the_example_delegates_on_the_demonstrations_delegation() {
         "scopes": ["delegations:write"], "principal_ids": ["svc:agent:acme:invoice-bot"]});
     let (_, made) = app.owner().post("/api/v1/api-keys", bot).await;
     let key = app.client(made["secret"].as_str().unwrap());
-    let mut body = example("docs/reference/access.md", "{\"parent_id\"");
+    let mut body = example("docs/guides/delegations.md", "{\"parent_id\"");
     body["parent_id"] = json!(parent);
     let (status, lent) = key.post("/v1/delegations", body.clone()).await;
     assert_eq!(status, 201, "{lent:#}");

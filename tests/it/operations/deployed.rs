@@ -184,7 +184,7 @@ fn the_runbook_names_only(shown: &Labels) {
             assert!(shown[*family][*label].contains(&word), "{alert}: {label} is never {word}");
         }
     }
-    let section = runbook.split("## Nobody can sign in").nth(1).unwrap();
+    let section = runbook.split("## Failed sign-ins").nth(1).unwrap();
     let section = section.split("\n## ").next().unwrap();
     let reasons = &shown["authority_credentials_refused_total"]["reason"];
     let named = words(section);

@@ -1,28 +1,83 @@
-//! Following `docs/operations/production.md` from an empty installation leads to decisions.
+//! Following `docs/guides/your-own-agent.md` from an empty installation leads to decisions and to a
+//! guarded tool.
 
-use std::process::Command;
+use std::{
+    process::{Command, Output},
+    time::Duration,
+};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::{
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
 
 use crate::support::TestApp;
 
-const PAGE: &str = include_str!("../../../docs/operations/production.md");
-const SERVICE: &str = "https://authority.example.org";
+const PAGE: &str = include_str!("../../../docs/guides/your-own-agent.md");
+const SERVICE: &str = "http://127.0.0.1:8080";
+
+/// Returns the page's first block in this language.
+fn block(language: &str) -> &'static str {
+    let (_, rest) = PAGE.split_once(&format!("```{language}\n")).unwrap();
+    rest.split_once("```").unwrap().0
+}
+
+/// Runs the page's commands, then the command `last`, which finds the program in `GUARD`.
+fn follow(app: &TestApp, last: &str) -> JoinHandle<Output> {
+    let commands = block("bash");
+    assert!(commands.contains(SERVICE), "{commands}");
+    let commands = commands.replace(SERVICE, app.base_url());
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &format!("set -euo pipefail\n{commands}\n{last}")]);
+    shell.env("TOKEN", app.owner_token()).env("GUARD", block("python"));
+    shell.env("no_proxy", "127.0.0.1");
+    tokio::task::spawn_blocking(move || shell.output().unwrap())
+}
+
+/// Returns the output of the commands.
+#[track_caller]
+fn printed(output: Output) -> String {
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
+    printed
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_who_follows_the_page_is_asked_and_answers() {
     let app = TestApp::start().await;
-    let block = PAGE.split("```bash\n").nth(1).unwrap().split("```").next().unwrap();
-    assert!(block.contains(SERVICE), "{block}");
-    let script = format!("set -euo pipefail\n{}", block.replace(SERVICE, app.base_url()));
-    let mut shell = Command::new("bash");
-    shell.args(["-c", &script]).env("TOKEN", app.owner_token()).env("no_proxy", "127.0.0.1");
-    let output = tokio::task::spawn_blocking(move || shell.output().unwrap()).await.unwrap();
-    let (told, problems) =
-        (String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{told}\n{problems}");
-    let answers = serde_json::Deserializer::from_str(&told).into_iter::<Value>();
+    let printed = printed(follow(&app, "").await.unwrap());
+    let answers = serde_json::Deserializer::from_str(&printed).into_iter::<Value>();
     let answers: Vec<Value> = answers.map(Result::unwrap).collect();
     let decisions = answers.iter().filter_map(|answer| answer["decision"].as_str());
-    assert_eq!(decisions.collect::<Vec<_>>(), ["allow", "require_approval"], "{told}");
+    assert_eq!(decisions.collect::<Vec<_>>(), ["allow", "require_approval"], "{printed}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_guarded_tool_runs_when_it_is_approved() {
+    let app = TestApp::start().await;
+    let followed = follow(&app, "echo\npython3 -c \"$GUARD\"");
+    let approver = app.person("svc:tenant:example", "approver", "approver@example.example");
+    // The first pending request is the page's `ask 25000`, the second is the tool's.
+    let wait = timeout(Duration::from_secs(60), async {
+        loop {
+            let (_, listed) = approver.get("/api/v1/app/approvals?state=pending").await;
+            if let Some(id) = listed["approvals"][1]["id"].as_str() {
+                break id.to_owned();
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    });
+    let id = wait.await.expect("no approval request of the tool");
+    let path = format!("/api/v1/app/approvals/{id}");
+    let (status, answer) = approver.post(&format!("{path}/approve"), json!({})).await;
+    assert_eq!((status, &answer["approval"]["state"]), (200, &json!("approved")), "{answer:#}");
+    let printed = printed(followed.await.unwrap());
+    let iban = "DE02120300000000202051";
+    let paid = format!("paid 1200 EUR to {iban}\npaid 30000 EUR to {iban}\n");
+    assert!(printed.ends_with(&paid), "{printed}");
+    let (_, read) = approver.get(&path).await;
+    let used = read["approval"]["used_by"].as_str().unwrap();
+    let (_, decision) = app.owner().get(&format!("/v1/decisions/{used}")).await;
+    assert_eq!(decision["report"]["outcome"], "executed", "{decision:#}");
 }

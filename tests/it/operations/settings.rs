@@ -1,4 +1,4 @@
-//! The table of settings in `docs/operations/production.md`, and the output of `config --print
+//! The table of settings in `docs/reference/settings.md`, and the output of `config --print
 //! --all`. The table is generated from the types of the settings.
 
 use std::{collections::BTreeMap, env, fmt::Write, fs, os::unix::fs::PermissionsExt, path::Path};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::command_line::run;
 
-const PAGE: &str = "docs/operations/production.md";
+const PAGE: &str = "docs/reference/settings.md";
 const BEGIN: &str = "<!-- settings -->\n";
 const END: &str = "<!-- end of settings -->";
 

@@ -234,7 +234,7 @@ fn unusable(token: &str, error: &IdentityError, to: &str) -> Refused {
         _ => (
             StatusCode::BAD_GATEWAY,
             "Whoever runs this service can compare `identity.audience` and `console.client_id` with the provider's \
-             settings: docs/guides/console.md has what its tokens must say.",
+             settings: docs/operations/sign-in.md lists the claims of its tokens.",
         ),
     };
     let text = format!("The provider's {token} was not accepted: {error}. {remedy}");
