@@ -170,7 +170,7 @@ fn webhooks() -> serde_json::Value {
         "tags": ["Webhook"],
         "summary": "Receives an event at a webhook endpoint",
         "description": "The service sends this request to the URL of a webhook endpoint. The request is signed with each \
-            of the endpoint's signing suites; docs/guides/webhooks.md describes the headers.",
+            of the endpoint's signing suites; docs/reference/webhooks.md describes the headers.",
         "requestBody": {
             "required": true,
             "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Event"}}},
