@@ -197,14 +197,14 @@ mod tests {
 
     #[test]
     fn the_page_has_these_bounds() {
-        let page = include_str!("../../../docs/guides/policies.md");
+        let page = include_str!("../../../docs/reference/policies.md");
         let kib = LONGEST_TEXT / 1024;
         let pair = BRACKET + 1;
         assert_eq!(pair, 5);
         let bounds = format!(
             "has at most {kib} KiB. A statement nests at most {DEEPEST} deep: each pair of brackets counts five"
         );
-        assert!(page.contains(&bounds), "docs/guides/policies.md lacks `{bounds}`");
+        assert!(page.contains(&bounds), "docs/reference/policies.md lacks `{bounds}`");
         let nested = |brackets: usize| "(".repeat(brackets) + &")".repeat(brackets);
         assert!(split(&nested(DEEPEST / pair)).is_ok());
         assert!(split(&nested(DEEPEST / pair + 1)).is_err());
