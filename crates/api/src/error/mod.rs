@@ -70,7 +70,7 @@ impl ErrorCode {
 
 codes! {
     InvalidRequest "invalid_request" InvalidArgument 400 "the request is invalid; `details` lists each invalid field and its problem";
-    SignatureInvalid "signature_invalid" InvalidArgument 400 "no key of the anchor made this signature over the snapshot; sign the canonical JSON (RFC 8785) of the fields listed in docs/guides/reality.md";
+    SignatureInvalid "signature_invalid" InvalidArgument 400 "no key of the anchor made this signature over the snapshot; sign the canonical JSON (RFC 8785) of the fields listed in docs/reference/reality.md";
     MalformedJson "malformed_json" InvalidArgument 400 "the body is not valid JSON in UTF-8";
     Unauthenticated "unauthenticated" Unauthenticated 401 "send `Authorization: Bearer` with a valid token or API key";
     InsufficientUserAuthentication "insufficient_user_authentication" Unauthenticated 401 "sign in again: the tenant requires a recent sign-in for approvals";

@@ -11,7 +11,7 @@ use super::{
 /// How far a sample's time may be ahead of the time of the judgement.
 const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(60);
 
-/// The kinds of findings, in the order of the table in docs/guides/reality.md.
+/// The kinds of findings, in the order of the table in docs/reference/reality.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingKind {
     /// Two snapshots of the same time have different contents.

@@ -2,7 +2,7 @@
 //!
 //! Staleness is judged at the decision's own time: an anchor goes stale without any change. Reality
 //! can only lower a verdict, never raise it. The tables are in docs/reference/decision.md and
-//! docs/guides/reality.md.
+//! docs/reference/reality.md.
 
 mod check;
 mod facts;
