@@ -22,7 +22,7 @@ async fn the_approval_of_the_readme_works_as_pasted() {
     let id = held(&client).await;
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let ask = commands(&readme, "## Three requests", "**Allowed**");
-    let approve = commands(&readme, "### Approve the held request", "This answer is an allow");
+    let approve = commands(&readme, "## Approve the held request", "This answer is an allow");
     // The token of `login --role` belongs to a user of the tenant, not to the installation's owner.
     let member = Some((TENANT.to_owned(), "approver".to_owned()));
     let token = app.app.token(member, None).unwrap();
