@@ -286,7 +286,8 @@ fn error() -> serde_json::Value {
                         "value": {
                             "type": ["integer", "string"],
                             "description": "The value of `field`, as in ErrorInfo's metadata over gRPC: \
-                                `oldest` and `head` of `sequence_expired` and `sequence_ahead`.",
+                                `oldest` and `head` of `sequence_expired` and `sequence_ahead`; `role` and \
+                                `permitted_roles` of a role that may not call the operation.",
                         },
                     },
                 },

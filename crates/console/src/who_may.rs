@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use authority_api::error::PERMITTED_ROLES;
 use authority_model::access::RULES;
 use tonic::{Code, Status};
+use tonic_types::{ErrorInfo, StatusExt};
 
 /// The people who may call `rpc`, `/package.Service/Method`: `a tenant's admin or auditor, and the owner of the
 /// installation`. `None` if no person may.
@@ -27,8 +29,9 @@ pub fn who_may(rpc: &str) -> Option<String> {
 
 /// The API's refusal of an operation to a role, with who may call it.
 pub(crate) fn explained(status: Status, rpc: &str) -> Status {
+    let has_roles = |info: ErrorInfo| info.metadata.contains_key(PERMITTED_ROLES);
     let is_of_rules = status.code() == Code::PermissionDenied
-        && status.message().starts_with("this operation is");
+        && status.get_details_error_info().is_some_and(has_roles);
     let Some(who) = who_may(rpc).filter(|_| is_of_rules) else { return status };
     let message = format!("{}. It is open to {who}", status.message());
     let (details, metadata) = (status.details().to_vec(), status.metadata().clone());
@@ -37,6 +40,8 @@ pub(crate) fn explained(status: Status, rpc: &str) -> Status {
 
 #[cfg(test)]
 mod tests {
+    use authority_api::error::{ApiError, ErrorCode};
+
     use super::*;
 
     #[test]
@@ -59,10 +64,11 @@ mod tests {
     #[test]
     fn a_refusal_of_the_rules_says_who_may() {
         let rpc = "/authority.registry.v1.PrincipalService/CreatePrincipal";
-        let refused = Status::permission_denied("this operation is not open to the token's role");
-        let shown = explained(refused, rpc).message().to_owned();
-        assert!(shown.ends_with("role. It is open to the owner of the installation"), "{shown}");
-        let other = Status::permission_denied("the address is not allowed");
-        assert_eq!(explained(other, rpc).message(), "the address is not allowed");
+        let refused = ApiError::new(ErrorCode::Forbidden, "this operation is for others");
+        let by_role = refused.with(PERMITTED_ROLES, "owner").into();
+        let shown = explained(by_role, rpc).message().to_owned();
+        assert!(shown.ends_with("others. It is open to the owner of the installation"), "{shown}");
+        let other = ApiError::new(ErrorCode::Forbidden, "this operation is for others").into();
+        assert_eq!(explained(other, rpc).message(), "this operation is for others");
     }
 }

@@ -1,6 +1,8 @@
 //! Shows refusals of the service in the terms of the command line.
 
+use authority_api::error::PERMITTED_ROLES;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::text::plain;
 
@@ -57,6 +59,8 @@ pub(in crate::cli) struct ApiError {
 struct Detail {
     field: String,
     problem: String,
+    /// A value of the error. Without it, the detail is about a field of the request.
+    value: Option<Value>,
 }
 
 impl ApiError {
@@ -65,9 +69,11 @@ impl ApiError {
         remedy(&self.error)
     }
 
-    /// Whether the caller may not call the operation at all, with any request.
+    /// Whether the caller's role may not call the operation at all, with any request.
     pub(super) fn is_of_rules(&self) -> bool {
-        self.error == "forbidden" && self.message.starts_with("this operation is")
+        let lists_roles =
+            |detail: &Detail| detail.field == PERMITTED_ROLES && detail.value.is_some();
+        self.error == "forbidden" && self.details.iter().any(lists_roles)
     }
 
     /// Whether the sign-in was too long ago (RFC 9470).
@@ -75,16 +81,12 @@ impl ApiError {
         self.error == "insufficient_user_authentication"
     }
 
-    /// The error as text, with the names of flags for invalid parameters. A challenge's details are
-    /// about the sign-in, not about the request.
+    /// The error as text, with the names of flags for invalid parameters.
     pub(in crate::cli) fn text(&self) -> String {
-        let details = self
-            .details
-            .iter()
-            .map(|Detail { field, problem }| format!("{} {problem}", flag(field)));
-        let details = details.collect::<Vec<_>>().join("; ");
-        let has_own_words = details.is_empty() || self.asks_for_a_sign_in();
-        let why = if has_own_words { &self.message } else { &details };
+        let faults = self.details.iter().filter(|detail| detail.value.is_none());
+        let faults = faults.map(|fault| format!("{} {}", flag(&fault.field), fault.problem));
+        let faults = faults.collect::<Vec<_>>().join("; ");
+        let why = if faults.is_empty() { &self.message } else { &faults };
         let request = self.request_id.as_ref().map(|id| format!(" (request {id})"));
         plain(&format!("{}: {why}{}", self.error, request.unwrap_or_default()))
     }
@@ -117,5 +119,20 @@ mod tests {
             refusal.text(),
             "invalid_request: --page-token is \\u{1b}[31mnot ours; --tenant is unknown (request 7f)"
         );
+    }
+
+    #[test]
+    fn values_of_an_error_are_no_faults_of_the_request() {
+        let refused = |field: &str| -> ApiError {
+            let detail =
+                serde_json::json!({"field": field, "problem": "is admin", "value": "admin"});
+            let body = serde_json::json!({"error": "forbidden", "message": "not open to the role",
+                "details": [detail], "request_id": null});
+            serde_json::from_value(body).unwrap()
+        };
+        let by_role = refused("permitted_roles");
+        assert!(by_role.is_of_rules());
+        assert_eq!(by_role.text(), "forbidden: not open to the role");
+        assert!(!refused("max_age").is_of_rules());
     }
 }

@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn an_old_sign_in_is_refused_in_the_words_of_the_service() {
         let body = r#"{"ok": false, "error": "insufficient_user_authentication", "message": "sign in again (`max_age=60`)",
-            "details": [{"field": "max_age", "problem": "60"}], "request_id": "7f"}"#;
+            "details": [{"field": "max_age", "problem": "is 60", "value": 60}], "request_id": "7f"}"#;
         let refused = |base: &str, advice| {
             let base = Base::Named(Url::parse(base).unwrap());
             let view = View { utc: true, json: false };

@@ -218,4 +218,9 @@ async fn a_refused_role_learns_which_roles_may() {
     let refused = viewer.get("/api/v1/app/webhook-endpoints").await;
     assert_eq!(refused.status, 403);
     assert!(refused.text().contains("it takes the role `admin`"), "{}", refused.text());
+    let details = json!([
+        {"field": "permitted_roles", "problem": "is admin", "value": "admin"},
+        {"field": "role", "problem": "is viewer", "value": "viewer"},
+    ]);
+    assert_eq!(refused.body["details"], details, "{:#}", refused.body);
 }

@@ -53,6 +53,27 @@ async fn roles_open_what_they_name() {
 }
 
 #[tokio::test]
+async fn a_refused_role_is_a_value_of_the_error() {
+    let world = World::new();
+    let (owner, viewer) = (world.token(|_| {}), world.dev_token(&member("acme", "viewer")));
+    for (path, credential, role, permitted) in [
+        (ADMIN, &viewer, "viewer", "admin, legal"),
+        (ADMIN, &owner, "owner", "admin, legal"),
+        (OWNER, &viewer, "viewer", "owner"),
+        (WRITE, &viewer, "viewer", "owner"),
+        (TWINS, &viewer, "viewer", "admin, owner"),
+    ] {
+        let refused = ApiError::from(world.call(path, credential).await.unwrap_err());
+        assert_eq!(refused.code.word(), "forbidden", "{path}");
+        let values = [("role", role.to_owned()), ("permitted_roles", permitted.to_owned())];
+        assert_eq!(refused.about, values, "{path} {role}");
+    }
+    // No role could call a method without rules.
+    let refused = ApiError::from(world.call("/t.Service/New", &viewer).await.unwrap_err());
+    assert!(refused.about.is_empty(), "{:?}", refused.about);
+}
+
+#[tokio::test]
 async fn a_rule_is_its_bindings_alone() {
     let world = World::new();
     let rest = |path| Via::Rest { verb: "GET", path };

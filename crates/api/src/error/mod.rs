@@ -17,6 +17,11 @@ pub use withheld::without_secrets;
 /// `domain` of every `google.rpc.ErrorInfo`.
 pub const DOMAIN: &str = "authority";
 
+/// Metadata of the error for a role that may not call an operation: the role of the caller, and the
+/// roles that may.
+pub const ROLE: &str = "role";
+pub const PERMITTED_ROLES: &str = "permitted_roles";
+
 macro_rules! codes {
     ($($name:ident $word:literal $grpc:ident $http:literal $sentence:literal;)*) => {
         /// The code of an error, which a client can switch on.

@@ -3,7 +3,9 @@
 //! A 401 names the kind of fault, never the credential's content. The error codes in the
 //! `WWW-Authenticate` header are defined in RFC 6750.
 
-use crate::error::{ApiError, ErrorCode};
+use std::fmt;
+
+use crate::error::{ApiError, ErrorCode, PERMITTED_ROLES, ROLE};
 
 /// The credential is valid, but its tenant is not active.
 pub const TENANT_INACTIVE: Error =
@@ -29,9 +31,9 @@ pub enum Error {
     Key(&'static str),
     #[error("{0}")]
     Forbidden(&'static str),
-    /// The token's role is none of the roles in the method's rules.
-    #[error("this operation is not open to the token's role; it takes the role {0}")]
-    Role(String),
+    /// No rule of the method admits the token's role.
+    #[error("this operation {0}")]
+    Role(RefusedRole),
     /// An API key, where only other credentials are accepted.
     #[error("this operation {0}")]
     TakesNoKey(String),
@@ -42,6 +44,24 @@ pub enum Error {
     /// A header that may occur only once.
     #[error("the header `{0}` is given more than once")]
     Repeated(&'static str),
+}
+
+/// A role that the rules of a method do not admit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedRole {
+    /// The role of the token.
+    pub role: String,
+    /// The roles that the rules admit, in alphabetical order: `owner` for the installation's owner,
+    /// `member` for all members of a tenant.
+    pub permitted: Vec<&'static str>,
+    /// The reason, to follow "this operation".
+    pub(super) reason: String,
+}
+
+impl fmt::Display for RefusedRole {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.reason)
+    }
 }
 
 impl Error {
@@ -114,7 +134,10 @@ impl From<Error> for ApiError {
         if let Error::Repeated(header) = error {
             return Self::field(header, "is given more than once; send it once");
         }
-        let refusal = Self::new(error.code(), error.to_string());
+        let mut refusal = Self::new(error.code(), error.to_string());
+        if let Error::Role(RefusedRole { role, permitted, .. }) = &error {
+            refusal = refusal.with(ROLE, role).with(PERMITTED_ROLES, permitted.join(", "));
+        }
         match error.challenge() {
             Some(challenge) => refusal.with("www_authenticate", challenge),
             None => refusal,

@@ -31,7 +31,7 @@ pub use call::{admitted, caller, checked, idempotency_key};
 pub use caller::{Caller, CallerKind, SecretCode};
 pub use client_address::{ClientAddress, client_address};
 pub use directory::{Directory, TenantFacts};
-pub use error::{ADDRESS_NOT_ALLOWED, Error, PERSON_INACTIVE, TENANT_INACTIVE};
+pub use error::{ADDRESS_NOT_ALLOWED, Error, PERSON_INACTIVE, RefusedRole, TENANT_INACTIVE};
 pub use export::{Exports, Holds, Pages};
 pub use jwks::KeySource;
 pub use jwks_client::{JwksClient, JwksSettings, JwksSource};

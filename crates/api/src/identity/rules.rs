@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use authority_model::access::{Access, Binding, RULES, Surfaces, reads};
 
-use super::{Caller, CallerKind, Error};
+use super::{Caller, CallerKind, Error, RefusedRole};
 
 /// The transport of a call.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +79,6 @@ pub fn permit(
         return Ok(());
     }
     let scope = rules.clone().map(|rule| rule.scope).find(|scope| !scope.is_empty());
-    let by_role = rules.clone().any(|rule| !rule.roles.is_empty());
     match &caller.kind {
         CallerKind::Anonymous => Err(Error::NoCredential),
         _ if rules.clone().next().is_none() => {
@@ -89,18 +88,32 @@ pub fn permit(
             Some(scope) => Error::Scope(scope),
             None => Error::TakesNoKey(without_keys(rules, for_keys())),
         }),
-        _ if rules.clone().all(is_for_owner) => Err(Error::Forbidden(
-            "this operation is the installation owner's alone; a tenant's own operations are \
-             under /api/v1/app and /v1",
-        )),
-        CallerKind::Owner { .. } => Err(Error::Forbidden(
-            "this operation acts on the caller's own tenant; use a tenant's token",
-        )),
-        CallerKind::Member { .. } if by_role => Err(Error::Role(roles(rules))),
-        CallerKind::Member { .. } => {
-            Err(Error::Forbidden("this operation is not open to a tenant's members"))
-        }
+        CallerKind::Owner { .. } => Err(refused_role(rules, "owner")),
+        CallerKind::Member { role, .. } => Err(refused_role(rules, role.as_str())),
     }
+}
+
+/// Returns the error for a role that no rule admits.
+fn refused_role(rules: &(impl Iterator<Item = &'static Access> + Clone), role: &str) -> Error {
+    let reason = if rules.clone().all(is_for_owner) {
+        "is the installation owner's alone; a tenant's own operations are under /api/v1/app and /v1"
+            .to_owned()
+    } else if role == "owner" {
+        "acts on the caller's own tenant; use a tenant's token".to_owned()
+    } else if rules.clone().any(|rule| !rule.roles.is_empty()) {
+        format!("is not open to the token's role; it takes the role {}", roles(rules))
+    } else {
+        "is not open to a tenant's members".to_owned()
+    };
+    let owner = rules.clone().any(|rule| rule.owner).then_some("owner");
+    let member = rules.clone().any(|rule| rule.member).then_some("member");
+    let permitted: BTreeSet<_> =
+        rules.clone().flat_map(|rule| rule.roles).copied().chain(owner).chain(member).collect();
+    Error::Role(RefusedRole {
+        role: role.to_owned(),
+        permitted: permitted.into_iter().collect(),
+        reason,
+    })
 }
 
 /// Whether the operation that reads records of this table by id is open to people of a tenant, but
