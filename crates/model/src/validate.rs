@@ -27,6 +27,9 @@ pub trait Validate {
 pub struct Violation {
     pub field: String,
     pub problem: String,
+    /// The number of further violations that this last entry of a full list counts; 0 for a single
+    /// violation.
+    unlisted: usize,
 }
 
 /// The maximum number of listed violations; further ones are only counted.
@@ -37,15 +40,19 @@ const SHOWN: usize = 100;
 const PROBLEM: usize = 300;
 
 impl Violation {
+    pub fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { field: field.into(), problem: problem.into(), unlisted: 0 }
+    }
+
     /// The last entry of a full list, with the number of violations that are not listed.
     pub fn more(count: usize) -> Self {
-        Self { field: String::new(), problem: format!("and {count} more") }
+        let problem = format!("and {count} more");
+        Self { field: String::new(), problem, unlisted: count }
     }
 
     /// Returns the count of an entry that [`Self::more`] created; `None` for an ordinary violation.
     pub fn as_more(&self) -> Option<usize> {
-        let count = self.problem.strip_prefix("and ")?.strip_suffix(" more")?;
-        count.parse().ok().filter(|_| self.field.is_empty())
+        (self.unlisted > 0).then_some(self.unlisted)
     }
 }
 
@@ -122,21 +129,32 @@ impl Violations {
 
     pub fn add(&mut self, field: &str, problem: impl Into<String>) {
         let field = format!("{}{field}", self.prefix);
-        self.put(&Violation { field, problem: problem.into() });
+        self.put(&Violation::new(field, problem));
     }
 
     /// Adds a violation. If the list is full, it is only counted.
     pub fn put(&mut self, found: &Violation) {
         let counted = self.list.last().and_then(Violation::as_more);
         match (counted, found.as_more()) {
-            (None, None) if self.list.len() < MOST => self.list.push(Violation {
-                field: shortened(&found.field, SHOWN).into_owned(),
-                problem: shortened(&found.problem, PROBLEM).into_owned(),
-            }),
+            (None, None) if self.list.len() < MOST => {
+                let field = shortened(&found.field, SHOWN);
+                self.list.push(Violation::new(field, shortened(&found.problem, PROBLEM)));
+            }
             (None, many) => self.list.push(Violation::more(many.unwrap_or(1))),
             (Some(before), many) => {
                 self.list.pop();
                 self.list.push(Violation::more(before + many.unwrap_or(1)));
+            }
+        }
+    }
+
+    /// Adds the violations of a part, whose fields are below the present one.
+    pub fn append(&mut self, part: Self) {
+        for found in part.list {
+            if found.as_more().is_some() {
+                self.put(&found);
+            } else {
+                self.add(&found.field, found.problem);
             }
         }
     }
@@ -313,13 +331,15 @@ mod tests {
         assert_eq!(found.list.last().unwrap().problem, "and 186 more");
         let sizes = found.list.iter().map(|v| v.field.chars().count() + v.problem.chars().count());
         assert!(sizes.max().unwrap() <= SHOWN + PROBLEM);
-        // An entry with a count of further violations adds its count.
+        // The count of further violations is added, and belongs to no field.
         let mut all = Violations::default();
-        for violation in &found.list {
-            all.put(violation);
-        }
+        all.within("outer", |all| all.append(found));
         all.add("one", "is wrong");
-        assert_eq!(all.list.last().unwrap().as_more(), Some(187));
+        let last = all.list.last().unwrap();
+        assert_eq!((last.field.as_str(), last.as_more()), ("", Some(187)));
+        assert!(all.list[0].field.starts_with("outer.xxx"), "{}", all.list[0].field);
+        // A violation with the text of a count is not one.
+        assert_eq!(Violation::new("", "and 3 more").as_more(), None);
     }
 
     #[test]

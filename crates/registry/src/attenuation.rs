@@ -71,9 +71,9 @@ fn refuse(
     part: &Delegation,
     whole: &Delegation,
 ) -> Result<(), Error> {
-    let named = |(member, problem): (&'static str, String)| Violation {
-        field: format!("delegation.{member}"),
-        problem: with_value(problem, member, part, whole),
+    let named = |(member, problem): (&'static str, String)| {
+        let problem = with_value(problem, member, part, whole);
+        Violation::new(format!("delegation.{member}"), problem)
     };
     let mut list: Vec<_> = excess.into_iter().map(named).collect();
     if whole.needs_standing_approval && !part.needs_standing_approval {

@@ -104,8 +104,7 @@ async fn set_place(row: &mut Delegation, tx: &mut WriteTx<'_>) -> Result<Vec<Del
     let has_room = usize::try_from(parent.depth + 1).is_ok_and(|links| links < LONGEST_CHAIN);
     if !has_room {
         let problem = format!("is already {LONGEST_CHAIN} levels deep, the maximum");
-        let field = "delegation.parent_id".to_owned();
-        return Err(Error::Exceeds(vec![Violation { field, problem }]));
+        return Err(Error::Exceeds(vec![Violation::new("delegation.parent_id", problem)]));
     }
     attenuation::check_child(row, parent, tx.now)?;
     // A renewal takes the place of another child.

@@ -88,7 +88,7 @@ impl Error {
     }
 
     pub(super) fn field(field: &str, problem: impl Into<String>) -> Self {
-        Self::Invalid(vec![Violation { field: field.to_owned(), problem: problem.into() }])
+        Self::Invalid(vec![Violation::new(field, problem)])
     }
 
     /// The error for a field that refers to an unknown record. It is the same for another tenant's
@@ -167,9 +167,8 @@ impl From<Error> for ApiError {
             }
             Error::Store(store::Error::Conflict(name)) if name == LINKED => {
                 let text = "the consultant and the tenant already have a link; revoke it first";
-                let problem = "already has a link".to_owned();
                 let violations = ["consultant_id", "tenant_id"]
-                    .map(|field| Violation { field: field.to_owned(), problem: problem.clone() });
+                    .map(|field| Violation::new(field, "already has a link"));
                 Self { violations: violations.into(), ..Self::new(ErrorCode::AlreadyExists, text) }
             }
             Error::Store(store::Error::Conflict(constraint)) => {
@@ -182,10 +181,7 @@ impl From<Error> for ApiError {
                     [_] => "is taken by another record",
                     _ => "is in another record with the same values of these members",
                 };
-                let violation = |member: &&str| Violation {
-                    field: (*member).to_owned(),
-                    problem: problem.to_owned(),
-                };
+                let violation = |member: &&str| Violation::new(*member, problem);
                 let violations = members.iter().map(violation).collect();
                 let mut text =
                     format!("another record already has this `{}`", members.join("`, `"));

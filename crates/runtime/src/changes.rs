@@ -39,13 +39,13 @@ impl Changes {
         let approved = changed.approved;
         let (has_amount, has_place) = (changed.amount.is_some(), changed.jurisdiction.is_some());
         let draft = draft(changed, request.clone().into_draft());
-        let named = |(member, problem): (String, String)| Violation {
-            field: match member.as_str() {
+        let named = |(member, problem): (String, String)| {
+            let field = match member.as_str() {
                 "context.amount" if has_amount => "changes.amount".to_owned(),
                 "context.jurisdiction" if has_place => "changes.jurisdiction".to_owned(),
                 _ => format!("changes.{member}"),
-            },
-            problem,
+            };
+            Violation::new(field, problem)
         };
         let request = Request::new(draft).map_err(|invalid| {
             ApiError::invalid(invalid.faults.into_iter().map(named).collect())
@@ -117,11 +117,10 @@ fn check_recorded(changed: &ChangedFacts, request: &Request) -> Result<(), ApiEr
     ];
     let others = members.iter().filter(|(_, given, own)| given.is_some() && given != own);
     let violations: Vec<_> = others
-        .map(|(name, ..)| Violation {
-            field: format!("changes.{name}"),
-            problem: "was not looked up for the stored decision; change it with `against` \
-                      `present`"
-                .to_owned(),
+        .map(|(name, ..)| {
+            let problem =
+                "was not looked up for the stored decision; change it with `against` `present`";
+            Violation::new(format!("changes.{name}"), problem)
         })
         .collect();
     if violations.is_empty() { Ok(()) } else { Err(ApiError::invalid(violations)) }
@@ -146,10 +145,9 @@ fn assumed_approval(at: DateTime<Utc>) -> Approval {
 
 /// Prefixes the invalid fields with the field that contains them.
 pub(super) fn below(member: &str, refusal: ApiError) -> ApiError {
-    let named = |violation: Violation| Violation {
-        field: format!("{member}.{}", violation.field),
-        ..violation
-    };
-    let violations: Vec<_> = refusal.violations.into_iter().map(named).collect();
+    let mut violations = refusal.violations;
+    for violation in &mut violations {
+        violation.field = format!("{member}.{}", violation.field);
+    }
     ApiError { violations, ..refusal }
 }

@@ -210,7 +210,7 @@ impl DecisionFilter {
             ("tenant_id", "add `tenant_id`, or narrow the time by `since` and `until`")
         };
         let problem = format!("the list took longer than {seconds} s: {remedy}");
-        let violation = Violation { field: field.to_owned(), problem: problem.clone() };
+        let violation = Violation::new(field, problem.clone());
         ApiError { message: problem, ..ApiError::invalid(vec![violation]) }
     }
 }

@@ -51,9 +51,8 @@ pub(super) fn normalize<A: IntoDecisionRequest>(
         },
     };
     Request::new(draft(asked, tenant_id.into())).map_err(|invalid| {
-        let named = |(member, problem): (String, String)| Violation {
-            field: renamed(A::RENAMED, member),
-            problem,
+        let named = |(member, problem): (String, String)| {
+            Violation::new(renamed(A::RENAMED, member), problem)
         };
         ApiError::invalid(invalid.faults.into_iter().map(named).collect())
     })

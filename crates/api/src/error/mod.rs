@@ -168,7 +168,7 @@ impl ApiError {
 
     /// Returns an error 400 about one field.
     pub fn field(field: &str, problem: impl Into<String>) -> Self {
-        Self::invalid(vec![Violation { field: field.to_owned(), problem: problem.into() }])
+        Self::invalid(vec![Violation::new(field, problem)])
     }
 
     pub fn not_found(kind: &str, id: &str) -> Self {
@@ -202,8 +202,10 @@ impl From<ApiError> for Status {
             // gRPC client libraries wait for this time before they retry.
             details.set_retry_info(pause);
         }
-        let withheld = refusal.violations.into_iter().map(|Violation { field, problem }| {
-            Violation { field: without_secrets(field), problem: without_secrets(problem) }
+        let withheld = refusal.violations.into_iter().map(|mut violation| {
+            violation.field = without_secrets(violation.field);
+            violation.problem = without_secrets(violation.problem);
+            violation
         });
         for violation in bounded(withheld.collect()) {
             details.add_bad_request_violation(violation.field, violation.problem);
@@ -284,7 +286,7 @@ mod tests {
             ("\u{1}\u{2}", "\u{1f600}", 50),
             (&"x".repeat(100_000), &"\u{1f600}".repeat(100_000), 3),
         ] {
-            let violation = Violation { field: field.to_owned(), problem: problem.to_owned() };
+            let violation = Violation::new(field, problem);
             let refusal = ApiError::invalid(vec![violation; count]);
             assert!(refusal.message.starts_with("the request is invalid: `"));
             assert!(size(refusal.into()) < 6500, "{count} of {field:.10}");
@@ -294,7 +296,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_counted() {
-        let fault = |n| Violation { field: format!("a[{n}]"), problem: "is wrong".to_owned() };
+        let fault = |n| Violation::new(format!("a[{n}]"), "is wrong");
         let refusal = ApiError::invalid((0..256).map(fault).collect());
         assert!(refusal.message.ends_with("`a[2]` is wrong; and 253 more"), "{}", refusal.message);
         let details = Status::from(refusal).get_error_details();

@@ -58,5 +58,5 @@ fn violation(held: &HeldByReality) -> Violation {
         "must include `{}`: {} since {since} was not shown when the request was opened",
         held.id, held.drift_type
     );
-    Violation { field: "reviewed".to_owned(), problem }
+    Violation::new("reviewed", problem)
 }

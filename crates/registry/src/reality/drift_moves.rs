@@ -272,7 +272,7 @@ fn decoupled(finding: &CheckFinding) -> Option<Violation> {
     if !finding.mismatched_paths.is_empty() {
         let _ = write!(problem, " at {}", finding.mismatched_paths.join(", "));
     }
-    Some(Violation { field: "resolution".to_owned(), problem })
+    Some(Violation::new("resolution", problem))
 }
 
 /// Stores the last run's findings of this type of drift as tolerated. A later run with the same

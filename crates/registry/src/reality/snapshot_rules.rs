@@ -120,9 +120,7 @@ pub(super) fn complete(
         found.add("content_hash", problem);
     }
     let mut all = Violations::default();
-    all.within(RealitySnapshot::KIND, |all| {
-        found.list.into_iter().for_each(|fault| all.add(&fault.field, fault.problem));
-    });
+    all.within(RealitySnapshot::KIND, |all| all.append(found));
     Error::unless_clean(all)?;
     let has_observed = !snapshot.observations.is_empty();
     snapshot.observations_hash =
