@@ -64,8 +64,6 @@ impl<'a> Refusal<'a> {
                 ),
             ),
         };
-        let (kind, reason_code) = (kind.to_owned(), Some(self.reason()));
-        let exceeded = Vec::new();
-        Step { kind, id, outcome: Outcome::Refuse, reason_code, detail, exceeded }
+        Step::new(kind, id, Outcome::Refuse, Some(self.reason()), detail)
     }
 }

@@ -18,7 +18,7 @@ use super::{
     stack,
     statement::{Effect, Evaluated, Statement},
     target::Aspects,
-    trace_step::{Outcome, Step},
+    trace_step::{Outcome, PolicyStatement, Step},
 };
 
 /// The maximum number of declarations to evaluate policies on. If there are more, the request must
@@ -188,12 +188,14 @@ fn step(statement: &Statement, evaluated: &Evaluated) -> Step {
         (Evaluated::Matches, Effect::Deny(reason)) => (Outcome::Refuse, Some(reason)),
         (Evaluated::Matches, Effect::Hold(reason, _)) => (Outcome::Hold, Some(reason)),
     };
+    let advice = statement.advice.clone().filter(|_| *evaluated == Evaluated::Matches);
     let detail = match evaluated {
         Evaluated::Failed(why) => why.clone(),
         Evaluated::Silent => "does not match".to_owned(),
-        Evaluated::Matches => statement.advice.clone().unwrap_or_else(|| "matches".to_owned()),
+        Evaluated::Matches => advice.clone().unwrap_or_else(|| "matches".to_owned()),
     };
     let id = format!("{} ({}#{})", statement.id, statement.policy_id, statement.ordinal);
-    let (kind, exceeded) = ("policy".to_owned(), Vec::new());
-    Step { kind, id, outcome, reason_code, detail, exceeded }
+    let (policy_id, statement) = (statement.policy_id.clone(), statement.id.clone());
+    let statement = Some(PolicyStatement { policy_id, id: statement, advice });
+    Step { statement, ..Step::new("policy", id, outcome, reason_code, detail) }
 }

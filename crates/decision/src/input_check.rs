@@ -142,12 +142,6 @@ pub(super) fn steps(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<Step> {
 }
 
 fn step(id: &str, violation: &Violation, more: &str) -> Step {
-    Step {
-        kind: "input".to_owned(),
-        id: id.to_owned(),
-        outcome: Outcome::Refuse,
-        reason_code: Some(Reason::ContextInvalid),
-        detail: format!("{violation}{more}"),
-        exceeded: Vec::new(),
-    }
+    let (reason, detail) = (Some(Reason::ContextInvalid), format!("{violation}{more}"));
+    Step::new("input", id, Outcome::Refuse, reason, detail)
 }

@@ -106,8 +106,7 @@ fn approved(case: &Case<'_>, needed: Needed, met: bool) -> Vec<Step> {
             (Outcome::Hold, format!("does not suffice: it takes {count} people{legal}"))
         }
     };
-    let (kind, id, exceeded) = ("approval".to_owned(), id.clone(), Vec::new());
-    vec![Step { kind, id, outcome, reason_code: None, detail, exceeded }]
+    vec![Step::new("approval", id, outcome, None, detail)]
 }
 
 fn held_by(statement: &Statement) -> Option<HeldBy> {
@@ -158,9 +157,7 @@ impl Gate {
         };
         if case.request.explain {
             let detail = format!("least oversight: {oversight}");
-            let (kind, id) = ("gate".to_owned(), String::new());
-            let exceeded = Vec::new();
-            gate.steps.push(Step { kind, id, outcome, reason_code: reason, detail, exceeded });
+            gate.steps.push(Step::new("gate", "", outcome, reason, detail));
         }
         gate
     }

@@ -1,6 +1,6 @@
 //! Builds the trace for `explain`: the checks of each stage and their results.
 
-pub use super::trace_step::{ExceededBound, Outcome, StageTrace, Step};
+pub use super::trace_step::{ExceededBound, Outcome, PolicyStatement, StageTrace, Step};
 use super::{
     asked_before::Refusal,
     authority::{Choice, FailedCheck},
@@ -98,6 +98,5 @@ fn candidate_step(
     } else {
         details.join(". ")
     };
-    let (kind, id) = (kind.to_owned(), id.to_owned());
-    Step { kind, id, outcome, reason_code: refusal, detail, exceeded }
+    Step { exceeded, ..Step::new(kind, id, outcome, refusal, detail) }
 }

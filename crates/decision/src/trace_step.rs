@@ -34,7 +34,7 @@ pub struct StageTrace {
 pub struct Step {
     /// The kind of object: `delegation`, `uses`, `acts_in`, `policy`, `anchor`, `drift`, `gate`, ….
     pub kind: String,
-    /// The object's id.
+    /// The object's id. For a policy, also the statement's id and place.
     pub id: String,
     pub outcome: Outcome,
     pub reason_code: Option<Reason>,
@@ -43,6 +43,39 @@ pub struct Step {
     /// The bounds that the request exceeds, if the step refuses it for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exceeded: Vec<ExceededBound>,
+    /// The statement of a policy that the step evaluates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement: Option<PolicyStatement>,
+}
+
+impl Step {
+    pub(super) fn new(
+        kind: &str,
+        id: impl Into<String>,
+        outcome: Outcome,
+        reason_code: Option<Reason>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            id: id.into(),
+            outcome,
+            reason_code,
+            detail: detail.into(),
+            exceeded: Vec::new(),
+            statement: None,
+        }
+    }
+}
+
+/// A statement of a policy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyStatement {
+    pub policy_id: String,
+    /// The statement's `@id`, or the policy's id.
+    pub id: String,
+    /// The statement's `@advice`, if the statement matches.
+    pub advice: Option<String>,
 }
 
 /// A bound that a request exceeds, with the requested value.

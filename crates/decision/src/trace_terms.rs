@@ -50,8 +50,7 @@ fn joined(case: &Case<'_>, candidate: &Candidate<'_>, reason: Option<Reason>) ->
         if lacks(tool_id) {
             return refused("tool", tool_id, Reason::ContextIncomplete, detail);
         }
-        let (kind, id, outcome) = ("tool".to_owned(), tool_id.to_owned(), Outcome::Pass);
-        Step { kind, id, outcome, reason_code: None, detail, exceeded: Vec::new() }
+        Step::new("tool", tool_id, Outcome::Pass, None, detail)
     };
     terms.set_by().into_iter().map(step).collect()
 }
@@ -68,7 +67,5 @@ fn lacking(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &str) -> String
 }
 
 fn refused(kind: &str, id: &str, reason: Reason, detail: String) -> Step {
-    let (kind, id, reason_code) = (kind.to_owned(), id.to_owned(), Some(reason));
-    let exceeded = Vec::new();
-    Step { kind, id, outcome: Outcome::Refuse, reason_code, detail, exceeded }
+    Step::new(kind, id, Outcome::Refuse, Some(reason), detail)
 }

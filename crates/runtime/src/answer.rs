@@ -4,8 +4,8 @@ use authority_model::{
     proto::runtime::{
         ApprovalsNeeded, AuthorityUsed, AuthorizeResponse, Budget, Decision as Word,
         EvaluateDecisionResponse, EvaluateResponse, EvidencePack, EvidenceReference, Finding,
-        FurtherChange, Outcome, RecordedContext, Signature, SimulateDecisionResponse,
-        SmallestChange, Stage,
+        FindingStatement, FurtherChange, Outcome, RecordedContext, Signature,
+        SimulateDecisionResponse, SmallestChange, Stage,
     },
     wire::Json,
 };
@@ -190,6 +190,16 @@ fn finding(step: &Step) -> Finding {
         reason_code: step.reason_code.map(|code| code.word().to_owned()),
         detail: (!step.detail.is_empty()).then(|| step.detail.clone()),
         exceeded: step.exceeded.iter().map(exceeded).collect(),
+        kind: step.kind.clone(),
+        id: match &step.statement {
+            Some(statement) => Some(statement.policy_id.clone()),
+            None => Some(step.id.clone()).filter(|id| !id.is_empty()),
+        },
+        statement: step.statement.as_ref().map(|statement| FindingStatement {
+            policy_id: statement.policy_id.clone(),
+            id: statement.id.clone(),
+            advice: statement.advice.clone(),
+        }),
     }
 }
 

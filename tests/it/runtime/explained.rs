@@ -39,6 +39,34 @@ async fn the_bound_and_both_values_and_what_would_help() {
     assert!(answer.trace[0].findings.iter().any(|one| one.detail() == told));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_finding_has_the_statement_of_its_policy() {
+    let (app, client, delegation) = demo().await;
+    let cedar = "@id(\"window\") @reason(\"x_change_window\") @decision(\"require_approval\")\n\
+                 @advice(\"Ask the release manager first.\")\n\
+                 forbid (principal, action, resource);";
+    let policy = json!({"tenant_id": "svc:tenant:acme", "regime": "internal", "cedar": cedar});
+    let (status, made) = app.owner().post("/api/v1/policies", policy).await;
+    assert_eq!(status, 201, "{made:#}");
+    let mut ask = asking(10.0, "DE");
+    ask["explain"] = json!(true);
+    let (_, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+    let stages = answer["trace"].as_array().unwrap().iter();
+    let findings: Vec<_> = stages.flat_map(|stage| stage["findings"].as_array().unwrap()).collect();
+    let of = |kind: &str| findings.iter().find(|finding| finding["kind"] == kind).unwrap();
+    assert_eq!((&of("delegation")["id"], &of("gate")["id"]), (&json!(delegation), &json!(null)));
+    let statement = |id: &str| {
+        let is_own = |finding: &&&Value| finding["statement"]["id"] == id;
+        let finding = findings.iter().find(is_own).unwrap_or_else(|| panic!("{id}: {answer:#}"));
+        assert_eq!(finding["id"], finding["statement"]["policy_id"], "{finding:#}");
+        (finding["kind"].clone(), finding["statement"]["advice"].clone())
+    };
+    let policy = json!("policy");
+    assert_eq!(statement("window"), (policy.clone(), json!("Ask the release manager first.")));
+    // This statement does not match.
+    assert_eq!(statement("payment-threshold"), (policy, json!(null)));
+}
+
 /// `explain` shows why a cited approval did not count when the request is held again. The codes
 /// stay the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

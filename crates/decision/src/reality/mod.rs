@@ -166,9 +166,8 @@ impl<'a> Coupling<'a> {
                 Some(lifting) => format!("{effect}: overridden by check {}", lifting.check_id),
                 None => cause.detail(),
             };
-            let (kind, id) = (cause.source.word().to_owned(), cause.id.to_owned());
-            let exceeded = Vec::new();
-            self.steps.push(Step { kind, id, outcome, reason_code, detail, exceeded });
+            let kind = cause.source.word();
+            self.steps.push(Step::new(kind, cause.id, outcome, reason_code, detail));
         }
     }
 }
