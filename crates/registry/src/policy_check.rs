@@ -163,10 +163,12 @@ impl Ground {
         let doubts = of_targets.filter_map(|(place, name)| {
             let (name, near) = records.missing.get_key_value(name.as_ref()?)?;
             let suggestion = near.as_ref().map(|near| format!("did you mean `{near}`?"));
-            let mut problem = name.problem();
-            suggestion.iter().for_each(|near| problem = format!("{problem}; {near}"));
-            let field = format!("applies_to[{place}]");
-            Some(PolicyProblem { field, problem, suggestion, ..PolicyProblem::default() })
+            let (field, summary) = (format!("applies_to[{place}]"), name.problem());
+            let problem = match &suggestion {
+                Some(near) => format!("{summary}; {near}"),
+                None => summary.clone(),
+            };
+            Some(PolicyProblem { field, problem, suggestion, summary, ..PolicyProblem::default() })
         });
         Ok((found, doubts.collect()))
     }
@@ -223,7 +225,14 @@ pub(super) fn problem_of(finding: &Finding) -> PolicyProblem {
         line: number(finding.line),
         column: number(finding.column),
         suggestion: finding.suggestion.clone(),
+        summary: finding.problem.clone(),
     }
+}
+
+/// Returns a problem without a place in the text.
+pub(super) fn problem_at(field: &str, problem: String) -> PolicyProblem {
+    let (field, summary) = (field.to_owned(), problem.clone());
+    PolicyProblem { field, problem, summary, ..PolicyProblem::default() }
 }
 
 /// Sets the fields that policies' rows lack. These are the targets, and the current problems of

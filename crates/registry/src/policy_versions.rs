@@ -13,7 +13,7 @@ use tonic::Response;
 
 use super::{
     flow::{changeable, or_not_found},
-    policy_check::{Ground, problem_of},
+    policy_check::{Ground, problem_at, problem_of},
     policy_cost::{self, InForce},
     prelude::*,
     version::{IfMatch, tagged},
@@ -204,11 +204,7 @@ pub(super) async fn validate(
     let (errors, warnings): (Vec<_>, Vec<_>) =
         findings.iter().partition(|one| one.severity == Severity::Error);
     let target = request.target_class.as_deref().and_then(rules::target);
-    let target = target.map(|problem| PolicyProblem {
-        field: "target_class".to_owned(),
-        problem,
-        ..PolicyProblem::default()
-    });
+    let target = target.map(|problem| problem_at("target_class", problem));
     let problems: Vec<_> = errors.into_iter().map(problem_of).chain(target).collect();
     let mut warnings: Vec<_> = warnings.into_iter().map(problem_of).chain(of_target).collect();
     if let Some(text) = request.cedar.clone().filter(|_| problems.is_empty()) {
@@ -220,10 +216,8 @@ pub(super) async fn validate(
             effective: Window::default(),
         };
         let found = new.exceeds(registry).await?;
-        warnings.extend(found.map(|found| PolicyProblem {
-            field: "cedar".to_owned(),
-            problem: format!("together with the policies in force, {found}"),
-            ..PolicyProblem::default()
+        warnings.extend(found.map(|found| {
+            problem_at("cedar", format!("together with the policies in force, {found}"))
         }));
     }
     Ok(Response::new(ValidatePolicyResponse { valid: problems.is_empty(), problems, warnings }))

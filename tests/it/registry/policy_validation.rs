@@ -48,6 +48,14 @@ async fn mistakes_are_refused_wherever_a_text_is_written() {
         assert_eq!(said["valid"], false, "{said:#}");
         let problems = said["problems"].to_string();
         assert!(problems.contains(part) && problems.contains(suggestion), "{said:#}");
+        for one in said["problems"].as_array().unwrap() {
+            let [summary, correction] = ["summary", "suggestion"].map(|name| one[name].as_str());
+            let place = format!("line {}, column {}: ", one["line"], one["column"]);
+            let correction = correction.map(|text| format!("; {text}")).unwrap_or_default();
+            let whole = format!("{place}{}{correction}", summary.unwrap());
+            assert_eq!(one["problem"], whole, "{one:#}");
+            assert!(summary.is_some_and(|text| !text.contains("column")), "{one:#}");
+        }
         assert!(
             places(&said["problems"]).iter().all(|(line, at)| *line == 1 && *at > 43),
             "{said:#}"

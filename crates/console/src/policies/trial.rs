@@ -31,15 +31,9 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// The problem in this text; the API's own sentence has place and suggestion again, which are taken off.
+    /// The problem, with its line of this text.
     pub(super) fn of(found: &PolicyProblem, cedar: &str) -> Self {
         let (line, column) = (found.line.unwrap_or_default(), found.column.unwrap_or_default());
-        let suggestion = found.suggestion.clone();
-        let problem = found.problem.as_str();
-        let problem = problem.strip_prefix(&format!("line {line}, column {column}: "));
-        let problem = problem.unwrap_or(&found.problem);
-        let end = suggestion.as_ref().map(|suggestion| format!("; {suggestion}"));
-        let cut = end.and_then(|end| problem.strip_suffix(&end));
         let index = usize::try_from(line).ok().and_then(|line| line.checked_sub(1));
         Self {
             place: match (line, column) {
@@ -49,8 +43,8 @@ impl Fault {
             },
             line: found.line,
             source: index.and_then(|index| cedar.lines().nth(index)).map(str::to_owned),
-            problem: cut.unwrap_or(problem).to_owned(),
-            suggestion,
+            problem: found.summary.clone(),
+            suggestion: found.suggestion.clone(),
         }
     }
 
@@ -108,13 +102,14 @@ mod tests {
             line: Some(2),
             column: Some(8),
             suggestion: Some("did you mean `context`?".to_owned()),
+            summary: "unknown name `contexx`".to_owned(),
         };
         let fault = Fault::of(&found, "forbid (principal, action, resource)\nwhen { contexx };");
         assert_eq!(fault.place, "Line 2, column 8");
         assert_eq!(fault.problem, "unknown name `contexx`");
         assert_eq!((fault.line, fault.source.as_deref()), (Some(2), Some("when { contexx };")));
         let elsewhere =
-            PolicyProblem { problem: "is empty".to_owned(), ..PolicyProblem::default() };
+            PolicyProblem { summary: "is empty".to_owned(), ..PolicyProblem::default() };
         let fault = Fault::of(&elsewhere, "");
         assert_eq!((fault.place.as_str(), fault.problem.as_str()), ("", "is empty"));
         assert!(fault.source.is_none());
