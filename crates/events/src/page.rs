@@ -52,14 +52,10 @@ impl Part {
     ) -> Result<Self, ApiError> {
         let selection = match patterns {
             [] => None,
-            some => Some(Selection::parse(some).map_err(|why| {
-                // The message starts with `event_types: `, the name of the field in endpoints.
-                let why = why.to_string();
-                ApiError::field(
-                    "event_type",
-                    why.trim_start_matches("event_types").trim_start_matches(": "),
-                )
-            })?),
+            some => Some(
+                Selection::parse(some)
+                    .map_err(|why| ApiError::field("event_type", why.to_string()))?,
+            ),
         };
         Ok(Self {
             tenant_id,

@@ -137,9 +137,13 @@ impl Server {
 
     /// Describes the caller's identity.
     pub(in crate::cli) fn whoami(&self) -> CommandOutput {
+        login::identity_of(self.bearer(), &self.base.to_string(), self.view)
+    }
+
+    /// The credential without the scheme.
+    fn bearer(&self) -> &str {
         let bearer = self.token.to_str().unwrap_or_default();
-        let token = bearer.strip_prefix(BEARER).unwrap_or_default();
-        login::identity_of(token, &self.base.to_string(), self.view)
+        bearer.strip_prefix(BEARER).unwrap_or_default()
     }
 
     /// The service's address, for people.
@@ -245,8 +249,7 @@ impl Server {
 
     /// Describes the caller, and the people who may call the operation.
     fn not_permitted(&self, who: Option<String>) -> String {
-        let caller = self.whoami().text;
-        let caller = caller.split(", on ").next().unwrap_or_default();
+        let caller = login::caller_of(self.bearer());
         let open = who.map(|who| format!("; it is open to {who}")).unwrap_or_default();
         format!("\nyou are {caller}{open}")
     }

@@ -163,9 +163,9 @@ fn parts(value: &str) -> Vec<String> {
 /// Returns the default delays if the policy can no longer be read.
 fn schedule(endpoint_id: &str, policy: &Value) -> Schedule {
     let policy: Result<RetryPolicy, _> = serde_json::from_value(policy.clone());
-    let schedule = policy
-        .map_err(|fault| fault.to_string())
-        .and_then(|policy| Schedule::try_from(&policy).map_err(|fault| fault.to_string()));
+    let schedule = policy.map_err(|fault| fault.to_string()).and_then(|policy| {
+        Schedule::try_from(&policy).map_err(|fault| format!("{} {fault}", fault.member()))
+    });
     schedule.unwrap_or_else(|fault| {
         tracing::error!(endpoint_id, fault, "a retry policy cannot be read; the default is used");
         Schedule::default()

@@ -66,8 +66,9 @@ fn rules(
     event_types: &[String],
     filter: Option<&str>,
 ) -> Result<(Selection, Option<Filter>), String> {
-    let selection = Selection::of_record(event_types).map_err(|fault| fault.to_string())?;
+    let selection =
+        Selection::of_record(event_types).map_err(|fault| format!("event_types: {fault}"))?;
     let types: Vec<_> = selection.families().map(EventType::members).collect();
     let filter = filter.map(|text| Filter::parse(text, &types)).transpose();
-    Ok((selection, filter.map_err(|fault| fault.to_string())?))
+    Ok((selection, filter.map_err(|fault| format!("filter: {fault}"))?))
 }

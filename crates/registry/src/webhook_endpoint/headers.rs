@@ -4,8 +4,6 @@ use authority_model::{proto::events::WebhookEndpoint, validate::Violations, wire
 use authority_webhook::destination::{HeaderError, check_headers};
 use serde_json::{Map, Value};
 
-use super::rules::add;
-
 /// Returned in place of a value.
 const MASK: &str = "***";
 
@@ -52,5 +50,5 @@ fn refuse(fault: &HeaderError, found: &mut Violations) {
         | HeaderError::Twice(name)
         | HeaderError::Value(name) => field(name),
     };
-    add(found, &field, fault);
+    found.add(&field, fault.to_string());
 }

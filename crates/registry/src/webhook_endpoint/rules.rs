@@ -1,7 +1,5 @@
 //! Endpoint rules that its proto does not define. They come from the crate `authority-webhook`.
 
-use std::fmt::Display;
-
 use authority_model::{
     proto::events::{RetryPolicy, WebhookEndpoint},
     validate::Violations,
@@ -21,7 +19,7 @@ pub(super) fn url(endpoint: &mut WebhookEndpoint, rules: &UrlRules, found: &mut 
     }
     match EndpointUrl::parse(&endpoint.url, rules) {
         Ok(url) => url.as_str().clone_into(&mut endpoint.url),
-        Err(fault) => add(found, "url", &fault),
+        Err(fault) => found.add("url", fault.to_string()),
     }
 }
 
@@ -34,19 +32,19 @@ pub(super) fn events(endpoint: &WebhookEndpoint, found: &mut Violations) {
         Err(_) => EventType::families().map(EventType::members).collect(),
     };
     if let Err(fault) = selection {
-        add(found, "event_types", &fault);
+        found.add("event_types", fault.to_string());
     }
     if let Some(filter) = &endpoint.filter
         && let Err(fault) = Filter::parse(filter, &types)
     {
-        add(found, "filter", &fault);
+        found.add("filter", fault.to_string());
     }
 }
 
 pub(super) fn retry_policy(endpoint: &WebhookEndpoint, found: &mut Violations) {
     let policy = endpoint.retry_policy.as_ref().map(policy).unwrap_or_default();
     if let Err(fault) = Schedule::try_from(&policy) {
-        add(found, &format!("retry_policy.{}", fault.member()), &fault);
+        found.add(&format!("retry_policy.{}", fault.member()), fault.to_string());
     }
 }
 
@@ -66,12 +64,4 @@ fn policy(given: &RetryPolicy) -> retry::RetryPolicy {
         max_attempts: given.max_attempts.map(positive),
         jitter: given.jitter,
     }
-}
-
-/// Adds a fault. Its text begins with the field's name, which is removed.
-pub(super) fn add(found: &mut Violations, field: &str, fault: &impl Display) {
-    let text = fault.to_string();
-    let member = field.rsplit('.').next().unwrap_or(field);
-    let problem = [field, member].iter().find_map(|start| text.strip_prefix(start));
-    found.add(field, problem.unwrap_or(&text).trim_start_matches([':', ' ']));
 }

@@ -43,20 +43,21 @@ const REFUSED_PREFIXES: [&str; 8] =
 const REFUSED_SUFFIXES: [&str; 7] =
     ["-ip", "-ipv6", "clientip", "socketip", "-addr", "-host", "-host-override"];
 
-/// The reason for refusing headers. Messages never contain a value.
+/// The reason for refusing headers, to follow the name of the field or the header. Messages never
+/// contain a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
-    #[error("headers has {0} members; 10 at most")]
+    #[error("has {0} members; 10 at most")]
     TooMany(usize),
-    #[error("headers has {0} bytes of names and values; 4096 at most")]
+    #[error("has {0} bytes of names and values; 4096 at most")]
     TooLong(usize),
-    #[error("headers.{0}: is not a header name: letters, digits and hyphens")]
+    #[error("is not a header name: letters, digits and hyphens")]
     Name(String),
-    #[error("headers.{0}: is set by the service or by the connection; leave it out")]
+    #[error("is set by the service or by the connection; leave it out")]
     Refused(String),
-    #[error("headers.{0}: comes twice; names do not differ by case")]
+    #[error("comes twice; names do not differ by case")]
     Twice(String),
-    #[error("headers.{0}: its value must be visible ASCII, spaces only inside, and not empty")]
+    #[error("must have a value of visible ASCII, spaces only inside, that is not empty")]
     Value(String),
 }
 

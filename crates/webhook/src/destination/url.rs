@@ -23,24 +23,24 @@ pub struct UrlRules {
     pub addresses: AddressRules,
 }
 
-/// The reason for refusing a URL.
+/// The reason for refusing a URL, to follow the name of its field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    #[error("url is longer than 2048 bytes")]
+    #[error("is longer than 2048 bytes")]
     Long,
-    #[error("url must be an absolute URL such as https://example.com/hooks")]
+    #[error("must be an absolute URL such as https://example.com/hooks")]
     Unreadable,
-    #[error("url must begin with https://")]
+    #[error("must begin with https://")]
     Scheme,
-    #[error("url must hold no space, control character or backslash; percent-encode them")]
+    #[error("must hold no space, control character or backslash; percent-encode them")]
     Character,
-    #[error("url must hold no user name or password; send credentials in headers")]
+    #[error("must hold no user name or password; send credentials in headers")]
     UserInfo,
-    #[error("url must have no fragment: it is never sent")]
+    #[error("must have no fragment: it is never sent")]
     Fragment,
-    #[error("url has port {port}; allowed are {allowed}")]
+    #[error("has port {port}; allowed are {allowed}")]
     Port { port: u16, allowed: String },
-    #[error("url names a host that is not public")]
+    #[error("has a host that is not public")]
     Host,
 }
 

@@ -14,16 +14,16 @@ pub const MOST_PATTERNS: usize = 50;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection(Option<Vec<Pattern>>);
 
-/// The reason for refusing `event_types`.
+/// The reason for refusing `event_types`, to follow the name of the field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
-    #[error("event_types must have at least one; leave it out for the default")]
+    #[error("must have at least one; leave it out for the default")]
     None,
-    #[error("event_types has {0} patterns; 50 at most")]
+    #[error("has {0} patterns; 50 at most")]
     TooMany(usize),
-    #[error("event_types: `{pattern}` {problem}")]
+    #[error("`{pattern}` {problem}")]
     Pattern { pattern: String, problem: PatternError },
-    #[error("event_types: `{pattern}` matches no event type{suggestion}")]
+    #[error("`{pattern}` matches no event type{suggestion}")]
     Unknown { pattern: String, suggestion: String },
 }
 

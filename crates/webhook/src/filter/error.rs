@@ -2,7 +2,7 @@
 
 /// A problem and its place in the filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("filter: {problem} (at offset {offset})")]
+#[error("{problem} (at offset {offset})")]
 pub struct FilterError {
     /// The number of bytes before the problem.
     pub offset: usize,

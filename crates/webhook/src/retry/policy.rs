@@ -48,20 +48,18 @@ impl RetryPolicy {
     }
 }
 
-/// The reason for refusing a retry policy. The message begins with the field's name.
+/// The reason for refusing a retry policy, to follow the name of the member.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RetryPolicyError {
-    #[error("{0} is required with strategy exponential")]
+    #[error("is required with strategy exponential")]
     Missing(&'static str),
-    #[error("{member} belongs to strategy {belongs_to}; leave it out or set strategy")]
+    #[error("belongs to strategy {belongs_to}; leave it out or set strategy")]
     OtherStrategy { member: &'static str, belongs_to: &'static str },
-    #[error("{member} must be {allowed}")]
+    #[error("must be {allowed}")]
     OutOfRange { member: &'static str, allowed: &'static str },
-    #[error("schedule_seconds has {delays} delays; 19 at most, which are 20 attempts")]
+    #[error("has {delays} delays; 19 at most, which are 20 attempts")]
     TooManyDelays { delays: usize },
-    #[error(
-        "{member} lets a delivery take up to {seconds} seconds with jitter; 604800 (7 days) at most"
-    )]
+    #[error("lets a delivery take up to {seconds} seconds with jitter; 604800 (7 days) at most")]
     TooLong { member: &'static str, seconds: u64 },
 }
 

@@ -75,9 +75,7 @@ impl Shared {
             return Err(ApiError::field("until", "must be after `since`"));
         }
         if let Err(fault) = Selection::of_record(&request.event_types) {
-            let text = fault.to_string();
-            let text = text.strip_prefix("event_types: ").unwrap_or(&text).to_owned();
-            return Err(ApiError::field("event_types", text));
+            return Err(ApiError::field("event_types", fault.to_string()));
         }
         let done = execute(&self.store, &scope, now, key, async move |db| {
             let endpoint = Seen::lock(db, &request.id).await?;

@@ -6,7 +6,7 @@ use crate::filter::Filter;
 fn refusal(text: &str) -> (usize, String) {
     let types = types();
     let why = Filter::parse(text, &types.each_ref()).expect_err(text);
-    assert_eq!(why.to_string(), format!("filter: {} (at offset {})", why.problem, why.offset));
+    assert_eq!(why.to_string(), format!("{} (at offset {})", why.problem, why.offset));
     (why.offset, why.problem)
 }
 

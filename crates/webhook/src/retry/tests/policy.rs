@@ -6,10 +6,7 @@ use crate::retry::{RetryPolicy, Schedule};
 
 fn read(policy: Value) -> Result<Schedule, String> {
     let policy: RetryPolicy = serde_json::from_value(policy).map_err(|why| why.to_string())?;
-    Schedule::try_from(&policy).map_err(|why| {
-        assert!(why.to_string().starts_with(why.member()), "{why}");
-        why.to_string()
-    })
+    Schedule::try_from(&policy).map_err(|why| format!("{} {why}", why.member()))
 }
 
 fn exponential(change: &Value) -> Value {
