@@ -13,6 +13,9 @@ use crate::{
 pub trait RpcRequest: prost::Message {
     /// The name of the method: `authority.registry.v1.ToolService/CreateTool`.
     const METHOD: &'static str;
+    /// The states of its record that the method changes. In any other state, the method is refused
+    /// or has no effect. Empty for every state that is not final.
+    const STATES: &'static [&'static str] = &[];
 }
 
 /// A request about one record.
@@ -92,6 +95,10 @@ pub trait Record: Validate + prost::Message + Clone + Default + 'static {
     /// Names of its bounding lists. An empty list sets no bound.
     const BOUNDS: &'static [&'static str] = &[];
     type State: Copy + PartialEq + Display + Send + 'static;
+    /// The name of the field with its state; empty for a record without states.
+    const STATE: &'static str = "";
+    /// The final states, in which the record can't change.
+    const FINAL: &'static [Self::State] = &[];
     fn id(&self) -> &str;
     /// The id of its tenant. For a tenant, its own id; empty for a record without a tenant.
     fn tenant_id(&self) -> &str;

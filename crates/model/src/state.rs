@@ -53,6 +53,21 @@ mod tests {
     }
 
     #[test]
+    fn a_record_ends_in_its_final_states() {
+        assert_eq!(DelegationState::FINAL, [DelegationState::Revoked]);
+        assert_eq!(
+            ApprovalState::FINAL,
+            [
+                ApprovalState::Used,
+                ApprovalState::Declined,
+                ApprovalState::Expired,
+                ApprovalState::Void
+            ]
+        );
+        assert!(WorkspaceState::FINAL.is_empty());
+    }
+
+    #[test]
     fn a_record_begins_active_if_it_can() {
         assert_eq!(TenantState::default(), TenantState::Active);
         assert_eq!(PolicyState::default(), PolicyState::Active);

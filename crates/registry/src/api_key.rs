@@ -44,7 +44,6 @@ pub struct ApiKeys(pub Registry);
 
 impl Row for ApiKey {
     type List = ListApiKeysRequest;
-    const FINAL: &'static [Self::State] = &[ApiKeyStatus::Revoked];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListApiKeysRequest) -> api_keys::BoxedQuery<'_, Pg> {

@@ -19,7 +19,6 @@ use super::{event_demand, prelude::*};
 
 impl Row for AuditStream {
     type List = ListAuditStreamsRequest;
-    const FINAL: &'static [Self::State] = &[AuditStreamState::Sealed];
 
     fn filtered(by: &ListAuditStreamsRequest) -> audit_streams::BoxedQuery<'_, Pg> {
         let mut query = audit_streams::table.into_boxed();

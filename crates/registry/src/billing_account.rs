@@ -2,14 +2,12 @@
 
 use authority_model::{
     proto::registry::*, schema::billing_accounts, service::BillingAccountService,
-    state::BillingAccountState,
 };
 
 use super::prelude::*;
 
 impl Row for BillingAccount {
     type List = ListBillingAccountsRequest;
-    const FINAL: &'static [Self::State] = &[BillingAccountState::Closed];
 
     fn filtered(by: &ListBillingAccountsRequest) -> billing_accounts::BoxedQuery<'_, Pg> {
         let mut query = billing_accounts::table.into_boxed();

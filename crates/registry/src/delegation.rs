@@ -8,7 +8,7 @@ use authority_model::{
     proto::delegation::*,
     schema::delegations,
     service::DelegationService,
-    state::DelegationState::{self, Active, Revoked, Suspended},
+    state::DelegationState::{Active, Revoked, Suspended},
     wire::Time,
 };
 
@@ -27,7 +27,6 @@ use authority_ids::DelegationId;
 
 impl Row for Delegation {
     type List = ListDelegationsRequest;
-    const FINAL: &'static [Self::State] = &[DelegationState::Revoked];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListDelegationsRequest) -> delegations::BoxedQuery<'_, Pg> {
@@ -167,7 +166,7 @@ impl DelegationService for Registry {
         let by = caller(&call)?;
         let reason = call.get_ref().reason.clone();
         let at = Time::from(self.clock.now());
-        let revoked = moves::to(self, call, &[Active, Suspended], Revoked, Some(at), reason);
+        let revoked = moves::to(self, call, Revoked, Some(at), reason);
         Ok(shown(&by, revoked.await?))
     }
 
@@ -176,14 +175,14 @@ impl DelegationService for Registry {
         call: Request<SuspendDelegationRequest>,
     ) -> Reply<Delegation> {
         let reason = call.get_ref().reason.clone();
-        moves::to(self, call, &[Active], Suspended, None, reason).await
+        moves::to(self, call, Suspended, None, reason).await
     }
 
     async fn reinstate_delegation(
         &self,
         call: Request<ReinstateDelegationRequest>,
     ) -> Reply<Delegation> {
-        moves::to(self, call, &[Suspended], Active, None, None).await
+        moves::to(self, call, Active, None, None).await
     }
 
     async fn narrow_delegation(&self, call: Request<NarrowDelegationRequest>) -> Reply<Delegation> {

@@ -35,12 +35,11 @@ use authority_core::{
 pub(super) const UNSIGNED: [&str; 6] =
     ["standing", "updated_at", "created_by", "warnings", "line_id", "renewed_by"];
 
-/// Moves a delegation into `state` if its current state is in `from`. `reason` is stored as its
-/// `revoke_reason`. If the delegation was renewed, its newest successor is moved.
+/// Moves a delegation into `state` if the method changes its current state. `reason` is stored as
+/// its `revoke_reason`. If the delegation was renewed, its newest successor is moved.
 pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
     registry: &Registry,
     call: Request<Q>,
-    from: &'static [DelegationState],
     state: DelegationState,
     revoked_at: Option<Time>,
     reason: Option<String>,
@@ -56,7 +55,7 @@ pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
         }
         if_match.check(&was)?;
         changeable(&was)?;
-        if !was.known_state().is_some_and(|state| from.contains(&state)) {
+        if !Q::STATES.contains(&was.state()) {
             return Err(Error::NotAllowed(format!("the delegation is {}", was.state)));
         }
         if state == DelegationState::Active {

@@ -22,8 +22,6 @@ use authority_ids::{EntityId, InvalidId, TenantId};
 /// A record or relationship, and its queries.
 pub(super) trait Row: Record + Queries {
     type List: RpcRequest + Listing + Validate + Send + Sync + 'static;
-    /// Final states, in which a record can't change.
-    const FINAL: &'static [Self::State] = &[];
     /// Whether decisions depend on the record. The response to a write is then sent after the graph
     /// has applied the write.
     const AUTHORITY: bool = false;

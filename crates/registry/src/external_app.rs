@@ -8,7 +8,6 @@ use super::prelude::*;
 
 impl Row for ExternalApp {
     type List = ListExternalAppsRequest;
-    const FINAL: &'static [Self::State] = &[ExternalAppState::Revoked];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListExternalAppsRequest) -> external_apps::BoxedQuery<'_, Pg> {

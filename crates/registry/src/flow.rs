@@ -78,7 +78,7 @@ impl Registry {
         found.within(C::FIELD, |found| {
             row.reject_output_only(found);
             if let Some(state) = final_state(&row) {
-                found.add("state", format!("a new record cannot be `{state}`"));
+                found.add(C::Record::STATE, format!("a new record cannot be `{state}`"));
             }
             row.defaults();
             row.validate_record(found);
@@ -172,7 +172,7 @@ impl Registry {
             let mut row = was.clone();
             row.merge(patch, &mask);
             // A cleared state would be set to the default, which may make the record active again.
-            let of_state = |path: &String| ["state", "status"].contains(&path.as_str());
+            let of_state = |path: &String| path == C::Record::STATE;
             let named = mask.paths.iter().any(of_state);
             let stateless = named && row.state().is_empty();
             row.defaults();

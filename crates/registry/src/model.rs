@@ -12,7 +12,6 @@ use authority_decision::levels::RiskTier;
 
 impl Row for Model {
     type List = ListModelsRequest;
-    const FINAL: &'static [Self::State] = &[ModelState::Retired];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListModelsRequest) -> models::BoxedQuery<'_, Pg> {

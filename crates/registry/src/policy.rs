@@ -22,7 +22,6 @@ use tonic::Response;
 
 impl Row for Policy {
     type List = ListPoliciesRequest;
-    const FINAL: &'static [Self::State] = &[PolicyState::Retired];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListPoliciesRequest) -> policies::BoxedQuery<'_, Pg> {

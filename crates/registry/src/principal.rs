@@ -16,7 +16,6 @@ const AGENT: &str = "agent";
 
 impl Row for Principal {
     type List = ListPrincipalsRequest;
-    const FINAL: &'static [Self::State] = &[PrincipalState::Revoked];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListPrincipalsRequest) -> principals::BoxedQuery<'_, Pg> {

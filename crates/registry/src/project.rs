@@ -8,7 +8,6 @@ use super::prelude::*;
 
 impl Row for Project {
     type List = ListProjectsRequest;
-    const FINAL: &'static [Self::State] = &[ProjectState::Archived];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListProjectsRequest) -> projects::BoxedQuery<'_, Pg> {

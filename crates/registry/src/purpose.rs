@@ -8,7 +8,6 @@ use super::prelude::*;
 
 impl Row for Purpose {
     type List = ListPurposesRequest;
-    const FINAL: &'static [Self::State] = &[PurposeState::Retired];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListPurposesRequest) -> purposes::BoxedQuery<'_, Pg> {

@@ -10,7 +10,6 @@ use authority_ids::RecordId;
 
 impl Row for Quarantine {
     type List = ListQuarantinesRequest;
-    const FINAL: &'static [Self::State] = &[QuarantineState::Released];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListQuarantinesRequest) -> quarantines::BoxedQuery<'_, Pg> {

@@ -9,7 +9,7 @@ use authority_core::graph::{Fence, hold_fence};
 use authority_decision::facts::Counts;
 use authority_model::{
     proto::delegation::{Delegation, RenewDelegationRequest},
-    record::{ByIdRequest, RecordRequest},
+    record::{ByIdRequest, RecordRequest, RpcRequest},
     schema::{delegations, principals},
     state::DelegationState,
     validate::Validate,
@@ -107,7 +107,7 @@ fn check_in_force(was: &Delegation, now: DateTime<Utc>) -> Result<(), Error> {
         let text = format!("the delegation was already renewed as `{successor}`; renew that one");
         return Err(Error::NotAllowed(text));
     }
-    if was.known_state() != Some(DelegationState::Active) {
+    if !RenewDelegationRequest::STATES.contains(&was.state()) {
         let text = format!("the delegation is {}; only an active one is renewed", was.state);
         return Err(Error::NotAllowed(text));
     }

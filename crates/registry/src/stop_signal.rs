@@ -9,7 +9,6 @@ use authority_ids::RecordId;
 
 impl Row for StopSignal {
     type List = ListStopSignalsRequest;
-    const FINAL: &'static [Self::State] = &[StopSignalState::Lifted];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListStopSignalsRequest) -> stop_signals::BoxedQuery<'_, Pg> {

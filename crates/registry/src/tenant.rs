@@ -17,7 +17,6 @@ const OPEN_REQUESTS: i32 = 500;
 
 impl Row for Tenant {
     type List = ListTenantsRequest;
-    const FINAL: &'static [Self::State] = &[TenantState::Deleted];
     const AUTHORITY: bool = true;
 
     /// Returns active tenants unless the request sets `state` or `deleted`. Deleted tenants are

@@ -7,7 +7,6 @@ use authority_decision::input_schema::InputAt;
 
 impl Row for Tool {
     type List = ListToolsRequest;
-    const FINAL: &'static [Self::State] = &[ToolState::Deprecated];
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListToolsRequest) -> tools::BoxedQuery<'_, Pg> {

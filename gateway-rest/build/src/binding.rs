@@ -34,6 +34,7 @@ pub(crate) struct Rest {
     pub(crate) body_bytes: u32,
     pub(crate) required: Vec<String>,
     pub(crate) location: Vec<String>,
+    pub(crate) states: Vec<String>,
 }
 
 /// The fields of a stream as server-sent events.
@@ -80,6 +81,7 @@ impl Rest {
             documents: descriptor::texts(rest, "documents"),
             required: descriptor::texts(rest, "required"),
             location: descriptor::texts(rest, "location"),
+            states: descriptor::texts(rest, "states"),
             content_type: descriptor::text(rest, "content_type"),
             max_age_seconds: descriptor::integer(rest, "max_age_seconds")
                 .try_into()

@@ -155,6 +155,13 @@ pub(crate) fn bounds(field: &FieldDescriptor, options: &Options) -> bool {
     bounds
 }
 
+/// Returns the final values of a resource's state, from the project's field option.
+pub(crate) fn finals(field: &FieldDescriptor, options: &Options) -> Vec<String> {
+    let value = option(field.parent_pool(), &field.options(), &options.field);
+    let value = value.as_ref().and_then(Value::as_message);
+    value.map(|value| texts(value, "final")).unwrap_or_default()
+}
+
 pub(crate) fn is_required(field: &FieldDescriptor, options: &Options) -> bool {
     behaves(field, REQUIRED) || rules(field, options).is_some_and(|rules| flag(&rules, "required"))
 }

@@ -24,11 +24,12 @@ pub struct Options {
     /// Full name of the method option for properties that `google.api.http` lacks, for example
     /// `acme.rest.v1.rest`: a message with any of the fields `status`, `envelope`, `mask`, `clear`,
     /// `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`, `statuses`, `events`,
-    /// `body_bytes`, `required`, `location`. Empty for none.
+    /// `body_bytes`, `required`, `location`, `states`. Empty for none.
     pub rest: String,
     /// Full name of the field option for properties beyond the field's type: a message that may
-    /// have the fields `document`, the name of the schema of the JSON text in a bytes field, and
-    /// `bounds`, which marks a bounding list. Empty for none.
+    /// have the fields `document`, the name of the schema of the JSON text in a bytes field,
+    /// `bounds`, which marks a bounding list, and `final`, the values of a state in which the
+    /// resource cannot change. Empty for none.
     pub field: String,
     /// Full name of the field option with validation rules: `buf.validate.field`. Empty for none.
     pub validate: String,

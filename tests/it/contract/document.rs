@@ -98,6 +98,29 @@ async fn documents_are_typed_as_what_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn final_states_and_the_states_that_an_operation_changes_are_listed() {
+    let app = TestApp::start().await;
+    let whole = document(&app).await;
+    for (schema, member, finals) in [
+        ("Delegation", "state", json!(["revoked"])),
+        ("ApiKey", "status", json!(["revoked"])),
+        ("Approval", "state", json!(["used", "declined", "expired", "void"])),
+        ("Workspace", "state", json!(null)),
+    ] {
+        let state = &whole["components"]["schemas"][schema]["properties"][member];
+        assert!(state.is_object(), "{schema}");
+        assert_eq!(state["x-final"], finals, "{schema}: {state:#}");
+    }
+    for (path, states) in [
+        ("/api/v1/delegations/{id}/suspend", json!(["active"])),
+        ("/api/v1/delegations/{id}/reinstate", json!(["suspended"])),
+        ("/api/v1/delegations/{id}/approve", json!(null)),
+    ] {
+        assert_eq!(whole["paths"][path]["post"]["x-states"], states, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_versions_and_codes_are_the_services_own() {
     let app = TestApp::start().await;
     let whole = document(&app).await;

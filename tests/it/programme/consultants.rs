@@ -83,6 +83,9 @@ async fn a_status_moves_freely_until_retired() {
     is(&world.patch(&path, json!({"bio": "x"})).await, 409, "record_is_final");
     is(&world.post(&suspend, json!({"reason": "x"})).await, 409, "record_is_final");
     assert_eq!(world.delete(&path).await.0, 200);
+    let retired =
+        json!({"display_name": "Bob", "email": "bob@advice.example", "status": "retired"});
+    is_about(&world.post("/consultants", retired).await, "status");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

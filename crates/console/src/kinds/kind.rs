@@ -31,6 +31,8 @@ pub(crate) struct Kind {
     /// The heading that it stands under.
     pub(crate) area: &'static str,
     pub(crate) record: MessageDescriptor,
+    /// The final states, in which a record can no longer change.
+    pub(super) finals: Vec<String>,
     pub(crate) list: Operation,
     pub(crate) get: Operation,
     /// The members that name a link between records, in the place of an id; empty for any other kind.
@@ -132,17 +134,15 @@ impl Kind {
 
     /// Why an operation is not for this record as it is now.
     pub(crate) fn barrier(&self, word: &str, record: &DynamicMessage) -> Option<String> {
-        states::barrier(&self.singular, word, record)
+        let operation = self.operations.iter().find(|operation| operation.word == word);
+        let changed = operation.map_or(&[][..], |operation| operation.states.as_slice());
+        states::barrier(&self.singular, word, (self.finals.as_slice(), changed), record)
     }
 
-    /// Whether setting a member to this word is final: a final state by its comment or by the table
-    /// of states, or a revocation.
+    /// Whether setting a member to this word is final: a final state, or a revocation.
     pub(crate) fn is_final(&self, member: &Member, word: &str) -> bool {
         match member.name.as_str() {
-            "state" | "status" => {
-                states::is_final(&self.singular, word)
-                    || member.about.contains(&format!("{word} is final"))
-            }
+            "state" | "status" => self.finals.iter().any(|state| state == word),
             "revoke" => word == "true",
             _ => false,
         }
@@ -210,6 +210,7 @@ fn kind(record: &MessageDescriptor) -> Option<Kind> {
             str::to_owned,
         ),
         area: area.map_or("Other", |(.., area)| area),
+        finals: states::finals(record),
         record: record.clone(),
         key: key(&get.input, record),
         singular,

@@ -2,7 +2,10 @@
 
 use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor, MethodDescriptor};
 
-use super::describe::{below, comment, extension, past, words};
+use super::{
+    describe::{below, comment, extension, past, words},
+    states,
+};
 
 /// The class of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub(crate) struct Operation {
     pub(crate) output: MessageDescriptor,
     /// The member of the request with a record, or with its changes.
     pub(crate) body: Option<FieldDescriptor>,
+    /// The states of a record that it changes; empty for every state that is not final.
+    pub(super) states: Vec<String>,
 }
 
 /// Words of operations after which something works no longer.
@@ -64,6 +69,7 @@ impl Operation {
             input,
             output,
             body,
+            states: states::changed_by(method),
         })
     }
 

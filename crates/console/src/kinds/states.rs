@@ -1,53 +1,51 @@
 //! Operations that the service refuses in a record's state. They are not offered. Other operations
 //! are offered, and the service decides.
+//!
+//! The final states, and the states that an operation changes, are options in the protos.
 
-use prost_reflect::DynamicMessage;
+use prost_reflect::{DynamicMessage, MessageDescriptor, MethodDescriptor};
 
-use super::message::{json, text};
-
-/// The final state of each kind, in which a record can no longer change.
-const FINAL: [(&str, &str); 12] = [
-    ("api_key", "revoked"),
-    ("audit_stream", "sealed"),
-    ("billing_account", "closed"),
-    ("delegation", "revoked"),
-    ("external_app", "revoked"),
-    ("model", "retired"),
-    ("policy", "retired"),
-    ("principal", "revoked"),
-    ("project", "archived"),
-    ("purpose", "retired"),
-    ("tenant", "deleted"),
-    ("tool", "deprecated"),
-];
-
-/// Operations of a kind that only records in these states take.
-const ONLY: [(&str, &str, &[&str]); 5] = [
-    ("delegation", "renew", &["active"]),
-    ("delegation", "suspend", &["active"]),
-    ("delegation", "reinstate", &["suspended"]),
-    ("webhook_endpoint", "pause", &["active"]),
-    ("webhook_endpoint", "enable", &["paused", "disabled"]),
-];
+use super::{
+    describe::{extension, texts},
+    message::{json, text},
+};
 
 /// Operations of a kind that require a value of a member, each with the reason why it is missing.
 const NEEDS: [(&str, &str, &str, &str); 1] =
     [("delegation", "withdraw", "standing", "it has no standing approval")];
 
-/// Whether no record of this kind leaves the state.
-pub(super) fn is_final(kind: &str, state: &str) -> bool {
-    FINAL.contains(&(kind, state))
+/// The final states of a record, in which it can no longer change.
+pub(super) fn finals(record: &MessageDescriptor) -> Vec<String> {
+    let field = ["state", "status"].iter().find_map(|name| record.get_field_by_name(name));
+    let option = field.and_then(|field| extension(&field.options(), "authority.rest.v1.field"));
+    option
+        .as_ref()
+        .and_then(|option| Some(texts(option.as_message()?, "final")))
+        .unwrap_or_default()
 }
 
-/// Why the operation is not for this record now.
-pub(super) fn barrier(kind: &str, word: &str, record: &DynamicMessage) -> Option<String> {
+/// The states of the record that a method changes; empty for every state that is not final.
+pub(super) fn changed_by(method: &MethodDescriptor) -> Vec<String> {
+    let option = extension(&method.options(), "authority.rest.v1.rest");
+    option
+        .as_ref()
+        .and_then(|option| Some(texts(option.as_message()?, "states")))
+        .unwrap_or_default()
+}
+
+/// Why an operation is not for this record now. `changed` are the states that the operation changes.
+pub(super) fn barrier(
+    kind: &str,
+    word: &str,
+    (finals, changed): (&[String], &[String]),
+    record: &DynamicMessage,
+) -> Option<String> {
     let state = [text(record, "state"), text(record, "status")].concat();
-    if is_final(kind, &state) {
-        return Some(format!("it is {state}, which is final"));
-    }
-    let only = ONLY.iter().find(|(known, verb, _)| *known == kind && *verb == word);
-    if only.is_some_and(|(.., states)| !states.contains(&state.as_str())) {
-        return Some(format!("it is {state}"));
+    let is_final = finals.contains(&state);
+    let is_open = if changed.is_empty() { !is_final } else { changed.contains(&state) };
+    if !is_open {
+        let end = if is_final { ", which is final" } else { "" };
+        return Some(format!("it is {state}{end}"));
     }
     let (.., member, why) =
         NEEDS.iter().find(|(known, verb, ..)| *known == kind && *verb == word)?;
@@ -76,6 +74,9 @@ mod tests {
         assert_eq!(barred("webhook-endpoints", "active"), ["enable"]);
         assert_eq!(barred("webhook-endpoints", "paused"), ["pause"]);
         assert_eq!(barred("tools", "active"), Vec::<&str>::new());
+        // A revoked link can still be deleted.
+        assert!(!barred("consultant-links", "revoked").contains(&"delete"));
+        assert!(barred("consultant-links", "revoked").contains(&"revoke"));
         assert_eq!(barred("tools", "deprecated"), ["create", "update", "delete"]);
     }
 
@@ -123,26 +124,39 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_is_of_a_state_and_an_operation_that_there_are() {
-        let of = |singular: &str| {
-            super::super::kind::KINDS.iter().find(|kind| kind.singular == singular).unwrap()
-        };
-        for (kind, state) in FINAL {
-            let record = &of(kind).record;
-            let member = record.get_field_by_name("state");
-            let member = member.or_else(|| record.get_field_by_name("status")).unwrap();
-            let words = match super::super::Member::of(&member).input {
-                super::super::Input::Choice(words) => words,
-                _ => Vec::new(),
-            };
-            assert!(words.iter().any(|word| word == state), "{kind} {state}: {words:?}");
+    fn final_states_are_those_of_the_protos() {
+        let finals = |path: &str| Kind::at(path).unwrap().finals.join(" ");
+        for (path, expected) in [
+            ("api-keys", "revoked"),
+            ("audit-streams", "sealed"),
+            ("billing-accounts", "closed"),
+            ("consultant-links", "revoked"),
+            ("consultants", "retired"),
+            ("delegations", "revoked"),
+            ("external-apps", "revoked"),
+            ("models", "retired"),
+            ("policies", "retired"),
+            ("principals", "revoked"),
+            ("projects", "archived"),
+            ("purposes", "retired"),
+            ("quarantines", "released"),
+            ("stop-signals", "lifted"),
+            ("tenants", "deleted"),
+            ("tools", "deprecated"),
+            ("webhook-endpoints", "deleted"),
+            ("white-label-configs", "archived"),
+            ("workspaces", ""),
+        ] {
+            assert_eq!(finals(path), expected, "{path}");
         }
-        for (kind, word, _) in ONLY {
-            assert!(of(kind).verb(word).is_some(), "{kind} {word}");
-        }
+    }
+
+    #[test]
+    fn every_need_is_of_an_operation_and_a_member() {
         for (kind, word, member, _) in NEEDS {
-            assert!(of(kind).verb(word).is_some(), "{kind} {word}");
-            assert!(of(kind).record.get_field_by_name(member).is_some(), "{kind} {member}");
+            let kind = super::super::kind::KINDS.iter().find(|known| known.singular == kind);
+            assert!(kind.unwrap().verb(word).is_some(), "{word}");
+            assert!(kind.unwrap().record.get_field_by_name(member).is_some(), "{member}");
         }
     }
 }

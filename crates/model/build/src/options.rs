@@ -74,6 +74,13 @@ pub(crate) fn bounds(field: &FieldDescriptor) -> bool {
         .unwrap_or_default()
 }
 
+/// Returns the final values of a record's state.
+pub(crate) fn finals(field: &FieldDescriptor) -> Vec<String> {
+    let value = extension(&field.options(), "authority.rest.v1.field");
+    let value = value.as_ref().and_then(|value| value.as_message());
+    value.map(|field| texts(field, "final")).unwrap_or_default()
+}
+
 /// Whether a record stores this message of the service whole in a column.
 ///
 /// The column is `jsonb`, or `jsonb[]` if the field is repeated.

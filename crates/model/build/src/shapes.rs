@@ -1,7 +1,7 @@
 //! Implements the traits of the model's src/record.rs for messages of the matching shape.
 
 use proc_macro2::TokenStream;
-use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
+use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor};
 use quote::{format_ident, quote};
 
 use crate::{
@@ -18,9 +18,32 @@ pub(crate) fn methods(pool: &DescriptorPool) -> TokenStream {
         .map(|method| {
             let path = names::path(&method.input());
             let name = format!("{}/{}", method.parent_service().full_name(), method.name());
-            quote!(impl RpcRequest for #path { const METHOD: &'static str = #name; })
+            let states = changed_states(&method);
+            let states = (!states.is_empty())
+                .then(|| quote!(const STATES: &'static [&'static str] = &[#(#states),*];));
+            quote! {
+                impl RpcRequest for #path {
+                    const METHOD: &'static str = #name;
+                    #states
+                }
+            }
         })
         .collect()
+}
+
+/// Returns the states of the record that the method changes; empty if the option is not set.
+fn changed_states(method: &MethodDescriptor) -> Vec<String> {
+    let rest = options::extension(&method.options(), "authority.rest.v1.rest");
+    let rest = rest.as_ref().and_then(|rest| rest.as_message());
+    let given = rest.map(|rest| options::texts(rest, "states")).unwrap_or_default();
+    let output = method.output();
+    let record = [output.clone()].into_iter().chain(carried(&output).map(|(_, kind)| kind));
+    let known =
+        record.filter_map(|record| states::field(&record)).flat_map(|field| states::words(&field));
+    let known: Vec<_> = known.collect();
+    let unknown = given.iter().find(|state| !known.contains(state));
+    assert!(unknown.is_none(), "{}: its record has no state {unknown:?}", method.full_name());
+    given
 }
 
 pub(crate) fn of(message: &MessageDescriptor) -> TokenStream {
@@ -193,7 +216,7 @@ fn record(message: &MessageDescriptor, path: &TokenStream, resource: &Resource) 
         Some(_) => (quote!(by), quote!(self.created_by = by;)),
         None => (quote!(_), TokenStream::new()),
     };
-    let State { kind: state, text, read, set } = State::of(message);
+    let State { kind: state, consts, text, read, set } = State::of(message);
     let (immutable, output_only, merge) =
         (reject_immutable(message), reject_output_only(message), merge(message));
     let bounds = bounds(message);
@@ -202,6 +225,7 @@ fn record(message: &MessageDescriptor, path: &TokenStream, resource: &Resource) 
             const KIND: &'static str = #kind;
             #bounds
             type State = #state;
+            #consts
             fn id(&self) -> &str { &self.id }
             fn tenant_id(&self) -> &str { #tenant_id }
             fn state(&self) -> &str { #text }
@@ -220,6 +244,8 @@ fn record(message: &MessageDescriptor, path: &TokenStream, resource: &Resource) 
 struct State {
     /// The type of the state.
     kind: TokenStream,
+    /// The field of the state, and the final states.
+    consts: TokenStream,
     /// An expression for the state's text.
     text: TokenStream,
     /// An expression that parses the text.
@@ -233,6 +259,7 @@ impl State {
         let Some(field) = states::field(message) else {
             return Self {
                 kind: quote!(crate::state::Stateless),
+                consts: TokenStream::new(),
                 text: quote!(""),
                 read: quote!(None),
                 set: TokenStream::new(),
@@ -256,6 +283,13 @@ impl State {
         };
         Self {
             kind: quote!(crate::state::#kind),
+            consts: {
+                let name = field.name();
+                quote! {
+                    const STATE: &'static str = #name;
+                    const FINAL: &'static [Self::State] = crate::state::#kind::FINAL;
+                }
+            },
             text,
             read: quote!(self.state().parse().ok()),
             set,

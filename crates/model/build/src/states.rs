@@ -32,7 +32,7 @@ pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
     ours(pool).filter_map(|message| Some(states(&message, &field(&message)?))).collect()
 }
 
-fn words(field: &FieldDescriptor) -> Vec<String> {
+pub(crate) fn words(field: &FieldDescriptor) -> Vec<String> {
     let rules = extension(&field.options(), "buf.validate.field");
     let rules = rules.as_ref().and_then(|rules| rules.as_message());
     let text = rules.and_then(|rules| options::message(rules, "string"));
@@ -48,6 +48,10 @@ fn states(message: &MessageDescriptor, field: &FieldDescriptor) -> TokenStream {
     let first = words.iter().position(|word| word == "active").unwrap_or_default();
     let defaults =
         (0..variants.len()).map(|variant| (variant == first).then(|| quote!(#[default])));
+    let finals = options::finals(field);
+    let unknown = finals.iter().find(|word| !words.contains(word));
+    assert!(unknown.is_none(), "{}: {unknown:?} is not a state", field.full_name());
+    let finals = finals.iter().map(|word| format_ident!("{}", camel(word)));
     let about = format!(" The values of `{}`.", field.full_name());
     quote! {
         #[doc = #about]
@@ -57,6 +61,7 @@ fn states(message: &MessageDescriptor, field: &FieldDescriptor) -> TokenStream {
 
         impl #name {
             pub const ALL: &'static [Self] = &[#(Self::#variants),*];
+            pub const FINAL: &'static [Self] = &[#(Self::#finals),*];
 
             pub const fn as_str(self) -> &'static str {
                 match self { #(Self::#variants => #words),* }

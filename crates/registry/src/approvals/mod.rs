@@ -66,12 +66,6 @@ pub struct Approvals {
 
 impl Row for Approval {
     type List = ListApprovalsRequest;
-    const FINAL: &'static [Self::State] = &[
-        ApprovalState::Used,
-        ApprovalState::Declined,
-        ApprovalState::Expired,
-        ApprovalState::Void,
-    ];
 
     fn filtered(by: &ListApprovalsRequest) -> approvals::BoxedQuery<'_, Pg> {
         let mut query = approvals::table.into_boxed();

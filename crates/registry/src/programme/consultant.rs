@@ -9,7 +9,7 @@ use authority_model::{
 
 use super::{
     super::{
-        flow::{admit, or_not_found},
+        flow::{admit, changeable, or_not_found},
         prelude::*,
         search::containing,
     },
@@ -66,7 +66,6 @@ impl Row for Consultant {
             self.suspended_at = is_suspended.then(|| tx.now.into());
             return Ok(());
         };
-        unless_retired(was)?;
         if is_suspended == (was.known_state() == Some(ConsultantStatus::Suspended)) {
             return Ok(());
         }
@@ -114,14 +113,6 @@ impl_queries!(Consultant, consultants);
 impl_save!(Consultant, consultants);
 impl_soft_delete!(Consultant, consultants);
 
-fn unless_retired(consultant: &Consultant) -> Result<(), Error> {
-    if consultant.known_state() != Some(ConsultantStatus::Retired) {
-        return Ok(());
-    }
-    let (id, state) = (consultant.id.clone(), ConsultantStatus::Retired.to_string());
-    Err(Error::Final { kind: Consultant::KIND, id, state })
-}
-
 /// Refuses a suspended or retired consultant.
 pub(super) fn in_good_standing(consultant: &Consultant) -> Result<(), Error> {
     let good =
@@ -151,7 +142,7 @@ impl Verb for SuspendConsultantRequest {
     type Record = Consultant;
 
     async fn apply(self, was: Consultant, tx: &mut WriteTx<'_>) -> Result<Consultant, Error> {
-        unless_retired(&was)?;
+        changeable(&was)?;
         let since = was.suspended_at.unwrap_or_else(|| tx.now.into());
         Ok(diesel::update(consultants::table.find(&was.id))
             .set((

@@ -7,7 +7,7 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 
 use super::{
-    super::prelude::*,
+    super::{flow::changeable, prelude::*},
     consultant::{in_good_standing, referred},
 };
 use authority_ids::RecordId;
@@ -39,12 +39,6 @@ impl Row for ConsultantTenantLink {
     fn defaults(&mut self) {
         names::or(&mut self.scope, SCOPE);
         names::or(&mut self.status, Status::Invited.as_str());
-    }
-
-    fn validate_record(&self, found: &mut Violations) {
-        if self.known_state() == Some(Status::Revoked) {
-            found.add("status", "must be invited or active; `/revoke` revokes a link");
-        }
     }
 
     fn new_id(&self, _slug: &str) -> Result<String, InvalidId> {
@@ -84,14 +78,6 @@ impl SoftDelete for ConsultantTenantLink {
     }
 }
 
-fn unless_revoked(link: &ConsultantTenantLink) -> Result<(), Error> {
-    if link.known_state() != Some(Status::Revoked) {
-        return Ok(());
-    }
-    let (id, state) = (link.id.clone(), Status::Revoked.to_string());
-    Err(Error::Final { kind: ConsultantTenantLink::KIND, id, state })
-}
-
 impl Verb for UpdateConsultantTenantLinkRequest {
     type Record = ConsultantTenantLink;
 
@@ -115,7 +101,7 @@ impl Verb for UpdateConsultantTenantLinkRequest {
         was: ConsultantTenantLink,
         tx: &mut WriteTx<'_>,
     ) -> Result<ConsultantTenantLink, Error> {
-        unless_revoked(&was)?;
+        changeable(&was)?;
         let (mask, change) =
             (self.update_mask.unwrap_or_default(), self.change.unwrap_or_default());
         let names = |member: &str| mask.paths.iter().any(|path| path == member);
@@ -156,7 +142,7 @@ impl Verb for RevokeConsultantTenantLinkRequest {
         was: ConsultantTenantLink,
         tx: &mut WriteTx<'_>,
     ) -> Result<ConsultantTenantLink, Error> {
-        unless_revoked(&was)?;
+        changeable(&was)?;
         Ok(diesel::update(consultant_links::table.find(&was.id))
             .set((
                 consultant_links::status.eq(Status::Revoked),

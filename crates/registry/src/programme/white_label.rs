@@ -75,9 +75,7 @@ impl Row for WhiteLabelConfig {
     }
 
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
-        if let Some(was) = was {
-            unless_archived(was)?;
-        } else {
+        if was.is_none() {
             referred(tx.db, "white_label_config.consultant_id", &self.consultant_id).await?;
         }
         let is_active = self.known_state() == Some(Status::Active);
@@ -187,14 +185,6 @@ pub(in super::super) async fn unless_branded(db: &mut Db, fqdn: &str) -> Result<
         return Ok(());
     }
     Err(Error::InUse { by: "active brands" })
-}
-
-fn unless_archived(brand: &WhiteLabelConfig) -> Result<(), Error> {
-    if brand.known_state() != Some(Status::Archived) {
-        return Ok(());
-    }
-    let (id, state) = (brand.id.clone(), Status::Archived.to_string());
-    Err(Error::Final { kind: WhiteLabelConfig::KIND, id, state })
 }
 
 /// Reports colours with too little contrast.

@@ -1,5 +1,7 @@
 //! Enables a paused or disabled endpoint.
 
+use authority_model::record::RpcRequest;
+
 use super::{
     super::{
         flow::or_not_found,
@@ -63,7 +65,7 @@ fn permit(was: &WebhookEndpoint, by: &Caller) -> Result<(), Error> {
             let text = "it was paused on request or with its key or person; an admin can enable it";
             Err(Error::Role(text.to_owned()))
         }
-        Some(WebhookEndpointState::Paused | WebhookEndpointState::Disabled) => Ok(()),
+        _ if EnableWebhookEndpointRequest::STATES.contains(&was.state()) => Ok(()),
         _ => {
             let text =
                 format!("`{}` is {}: only a paused or disabled one is enabled", was.id, was.state);

@@ -43,7 +43,6 @@ pub struct WebhookEndpoints(pub Registry);
 
 impl Row for WebhookEndpoint {
     type List = ListWebhookEndpointsRequest;
-    const FINAL: &'static [Self::State] = &[WebhookEndpointState::Deleted];
     /// The graph contains the on-demand event types that the endpoint selects. Once the response is
     /// sent, every event of these types is recorded.
     const AUTHORITY: bool = true;

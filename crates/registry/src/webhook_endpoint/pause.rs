@@ -1,5 +1,7 @@
 //! Pauses an endpoint on request.
 
+use authority_model::record::RpcRequest;
+
 use super::{
     super::{
         flow::or_not_found,
@@ -24,14 +26,12 @@ impl WebhookEndpoints {
             let id = request.id;
             let was = or_not_found(WebhookEndpoint::lock(db, by.tenant(), &id).await, &id)?;
             if_match.check(&was)?;
-            match was.known_state() {
-                Some(WebhookEndpointState::Paused) => return Ok(was),
-                Some(WebhookEndpointState::Active) => {}
-                _ => {
-                    let text =
-                        format!("`{}` is {}: only an active one is paused", was.id, was.state);
-                    return Err(Error::NotAllowed(text));
-                }
+            if was.known_state() == Some(WebhookEndpointState::Paused) {
+                return Ok(was);
+            }
+            if !PauseWebhookEndpointRequest::STATES.contains(&was.state()) {
+                let text = format!("`{}` is {}: only an active one is paused", was.id, was.state);
+                return Err(Error::NotAllowed(text));
             }
             let endpoint = diesel::update(webhook_endpoints::table.find(&was.id))
                 .set((

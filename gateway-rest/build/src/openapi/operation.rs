@@ -74,6 +74,9 @@ impl Operation<'_> {
         let security = access.alternatives.iter();
         let security = security.map(|one| json!({one.scheme.as_str(): one.scopes}));
         operation["security"] = security.collect();
+        if !rest.states.is_empty() {
+            operation["x-states"] = rest.states.into();
+        }
         (self.info.amend)(self.method, &self.binding.method, &mut operation);
         (operation, refusals)
     }

@@ -149,6 +149,10 @@ impl<'a> Schemas<'a> {
         if descriptor::behaves(field, INPUT_ONLY) {
             schema["writeOnly"] = true.into();
         }
+        let finals = descriptor::finals(field, self.options);
+        if !finals.is_empty() {
+            schema["x-final"] = finals.into();
+        }
         let comment = Comment::of_field(field);
         if !comment.text.is_empty() {
             schema["description"] = comment.text.into();

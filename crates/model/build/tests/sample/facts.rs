@@ -66,6 +66,8 @@ impl Validate for crate::proto::sample::Lamp {
 impl Record for crate::proto::sample::Lamp {
     const KIND: &'static str = "lamp";
     type State = crate::state::LampState;
+    const STATE: &'static str = "state";
+    const FINAL: &'static [Self::State] = crate::state::LampState::FINAL;
     fn id(&self) -> &str {
         &self.id
     }
@@ -240,6 +242,7 @@ impl RpcRequest for crate::proto::sample::ListLampsRequest {
 }
 impl RpcRequest for crate::proto::sample::UpdateLampRequest {
     const METHOD: &'static str = "authority.sample.v1.LampService/UpdateLamp";
+    const STATES: &'static [&'static str] = &["new", "active"];
 }
 impl RpcRequest for crate::proto::sample::WatchLampsRequest {
     const METHOD: &'static str = "authority.sample.v1.LampService/WatchLamps";

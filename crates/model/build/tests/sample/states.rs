@@ -11,6 +11,7 @@ pub enum LampState {
 }
 impl LampState {
     pub const ALL: &'static [Self] = &[Self::New, Self::Active, Self::BurntOut];
+    pub const FINAL: &'static [Self] = &[Self::BurntOut];
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::New => "new",
