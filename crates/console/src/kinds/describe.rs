@@ -33,11 +33,20 @@ pub(super) fn below(message: &DynamicMessage, path: &[&str]) -> Option<Value> {
     if rest.is_empty() { Some(value.into_owned()) } else { below(value.as_message()?, rest) }
 }
 
-/// The comment of a proto element in one line, without examples and notes for programs.
+/// The description of an element: the option `help`, or otherwise its comment.
+pub(super) fn described(option: Option<Value>, file: &FileDescriptor, path: &[i32]) -> String {
+    let option = option.as_ref().and_then(|option| option.as_message());
+    let help = option.map(|option| text(option, "help")).filter(|help| !help.is_empty());
+    help.unwrap_or_else(|| comment(file, path))
+}
+
+/// The comment of a proto element in one line, without its example and its list of values.
 pub(super) fn comment(file: &FileDescriptor, path: &[i32]) -> String {
     let written = raw(file, path);
     let written = written.split(EXAMPLE).next().unwrap_or_default();
-    for_people(&written.replace('`', "").split_whitespace().collect::<Vec<_>>().join(" "))
+    let lines = written.lines().take_while(|line| !line.trim_start().starts_with(VALUES));
+    let words: Vec<_> = lines.flat_map(str::split_whitespace).collect();
+    words.join(" ").replace('`', "")
 }
 
 /// The example in a comment; empty if it has none.
@@ -46,36 +55,15 @@ pub(super) fn example(file: &FileDescriptor, path: &[i32]) -> String {
     written.split_once(EXAMPLE).map_or("", |(_, example)| example).trim().to_owned()
 }
 
+/// The marks of lines in comments that are for programs. They follow the description.
 const EXAMPLE: &str = "Example:";
+const VALUES: &str = "Values:";
 
 /// A comment as it is written.
-pub(super) fn raw<'a>(file: &'a FileDescriptor, path: &[i32]) -> &'a str {
+fn raw<'a>(file: &'a FileDescriptor, path: &[i32]) -> &'a str {
     let info = file.file_descriptor_proto().source_code_info.as_ref();
     let place = info.and_then(|info| info.location.iter().find(|place| place.path == path));
     place.map_or("", |place| place.leading_comments())
-}
-
-/// How a sentence for programs begins, and the words of the protocol in others: a form is for people, and has the words
-/// of a field as choices.
-const BEGINNINGS: [&str; 3] = ["An API key ", "To an API key", "Values: "];
-const PROTOCOL: [&str; 4] = ["over /v1", "over REST", " 409", "/v1 "];
-
-/// A text without its clauses on what programs send and are answered.
-fn for_people(text: &str) -> String {
-    let is_for_people = |clause: &&str| !PROTOCOL.iter().any(|words| clause.contains(words));
-    let mut kept = Vec::new();
-    for sentence in text.split_inclusive(". ") {
-        if BEGINNINGS.iter().any(|words| sentence.starts_with(words)) {
-            continue;
-        }
-        let clauses: Vec<&str> = sentence.trim_end().split("; ").filter(is_for_people).collect();
-        let sentence = clauses.join("; ").replace("; null: ", "; empty: ");
-        if !sentence.is_empty() {
-            let ends = sentence.ends_with(['.', ':', '!', '?']) || !text.ends_with('.');
-            kept.push(if ends { sentence } else { format!("{sentence}.") });
-        }
-    }
-    kept.join(" ")
 }
 
 /// The first sentence of a comment.
@@ -115,7 +103,10 @@ pub(super) fn past(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::{kind::Kind, member::Member},
+        *,
+    };
 
     #[test]
     fn what_was_done_is_said_in_words() {
@@ -146,22 +137,25 @@ mod tests {
 
     #[test]
     fn a_form_says_nothing_of_programs() {
-        for (text, expected) in [
+        let delegations = Kind::at("delegations").unwrap();
+        let revoke = delegations.verb("revoke").unwrap();
+        let sentence = "Ends a delegation and all delegations below it, at once and permanently.";
+        assert_eq!(revoke.about, sentence);
+        let about = |kind: &str, name: &str| {
+            let record = &Kind::at(kind).unwrap().record;
+            Member::of(&record.get_field_by_name(name).unwrap()).about
+        };
+        for (kind, name, expected) in [
+            ("delegations", "tenant_id", "The tenant it belongs to."),
+            ("delegations", "state", "Its state."),
+            ("acts-in", "until", "The end of the period; no end when left out."),
             (
-                "Ends it and all below it. An API key ends those of its principals; others are unknown.",
-                "Ends it and all below it.",
+                "webhook-endpoints",
+                "signing_suites",
+                "How deliveries are signed; standard-webhooks/v1 and rfc9421 when left out.",
             ),
-            (
-                "The tenant it belongs to; over /v1 the caller's own when left out.",
-                "The tenant it belongs to.",
-            ),
-            ("Below one: at most 256, 409 beyond. Any else.", "Any else."),
-            ("An API key, without its secret.", "An API key, without its secret."),
-            ("The end of the period; null: no end.", "The end of the period; empty: no end."),
-            ("Why", "Why"),
-            ("A decimal: 1.5", "A decimal: 1.5"),
         ] {
-            assert_eq!(for_people(text), expected);
+            assert_eq!(about(kind, name), expected);
         }
     }
 

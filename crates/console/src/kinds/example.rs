@@ -4,7 +4,7 @@
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind as FieldKind, MessageDescriptor};
 use serde_json::{Map, Value};
 
-use super::describe::{below, example as of_comment, extension, raw};
+use super::describe::{below, example as of_comment, extension};
 
 /// How deep a message is described.
 const DEPTH: usize = 3;
@@ -22,7 +22,7 @@ pub(super) fn example(field: &FieldDescriptor) -> Option<String> {
     Some(value.or_else(|| made(field, DEPTH))?.to_string())
 }
 
-/// A value made of the rules and comments of the descriptors.
+/// A value made of the rules and examples of the descriptors.
 fn made(field: &FieldDescriptor, depth: usize) -> Option<Value> {
     let one = match field.kind() {
         FieldKind::Message(message) => of_message(&message, depth.checked_sub(1)?)?,
@@ -57,7 +57,7 @@ fn of_message(message: &MessageDescriptor, depth: usize) -> Option<Value> {
     Some(Value::Object(members.collect()))
 }
 
-/// A word that the rules or the comment name.
+/// A word of the rules, or otherwise the example in the comment.
 fn word(field: &FieldDescriptor) -> String {
     let rules = rules(field);
     let listed = |path: &[&str]| {
@@ -68,9 +68,8 @@ fn word(field: &FieldDescriptor) -> String {
     if let Some(word) = paths.into_iter().find_map(listed) {
         return word;
     }
-    let file = field.parent_message().parent_file();
-    let comment = raw(&file, field.path());
-    comment.split('`').nth(1).unwrap_or("…").to_owned()
+    let own = of_comment(&field.parent_message().parent_file(), field.path());
+    if own.is_empty() { "…".to_owned() } else { own }
 }
 
 /// A day, where the member is a number of seconds; or else one.

@@ -5,7 +5,7 @@ use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor, Value
 use serde_json::Value;
 
 use super::{
-    describe::{below, comment, extension, words},
+    describe::{below, described, extension, words},
     example::example,
 };
 use crate::query::Pairs;
@@ -16,6 +16,8 @@ pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) label: String,
     pub(crate) about: String,
+    /// The meaning of an absent value: `86,400 (a day)`, `no limit`.
+    pub(crate) unset: Option<String>,
     pub(crate) required: bool,
     pub(crate) written: Written,
     pub(crate) input: Input,
@@ -69,11 +71,14 @@ impl Member {
         let message = field.parent_message();
         let input = input(field, rule);
         let own = extension(&field.options(), "authority.rest.v1.field");
-        let bounds = own.and_then(|own| below(own.as_message()?, &["bounds"])?.as_bool());
+        let set = |name: &str| below(own.as_ref()?.as_message()?, &[name]);
+        let (bounds, unset) = (set("bounds").and_then(|value| value.as_bool()), set("unset"));
+        let unset = unset.and_then(|value| value.as_str().map(str::to_owned));
         Self {
             name: field.name().to_owned(),
             label: words(field.name(), true),
-            about: comment(&message.parent_file(), field.path()),
+            about: described(own, &message.parent_file(), field.path()),
+            unset,
             required: rule(&["required"]).and_then(|value| value.as_bool()).unwrap_or_default(),
             written: written(field),
             is_optional: field.supports_presence(),
@@ -81,14 +86,6 @@ impl Member {
             example: (input == Input::Json).then(|| example(field)).flatten(),
             input,
         }
-    }
-
-    /// What holds where it has no value, in the words of its comment: `86,400 (a day)`, `no limit`.
-    pub(crate) fn when_left_out(&self) -> Option<String> {
-        let (before, _) = self.about.split_once(" when left out")?;
-        let last = before.rsplit(['.', ';', ':']).next().unwrap_or(before).trim();
-        let mut letters = last.chars();
-        Some(letters.next()?.to_lowercase().to_string() + letters.as_str())
     }
 
     /// The members of a message, in the order of the proto.
@@ -208,7 +205,10 @@ fn input(field: &FieldDescriptor, rule: impl Fn(&[&str]) -> Option<Proto>) -> In
 mod tests {
     use serde_json::json;
 
-    use super::{super::kind::Kind, *};
+    use super::{
+        super::{describe::comment, kind::Kind},
+        *,
+    };
 
     fn member(kind: &str, name: &str) -> Member {
         let record = &Kind::at(kind).unwrap().record;
@@ -233,6 +233,21 @@ mod tests {
     }
 
     #[test]
+    fn a_comment_has_the_meaning_of_an_absent_value() {
+        let mut found = 0;
+        for kind in super::super::kind::KINDS.iter() {
+            for field in kind.record.fields() {
+                let Some(unset) = Member::of(&field).unset else { continue };
+                let comment = comment(&field.parent_message().parent_file(), field.path());
+                let comment = comment.to_lowercase();
+                assert!(comment.contains(&unset), "{}: {comment}", field.full_name());
+                found += 1;
+            }
+        }
+        assert!(found > 20, "{found}");
+    }
+
+    #[test]
     fn a_form_is_read_as_json_and_shown_again() {
         for (kind, name, text, expected) in [
             ("tools", "actions", "a.b\r\n\r\n  c.*  ", Some(json!(["a.b", "c.*"]))),
@@ -250,12 +265,14 @@ mod tests {
             let again = member.read(&Pairs::read(format!("m.x={again}").as_bytes()), "m.x");
             assert_eq!(again, Ok(expected), "{name}");
         }
-        let tenant = |name: &str| member("tenants", name).when_left_out();
+        let tenant = |name: &str| member("tenants", name).unset;
         assert_eq!(tenant("valid_for_seconds").as_deref(), Some("60"));
         assert_eq!(tenant("approval_ttl_seconds").as_deref(), Some("86,400 (a day)"));
         assert_eq!(tenant("decisions_per_second").as_deref(), Some("no limit"));
         assert_eq!(tenant("approval_max_auth_age_seconds").as_deref(), Some("any time"));
         assert_eq!(tenant("name"), None);
+        let state_machine = member("state-machines", "tenant_id");
+        assert_eq!(state_machine.unset.as_deref(), Some("the installation's own"));
         let wrong = member("tools", "metadata").read(&Pairs::read(b"m.x=%7B"), "m.x");
         assert!(wrong.is_err_and(|text| text.starts_with("is not JSON")));
         let until = member("delegations", "expires_at");

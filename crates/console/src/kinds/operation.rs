@@ -3,7 +3,7 @@
 use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor, MethodDescriptor};
 
 use super::{
-    describe::{below, comment, extension, past, words},
+    describe::{below, described, extension, past, words},
     states,
 };
 
@@ -63,7 +63,11 @@ impl Operation {
             rpc: format!("/{}/{}", method.parent_service().full_name(), method.name()),
             label: words(&word, true),
             done: past(&word),
-            about: comment(&method.parent_file(), method.path()),
+            about: described(
+                extension(&method.options(), "authority.rest.v1.rest"),
+                &method.parent_file(),
+                method.path(),
+            ),
             shape,
             word,
             input,

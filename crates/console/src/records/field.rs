@@ -232,7 +232,7 @@ impl Field {
 
     /// The label of the option without a choice.
     pub(super) fn unchosen(&self) -> String {
-        match self.member.when_left_out() {
+        match &self.member.unset {
             _ if self.member.required => "Choose…".to_owned(),
             Some(default) => format!("Not set: {default}"),
             None => "Not set".to_owned(),

@@ -175,9 +175,10 @@ impl Act {
     }
 }
 
-/// Whether a new record is of a tenant, which the installation's owner names. Without one, some are the installation's own.
+/// Whether a new record is of a tenant, which the installation's owner names. If its absence has a meaning, the owner may
+/// leave it out.
 fn needs_tenant(member: &Member) -> bool {
-    member.name == "tenant_id" && !member.about.contains("the installation's own")
+    member.name == "tenant_id" && member.unset.is_none()
 }
 
 /// The tenant that the person is of, or looks at.

@@ -169,7 +169,7 @@ fn unset(member: &Member) -> String {
     if !member.is_optional {
         return "0".to_owned();
     }
-    match member.when_left_out() {
+    match &member.unset {
         Some(default) if default.starts_with(|first: char| first.is_ascii_digit()) => {
             format!("not set; the default is {default}")
         }
