@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use authority_core::store::{Db, Error, RunQueryDsl};
+use authority_ids::IdParts;
 use authority_model::schema::{delegations, principals, resources, tenants, tools};
 use diesel::prelude::*;
 use serde_json::Value;
@@ -85,8 +86,10 @@ impl Names {
 /// Returns the name to show: for an agent, the name in its id and its display name; for other
 /// objects, the display name.
 fn called(id: &str, display_name: String) -> String {
-    match id.strip_prefix("svc:agent:").and_then(|rest| rest.rsplit(':').next()) {
-        Some(name) if name != display_name => format!("{name}, “{display_name}”"),
+    match id.rsplit(':').next() {
+        Some(name) if IdParts::is(id, "agent") && name != display_name => {
+            format!("{name}, “{display_name}”")
+        }
         _ => display_name,
     }
 }

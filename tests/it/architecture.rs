@@ -6,6 +6,7 @@
 
 mod circles;
 mod guards;
+mod ids;
 mod links;
 mod tiers;
 mod words;

@@ -8,7 +8,7 @@ use authority_evidence::{
     archive::Manifest,
     verify::{Fault, Trust, Valid, verify, verify_manifest},
 };
-use authority_ids::DecisionId;
+use authority_ids::{DecisionId, TenantId};
 
 use crate::{
     Bucket, Error, bucket,
@@ -51,7 +51,8 @@ impl Found {
         let Ok((manifest, _)) = &self.manifest else { return false };
         let mut folders = self.folder.rsplit('/').filter(|folder| !folder.is_empty());
         let (month, slug) = (folders.next(), folders.next());
-        let slug_named = manifest.tenant_id.strip_prefix("svc:tenant:").unwrap_or_default();
+        let tenant_id = TenantId::parse(&manifest.tenant_id).ok();
+        let slug_named = tenant_id.as_ref().map_or("", |id| id.slug());
         month.is_some_and(|month| month != manifest.month)
             || slug.is_some_and(|slug| slug != slug_named)
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::{calls::some_at_once, rpc, show::short, view::View};
+use authority_ids::IdParts;
 use authority_model::proto::registry::{GetPrincipalRequest, Principal};
 
 /// The most names that are read for a page; further principals are shown by their ids.
@@ -57,5 +58,5 @@ pub(crate) fn called<'a>(id: &'a str, display_name: &'a str) -> &'a str {
 }
 
 pub(crate) fn is_agent(id: &str) -> bool {
-    id.starts_with("svc:agent:")
+    IdParts::is(id, "agent")
 }

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use authority_ids::TenantId;
+use authority_ids::{RecordId, TenantId};
 use authority_model::schema::event_demands;
 use chrono::TimeDelta;
 use diesel::{dsl::now, prelude::*, sql_types::Timestamptz};
@@ -34,7 +34,7 @@ impl Demand {
         tenant_id: &TenantId,
         event_types: Vec<&'static str>,
     ) -> Result<Self, store::Error> {
-        let id = format!("svc:event_stream:{}", new_id());
+        let id = String::from(RecordId::new("event_stream", new_id()));
         let row = (
             event_demands::id.eq(id.clone()),
             event_demands::tenant_id.eq(String::from(tenant_id)),

@@ -13,6 +13,7 @@ use authority_core::{
     store::{self, Db, Notification, RunQueryDsl, Scope, Store, new_id},
     worker::{Context, Worker},
 };
+use authority_ids::RecordId;
 use authority_webhook::envelope::EnvelopeError;
 use diesel::{QueryResult, result::Error as Sql};
 use futures_util::FutureExt;
@@ -214,7 +215,7 @@ async fn write(
     let mut write = WriteEvents::of(rows, counts.keys().copied().collect());
     for event in told {
         let Some(sequence) = next.get_mut(event.tenant_id) else { continue };
-        let id = format!("svc:event:{}", new_id());
+        let id = String::from(RecordId::new("event", new_id()));
         let body = event.bytes(&id, *sequence).map_err(unwritable)?;
         write.push(event, id, *sequence, body);
         *sequence += 1;

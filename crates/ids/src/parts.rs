@@ -25,6 +25,16 @@ impl<'a> IdParts<'a> {
         })
     }
 
+    /// Whether the text begins like an id of this service. The rest is not checked.
+    pub fn begins(text: &str) -> bool {
+        text.starts_with("svc:")
+    }
+
+    /// Whether the text is an id of this kind of record, as far as [`IdParts::of`] reads it.
+    pub fn is(text: &str, kind: &str) -> bool {
+        IdParts::of(text).is_some_and(|parts| parts.kind == kind)
+    }
+
     /// Returns the id at the end of a reference: `svc:approval:1` in `approval:svc:approval:1`.
     pub fn id_in(reference: &str) -> Option<&str> {
         reference.find("svc:").and_then(|at| reference.get(at..))

@@ -214,6 +214,16 @@ fn any_id_says_its_kind_and_its_tenant() {
     ] {
         assert_eq!(IdParts::of(id), expected, "{id}");
     }
+    for (id, kind, expected) in [
+        ("svc:agent:acme:a", "agent", true),
+        ("svc:ent:acme:principal:1", "agent", false),
+        ("svc:del:acme:1", "delegation", true),
+        ("svc:approval:1", "approval", true),
+        ("agent", "agent", false),
+    ] {
+        assert_eq!(IdParts::is(id, kind), expected, "{id}");
+    }
+    assert!(IdParts::begins("svc:x") && !IdParts::begins("svc") && !IdParts::begins("a svc:x"));
     assert_eq!(IdParts::id_in("approval:svc:approval:1"), Some("svc:approval:1"));
     assert_eq!(IdParts::id_in("ticket:7"), None);
 }

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use authority_ids::IdParts;
 use serde_json::{Value, json};
 
 use crate::cli::Failure;
@@ -38,7 +39,7 @@ impl Candidate {
     /// Parses the flag.
     #[expect(clippy::unnecessary_wraps, reason = "a parser of clap's")]
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
-        Ok(match text.split_once('=').filter(|(id, _)| id.starts_with("svc:")) {
+        Ok(match text.split_once('=').filter(|(id, _)| IdParts::begins(id)) {
             Some((id, file)) => Self { policy_id: Some(id.to_owned()), file: file.into() },
             None => Self { policy_id: None, file: text.into() },
         })

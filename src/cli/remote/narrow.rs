@@ -4,6 +4,7 @@
 //! full id, follow below the row.
 
 use authority_core::clock::Clock;
+use authority_ids::IdParts;
 use serde_json::Value;
 
 use super::{
@@ -157,10 +158,8 @@ fn shortened(text: &str, view: View) -> String {
 
 /// The name in the id of an agent or a tenant. Other ids have none.
 fn named(id: &str) -> Option<&str> {
-    let name = |rest: &str| rest.split(':').count();
-    match (id.strip_prefix("svc:agent:"), id.strip_prefix("svc:tenant:")) {
-        (Some(rest), _) if name(rest) == 2 => rest.rsplit(':').next(),
-        (_, Some(slug)) if name(slug) == 1 => Some(slug),
+    match (IdParts::of(id)?.kind, id.split(':').count()) {
+        ("agent", 4) | ("tenant", 3) => id.rsplit(':').next(),
         _ => None,
     }
 }

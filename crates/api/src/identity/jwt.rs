@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::{Error, JwksClient, KeySource, dev_provider, numeric_date::NumericDate};
 use authority_core::{clock::Clock, store::SERVICE};
+use authority_ids::IdParts;
 
 /// The tolerated difference of clocks, in seconds.
 const LEEWAY: i64 = 30;
@@ -58,7 +59,7 @@ impl Claims {
     /// `person:`, because a person must not look like an API key in the history.
     pub fn actor(&self) -> String {
         let name = self.email.as_deref().filter(|email| !email.is_empty()).unwrap_or(&self.sub);
-        let is_reserved = name.starts_with("svc:")
+        let is_reserved = IdParts::begins(name)
             || name.starts_with("database:")
             || [SERVICE, "anonymous", "receipt"].contains(&name);
         // In the development provider's token for the service itself, the reserved name is correct.

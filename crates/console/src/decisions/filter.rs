@@ -131,7 +131,8 @@ impl Filter {
         match own {
             _ if self.agent.is_empty() => None,
             Some(tenant) if !self.agent.contains(':') => {
-                Some(format!("svc:agent:{}:{}", short(tenant), self.agent))
+                let id = PrincipalId::agent(short(tenant), &self.agent);
+                Some(id.map_or_else(|_| self.agent.clone(), String::from))
             }
             _ => Some(self.agent.clone()),
         }

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use authority_decision::Reason;
-use authority_ids::DecisionId;
+use authority_ids::{DecisionId, IdParts};
 use authority_model::proto::{
     registry::{ListPrincipalsRequest, ListPrincipalsResponse},
     runtime::ListDecisionsResponse,
@@ -67,10 +67,10 @@ pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
 
 /// The page of an id that was typed: of a decision, its evidence or an approval.
 fn of_id(id: &str) -> String {
-    if id.starts_with("svc:approval:") {
+    if IdParts::is(id, "approval") {
         return format!("/console/approvals/{}", encoded(id));
     }
-    let decision = format!("svc:decision:{}", short(id));
+    let decision = format!("{}{}", DecisionId::PREFIX, short(id));
     if DecisionId::check(&decision).is_ok() {
         return format!("/console/decisions/{decision}");
     }

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use authority_ids::IdParts;
 use authority_model::DESCRIPTORS;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use prost_reflect::{DescriptorPool, DynamicMessage, FieldDescriptor, MessageDescriptor};
@@ -76,12 +77,9 @@ impl Kind {
 
     /// The kind that an id is of: `svc:<kind>:…`, or `svc:ent:<tenant>:<kind>:…`.
     pub(crate) fn of_id(id: &str) -> Option<&'static Self> {
-        let mut parts = id.strip_prefix("svc:")?.split(':');
-        let singular = match parts.next()? {
+        let singular = match IdParts::of(id)?.kind {
             "agent" => "principal",
-            "del" => "delegation",
-            "ent" => parts.nth(1)?,
-            other => other,
+            kind => kind,
         };
         KINDS.iter().find(|kind| kind.singular == singular)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use authority_ids::IdParts;
 use chrono::{DateTime, Utc};
 use prost_reflect::{DynamicMessage, ReflectMessage};
 use serde_json::{Map, Value};
@@ -244,7 +245,7 @@ fn titled(record: &DynamicMessage, names: &HashMap<String, String>) -> String {
     // Of an id, what people know it by; an address or a sentence as it is.
     let known = |text: String| match names.get(&text) {
         Some(name) => name.clone(),
-        None if text.starts_with("svc:") => short(&text).to_owned(),
+        None if IdParts::begins(&text) => short(&text).to_owned(),
         None => text,
     };
     named(record).unwrap_or_else(|| {

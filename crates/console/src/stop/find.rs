@@ -1,5 +1,6 @@
 //! The agents, and others, that a person looks for.
 
+use authority_ids::{IdParts, PrincipalId};
 use authority_model::proto::registry::{
     GetPrincipalRequest, ListPrincipalsRequest, ListPrincipalsResponse, Principal,
 };
@@ -39,7 +40,7 @@ pub(super) async fn find(view: &View, sought: &str) -> Result<Found, Status> {
         return Ok(list(view, Some("agent"), None).await?.into());
     }
     let mut found = match named(view, sought).await? {
-        Some(one) if sought.starts_with("svc:") => return Ok(vec![one].into()),
+        Some(one) if IdParts::begins(sought) => return Ok(vec![one].into()),
         named => Vec::from_iter(named),
     };
     if sought.chars().count() > LONGEST {
@@ -67,8 +68,11 @@ async fn named(view: &View, sought: &str) -> Result<Option<Principal>, Status> {
     let tenant = view.caller.tenant().map(ToString::to_string);
     let tenant = tenant.or_else(|| view.shown_tenant().map(str::to_owned));
     let id = match tenant {
-        _ if sought.starts_with("svc:") => sought.to_owned(),
-        Some(tenant) => format!("svc:agent:{}:{}", short(&tenant), sought.to_lowercase()),
+        _ if IdParts::begins(sought) => sought.to_owned(),
+        Some(tenant) => match PrincipalId::agent(short(&tenant), &sought.to_lowercase()) {
+            Ok(id) => id.into(),
+            Err(_) => return Ok(None),
+        },
         None => return Ok(None),
     };
     // No id is longer.

@@ -2,6 +2,7 @@
 
 use authority_core::store::{Db, RunQueryDsl};
 use authority_crypto::sha256;
+use authority_ids::RecordId;
 use chrono::{DateTime, SecondsFormat, Utc};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,
@@ -51,7 +52,9 @@ pub(super) async fn newest(
 impl Signed {
     /// Returns the id, which is the same for each attempt to send it.
     pub(super) fn id(&self) -> String {
-        format!("svc:checkpoint:{}", hex::encode(&sha256(self.checkpoint.as_bytes())[..16]))
+        let mut unique = [0; 16];
+        unique.copy_from_slice(&sha256(self.checkpoint.as_bytes())[..16]);
+        RecordId::new("checkpoint", u128::from_be_bytes(unique).into()).into()
     }
 
     /// Returns the message (RFC 8785).

@@ -1,6 +1,7 @@
 //! Creates deliveries.
 
 use authority_core::store::{Db, RunQueryDsl, new_id, prepared};
+use authority_ids::RecordId;
 use diesel::{
     QueryResult, QueryableByName,
     sql_types::{Array, BigInt, Nullable, Text},
@@ -34,7 +35,8 @@ pub(super) async fn deliveries(
     if events.is_empty() {
         return Ok(Vec::new());
     }
-    let ids: Vec<String> = events.iter().map(|_| format!("svc:delivery:{}", new_id())).collect();
+    let id = |_| String::from(RecordId::new("delivery", new_id()));
+    let ids: Vec<String> = events.iter().map(id).collect();
     prepared(DELIVERIES)
         .bind::<Text, _>(to.tenant_id)
         .bind::<Text, _>(to.endpoint_id)

@@ -5,6 +5,7 @@ use authority_api::{
     identity::{Caller, CallerKind},
 };
 use authority_core::store::{self, Db, RunQueryDsl, new_id};
+use authority_ids::RecordId;
 use authority_model::{proto::events::PushSubscription, wire::Time};
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -143,7 +144,7 @@ impl Person {
             let text = format!("you have {MOST} push subscriptions; delete one first");
             return Err(ApiError::new(ErrorCode::LimitReached, text));
         }
-        let id = format!("svc:push_subscription:{}", new_id());
+        let id = String::from(RecordId::new("push_subscription", new_id()));
         let sealed = seal(&id)?;
         Ok(self.insert(db, new, &id, sealed).await.map_err(failed)?.into())
     }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::prelude::*;
 use authority_core::erased_names::ErasedNames;
+use authority_ids::IdParts;
 
 /// The name of a person in a request, given in exactly one way.
 pub(super) struct Named {
@@ -196,7 +197,7 @@ impl Person {
         for Together { subject, email, principal_id } in recorded {
             // The requester may be an API key, which is not a person's name. A code stands for an
             // erased person.
-            let is_name = |name: &String| !name.is_empty() && !name.starts_with("svc:");
+            let is_name = |name: &String| !name.is_empty() && !IdParts::begins(name);
             self.subjects.extend(subject.filter(is_name));
             self.emails.extend(email);
             self.principals.extend(principal_id);

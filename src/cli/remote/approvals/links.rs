@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use authority_ids::IdParts;
 use futures_util::future::join_all;
 use serde_json::Value;
 
@@ -22,7 +23,7 @@ impl Links {
         }
         let chain = authority["chain"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let own = Some(text::of(authority, "id"));
-        let ids = chain.take(MOST).chain(own).filter(|id| id.starts_with("svc:del:"));
+        let ids = chain.take(MOST).chain(own).filter(|id| IdParts::is(id, "delegation"));
         let mut ids: Vec<&str> = ids.collect();
         ids.dedup();
         let read = join_all(ids.into_iter().map(|id| read(server, id))).await;

@@ -1,5 +1,6 @@
 //! Finds the principal for a stop or a list: by id, or by an agent's name.
 
+use authority_ids::IdParts;
 use serde_json::{Value, json};
 
 use crate::cli::{
@@ -87,7 +88,7 @@ fn one(agents: &Value, named: &str) -> Result<String, String> {
     let agents = agents.as_array().into_iter().flatten();
     let ids = agents.map(|agent| text::of(agent, "id"));
     let ids: Vec<_> =
-        ids.filter(|id| id.starts_with("svc:agent:") && super::last_part(id) == named).collect();
+        ids.filter(|id| IdParts::is(id, "agent") && super::last_part(id) == named).collect();
     match ids[..] {
         [] => Err(format!("no agent is named `{}`", plain(named))),
         [id] => Ok(id.to_owned()),

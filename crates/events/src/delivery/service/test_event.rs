@@ -9,6 +9,7 @@ use authority_api::{
     rate_limit::RateLimit,
 };
 use authority_core::store::{self, Db, RunQueryDsl, new_id};
+use authority_ids::RecordId;
 use authority_model::proto::events::{TestWebhookEndpointRequest, TestWebhookEndpointResponse};
 use authority_webhook::{
     envelope::{Event, canonical_data},
@@ -122,7 +123,7 @@ impl Shared {
         caller: &Caller,
         endpoint: &Endpoint,
     ) -> Result<TestWebhookEndpointResponse, ApiError> {
-        let event_id = format!("svc:event:{}", new_id());
+        let event_id = String::from(RecordId::new("event", new_id()));
         let body = self
             .test_event(&event_id, endpoint)
             .ok_or_else(|| ApiError::plain(ErrorCode::Internal))?;
