@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use authority_model::proto::runtime::{AdmitPurposeRequest, AdmitPurposeResponse, DecisionRequest};
+use authority_model::proto::runtime::{AdmitPurposeRequest, AdmitPurposeResponse};
 
 use super::{
     facts::FactSource,
-    normalize::{self, IntoDecisionRequest},
+    normalize::{self, IntoDraft},
 };
 use authority_api::{error::ApiError, identity::Caller};
 use authority_core::clock::Clock;
-use authority_decision::{Facts, Reason};
+use authority_decision::{Draft, Facts, Reason};
 
 pub(super) struct PurposeAdmission {
     pub(super) clock: Clock,
@@ -37,14 +37,19 @@ impl PurposeAdmission {
     }
 }
 
-impl IntoDecisionRequest for AdmitPurposeRequest {
-    fn into_decision_request(self) -> DecisionRequest {
-        DecisionRequest {
+impl IntoDraft for AdmitPurposeRequest {
+    fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    fn into_draft(self, tenant_id: String) -> Draft {
+        Draft {
+            tenant_id,
             subject: self.subject,
             action: self.action,
             purpose: Some(self.purpose),
-            context: self.context,
-            ..DecisionRequest::default()
+            context: self.context.map(|json| json.0).unwrap_or_default(),
+            ..Draft::default()
         }
     }
 }

@@ -15,7 +15,7 @@ use super::{
     decided::Decided,
     decision_key::DecisionKey,
     fault::fault,
-    normalize::{self, IntoDecisionRequest},
+    normalize::{self, IntoDraft},
     permission_status::permission_status,
     queue::{Cause, Size},
     stored_permission::{StoredPermission, unreadable},
@@ -60,7 +60,7 @@ replies!(EvaluateResponse, AuthorizeResponse, EvaluateDecisionResponse);
 impl Decider {
     /// Decides once for each idempotency key, and every time without one. Sets the limits that the
     /// call counts for.
-    pub(super) async fn decide_idempotent<A: IntoDecisionRequest, R: Reply>(
+    pub(super) async fn decide_idempotent<A: IntoDraft, R: Reply>(
         &self,
         operation: &'static str,
         call: Call<A>,
@@ -156,7 +156,7 @@ impl Decider {
 
     /// Checks that the tenant of an owner's request exists. The request's subject determines this
     /// tenant.
-    async fn of_a_tenant<A: IntoDecisionRequest>(&self, request: &Request) -> Result<(), ApiError> {
+    async fn of_a_tenant<A: IntoDraft>(&self, request: &Request) -> Result<(), ApiError> {
         // Every tenant has at least revision 1, which its creation raised.
         match self.facts.graph.tenant_at(request.tenant(), 1).await {
             Ok(_) => Ok(()),

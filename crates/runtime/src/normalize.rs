@@ -22,35 +22,34 @@ use authority_decision::{
 };
 
 /// An operation's request, which can be converted to the normal form.
-pub(super) trait IntoDecisionRequest: Validate + Message {
-    /// The fields of `DecisionRequest` that have another path in the operation, with this path.
+pub(super) trait IntoDraft: Validate + Message {
+    /// The fields of the normal form that have another path in the operation, with this path.
     const RENAMED: &'static [(&'static str, &'static str)] = &[];
 
-    fn into_decision_request(self) -> DecisionRequest;
+    fn subject(&self) -> &str;
+
+    /// Returns a tenant's request, which [`Request::new`] then checks.
+    fn into_draft(self, tenant_id: String) -> Draft;
 }
 
 /// Validates a request and converts it to the normal form. The tenant is the caller's or, for the
 /// owner, the subject's.
-pub(super) fn normalize<A: IntoDecisionRequest>(
-    caller: &Caller,
-    asked: A,
-) -> Result<Request, ApiError> {
+pub(super) fn normalize<A: IntoDraft>(caller: &Caller, asked: A) -> Result<Request, ApiError> {
     let mut found = Violations::default();
     asked.validate(&mut found);
     ApiError::unless_clean(found)?;
-    let asked = asked.into_decision_request();
-    if !caller.acts_for(&asked.subject) {
+    if !caller.acts_for(asked.subject()) {
         return Err(ApiError::plain(ErrorCode::SubjectNotPermitted));
     }
     let tenant_id = match caller.tenant() {
         Some(tenant) => tenant.clone(),
         // The owner has no tenant. The subject's ID contains the tenant.
-        None => match PrincipalId::parse(&asked.subject) {
+        None => match PrincipalId::parse(asked.subject()) {
             Ok(subject) => TenantId::of(&subject),
             Err(why) => return Err(ApiError::field(named::<A>("subject"), why.to_string())),
         },
     };
-    Request::new(draft(asked, tenant_id.into())).map_err(|invalid| {
+    Request::new(asked.into_draft(tenant_id.into())).map_err(|invalid| {
         let named = |(member, problem): (String, String)| {
             Violation::new(renamed(A::RENAMED, member), problem)
         };
@@ -59,7 +58,7 @@ pub(super) fn normalize<A: IntoDecisionRequest>(
 }
 
 /// Returns the operation's name for a field of the normal form.
-pub(super) fn named<A: IntoDecisionRequest>(member: &'static str) -> &'static str {
+pub(super) fn named<A: IntoDraft>(member: &'static str) -> &'static str {
     A::RENAMED.iter().find(|(normal, _)| *normal == member).map_or(member, |(_, own)| *own)
 }
 
@@ -68,81 +67,79 @@ fn renamed(names: &[(&str, &str)], member: String) -> String {
     found.map_or(member, |(_, own)| (*own).to_owned())
 }
 
-impl IntoDecisionRequest for EvaluateRequest {
-    fn into_decision_request(self) -> DecisionRequest {
-        DecisionRequest {
-            subject: self.subject,
-            action: self.action,
-            purpose: Some(self.purpose),
-            delegation_id: self.delegation_id,
-            tool_id: self.tool_id,
-            resource_id: self.resource_id,
-            workspace_id: self.workspace_id,
-            project_id: self.project_id,
-            context: self.context,
-            action_declaration: self.action_declaration,
-            action_risk_classification: self.action_risk_classification,
-            approval_id: self.approval_id,
-            explain: self.explain,
-            at_least_revision: self.at_least_revision,
+/// Builds the draft of a message. The members that are not listed have the same name in the message.
+macro_rules! draft {
+    ($asked:ident, $tenant_id:ident, $subject:expr, $purpose:expr, $delegation_id:expr) => {
+        Draft {
+            tenant_id: $tenant_id,
+            subject: $subject,
+            action: $asked.action,
+            purpose: $purpose,
+            delegation_id: $delegation_id,
+            tool_id: $asked.tool_id,
+            resource_id: $asked.resource_id,
+            workspace_id: $asked.workspace_id,
+            project_id: $asked.project_id,
+            context: $asked.context.map(|json| json.0).unwrap_or_default(),
+            action_declaration: $asked.action_declaration.as_ref().and_then(declared),
+            action_risk_classification: $asked
+                .action_risk_classification
+                .as_ref()
+                .and_then(classified),
+            approval_id: $asked.approval_id,
+            explain: $asked.explain,
+            at_least_revision: $asked.at_least_revision.map(i64::from),
         }
+    };
+}
+
+impl IntoDraft for EvaluateRequest {
+    fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    fn into_draft(self, tenant_id: String) -> Draft {
+        let asked = self;
+        draft!(asked, tenant_id, asked.subject, Some(asked.purpose), asked.delegation_id)
     }
 }
 
-impl IntoDecisionRequest for AuthorizeRequest {
+impl IntoDraft for AuthorizeRequest {
     const RENAMED: &'static [(&'static str, &'static str)] =
         &[("subject", "actor.entity_id"), ("delegation_id", "acting_on_behalf_of.delegation_id")];
 
-    fn into_decision_request(self) -> DecisionRequest {
-        DecisionRequest {
-            subject: self.actor.map(|actor| actor.entity_id).unwrap_or_default(),
-            action: self.action,
-            purpose: self.purpose,
-            delegation_id: self.acting_on_behalf_of.map(|behalf| behalf.delegation_id),
-            tool_id: self.tool_id,
-            resource_id: self.resource_id,
-            workspace_id: self.workspace_id,
-            project_id: self.project_id,
-            context: self.context,
-            action_declaration: self.action_declaration,
-            action_risk_classification: self.action_risk_classification,
-            approval_id: self.approval_id,
-            explain: self.explain,
-            at_least_revision: self.at_least_revision,
-        }
+    fn subject(&self) -> &str {
+        self.actor.as_ref().map_or("", |actor| &actor.entity_id)
+    }
+
+    fn into_draft(self, tenant_id: String) -> Draft {
+        let asked = self;
+        let subject = asked.actor.map(|actor| actor.entity_id).unwrap_or_default();
+        let delegation_id = asked.acting_on_behalf_of.map(|behalf| behalf.delegation_id);
+        draft!(asked, tenant_id, subject, asked.purpose, delegation_id)
     }
 }
 
-impl IntoDecisionRequest for DecisionRequest {
-    fn into_decision_request(self) -> DecisionRequest {
-        self
+impl IntoDraft for DecisionRequest {
+    fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    fn into_draft(self, tenant_id: String) -> Draft {
+        let asked = self;
+        draft!(asked, tenant_id, asked.subject, asked.purpose, asked.delegation_id)
     }
 }
 
-/// Builds a tenant's request, which [`Request::new`] then checks. A declaration without fields is
-/// treated as absent. Otherwise, a declined request would count as a new request if an empty
-/// declaration were added.
-fn draft(asked: DecisionRequest, tenant_id: String) -> Draft {
-    let declared = asked.action_declaration.as_ref().map(declaration);
-    let classified = asked.action_risk_classification.as_ref().map(classification);
-    Draft {
-        tenant_id,
-        subject: asked.subject,
-        action: asked.action,
-        purpose: asked.purpose,
-        delegation_id: asked.delegation_id,
-        tool_id: asked.tool_id,
-        resource_id: asked.resource_id,
-        workspace_id: asked.workspace_id,
-        project_id: asked.project_id,
-        context: asked.context.map(|json| json.0).unwrap_or_default(),
-        action_declaration: declared.filter(|own| *own != request::ActionDeclaration::default()),
-        action_risk_classification: classified
-            .filter(|own| *own != request::ActionRiskClassification::default()),
-        approval_id: asked.approval_id,
-        explain: asked.explain,
-        at_least_revision: asked.at_least_revision.map(i64::from),
-    }
+// A declaration without fields is treated as absent. Otherwise, a declined request would count as a
+// new request if an empty declaration were added.
+
+fn declared(given: &ActionDeclaration) -> Option<request::ActionDeclaration> {
+    Some(declaration(given)).filter(|own| *own != request::ActionDeclaration::default())
+}
+
+fn classified(given: &ActionRiskClassification) -> Option<request::ActionRiskClassification> {
+    Some(classification(given)).filter(|own| *own != request::ActionRiskClassification::default())
 }
 
 // The proto's `in` rules have already refused unknown words.
