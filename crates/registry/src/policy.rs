@@ -66,7 +66,7 @@ impl Row for Policy {
             Some(id) => tenant_of(registry, caller, id).await?,
         };
         let ground = Ground::of(registry, caller, &tenant_id).await?;
-        for fault in ground.errors(registry, &tenant_id, text).await? {
+        for fault in ground.errors(registry, caller, &tenant_id, text).await? {
             found.add("cedar", fault.to_string());
         }
         if patched.is_none() && self.known_state() == Some(PolicyState::Active) && found.is_empty()

@@ -26,8 +26,8 @@ use authority_decision::{
     Pattern, Target,
     input_schema::InputAt,
     validation::{
-        ContextSchema, Finding, Known as Records, Name, Severity, Surroundings, ToolInput, named,
-        validate,
+        ContextSchema, Finding, Known as Records, Name, NameKind, Severity, Surroundings,
+        ToolInput, named, validate,
     },
 };
 
@@ -108,7 +108,7 @@ impl Ground {
         records: &Records,
     ) -> Result<Findings, Error> {
         // The digest already covers the tools.
-        let looked_up = format!("{:?}{:?}", records.missing, records.actions);
+        let looked_up = format!("{:?}{:?}{:?}", records.missing, records.renewed, records.actions);
         let key = [&self.digest[..], &sha256(looked_up.as_bytes()), text.as_bytes()].concat();
         let key = sha256(&key);
         if let Some(known) = KNOWN.lock().get(&key) {
@@ -184,17 +184,46 @@ impl Ground {
     /// Returns only the findings for which a text is refused.
     ///
     /// # Errors
-    /// Too many checks are running already.
+    /// Too many checks are running already, or the store can't be read.
     pub(super) async fn errors(
         &self,
         registry: &Registry,
+        caller: &Caller,
         tenant_id: &str,
         text: &str,
     ) -> Result<Vec<Finding>, Error> {
-        let mut found = Vec::clone(&*self.strict(registry, tenant_id, text, &self.known).await?);
+        let records = self.with_renewed(registry, caller, tenant_id, text).await?;
+        let mut found = Vec::clone(&*self.strict(registry, tenant_id, text, &records).await?);
         self.soften(&mut found);
         found.retain(|one| one.severity == Severity::Error);
         Ok(found)
+    }
+
+    /// Returns the tenant's data with the delegations of the text that renew another one. Other
+    /// names can't be errors.
+    async fn with_renewed(
+        &self,
+        registry: &Registry,
+        caller: &Caller,
+        tenant_id: &str,
+        text: &str,
+    ) -> Result<Records, Error> {
+        let mut records = self.known.clone();
+        // `\` may begin an escaped letter.
+        let may_compare = text.contains("delegation") || text.contains('\\');
+        if !self.exists || !may_compare {
+            return Ok(records);
+        }
+        let (own, tenant) = (text.to_owned(), tenant_id.to_owned());
+        let names = registry.pool.run(tenant_id, move |_| named(&own)).await?;
+        if names.iter().all(|one| one.kind != NameKind::Delegation) {
+            return Ok(records);
+        }
+        let read = registry.store.read_tx(&caller.scope(), async move |db| {
+            policy_names::look_up_renewed(db, &tenant, &names, &mut records).await?;
+            Ok::<_, store::Error>(records)
+        });
+        Ok(read.await?)
     }
 }
 
@@ -271,8 +300,11 @@ pub(super) async fn fill_computed(
             grounds.insert(policy.tenant_id.clone(), ground);
         }
         let Some(ground) = grounds.get(&policy.tenant_id) else { continue };
-        let Ok(found) = ground.strict(registry, &policy.tenant_id, text, &ground.known).await
-        else {
+        let tenant_id = &policy.tenant_id;
+        let Ok(records) = ground.with_renewed(registry, caller, tenant_id, text).await else {
+            continue;
+        };
+        let Ok(found) = ground.strict(registry, tenant_id, text, &records).await else {
             continue;
         };
         let errors = found.iter().filter(|one| one.severity == Severity::Error);

@@ -19,14 +19,40 @@ use authority_decision::{
 
 /// The maximum number of known names to compare an unknown one with.
 const MOST: i64 = 2_000;
+/// The maximum number of unknown names of a kind that get a similar name.
+const MOST_UNKNOWN: usize = 256;
 
-/// Adds the names that the tenant lacks, each with a similar known name if any.
+/// Adds the delegations among the names that renew another one, each with the first of its line.
+pub(super) async fn look_up_renewed(
+    db: &mut Db,
+    tenant_id: &str,
+    names: &BTreeSet<Name>,
+    found: &mut Records,
+) -> QueryResult<()> {
+    let asked = names.iter().filter(|one| one.kind == NameKind::Delegation);
+    let asked: Vec<String> = asked.map(|one| one.name.clone()).collect();
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<(String, Option<String>)> = delegations::table
+        .filter(delegations::tenant_id.eq(tenant_id))
+        .filter(delegations::id.eq_any(asked))
+        .select((delegations::id, delegations::line_id))
+        .load(db)
+        .await?;
+    found.renewed = rows.into_iter().filter_map(|(id, line)| Some((id, line?))).collect();
+    Ok(())
+}
+
+/// Adds the delegations that renew another one, and the names that the tenant lacks, each with a
+/// similar known name if any.
 pub(super) async fn look_up(
     db: &mut Db,
     tenant_id: &str,
     names: &BTreeSet<Name>,
     found: &mut Records,
 ) -> QueryResult<()> {
+    look_up_renewed(db, tenant_id, names, found).await?;
     for kind in [
         NameKind::Team,
         NameKind::Principal,
@@ -41,13 +67,17 @@ pub(super) async fn look_up(
             continue;
         }
         let present = known(db, tenant_id, kind, Some(&asked)).await?;
-        let unknown: Vec<_> = asked.into_iter().filter(|one| !present.contains(one)).collect();
+        let is_renewed =
+            |one: &String| kind == NameKind::Delegation && found.renewed.contains_key(one);
+        let unknown = asked.into_iter().filter(|one| !present.contains(one) && !is_renewed(one));
+        let unknown: Vec<_> = unknown.collect();
         if unknown.is_empty() {
             continue;
         }
         let others = known(db, tenant_id, kind, None).await?;
-        found.missing.extend(unknown.into_iter().map(|name| {
-            let near = nearest(&name, others.iter().map(String::as_str)).map(str::to_owned);
+        found.missing.extend(unknown.into_iter().enumerate().map(|(place, name)| {
+            let others = others.iter().map(String::as_str).filter(|_| place < MOST_UNKNOWN);
+            let near = nearest(&name, others).map(str::to_owned);
             (Name::new(kind, name), near)
         }));
     }

@@ -149,7 +149,7 @@ async fn checked(
     let (mut policy, version, cedar) = read.await?;
     let tenant_id = policy.tenant_id.clone();
     let ground = Ground::of(registry, caller, &tenant_id).await?;
-    let faults = ground.errors(registry, &tenant_id, &cedar).await?;
+    let faults = ground.errors(registry, caller, &tenant_id, &cedar).await?;
     if faults.is_empty() {
         policy.applies_to = policy_cost::targets(registry, caller, &policy.id, None).await?;
         InForce::of(&policy, Some(cedar)).check(registry).await?;

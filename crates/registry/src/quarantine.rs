@@ -4,9 +4,16 @@
 use authority_model::{
     proto::registry::*, schema::quarantines, service::QuarantineService, state::QuarantineState,
 };
+use diesel::{dsl::sql, sql_types::Text};
 
 use super::{delegation_line::newest_id, prelude::*};
 use authority_ids::RecordId;
+
+/// Compares the line of a quarantine's delegation with the line of another delegation, up to the id of
+/// the latter.
+const IS_IN_LINE: &str = "(SELECT coalesce(line_id, id) FROM delegations \
+     WHERE id = quarantines.delegation_id) \
+     = (SELECT coalesce(line_id, id) FROM delegations WHERE id = ";
 
 impl Row for Quarantine {
     type List = ListQuarantinesRequest;
@@ -24,7 +31,7 @@ impl Row for Quarantine {
             query = query.filter(quarantines::action.eq(action));
         }
         if let Some(delegation_id) = &by.delegation_id {
-            query = query.filter(quarantines::delegation_id.eq(delegation_id));
+            query = query.filter(sql::<Bool>(IS_IN_LINE).bind::<Text, _>(delegation_id).sql(")"));
         }
         query
     }

@@ -190,6 +190,30 @@ async fn revoking_ends_the_delegation_of_the_check() {
     assert_eq!(world.events("svc.recovery.").await, ["svc.recovery.failed"]);
 }
 
+/// If the check names a renewed delegation, `revoked` ends the newest delegation of its line.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn revoking_ends_the_delegation_in_force_of_a_renewed_line() {
+    for named in 0..2 {
+        let world = World::start().await;
+        let (_, held) = world.owner.get(&format!("/api/v1/delegations?tenant_id={TENANT}")).await;
+        let mut line = vec![held["delegations"][0]["id"].as_str().unwrap().to_owned()];
+        for turn in 0..2 {
+            let renew = format!("/api/v1/delegations/{}/renew", line[turn]);
+            let (status, renewed) = world.owner.post(&renew, json!({"expires_at": null})).await;
+            assert_eq!(status, 200, "{renewed:#}");
+            line.push(renewed["delegation"]["id"].as_str().unwrap().to_owned());
+        }
+        let check = world.new_check(json!({"purpose_grant_id": line[named]})).await;
+        let path = reported(&world, json!({"check_id": check})).await;
+        let revoked = json!({"resolution": "revoked"});
+        let (status, resolved) = verb(&world, &path, "resolve", revoked).await;
+        assert_eq!(status, 200, "{resolved:#}");
+        let (_, newest) = world.owner.get(&format!("/api/v1/delegations/{}", line[2])).await;
+        assert_eq!(newest["delegation"]["state"], "revoked", "{newest:#}");
+        assert_eq!(newest["delegation"]["renewed_by"], json!(null), "{newest:#}");
+    }
+}
+
 /// A decision's id can replace its action, subject and delegation in a report.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_stands_for_its_action_and_subject() {

@@ -3,6 +3,7 @@
 mod budgets;
 mod chains;
 mod gap;
+mod policies;
 mod rows;
 mod stops;
 

@@ -90,6 +90,8 @@ impl Name {
 pub struct Known {
     /// The names that the tenant lacks, each with a similar known name, if any.
     pub missing: BTreeMap<Name, Option<String>>,
+    /// The delegations that renew another one, each with the first delegation of its line.
+    pub renewed: BTreeMap<String, String>,
     /// Exact actions that are granted or admitted, to suggest similar names.
     pub actions: BTreeSet<String>,
     /// The live tools: their actions, and the fields that they require.

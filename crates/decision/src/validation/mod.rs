@@ -170,6 +170,7 @@ impl<'a> Check<'a> {
             found.retain(|one| !one.problem.starts_with("unknown entity type"));
         }
         let misplaced = names::misplaced(&conditions).into_iter();
+        let misplaced = misplaced.chain(names::renewed(&conditions, known));
         let misplaced = misplaced.map(|fault| Finding { by_schema: false, ..check.finding(fault) });
         found.extend(misplaced);
         found.extend(check.escapes(&conditions, known).map(|fault| check.finding(fault)));

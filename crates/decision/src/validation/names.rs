@@ -4,11 +4,12 @@
 //! Words of closed sets, such as risk tiers and countries, belong to the service: a word outside
 //! its set is an error. Actions, teams, principals, resources, purposes and delegations may be
 //! created later: if the tenant lacks the name, the result is a warning. A currency outside ISO
-//! 4217 is also a warning.
+//! 4217 is also a warning. The id of a delegation that renews another one is an error, because it
+//! can never match.
 
 use std::collections::BTreeSet;
 
-use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Pattern, Var};
+use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Pattern, PatternElem, Var};
 
 use super::{
     super::{
@@ -21,7 +22,8 @@ use super::{
     uses::{self, Span},
 };
 
-/// The maximum number of names of a text to look up.
+/// The maximum number of names of a text to look up. All delegations are looked up, because their
+/// names can be errors.
 const MOST: usize = 256;
 
 /// The values that a text field may have.
@@ -43,7 +45,16 @@ pub(super) fn named(conditions: &[Expr]) -> BTreeSet<Name> {
             Words::Name(kind) => Some(Name::new(kind, text)),
             _ => None,
         });
-    literals.chain(words).take(MOST).collect()
+    let patterns = conditions.iter().flat_map(delegation_patterns);
+    let patterns = patterns.map(|(text, _)| Name::new(NameKind::Delegation, text));
+    // No name contains U+0000, and Postgres doesn't accept it.
+    let names = literals.chain(words).chain(patterns).filter(|one| !one.name.contains('\0'));
+    let mut others = 0;
+    let is_looked_up = |one: &Name| {
+        others += usize::from(one.kind != NameKind::Delegation);
+        one.kind == NameKind::Delegation || others <= MOST
+    };
+    names.filter(is_looked_up).collect()
 }
 
 /// Returns the names that do not exist.
@@ -65,6 +76,29 @@ pub(super) fn unknown(conditions: &[Expr], known: &Known) -> Vec<Fault> {
         }
     }
     found
+}
+
+/// Returns the comparisons of `context.delegation` with a delegation that renews another one.
+///
+/// Such a comparison never matches: policies see the first delegation of the line instead.
+pub(super) fn renewed(conditions: &[Expr], known: &Known) -> Vec<Fault> {
+    let compared = conditions.iter().flat_map(comparisons).filter_map(|(words, text, span)| {
+        matches!(words, Words::Name(NameKind::Delegation)).then_some((text, span))
+    });
+    let patterns = conditions.iter().flat_map(delegation_patterns);
+    let found = compared.chain(patterns).filter_map(|(text, span)| {
+        let first = known.renewed.get(&text)?;
+        Some(Fault {
+            span,
+            severity: Severity::Error,
+            problem: format!(
+                "the delegation `{text}` renews another one, and policies see the id of the \
+                 first of its line"
+            ),
+            suggestion: Some(format!("write `{first}`, which applies to the whole line")),
+        })
+    });
+    found.collect()
 }
 
 /// Returns the words outside their closed set.
@@ -159,6 +193,19 @@ fn literals(condition: &Expr) -> impl Iterator<Item = (Name, Span)> {
         let name: &str = uid.eid().as_ref();
         let own = uid.loc().map(|loc| (loc.start(), loc.end() - loc.start()));
         Some((Name::new(kind, name), own.unwrap_or_else(|| uses::span(one))))
+    })
+}
+
+/// Returns the patterns that `context.delegation` is matched with, without their wildcards.
+fn delegation_patterns(condition: &Expr) -> impl Iterator<Item = (String, Span)> {
+    condition.subexpressions().filter_map(|one| {
+        let ExprKind::Like { expr, pattern } = one.expr_kind() else { return None };
+        let Words::Name(NameKind::Delegation) = words_of(expr)? else { return None };
+        let letters = pattern.iter().filter_map(|part| match part {
+            PatternElem::Char(letter) => Some(*letter),
+            PatternElem::Wildcard => None,
+        });
+        Some((letters.collect(), uses::span(one)))
     })
 }
 

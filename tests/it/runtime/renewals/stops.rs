@@ -70,32 +70,30 @@ async fn ending_any_of_the_line_ends_the_one_in_force() {
     assert_eq!((again.0, &again.1["error"]), (409, &json!("record_is_final")));
 }
 
-/// A part of the warning about a delegation that policies do not see.
-const NO_DELEGATION: &str = "the tenant has no delegation";
-
-/// A policy keeps applying to the delegation that it names.
+/// The filter by a delegation finds the quarantines of its whole line.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_policy_that_forbids_the_first_one_applies_to_all() {
-    let (app, client, demo) = demo().await;
+async fn quarantines_are_found_by_any_delegation_of_the_line() {
+    let (app, _, demo) = demo().await;
     let first = lend(&app, &demo, json!({})).await;
+    let before = quarantine(&app, &first).await;
+    release(&app, &before).await;
     let second = renew(&app, &first, json!({})).await;
-    let text = |id: &str| {
-        format!(
-            "forbid (principal, action, resource) \
-             when {{ context has delegation && context.delegation == \"{id}\" }};"
-        )
-    };
-    let policy = |id: &str| json!({"tenant_id": TENANT, "regime": "internal", "name": id, "cedar": text(id)});
-    let (status, made) = app.owner().post("/api/v1/policies", policy(&second)).await;
-    assert_eq!(status, 201, "{made:#}");
-    let warnings = made["policy"]["warnings"].to_string();
-    assert!(warnings.contains(NO_DELEGATION) && warnings.contains(&second), "{warnings}");
-    let (status, made) = app.owner().post("/api/v1/policies", policy(&first)).await;
-    assert_eq!(status, 201, "{made:#}");
-    let warnings = made["policy"]["warnings"].to_string();
-    assert!(!warnings.contains(NO_DELEGATION), "{warnings}");
-    for name in [&first, &second] {
-        assert_eq!(answer(&client, under(name, 1.0)).await["decision"], "deny");
+    let now = quarantine(&app, &first).await;
+    let other = quarantine(&app, &demo).await;
+    for (named, wanted) in [
+        (&first, vec![&before, &now]),
+        (&second, vec![&before, &now]),
+        (&demo, vec![&other]),
+        (&now, vec![]),
+    ] {
+        for path in ["", ":export"] {
+            let path = format!("/api/v1/quarantines{path}?delegation_id={named}");
+            let (status, found) = app.owner().text("GET", &path, None).await;
+            assert_eq!(status, 200, "{found}");
+            for made in [&before, &now, &other] {
+                assert_eq!(found.contains(made.as_str()), wanted.contains(&made), "{path} {found}");
+            }
+        }
     }
 }
 

@@ -141,6 +141,61 @@ fn a_missing_name_is_a_warning_with_the_nearest() {
 }
 
 #[test]
+fn the_id_of_a_renewal_is_an_error_with_the_first_of_its_line() {
+    let (first, renewal) = ("svc:del:acme:a", "svc:del:acme:b");
+    let known =
+        Known { renewed: [(renewal.to_owned(), first.to_owned())].into(), ..Known::default() };
+    let found = |effect: &str, condition: &str| {
+        let text = format!(
+            "{effect}(principal, action, resource) \
+             when {{ context has delegation && {condition} }};"
+        );
+        let found = validate(&text, &surroundings(), &known);
+        let is_looked_up = named(&text).contains(&Name::new(NameKind::Delegation, renewal));
+        (errors(&found).into_iter().cloned().collect::<Vec<_>>(), is_looked_up)
+    };
+    for condition in [
+        "context.delegation == \"svc:del:acme:b\"",
+        "\"svc:del:acme:b\" != context[\"delegation\"]",
+        "[\"svc:del:acme:a\", \"svc:del:acme:b\"].contains(context.delegation)",
+        "[context.delegation].containsAny([\"svc:del:acme:b\"])",
+        "(if context has delegation then context.delegation else \"none\") == \"svc:del:acme:b\"",
+        "context.delegation like \"svc:del:acme:b\"",
+        "context.delegation like \"*svc:del:acme:b*\"",
+    ] {
+        for effect in ["forbid", "permit"] {
+            let (found, is_looked_up) = found(effect, condition);
+            let [one] = found.as_slice() else { panic!("{condition}: {found:#?}") };
+            assert!(is_looked_up && !one.by_schema, "{condition}: {one:#?}");
+            assert!(one.problem.contains(renewal), "{one:#?}");
+            assert!(one.suggestion.clone().unwrap_or_default().contains(first), "{one:#?}");
+        }
+    }
+    for condition in [
+        "context.delegation == \"svc:del:acme:a\"",
+        "context.delegation like \"svc:del:acme:*\"",
+        "context.input has origin && context.input.origin == \"svc:del:acme:b\"",
+    ] {
+        assert_eq!(found("forbid", condition), (Vec::new(), false), "{condition}");
+    }
+}
+
+#[test]
+fn many_other_names_do_not_hide_a_delegation() {
+    let others: Vec<_> = (0..300).map(|number| format!("\"p{number}\"")).collect();
+    let text = format!(
+        "forbid(principal, action, resource) \
+         when {{ context has purpose && [{}].contains(context.purpose) }};\n\
+         forbid(principal, action, resource) \
+         when {{ context has delegation && context.delegation == \"d\" }};",
+        others.join(", ")
+    );
+    let names = named(&text);
+    assert!(names.contains(&Name::new(NameKind::Delegation, "d")), "{}", names.len());
+    assert!(names.len() < 300);
+}
+
+#[test]
 fn a_pattern_covers_an_action_or_a_part_of_a_group() {
     let covered = |kind, name: &str, pattern: &str| {
         Name::new(kind, name).is_covered_by(&pattern.parse().unwrap())

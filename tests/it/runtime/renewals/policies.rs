@@ -1,0 +1,156 @@
+//! Policies see the first delegation of a line, also under its successors. A text that names a
+//! successor would never apply and is refused.
+
+use serde_json::{Value, json};
+
+use super::{super::demo, TENANT, answer, lend, renew, under};
+use crate::support::TestApp;
+
+/// A part of the warning about a delegation that the tenant lacks.
+const NO_DELEGATION: &str = "the tenant has no delegation";
+
+fn forbid(id: &str) -> String {
+    statement("forbid", &format!("context.delegation == \"{id}\""))
+}
+
+fn statement(effect: &str, condition: &str) -> String {
+    format!(
+        "{effect} (principal, action, resource) when {{ context has delegation && {condition} }};"
+    )
+}
+
+fn policy(cedar: &str) -> Value {
+    json!({"tenant_id": TENANT, "regime": "internal", "cedar": cedar})
+}
+
+async fn made(app: &TestApp, policy: Value) -> Value {
+    let (status, made) = app.owner().post("/api/v1/policies", policy).await;
+    assert_eq!(status, 201, "{made:#}");
+    made["policy"].clone()
+}
+
+/// Checks that a response refuses the id of a successor and names the first of the line.
+#[track_caller]
+fn names_the_first(response: &Value, first: &str) {
+    let text = response.to_string();
+    assert!(text.contains("renews another one"), "{response:#}");
+    assert!(text.contains(&format!("write `{first}`")), "{response:#}");
+}
+
+/// Returns the texts that compare the used delegation with this one.
+fn texts(id: &str) -> Vec<String> {
+    let conditions = [
+        format!("context.delegation == \"{id}\""),
+        format!("context[\"delegation\"] != \"{id}\""),
+        format!("[\"svc:del:acme:none\", \"{id}\"].contains(context.delegation)"),
+        format!("[context.delegation].containsAny([\"{id}\"])"),
+        format!("context.delegation like \"{id}\""),
+        format!("context.delegation like \"{id}*\""),
+    ];
+    let texts =
+        conditions.iter().flat_map(|one| [statement("forbid", one), statement("permit", one)]);
+    let escaped = forbid(id)
+        .replace("context has delegation", "context has \"deleg\\u{61}tion\"")
+        .replace("context.delegation", "context[\"deleg\\u{61}tion\"]");
+    texts.chain([escaped]).collect()
+}
+
+/// The policy applies before the renewal, and to every delegation of the line afterwards.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_that_forbids_the_first_one_applies_to_all() {
+    let (app, client, demo) = demo().await;
+    let first = lend(&app, &demo, json!({})).await;
+    let made = made(&app, policy(&forbid(&first))).await;
+    assert!(!made["warnings"].to_string().contains(NO_DELEGATION), "{made:#}");
+    assert_eq!(answer(&client, under(&first, 1.0)).await["decision"], "deny");
+    let second = renew(&app, &first, json!({})).await;
+    let third = renew(&app, &second, json!({})).await;
+    for name in [&first, &second, &third] {
+        assert_eq!(answer(&client, under(name, 1.0)).await["decision"], "deny");
+    }
+    let path = format!("/api/v1/policies/{}", made["id"].as_str().unwrap());
+    let (_, read) = app.owner().get(&path).await;
+    assert_eq!(read["policy"]["problems"], made["problems"], "{read:#}");
+    let warnings = read["policy"]["warnings"].to_string();
+    assert!(!warnings.contains(NO_DELEGATION), "{warnings}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_text_that_names_a_successor_is_refused_with_the_first() {
+    let (app, _, demo) = demo().await;
+    let first = lend(&app, &demo, json!({})).await;
+    let second = renew(&app, &first, json!({})).await;
+    let third = renew(&app, &second, json!({})).await;
+    let good = made(&app, policy(&forbid(&first))).await;
+    let path = format!("/api/v1/policies/{}", good["id"].as_str().unwrap());
+    // The tenant's setting `warn` does not make it a warning.
+    for validation in ["enforce", "warn"] {
+        let setting = json!({"policy_validation": validation});
+        let (status, set) = app.owner().patch(&format!("/api/v1/tenants/{TENANT}"), setting).await;
+        assert_eq!(status, 200, "{set:#}");
+        for text in texts(&second).into_iter().chain([forbid(&third)]) {
+            let mut draft = policy(&text);
+            draft["state"] = json!("draft");
+            for body in [policy(&text), draft] {
+                let (status, refused) = app.owner().post("/api/v1/policies", body).await;
+                assert_eq!(status, 400, "{text}: {refused:#}");
+                names_the_first(&refused["details"], &first);
+            }
+            let (status, refused) = app.owner().patch(&path, json!({"cedar": text})).await;
+            assert_eq!(status, 400, "{text}: {refused:#}");
+            names_the_first(&refused["details"], &first);
+            let body = json!({"cedar": text, "tenant_id": TENANT});
+            let (_, said) = app.owner().post("/api/v1/policies:validate", body).await;
+            assert_eq!(said["valid"], false, "{text}: {said:#}");
+            names_the_first(&said["problems"], &first);
+        }
+    }
+    // An id that never existed is a warning. A delegation of the request's own context is not the
+    // used one.
+    let unknown = made(&app, policy(&forbid("svc:del:acme:none"))).await;
+    assert!(unknown["warnings"].to_string().contains(NO_DELEGATION), "{unknown:#}");
+    let own = format!("context.input has origin && context.input.origin == \"{second}\"");
+    made(&app, policy(&statement("forbid", &own))).await;
+}
+
+/// As if the text had been stored by a release that did not refuse it.
+async fn store(app: &TestApp, from: &str, to: &str) {
+    let replace = format!("SET cedar = replace(cedar, '{from}', '{to}')");
+    let stored = format!(
+        "SET session_replication_role = replica; UPDATE policy_versions {replace};
+         UPDATE policies {replace}; RESET session_replication_role"
+    );
+    app.database.run(&stored).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stored_text_that_names_a_successor_is_not_activated_and_shows_the_problem() {
+    let (app, _, demo) = demo().await;
+    let first = lend(&app, &demo, json!({})).await;
+    let second = renew(&app, &first, json!({})).await;
+    let in_force = made(&app, policy(&forbid(&first))).await;
+    let mut draft = policy(&forbid(&first));
+    draft["state"] = json!("draft");
+    let draft = made(&app, draft).await;
+    store(&app, &first, &second).await;
+    let path = format!("/api/v1/policies/{}", draft["id"].as_str().unwrap());
+    let (status, refused) = app.owner().post(&format!("{path}/activate"), json!({})).await;
+    assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")));
+    names_the_first(&refused["message"], &first);
+    let (_, read) = app.owner().get(&path).await;
+    assert_eq!(read["policy"]["state"], "draft", "{read:#}");
+    // A policy in force stays in force. Its record shows the problem.
+    let path = format!("/api/v1/policies/{}", in_force["id"].as_str().unwrap());
+    let (_, read) = app.owner().get(&path).await;
+    assert_eq!(read["policy"]["state"], "active", "{read:#}");
+    names_the_first(&read["policy"]["problems"], &first);
+    let (_, listed) = app.owner().get("/api/v1/policies?limit=500").await;
+    let mut listed = listed["policies"].as_array().unwrap().iter();
+    let listed = listed.find(|one| one["id"] == in_force["id"]).unwrap();
+    names_the_first(&listed["problems"], &first);
+    // The remedy works.
+    store(&app, &second, &first).await;
+    let path = format!("/api/v1/policies/{}/activate", draft["id"].as_str().unwrap());
+    let (status, active) = app.owner().post(&path, json!({})).await;
+    assert_eq!(status, 200, "{active:#}");
+}
