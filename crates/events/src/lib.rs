@@ -11,6 +11,8 @@ mod demand;
 mod expiry;
 mod feed;
 mod follow;
+mod log;
+mod log_row;
 mod lost;
 mod notifications;
 mod numbering_sql;

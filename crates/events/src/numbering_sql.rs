@@ -3,15 +3,14 @@
 //! They take one array for each column (`UNNEST`). A connection therefore prepares each statement
 //! once, for any number of events.
 
-use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult,
     pg::Pg,
     query_builder::{AstPass, Query, QueryFragment, QueryId},
-    sql_types::{Array, BigInt, Bytea, Nullable, Text, Timestamptz},
+    sql_types::{Array, BigInt, Bytea, Integer, Text},
 };
 
-use crate::{feed, told::Told};
+use crate::{feed, log_row::NewRow};
 
 /// Raises tenants' sequences and returns them.
 pub(crate) struct RaiseHeads<'a> {
@@ -48,29 +47,27 @@ impl QueryFragment<Pg> for RaiseHeads<'_> {
 pub(crate) struct WriteEvents<'a> {
     id: Vec<String>,
     tenant: Vec<&'a str>,
-    sequence: Vec<i64>,
-    event_type: Vec<&'static str>,
-    principal: Vec<Option<&'a str>>,
-    at: Vec<DateTime<Utc>>,
-    body: Vec<Vec<u8>>,
+    last_sequence: Vec<i64>,
+    size: Vec<i32>,
+    event_types: Vec<String>,
+    bodies: Vec<Vec<u8>>,
     rows: Vec<i64>,
     grown: Vec<&'a str>,
 }
 
 impl<'a> WriteEvents<'a> {
-    /// Creates an empty statement for these rows and tenants.
+    /// Creates a statement without events for these rows of the outbox and these tenants.
     pub(crate) fn of(rows: Vec<i64>, grown: Vec<&'a str>) -> Self {
         Self { rows, grown, ..Self::default() }
     }
 
-    pub(crate) fn push(&mut self, event: &'a Told<'_>, id: String, sequence: i64, body: Vec<u8>) {
-        self.id.push(id);
-        self.tenant.push(event.tenant_id);
-        self.sequence.push(sequence);
-        self.event_type.push(event.event_type.name());
-        self.principal.push(event.principal_id.as_deref());
-        self.at.push(event.occurred_at);
-        self.body.push(body);
+    pub(crate) fn push(&mut self, tenant_id: &'a str, row: NewRow) {
+        self.event_types.push(row.event_types());
+        self.id.push(row.id);
+        self.tenant.push(tenant_id);
+        self.last_sequence.push(row.last_sequence);
+        self.size.push(i32::try_from(row.size).unwrap_or(i32::MAX));
+        self.bodies.push(row.bodies);
     }
 }
 
@@ -83,22 +80,19 @@ impl QueryFragment<Pg> for WriteEvents<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "WITH numbered AS (INSERT INTO events \
-                 (id, tenant_id, sequence, event_type, principal_entity_id, occurred_at, body) \
-                 SELECT * FROM unnest(",
+                 (id, tenant_id, last_sequence, size, event_types, bodies) SELECT * FROM unnest(",
         );
         out.push_bind_param::<Array<Text>, _>(&self.id)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
         out.push_sql(", ");
-        out.push_bind_param::<Array<BigInt>, _>(&self.sequence)?;
+        out.push_bind_param::<Array<BigInt>, _>(&self.last_sequence)?;
         out.push_sql(", ");
-        out.push_bind_param::<Array<Text>, _>(&self.event_type)?;
+        out.push_bind_param::<Array<Integer>, _>(&self.size)?;
         out.push_sql(", ");
-        out.push_bind_param::<Array<Nullable<Text>>, _>(&self.principal)?;
+        out.push_bind_param::<Array<Text>, _>(&self.event_types)?;
         out.push_sql(", ");
-        out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Bytea>, _>(&self.body)?;
+        out.push_bind_param::<Array<Bytea>, _>(&self.bodies)?;
         out.push_sql(")), taken AS (DELETE FROM event_outbox WHERE number = ANY (");
         out.push_bind_param::<Array<BigInt>, _>(&self.rows)?;
         out.push_sql(")) SELECT pg_notify(");

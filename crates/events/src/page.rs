@@ -1,16 +1,23 @@
 //! Reads pages of a tenant's event log.
 
+use std::borrow::Cow;
+
 use authority_ids::TenantId;
-use authority_model::schema::{event_heads, events};
+use authority_model::schema::event_heads;
 use authority_webhook::event_types::{EventType, Selection};
 use diesel::{QueryResult, prelude::*};
+use serde::Deserialize;
 
 use authority_api::error::{ApiError, ErrorCode};
 use authority_core::store::{Db, RunQueryDsl};
 
+use crate::log::{self, Event, Found};
+
 /// The most events that are scanned for one page. This bounds the cost of a filter that matches
 /// nothing.
 const THROUGH: i64 = 10_000;
+/// The most events that are read at once for a filter.
+const CHUNK: i64 = 500;
 
 /// The first and the last sequence of a tenant's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +36,13 @@ pub(crate) struct Part {
     event_types: Option<Vec<&'static str>>,
     /// The principals that a bound API key may see events about; `None` for all.
     principals: Option<Vec<String>>,
+}
+
+/// The principal of an event. Bound API keys see only events about their principals.
+#[derive(Deserialize)]
+struct About<'a> {
+    #[serde(borrow, default)]
+    principal_entity_id: Option<Cow<'a, str>>,
 }
 
 /// A page of events, in order.
@@ -85,31 +99,50 @@ impl Part {
             return Err(out_of_bounds(ErrorCode::SequenceAhead, bounds));
         }
         let through = bounds.head.min(after.saturating_add(THROUGH));
-        let mut query = events::table
-            .filter(events::tenant_id.eq(self.tenant_id.as_str()))
-            .filter(events::sequence.gt(after).and(events::sequence.le(through)))
-            .into_boxed();
-        if let Some(types) = &self.event_types {
-            query = query.filter(events::event_type.eq_any(types));
-        }
-        if let Some(own) = &self.principals {
-            query = query.filter(events::principal_entity_id.eq_any(own));
-        }
-        let page: Vec<(i64, Vec<u8>)> = query
-            .order(events::sequence)
-            .limit(limit)
-            .select((events::sequence, events::body))
-            .load(db)
-            .await
-            .map_err(failed)?;
+        let (events, reached) = self.select(db, (after, through), limit).await.map_err(failed)?;
         // Retention may have deleted some of these events since the bounds were read.
         let left = self::bounds(db, &self.tenant_id).await.map_err(failed)?;
         if after < left.oldest - 1 && after < through {
             return Err(out_of_bounds(ErrorCode::SequenceExpired, left));
         }
-        let is_full = i64::try_from(page.len()).is_ok_and(|found| found == limit);
-        let last = page.last().filter(|_| is_full).map(|(sequence, _)| *sequence);
-        Ok(Page { next_after: last.unwrap_or(through), events: page, bounds })
+        Ok(Page { events, next_after: reached, bounds })
+    }
+
+    /// Reads up to `limit` events of this part after a sequence, up to and including another.
+    ///
+    /// Also returns the sequence up to which the log was read.
+    async fn select(
+        &self,
+        db: &mut Db,
+        (after, through): (i64, i64),
+        limit: i64,
+    ) -> QueryResult<(Vec<(i64, Vec<u8>)>, i64)> {
+        let types = self.event_types.as_deref();
+        let is_filtered = types.is_some() || self.principals.is_some();
+        let most = if is_filtered { limit.max(CHUNK) } else { limit };
+        let limit = usize::try_from(limit).unwrap_or_default();
+        let (mut events, mut reached) = (Vec::new(), after);
+        while events.len() < limit && reached < through {
+            let range = (reached, through);
+            let found = log::read(db, self.tenant_id.as_str(), range, types, most).await?;
+            let Found { events: read, reached: until } = found;
+            let shown = read.into_iter().filter(|event| self.shows(event));
+            events.extend(shown.map(|event| (event.sequence, event.body.to_vec())));
+            reached = until;
+        }
+        if events.len() >= limit {
+            events.truncate(limit);
+            reached = events.last().map_or(after, |(sequence, _)| *sequence);
+        }
+        Ok((events, reached))
+    }
+
+    /// Whether the event is about a principal that the caller may see events about.
+    fn shows(&self, event: &Event) -> bool {
+        let Some(own) = &self.principals else { return true };
+        let about = serde_json::from_slice::<About<'_>>(&event.body).ok();
+        let principal_id = about.and_then(|about| about.principal_entity_id);
+        principal_id.is_some_and(|id| own.iter().any(|own| **own == *id))
     }
 }
 

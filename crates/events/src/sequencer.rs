@@ -10,10 +10,9 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use authority_core::{
-    store::{self, Db, Notification, RunQueryDsl, Scope, Store, new_id},
+    store::{self, Db, Notification, RunQueryDsl, Scope, Store},
     worker::{Context, Worker},
 };
-use authority_ids::RecordId;
 use authority_webhook::envelope::EnvelopeError;
 use diesel::{QueryResult, result::Error as Sql};
 use futures_util::FutureExt;
@@ -25,6 +24,7 @@ use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
 use crate::{
     decided,
+    log_row::NewRow,
     numbering_sql::{RaiseHeads, WriteEvents},
     outbox::{LockTenants, OldestRows, Ready, Row, SHARDS},
     told::Told,
@@ -209,16 +209,26 @@ async fn write(
     db: &mut Db,
     told: &[Told<'_>],
     counts: &BTreeMap<&str, i64>,
-    rows: Vec<i64>,
+    numbers: Vec<i64>,
 ) -> QueryResult<()> {
     let mut next = first_numbers(db, counts).await?;
-    let mut write = WriteEvents::of(rows, counts.keys().copied().collect());
+    let mut write = WriteEvents::of(numbers, counts.keys().copied().collect());
+    let mut rows: BTreeMap<&str, NewRow> = BTreeMap::new();
     for event in told {
-        let Some(sequence) = next.get_mut(event.tenant_id) else { continue };
-        let id = String::from(RecordId::new("event", new_id()));
-        let body = event.bytes(&id, *sequence).map_err(unwritable)?;
-        write.push(event, id, *sequence, body);
+        let tenant_id = event.tenant_id;
+        let Some(sequence) = next.get_mut(tenant_id) else { continue };
+        let row = rows.entry(tenant_id).or_insert_with(NewRow::new);
+        let body = event.bytes(&row.next_id(), *sequence).map_err(unwritable)?;
+        row.push(*sequence, event.event_type.name(), &body);
+        if row.is_full()
+            && let Some(full) = rows.remove(tenant_id)
+        {
+            write.push(tenant_id, full);
+        }
         *sequence += 1;
+    }
+    for (tenant_id, row) in rows {
+        write.push(tenant_id, row);
     }
     write.execute(db).await.map(drop)
 }

@@ -23,9 +23,9 @@ const PACKS: &str = "svc.evidence_pack.";
 pub(crate) struct Told<'a> {
     pub(crate) tenant_id: &'a str,
     pub(crate) event_type: &'static EventType,
-    pub(crate) occurred_at: DateTime<Utc>,
+    occurred_at: DateTime<Utc>,
     /// The principal that the event is about.
-    pub(crate) principal_id: Option<Cow<'a, str>>,
+    principal_id: Option<Cow<'a, str>>,
     subject_ref: Cow<'a, str>,
     actor_id: Option<&'a str>,
     reason_code: Option<Cow<'a, str>>,

@@ -551,11 +551,10 @@ diesel::table! {
     events (id) {
         id -> Text,
         tenant_id -> Text,
-        sequence -> Int8,
-        event_type -> Text,
-        principal_entity_id -> Nullable<Text>,
-        occurred_at -> Timestamptz,
-        body -> Bytea,
+        last_sequence -> Int8,
+        event_types -> Text,
+        bodies -> Bytea,
+        size -> Int4,
     }
 }
 

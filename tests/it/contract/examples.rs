@@ -203,8 +203,8 @@ impl World {
         let endpoint = self.endpoint().await;
         let dead = format!(
             "WITH event AS ( \
-                 INSERT INTO events (id, tenant_id, sequence, event_type, occurred_at, body) \
-                 VALUES ('svc:event:0198dead' || gen_random_uuid(), '{TENANT}', 1000001, 'x', now(), '') \
+                 INSERT INTO events (id, tenant_id, last_sequence, event_types, bodies) \
+                 VALUES ('svc:event:0198dead' || gen_random_uuid(), '{TENANT}', 1000001, 'x', '') \
                  RETURNING id) \
              INSERT INTO webhook_deliveries (id, tenant_id, endpoint_id, event_id, event_type, \
                  sequence, state, ended_at) \
@@ -318,8 +318,8 @@ impl World {
                 (self.endpoint().await, format!("svc:event:0198c0ffee{}", path.len()));
             self.known.insert("endpoint".to_owned(), endpoint);
             let event = format!(
-                "INSERT INTO events (id, tenant_id, sequence, event_type, occurred_at, body) \
-                 VALUES ('{id}', '{TENANT}', 1000000, 'x', now(), '')"
+                "INSERT INTO events (id, tenant_id, last_sequence, event_types, bodies) \
+                 VALUES ('{id}', '{TENANT}', 1000000, 'x', '')"
             );
             self.app.database.run(&event).await;
             id

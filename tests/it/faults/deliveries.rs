@@ -25,7 +25,10 @@ use super::{
     figures::{figure, times},
     process::{Folder, Service},
 };
-use crate::events::delivery::{Answer, Receiver};
+use crate::{
+    events::delivery::{Answer, Receiver},
+    support::LOGGED,
+};
 
 const TENANT: &str = "svc:tenant:acme";
 /// How long to wait for the deliveries: longer than the 60 s after which a killed node's lease
@@ -166,19 +169,23 @@ async fn no_event_is_lost_when_the_service_is_killed_at_each_step() {
          FROM webhook_deliveries WHERE endpoint_id = '{endpoint_id}'"
     );
     ledger.wait_for("all deliveries end", &ended).await;
-    let sequence = "SELECT (count(*) = max(sequence) AND min(sequence) = 1)::int::bigint AS value \
-                    FROM events WHERE tenant_id = 'svc:tenant:acme'";
-    assert_eq!(ledger.value(sequence).await, Some(1), "the sequence has gaps");
-    let once = "SELECT convert_from(body, 'UTF8')::jsonb ->> 'subject_ref' AS value FROM events \
-                WHERE event_type = 'svc.authority.suspended'";
-    let numbered = ledger.texts(once).await;
+    let sequence = format!(
+        "SELECT (count(*) = max(sequence) AND min(sequence) = 1)::int::bigint AS value \
+         FROM {LOGGED} WHERE tenant_id = 'svc:tenant:acme'"
+    );
+    assert_eq!(ledger.value(&sequence).await, Some(1), "the sequence has gaps");
+    let once = format!(
+        "SELECT event ->> 'subject_ref' AS value FROM {LOGGED} \
+         WHERE event ->> 'event_type' = 'svc.authority.suspended'"
+    );
+    let numbered = ledger.texts(&once).await;
     let expected: HashSet<String> = (0..events).map(|n| format!("svc:delegation:{n}")).collect();
     assert_eq!(numbered.len(), events, "each event is numbered once");
     assert_eq!(numbered.into_iter().collect::<HashSet<_>>(), expected);
     let state = |state: &str| {
         format!(
-            "SELECT convert_from(e.body, 'UTF8')::jsonb ->> 'subject_ref' AS value \
-             FROM webhook_deliveries d JOIN events e ON e.id = d.event_id \
+            "SELECT event ->> 'subject_ref' AS value \
+             FROM webhook_deliveries d JOIN {LOGGED} ON event ->> 'event_id' = d.event_id \
              WHERE d.endpoint_id = '{endpoint_id}' AND d.state = '{state}'"
         )
     };

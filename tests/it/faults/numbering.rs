@@ -10,6 +10,7 @@ use super::{
     killed::load,
     process::{Folder, Service, rows},
 };
+use crate::support::LOGGED;
 
 const TENANT: &str = "svc:tenant:acme";
 const KILLS: usize = 6;
@@ -47,15 +48,19 @@ async fn each_decision_has_its_event_once_when_the_service_is_killed() {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let told = "SELECT sequence AS number, convert_from(body, 'UTF8')::jsonb ->> 'subject_ref' AS id \
-                FROM events WHERE event_type = 'svc.decision.allowed' ORDER BY sequence";
-    let told: Vec<String> = rows(&database, told).await.into_iter().map(|(_, id)| id).collect();
+    let told = format!(
+        "SELECT sequence AS number, event ->> 'subject_ref' AS id FROM {LOGGED} \
+         WHERE event ->> 'event_type' = 'svc.decision.allowed' ORDER BY sequence"
+    );
+    let told: Vec<String> = rows(&database, &told).await.into_iter().map(|(_, id)| id).collect();
     let decided = "SELECT 0::bigint AS number, id FROM decisions";
     let decided: BTreeSet<String> =
         rows(&database, decided).await.into_iter().map(|(_, id)| id).collect();
     assert_eq!(told.len(), decided.len(), "not one event for each decision");
     assert_eq!(told.into_iter().collect::<BTreeSet<_>>(), decided);
-    let numbers = rows(&database, "SELECT sequence AS number, id FROM events ORDER BY 1").await;
+    let numbers =
+        format!("SELECT sequence AS number, event ->> 'event_id' AS id FROM {LOGGED} ORDER BY 1");
+    let numbers = rows(&database, &numbers).await;
     let numbers: Vec<i64> = numbers.into_iter().map(|(number, _)| number).collect();
     assert_eq!(numbers, (1..).take(numbers.len()).collect::<Vec<_>>());
     figure(

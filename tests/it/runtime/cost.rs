@@ -2,8 +2,11 @@
 //! values that a debug build measures now. A commit that lowers a cost also lowers its bound; one
 //! that raises a bound gives the reason.
 
+use std::time::Duration;
+
 use agent_authority::transport::{Settings, Surfaces, with_response_layer};
 use allocation_counter::measure;
+use authority_core::store::Db;
 use axum::body::Body;
 use diesel::{QueryableByName, sql_types::BigInt};
 use diesel_async::RunQueryDsl;
@@ -13,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tower::Service;
 
-use crate::support::{TestApp, asking, evaluate};
+use crate::support::{Client, TestApp, asking, evaluate};
 
 /// Allocations by the service for one call that is decided and recorded alone. Includes the
 /// transport's framing, without sockets.
@@ -21,12 +24,18 @@ const OVER_GRPC: u64 = 351;
 const OVER_REST: u64 = 360;
 /// Bytes of write-ahead log per decision, if a hundred are stored together.
 const LOG: u64 = 2_680;
+/// The same if each decision has an event, which is numbered.
+const LOG_WITH_EVENT: u64 = 2_810;
 
 /// The tolerance is a bound divided by this number. A count that is further below its bound fails
 /// so that the bound is lowered. The log may also exceed its bound by the tolerance, because page
 /// headers and split index pages vary.
 const SLACK: u64 = 50;
 const CALLS: usize = 60;
+/// The decisions that are stored together.
+const BATCH: u64 = 100;
+const BATCHES: u64 = 15;
+const ROUNDS: u64 = 3;
 
 /// Makes a request with an API key.
 type MakeRequest = fn(&str) -> Request<Body>;
@@ -94,41 +103,77 @@ fn a_decision_allocates_no_more_than_before() {
 }
 
 #[derive(QueryableByName)]
-struct Written {
+struct Number {
     #[diesel(sql_type = BigInt)]
-    bytes: i64,
+    number: i64,
 }
 
-/// The log is shared by the whole database cluster: this test must run alone.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_decision_writes_no_more_log_than_before() {
-    const BATCHES: u64 = 15;
-    const BATCH: u64 = 100;
-    let app = TestApp::seeded().await;
+/// Makes a hundred decisions in one call.
+async fn decide(client: &Client) {
+    let requests = vec![asking(1200.0, "DE"); usize::try_from(BATCH).unwrap()];
+    let batch = json!({"requests": requests});
+    let (status, answer) = client.post("/v1/decisions:batchEvaluate", batch).await;
+    assert_eq!(status, 200, "{answer:#}");
+    let results = answer["results"].as_array().unwrap();
+    let allowed = |result: &Value| result["answer"]["reason_code"] == "permission_granted";
+    assert!(results.iter().all(allowed), "{answer:#}");
+}
+
+async fn number(db: &mut Db, sql: &str) -> i64 {
+    let found: Number = diesel::sql_query(sql).get_result(db).await.unwrap();
+    found.number
+}
+
+/// Returns the bytes of write-ahead log for a decision and its event, if it has one. The log is
+/// shared by the whole database cluster: these tests must run alone.
+async fn written_log(app: &TestApp) -> u64 {
     let client = app.client(&app.demo().await.api_key);
-    let batch = json!({"requests": vec![asking(1200.0, "DE"); usize::try_from(BATCH).unwrap()]});
     let mut db = app.database.owner().await;
-    let mut written = async || {
-        let now = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint AS bytes";
-        let Written { bytes } = diesel::sql_query(now).get_result(&mut db).await.unwrap();
-        u64::try_from(bytes).unwrap()
-    };
-    let decide = async || {
-        let (status, answer) = client.post("/v1/decisions:batchEvaluate", batch.clone()).await;
-        assert_eq!(status, 200, "{answer:#}");
-        let results = answer["results"].as_array().unwrap();
-        let allowed = |result: &Value| result["answer"]["reason_code"] == "permission_granted";
-        assert!(results.iter().all(allowed), "{answer:#}");
+    let mut decide_and_number = async || {
+        decide(&client).await;
+        while number(&mut db, "SELECT count(*) AS number FROM event_outbox").await > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     };
     // The first decisions write full page images to the log and are not counted.
-    decide().await;
+    decide_and_number().await;
     let mut least = u64::MAX;
-    for _ in 0..3 {
+    let mut log = app.database.owner().await;
+    let mut written = async || {
+        let now = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint AS number";
+        u64::try_from(number(&mut log, now).await).unwrap()
+    };
+    for _ in 0..ROUNDS {
         let before = written().await;
         for _ in 0..BATCHES {
-            decide().await;
+            decide_and_number().await;
         }
         least = least.min((written().await - before) / (BATCHES * BATCH));
     }
-    assert_near(least, LOG, LOG / SLACK, "bytes of write-ahead log");
+    least
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decision_writes_no_more_log_than_before() {
+    let app = TestApp::seeded().await;
+    assert_near(written_log(&app).await, LOG, LOG / SLACK, "bytes of write-ahead log");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decision_with_its_event_writes_no_more_log_than_before() {
+    let app = TestApp::seeded().await;
+    let key = app.client(&app.api_key("svc:tenant:acme", &["events:read"]).await);
+    let path = format!("{}/v1/events:stream?event_type=svc.decision.allowed", key.base);
+    let mut stream = key.http.get(path).bearer_auth(&key.token).send().await.unwrap();
+    assert_eq!(stream.status(), 200);
+    // While the stream is read, every allowed decision has its event.
+    tokio::spawn(async move { while let Ok(Some(_)) = stream.chunk().await {} });
+    let written = written_log(&app).await;
+    let mut db = app.database.owner().await;
+    let events =
+        "SELECT sum(size) AS number FROM events WHERE event_types = 'svc.decision.allowed'";
+    let all = i64::try_from((1 + ROUNDS * BATCHES) * BATCH).unwrap();
+    assert_eq!(number(&mut db, events).await, all);
+    let about = "bytes of write-ahead log with an event";
+    assert_near(written, LOG_WITH_EVENT, LOG_WITH_EVENT / SLACK, about);
 }

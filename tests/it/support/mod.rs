@@ -18,6 +18,13 @@ pub(crate) use app::{Client, TestApp, Wishes, asking, evaluate, http};
 pub(crate) use line::Line;
 pub(crate) use redacted::{redacted, redacted_text};
 
+/// SQL for all numbered events: `tenant_id`, `sequence`, `body` (text) and `event` (jsonb). A row of
+/// the table `events` has several.
+pub(crate) const LOGGED: &str = "(SELECT tenant_id, last_sequence - size + place AS sequence, \
+        body, body::jsonb AS event \
+     FROM events CROSS JOIN unnest(string_to_array(convert_from(bodies, 'UTF8'), E'\\n')) \
+         WITH ORDINALITY AS each (body, place)) AS logged";
+
 /// The lock for tests that load the whole machine or measure its speed. They run one at a time.
 pub(crate) static WHOLE_MACHINE: Mutex<()> = Mutex::const_new(());
 

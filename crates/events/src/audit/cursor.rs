@@ -1,11 +1,10 @@
 //! The position of an audit stream, and the lease for sending it.
 
 use authority_core::store::{Db, RunQueryDsl, new_id, prepared};
-use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,
-    sql_types::{BigInt, Bool, Bytea, Integer, Jsonb, Nullable, Text, Timestamptz},
+    sql_types::{BigInt, Bool, Integer, Jsonb, Nullable, Text, Timestamptz},
 };
 use serde_json::Value;
 
@@ -72,9 +71,6 @@ const MAY_SEND: &str = "SELECT EXISTS (SELECT FROM audit_cursors c \
      WHERE c.stream_id = $1 AND c.lease = $2::uuid \
        AND c.leased_until > clock_timestamp() + interval '17 s') AS permitted";
 
-const EVENTS: &str = "SELECT id, sequence, event_type, body FROM events \
-     WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";
-
 /// A stream that this node has claimed.
 #[derive(Clone, QueryableByName)]
 pub(super) struct Claimed {
@@ -100,19 +96,6 @@ pub(super) struct Claimed {
     /// The version of `sink`, `target` and `filter`.
     #[diesel(sql_type = Timestamptz)]
     pub(super) updated_at: DateTime<Utc>,
-}
-
-/// An event of the log.
-#[derive(QueryableByName)]
-pub(super) struct Logged {
-    #[diesel(sql_type = Text)]
-    pub(super) id: String,
-    #[diesel(sql_type = BigInt)]
-    pub(super) sequence: i64,
-    #[diesel(sql_type = Text)]
-    pub(super) event_type: String,
-    #[diesel(sql_type = Bytea, deserialize_as = Vec<u8>)]
-    pub(super) body: Bytes,
 }
 
 /// The progress of a stream in this turn.
@@ -199,17 +182,6 @@ pub(super) async fn failed(
 pub(super) async fn release(db: &mut Db, stream_id: &str, lease: &str) -> QueryResult<()> {
     let release = prepared(RELEASE).bind::<Text, _>(stream_id).bind::<Text, _>(lease);
     release.execute(db).await.map(drop)
-}
-
-/// Returns the tenant's next events.
-pub(super) async fn events(
-    db: &mut Db,
-    tenant_id: &str,
-    after: i64,
-    most: i64,
-) -> QueryResult<Vec<Logged>> {
-    let events = prepared(EVENTS).bind::<Text, _>(tenant_id).bind::<BigInt, _>(after);
-    events.bind::<BigInt, _>(most).load(db).await
 }
 
 #[derive(QueryableByName)]

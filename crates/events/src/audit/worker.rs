@@ -16,11 +16,16 @@ use tokio::task::JoinSet;
 
 use super::{
     checkpoint,
-    cursor::{self, Claimed, Logged, Reached},
+    cursor::{self, Claimed, Reached},
     nats::Nats,
     sink::{self, Message, MessageKind, Sink},
 };
-use crate::{delivery::Deliveries, feed::EventFeed, lost::Lost};
+use crate::{
+    delivery::Deliveries,
+    feed::EventFeed,
+    log::{self, Event},
+    lost::Lost,
+};
 
 /// How often streams are claimed without a notification of new events. New checkpoints cause no
 /// notification.
@@ -145,7 +150,7 @@ impl Sender {
         let may_try_checkpoint = stream.may_try_checkpoint && !reached.has_failed_checkpoint;
         let read = async move |db: &mut Db| {
             let head = cursor::head(db, &tenant_id).await?;
-            let events = cursor::events(db, &tenant_id, after, BATCH).await?;
+            let events = log::read(db, &tenant_id, (after, head), None, BATCH).await?.events;
             let signed = if may_try_checkpoint {
                 checkpoint::newest(db, &tenant_id, since).await?
             } else {
@@ -278,7 +283,7 @@ fn report_lost(stream: &Claimed, reached: &mut Reached) {
     }
 }
 
-fn takes(filter: &AuditFilter, event: &Logged) -> bool {
+fn takes(filter: &AuditFilter, event: &Event) -> bool {
     let Some(event_type) = EventType::named(&event.event_type) else { return true };
     let body: Value = serde_json::from_slice(&event.body).unwrap_or_default();
     filter.takes(event_type, &body)

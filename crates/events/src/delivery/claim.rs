@@ -22,7 +22,7 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult, QueryableByName,
-    sql_types::{Array, BigInt, Bytea, Integer, Nullable, SmallInt, Text, Timestamptz},
+    sql_types::{Array, BigInt, Integer, Nullable, SmallInt, Text, Timestamptz},
 };
 use tokio::time::Instant;
 
@@ -35,6 +35,7 @@ use super::{
     queue::Rooms,
     turns::{LANES, Share, Turns},
 };
+use crate::log;
 
 /// The duration of a lease. It equals the interval in `CLAIM`.
 const LEASE: Duration = Duration::from_secs(60);
@@ -72,9 +73,6 @@ const BREAKERS: &str = "UPDATE webhook_cursors c \
 /// Creates the rows of `webhook_paces` that `check.rs` locks and updates.
 const PACES: &str = "INSERT INTO webhook_paces (endpoint_id, tenant_id) SELECT * FROM unnest($1, $2) \
      ON CONFLICT DO NOTHING";
-
-const BODIES: &str = "SELECT e.id, e.body FROM unnest($1, $2, $3) AS n (id, tenant_id, sequence) \
-     JOIN events e ON e.id = n.id AND e.tenant_id = n.tenant_id AND e.sequence = n.sequence";
 
 /// Deliveries that were claimed together.
 #[derive(Default)]
@@ -243,20 +241,11 @@ async fn bodies(
     claimed: &[Claimed],
     endpoints: &HashMap<String, Limits>,
 ) -> QueryResult<HashMap<String, Bytes>> {
-    let events: HashMap<&str, (&str, i64)> = claimed
-        .iter()
-        .filter_map(|row| {
-            let tenant_id = &*endpoints.get(&row.endpoint_id)?.endpoint.tenant_id;
-            Some((&*row.event_id, (tenant_id, row.sequence)))
-        })
-        .collect();
-    let rows: Vec<EventRow> = prepared(BODIES)
-        .bind::<Array<Text>, _>(events.keys().copied().collect::<Vec<_>>())
-        .bind::<Array<Text>, _>(events.values().map(|event| event.0).collect::<Vec<_>>())
-        .bind::<Array<BigInt>, _>(events.values().map(|event| event.1).collect::<Vec<_>>())
-        .load(db)
-        .await?;
-    Ok(rows.into_iter().map(|row| (row.id, row.body.into())).collect())
+    let wanted = claimed.iter().filter_map(|row| {
+        Some((&*endpoints.get(&row.endpoint_id)?.endpoint.tenant_id, &*row.event_id))
+    });
+    let events = log::by_id(db, &wanted.collect()).await?;
+    Ok(events.into_iter().map(|event| (event.id, event.body)).collect())
 }
 
 /// Opens the sealed columns of the endpoints.
@@ -340,12 +329,4 @@ struct Claimed {
     attempts_before: i32,
     #[diesel(sql_type = Nullable<Text>)]
     replay_id: Option<String>,
-}
-
-#[derive(QueryableByName)]
-struct EventRow {
-    #[diesel(sql_type = Text)]
-    id: String,
-    #[diesel(sql_type = Bytea)]
-    body: Vec<u8>,
 }

@@ -23,11 +23,13 @@ use tokio::sync::Notify;
 
 use super::{
     judge::Judge,
-    log::{self, Event},
     lost,
     make::{self, Recipient},
 };
-use crate::lost::Lost;
+use crate::{
+    log::{self, Event, Found},
+    lost::Lost,
+};
 
 /// How often cursors are compared with the log without a wake-up.
 const POLL: Duration = Duration::from_millis(500);
@@ -64,8 +66,9 @@ const ENDPOINT: &str = "SELECT e.tenant_id, e.event_types, e.filter FROM webhook
      WHERE e.id = $1 AND e.state = 'active' FOR SHARE OF e SKIP LOCKED";
 
 const CURSOR: &str = "SELECT c.sequence, coalesce(h.sequence, 0) AS head, \
-            (SELECT e.sequence FROM events e WHERE e.tenant_id = c.tenant_id AND e.sequence > c.sequence \
-             ORDER BY e.sequence LIMIT 1) AS next \
+            (SELECT e.last_sequence - e.size + 1 FROM events e \
+             WHERE e.tenant_id = c.tenant_id AND e.last_sequence > c.sequence \
+             ORDER BY e.last_sequence LIMIT 1) AS next \
      FROM webhook_cursors c LEFT JOIN event_heads h ON h.tenant_id = c.tenant_id \
      WHERE c.endpoint_id = $1";
 
@@ -219,9 +222,8 @@ async fn advance(db: &mut Db, endpoint_id: &str, room: Option<Room>) -> QueryRes
     let until = cursor.head.min(from + WINDOW);
     let most = BATCH.min(room.left);
     let (tenant_id, types) = (&endpoint.tenant_id, judge.types());
-    let events = log::after(db, tenant_id, from, until, types.as_deref(), most).await?;
-    let are_all = i64::try_from(events.len()).is_ok_and(|count| count < most);
-    let reached = events.last().filter(|_| !are_all).map_or(until, |last| last.sequence);
+    let Found { events, reached } =
+        log::read(db, tenant_id, (from, until), types.as_deref(), most).await?;
     let taken: Vec<&Event> = events.iter().filter(|event| judge.takes(event)).collect();
     let to = Recipient { endpoint_id, tenant_id };
     make::deliveries(db, to, None, &taken).await?;
@@ -272,7 +274,7 @@ struct Cursor {
     /// The sequence of the tenant's last event.
     #[diesel(sql_type = BigInt)]
     head: i64,
-    /// The sequence of the first event after the cursor.
+    /// The sequence of the first event in the row with the first event after the cursor.
     #[diesel(sql_type = Nullable<BigInt>)]
     next: Option<i64>,
 }

@@ -6,7 +6,7 @@ use authority_webhook::{
 };
 use serde_json::Value;
 
-use super::log::Event;
+use crate::log::Event;
 
 /// The prefix of event types about endpoints.
 const ENDPOINTS: &str = "svc.webhook_endpoint.";

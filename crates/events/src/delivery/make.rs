@@ -7,7 +7,7 @@ use diesel::{
     sql_types::{Array, BigInt, Nullable, Text},
 };
 
-use super::log::Event;
+use crate::log::Event;
 
 /// The most open deliveries of an endpoint. For an unreachable receiver, the cursor then stops, and
 /// no more rows are created.

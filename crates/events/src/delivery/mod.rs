@@ -23,7 +23,6 @@ mod fan_out;
 mod job;
 mod judge;
 mod limited;
-mod log;
 pub(crate) mod lost;
 mod make;
 mod metrics;

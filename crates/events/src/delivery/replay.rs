@@ -17,11 +17,13 @@ use futures_util::FutureExt;
 use super::{
     Shared,
     judge::Judge,
-    log::{self, Event},
     lost,
     make::{self, Recipient},
 };
-use crate::lost::Lost;
+use crate::{
+    log::{self, Event, Found},
+    lost::Lost,
+};
 
 /// How often the worker looks for replays without a wake-up.
 const POLL: Duration = Duration::from_millis(500);
@@ -122,12 +124,8 @@ async fn step(db: &mut Db, id: &str) -> QueryResult<Option<Step>> {
         return Ok(None);
     }
     let (tenant_id, until, most) = (&replay.tenant_id, replay.until_sequence, BATCH.min(room));
-    let events = log::after(db, tenant_id, replay.position, until, None, most).await?;
-    let is_last = i64::try_from(events.len()).is_ok_and(|count| count < most);
-    let reached = match events.last() {
-        Some(last) if !is_last => last.sequence,
-        _ => until,
-    };
+    let Found { events, reached } =
+        log::read(db, tenant_id, (replay.position, until), None, most).await?;
     let first = events.as_slice().first().map(|event| event.sequence);
     let lost = Lost::before(replay.position, first, until);
     let taken = replay.taken(&events);

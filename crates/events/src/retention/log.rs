@@ -1,7 +1,8 @@
 //! Deletes events that are too old, oldest first.
 //!
 //! A tenant's log has no gaps: only events before the first kept event are deleted. Readers of the
-//! log compare their position with the sequence of that event.
+//! log compare their position with the sequence of that event. Events of one row are as old as one
+//! another, and are deleted together.
 
 use authority_core::store::{Db, RunQueryDsl};
 use diesel::{
@@ -15,7 +16,7 @@ use super::MOST;
 pub(super) const TENANTS: &str = "SELECT t.id FROM tenants t \
      JOIN event_heads h ON h.tenant_id = t.id \
      CROSS JOIN LATERAL (SELECT e.id FROM events e \
-         WHERE e.tenant_id = t.id AND e.sequence >= h.oldest ORDER BY e.sequence LIMIT 1) AS oldest \
+         WHERE e.tenant_id = t.id AND e.last_sequence >= h.oldest ORDER BY e.last_sequence LIMIT 1) AS oldest \
      WHERE t.legal_hold IS NULL AND ($1 IS NULL OR t.id = $1) \
        AND oldest.id < time_bound('svc:event:', events_kept_from(t.event_retention_days)) \
      ORDER BY t.id";
@@ -26,14 +27,15 @@ const LOG: &str = "SELECT h.oldest, \
      FROM tenants t JOIN event_heads h ON h.tenant_id = t.id \
      WHERE t.id = $1 AND t.legal_hold IS NULL FOR SHARE OF t";
 
-const NEXT: &str = "SELECT coalesce(min(sequence) FILTER (WHERE id >= $3), max(sequence) + 1) AS oldest, \
+const NEXT: &str = "SELECT \
+            coalesce(min(last_sequence - size + 1) FILTER (WHERE id >= $3), max(last_sequence) + 1) AS oldest, \
             coalesce(max(id) < $3 AND count(*) = $4, false) AS has_more \
-     FROM (SELECT id, sequence FROM events WHERE tenant_id = $1 AND sequence >= $2 \
-           ORDER BY sequence LIMIT $4) AS next";
+     FROM (SELECT id, last_sequence, size FROM events WHERE tenant_id = $1 AND last_sequence >= $2 \
+           ORDER BY last_sequence LIMIT $4) AS next";
 
 /// The bound on the id keeps the statement from reading later partitions.
 const DELETE: &str = "DELETE FROM events \
-     WHERE tenant_id = $1 AND sequence >= $2 AND sequence < $3 AND id < $4";
+     WHERE tenant_id = $1 AND last_sequence >= $2 AND last_sequence < $3 AND id < $4";
 
 const RAISE: &str = "UPDATE event_heads SET oldest = $2 WHERE tenant_id = $1";
 

@@ -62,7 +62,7 @@ async fn what_retention_took_is_lost_and_said() {
     };
     world.run(&set("paused")).await;
     world.events(5).await;
-    world.run("DELETE FROM events WHERE sequence <= 3").await;
+    world.run("DELETE FROM events WHERE last_sequence <= 3").await;
     world.run(&set("active")).await;
     assert_eq!(sequences(&world.wait_until_ended(&made, 2).await), [4, 5]);
     let cursor = world.cursor(&made).await;

@@ -53,9 +53,9 @@ async fn neglect(world: &World, receiver: &Receiver) {
         .run(&format!(
             "INSERT INTO webhook_deliveries (id, tenant_id, endpoint_id, event_id, event_type, sequence, due_at, \
                  lease, leased_until) \
-             SELECT 'svc:delivery:{}', tenant_id, '{}', id, event_type, sequence, now() - interval '1000 s', \
+             SELECT 'svc:delivery:{}', tenant_id, '{}', id, event_types, last_sequence, now() - interval '1000 s', \
                  gen_random_uuid(), now() + interval '1 h' \
-             FROM events WHERE tenant_id = '{}' ORDER BY sequence DESC LIMIT 1",
+             FROM events WHERE tenant_id = '{}' ORDER BY last_sequence DESC LIMIT 1",
             new_id(),
             endpoint.id,
             world.tenant_id

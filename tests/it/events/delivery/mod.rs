@@ -16,5 +16,5 @@ mod service;
 mod waiting;
 mod world;
 
-pub(crate) use receiver::{Answer, Receiver};
+pub(crate) use receiver::{Answer, Received, Receiver};
 pub(super) use world::{Endpoint, Made, World};

@@ -311,12 +311,12 @@ async fn a_replay_that_cannot_be_is_refused_by_name() {
         let (status, refused) = admin.post(&at(&made, ":replay"), body).await;
         assert_eq!((status, &refused["details"][0]["field"]), (400, &json!(field)), "{refused:#}");
     }
-    world.run("UPDATE events SET sequence = 1000001 WHERE sequence = 3").await;
+    world.run("UPDATE events SET last_sequence = 1000001 WHERE last_sequence = 3").await;
     let (status, refused) = admin
         .post(&at(&made, ":replay"), json!({"since": "2020-01-01T00:00:00Z", "only": "all"}))
         .await;
     assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("since")), "{refused:#}");
-    world.run("UPDATE events SET sequence = 3 WHERE sequence = 1000001").await;
+    world.run("UPDATE events SET last_sequence = 3 WHERE last_sequence = 1000001").await;
 }
 
 /// An event can be replayed to an endpoint regardless of its event types and its filter.
@@ -326,7 +326,7 @@ async fn one_event_is_replayed() {
     let (made, admin) = (world.endpoint(Endpoint::at(&receiver.base)).await, admin(&world));
     world.events(1).await;
     world.wait_until_ended(&made, 1).await;
-    let event = world.rows("SELECT id FROM events WHERE sequence = 1").await.remove(0);
+    let event = world.rows("SELECT id FROM events WHERE last_sequence = 1").await.remove(0);
     let event_id = event["id"].as_str().unwrap();
     let path = format!("/api/v1/app/events/{event_id}:replay");
     let (status, made_one) = admin.post(&path, json!({"endpoint_id": made.id})).await;

@@ -118,7 +118,8 @@ impl World {
         Made { id, url: url.clone(), secrets }
     }
 
-    /// Adds this many numbered events of one type.
+    /// Adds this many numbered events of one type, each in a row of its own, as releases before
+    /// migration 76 wrote them.
     pub(crate) async fn events(&self, count: usize) {
         self.events_of(&self.tenant_id, count, "svc.authority.suspended").await;
     }
@@ -135,8 +136,8 @@ impl World {
                      || lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0') \
                      || substr(md5(random()::text || n), 1, 20) AS id \
                  FROM head, generate_series(1, {count}) AS n) \
-             INSERT INTO events (id, tenant_id, sequence, event_type, occurred_at, body) \
-             SELECT id, '{tenant_id}', sequence, '{event_type}', clock_timestamp(), convert_to( \
+             INSERT INTO events (id, tenant_id, last_sequence, event_types, bodies) \
+             SELECT id, '{tenant_id}', sequence, '{event_type}', convert_to( \
                  json_build_object('event_id', id, 'event_type', '{event_type}', 'tenant_id', \
                      '{tenant_id}', 'sequence', sequence, 'data', json_build_object())::text, 'UTF8') \
              FROM new"

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{ADMINS, OTHER, TENANT, World, made};
-use crate::support::{TestApp, asking};
+use crate::support::{LOGGED, TestApp, asking};
 
 const ALL: &str = "svc.decision.allowed,svc.decision.denied,svc.evidence_pack.generated";
 
@@ -98,14 +98,16 @@ async fn after_the_response_no_decision_lacks_its_event() {
     made(&world.admin, json!({"event_types": ["svc.decision.allowed"]})).await;
     let heard = ask().await;
     // The event may be numbered already, or may still be in the outbox.
-    let told = "SELECT string_agg(id, ',') FROM (
-                    SELECT each::jsonb ->> 'decision_id' AS id
-                    FROM event_outbox CROSS JOIN unnest(decisions) AS each
-                    UNION ALL
-                    SELECT convert_from(body, 'UTF8')::jsonb ->> 'subject_ref' FROM events
-                    WHERE event_type = 'svc.decision.allowed') AS told";
-    assert_eq!(world.value(told).await, Some(heard));
-    assert_ne!(world.value(told).await, Some(unheard));
+    let told = format!(
+        "SELECT string_agg(id, ',') FROM (
+             SELECT each::jsonb ->> 'decision_id' AS id
+             FROM event_outbox CROSS JOIN unnest(decisions) AS each
+             UNION ALL
+             SELECT event ->> 'subject_ref' FROM {LOGGED}
+             WHERE event ->> 'event_type' = 'svc.decision.allowed') AS told"
+    );
+    assert_eq!(world.value(&told).await, Some(heard));
+    assert_ne!(world.value(&told).await, Some(unheard));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -215,9 +215,9 @@ async fn a_disabled_endpoint_goes_on_where_it_stopped_or_now() {
     let (_, key) = world.key().await;
     world
         .run(&format!(
-            "INSERT INTO events (id, tenant_id, sequence, event_type, occurred_at, body)
+            "INSERT INTO events (id, tenant_id, last_sequence, event_types, bodies)
              SELECT 'svc:event:01a2000000007000800000000000000' || n, '{TENANT}', n,
-                    'svc.authority.revoked', now(), '{{}}'
+                    'svc.authority.revoked', '{{}}'
              FROM generate_series(1, 9) AS n;
              INSERT INTO event_heads (tenant_id, sequence) VALUES ('{TENANT}', 9)
              ON CONFLICT (tenant_id) DO UPDATE SET sequence = 9"

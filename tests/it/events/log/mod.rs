@@ -4,6 +4,7 @@ mod demanded;
 mod families;
 mod numbered;
 mod pages;
+mod rows;
 mod streams;
 
 use std::time::{Duration, Instant};

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use super::{AGENT, PATIENCE, TENANT, decided, demo, told};
 use crate::{
     faults::writer::{entry, place},
-    support::{Client, TestApp, database::Database, run_workers},
+    support::{Client, LOGGED, TestApp, database::Database, run_workers},
 };
 
 const OTHER: &str = "svc:tenant:other";
@@ -49,9 +49,13 @@ async fn rows(database: &Database, sql: &str) -> Vec<(String, i64, String)> {
 const OUTBOX: &str = "SELECT tenant_id, size::bigint AS number, \
         (SELECT string_agg(each::jsonb ->> 'decision_id', ' ') FROM unnest(decisions) AS each) AS subject \
      FROM event_outbox ORDER BY tenant_id, number";
-const NUMBERED: &str = "SELECT tenant_id, sequence AS number, \
-        convert_from(body, 'UTF8')::jsonb ->> 'subject_ref' AS subject \
-     FROM events ORDER BY tenant_id, sequence";
+
+fn all_numbered() -> String {
+    format!(
+        "SELECT tenant_id, sequence AS number, event ->> 'subject_ref' AS subject FROM {LOGGED} \
+         ORDER BY tenant_id, sequence"
+    )
+}
 
 /// Opens a stream that requests events about decisions until it is dropped.
 async fn taking_decisions(app: &TestApp) -> reqwest::Response {
@@ -66,10 +70,9 @@ async fn taking_decisions(app: &TestApp) -> reqwest::Response {
 async fn bytes(app: &TestApp, subject: &str) -> Vec<String> {
     let sql = format!(
         "SELECT tenant_id, sequence AS number, \
-                replace(replace(convert_from(body, 'UTF8'), id, 'ID'), \
+                replace(replace(body, event ->> 'event_id', 'ID'), \
                         '\"sequence\":' || sequence || ',', '') AS subject \
-         FROM events WHERE convert_from(body, 'UTF8')::jsonb ->> 'subject_ref' = '{subject}' \
-         ORDER BY sequence"
+         FROM {LOGGED} WHERE event ->> 'subject_ref' = '{subject}' ORDER BY sequence"
     );
     rows(&app.database, &sql).await.into_iter().map(|(_, _, body)| body).collect()
 }
@@ -208,7 +211,7 @@ async fn two_tenants() -> Arc<Database> {
 async fn numbered(database: &Database, count: usize) -> Vec<(String, i64, String)> {
     let begun = Instant::now();
     loop {
-        let found = rows(database, NUMBERED).await;
+        let found = rows(database, &all_numbered()).await;
         if found.len() >= count {
             return found;
         }
@@ -309,7 +312,7 @@ async fn a_row_of_a_newer_version_holds_up_its_own_tenant_alone() {
     run_workers(Sequencer::new(database.store()).workers());
     let found = numbered(&database, 2).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(rows(&database, NUMBERED).await, found);
+    assert_eq!(rows(&database, &all_numbered()).await, found);
     assert_eq!(found.iter().map(|(tenant, _, _)| tenant).collect::<Vec<_>>(), [TENANT, OTHER]);
     let left =
         rows(&database, "SELECT tenant_id, number, event_type AS subject FROM event_outbox").await;

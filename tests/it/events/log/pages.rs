@@ -64,7 +64,7 @@ async fn a_place_outside_the_log_is_a_conflict() {
         assert_eq!(ahead["details"][0]["problem"], format!("is {head}"));
     }
     let mut db = app.database.owner().await;
-    let forget = "DELETE FROM events WHERE sequence < 4; UPDATE event_heads SET oldest = 4";
+    let forget = "DELETE FROM events WHERE last_sequence < 4; UPDATE event_heads SET oldest = 4";
     diesel_async::SimpleAsyncConnection::batch_execute(&mut db, forget).await.unwrap();
     for path in ["/v1/events?after=2", "/v1/events:stream?after=0"] {
         let (status, expired) = key.get(path).await;

@@ -93,17 +93,17 @@ async fn old_events_go_and_whoever_is_behind_is_told() {
         world.events_of(tenant_id, 2600, "svc.authority.suspended").await;
     }
     set(&world, &still, json!({"state": "suspended"})).await;
-    world.run(&old_events(32, "sequence <= 2500")).await;
+    world.run(&old_events(32, "last_sequence <= 2500")).await;
     // Events are deleted in the order of their numbers: a younger event keeps all later ones.
-    world.run(&old_events(1, "sequence = 2400")).await;
+    world.run(&old_events(1, "last_sequence = 2400")).await;
     run(&world).await;
     for (tenant_id, kept) in [(acme, 2400), (&held, 1), (&long, 1), (&still, 2400)] {
         assert_eq!(log(&world, tenant_id).await, (kept, 2601 - kept), "{tenant_id}");
     }
-    world.run(&old_events(30, "sequence = 2400")).await;
+    world.run(&old_events(30, "last_sequence = 2400")).await;
     run(&world).await;
     assert_eq!(log(&world, acme).await, (2400, 201), "30 whole days are kept");
-    world.run(&old_events(31, "sequence = 2400")).await;
+    world.run(&old_events(31, "last_sequence = 2400")).await;
     run(&world).await;
     assert_eq!(log(&world, acme).await, (2501, 100));
 
@@ -144,7 +144,7 @@ async fn old_deliveries_go_with_their_attempts_unless_they_are_held() {
     for endpoint in [&ours, &theirs] {
         world.wait_until_ended(endpoint, 5).await;
     }
-    world.run(&(old_events(32, "sequence <= 3") + &old_deliveries(32, "sequence <= 3"))).await;
+    world.run(&(old_events(32, "last_sequence <= 3") + &old_deliveries(32, "sequence <= 3"))).await;
     run(&world).await;
     let left = world.deliveries(&ours).await;
     let sequences: Vec<_> = left.iter().map(|one| one["sequence"].as_i64().unwrap()).collect();
@@ -156,7 +156,7 @@ async fn old_deliveries_go_with_their_attempts_unless_they_are_held() {
     assert!(world.cursor(&ours).await["lost_to"].is_null(), "delivered events are not lost");
     // Deliveries of a deleted endpoint are also deleted.
     endpoint_is(&world, &ours, "deleted").await;
-    world.run(&(old_events(32, "sequence <= 5") + &old_deliveries(32, "sequence > 3"))).await;
+    world.run(&(old_events(32, "last_sequence <= 5") + &old_deliveries(32, "sequence > 3"))).await;
     run(&world).await;
     assert!(world.deliveries(&ours).await.is_empty());
     assert_eq!(world.deliveries(&theirs).await.len(), 5);
@@ -173,7 +173,7 @@ async fn events_that_are_deleted_while_they_are_read_are_missed_by_nobody() {
     let page = tokio::spawn(async move { admin.get("/api/v1/app/events?after=0").await });
     tokio::time::sleep(Duration::from_millis(500)).await;
     let delete =
-        "DELETE FROM events WHERE sequence <= 3; UPDATE event_heads SET oldest = 4; COMMIT";
+        "DELETE FROM events WHERE last_sequence <= 3; UPDATE event_heads SET oldest = 4; COMMIT";
     db.batch_execute(delete).await.unwrap();
     let (status, expired) = page.await.unwrap();
     assert_eq!((status, &expired["error"]), (409, &json!("sequence_expired")), "{expired:#}");

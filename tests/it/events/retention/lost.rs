@@ -23,7 +23,7 @@ async fn an_open_delivery_of_a_deleted_event_is_cancelled_and_counts_as_lost() {
     );
     world.wait_for(tried).await;
     endpoint_is(&world, &made, "paused").await;
-    world.run(&old_events(32, "sequence <= 2")).await;
+    world.run(&old_events(32, "last_sequence <= 2")).await;
     run(&world).await;
     let states: Vec<_> =
         world.deliveries(&made).await.iter().map(|one| one["state"].clone()).collect();
@@ -90,7 +90,7 @@ async fn an_overtaken_endpoint_and_its_replay_say_what_they_lost_and_go_on() {
     let (status, replay) = world.app.owner().post(&format!("{path}:replay"), replay).await;
     assert_eq!(status, 202, "{replay:#}");
     let replay_id = replay["replay_id"].as_str().unwrap();
-    world.run(&old_events(32, "sequence <= 4")).await;
+    world.run(&old_events(32, "last_sequence <= 4")).await;
     run(&world).await;
     assert_eq!(world.cursor(&made).await["sequence"], 0);
     endpoint_is(&world, &made, "active").await;
@@ -124,7 +124,7 @@ async fn an_overtaken_audit_stream_says_what_it_lost_although_its_sink_is_away()
     let id = made["id"].as_str().unwrap();
     set(&world, &world.tenant_id, json!({"state": "suspended"})).await;
     world.events(5).await;
-    world.run(&old_events(32, "sequence <= 3")).await;
+    world.run(&old_events(32, "last_sequence <= 3")).await;
     run(&world).await;
     world.run("UPDATE audit_cursors SET next_try_at = NULL").await;
     set(&world, &world.tenant_id, json!({"state": "active"})).await;

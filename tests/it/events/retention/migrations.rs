@@ -7,7 +7,11 @@ use serde_json::json;
 use super::{Endpoint, Receiver, World, one, set, told};
 
 /// The migrations, newest first: up and down.
-const MIGRATIONS: [[&str; 2]; 10] = [
+const MIGRATIONS: [[&str; 2]; 11] = [
+    [
+        include_str!("../../../../migrations/00000000000076_events_in_shared_rows/up.sql"),
+        include_str!("../../../../migrations/00000000000076_events_in_shared_rows/down.sql"),
+    ],
     [
         include_str!("../../../../migrations/00000000000074_renewals/up.sql"),
         include_str!("../../../../migrations/00000000000074_renewals/down.sql"),
@@ -74,7 +78,9 @@ async fn the_migrations_of_events_go_down_and_up_again_on_a_database_with_rows()
     set(&world, &world.tenant_id, json!({"legal_hold": {"reason": "case 7"}})).await;
     world.app.supervisor.shutdown().cancel();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let [renewals, outbox, newest, _, retention, ..] = MIGRATIONS;
+    let [shared_rows, renewals, outbox, newest, _, retention, ..] = MIGRATIONS;
+    each_event_gets_a_row_of_its_own(&world, shared_rows).await;
+    world.run(shared_rows[1]).await;
     world.run(renewals[1]).await;
     what_waits_in_the_outbox_is_kept(&world, outbox).await;
     world.run(newest[1]).await;
@@ -84,6 +90,7 @@ async fn the_migrations_of_events_go_down_and_up_again_on_a_database_with_rows()
     world.run(retention[0]).await;
     world.run(newest[0]).await;
     world.run(renewals[0]).await;
+    world.run(shared_rows[0]).await;
     for [_, down] in MIGRATIONS {
         world.run(down).await;
     }
@@ -93,6 +100,30 @@ async fn the_migrations_of_events_go_down_and_up_again_on_a_database_with_rows()
     }
     assert_eq!(one(&world, "SELECT count(*) FROM audit_cursors").await, 1);
     assert_eq!(one(&world, "SELECT event_retention_days FROM tenants").await, 30);
+}
+
+/// Events that share a row get separate rows when the migration is reverted, with the same ids and
+/// bytes.
+async fn each_event_gets_a_row_of_its_own(world: &World, [up, down]: [&str; 2]) {
+    let tenant = &world.tenant_id;
+    world
+        .run(&format!(
+            "DELETE FROM events; \
+             INSERT INTO events (id, tenant_id, last_sequence, size, event_types, bodies) VALUES \
+                 ('svc:event:0198c0ffee017c4f8a2d5b6e7f80abcd', '{tenant}', 1, 1, 'svc.a', '{{}}'), \
+                 ('svc:event:0198c0ffee017c4f8a2d5b6e7f810000', '{tenant}', 3, 2, 'svc.a svc.b', \
+                  convert_to(E'{{\"event_type\": \"svc.b\"}}\\n{{\"event_type\": \"svc.a\"}}', 'UTF8'))"
+        ))
+        .await;
+    world.run(down).await;
+    let rows = "SELECT string_agg(concat_ws(' ', right(id, 4), sequence, event_type, \
+                    convert_from(body, 'UTF8')), ', ' ORDER BY sequence) FROM events";
+    let expected = r#"abcd 1 svc.a {}, 0000 2 svc.b {"event_type": "svc.b"}, 0001 3 svc.a {"event_type": "svc.a"}"#;
+    assert_eq!(one(world, rows).await, expected);
+    world.run(up).await;
+    let rows = "SELECT string_agg(concat_ws(' ', right(id, 4), last_sequence, size, event_types), ', ' \
+                    ORDER BY last_sequence) FROM events";
+    assert_eq!(one(world, rows).await, "abcd 1 1 svc.a, 0000 2 1 svc.b, 0001 3 1 svc.a");
 }
 
 /// Decisions in one outbox row become separate rows when the migration is reverted, in the same

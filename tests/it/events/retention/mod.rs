@@ -55,7 +55,8 @@ async fn one(world: &World, sql: &str) -> Value {
 /// stored events.
 async fn log(world: &World, tenant_id: &str) -> (i64, i64) {
     let oldest = format!("SELECT oldest FROM event_heads WHERE tenant_id = '{tenant_id}'");
-    let count = format!("SELECT count(*) FROM events WHERE tenant_id = '{tenant_id}'");
+    let count =
+        format!("SELECT coalesce(sum(size), 0) FROM events WHERE tenant_id = '{tenant_id}'");
     let (oldest, count) = (one(world, &oldest).await, one(world, &count).await);
     (oldest.as_i64().unwrap(), count.as_i64().unwrap())
 }

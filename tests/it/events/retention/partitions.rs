@@ -78,8 +78,8 @@ async fn old_partitions_are_dropped_when_they_are_empty_and_never_with_a_row() {
     world.events(3).await;
     world.events_of(&held, 1, "svc.authority.suspended").await;
     let of = |tenant_id: &str| format!("tenant_id = '{tenant_id}'");
-    world.run(&old_events(100, &format!("{} AND sequence = 1", of(&world.tenant_id)))).await;
-    world.run(&old_events(70, &format!("{} AND sequence = 2", of(&world.tenant_id)))).await;
+    world.run(&old_events(100, &format!("{} AND last_sequence = 1", of(&world.tenant_id)))).await;
+    world.run(&old_events(70, &format!("{} AND last_sequence = 2", of(&world.tenant_id)))).await;
     world.run(&old_events(70, &of(&held))).await;
     run(&world).await;
     let (kept, gone) = ("events_two", "events_one");

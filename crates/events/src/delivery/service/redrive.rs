@@ -15,12 +15,14 @@ use super::{
 
 const DEAD: &str = "dead";
 
-/// Reopens the delivery. Earlier attempts are kept, and the retry schedule starts again.
+/// Reopens the delivery. Earlier attempts are kept, and the retry schedule starts again. The event
+/// has a row with its own id, or is in a shared row. The id of a shared row ends with 0000.
 const REDRIVE: &str = "UPDATE webhook_deliveries \
      SET state = 'open', lane = 1, attempts_before = attempts, due_at = clock_timestamp(), \
          ended_at = NULL, lease = NULL, leased_until = NULL \
      WHERE id = $1 AND state = 'dead' \
-       AND EXISTS (SELECT FROM events WHERE events.id = webhook_deliveries.event_id)";
+       AND EXISTS (SELECT FROM events WHERE events.id = ANY ( \
+           ARRAY[webhook_deliveries.event_id, left(webhook_deliveries.event_id, -4) || '0000']))";
 
 impl Shared {
     pub(super) async fn redrive(

@@ -1,5 +1,7 @@
 //! Starts and cancels replays. `progress.rs` shows them.
 
+use std::collections::HashSet;
+
 use authority_api::{
     error::{ApiError, ErrorCode},
     idempotency::{Done, execute},
@@ -25,18 +27,18 @@ use diesel::{
 use super::{
     super::{
         Shared,
-        log::Event,
         make::{self, Recipient},
     },
     Call, Seen,
     progress::{KIND, show},
 };
+use crate::log;
 
 /// The most events of a replay.
 const MOST: i64 = 1_000_000;
 
 /// The events in a time range. Ids begin with the time at which the event was numbered.
-const RANGE: &str = "SELECT min(sequence) AS first, max(sequence) AS last FROM events \
+const RANGE: &str = "SELECT min(last_sequence - size + 1) AS first, max(last_sequence) AS last FROM events \
      WHERE tenant_id = $1 AND id >= time_bound('svc:event:', $2) \
        AND ($3 IS NULL OR id < time_bound('svc:event:', $3))";
 
@@ -57,9 +59,6 @@ const CANCEL: [&str; 2] = [
      UPDATE webhook_replays SET state = 'cancelled', updated_at = clock_timestamp() \
      WHERE id = $1 AND state = 'done' AND EXISTS (SELECT FROM cancelled)",
 ];
-
-const EVENT: &str = "SELECT id, sequence, event_type, body FROM events \
-     WHERE id = $1 AND tenant_id = $2";
 
 impl Shared {
     pub(super) async fn start_replay(
@@ -124,13 +123,8 @@ impl Shared {
         let (scope, now, by) = (caller.scope(), self.clock.now(), caller.actor.clone());
         let done = execute(&self.store, &scope, now, key, async move |db| {
             let endpoint = Seen::lock(db, &request.endpoint_id).await?;
-            let found = diesel::sql_query(EVENT)
-                .bind::<Text, _>(&request.id)
-                .bind::<Text, _>(&endpoint.tenant_id)
-                .get_result(db)
-                .await
-                .optional();
-            let found: Option<Event> = found.map_err(store::Error::from)?;
+            let named = HashSet::from([(&*endpoint.tenant_id, &*request.id)]);
+            let found = log::by_id(db, &named).await.map_err(store::Error::from)?.pop();
             let event = found.ok_or_else(|| ApiError::not_found("event", &request.id))?;
             if make::room(db, &request.endpoint_id).await.map_err(store::Error::from)? <= 0 {
                 let text = "the endpoint has 10000 open deliveries; replay when some have ended";
