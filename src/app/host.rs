@@ -8,7 +8,12 @@ use http::{HeaderValue, StatusCode, request::Parts};
 use serde_json::{Value, json};
 use tonic::Status;
 
-use super::{GRPC_LIMIT, document::GET_OPEN_API, measure::Operation, overload::Overload};
+use super::{
+    GRPC_LIMIT,
+    document::GET_OPEN_API,
+    measure::{Called, Operation},
+    overload::Overload,
+};
 use crate::transport::{Peer, RequestId};
 use authority_api::{
     error::{ApiError, ErrorCode, without_secrets},
@@ -38,7 +43,7 @@ impl RestHost {
 impl Host for RestHost {
     async fn admit(&self, route: &'static Route, parts: &mut Parts) -> Result<(), Status> {
         if let Some(operation) = parts.extensions.get::<Operation>() {
-            operation.set(route.rpc);
+            operation.set(Called::Route(route));
         }
         let peer = parts.extensions.get::<Peer>().and_then(|peer| peer.client);
         let via = Via::Rest { verb: route.method, path: route.path };

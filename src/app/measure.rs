@@ -14,7 +14,7 @@ use std::{
 };
 
 use axum::{body::Body, response::Response};
-use gateway_rest::Refused;
+use gateway_rest::{Refused, Route};
 use http::{Request, StatusCode};
 use metrics::Histogram;
 use pin_project_lite::pin_project;
@@ -28,15 +28,38 @@ use authority_api::error::ErrorCode;
 /// The operation of a call without a known method: a page, or an unknown path.
 const OTHER: &str = "other";
 
-/// The operation of a REST call, stored in the call's extensions. It is known once the call is
-/// routed.
+/// The operation of a call. For REST it is stored in the call's extensions, and is known once the
+/// call is routed.
 #[derive(Clone, Default)]
-pub(super) struct Operation(Arc<OnceLock<&'static str>>);
+pub(super) struct Operation(Arc<OnceLock<Called>>);
+
+#[derive(Clone, Copy)]
+pub(super) enum Called {
+    /// A gRPC method, by its path.
+    Method(&'static str),
+    Route(&'static Route),
+}
 
 impl Operation {
-    pub(super) fn set(&self, rpc: &'static str) {
+    pub(super) fn set(&self, called: Called) {
         // This fails only if the operation is already set: a call has one operation.
-        let _ = self.0.set(rpc);
+        let _ = self.0.set(called);
+    }
+}
+
+impl Called {
+    fn rpc(self) -> &'static str {
+        match self {
+            Self::Method(rpc) => rpc,
+            Self::Route(route) => route.rpc,
+        }
+    }
+
+    fn name_span(self) {
+        match self {
+            Self::Method(rpc) => traces::name_by_method(rpc),
+            Self::Route(route) => traces::name_by_route(route.method, route.path),
+        }
     }
 }
 
@@ -133,7 +156,7 @@ where
         let is_grpc = is_grpc(request.headers());
         if is_grpc {
             if let Some((rpc, _)) = self.layer.operations.get_key_value(request.uri().path()) {
-                operation.set(rpc);
+                operation.set(Called::Method(rpc));
             }
         } else {
             request.extensions_mut().insert(operation.clone());
@@ -179,13 +202,16 @@ struct Measured {
 
 impl Measured {
     fn note(&self, response: &Response) {
-        let rpc = self.operation.0.get().copied().unwrap_or(OTHER);
+        let called = self.operation.0.get().copied();
+        let rpc = called.map_or(OTHER, Called::rpc);
         let Some(times) = self.operations.get(rpc).or_else(|| self.operations.get(OTHER)) else {
             return;
         };
         let refusal = refusal(response);
         let status = refusal.map_or_else(|| response.status(), ErrorCode::http);
-        traces::ended(times.name, status);
+        if let Some(called) = called {
+            called.name_span();
+        }
         if let Some(code) = refusal {
             refusals(code).increment(1);
         }

@@ -28,8 +28,8 @@ pub fn in_request<T>(id: HeaderValue, call: impl FnOnce() -> T) -> T {
     REQUEST_ID.sync_scope(id, call)
 }
 
-/// Adds the request id to the lines of another format: as the member `request_id` of JSON, or as
-/// `request_id=` at the end of a text line.
+/// Adds the request id to the lines of another format: as the member `request.id` of JSON, or as
+/// `request.id=` at the end of a text line.
 pub(super) struct WithRequestId<F>(pub(super) F);
 
 impl<S, N, F> FormatEvent<S, N> for WithRequestId<F>
@@ -54,9 +54,9 @@ where
         match line.strip_suffix('}').filter(|_| line.starts_with('{')) {
             Some(members) => {
                 let id = serde_json::Value::from(id);
-                writeln!(writer, "{members},\"request_id\":{id}}}")
+                writeln!(writer, "{members},\"request.id\":{id}}}")
             }
-            None => writeln!(writer, "{line} request_id={id}"),
+            None => writeln!(writer, "{line} request.id={id}"),
         }
     }
 }

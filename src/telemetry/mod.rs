@@ -15,7 +15,7 @@ use std::io::{self, IsTerminal};
 
 use tracing::Metadata;
 use tracing_subscriber::{
-    EnvFilter, Layer,
+    EnvFilter, Layer, Registry,
     filter::{FilterExt, filter_fn},
     fmt,
     layer::SubscriberExt,
@@ -45,6 +45,14 @@ pub enum Error {
 /// Needs a Tokio runtime. `RUST_LOG` overrides the setting. If neither is set, the filter is
 /// `otherwise`. A second call has no effect: tests start many services in one process.
 pub fn log(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<(), Error> {
+    // Fails only if logging was started before.
+    let _ = tracing_subscriber::registry().with(layers(logs, traces, otherwise)?).try_init();
+    Ok(())
+}
+
+type Layers = Vec<Box<dyn Layer<Registry> + Send + Sync>>;
+
+fn layers(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<Layers, Error> {
     let filter = if let Ok(filter) = EnvFilter::try_from_default_env() {
         filter
     } else {
@@ -61,7 +69,7 @@ pub fn log(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<(), 
             lines.map_event_format(|format| WithRequestId(format.with_ansi(terminal))).boxed()
         }
         LogFormat::Json => {
-            let lines = lines.json().flatten_event(true).with_current_span(true);
+            let lines = lines.json().flatten_event(true).with_current_span(false);
             lines.map_event_format(WithRequestId).boxed()
         }
     };
@@ -72,9 +80,7 @@ pub fn log(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<(), 
     if let Some(spans) = traces.map(traces::layer).transpose()?.flatten() {
         layers.push(spans.boxed());
     }
-    // Fails only if logging was started before.
-    let _ = tracing_subscriber::registry().with(layers).try_init();
-    Ok(())
+    Ok(layers)
 }
 
 /// Excludes `tokio_postgres`, at every level and with any filter: it logs each statement with its
@@ -86,4 +92,20 @@ fn names_no_values(about: &Metadata<'_>) -> bool {
 /// Excludes a request's span, which is used for traces only.
 fn is_no_request(about: &Metadata<'_>) -> bool {
     !(about.is_span() && about.name() == REQUEST_SPAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A span costs more than a decision.
+    #[test]
+    fn without_traces_no_request_has_a_span_at_any_level() {
+        let logs = Logs { filter: Some("trace".to_owned()), ..Logs::default() };
+        let lines = tracing_subscriber::registry().with(layers(&logs, None, "info").unwrap());
+        tracing::subscriber::with_default(lines, || {
+            assert!(tracing::info_span!(REQUEST_SPAN).is_disabled());
+            assert!(!tracing::info_span!("other").is_disabled());
+        });
+    }
 }

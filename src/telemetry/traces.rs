@@ -9,7 +9,7 @@ use http::HeaderMap;
 use opentelemetry::{
     Context,
     propagation::TextMapPropagator,
-    trace::{Status, TraceContextExt, TracerProvider as _},
+    trace::{TraceContextExt, TracerProvider as _},
 };
 use opentelemetry_http::HeaderExtractor;
 pub use opentelemetry_otlp::ExporterBuildError as Error;
@@ -72,7 +72,6 @@ pub fn follow(span: &Span, headers: &HeaderMap) {
     if PROVIDER.get().is_none() {
         return;
     }
-    span.record("otel.kind", "server");
     let caller = TraceContextPropagator::new()
         .extract_with_context(&Context::new(), &HeaderExtractor(headers));
     // Errors can be ignored: the span has not started yet, and an unsampled span does not need a
@@ -80,22 +79,30 @@ pub fn follow(span: &Span, headers: &HeaderMap) {
     let _ = span.set_parent(caller);
 }
 
-/// Names the current request's span by its operation and sets its HTTP `status`.
-pub fn ended(operation: &'static str, status: http::StatusCode) {
+/// Names the current span after a gRPC method, given as its path: `/package.v1.Service/Method`.
+pub fn name_by_method(path: &'static str) {
     if PROVIDER.get().is_none() {
         return;
     }
-    let request = Span::current();
-    request.context().span().update_name(operation);
-    request.set_attribute("http.response.status_code", i64::from(status.as_u16()));
-    if status.is_server_error() {
-        request.set_status(Status::error(""));
+    let (span, method) = (Span::current(), path.trim_start_matches('/'));
+    span.context().span().update_name(method);
+    span.set_attribute("rpc.system.name", "grpc");
+    span.set_attribute("rpc.method", method);
+}
+
+/// Names the current span after a REST operation, given as HTTP method and path template.
+pub fn name_by_route(method: &'static str, path: &'static str) {
+    if PROVIDER.get().is_none() {
+        return;
     }
+    let span = Span::current();
+    span.context().span().update_name(format!("{method} {path}"));
+    span.set_attribute("http.route", path);
 }
 
 /// Sends the remaining spans at the end of the process.
 pub fn flush() {
     if let Some(Err(error)) = PROVIDER.get().map(|all| all.shutdown_with_timeout(LAST_SPANS)) {
-        tracing::warn!(%error, "the last traces were not sent");
+        tracing::warn!(%error, "failed to send the last traces");
     }
 }

@@ -70,7 +70,7 @@ pub(super) async fn serve(
             },
             Err(error) if left_before_accept(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "cannot accept connections for now");
+                tracing::warn!(%error, "failed to accept a connection; trying again");
                 sleep(RETRY_PAUSE).await;
             }
         }
@@ -79,7 +79,7 @@ pub(super) async fn serve(
     phase.send_replace(Phase::Draining);
     if timeout(drain, places.acquire_many(all)).await.is_err() {
         let left = all as usize - places.available_permits();
-        tracing::warn!(connections = left, "cutting off connections that did not drain");
+        tracing::warn!(connections = left, "cut off connections that did not drain");
         phase.send_replace(Phase::Closed);
         // After this every connection has ended, or is stuck in a handler that never yields.
         let _ = timeout(CUT_OFF, places.acquire_many(all)).await;

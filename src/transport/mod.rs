@@ -23,6 +23,7 @@ mod response;
 mod service;
 mod settings;
 mod socket;
+mod span;
 mod stall;
 mod surfaces;
 

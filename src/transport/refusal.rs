@@ -39,6 +39,10 @@ impl Asker {
         Self { grpc: kind.filter(|_| is_grpc(headers)).cloned() }
     }
 
+    pub(super) fn is_grpc(&self) -> bool {
+        self.grpc.is_some()
+    }
+
     pub(super) fn refuse(&self, refusal: ApiError, id: &RequestId) -> Response<Body> {
         match &self.grpc {
             Some(kind) => status(refusal, kind),

@@ -20,16 +20,17 @@ use futures_util::{FutureExt, future::CatchUnwind};
 use pin_project_lite::pin_project;
 use tokio::task::futures::TaskLocalFuture;
 use tower::{Layer, Service};
-use tracing::{Instrument, Span, field::Empty, instrument::Instrumented};
+use tracing::{Instrument, Span, instrument::Instrumented};
 
 use super::{
     head, headers, host,
     refusal::Asker,
     request_id::{self, RequestId},
     settings::Settings,
+    span,
     surfaces::Surfaces,
 };
-use crate::telemetry::{REQUEST_SPAN, in_request, of_request, traces};
+use crate::telemetry::{in_request, of_request};
 use authority_api::error::{ApiError, ErrorCode};
 
 #[derive(Clone, Copy)]
@@ -102,36 +103,25 @@ where
         // Which callers may call a gRPC method depends on the address that received the call.
         request.extensions_mut().insert(self.layer.surfaces);
         let asker = Asker::of(request.headers());
+        let span = span::start(&request, &id);
         let answer = match self.layer.refusal(&request) {
             Some(refusal) => Stage::Refused { refusal: Some(refusal) },
-            None => self.route(request, &id),
+            None => self.route(request, &id, &span),
         };
-        ResponseFuture { answer, asker, id, https: self.layer.https }
+        ResponseFuture { answer, asker, id, span, https: self.layer.https }
     }
 }
 
 impl<S: Service<Request<Body>>> ResponseService<S> {
     /// Calls the router; a panic, now or later, ends this request only.
-    fn route(&mut self, request: Request<Body>, id: &RequestId) -> Stage<S::Future> {
-        // The query is not logged: it may contain the values of a page token or a filter.
-        let (method, path) = (request.method().as_str(), request.uri().path());
-        let span = tracing::info_span!(
-            REQUEST_SPAN,
-            id = id.as_str(),
-            method,
-            path,
-            status = Empty,
-            otel.kind = Empty
-        );
-        traces::follow(&span, request.headers());
+    fn route(&mut self, request: Request<Body>, id: &RequestId, span: &Span) -> Stage<S::Future> {
         let inner = &mut self.inner;
         match catch_unwind(AssertUnwindSafe(|| {
             span.in_scope(|| in_request(id.header(), || inner.call(request)))
         })) {
             Ok(answer) => {
                 let answer = of_request(id.header(), answer.instrument(span.clone()));
-                let guarded = AssertUnwindSafe(answer).catch_unwind();
-                Stage::Routed { answer: guarded, span }
+                Stage::Routed { answer: AssertUnwindSafe(answer).catch_unwind() }
             }
             Err(panic) => {
                 report(&*panic, id);
@@ -146,7 +136,7 @@ type Guarded<F> = CatchUnwind<AssertUnwindSafe<TaskLocalFuture<HeaderValue, Inst
 pin_project! {
     #[project = StageProjection]
     enum Stage<F> {
-        Routed { #[pin] answer: Guarded<F>, span: Span },
+        Routed { #[pin] answer: Guarded<F> },
         Refused { refusal: Option<ApiError> },
     }
 }
@@ -158,6 +148,7 @@ pin_project! {
         answer: Stage<F>,
         asker: Asker,
         id: RequestId,
+        span: Span,
         https: bool,
     }
 }
@@ -176,11 +167,8 @@ where
                 Some(refusal) => asker.refuse(refusal, id),
                 None => return Poll::Pending, // polled after completion, which callers do not do
             },
-            StageProjection::Routed { answer, span } => match ready!(answer.poll(context)) {
-                Ok(Ok(response)) => {
-                    span.record("status", response.status().as_u16());
-                    asker.complete(response, id)
-                }
+            StageProjection::Routed { answer } => match ready!(answer.poll(context)) {
+                Ok(Ok(response)) => asker.complete(response, id),
                 Ok(Err(never)) => match never {},
                 Err(panic) => {
                     report(&*panic, id);
@@ -188,6 +176,7 @@ where
                 }
             },
         };
+        span::end(this.span, &response, asker.is_grpc());
         headers::put_on(&mut response, *this.https);
         response.headers_mut().insert(request_id::NAME, id.header());
         Poll::Ready(Ok(response))
@@ -202,5 +191,5 @@ fn report(panic: &(dyn Any + Send), id: &RequestId) {
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("not text");
     metrics::counter!("authority_transport_panics_total").increment(1);
-    tracing::error!(request_id = id.as_str(), panic = text, "a request handler panicked");
+    tracing::error!(request.id = id.as_str(), panic = text, "caught a panic of a request handler");
 }

@@ -18,6 +18,7 @@ use prost::Message;
 use serde_json::Value;
 use tonic::{Code, Status};
 use tower::ServiceExt;
+use tracing::Instrument;
 
 use crate::who_may::explained;
 
@@ -104,8 +105,7 @@ impl Calls {
             .body(Body::from(framed(request)))
             .map_err(|_| Status::invalid_argument("a header's value is not text"))?;
         *call.extensions_mut() = self.extensions.clone();
-        let Ok(answer) = self.api.clone().oneshot(call).await;
-        let (head, body) = answer.into_parts();
+        let (head, body) = self.answer(call).await.into_parts();
         // A status without a message is in the head.
         let explain = |status| explained(status, rpc);
         succeeded(&head.headers).map_err(explain)?;
@@ -127,7 +127,14 @@ impl Calls {
             return StatusCode::NOT_FOUND.into_response();
         };
         *call.extensions_mut() = self.extensions.clone();
-        let Ok(answer) = self.api.clone().oneshot(call).await;
+        self.answer(call).await
+    }
+
+    /// Sends the call in a span of its own. The API's layers name the current span after the
+    /// operation, which must not be the span of the page.
+    async fn answer(&self, call: Request<Body>) -> Response {
+        let span = tracing::debug_span!("call");
+        let Ok(answer) = self.api.clone().oneshot(call).instrument(span).await;
         answer
     }
 
@@ -141,7 +148,7 @@ impl Calls {
             .body(Body::empty())
             .map_err(|_| Status::invalid_argument("the address is not text"))?;
         *call.extensions_mut() = self.extensions.clone();
-        let Ok(answer) = self.api.clone().oneshot(call).await;
+        let answer = self.answer(call).await;
         if answer.status().is_success() {
             return Ok(answer);
         }

@@ -75,7 +75,7 @@ impl Decider {
     #[tracing::instrument(
         level = "debug",
         skip_all,
-        fields(operation, tenant_id = request.tenant_id, decision_id, decision, reason_code)
+        fields(operation = operation, tenant.id = request.tenant_id, decision.id, decision, reason_code)
     )]
     pub(super) async fn decide(
         &self,
@@ -313,7 +313,7 @@ fn event(
 fn tell(decided: &Decided) {
     count(&decided.verdict);
     let span = Span::current();
-    span.record("decision_id", decided.decision_id.as_str());
+    span.record("decision.id", decided.decision_id.as_str());
     span.record("decision", decided.verdict.decision.word());
     span.record("reason_code", decided.verdict.reason_code.label());
     tracing::debug!("decided");

@@ -26,6 +26,7 @@ async fn it_names_what_happens_and_holds_no_context_token_or_key() {
     assert!(log.contains("\"message\":\"decided\""), "decisions are not logged");
     assert!(log.contains(decided["decision_id"].as_str().unwrap()));
     assert!(!log.contains(SECRET), "{}", log.lines().find(|line| line.contains(SECRET)).unwrap());
+    assert!(!log.contains("\"name\":\"request\""), "a request has a span without traces");
     let key = service.client.token.rsplit('_').nth(1).unwrap();
     assert!(!log.contains(key), "the secret of an API key is in the log");
 }

@@ -59,6 +59,49 @@ fn attribute(span: &Span, key: &str) -> Option<Value> {
     found.value.clone().and_then(|AnyValue { value }| value)
 }
 
+/// Returns the only span of the trace for a received request. Its parent is the caller's span.
+#[track_caller]
+fn the_request<'s>(all: &'s [Span], trace: &str) -> &'s Span {
+    let of_trace = all.iter().filter(|span| hex::encode(&span.trace_id) == trace);
+    let received = of_trace.filter(|span| span.kind() == SpanKind::Server);
+    let [request] = received.collect::<Vec<_>>()[..] else { panic!("{trace}: {all:#?}") };
+    assert_eq!(hex::encode(&request.parent_span_id), CALLER, "{request:#?}");
+    request
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_request_has_one_span_with_its_outcome() {
+    const METHOD: &str = "authority.runtime.v1.RuntimeService/Evaluate";
+    let collector = Collector::default();
+    let endpoint = collector.start().await;
+    let folder = Folder::new("spans");
+    let mut service = Service::with("AGENT_AUTHORITY__TRACES__ENDPOINT", &endpoint, &folder);
+    let rpc = format!("/{METHOD}");
+    let unauthenticated = Value::StringValue("UNAUTHENTICATED".into());
+    let status = "http.response.status_code";
+    let requests = [
+        // An unknown path, a head that is refused before routing, and a call without a credential.
+        ("/nowhere", "text/plain", "POST", status, Value::IntValue(404)),
+        ("/health", "text/plain; charset=utf-16", "POST", status, Value::IntValue(415)),
+        (rpc.as_str(), "application/grpc-web", METHOD, "rpc.response.status_code", unauthenticated),
+    ];
+    let trace = |number: usize| format!("{number:032x}");
+    for (number, (path, kind, ..)) in requests.iter().enumerate() {
+        let call = service.client.http.post(format!("{}{path}", service.client.base));
+        let traceparent = format!("00-{}-{CALLER}-01", trace(number + 1));
+        let call = call.header("traceparent", traceparent).header("content-type", *kind);
+        call.header("x-grpc-web", "1").body(vec![0; 5]).send().await.unwrap();
+    }
+    service.stop();
+
+    let all = collector.spans();
+    for (number, (path, _, name, key, value)) in requests.into_iter().enumerate() {
+        let request = the_request(&all, &trace(number + 1));
+        assert_eq!((&*request.name, attribute(request, key)), (name, Some(value)), "{path}");
+        assert_eq!(attribute(request, "error.type"), None, "{path}: the caller's error");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_is_part_of_its_callers_trace_with_a_span_for_each_stage() {
     let collector = Collector::default();
@@ -76,17 +119,14 @@ async fn a_decision_is_part_of_its_callers_trace_with_a_span_for_each_stage() {
     assert!(!format!("{:?}", collector.0.lock()).contains(MARKER));
     let all = collector.spans();
     let of_trace: Vec<_> = all.iter().filter(|span| hex::encode(&span.trace_id) == TRACE).collect();
-    let by_caller = |span: &&&Span| hex::encode(&span.parent_span_id) == CALLER;
-    let [request] = of_trace.iter().filter(by_caller).collect::<Vec<_>>()[..] else {
-        panic!("{of_trace:#?}")
-    };
-    assert_eq!(request.name, "RuntimeService/Evaluate");
-    assert_eq!(request.kind(), SpanKind::Server);
+    let request = the_request(&all, TRACE);
+    let path = "/api/v1/runtime/evaluate";
+    assert_eq!(request.name, format!("POST {path}"));
     assert_eq!(attribute(request, "http.response.status_code"), Some(Value::IntValue(200)));
-    assert_eq!(
-        attribute(request, "path"),
-        Some(Value::StringValue("/api/v1/runtime/evaluate".into()))
-    );
+    for (key, value) in [("http.request.method", "POST"), ("http.route", path), ("url.path", path)]
+    {
+        assert_eq!(attribute(request, key), Some(Value::StringValue(value.into())), "{key}");
+    }
     let names: BTreeSet<&str> = of_trace.iter().map(|span| span.name.as_str()).collect();
     for stage in ["decide", "gather", "sign", "record"] {
         assert!(names.contains(stage), "{stage}: {names:?}");

@@ -62,8 +62,15 @@ async fn each_stage_has_a_span_with_ids_and_outcome() {
     {
         assert!(spans.contains_key(stage), "no span `{stage}`: {spans:?}");
     }
-    assert!(spans["request"].contains("status=200"), "{spans:?}");
+    let request = &spans["request"];
+    for field in
+        ["otel.kind=\"server\"", "http.request.method=\"POST\"", "http.response.status_code=200"]
+    {
+        assert!(request.contains(field), "{field}: {request}");
+    }
+    assert_eq!(request.matches("otel.kind").count(), 1, "one span for a request: {request}");
     let decide = &spans["decide"];
+    assert!(decide.contains("operation=\"evaluate\""), "{decide}");
     assert!(decide.contains(decided["decision_id"].as_str().unwrap()), "{decide}");
     assert!(decide.contains("allow") && decide.contains("svc:tenant:acme"), "{decide}");
     for (name, fields) in spans.iter().filter(|(name, _)| stages(name)) {

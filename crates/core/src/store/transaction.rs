@@ -141,7 +141,7 @@ impl Store {
         // Only the tenant is recorded: the actor may be a person's address.
         let span = tracing::debug_span!(
             "transaction",
-            tenant_id = scope.tenant.as_ref().map(TenantId::as_str),
+            tenant.id = scope.tenant.as_ref().map(TenantId::as_str),
             committed = Empty
         );
         Ok(Transaction {

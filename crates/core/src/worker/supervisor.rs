@@ -8,7 +8,7 @@ use tokio_util::{
     sync::{CancellationToken, WaitForCancellationFuture},
     task::TaskTracker,
 };
-use tracing::Instrument;
+use tracing::{Instrument, field};
 
 use super::{
     Body, Next, Worker,
@@ -71,7 +71,7 @@ impl Supervisor {
             return Vec::new();
         }
         let workers = self.statuses.running();
-        tracing::warn!(?workers, "background work did not end in time");
+        tracing::warn!(?workers, "stopped before the background work ended");
         workers
     }
 }
@@ -100,7 +100,8 @@ impl Context {
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let name = self.status.name();
-        let span = tracing::info_span!("worker", name, outcome = tracing::field::Empty);
+        // At the level of debugging, which keeps the writer of decisions free of spans.
+        let span = tracing::debug_span!("worker", worker.name = name, outcome = field::Empty);
         let done = AssertUnwindSafe(work).catch_unwind().instrument(span.clone()).await;
         match done {
             Ok(Ok(done)) => {
