@@ -303,7 +303,7 @@ fn housekeeping(store: &Store, clock: &Clock, identity: &Identity) -> Vec<Worker
 /// Runs the workers' checks once. Readiness is then correct from the start.
 async fn first_looks(store: &Store, schema: &Schema, recorder: &Recorder) {
     if let Err(error) = store.make_partitions().await {
-        tracing::error!(%error, "cannot create partitions ahead");
+        tracing::warn!(%error, "failed to create the partitions of the coming months");
     }
     // Readiness reports the results.
     let _ = tokio::join!(schema.look(), recorder.look());

@@ -38,7 +38,13 @@ pub(super) async fn log(request: Request, next: Next) -> Response {
     if failed.is_none_or(|status| status.code() == tonic::Code::Ok) {
         let record = response.extensions().get::<WrittenRecord>().map(|record| record.0.as_str());
         let tenant = caller.tenant().map(ToString::to_string);
-        tracing::info!(operation, actor = caller.actor, tenant, record, "admin act");
+        tracing::info!(
+            operation,
+            actor.id = caller.actor,
+            tenant.id = tenant,
+            record.id = record,
+            "completed an admin operation"
+        );
     }
     response
 }

@@ -122,7 +122,7 @@ impl Database {
         if let Some(server) = self.embedded
             && let Err(error) = server.stop().await
         {
-            tracing::warn!(%error, "the database was not stopped properly");
+            tracing::warn!(%error, "failed to stop the database");
         }
     }
 }
@@ -141,7 +141,7 @@ impl Logins {
         if let Some(owner) = owner.or_else(|| serving.clone()) {
             // The data folder is still needed: it contains keys and the logs' last checkpoints.
             if let Err(error) = data_folder(&config.data_dir, None) {
-                tracing::warn!(%error, "the data folder cannot be created");
+                tracing::error!(%error, "failed to create the data folder");
             }
             return Ok(Self { owner, serving, embedded: None });
         }
@@ -178,9 +178,7 @@ fn warn_if_newer(migrations: Option<&str>) {
     if let Some(migrations) = migrations {
         tracing::warn!(
             migrations,
-            "the database's schema is newer than this binary, which does not know these migrations; \
-             it can serve next to the newer release during a rollout or rollback: run the newer \
-             release as soon as possible, since a database cannot be migrated down"
+            "found a database schema that is newer than this binary; run the newer release soon"
         );
     }
 }
@@ -190,14 +188,13 @@ fn warn_if_newer(migrations: Option<&str>) {
 fn show_place(server: &Embedded) {
     if server.is_elsewhere() {
         tracing::warn!(
-            home = %server.home().display(),
-            "the database's user may not enter the data folder: the database is in another folder, \
-             and `postgres` in the data folder is a link to it"
+            file.path = %server.home().display(),
+            "placed the database outside of the data folder, which its user may not enter"
         );
     }
     for left in server.left_behind() {
         tracing::warn!(
-            folder = %left.display(),
+            file.path = %left.display(),
             "found the database of a removed data folder; remove it if it is not needed"
         );
     }
@@ -209,15 +206,13 @@ fn warn_of_excess(config: &Config, login: &Address, excess: &[String]) {
     let login = login.user().unwrap_or_default();
     if !excess.is_empty() {
         tracing::warn!(
-            login,
-            may = excess.join("; it "),
-            "the login may do more than serving needs: for `serve`, use a login that owns no tables (docs/operations/production.md)"
+            db.user = login,
+            excess = excess.join("; "),
+            "found a database login with more rights than serving needs"
         );
     }
     if config.database.owner_url.is_some() {
-        tracing::warn!(
-            "`database.owner_url` is set where only `migrate` needs it: an attacker on this node owns the tables"
-        );
+        tracing::warn!("found database.owner_url in the settings of a node; only migrate needs it");
     }
 }
 

@@ -91,7 +91,7 @@ pub async fn seed(
     if let Some(file) = key_file
         && let Err(error) = keep(file, &api_key)
     {
-        tracing::warn!(%error, "failed to store the demonstration's API key for the next start");
+        tracing::warn!(%error, "failed to store the demonstration's API key");
     }
     let path = format!("/api/v1/delegations?tenant_id={tenant}&limit=1");
     let delegations = client.call("GET", &path, None).await?;

@@ -26,7 +26,7 @@ pub(super) fn connections(config: &Config, listeners: usize) -> usize {
             descriptors = limit,
             connections = places,
             wanted,
-            "fewer connections than `limits.connections`: raise the limit of open files (ulimit -Hn)"
+            "limited connections below limits.connections; raise the limit of open files"
         );
     }
     places

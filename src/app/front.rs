@@ -47,7 +47,8 @@ impl FrontPage {
             has_console: config.console(),
         };
         let page = front.render();
-        let page = page.inspect_err(|error| tracing::error!(%error, "cannot render the page at /"));
+        let page =
+            page.inspect_err(|error| tracing::error!(%error, "failed to render the page at /"));
         Self(page.ok().map(Into::into))
     }
 }

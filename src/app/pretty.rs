@@ -105,7 +105,7 @@ async fn indented_answer(answer: Response) -> Result<Response, Fault> {
     let (mut parts, body) = answer.into_parts();
     let read = to_bytes(body, usize::try_from(length).unwrap_or(usize::MAX)).await;
     let read = read.map_err(|error| {
-        tracing::error!(%error, "response stream ended before it could be formatted");
+        tracing::error!(%error, "failed to read a response to format it");
         Fault::from(Status::from(ApiError::plain(ErrorCode::Internal)))
     })?;
     parts.headers.remove(header::CONTENT_LENGTH);

@@ -142,9 +142,10 @@ fn log_start(config: &Config, database: &Database) {
     let issuer = config.identity.issuer.as_deref();
     let listen =
         transport::plan(&config.listen).into_iter().map(|(address, _)| address.to_string());
+    let environment = if config.production() { "production" } else { "development" };
     tracing::info!(
-        version = env!("CARGO_PKG_VERSION"),
-        environment = if config.production() { "production" } else { "development" },
+        service.version = env!("CARGO_PKG_VERSION"),
+        deployment.environment.name = environment,
         listen = listen.collect::<Vec<_>>().join(", "),
         ops = %config.listen.ops,
         public_url = config.public_url(),

@@ -39,7 +39,10 @@ pub(super) async fn file(
             _ if file != "proof" => document(JSON, pack),
             Some(proof) => document(TEXT, proof),
             None => {
-                tracing::error!("an archived pack has no proof");
+                tracing::error!(
+                    decision.id = decision.id,
+                    "found an archived pack without a proof"
+                );
                 refused(ApiError::plain(ErrorCode::Internal))
             }
         };

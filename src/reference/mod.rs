@@ -106,7 +106,9 @@ fn pages(contract: &str) -> HashMap<String, String> {
         Ok(page) => {
             pages.insert(path, page);
         }
-        Err(error) => tracing::error!(%error, path, "failed to render a page of the API reference"),
+        Err(error) => {
+            tracing::error!(%error, page = path, "failed to render a page of the API reference")
+        }
     };
     add(String::new(), Index::of(&contract, &operations).render());
     for (name, schema) in contract["components"]["schemas"].as_object().into_iter().flatten() {

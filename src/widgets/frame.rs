@@ -49,7 +49,7 @@ impl Frame {
     pub(super) fn of(brand: Brand) -> Result<Self, ApiError> {
         let plain = Self::plain()?;
         if brand.domain.as_deref().is_some_and(|domain| !is_name(domain)) {
-            tracing::error!(brand = brand.id, "the domain of a brand is invalid");
+            tracing::error!(brand.id = brand.id, "found an invalid domain of a brand");
             return Err(ApiError::plain(ErrorCode::Internal));
         }
         let colour = |text: Option<String>| text.as_deref().and_then(Colour::parse);

@@ -8,6 +8,7 @@ mod circles;
 mod guards;
 mod ids;
 mod links;
+mod logs;
 mod tiers;
 mod words;
 

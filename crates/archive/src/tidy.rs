@@ -116,9 +116,9 @@ impl<'a> Folder<'a> {
             let is_replaced = known.replaced.contains(&name);
             let Some(manifest) = folder.manifest(&name).await? else {
                 tracing::error!(
-                    folder = path,
-                    manifest = name,
-                    "a manifest cannot be read: its folder keeps all objects"
+                    archive.folder = path,
+                    archive.manifest = name,
+                    "failed to read a manifest; keeping all objects of its folder"
                 );
                 folder.is_known = false;
                 break;
@@ -130,9 +130,9 @@ impl<'a> Folder<'a> {
             }
             if !known.intended.contains(&name) {
                 tracing::warn!(
-                    folder = path,
-                    manifest = name,
-                    "this database did not write this manifest: it is kept with its objects"
+                    archive.folder = path,
+                    archive.manifest = name,
+                    "found a manifest that this database did not write; keeping its objects"
                 );
             }
             folder.needed.extend(paths);
@@ -171,7 +171,7 @@ impl<'a> Folder<'a> {
         for object in self.listed.iter().filter(|object| !self.needed.contains(&object.name)) {
             if may_go(object) {
                 self.bucket.delete(&object.name).await?;
-                tracing::info!(object = object.name, "deleted an object that no archive names");
+                tracing::info!(archive.object = object.name, "deleted an object of no archive");
             } else {
                 is_clean = false;
             }

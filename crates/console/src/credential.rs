@@ -96,7 +96,7 @@ impl Console {
         let until = Instant::now() + PATIENCE;
         loop {
             let turn = self.0.sessions.take_turn(session).await.map_err(|error| {
-                tracing::warn!(%error, "tokens of a console session cannot be refreshed");
+                tracing::warn!(%error, "failed to lock a console session for its refresh");
                 Unavailable
             })?;
             match turn {
@@ -125,9 +125,9 @@ impl Console {
             }
             Err(error) => error,
         };
-        tracing::warn!(%error, "tokens of a console session are not refreshed");
+        tracing::warn!(%error, "failed to refresh the tokens of a console session");
         if let Err(error) = self.0.sessions.leave_turn(digest).await {
-            tracing::warn!(%error, "the turn to refresh a console session ends late");
+            tracing::warn!(%error, "failed to unlock a console session after its refresh");
         }
         match error {
             Error::InvalidGrant(_) => Ok(None),
@@ -139,7 +139,7 @@ impl Console {
     /// until the turn ends.
     async fn store_refreshed(&self, digest: [u8; 32], tokens: &Tokens, until: Instant) {
         while let Err(error) = self.0.sessions.renew(digest, tokens).await {
-            tracing::error!(%error, "refreshed tokens of a console session are not stored");
+            tracing::warn!(%error, "failed to store the refreshed tokens of a console session");
             if Instant::now() + STORED_AGAIN >= until {
                 return;
             }

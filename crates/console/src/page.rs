@@ -23,7 +23,7 @@ pub(crate) fn page(status: StatusCode, template: &impl Template) -> Response {
     match template.render() {
         Ok(text) => (status, [POLICY, REFERRER, STORE], Html(text)).into_response(),
         Err(error) => {
-            tracing::error!(%error, "a page of the console cannot be written");
+            tracing::error!(%error, "failed to render a page of the console");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }

@@ -52,7 +52,7 @@ impl FromRequestParts<Console> for View {
     async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Response> {
         let now = console.0.clock.now();
         let away = |error: &dyn std::fmt::Display| {
-            tracing::warn!(%error, "a console session cannot be read");
+            tracing::warn!(%error, "failed to read a console session");
             unavailable(parts)
         };
         let checked = timeout(CHECKED, console.session(parts, now)).await;
@@ -105,7 +105,7 @@ impl Console {
         now: DateTime<Utc>,
     ) -> Result<Option<(Stored, Caller)>, Unavailable> {
         let away = |error| {
-            tracing::warn!(%error, "a console session cannot be read");
+            tracing::warn!(%error, "failed to read a console session");
             Unavailable
         };
         let Some(cookie) = self.0.cookies.read(&parts.headers, Cookie::Session) else {
@@ -195,7 +195,7 @@ impl View {
             self.now,
         );
         if let Err(error) = noted.await {
-            tracing::warn!(%error, "that an approval was opened is not noted");
+            tracing::warn!(%error, "failed to note that an approval was opened");
         }
     }
 }

@@ -62,7 +62,7 @@ async fn hold(store: Store, id: String, ended: CancellationToken) {
         let renewed =
             store.write_tx(&scope, async move |db| Ok::<_, store::Error>(renew.execute(db).await?));
         if let Err(error) = renewed.await {
-            tracing::warn!(%error, "cannot renew a stream's demand");
+            tracing::warn!(%error, "failed to renew a stream's demand");
         }
     }
     let delete = diesel::delete(event_demands::table.find(id));

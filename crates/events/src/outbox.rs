@@ -176,7 +176,12 @@ impl<'a> Ready<'a> {
                 }
                 Err(error) => {
                     let (number, tenant_id) = (row.number, &row.tenant_id);
-                    tracing::error!(%error, number, tenant_id, "an event cannot be written");
+                    tracing::error!(
+                        %error,
+                        number,
+                        tenant.id = tenant_id,
+                        "failed to write an event"
+                    );
                     stuck.insert(tenant_id);
                 }
             }

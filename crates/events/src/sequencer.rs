@@ -116,7 +116,7 @@ impl Sequencer {
     async fn round(&self) -> Result<Batch, store::Error> {
         match self.number(None).await {
             Err(error) if !error.is_passing() => {
-                tracing::warn!(%error, "numbering each shard on its own");
+                tracing::warn!(%error, "failed to number events; numbering each shard on its own");
                 let (mut all, mut failed) = (Batch::default(), Ok(()));
                 for shard in 0..SHARDS {
                     match self.number(Some(shard)).await {

@@ -136,7 +136,7 @@ impl<'a> Told<'a> {
         };
         event.canonical().or_else(|error| {
             let event_type = self.event_type.name();
-            tracing::error!(%error, event_type, "an event is written without its data");
+            tracing::error!(%error, event.type = event_type, "wrote an event without its data");
             let none = canonical_data(&Map::new())?;
             Event { data: &none, evidence_refs: &[], ..event }.canonical()
         })

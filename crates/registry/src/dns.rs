@@ -33,7 +33,7 @@ impl Dns {
         match resolver(servers) {
             Ok(resolver) => Self(Some(Arc::new(resolver))),
             Err(error) => {
-                tracing::warn!(%error, "no DNS resolver is available; set `dns.servers`");
+                tracing::error!(%error, "found no DNS resolver; set dns.servers");
                 Self(None)
             }
         }
@@ -49,11 +49,11 @@ impl Dns {
             Ok(Ok(found)) => found,
             Ok(Err(error)) if is_none(&error) => return Ok(Vec::new()),
             Ok(Err(error)) => {
-                tracing::warn!(name, %error, "no DNS server answered");
+                tracing::warn!(%error, dns.question.name = name, "failed to look up a DNS name");
                 return Err(Unanswered);
             }
             Err(_) => {
-                tracing::warn!(name, "no DNS server answered in time");
+                tracing::warn!(dns.question.name = name, "failed to look up a DNS name in time");
                 return Err(Unanswered);
             }
         };

@@ -151,7 +151,7 @@ impl From<Error> for ApiError {
             Error::NotEligible(_) => Self::new(ErrorCode::ApproverNotEligible, text),
             Error::SecondApprover(_) => Self::new(ErrorCode::SecondApproverMissing, text),
             Error::Id(_) | Error::Tried(_) => {
-                tracing::error!(error = text, "registry");
+                tracing::error!(error = text, "failed to complete a registry operation");
                 Self::plain(ErrorCode::Internal)
             }
             Error::Idempotency(error) => error.into(),

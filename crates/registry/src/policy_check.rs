@@ -311,7 +311,7 @@ pub(super) async fn fill_computed(
         let problems: Vec<_> = errors.map(problem_of).collect();
         if !problems.is_empty() {
             let faults = problems.len();
-            tracing::warn!(id = policy.id, faults, "a policy in force would be refused now");
+            tracing::warn!(policy.id = policy.id, faults, "found an active policy with faults");
         }
         policy.problems = problems;
     }

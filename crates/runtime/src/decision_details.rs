@@ -139,7 +139,7 @@ impl DecisionQueries {
 
     fn shown(&self, stored: Found, since: Since) -> Result<GetDecisionResponse, ApiError> {
         let unreadable = |_| {
-            tracing::error!(id = stored.id, "a stored record cannot be read");
+            tracing::error!(decision.id = stored.id, "failed to read a stored record");
             ApiError::plain(ErrorCode::Internal)
         };
         let record: Value = serde_json::from_slice(&stored.record).map_err(unreadable)?;
@@ -214,7 +214,11 @@ fn reported(report: authority_archive::format::entry::Report) -> OutcomeReport {
 /// result.
 fn trace(decision: &Stored) -> Vec<Stage> {
     again(&decision.sealed).unwrap_or_else(|error| {
-        tracing::info!(%error, id = decision.id, "cannot compute the trace of a decision");
+        tracing::debug!(
+            %error,
+            decision.id = decision.id,
+            "failed to compute the trace of a decision"
+        );
         Vec::new()
     })
 }

@@ -202,7 +202,7 @@ impl DecisionFilter {
         if !(timed_out && begun.elapsed() >= LIMIT && self.narrows()) {
             return error.into();
         }
-        tracing::warn!(%error, "listing decisions timed out");
+        tracing::warn!(%error, "stopped a list of decisions at its time limit");
         let seconds = LIMIT.as_secs();
         let (field, remedy) = if self.has_tenant() {
             ("since", "narrow the time by `since` and `until`")

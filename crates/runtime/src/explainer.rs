@@ -41,7 +41,7 @@ impl Explainer {
         let spent = match self.spent_beside(&denied).await {
             Ok(spent) => spent,
             Err(refusal) => {
-                tracing::warn!(%refusal, "cannot read counters to explain a denial");
+                tracing::warn!(error = %refusal, "failed to read counters to explain a denial");
                 return None;
             }
         };
@@ -59,7 +59,7 @@ impl Explainer {
             remedy::smallest(&request, &facts, at, &around, &|| turn.is_wanted())
         });
         searching.await.unwrap_or_else(|error| {
-            tracing::info!(%error, "cannot find the smallest change of a denial");
+            tracing::debug!(%error, "failed to find the smallest change of a denial");
             None
         })
     }

@@ -197,7 +197,7 @@ impl Decider {
         self.credentials.check(caller, SCOPE, Some(&request.subject), now)?;
         let stored = first.permission.as_ref().ok_or_else(unreadable)?;
         let question = stored.question().map_err(|error| {
-            tracing::warn!(%error, "a permission cannot be read back, and is not repeated");
+            tracing::warn!(%error, "failed to read back a permission to repeat it");
             unreadable()
         })?;
         let permitted = &question.permitted;

@@ -213,7 +213,11 @@ impl RunState {
         let judged = match self.judge(decision) {
             Ok(judged) => judged,
             Err(error) => {
-                tracing::debug!(%error, id = decision.id, "skipping a decision in a dry run");
+                tracing::debug!(
+                    %error,
+                    decision.id = decision.id,
+                    "skipped a decision in a dry run"
+                );
                 None
             }
         };

@@ -177,7 +177,11 @@ impl Simulator {
         let Some(stored) = found.await? else { return Err(missing) };
         let sealed = &stored.sealed;
         let unreadable = |error: evidence::Error| {
-            tracing::warn!(%error, id = stored.id, "a stored decision cannot be read back");
+            tracing::warn!(
+                %error,
+                decision.id = stored.id,
+                "failed to read back a stored decision"
+            );
             let problem = "cannot be read back completely; send its request as `request`";
             ApiError::field("decision_id", problem)
         };

@@ -82,7 +82,11 @@ impl Transparency {
                 // The failure concerns only this tenant.
                 Err(error) => {
                     run.failed += 1;
-                    tracing::warn!(%error, tenant = %tenant_id, "cannot seal automatically");
+                    tracing::warn!(
+                        %error,
+                        tenant.id = %tenant_id,
+                        "failed to seal decisions automatically"
+                    );
                 }
             }
         }

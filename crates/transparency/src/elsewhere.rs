@@ -54,16 +54,16 @@ impl Elsewhere {
     /// Otherwise anyone who can write to the sink could make the log start new epochs.
     fn genuine(&self, tenant_id: &TenantId, note: &str) -> Option<Checkpoint> {
         let Ok(note) = SignedCheckpoint::parse(note) else {
-            tracing::warn!(tenant = %tenant_id, "a checkpoint kept elsewhere cannot be read");
+            tracing::warn!(tenant.id = %tenant_id, "failed to read a checkpoint kept elsewhere");
             return None;
         };
         let origin = &note.checkpoint.origin;
         let is_signed = self.keys.log_key(&note).is_some();
         if !is_signed {
             tracing::warn!(
-                tenant = %tenant_id,
+                tenant.id = %tenant_id,
                 origin,
-                "a checkpoint kept elsewhere is not signed by this service"
+                "ignored a checkpoint kept elsewhere that this service did not sign"
             );
         }
         is_signed.then_some(note.checkpoint)

@@ -56,8 +56,8 @@ async fn follow(sealer: &Arc<Sealer>, since: DateTime<Utc>) -> Result<(), Error>
                 // The remembered checkpoint is kept. When this node next seals for the tenant, it
                 // starts a new epoch.
                 tracing::error!(
-                    tenant = %tenant_id,
-                    "a log does not continue its last known checkpoint"
+                    tenant.id = %tenant_id,
+                    "found a log that does not continue its last known checkpoint"
                 );
                 continue;
             }

@@ -220,7 +220,7 @@ impl From<Error> for ApiError {
             // The sealer has already logged the reason.
             Error::WitnessUnavailable(..) => Self::plain(ErrorCode::Unavailable),
             Error::Unreadable(_) | Error::Log(..) => {
-                tracing::error!(%error, "evidence");
+                tracing::error!(%error, "failed to read a stored pack or log");
                 Self::plain(ErrorCode::Internal)
             }
         }

@@ -322,11 +322,11 @@ impl Signed {
         let Some(last) = &self.follows else { return };
         metrics::counter!("authority_log_epochs_total").increment(1);
         tracing::warn!(
-            log = self.slug,
+            tenant.slug = self.slug,
             origin = self.checkpoint.origin,
-            follows = last.origin,
-            follows_size = last.size,
-            "the log does not continue its last signed checkpoint: a new epoch has started"
+            last.origin = last.origin,
+            last.size = last.size,
+            "started a new epoch of a log that does not continue its last signed checkpoint"
         );
     }
 }

@@ -132,7 +132,11 @@ impl Sealer {
         let wanted = asked.iter().map(|one| (one.decision_id.clone(), one.within.clone()));
         let found = this.find(wanted.collect(), sealed_at).await;
         if let Err(error) = &found {
-            tracing::error!(%error, decisions = asked.len(), "cannot read the decisions to seal");
+            tracing::error!(
+                %error,
+                decisions = asked.len(),
+                "failed to read the decisions to seal"
+            );
         }
         let unknown = if found.is_ok() { Refused::Unknown } else { Refused::Away };
         let mut results = HashMap::new();
@@ -152,7 +156,7 @@ impl Sealer {
             let leaves = Leaves { list, sealed_at, automatic: false };
             let mut sealed = this.seal_leaves(&tenant_id, leaves).await;
             if let Err(error) = &sealed {
-                tracing::error!(%error, tenant = %tenant_id, "could not seal");
+                tracing::error!(%error, tenant.id = %tenant_id, "failed to seal decisions");
             }
             for id in ids {
                 let pack = match &mut sealed {
@@ -199,7 +203,11 @@ impl Sealer {
         let kept = self.witness.remember(&signed.slug, &signed.checkpoint, &signed.prepared);
         if let Err(error) = kept {
             let lacks = self.room.lacks(&error);
-            tracing::error!(error = %lacks, log = signed.slug, "failed to store a checkpoint");
+            tracing::error!(
+                error = %lacks,
+                tenant.slug = signed.slug,
+                "failed to store a checkpoint"
+            );
         }
     }
 

@@ -129,7 +129,8 @@ impl Drop for Prepared {
         // If the checkpoint was remembered, its file was renamed and is not found here.
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(%error, file = %self.path.display(), "the file cannot be removed");
+                let path = self.path.display();
+                tracing::warn!(%error, file.path = %path, "failed to remove a temporary file");
             }
             _ => {}
         }
@@ -154,11 +155,12 @@ fn make_private(folder: &Path) {
         use std::os::unix::fs::PermissionsExt;
         let closed = fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600));
         if let Err(error) = closed {
-            tracing::warn!(%error, file = %file.path().display(), "the file may be readable by others");
+            let path = file.path();
+            tracing::warn!(%error, file.path = %path.display(), "failed to make a file private");
         }
     }
     if let Err(error) = private_folder(folder) {
-        tracing::warn!(%error, "the folder of logs cannot be closed to others");
+        tracing::warn!(%error, "failed to make the folder of checkpoints private");
     }
 }
 

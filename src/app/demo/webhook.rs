@@ -43,7 +43,7 @@ impl Webhook {
 /// works without it. A failure is therefore only a warning.
 pub async fn seed(router: &Router, owner_token: &str, config: &Config) {
     if let Err(error) = seed_at(&format!("http://{ADDRESS}/"), router, owner_token, config).await {
-        tracing::warn!(%error, "the demonstration has no webhook endpoint");
+        tracing::warn!(%error, "failed to create the demonstration's webhook endpoint");
     }
 }
 

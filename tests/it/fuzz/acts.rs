@@ -67,7 +67,8 @@ impl<S: Subscriber> Layer<S> for Acts {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut members = Members::default();
         event.record(&mut members);
-        if members.0.get("message").is_some_and(|message| message == "admin act") {
+        if members.0.get("message").is_some_and(|message| message == "completed an admin operation")
+        {
             self.0.lock().unwrap().push(members);
         }
     }
@@ -81,13 +82,13 @@ fn problem(route: &Route, path: &str, answer: &Value, lines: &[Members]) -> Opti
         return (!is_recorded || !lines.is_empty()).then(|| format!("{}: {found:?}", route.rpc));
     };
     let member = |name| line.0.get(name).map_or("", String::as_str);
-    let record = member("record");
+    let record = member("record.id");
     let is_named = !record.is_empty()
         && (path.contains(&record.replace(':', "%3A"))
             || path.contains(record)
             || answer.to_string().contains(record));
     let is_right = member("operation") == route.rpc
-        && !member("actor").is_empty()
+        && !member("actor.id").is_empty()
         && is_named != NAMELESS.contains(&route.rpc.as_str());
     (!is_right).then(|| format!("{path}: {:?}: {answer}", line.0))
 }
@@ -104,7 +105,7 @@ async fn each_act_has_a_line_that_names_its_record() {
     let made = acts.take();
     let mut failures: Vec<String> = made
         .iter()
-        .filter(|line| line.0.get("record").is_none_or(|record| !record.contains(':')))
+        .filter(|line| line.0.get("record.id").is_none_or(|record| !record.contains(':')))
         .map(|line| format!("made: {:?}", line.0))
         .collect();
     let mut seen: BTreeSet<String> =

@@ -118,7 +118,7 @@ async fn administer(database: &str, sql: &str) {
 async fn the_serving_login_changes_nothing_about_the_tables() {
     let made = Installation::migrated().await;
     let told = Installation::ended_well(made.run(&["keys", "rewrap"], None).await);
-    assert!(!told.contains("may do more"), "{told}");
+    assert!(!told.contains("more rights than serving needs"), "{told}");
     let found = Serving::inspect(&made.address(&made.login)).await.unwrap();
     assert!(found.excess.is_empty() && found.newer.is_none(), "{found:?}");
 
@@ -287,6 +287,6 @@ async fn what_a_login_may_beyond_serving_is_told() {
     // A single login may both own and serve. The start then prints a warning.
     made.login = std::mem::replace(&mut made.owner, login);
     let told = Installation::ended_well(made.run(&["keys", "rewrap"], None).await);
-    assert!(told.contains("may do more than serving needs"), "{told}");
+    assert!(told.contains("more rights than serving needs"), "{told}");
     made.clear().await;
 }

@@ -44,8 +44,8 @@ async fn it_has_the_start_refused_credentials_and_admin_acts() {
     let started = lines(&log, "starting");
     let [start] = &started[..] else { panic!("{log}") };
     for (member, part) in [
-        ("version", env!("CARGO_PKG_VERSION")),
-        ("environment", "development"),
+        ("service.version", env!("CARGO_PKG_VERSION")),
+        ("deployment.environment.name", "development"),
         ("public_url", base.as_str()),
         ("listen", base.trim_start_matches("http://")),
         ("ops", "127.0.0.1:"),
@@ -62,21 +62,22 @@ async fn it_has_the_start_refused_credentials_and_admin_acts() {
     // it.
     let refused = lines(&log, "refused a credential");
     assert!((1..=3).contains(&refused.len()), "lines of refusals: {refused:#?}");
+    assert_eq!(refused[0]["level"], "WARN");
     assert_eq!(refused[0]["reason"], "malformed_key");
-    assert_eq!(refused[0]["client"], "127.0.0.1");
+    assert_eq!(refused[0]["client.address"], "127.0.0.1");
     assert_eq!(refused[0]["operation"], "/authority.runtime.v1.RuntimeService/Evaluate");
 
     // Only a successful change by a caller is logged: not the service's own work at its start, a
     // refused call or a read.
-    let acts = lines(&log, "admin act");
+    let acts = lines(&log, "completed an admin operation");
     let [act] = &acts[..] else { panic!("lines of acts: {acts:#?}") };
     assert_eq!(act["operation"], "/authority.registry.v1.TenantService/UpdateTenant");
-    assert_eq!(act["record"], "svc:tenant:acme");
-    assert_eq!((&act["request_id"], start.get("request_id")), (&json!(id), None));
+    assert_eq!(act["record.id"], "svc:tenant:acme");
+    assert_eq!((&act["request.id"], start.get("request.id")), (&json!(id), None));
     let ids: BTreeSet<_> =
-        refused.iter().map(|line| line["request_id"].as_str().unwrap()).collect();
+        refused.iter().map(|line| line["request.id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), refused.len(), "each request has an id of its own: {refused:#?}");
-    assert!(act["actor"].as_str().is_some_and(|actor| actor.contains("operator")), "{act}");
+    assert!(act["actor.id"].as_str().is_some_and(|actor| actor.contains("operator")), "{act}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -97,16 +98,16 @@ async fn it_counts_refused_decisions_and_names_who_had_most() {
     let told = lines(&log, "refused calls for decisions");
     assert!((1..=3).contains(&told.len()), "lines of refusals: {told:#?}");
     let sum = |member: &str| told.iter().map(|line| line[member].as_u64().unwrap()).sum::<u64>();
-    for member in ["count", "rate_limit", "of_it"] {
+    for member in ["refused", "rate_limit", "tenant.refused"] {
         assert_eq!(sum(member), u64::try_from(refused).unwrap(), "{member}: {told:#?}");
     }
     assert_eq!(sum("queue_full"), 0);
     for line in told {
         assert_eq!((&line["level"], &line["tenants"]), (&json!("WARN"), &json!(1)), "{line}");
-        assert_eq!(line["most_refused"], "svc:tenant:acme", "{line}");
+        assert_eq!(line["tenant.id"], "svc:tenant:acme", "{line}");
     }
     let runbook = include_str!("../../../docs/operations/runbook.md");
-    for word in ["`refused calls for decisions`", "`most_refused`", "`of_it`"] {
+    for word in ["`refused calls for decisions`", "`tenant.id`", "`tenant.refused`"] {
         assert!(runbook.contains(word), "{word}");
     }
 }

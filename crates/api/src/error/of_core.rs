@@ -27,18 +27,18 @@ impl From<archive::Error> for ApiError {
             | archive::Error::Elsewhere(_)
             | archive::Error::Foreign(_)
             | archive::Error::Busy(_)) => {
-                tracing::error!(%error, "an archive cannot be read");
+                tracing::error!(%error, "failed to read an archive");
                 Self::new(ErrorCode::Unavailable, error.to_string())
             }
             error @ archive::Error::Bucket(_) => {
-                tracing::error!(%error, "an archive cannot be read");
+                tracing::error!(%error, "failed to read an archive");
                 Self::new(
                     ErrorCode::Unavailable,
                     "the archive that the decision is in is unavailable",
                 )
             }
             error => {
-                tracing::error!(%error, "an archive cannot be read");
+                tracing::error!(%error, "failed to read an archive");
                 Self::plain(ErrorCode::Internal)
             }
         }
@@ -70,7 +70,7 @@ impl From<graph::Error> for ApiError {
 
 impl From<authority_crypto::Error> for ApiError {
     fn from(error: authority_crypto::Error) -> Self {
-        tracing::error!(%error, "keys");
+        tracing::error!(%error, "failed to use a key");
         Self::plain(ErrorCode::Internal)
     }
 }
@@ -95,7 +95,7 @@ impl From<keys::Error> for ApiError {
             }
             // An internal fault of keys is logged for the operator. The caller gets no details.
             _ => {
-                tracing::error!(%error, "keys");
+                tracing::error!(%error, "failed to read or change the key inventory");
                 Self::plain(ErrorCode::Internal)
             }
         }
@@ -106,7 +106,7 @@ impl From<store::Error> for ApiError {
     fn from(error: store::Error) -> Self {
         let (code, about) = match &error {
             store::Error::Unavailable(reason) | store::Error::Timeout(reason) => {
-                tracing::warn!(%reason, "database unavailable");
+                tracing::warn!(error = %reason, "failed to reach the database in time");
                 return Self::plain(ErrorCode::Unavailable);
             }
             store::Error::Conflict(constraint) => (ErrorCode::AlreadyExists, constraint),
@@ -119,7 +119,7 @@ impl From<store::Error> for ApiError {
             store::Error::Refused(reason)
             | store::Error::Address(reason)
             | store::Error::Internal(reason) => {
-                tracing::error!(%reason, "database call failed");
+                tracing::error!(error = %reason, "failed to run a database call");
                 return Self::plain(ErrorCode::Internal);
             }
         };

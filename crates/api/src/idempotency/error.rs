@@ -36,7 +36,10 @@ impl From<Error> for ApiError {
             Error::Erased => Self::plain(ErrorCode::IdempotencyAnswerErased),
             Error::Store(error) => error.into(),
             Error::Unreadable(_) | Error::Sealing(_) => {
-                tracing::error!(%error, "idempotency");
+                tracing::error!(
+                    %error,
+                    "failed to seal or read a response under an idempotency key"
+                );
                 Self::plain(ErrorCode::Internal)
             }
         }

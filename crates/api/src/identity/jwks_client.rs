@@ -222,7 +222,10 @@ impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
             if let Some(problem) = &problem
                 && logged.is_none_or(|at| now - at >= settings.least_interval)
             {
-                tracing::warn!(%problem, "no JWKS");
+                tracing::warn!(
+                    error = %problem,
+                    "failed to fetch usable keys of an identity provider"
+                );
                 logged = Some(now);
             }
             *last.insert(Attempt { at: now, worked: problem.is_none(), logged })

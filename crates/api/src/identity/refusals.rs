@@ -28,12 +28,13 @@ impl Refusals {
         counter(reason).increment(1);
         if let Some(count) = self.0.pass(reason) {
             let client = client.map(tracing::field::display);
-            tracing::info!(
+            tracing::warn!(
+                %error,
                 reason,
-                count,
+                refused = count,
                 operation = rpc_path,
-                client,
-                "refused a credential: {error}"
+                client.address = client,
+                "refused a credential"
             );
         }
     }

@@ -225,7 +225,10 @@ impl Archiver {
         match committed.await {
             Ok(true) => {
                 tracing::info!(
-                    tenant = %subject.tenant_id, month = %subject.month, decisions, folder = subject.folder(),
+                    tenant.id = %subject.tenant_id,
+                    archive.month = %subject.month,
+                    archive.folder = subject.folder(),
+                    decisions,
                     "archived a month of decisions"
                 );
                 Ok(Step::Archived)

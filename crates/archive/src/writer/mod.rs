@@ -169,7 +169,7 @@ impl Archiver {
     async fn let_go(&self, task: Option<&Task>) {
         let Some(Task::Archive(subject)) = task else { return };
         if let Err(error) = self.end_lease(subject).await {
-            tracing::debug!(%error, "the lease of a month could not be ended; it will expire");
+            tracing::debug!(%error, "failed to end the lease of a month");
         }
     }
 
@@ -221,15 +221,20 @@ impl Task {
         };
         match done {
             Err(Error::Lost) => {
-                tracing::info!(
-                    tenant,
-                    month,
-                    "another node archives this month, or an erasure restarts it"
+                tracing::debug!(
+                    tenant.id = tenant,
+                    archive.month = month,
+                    "left a month to another node or to an erasure"
                 );
                 Ok(Step::Skipped)
             }
             Err(error) if error.is_of_one() => {
-                tracing::error!(%error, tenant, month, "a month is not archived: none of its rows is removed");
+                tracing::error!(
+                    %error,
+                    tenant.id = tenant,
+                    archive.month = month,
+                    "failed to archive a month; keeping its rows"
+                );
                 Ok(Step::Skipped)
             }
             done => done,

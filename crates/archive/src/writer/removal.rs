@@ -126,8 +126,7 @@ impl Archiver {
         let right = read.await?;
         if tells && right.is_due && !right.may_remove {
             tracing::warn!(
-                "archived decisions stay in the tables, since the database's owner does not let the service remove \
-                 them: run `agent-authority migrate` with `archive.url` set"
+                "kept archived decisions in the tables; run migrate to allow their removal"
             );
         }
         Ok(right.may_remove)
@@ -188,7 +187,7 @@ impl Archiver {
         });
         let dropped = dropped.await?;
         if dropped > 0 {
-            tracing::info!(dropped, "dropped partitions of archived decisions");
+            tracing::info!(partitions = dropped, "dropped partitions of archived decisions");
         }
         Ok(Step::Dropped(dropped))
     }
@@ -199,7 +198,12 @@ impl Archiver {
             match self.is_there(&archived).await {
                 Err(error) if error.is_of_one() => {
                     let Archive { tenant_id: tenant, month, .. } = archived;
-                    tracing::error!(%error, tenant, month, "partitions are not dropped");
+                    tracing::error!(
+                        %error,
+                        tenant.id = tenant,
+                        archive.month = month,
+                        "kept the partitions of an archive that is not complete"
+                    );
                     return Ok(false);
                 }
                 there => there?,
@@ -249,9 +253,9 @@ impl Archiver {
         match removed.await? {
             Some(removed) if removed < 0 => {
                 tracing::warn!(
-                    tenant,
-                    month,
-                    "the rows differ from the archived ones: the month is archived again"
+                    tenant.id = tenant,
+                    archive.month = month,
+                    "found rows that differ from the archive; archiving the month again"
                 );
                 Ok(Step::Skipped)
             }
@@ -274,12 +278,16 @@ impl Archiver {
         });
         let Archive { tenant_id: tenant, month, .. } = archived;
         match kept.await? {
-            0 => tracing::info!(tenant, month, "removed the rows of an archived month"),
+            0 => tracing::info!(
+                tenant.id = tenant,
+                archive.month = month,
+                "removed the rows of an archived month"
+            ),
             parts => tracing::warn!(
-                tenant,
-                month,
+                tenant.id = tenant,
+                archive.month = month,
                 parts,
-                "decisions were added late to an archived month: the rows of these parts stay"
+                "kept decisions that were added late to an archived month"
             ),
         }
         Ok(())

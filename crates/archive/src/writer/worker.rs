@@ -63,7 +63,11 @@ pub fn worker_without_archive(store: Store, remedy: &'static str) -> Worker {
                 Ok::<_, store::Error>(diesel::sql_query(WAITING).load::<Tenant>(db).await?)
             });
             for tenant in read.await? {
-                tracing::warn!(tenant = tenant.id, "`decisions_days` has no effect: {remedy}");
+                tracing::warn!(
+                    tenant.id = tenant.id,
+                    remedy,
+                    "found decisions_days without effect"
+                );
             }
             Ok::<_, store::Error>(())
         }

@@ -56,7 +56,7 @@ const AREAS: [(&str, Option<bool>, &str); 8] = [
 
 static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
     DescriptorPool::decode(DESCRIPTORS).unwrap_or_else(|error| {
-        tracing::error!(%error, "the descriptors cannot be read: the console shows no records");
+        tracing::error!(%error, "failed to read the descriptors; the console shows no records");
         DescriptorPool::new()
     })
 });

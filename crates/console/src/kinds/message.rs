@@ -70,7 +70,7 @@ pub(crate) fn text(message: &DynamicMessage, name: &str) -> String {
 /// Sets a text, where the message has such a member.
 pub(crate) fn set_text(message: &mut DynamicMessage, name: &str, text: &str) {
     if message.try_set_field_by_name(name, Proto::String(text.to_owned())).is_err() {
-        tracing::debug!(name, "a request has no such member");
+        tracing::debug!(field = name, "skipped a field that a request does not have");
     }
 }
 

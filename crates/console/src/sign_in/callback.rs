@@ -117,14 +117,13 @@ impl Console {
             let text = "The session cannot be stored at the moment. Try again in a few seconds.";
             refused(StatusCode::SERVICE_UNAVAILABLE, text, to)
         })?;
-        tracing::info!(actor = caller.actor, "signed in at the console");
+        tracing::info!(actor.id = caller.actor, "signed in at the console");
         if !is_refreshed && self.asks_for_refresh_tokens().await {
             let ends = caller.until.map(|until| until.to_rfc3339());
-            tracing::info!(
-                actor = caller.actor,
+            tracing::warn!(
+                actor.id = caller.actor,
                 ends,
-                "the identity provider gave no refresh token for the scope `offline_access`: this console session \
-                 ends with its access token"
+                "received no refresh token; a console session ends with its access token"
             );
         }
         Ok((started.to, cookie))
@@ -212,7 +211,7 @@ impl Console {
         let before = self.0.cookies.read(headers, Cookie::Session).map(digest);
         let begun = self.0.sessions.begin(digest(&value), before, session, now).await;
         if let Err(error) = &begun {
-            tracing::error!(%error, "a console session cannot be stored");
+            tracing::warn!(%error, "failed to store a console session");
         }
         begun.ok()?;
         self.0.cookies.set(Cookie::Session, &value)
@@ -221,7 +220,7 @@ impl Console {
 
 /// The provider's token is not valid for this service. The page describes the remedy.
 fn unusable(token: &str, error: &IdentityError, to: &str) -> Refused {
-    tracing::warn!(%error, token, "a sign-in at the console failed");
+    tracing::warn!(%error, token, "failed to complete a sign-in at the console");
     let (status, remedy) = match error {
         IdentityError::Unavailable => {
             (StatusCode::SERVICE_UNAVAILABLE, "Try again in a few seconds.")

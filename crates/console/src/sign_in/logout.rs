@@ -30,7 +30,7 @@ const LEEWAY: TimeDelta = TimeDelta::seconds(30);
 pub(super) async fn sign_out(Posted { view, .. }: Posted) -> Response {
     let console = view.console.clone();
     if let Err(error) = console.0.sessions.end(view.session.digest).await {
-        tracing::warn!(%error, "a console session cannot be ended");
+        tracing::warn!(%error, "failed to end a console session");
         let text = "The session cannot be ended at the moment. Try again, or close the browser.";
         return Notice::new(StatusCode::SERVICE_UNAVAILABLE, "You are still signed in", text)
             .response();
@@ -100,7 +100,7 @@ pub(super) async fn back_channel(State(console): State<Console>, body: Bytes) ->
             return answer(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
         }
         Err(error) => {
-            tracing::warn!(%error, "a logout token is refused");
+            tracing::warn!(%error, "refused a logout token");
             return answer(StatusCode::BAD_REQUEST, error.to_string());
         }
     };
@@ -117,18 +117,15 @@ pub(super) async fn back_channel(State(console): State<Console>, body: Bytes) ->
     };
     match console.0.sessions.end_all(ended).await {
         Ok(0) => {
-            tracing::info!(
-                sid = claims.sid,
-                "the identity provider ended a session that the console does not have"
-            );
+            tracing::debug!("received a logout token for no session of the console");
             answer(StatusCode::OK, String::new())
         }
         Ok(count) => {
-            tracing::info!(count, "the identity provider ended sessions of the console");
+            tracing::info!(sessions = count, "ended console sessions by a logout token");
             answer(StatusCode::OK, String::new())
         }
         Err(error) => {
-            tracing::error!(%error, "sessions of the console cannot be ended");
+            tracing::error!(%error, "failed to end console sessions by a logout token");
             answer(StatusCode::SERVICE_UNAVAILABLE, "try again".to_owned())
         }
     }

@@ -90,7 +90,7 @@ const TITLE: &str = "You are not signed in";
 
 /// The error page if the provider is unavailable or refuses.
 fn failed(error: &Error, to: &str) -> Response {
-    tracing::warn!(%error, "a sign-in at the console failed");
+    tracing::warn!(%error, "failed to complete a sign-in at the console");
     let (status, remedy) = match error {
         Error::Away(_) => (StatusCode::SERVICE_UNAVAILABLE, "Try again in a few seconds."),
         Error::Answer(_) => (

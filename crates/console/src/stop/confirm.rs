@@ -73,7 +73,7 @@ async fn form(
         already(view, &target)
     );
     if let Err(error) = &blast {
-        tracing::warn!(%error, "the consequences of a stop cannot be read");
+        tracing::warn!(%error, "failed to read the consequences of a stop");
     }
     let blast = blast.ok();
     let underway = match &blast {

@@ -65,7 +65,8 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     let (followed, unknown) = if view.may(rpc::LIST_DECISIONS) {
         let followed = followed(view, &stopped).await;
         // The stop and its release are still shown.
-        let followed = followed.inspect_err(|error| tracing::warn!(%error, "no agent is read"));
+        let followed = followed
+            .inspect_err(|error| tracing::warn!(%error, "failed to read the agents of a stop"));
         (followed.ok(), "This could not be read now. Reload the page.")
     } else {
         (None, "Your role may not read decisions. They show which agents were refused.")

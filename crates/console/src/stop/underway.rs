@@ -106,7 +106,7 @@ pub(super) async fn of(view: &View, target: &Target, blast: &Blast) -> Option<Un
     }
     let found = read(view, target, blast).await;
     found
-        .inspect_err(|error| tracing::warn!(%error, "open requests and permissions cannot be read"))
+        .inspect_err(|error| tracing::warn!(%error, "failed to read open requests and permissions"))
         .ok()
 }
 

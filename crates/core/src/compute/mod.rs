@@ -211,7 +211,7 @@ fn work(shared: &Shared) {
         };
         drop(queue);
         if catch_unwind(AssertUnwindSafe(job.work)).is_err() {
-            tracing::error!(tenant_id = &*tenant_id, "a computation panicked");
+            tracing::error!(tenant.id = &*tenant_id, "caught a panic of a computation");
         }
         shared.queue.lock().done(&tenant_id);
         // The tenant now has one running job less. A thread that found no job to run may run the
@@ -226,7 +226,7 @@ fn give_way() {
     if let Err(error) =
         rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS)
     {
-        tracing::warn!(%error, "cannot lower the priority of a thread");
+        tracing::warn!(%error, "failed to lower the priority of a thread");
     }
 }
 

@@ -78,7 +78,10 @@ fn close(folder: &Path, ours: bool, group: Option<u32>) {
     if !ours || found.mode() & SHARED != 0 || closed().is_err() {
         let (path, mode) = (folder.display(), found.mode() & 0o7777);
         tracing::warn!(
-            "other users can access the folder {path} (mode {mode:o}); run `chmod {wanted:o}` on it"
+            file.path = %path,
+            file.mode = format!("{mode:o}"),
+            remedy = format!("chmod {wanted:o}"),
+            "found a folder that other users can access"
         );
     }
 }

@@ -64,7 +64,7 @@ impl ClockDistance {
 
     fn warn(&self, ahead_ms: i64) {
         if self.warnings.pass("clock").is_some() {
-            tracing::warn!(ahead_ms, "this node's clock and the database's differ");
+            tracing::warn!(ahead_ms, "found different clocks of this node and the database");
         }
     }
 

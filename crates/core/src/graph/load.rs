@@ -67,8 +67,9 @@ impl Graph {
         });
         store.within(BUILDING, built).await?;
         graph.saw(started);
-        let (tenants, elapsed) = (graph.tenants(), started.elapsed());
-        tracing::info!(tenants, elapsed_ms = elapsed.as_millis(), "authority graph is loaded");
+        let tenants = graph.tenants();
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(tenants, duration_ms, "loaded the authority graph");
         Ok(graph)
     }
 }
@@ -90,10 +91,10 @@ async fn build(db: &mut Db, graph: &Graph) -> QueryResult<()> {
         let mut handle = handle.write();
         handle.index_policies();
         for fault in handle.faulty_policies() {
-            tracing::warn!(tenant = handle.profile.slug, "a stored policy is faulty: {fault}");
+            tracing::warn!(tenant.id = %tenant_id, error = fault, "found a faulty stored policy");
         }
         for fault in handle.faulty_places() {
-            tracing::warn!(tenant = handle.profile.slug, "a stored place is invalid: {fault}");
+            tracing::warn!(tenant.id = %tenant_id, error = fault, "found an invalid stored place");
         }
         graph.move_org(tenant_id, None, handle.organisation());
     }

@@ -144,7 +144,11 @@ impl TenantGraph {
         // The tenant's requests are therefore denied until it can be read.
         self.unreadable = compiled.is_err();
         if let Err(error) = &compiled {
-            tracing::error!(tenant = self.profile.slug, %error, "a policy cannot be read");
+            tracing::error!(
+                %error,
+                tenant.slug = self.profile.slug,
+                "failed to read a policy; denying the tenant's requests"
+            );
         }
         self.index = PolicyIndex::new(compiled.unwrap_or_default());
     }

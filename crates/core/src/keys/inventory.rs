@@ -240,7 +240,11 @@ fn held(ring: &KeyRing, row: SigningKey, sealed: Option<&[u8]>) -> Result<Option
         (Ok(_), false) => None,
         (Err(error), true) => return Err(error.into()),
         (Err(error), false) => {
-            tracing::error!(kid = row.kid, %error, "a signing key was altered or added: it is not published");
+            tracing::error!(
+                %error,
+                key.id = row.kid,
+                "found an altered signing key; not publishing it"
+            );
             return Ok(None);
         }
     };

@@ -63,7 +63,11 @@ impl Address {
             if logged.is_none_or(|at| at.elapsed() >= LOG_EVERY) {
                 logged = Some(Instant::now());
                 let left = limit.saturating_sub(since.elapsed()).as_secs();
-                tracing::warn!(%reason, seconds_left = left, "waiting for the database");
+                tracing::warn!(
+                    error = %reason,
+                    seconds_left = left,
+                    "failed to connect to the database; trying again"
+                );
             }
             sleep(PAUSE).await;
         }

@@ -127,8 +127,7 @@ async fn warn_if_open(db: &mut AsyncPgConnection) -> Result<(), Error> {
     let is_open = has_database_privilege("public", current_database(), "CONNECT");
     if diesel::select(is_open).get_result(db).await? {
         tracing::warn!(
-            "every login of this PostgreSQL cluster may connect to the database; as its owner, \
-             run REVOKE CONNECT ON DATABASE … FROM PUBLIC"
+            "found a database to which every login may connect; revoke CONNECT from PUBLIC"
         );
     }
     Ok(())

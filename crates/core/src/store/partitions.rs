@@ -27,7 +27,7 @@ impl Store {
     pub async fn make_partitions(&self) -> Result<(), Error> {
         let made = self.extend_partitions().await?;
         if made > 0 {
-            tracing::info!(made, "created partitions ahead");
+            tracing::info!(partitions = made, "created the partitions of the coming months");
         }
         Ok(())
     }

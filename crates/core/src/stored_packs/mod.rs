@@ -83,7 +83,7 @@ pub async fn page(
     let packs = drafts.into_iter().map(|(row, draft)| {
         let pack = draft.and_then(|draft| draft.pack(&nodes)).map_err(|part| {
             let altered = Altered { decision_id: row.decision_id.clone(), part };
-            tracing::error!(tenant = row.tenant_id, error = %altered, "evidence was altered");
+            tracing::error!(error = %altered, tenant.id = row.tenant_id, "found altered evidence");
             altered
         });
         (row.decision_id.clone(), pack)

@@ -100,12 +100,12 @@ impl Status {
 
     pub(super) fn note_failure(&self, error: &dyn Display) {
         let failures = self.fail();
-        tracing::warn!(worker = self.name, %error, failures, "a background run failed");
+        tracing::warn!(%error, worker.name = self.name, failures, "failed to run a worker");
     }
 
-    pub(super) fn note_panic(&self, message: &str) {
+    pub(super) fn note_panic(&self, panic: &str) {
         let failures = self.fail();
-        tracing::error!(worker = self.name, message, failures, "a background run panicked");
+        tracing::error!(worker.name = self.name, panic, failures, "caught a panic of a worker");
     }
 
     fn fail(&self) -> u32 {

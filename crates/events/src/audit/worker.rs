@@ -94,7 +94,7 @@ impl Sender {
     async fn turn(self: Arc<Self>, stream: Claimed, lease: String, context: Context) {
         // The lease expires. The stream is then sent again from its recorded position.
         if let Err(error) = self.send(&stream, &lease, &context).await {
-            tracing::error!(%error, stream_id = stream.stream_id, "cannot send an audit stream");
+            tracing::warn!(%error, stream.id = stream.stream_id, "failed to send an audit stream");
         }
     }
 
@@ -265,10 +265,10 @@ fn report_failure(stream: &Claimed, error: &str) {
     metrics::counter!("authority_audit_stream_failures_total", "sink" => stream.sink.clone())
         .increment(1);
     tracing::warn!(
-        stream_id = stream.stream_id,
+        stream.id = stream.stream_id,
         failures = stream.failures + 1,
         error,
-        "an audit stream's sink did not take a message"
+        "failed to hand a message to an audit stream's sink"
     );
 }
 
@@ -279,7 +279,13 @@ fn report_lost(stream: &Claimed, reached: &mut Reached) {
         metrics::counter!("authority_audit_stream_events_lost_total")
             .increment(events.unsigned_abs());
         let stream_id = &stream.stream_id;
-        tracing::error!(stream_id, from, to, "events were deleted before the stream sent them");
+        tracing::error!(
+            stream.id = stream_id,
+            from,
+            to,
+            events,
+            "deleted events before an audit stream sent them"
+        );
     }
 }
 

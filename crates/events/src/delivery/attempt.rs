@@ -123,7 +123,7 @@ impl Shared {
             .map_err(|error| error.to_string())
             .and_then(|signed| write(endpoint, url, message, signed).map_err(|e| e.to_string()));
         written.map_err(|error| {
-            tracing::error!(endpoint_id = endpoint.id, error, "failed to build a webhook request");
+            tracing::error!(endpoint.id = endpoint.id, error, "failed to build a webhook request");
             Stop::Failed(ErrorClass::Address)
         })
     }

@@ -258,7 +258,7 @@ fn open<'a>(
         let opened = limits.endpoint.open(keys, rules, limits.row.now);
         // The endpoint's deliveries stay leased and are claimed again after the lease has expired.
         let opened = opened.inspect_err(|error| {
-            tracing::error!(endpoint_id = id, %error, "cannot open a webhook endpoint");
+            tracing::error!(%error, endpoint.id = id, "failed to open a webhook endpoint");
         });
         let endpoint = opened.ok()?;
         let host = endpoint.url.as_ref().map(|url| url.host().to_owned()).unwrap_or_default();

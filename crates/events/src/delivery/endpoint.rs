@@ -167,7 +167,11 @@ fn schedule(endpoint_id: &str, policy: &Value) -> Schedule {
         Schedule::try_from(&policy).map_err(|fault| format!("{} {fault}", fault.member()))
     });
     schedule.unwrap_or_else(|fault| {
-        tracing::error!(endpoint_id, fault, "a retry policy cannot be read; the default is used");
+        tracing::error!(
+            endpoint.id = endpoint_id,
+            error = fault,
+            "failed to read a retry policy; using the default"
+        );
         Schedule::default()
     })
 }

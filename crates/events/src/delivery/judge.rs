@@ -24,7 +24,11 @@ pub(super) struct Judge {
 impl Judge {
     pub(super) fn new(endpoint_id: &str, event_types: &[String], filter: Option<&str>) -> Self {
         let rules = rules(event_types, filter).inspect_err(|error| {
-            tracing::error!(endpoint_id, error, "an endpoint's types or filter cannot be read");
+            tracing::error!(
+                endpoint.id = endpoint_id,
+                error,
+                "failed to read the event types or the filter of a webhook endpoint"
+            );
         });
         Self { endpoint_id: endpoint_id.to_owned(), rules: rules.ok(), errors: 0 }
     }

@@ -21,5 +21,11 @@ pub(crate) async fn note(db: &mut Db, endpoint_id: &str, lost: Lost) -> QueryRes
 /// Reports lost events to operators. Call it after the loss is committed.
 pub(crate) fn report(endpoint_id: &str, Lost { from, to, events }: Lost) {
     metrics::counter!("authority_webhook_events_lost_total").increment(events.unsigned_abs());
-    tracing::error!(endpoint_id, from, to, events, "events were deleted before they were sent");
+    tracing::error!(
+        endpoint.id = endpoint_id,
+        from,
+        to,
+        events,
+        "deleted events before a webhook endpoint got them"
+    );
 }

@@ -96,7 +96,7 @@ pub(super) async fn record(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<Rec
         let Ended { job, ending, .. } = &**one;
         let Some(endpoint) = endpoints.get_mut(&job.endpoint.id) else { continue };
         if !ours.contains(&job.id) {
-            tracing::info!(delivery_id = job.id, "this node lost the lease of a delivery");
+            tracing::debug!(delivery.id = job.id, "lost the lease of a delivery");
             continue;
         }
         match ending {
@@ -354,7 +354,7 @@ pub(super) async fn disable(db: &mut Db, disabled: Vec<Disabled>) -> QueryResult
         );
         let changed = update.bind::<Text, _>(&id).bind::<Text, _>(word).execute(db).await?;
         if changed > 0 {
-            tracing::warn!(endpoint_id = id, reason = word, "a webhook endpoint is disabled");
+            tracing::warn!(endpoint.id = id, reason = word, "disabled a webhook endpoint");
         }
     }
     Ok(())

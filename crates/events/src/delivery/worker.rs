@@ -188,7 +188,7 @@ impl Sending {
             // The attempt panicked. After its lease expires, any node may attempt the delivery
             // again.
             Err(error) => {
-                tracing::error!(%error, "a delivery attempt panicked");
+                tracing::error!(%error, "caught a panic of a delivery attempt");
                 if let Some(job) = self.jobs.remove(&error.id()) {
                     self.queue.left(&job);
                     self.queue.recorded(&job, false);
@@ -301,7 +301,7 @@ impl Sending {
             let ended = std::mem::take(&mut self.ended);
             let (ended, recorded) = write(Arc::clone(&self.shared), ended).await;
             if let Err(error) = self.recorded(ended, recorded) {
-                tracing::warn!(%error, "failed to record ended attempts; they will be repeated");
+                tracing::warn!(%error, "failed to record ended delivery attempts");
             }
         }
     }
@@ -350,7 +350,7 @@ async fn write(
         });
         // If disabling fails, the endpoint's next failure disables it.
         if let Err(error) = done.await {
-            tracing::warn!(%error, "failed to disable endpoints");
+            tracing::warn!(%error, "failed to disable webhook endpoints");
         }
     }
     (ended, recorded)
@@ -369,7 +369,7 @@ impl Shared {
     pub(super) fn is_on_time(&self) -> bool {
         let is_near = self.graph.clock_distance().is_some_and(|distance| distance < CLOCK);
         if !is_near {
-            tracing::debug!("webhooks wait: this node's clock differs from the database's");
+            tracing::debug!("paused deliveries, since the clocks of node and database differ");
         }
         is_near
     }

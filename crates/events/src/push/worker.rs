@@ -112,7 +112,7 @@ impl Sender {
             }
             while let Some(ended) = pushes.try_join_next() {
                 if let Err(error) = ended {
-                    tracing::error!(%error, "a push task panicked");
+                    tracing::error!(%error, "caught a panic of a push");
                 }
             }
         }
@@ -156,7 +156,11 @@ impl Sender {
                 Ok(None) => return Ending::Unsent,
                 Err(error) => {
                     let subscription_id = &place.due.subscription_id;
-                    tracing::warn!(%error, subscription_id, "a push cannot be sent");
+                    tracing::warn!(
+                        %error,
+                        subscription.id = subscription_id,
+                        "failed to send a push"
+                    );
                     return Ending::Unsent;
                 }
             };

@@ -62,7 +62,7 @@ pub(super) async fn delete(db: &mut Db, tenant_id: &str) -> QueryResult<bool> {
     // Done last, because the sequencer waits for this row.
     let raise = diesel::sql_query(RAISE).bind::<Text, _>(tenant_id);
     raise.bind::<BigInt, _>(oldest).execute(db).await?;
-    tracing::debug!(tenant_id, deleted, oldest, "deleted events by age");
+    tracing::debug!(tenant.id = tenant_id, events = deleted, oldest, "deleted events by age");
     Ok(next.has_more)
 }
 

@@ -142,7 +142,10 @@ impl Run {
         });
         let dropped = dropped.await?;
         if dropped > 0 {
-            tracing::info!(dropped, "dropped partitions of events and deliveries without rows");
+            tracing::info!(
+                partitions = dropped,
+                "dropped empty partitions of events and deliveries"
+            );
         }
         Ok(())
     }

@@ -59,7 +59,7 @@ impl Approvals {
         });
         let (asked, mut facts, requesters, handle) = match read.await {
             Err(Error::Graph(error)) => {
-                tracing::info!(%error, "returning an approval without `would_be`");
+                tracing::debug!(%error, "returned an approval without would_be");
                 return Ok(None);
             }
             read => read?,
@@ -86,7 +86,7 @@ impl Approvals {
                 Ok(Some((would_be, verdict.held_by_reality.into_iter().map(reality).collect())))
             }
             Err(error @ (compute::Error::Full | compute::Error::TooLong)) => {
-                tracing::info!(%error, "returning an approval without `would_be`");
+                tracing::debug!(%error, "returned an approval without would_be");
                 Ok(None)
             }
             Err(error) => Err(error.into()),

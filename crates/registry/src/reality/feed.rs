@@ -101,7 +101,7 @@ async fn commit(store: &Store, queued: Vec<Queued>) -> Result<(), store::Error> 
     let results = match stored.await {
         Ok(results) => results,
         Err(error) => {
-            tracing::error!(%error, "failed to store snapshots");
+            tracing::warn!(%error, "failed to store snapshots");
             done.into_iter().for_each(|done| {
                 let _ = done.send(Err(Error::Refused(ErrorCode::Unavailable)));
             });

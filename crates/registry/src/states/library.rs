@@ -43,7 +43,7 @@ pub(super) async fn every(db: &mut Db) -> Result<Library, Error> {
     let stored = stored.into_iter().filter_map(|body| match serde_json::from_value(body) {
         Ok(machine) => Some(machine),
         Err(problem) => {
-            tracing::warn!(%problem, "failed to read a stored library machine");
+            tracing::error!(error = %problem, "failed to read a stored state machine");
             None
         }
     });

@@ -212,11 +212,18 @@ impl Slice {
         let question = match stored.get(id).map(StoredPermission::question) {
             Some(Ok(question)) => question,
             Some(Err(error)) => {
-                tracing::warn!(%error, id, "a watched permission cannot be read back");
+                tracing::warn!(
+                    %error,
+                    decision.id = id,
+                    "failed to read back a watched permission"
+                );
                 return over(Over::Unknown);
             }
             None => {
-                tracing::warn!(id, "a watched permission was removed from the tables");
+                tracing::warn!(
+                    decision.id = id,
+                    "found a watched permission removed from the tables"
+                );
                 return over(Over::Unknown);
             }
         };

@@ -47,13 +47,13 @@ impl RefusalLog {
             return;
         };
         tracing::warn!(
-            count = self.queue_full + self.rate_limit,
+            refused = self.queue_full + self.rate_limit,
             queue_full = self.queue_full,
             rate_limit = self.rate_limit,
             waiting,
             tenants,
-            most_refused = %most,
-            of_it,
+            tenant.id = %most,
+            tenant.refused = of_it,
             "refused calls for decisions"
         );
     }

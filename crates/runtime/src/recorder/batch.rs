@@ -104,7 +104,11 @@ impl Batches {
                     }
                 }
                 Err(error) if entries.len() == 1 || error.is_passing() => {
-                    tracing::error!(%error, decisions = entries.len(), "could not record");
+                    tracing::error!(
+                        %error,
+                        decisions = entries.len(),
+                        "failed to record decisions"
+                    );
                     // A single bad row does not affect the others.
                     if !is_of_a_row(&error) {
                         self.health.failed(&error);
@@ -115,7 +119,8 @@ impl Batches {
                     committed = Err(error);
                 }
                 Err(error) => {
-                    tracing::warn!(%error, decisions = entries.len(), "splitting a batch");
+                    let decisions = entries.len();
+                    tracing::warn!(%error, decisions, "failed to record a batch; splitting it");
                     let mut first: Vec<_> = entries
                         .into_iter()
                         .zip(waiting)

@@ -149,7 +149,7 @@ impl Embedded {
             async {
                 let Some(server) = server else { return Ok(()) };
                 if let Check::Restarted = blocking(move || server.restart_if_dead()).await? {
-                    tracing::warn!("the database had died and was restarted");
+                    tracing::warn!("restarted the database, which had died");
                 }
                 Ok::<_, Error>(())
             }
@@ -240,7 +240,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Err(fault) = self.leave_and_stop() {
-            tracing::warn!(%fault, "the database was not stopped");
+            tracing::warn!(error = %fault, "failed to stop the database");
         }
     }
 }

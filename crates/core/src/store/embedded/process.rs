@@ -115,6 +115,6 @@ pub(super) fn signal_stop(pid: Pid, is_patient: bool) {
     if let Err(fault) = kill(pid, signal)
         && fault != Errno::ESRCH
     {
-        tracing::warn!(%pid, %fault, "cannot signal the database");
+        tracing::warn!(error = %fault, process.pid = %pid, "failed to signal the database");
     }
 }

@@ -93,7 +93,12 @@ impl Client {
 
     fn vet(&self, url: &EndpointUrl, resolved: &[IpAddr]) -> Result<(), ErrorClass> {
         self.rules.vet(resolved).map_err(|refused| {
-            tracing::debug!(host = url.host(), %refused, "a delivery's address is refused");
+            let host = url.host();
+            tracing::debug!(
+                server.address = host,
+                error = %refused,
+                "refused a delivery's address"
+            );
             ErrorClass::Address
         })
     }

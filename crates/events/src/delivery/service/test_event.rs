@@ -113,7 +113,11 @@ impl Shared {
         });
         let row = row.await?;
         row.open(&self.keys, &self.rules, self.clock.now()).map_err(|error| {
-            tracing::error!(endpoint_id = row.endpoint_id, %error, "an endpoint cannot be tested");
+            tracing::error!(
+                %error,
+                endpoint.id = row.endpoint_id,
+                "failed to open a webhook endpoint"
+            );
             ApiError::plain(ErrorCode::Internal)
         })
     }
