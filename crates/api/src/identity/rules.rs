@@ -88,17 +88,20 @@ pub fn permit(
             Some(scope) => Error::Scope(scope),
             None => Error::TakesNoKey(without_keys(rules, for_keys())),
         }),
-        CallerKind::Owner { .. } => Err(refused_role(rules, "owner")),
-        CallerKind::Member { role, .. } => Err(refused_role(rules, role.as_str())),
+        CallerKind::Owner { .. } => Err(refused_role(rules, None)),
+        CallerKind::Member { role, .. } => Err(refused_role(rules, Some(role.as_str()))),
     }
 }
 
-/// Returns the error for a role that no rule admits.
-fn refused_role(rules: &(impl Iterator<Item = &'static Access> + Clone), role: &str) -> Error {
+/// Returns the error for a role that no rule admits. The installation's owner has no role.
+fn refused_role(
+    rules: &(impl Iterator<Item = &'static Access> + Clone),
+    role: Option<&str>,
+) -> Error {
     let reason = if rules.clone().all(is_for_owner) {
         "is the installation owner's alone; a tenant's own operations are under /api/v1/app and /v1"
             .to_owned()
-    } else if role == "owner" {
+    } else if role.is_none() {
         "acts on the caller's own tenant; use a tenant's token".to_owned()
     } else if rules.clone().any(|rule| !rule.roles.is_empty()) {
         format!("is not open to the token's role; it takes the role {}", roles(rules))
@@ -110,7 +113,7 @@ fn refused_role(rules: &(impl Iterator<Item = &'static Access> + Clone), role: &
     let permitted: BTreeSet<_> =
         rules.clone().flat_map(|rule| rule.roles).copied().chain(owner).chain(member).collect();
     Error::Role(RefusedRole {
-        role: role.to_owned(),
+        role: role.unwrap_or("owner").to_owned(),
         permitted: permitted.into_iter().collect(),
         reason,
     })
