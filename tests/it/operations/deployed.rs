@@ -13,6 +13,7 @@ use serde_json::Value;
 
 const DASHBOARD: &str = "deploy/grafana/agent-authority.json";
 const ALERTS: &str = "deploy/prometheus/alerts.yaml";
+const RUNBOOK: &str = "docs/operations/runbook.md";
 /// The source with the classes of database errors, which are exported only after such an error.
 const ERRORS: &str = include_str!("../../../crates/core/src/store/error.rs");
 const DECISIONS: &str = include_str!("../../../crates/decision/src/levels.rs");
@@ -172,22 +173,28 @@ fn words(text: &str) -> Vec<String> {
     words.filter(|word| !word.starts_with("authority_")).collect()
 }
 
+/// Returns the runbook's section about an alert.
+#[track_caller]
+fn section<'r>(runbook: &'r str, alert: &str) -> &'r str {
+    let found = runbook.split_once(&format!("\n### {alert}\n"));
+    let (_, rest) = found.unwrap_or_else(|| panic!("{RUNBOOK} lacks {alert}"));
+    rest.split("\n## ").next().unwrap().split("\n### ").next().unwrap()
+}
+
 #[track_caller]
 fn the_runbook_names_only(shown: &Labels) {
-    let runbook = read("docs/operations/runbook.md");
+    let runbook = read(RUNBOOK);
     for (alert, family, label) in ROWS {
-        let begin = format!("| `{alert}` |");
-        let row = runbook.lines().find_map(|line| line.strip_prefix(&begin)).unwrap();
-        let named = words(row);
+        let named = words(section(&runbook, alert));
         assert!(!named.is_empty(), "{alert}");
         for word in named {
             assert!(shown[*family][*label].contains(&word), "{alert}: {label} is never {word}");
         }
     }
-    let section = runbook.split("## Failed sign-ins").nth(1).unwrap();
-    let section = section.split("\n## ").next().unwrap();
+    let sign_in = runbook.split("## Failed sign-ins").nth(1).unwrap();
+    let sign_in = sign_in.split("\n## ").next().unwrap();
     let reasons = &shown["authority_credentials_refused_total"]["reason"];
-    let named = words(section);
+    let named = words(sign_in);
     assert!(named.len() > 2, "{named:?}");
     for word in named {
         assert!(reasons.contains(&word), "no credential is refused for `{word}`: {reasons:?}");
@@ -229,16 +236,30 @@ fn the_files_have_the_shape_that_their_programs_read() {
         assert!(!panel["targets"].as_array().unwrap().is_empty(), "{panel}");
     }
     assert!(read(DASHBOARD).contains("authority_ready{"), "the dashboard lacks readiness");
-    let runbook = read("docs/operations/runbook.md");
     for rule in rules() {
         for member in ["alert", "expr"] {
             assert!(rule[member].is_string(), "{rule}");
         }
         assert!(rule["labels"]["severity"].is_string(), "{rule}");
-        let named = format!("| `{}` |", rule["alert"].as_str().unwrap());
-        assert!(runbook.contains(&named), "docs/operations/runbook.md lacks {named}");
         for text in ["summary", "description"] {
             assert!(rule["annotations"][text].is_string(), "{rule}");
         }
     }
+}
+
+/// The headings of Markdown are addresses in lower case.
+#[test]
+fn each_alert_leads_to_its_section_of_the_runbook_and_none_is_without_an_alert() {
+    let runbook = read(RUNBOOK);
+    let mut alerts = BTreeSet::new();
+    for rule in rules() {
+        let alert = rule["alert"].as_str().unwrap();
+        let address = format!("{RUNBOOK}#{}", alert.to_lowercase());
+        assert_eq!(rule["annotations"]["runbook_url"], *address, "{alert}");
+        let text = section(&runbook, alert);
+        assert!(text.contains("- Look at: ") && text.contains("- Do: "), "{alert}: {text}");
+        alerts.insert(alert.to_owned());
+    }
+    let headings = runbook.lines().filter_map(|line| line.strip_prefix("### "));
+    assert_eq!(headings.map(str::to_owned).collect::<BTreeSet<_>>(), alerts);
 }
