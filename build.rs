@@ -43,8 +43,9 @@ const WITHOUT_OK: [&str; 1] = [
 const UNKEYED: [&str; 5] =
     ["AdmitPurpose", "ExportPersonalData", "ImpactPolicies", "SimulateDecision", "ValidatePolicy"];
 
-/// Methods with limits in the records of tenants and API keys.
-const LIMITED: [&str; 4] = ["Authorize", "BatchEvaluate", "Evaluate", "EvaluateDecision"];
+/// Methods that limit how often a caller may call. Streams limit how many may be open.
+const LIMITED: &str = "Authorize BatchEvaluate CaptureLead Evaluate EvaluateDecision FeedRealitySnapshot \
+    FeedRealitySnapshots GetDirectoryConsultant TestWebhookEndpoint";
 /// The headers that show limits, and their components.
 const LIMITS: [(&str, &str); 2] =
     [("RateLimit", "RateLimit"), ("RateLimit-Policy", "RateLimitPolicy")];
@@ -324,7 +325,7 @@ fn headers(method: &MethodDescriptor, verb: &str, operation: &mut serde_json::Va
     if of_one && operation["responses"].get("412").is_some() {
         takes.push(part("parameters", "IfMatch"));
     }
-    if LIMITED.contains(&method.name()) {
+    if LIMITED.split(' ').any(|name| name == method.name()) || method.is_server_streaming() {
         for (name, component) in LIMITS {
             gives.insert(name.to_owned(), part("headers", component));
         }
@@ -373,8 +374,9 @@ fn parts(components: &mut serde_json::Value) {
         "RequestId": header("The request's id."),
         "ETag": header("The record's version, for If-Match."),
         "RateLimit": header("The calls that are left of each limit (`r`), and the seconds until the whole \
-            limit is available again (`t`): `\"decisions_per_api_key\";r=4;t=1`. Absent without a limit."),
-        "RateLimitPolicy": header("Each limit (`q`) and its window in seconds (`w`): \
+            limit is available again (`t`): `\"decisions_per_api_key\";r=4;t=1`. Of streams, the number that may \
+            still be opened, without `t`. Absent without a limit."),
+        "RateLimitPolicy": header("Each limit (`q`) and its window in seconds (`w`), or `qu` of open streams: \
             `\"decisions_per_api_key\";q=5;w=1`. Absent without a limit."),
         "RetryAfter": header("The seconds to wait."),
         "IdempotencyReplayed": {

@@ -94,7 +94,7 @@ fn caching(route: &Route) -> HeaderValue {
     }
 }
 
-fn forward(from: &HeaderMap, to: &mut HeaderMap) {
+pub(crate) fn forward(from: &HeaderMap, to: &mut HeaderMap) {
     for name in FORWARDED {
         if let Some(value) = from.get(&name) {
             to.insert(name, value.clone());

@@ -223,9 +223,9 @@ impl<H: Host> Inner<H> {
         let rpc = PathAndQuery::from_static(route.rpc);
         if route.streams {
             let reply = client.server_streaming(request, rpc, codec).await;
-            let messages = reply.map_err(|status| refused(route, status))?.into_inner();
+            let reply = reply.map_err(|status| refused(route, status))?;
             let host = Arc::clone(&self.host);
-            return Ok(stream::respond(host, route, form, request_id.cloned(), messages));
+            return Ok(stream::respond(host, route, form, request_id.cloned(), reply));
         }
         let reply = client.unary(request, rpc, codec).await;
         let reply = reply.map_err(|status| refused(route, status))?;

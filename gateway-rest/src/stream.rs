@@ -104,8 +104,9 @@ pub(crate) fn respond<H: Host>(
     route: &'static Route,
     form: Form,
     request_id: Option<HeaderValue>,
-    messages: Streaming<Bytes>,
+    reply: tonic::Response<Streaming<Bytes>>,
 ) -> Response {
+    let (metadata, messages, _) = reply.into_parts();
     let state = State { host, route, form, request_id, messages: Some(messages) };
     let chunks = stream::unfold(state, |mut state| async {
         let chunk = state.next().await?;
@@ -117,6 +118,7 @@ pub(crate) fn respond<H: Host>(
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     // Asks nginx and similar proxies not to buffer.
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    answer::forward(&metadata.into_headers(), headers);
     response
 }
 

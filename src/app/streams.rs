@@ -22,7 +22,7 @@ use tower::{Layer, Service};
 
 use crate::routes::ROUTES;
 use authority_api::{
-    error::{ApiError, ErrorCode},
+    error::{ApiError, ErrorCode, LIMIT_HEADERS},
     identity::Caller,
     stream::{Place, Places},
 };
@@ -122,18 +122,26 @@ where
         let this = self.project();
         let Ok(response) = ready!(this.answer.poll(context));
         Poll::Ready(Ok(match this.open.take() {
-            Some(open) => response.map(|body| held(body, open)),
+            Some(open) => held(response, open),
             None => response,
         }))
     }
 }
 
-/// Returns the same body, which keeps the stream's place until it is dropped.
-fn held(body: Body, open: Place) -> Body {
-    Body::new(body.map_frame(move |frame| {
-        let _ = &open;
-        frame
-    }))
+/// Returns the response with the limits of streams. Its body keeps the stream's place until it is
+/// dropped.
+fn held(mut response: Response, open: Place) -> Response {
+    let headers = response.headers_mut();
+    // A method may have a smaller limit, which it has added. An error opens no stream.
+    if !headers.contains_key(LIMIT_HEADERS[0]) && !headers.contains_key(Status::GRPC_STATUS) {
+        open.limits().show(headers);
+    }
+    response.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            let _ = &open;
+            frame
+        }))
+    })
 }
 
 #[cfg(test)]

@@ -11,7 +11,10 @@ mod frame;
 use std::{net::IpAddr, sync::Arc};
 
 use askama::Template;
-use authority_api::error::{ApiError, ErrorCode};
+use authority_api::{
+    error::{ApiError, ErrorCode, LIMIT_HEADERS},
+    rate_limit::AppliedLimits,
+};
 use authority_model::{
     proto::programme::{CaptureLeadRequest, DirectoryConsultant},
     wire::Time,
@@ -21,7 +24,7 @@ use axum::{
     Router,
     body::Body,
     extract::{RawQuery, State},
-    http::{Extensions, HeaderValue, StatusCode, header, request::Parts},
+    http::{Extensions, HeaderName, HeaderValue, StatusCode, header, request::Parts},
     response::{Html, IntoResponse, Response},
     routing::get,
 };
@@ -53,12 +56,17 @@ impl Widgets {
             .with_state(self)
     }
 
-    /// Returns the page's frame for the brand in the query, and counts the call.
-    async fn frame(&self, parts: &Parts, query: &Query) -> Result<Frame, ApiError> {
-        self.0.programme.admit((self.0.client)(&parts.extensions)).await?;
-        let Some(id) = query.of("brand") else { return Frame::plain() };
+    /// Counts the call, and returns the page's frame for the brand in the query and the client's
+    /// limit.
+    async fn frame(
+        &self,
+        parts: &Parts,
+        query: &Query,
+    ) -> Result<(Frame, AppliedLimits), ApiError> {
+        let limits = self.0.programme.admit((self.0.client)(&parts.extensions)).await?;
+        let Some(id) = query.of("brand") else { return Ok((Frame::plain()?, limits)) };
         let brand = self.0.programme.brand(id).await?;
-        Frame::of(brand.ok_or_else(|| ApiError::not_found("brand", id))?)
+        Ok((Frame::of(brand.ok_or_else(|| ApiError::not_found("brand", id))?)?, limits))
     }
 }
 
@@ -118,15 +126,15 @@ fn day(time: &Time) -> String {
 async fn card(State(this): State<Widgets>, RawQuery(query): RawQuery, parts: Parts) -> Response {
     let found = async {
         let query = Query::read(query.as_deref())?;
-        let frame = this.frame(&parts, &query).await?;
+        let (frame, limits) = this.frame(&parts, &query).await?;
         let id = query.of("consultant").unwrap_or_default();
         let entry = this.0.programme.public_entry(id).await?;
-        Ok((frame, entry.ok_or_else(|| ApiError::not_found("consultant", id))?))
+        Ok((frame, limits, entry.ok_or_else(|| ApiError::not_found("consultant", id))?))
     };
     match found.await {
-        Ok((frame, consultant)) => {
+        Ok((frame, limits, consultant)) => {
             let policy = frame.policy();
-            page(StatusCode::OK, &policy, &Card { frame, consultant })
+            with_limits(page(StatusCode::OK, &policy, &Card { frame, consultant }), &limits)
         }
         Err(error) => refused(None, &error),
     }
@@ -138,9 +146,10 @@ async fn enquiry(State(this): State<Widgets>, RawQuery(query): RawQuery, parts: 
         Ok((this.frame(&parts, &query).await?, action(&query)))
     };
     match found.await {
-        Ok((frame, action)) => {
+        Ok(((frame, limits), action)) => {
             let (policy, given) = (frame.policy(), CaptureLeadRequest::default());
-            page(StatusCode::OK, &policy, &Form { frame, action, given, problem: None })
+            let form = Form { frame, action, given, problem: None };
+            with_limits(page(StatusCode::OK, &policy, &form), &limits)
         }
         Err(error) => refused(None, &error),
     }
@@ -156,7 +165,7 @@ async fn send(
         let query = Query::read(query.as_deref())?;
         Ok((this.frame(&parts, &query).await?, action(&query)))
     };
-    let (frame, action) = match found.await {
+    let ((frame, _), action) = match found.await {
         Ok(found) => found,
         Err(error) => return refused(None, &error),
     };
@@ -170,9 +179,10 @@ async fn send(
         referrer.consultant_id.clone()
     });
     match this.0.programme.capture(client, None, given.clone(), assigned).await {
-        Ok(_) => {
+        Ok((_, limits)) => {
             let (policy, text) = (frame.policy(), "Thank you. We have received your enquiry.");
-            page(StatusCode::OK, &policy, &Message { frame, text: text.to_owned() })
+            let message = Message { frame, text: text.to_owned() };
+            with_limits(page(StatusCode::OK, &policy, &message), &limits)
         }
         Err(error) => {
             // The form keeps the entered values.
@@ -226,11 +236,20 @@ fn refused(frame: Option<Frame>, error: &ApiError) -> Response {
     with_wait(page(status, &policy, &Message { frame, text: problem(error) }), error)
 }
 
-/// Adds the time to wait, if the error has one.
+fn with_limits(mut response: Response, limits: &AppliedLimits) -> Response {
+    limits.show(response.headers_mut());
+    response
+}
+
+/// Adds the time to wait and the limit, if the error has them.
 fn with_wait(mut response: Response, error: &ApiError) -> Response {
-    let wait = error.about.iter().find(|(name, _)| *name == "retry_after");
-    if let Some(wait) = wait.and_then(|(_, seconds)| HeaderValue::from_str(seconds).ok()) {
-        response.headers_mut().insert(header::RETRY_AFTER, wait);
+    let wait = [("retry_after", header::RETRY_AFTER)].into_iter();
+    let limits = LIMIT_HEADERS.into_iter().map(|name| (name, HeaderName::from_static(name)));
+    for (key, name) in wait.chain(limits) {
+        let found = error.about.iter().find(|(about, _)| *about == key);
+        if let Some(value) = found.and_then(|(_, value)| HeaderValue::from_str(value).ok()) {
+            response.headers_mut().insert(name, value);
+        }
     }
     response
 }

@@ -87,7 +87,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("page", &[]),
     ("page_token", &[&["clock", "error", "identity", "keys"]]),
     ("acts", &[]),
-    ("rate_limit", &[&["error"]]),
+    ("rate_limit", &[&["compute", "error"]]),
     ("error", &[MIDDLE, FLOOR]),
     ("deadline", &[]),
     // Core. Its modules use each other through traits that `app` implements.

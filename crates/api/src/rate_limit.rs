@@ -1,14 +1,16 @@
-//! Limits on how often an operation may be called, and the headers that show them
+//! Limits on how often an operation may be called and on open calls, and the headers that show them
 //! (draft-ietf-httpapi-ratelimit-headers-10). Each limit is a constant in the code that enforces
-//! it, or a member of a record; `GET /rate-limits` lists them.
+//! it, or a member of a record; `GET /rate-limits` lists those with a window.
 
+use authority_core::compute;
 use chrono::TimeDelta;
+use http::{HeaderMap, HeaderValue};
 use tonic::Response;
 
 use crate::error::{ApiError, ErrorCode, LIMIT_HEADERS};
 
 /// The number of calls permitted in a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RateLimit {
     /// The limited operation, and the party to which the limit applies.
     pub name: &'static str,
@@ -23,64 +25,115 @@ impl RateLimit {
 
     /// Returns the refusal of a call above the limit. `text` has the limit and the window.
     pub fn refusal(self, text: impl Into<String>, wait_seconds: u64) -> ApiError {
-        let left = format!(r#""{}";r=0;t={wait_seconds}"#, self.name);
-        let policy = self.policy();
-        refusal(text.into(), wait_seconds, [left, policy])
-    }
-
-    fn policy(self) -> String {
-        format!(r#""{}";q={};w={}"#, self.name, self.limit, self.window_seconds)
+        let left = Remaining::Calls { limit: self, calls: 0, seconds: wait_seconds };
+        refusal(text.into(), wait_seconds, left)
     }
 }
 
-/// Returns the refusal of a caller that has `most` calls of a kind open at the same time. `text` has
-/// the limit.
-pub fn too_many_open(name: &str, most: usize, text: String, wait_seconds: u64) -> ApiError {
-    let policy = format!(r#""{name}";q={most};qu="concurrent-requests""#);
-    refusal(text, wait_seconds, [format!(r#""{name}";r=0"#), policy])
+/// The number of calls of a kind that may be open at the same time on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OpenLimit {
+    pub name: &'static str,
+    pub limit: usize,
 }
 
-fn refusal(text: String, wait_seconds: u64, values: [String; 2]) -> ApiError {
+impl OpenLimit {
+    /// Returns the refusal of a call above the limit. `text` has the limit.
+    pub fn refusal(self, text: impl Into<String>, wait_seconds: u64) -> ApiError {
+        refusal(text.into(), wait_seconds, Remaining::Open { limit: self, calls: 0 })
+    }
+}
+
+fn refusal(text: String, wait_seconds: u64, left: Remaining) -> ApiError {
     let refused = ApiError::new(ErrorCode::RateLimited, text);
     let refused = refused.with("retry_after", wait_seconds.to_string());
+    let values = [left.value(), left.policy()];
     LIMIT_HEADERS.into_iter().zip(values).fold(refused, |all, (name, value)| all.with(name, value))
 }
 
-/// The remaining part of a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Remaining {
-    pub limit: RateLimit,
-    /// The calls that are left now, as far as this node knows.
-    pub calls: u32,
-    /// The seconds until the whole limit is available again.
-    pub seconds: u64,
+/// The remaining part of a limit. For the same limit, fewer calls are less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Remaining {
+    /// The calls that are left now, as far as this node knows, and the seconds until the whole limit
+    /// is available again.
+    Calls { limit: RateLimit, calls: u32, seconds: u64 },
+    /// The calls that may still be opened.
+    Open { limit: OpenLimit, calls: usize },
 }
 
-/// The limits of a call's API key and of its tenant.
+impl Remaining {
+    fn value(&self) -> String {
+        match self {
+            Self::Calls { limit, calls, seconds } => {
+                format!(r#""{}";r={calls};t={seconds}"#, limit.name)
+            }
+            Self::Open { limit, calls } => format!(r#""{}";r={calls}"#, limit.name),
+        }
+    }
+
+    fn policy(&self) -> String {
+        match self {
+            Self::Calls { limit, .. } => {
+                format!(r#""{}";q={};w={}"#, limit.name, limit.limit, limit.window_seconds)
+            }
+            Self::Open { limit, .. } => {
+                format!(r#""{}";q={};qu="concurrent-requests""#, limit.name, limit.limit)
+            }
+        }
+    }
+}
+
+/// The limits that a call counts for: of its caller, and of the caller's tenant.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AppliedLimits([Option<Remaining>; 2]);
 
 impl AppliedLimits {
-    pub fn new(of_key: Option<Remaining>, of_tenant: Option<Remaining>) -> Self {
-        Self([of_key, of_tenant])
+    pub fn new(of_caller: Option<Remaining>, of_tenant: Option<Remaining>) -> Self {
+        Self([of_caller, of_tenant])
+    }
+
+    /// Adds the limits to the headers of an answer.
+    pub fn show(&self, headers: &mut HeaderMap) {
+        let all = || self.0.iter().flatten();
+        if all().next().is_none() {
+            return;
+        }
+        let left: Vec<_> = all().map(Remaining::value).collect();
+        let policies: Vec<_> = all().map(Remaining::policy).collect();
+        for (name, values) in LIMIT_HEADERS.into_iter().zip([left, policies]) {
+            if let Ok(value) = HeaderValue::try_from(values.join(", ")) {
+                headers.insert(name, value);
+            }
+        }
     }
 
     /// Returns the response with the limits in its metadata, which are headers over REST.
     pub fn shown_in<M>(&self, mut response: Response<M>) -> Response<M> {
-        let all = || self.0.iter().flatten();
-        if all().next().is_none() {
-            return response;
-        }
-        let left =
-            |one: &Remaining| format!(r#""{}";r={};t={}"#, one.limit.name, one.calls, one.seconds);
-        let left: Vec<_> = all().map(left).collect();
-        let policies: Vec<_> = all().map(|one| one.limit.policy()).collect();
-        for (name, values) in LIMIT_HEADERS.into_iter().zip([left, policies]) {
-            if let Ok(value) = values.join(", ").parse() {
-                response.metadata_mut().insert(name, value);
-            }
-        }
+        self.show(response.metadata_mut().as_mut());
         response
+    }
+}
+
+impl From<Remaining> for AppliedLimits {
+    fn from(left: Remaining) -> Self {
+        Self([Some(left), None])
+    }
+}
+
+impl From<compute::Error> for ApiError {
+    fn from(error: compute::Error) -> Self {
+        match error {
+            compute::Error::TenantFull(limit) => {
+                let limit = OpenLimit { name: "waiting_computations_per_tenant", limit };
+                limit.refusal(error.to_string(), 1)
+            }
+            // This is not a limit of the caller.
+            compute::Error::Full => {
+                Self::new(ErrorCode::RateLimited, error.to_string()).with("retry_after", "1")
+            }
+            compute::Error::TooLong => Self::new(ErrorCode::Unavailable, error.to_string()),
+            compute::Error::Failed => Self::plain(ErrorCode::Internal),
+        }
     }
 }
 
@@ -91,11 +144,13 @@ mod tests {
     use super::*;
 
     const TESTS: RateLimit = RateLimit { name: "tests", limit: 10, window_seconds: 60 };
+    const EXPORTS: OpenLimit = OpenLimit { name: "exports", limit: 3 };
 
     #[test]
     fn the_headers_have_the_form_of_the_draft() {
-        let of_key = Remaining { limit: TESTS, calls: 4, seconds: 7 };
-        let of_all = Remaining { limit: RateLimit { name: "all", ..TESTS }, calls: 0, seconds: 60 };
+        let of_key = Remaining::Calls { limit: TESTS, calls: 4, seconds: 7 };
+        let all = RateLimit { name: "all", ..TESTS };
+        let of_all = Remaining::Calls { limit: all, calls: 0, seconds: 60 };
         let response = AppliedLimits::new(Some(of_key), Some(of_all)).shown_in(Response::new(()));
         let shown =
             |name: &str| response.metadata().get(name).unwrap().to_str().unwrap().to_owned();
@@ -103,6 +158,11 @@ mod tests {
         assert_eq!(shown("ratelimit-policy"), r#""tests";q=10;w=60, "all";q=10;w=60"#);
         let response = AppliedLimits::default().shown_in(Response::new(()));
         assert!(response.metadata().is_empty());
+        let open = Remaining::Open { limit: EXPORTS, calls: 2 };
+        let response = AppliedLimits::from(open).shown_in(Response::new(()));
+        let shown =
+            LIMIT_HEADERS.map(|name| response.metadata().get(name).unwrap().to_str().unwrap());
+        assert_eq!(shown, [r#""exports";r=2"#, r#""exports";q=3;qu="concurrent-requests""#]);
     }
 
     #[test]
@@ -110,9 +170,9 @@ mod tests {
         for (refused, left, policy) in [
             (TESTS.refusal("x", 3), r#""tests";r=0;t=3"#, r#""tests";q=10;w=60"#),
             (
-                too_many_open("exports", 1, "x".to_owned(), 1),
+                EXPORTS.refusal("x", 1),
                 r#""exports";r=0"#,
-                r#""exports";q=1;qu="concurrent-requests""#,
+                r#""exports";q=3;qu="concurrent-requests""#,
             ),
         ] {
             let status = Status::from(refused);

@@ -11,7 +11,10 @@ use authority_model::service::Messages;
 use futures_util::stream;
 use parking_lot::Mutex;
 
-use super::{error::ApiError, rate_limit::too_many_open};
+use super::{
+    error::ApiError,
+    rate_limit::{AppliedLimits, OpenLimit, Remaining},
+};
 
 /// The seconds after which a refused caller may try again.
 const RETRY_AFTER: u64 = 10;
@@ -43,8 +46,8 @@ pub struct Places(Arc<Inner>);
 struct Inner {
     /// The category in the plural, for messages: `streams of events`.
     sort: &'static str,
-    tenant: usize,
-    caller: usize,
+    tenant: OpenLimit,
+    caller: OpenLimit,
     taken: Mutex<HashMap<TenantId, Taken>>,
 }
 
@@ -60,12 +63,15 @@ pub struct Place {
     places: Places,
     tenant_id: TenantId,
     caller: String,
+    limits: AppliedLimits,
 }
 
 impl Places {
     /// Creates places: at most `tenant` for each tenant, and at most `caller` of these for each
     /// caller.
     pub fn new(sort: &'static str, tenant: usize, caller: usize) -> Self {
+        let tenant = OpenLimit { name: "streams_per_tenant", limit: tenant };
+        let caller = OpenLimit { name: "streams_per_credential", limit: caller };
         Self(Arc::new(Inner { sort, tenant, caller, taken: Mutex::default() }))
     }
 
@@ -79,18 +85,30 @@ impl Places {
         let (all, own) = taken.get(tenant_id).map_or((0, 0), |taken| {
             (taken.all, taken.by_caller.get(&caller).copied().unwrap_or_default())
         });
-        if own >= *each {
+        if own >= each.limit {
             let text = format!("this credential has {own} {sort} open on this node; close one");
-            return Err(too_many_open("streams_per_credential", *each, text, RETRY_AFTER));
+            return Err(each.refusal(text, RETRY_AFTER));
         }
-        if all >= *tenant {
+        if all >= tenant.limit {
             let text = format!("the tenant has {all} {sort} open on this node; close one");
-            return Err(too_many_open("streams_per_tenant", *tenant, text, RETRY_AFTER));
+            return Err(tenant.refusal(text, RETRY_AFTER));
         }
+        let left = |limit: OpenLimit, open: usize| {
+            let calls = limit.limit.saturating_sub(open + 1);
+            Some(Remaining::Open { limit, calls })
+        };
+        let limits = AppliedLimits::new(left(*each, own), left(*tenant, all));
         let taken = taken.entry(tenant_id.clone()).or_default();
         taken.all += 1;
         *taken.by_caller.entry(caller.clone()).or_default() += 1;
-        Ok(Place { places: self.clone(), tenant_id: tenant_id.clone(), caller })
+        Ok(Place { places: self.clone(), tenant_id: tenant_id.clone(), caller, limits })
+    }
+}
+
+impl Place {
+    /// The limits of the caller and of its tenant, without this place.
+    pub fn limits(&self) -> AppliedLimits {
+        self.limits
     }
 }
 

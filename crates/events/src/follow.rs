@@ -14,6 +14,7 @@ use authority_api::{
     credentials::Credentials,
     error::{ApiError, ErrorCode},
     identity::Caller,
+    rate_limit::AppliedLimits,
     stream::{self, MessageSource, Places},
 };
 use authority_core::{
@@ -49,7 +50,14 @@ pub(crate) struct Streams(Places);
 
 /// An open stream, counted towards the limits and in the metrics until it is dropped.
 pub(crate) struct Place {
-    _place: stream::Place,
+    place: stream::Place,
+}
+
+impl Place {
+    /// The limits for the stream's response.
+    pub(crate) fn limits(&self) -> AppliedLimits {
+        self.place.limits()
+    }
 }
 
 impl Streams {
@@ -64,7 +72,7 @@ impl Streams {
     pub(crate) fn enter(&self, tenant_id: &TenantId, caller: &Caller) -> Result<Place, ApiError> {
         let place = self.0.enter(tenant_id, caller.identity())?;
         metrics::gauge!("authority_event_streams").increment(1);
-        Ok(Place { _place: place })
+        Ok(Place { place })
     }
 }
 

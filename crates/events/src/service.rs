@@ -169,7 +169,8 @@ impl EventService for EventHandlers {
         } else {
             Some(Demand::open(&self.store, &tenant_id, types).await.map_err(ApiError::from)?)
         };
-        Ok(Response::new(stream_of(Follow {
+        let limits = place.limits();
+        Ok(limits.shown_in(Response::new(stream_of(Follow {
             store: self.store.clone(),
             scope,
             clock: self.clock.clone(),
@@ -183,7 +184,7 @@ impl EventService for EventHandlers {
             sent: None,
             _place: place,
             _demand: demand,
-        })))
+        }))))
     }
 }
 

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use authority_api::{
     error::ApiError,
     identity::{checked, client_address},
+    rate_limit::AppliedLimits,
 };
 use authority_core::store::{self, Scope};
 use authority_model::{
@@ -35,12 +36,13 @@ const WIDGETS: [(&str, &str, &str); 2] = [
 ];
 
 impl Programme {
-    /// Counts a client's call to the directory or a widget.
+    /// Counts a client's call to the directory or a widget, and returns the client's limit.
     ///
     /// # Errors
     /// The client's limit is reached.
-    pub async fn admit(&self, client: Option<IpAddr>) -> Result<(), ApiError> {
-        self.count(&DIRECTORY, client).await.map(drop)
+    pub async fn admit(&self, client: Option<IpAddr>) -> Result<AppliedLimits, ApiError> {
+        let (_, left) = self.count(&DIRECTORY, client).await?;
+        Ok(left.into())
     }
 
     /// Returns a consultant's public entry, or `None` if they must not be shown.
@@ -73,11 +75,11 @@ impl ConsultantDirectoryService for Programme {
         let client = client_address(&call);
         let request = call.into_inner();
         checked(&request)?;
-        self.admit(client).await?;
+        let limits = self.admit(client).await?;
         let entry = self.public_entry(&request.id).await?;
         // The error is the same for every reason. Callers can't distinguish the reasons.
         let entry = entry.ok_or_else(|| ApiError::not_found("consultant", &request.id))?;
-        Ok(Response::new(entry))
+        Ok(limits.shown_in(Response::new(entry)))
     }
 
     async fn list_widgets(&self, _: Request<ListWidgetsRequest>) -> Reply<ListWidgetsResponse> {

@@ -2,7 +2,10 @@
 
 use std::net::IpAddr;
 
-use authority_api::{error::ApiError, rate_limit::RateLimit};
+use authority_api::{
+    error::ApiError,
+    rate_limit::{RateLimit, Remaining},
+};
 use authority_core::store::{self, RunQueryDsl, Scope};
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -71,7 +74,8 @@ struct Counted {
 }
 
 impl Programme {
-    /// Counts a call from this address and returns the code that stands for the address.
+    /// Counts a call from this address. Returns the code that stands for the address, and the
+    /// remaining calls of the address.
     ///
     /// # Errors
     /// A limit is reached.
@@ -79,7 +83,7 @@ impl Programme {
         &self,
         limits: &'static Limits,
         client: Option<IpAddr>,
-    ) -> Result<[u8; 32], ApiError> {
+    ) -> Result<([u8; 32], Remaining), ApiError> {
         let inner = &self.0;
         let now = inner.clock.now();
         let _turn = self.turn().await?;
@@ -100,11 +104,11 @@ impl Programme {
             Ok::<_, store::Error>(counted)
         });
         let Counted { since, calls, all_since, all_calls } = counted.await?;
-        admit(*address, since, calls, now)?;
+        let left = admit(*address, since, calls, now)?;
         if let (Some(since), Some(calls)) = (all_since, all_calls) {
             admit(all, since, calls, now)?;
         }
-        Ok(code)
+        Ok((code, left))
     }
 }
 
@@ -113,15 +117,17 @@ fn admit(
     since: DateTime<Utc>,
     calls: i32,
     now: DateTime<Utc>,
-) -> Result<(), ApiError> {
-    if i64::from(calls) <= i64::from(limit.limit) {
-        return Ok(());
+) -> Result<Remaining, ApiError> {
+    let seconds = (since + limit.window() - now).num_seconds().max(1);
+    let seconds = u64::try_from(seconds).unwrap_or(1);
+    let left = limit.limit.checked_sub(u32::try_from(calls).unwrap_or(u32::MAX));
+    if let Some(calls) = left {
+        return Ok(Remaining::Calls { limit, calls, seconds });
     }
-    let left = (since + limit.window() - now).num_seconds().max(1);
     let RateLimit { limit: most, window_seconds, .. } = limit;
     let text = format!(
         "too many requests: at most {most} in {window_seconds} seconds; wait for the time in \
          Retry-After"
     );
-    Err(limit.refusal(text, u64::try_from(left).unwrap_or(1)))
+    Err(limit.refusal(text, seconds))
 }

@@ -7,6 +7,7 @@ use authority_api::{
     error::ApiError,
     idempotency::{self, Done, IdempotencyKey},
     identity::{Caller, checked, client_address, idempotency_key},
+    rate_limit::AppliedLimits,
 };
 use authority_core::store::{self, Db, RunQueryDsl, new_id};
 use authority_ids::RecordId;
@@ -46,7 +47,7 @@ const INSERT: &str = "
 
 impl Programme {
     /// Stores a client's enquiry, once for each pair of address and idempotency key. `assigned` is
-    /// the consultant that the enquiry is for.
+    /// the consultant that the enquiry is for. Also returns the client's limit.
     ///
     /// # Errors
     /// The client's limit is reached, or the enquiry is invalid. An invalid enquiry also counts.
@@ -56,8 +57,8 @@ impl Programme {
         key: Option<String>,
         request: CaptureLeadRequest,
         assigned: Option<String>,
-    ) -> Result<Done<CaptureLeadResponse>, ApiError> {
-        let code = self.count(&LEADS, client).await?;
+    ) -> Result<(Done<CaptureLeadResponse>, AppliedLimits), ApiError> {
+        let (code, left) = self.count(&LEADS, client).await?;
         checked(&request)?;
         unless_a_widgets(&request, assigned.as_deref())?;
         let caller = Caller::anonymous();
@@ -74,7 +75,7 @@ impl Programme {
             let status = LeadStatus::Captured.to_string();
             Ok::<_, ApiError>(CaptureLeadResponse { status })
         });
-        done.await
+        Ok((done.await?, left.into()))
     }
 
     /// The digest that identifies repeated enquiries. It includes the consultant: enquiries to
@@ -138,6 +139,7 @@ impl PublicLeadService for Programme {
     async fn capture_lead(&self, call: Request<CaptureLeadRequest>) -> Reply<CaptureLeadResponse> {
         let key = idempotency_key(call.metadata())?;
         let client = client_address(&call);
-        Ok(self.capture(client, key, call.into_inner(), None).await?.reply())
+        let (done, limits) = self.capture(client, key, call.into_inner(), None).await?;
+        Ok(limits.shown_in(done.reply()))
     }
 }

@@ -9,7 +9,7 @@ use authority_model::{
     validate::Validate,
     wire::Time,
 };
-use tonic::{Request, Response};
+use tonic::Request;
 
 use super::{
     Error, Registry,
@@ -48,7 +48,7 @@ impl Registry {
             began: self.clock.now().into(),
             over: false,
         };
-        Ok(Response::new(self.exports.stream(caller, pages).await?))
+        Ok(self.exports.stream(caller, pages).await?)
     }
 }
 

@@ -43,7 +43,7 @@ impl AuthorityService for AuthorityHandlers {
         call: Request<ExportEntityHistoryRequest>,
     ) -> Replies<ExportEntityHistoryResponse> {
         let (caller, asked) = admitted(call)?;
-        Ok(Response::new(self.entities.export(caller, asked).await?))
+        Ok(self.entities.export(caller, asked).await?)
     }
 
     async fn get_authority(

@@ -87,7 +87,7 @@ impl DecisionService for DecisionHandlers {
         call: Request<ExportDecisionsRequest>,
     ) -> Replies<ExportDecisionsResponse> {
         let (caller, asked) = admitted(call)?;
-        Ok(Response::new(self.queries.export(caller, asked).await?))
+        Ok(self.queries.export(caller, asked).await?)
     }
 
     async fn simulate_decision(

@@ -12,6 +12,7 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 use diesel::{pg::Pg, prelude::*};
+use tonic::Response;
 
 use super::{
     answer,
@@ -38,7 +39,7 @@ impl DecisionQueries {
         &self,
         caller: Caller,
         asked: ExportDecisionsRequest,
-    ) -> Result<Messages<ExportDecisionsResponse>, ApiError> {
+    ) -> Result<Response<Messages<ExportDecisionsResponse>>, ApiError> {
         let (with_context, after) = (asked.context, asked.after.clone());
         let within = caller.scope().tenant;
         named_tenant::known(&self.store, &caller, asked.tenant_id.as_deref()).await?;
@@ -69,7 +70,7 @@ impl EntityQueries {
         &self,
         caller: Caller,
         asked: ExportEntityHistoryRequest,
-    ) -> Result<Messages<ExportEntityHistoryResponse>, ApiError> {
+    ) -> Result<Response<Messages<ExportEntityHistoryResponse>>, ApiError> {
         let by = ListEntityHistoryRequest::from(asked);
         let queries = self.clone();
         let tokens = PageTokens::of(&self.keys, &caller, &by);

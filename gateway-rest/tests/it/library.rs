@@ -223,7 +223,11 @@ impl BookService for Library {
                 let first = tokio_stream::iter([book("one")]);
                 Ok(Response::new(Box::pin(first.chain(late))))
             }
-            _ => Ok(Response::new(Box::pin(tokio_stream::iter([book("one"), book("two\n")])))),
+            _ => {
+                let items: Self::ExportBooksStream =
+                    Box::pin(tokio_stream::iter([book("one"), book("two\n")]));
+                Ok(with_metadata(items, &[("ratelimit", "\"books\";r=1"), ("x-private", "stays")]))
+            }
         }
     }
 

@@ -16,6 +16,8 @@ async fn a_stream_is_a_line_a_message() {
     let reply = get("/v1/books:export").await;
     assert_eq!(reply.header("content-type"), "application/x-ndjson");
     assert_eq!(reply.header("cache-control"), "no-store");
+    assert_eq!(reply.header("ratelimit"), "\"books\";r=1");
+    assert!(!reply.headers.contains_key("x-private"), "{:?}", reply.headers);
     let lines = lines(&reply.body);
     assert_eq!(lines.len(), 2);
     assert_eq!((&lines[0]["title"], &lines[1]["title"]), (&"one".into(), &"two\n".into()));
@@ -25,6 +27,7 @@ async fn a_stream_is_a_line_a_message() {
 async fn server_sent_events_on_request() {
     let reply = send_with("GET", "/v1/books:export", &EVENTS, "").await;
     assert_eq!(reply.header("content-type"), "text/event-stream");
+    assert_eq!(reply.header("ratelimit"), "\"books\";r=1");
     let events: Vec<_> = reply.body.split_terminator("\n\n").collect();
     assert_eq!(events.len(), 2);
     assert!(events.iter().all(|event| event.starts_with("data: {\"id\":\"\"")), "{events:?}");

@@ -1,8 +1,48 @@
 //! The service publishes the limits that it enforces.
 
-use serde_json::json;
+use agent_authority::routes::ROUTES;
+use serde_json::{Value, json};
 
 use crate::support::{Client, TestApp};
+
+/// Methods that count their calls for a limit of the caller. The tests of these limits check the
+/// headers.
+const COUNTED: [&str; 9] = [
+    "ConsultantDirectoryService/GetDirectoryConsultant",
+    "DecisionService/EvaluateDecision",
+    "PublicLeadService/CaptureLead",
+    "RealitySnapshotService/FeedRealitySnapshot",
+    "RealitySnapshotService/FeedRealitySnapshots",
+    "RuntimeService/Authorize",
+    "RuntimeService/BatchEvaluate",
+    "RuntimeService/Evaluate",
+    "WebhookDeliveryService/TestWebhookEndpoint",
+];
+
+#[test]
+fn the_document_declares_the_headers_where_a_limit_counts_and_for_each_refusal() {
+    let whole: Value = serde_json::from_str(agent_authority::app::OPENAPI).unwrap();
+    let headers = ["RateLimit", "RateLimit-Policy"];
+    let refused = &whole["components"]["responses"]["429"]["headers"];
+    assert!(headers.iter().all(|name| refused[name].is_object()), "{refused}");
+    for route in ROUTES {
+        let responses = &whole["paths"][route.path][route.method.to_lowercase()]["responses"];
+        assert_eq!(responses["429"]["$ref"], "#/components/responses/429", "{}", route.path);
+        let short = route.rpc.rsplit('.').next().unwrap();
+        let is_limited = route.streams || COUNTED.contains(&short);
+        let successes = responses.as_object().unwrap().iter();
+        for (status, response) in successes.filter(|(status, _)| status.starts_with('2')) {
+            for name in headers {
+                let declared = response["headers"][name].is_object();
+                assert_eq!(
+                    declared, is_limited,
+                    "{} {} {status}: {name}",
+                    route.method, route.path
+                );
+            }
+        }
+    }
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_limit_is_listed() {

@@ -41,7 +41,7 @@ async fn a_caller_has_one_export_at_a_time() {
     let second = exports.stream(caller("a"), Counted(3)).await.err().unwrap();
     assert_eq!(second.code, ErrorCode::RateLimited);
     drop(exports.stream(caller("b"), Counted(3)).await.unwrap());
-    let lines: Vec<_> = first.map(Result::unwrap).collect().await;
+    let lines: Vec<_> = first.into_inner().map(Result::unwrap).collect().await;
     assert_eq!(lines, [2, 2, 1, 1, 0]);
     drop(exports.stream(caller("a"), Counted(1)).await.unwrap());
     // After a cancelled export, the caller can start another one.
@@ -59,7 +59,7 @@ async fn an_export_ends_with_its_callers_credential() {
         if left { Ok(()) } else { Err(ApiError::plain(ErrorCode::Unauthenticated)) }
     }));
     let lines = exports.stream(caller("a"), Counted(usize::MAX)).await.unwrap();
-    let lines: Vec<_> = lines.collect().await;
+    let lines: Vec<_> = lines.into_inner().collect().await;
     assert_eq!(lines.len(), 4);
     assert!(lines[..3].iter().all(Result::is_ok));
     assert_eq!(lines[3].as_ref().unwrap_err().code(), Code::Unauthenticated);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{World, record};
-use crate::support::Client;
+use crate::support::{Client, Limits};
 
 const PATH: &str = "/v1/directory/consultants";
 
@@ -76,6 +76,33 @@ async fn an_address_reads_sixty_entries_a_minute() {
     assert_eq!(get("192.0.2.2").await.0, 404);
     clock.advance(chrono::TimeDelta::minutes(1));
     assert_eq!(get("192.0.2.1").await.0, 404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_entry_and_a_widget_show_the_calls_that_are_left() {
+    let (world, clock) = World::at_a_fixed_time().await;
+    let ada = world.certified("ada").await;
+    let anyone = world.app.client("");
+    let entry = format!("{PATH}/{ada}");
+    let card = format!("/widgets/consultant-card?consultant={ada}");
+    let from = [("x-forwarded-for", "192.0.2.9")];
+    let get = async |path: &str| Limits::of_call(&anyone, "GET", path, None, &from).await.0;
+    let left =
+        |calls: u32, seconds: u32| format!(r#""directory_per_address";r={calls};t={seconds}"#);
+    let first = get(&entry).await;
+    assert_eq!((first.status, first.left), (200, left(59, 60)));
+    assert_eq!(first.policy, r#""directory_per_address";q=60;w=60"#);
+    clock.advance(chrono::TimeDelta::seconds(20));
+    let page = get(&card).await;
+    assert_eq!((page.status, page.left, &page.policy), (200, left(58, 40), &first.policy));
+    for _ in 0..58 {
+        get("/widgets/enquiry-form").await;
+    }
+    for path in [&entry, &card] {
+        let refused = get(path).await;
+        let expected = (429, left(0, 40), &first.policy);
+        assert_eq!((refused.status, refused.left, &refused.policy), expected, "{path}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

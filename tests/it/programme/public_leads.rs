@@ -11,7 +11,7 @@ use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use serde_json::{Value, json};
 
 use super::World;
-use crate::support::{Client, Wishes};
+use crate::support::{Client, Limits, Wishes};
 
 const PATH: &str = "/api/consultant-lead";
 
@@ -106,6 +106,29 @@ async fn five_in_ten_minutes_from_an_address_valid_or_not() {
     assert_eq!(ask(&world, "203.0.113.8", body).await.0, 200, "another address");
     clock.advance(TimeDelta::minutes(10));
     assert_eq!(ask(&world, one, enquiry("lee@globex.example", "6")).await.0, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_shows_the_enquiries_that_are_left() {
+    let (world, clock) = World::at_a_fixed_time().await;
+    let client = anyone(&world);
+    let from = [("x-forwarded-for", "203.0.113.9")];
+    let send = async |path: &str, body: &Value| {
+        Limits::of_call(&client, "POST", path, Some(body), &from).await.0
+    };
+    let left = |calls: u32, seconds: u32| format!(r#""leads_per_address";r={calls};t={seconds}"#);
+    let first = send(PATH, &enquiry("lee@globex.example", "1")).await;
+    assert_eq!((first.status, first.left), (200, left(4, 600)));
+    assert_eq!(first.policy, r#""leads_per_address";q=5;w=600"#);
+    clock.advance(TimeDelta::seconds(60));
+    let second = send(PATH, &enquiry("lee@globex.example", "2")).await;
+    assert_eq!((second.status, second.left), (200, left(3, 540)));
+    for _ in 0..3 {
+        send(PATH, &enquiry("none", "x")).await;
+    }
+    let refused = send(PATH, &enquiry("lee@globex.example", "3")).await;
+    assert_eq!((refused.status, refused.left), (429, left(0, 540)));
+    assert_eq!(refused.policy, first.policy);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

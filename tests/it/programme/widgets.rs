@@ -4,7 +4,7 @@ use reqwest::Response;
 use serde_json::json;
 
 use super::{World, brands, dns::DnsServer, id};
-use crate::support::Wishes;
+use crate::support::{Limits, Wishes};
 
 const CARD: &str = "/widgets/consultant-card";
 const FORM: &str = "/widgets/enquiry-form";
@@ -108,6 +108,7 @@ async fn the_form_sends_an_enquiry_with_the_limits_of_one() {
         "email=lee%40globex.example&name=Lee+M&message=hello&organisation=&consent_marketing=true";
     let first = send(filled, form).await;
     assert_eq!(first.status(), 200);
+    assert_eq!(Limits::of(&first).left, r#""leads_per_address";r=4;t=600"#);
     assert!(!first.headers().contains_key("x-frame-options"));
     let (_, all) = world.get("/consultant-leads").await;
     let lead = &all["leads"][0];
@@ -122,4 +123,7 @@ async fn the_form_sends_an_enquiry_with_the_limits_of_one() {
     let limited = send(filled, form).await;
     assert_eq!(limited.status(), 429);
     assert!(limited.headers().contains_key("retry-after"));
+    let shown = Limits::of(&limited);
+    assert_eq!(shown.left, r#""leads_per_address";r=0;t=600"#);
+    assert_eq!(shown.policy, r#""leads_per_address";q=5;w=600"#);
 }

@@ -1,9 +1,18 @@
 //! Snapshots sent with API keys: permissions, rate limits, batches.
 
+use authority_core::clock::Clock;
+use authority_model::{
+    proto::reality::{
+        FeedRealitySnapshotRequest, RealitySnapshot,
+        reality_snapshot_service_client::RealitySnapshotServiceClient,
+    },
+    wire::Time,
+};
 use serde_json::{Value, json};
+use tonic::{Code, Request};
 
 use super::{AGENT, TENANT, World, ago, refusal};
-use crate::support::Client;
+use crate::support::{Client, Limits};
 
 const PATH: &str = "/v1/reality-snapshots";
 
@@ -130,4 +139,96 @@ async fn many_at_once_are_gathered() {
     for (status, fed) in futures_util::future::join_all(calls).await {
         assert_eq!(status, 201, "{fed:#}");
     }
+}
+
+/// Returns the header for this number of remaining snapshots.
+fn left(calls: usize, seconds: usize) -> String {
+    format!(r#""reality_snapshots_per_anchor_and_key";r={calls};t={seconds}"#)
+}
+
+/// Returns the remaining calls in the header.
+#[track_caller]
+fn calls(shown: &Limits) -> u32 {
+    let found = shown.left.split_once(";r=").and_then(|(_, rest)| rest.split_once(";t="));
+    found.unwrap_or_else(|| panic!("{shown:?}")).0.parse().unwrap()
+}
+
+/// A batch is counted at once. The time between two calls therefore does not matter here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_show_what_is_left_for_an_anchor_and_key() {
+    let world = World::start().await;
+    let (id, key) = feeder(&world).await;
+    let named = json!({"source": {"feeder_key_ids": [id]}});
+    let anchor = async || world.new_anchor(named.clone()).await;
+    let batch = format!("{PATH}:batch");
+    let rows = |anchor: &str, count: i64| -> Vec<Value> {
+        (1..=count).map(|seconds| body(anchor, seconds)).collect()
+    };
+    let send = async |rows: Vec<Value>, headers: &[(&str, &str)]| {
+        let body = json!({"reality_snapshots": rows});
+        Limits::of_call(&key, "POST", &batch, Some(&body), headers).await.0
+    };
+    let one = body(&anchor().await, 1);
+    let (first, _) = Limits::of_call(&key, "POST", PATH, Some(&one), &[]).await;
+    assert_eq!((first.status, first.left), (201, left(9, 1)));
+    assert_eq!(first.policy, r#""reality_snapshots_per_anchor_and_key";q=10;w=10"#);
+    // Of several anchors, the least is shown.
+    let (few, many) = (anchor().await, anchor().await);
+    let shown = send([rows(&few, 2), rows(&many, 4)].concat(), &[]).await;
+    assert_eq!((shown.status, shown.left, &shown.policy), (200, left(6, 4), &first.policy));
+    let full = anchor().await;
+    let shown = send(rows(&full, 12), &[]).await;
+    assert_eq!((shown.status, shown.left), (200, left(0, 10)), "two of twelve are refused");
+    let (refused, _) = Limits::of_call(&key, "POST", PATH, Some(&body(&full, 20)), &[]).await;
+    assert_eq!((refused.status, refused.left), (429, left(0, 1)));
+    assert_eq!(refused.policy, first.policy);
+    // A repeated call does not count, and shows the limit as well.
+    let (kept, header) = (anchor().await, [("idempotency-key", "batch")]);
+    for _ in 0..2 {
+        let shown = send(rows(&kept, 6), &header).await;
+        assert!((4..10).contains(&calls(&shown)), "{shown:?}");
+    }
+    let (single, header) = (body(&anchor().await, 1), [("idempotency-key", "single")]);
+    for _ in 0..2 {
+        let (shown, _) = Limits::of_call(&key, "POST", PATH, Some(&single), &header).await;
+        assert_eq!(shown.status, 201);
+        assert!((9..=10).contains(&calls(&shown)), "{shown:?}");
+    }
+    // The owner has no limit.
+    let mut own = body(&full, 30);
+    own["tenant_id"] = json!(TENANT);
+    let path = "/api/v1/reality-snapshots";
+    let (shown, answer) = Limits::of_call(&world.owner, "POST", path, Some(&own), &[]).await;
+    assert_eq!((shown.status, shown.left.as_str()), (201, ""), "{answer:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_limit_is_in_the_metadata_over_grpc() {
+    let world = World::start().await;
+    let (id, key) = feeder(&world).await;
+    let anchor = world.new_anchor(json!({"source": {"feeder_key_ids": [id]}})).await;
+    let base = world.app.base_url().to_owned();
+    let mut grpc = RealitySnapshotServiceClient::connect(base).await.unwrap();
+    let request = |seconds: i64| {
+        let sampled_at = Clock::default().now() - chrono::TimeDelta::seconds(seconds);
+        let row = RealitySnapshot {
+            anchor_id: anchor.clone(),
+            sampled_at: Some(Time::from(sampled_at)),
+            content_hash: format!("sha256:{seconds}"),
+            ..RealitySnapshot::default()
+        };
+        let message = FeedRealitySnapshotRequest { reality_snapshot: Some(row) };
+        let mut request = Request::new(message);
+        let bearer = format!("Bearer {}", key.token).parse().unwrap();
+        request.metadata_mut().insert("authorization", bearer);
+        request
+    };
+    let fed = grpc.feed_reality_snapshot(request(1)).await.unwrap();
+    assert_eq!(Limits::in_metadata(fed.metadata()), left(9, 1));
+    let rows: Vec<_> = (2..=12).map(|seconds| body(&anchor, seconds)).collect();
+    let batch = json!({"reality_snapshots": rows});
+    assert_eq!(key.post(&format!("{PATH}:batch"), batch).await.0, 200);
+    let refused = grpc.feed_reality_snapshot(request(20)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
+    assert_eq!(Limits::in_metadata(refused.metadata()), left(0, 1));
 }

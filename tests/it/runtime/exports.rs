@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tonic::Code;
 
 use super::demo;
-use crate::support::{Client, TestApp, asking};
+use crate::support::{Client, Limits, TestApp, asking};
 
 const TENANT: &str = "svc:tenant:acme";
 const PATH: &str = "/api/v1/app/decisions:export";
@@ -148,13 +148,21 @@ async fn it_is_the_callers_only_one_and_ends_with_the_person() {
     many(&app, 12_000).await;
     let auditor = app.person(TENANT, "auditor", "approver@acme.example");
     let mut grpc = DecisionServiceClient::connect(app.base_url().to_owned()).await.unwrap();
-    let mut export = grpc.export_decisions(call(&auditor)).await.unwrap().into_inner();
+    let export = grpc.export_decisions(call(&auditor)).await.unwrap();
+    assert_eq!(Limits::in_metadata(export.metadata()), r#""exports_per_caller";r=0"#);
+    let mut export = export.into_inner();
     export.message().await.unwrap().unwrap();
     let url = format!("{}{PATH}", app.base_url());
     let second = auditor.http.get(url).bearer_auth(&auditor.token).send().await.unwrap();
     assert_eq!(
         (second.status().as_u16(), &second.headers()["retry-after"]),
         (429, &"1".parse().unwrap())
+    );
+    let shown = Limits::of(&second);
+    let policy = r#""exports_per_caller";q=1;qu="concurrent-requests""#;
+    assert_eq!(
+        (shown.left.as_str(), shown.policy.as_str()),
+        (r#""exports_per_caller";r=0"#, policy)
     );
     // Another caller can run an export at the same time.
     let other = app.person(TENANT, "auditor", "eve@example.org");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::{asking, demo, simulate::TENANT};
-use crate::support::Client;
+use crate::support::{Client, Limits};
 
 const SIMULATE: &str = "/v1/decisions:simulate";
 
@@ -81,7 +81,9 @@ async fn simulations_wait_in_turn_and_never_keep_decisions_or_other_tenants() {
     let flood: Vec<_> = (0..24)
         .map(|_| {
             let client = app.client(&client.token);
-            tokio::spawn(async move { client.post(SIMULATE, heavy()).await })
+            tokio::spawn(async move {
+                Limits::of_call(&client, "POST", SIMULATE, Some(&heavy()), &[]).await
+            })
         })
         .collect();
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -100,8 +102,14 @@ async fn simulations_wait_in_turn_and_never_keep_decisions_or_other_tenants() {
     waiting.iter().for_each(JoinHandle::abort);
     assert!(waiting.len() >= 8, "{} of 24 waited", waiting.len());
     let answered = join_all(answered).await.into_iter().map(Result::unwrap);
-    let refused: Vec<_> = answered.filter(|(status, _)| *status == 429).collect();
-    assert!(!refused.is_empty() && refused.iter().all(|(_, one)| one["error"] == "rate_limited"));
+    let refused: Vec<_> = answered.filter(|(shown, _)| shown.status == 429).collect();
+    assert!(!refused.is_empty());
+    for (shown, answer) in refused {
+        assert_eq!(answer["error"], "rate_limited", "{answer:#}");
+        assert_eq!(shown.left, r#""waiting_computations_per_tenant";r=0"#);
+        let policy = r#""waiting_computations_per_tenant";q=16;qu="concurrent-requests""#;
+        assert_eq!(shown.policy, policy);
+    }
     let begun = Instant::now();
     let small = json!({"request": asking(1.0, "DE")});
     let (status, answer) = client.post(SIMULATE, small).await;

@@ -4,6 +4,7 @@ pub(crate) mod app;
 mod callers;
 pub(crate) mod database;
 mod grpc_web;
+mod limits;
 mod line;
 pub(crate) mod provider;
 mod redacted;
@@ -15,6 +16,7 @@ use authority_core::worker::{Supervisor, Worker};
 use tokio::sync::Mutex;
 
 pub(crate) use app::{Client, TestApp, Wishes, asking, evaluate, http};
+pub(crate) use limits::Limits;
 pub(crate) use line::Line;
 pub(crate) use redacted::{redacted, redacted_text};
 

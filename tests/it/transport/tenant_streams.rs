@@ -9,7 +9,7 @@ use reqwest::Response;
 use serde_json::{Value, json};
 use tonic::{Code, Request};
 
-use crate::support::{Client, TestApp, Wishes, asking, evaluate};
+use crate::support::{Client, Limits, TestApp, Wishes, asking, evaluate};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -38,12 +38,24 @@ async fn a_caller_has_half_of_its_tenants_streams_and_the_tenant_no_more_than_al
     };
     let first = watch(&client, &id).await;
     assert_eq!(first.status(), 200);
-    let _second = grpc.watch_stop_conditions(asked()).await.unwrap();
+    let shown = Limits::of(&first);
+    assert_eq!(shown.left, r#""streams_per_credential";r=1, "streams_per_tenant";r=3"#);
+    let policy = r#""streams_per_credential";q=2;qu="concurrent-requests""#;
+    let of_tenant = r#""streams_per_tenant";q=4;qu="concurrent-requests""#;
+    assert_eq!(shown.policy, format!("{policy}, {of_tenant}"));
+    let second = grpc.watch_stop_conditions(asked()).await.unwrap();
+    let shown = Limits::in_metadata(second.metadata());
+    assert_eq!(shown, r#""streams_per_credential";r=0, "streams_per_tenant";r=2"#);
 
     let refused = watch(&client, &id).await;
     assert_eq!(
         (refused.status().as_u16(), &refused.headers()["retry-after"]),
         (429, &"10".parse().unwrap())
+    );
+    let shown = Limits::of(&refused);
+    assert_eq!(
+        (shown.left.as_str(), shown.policy.as_str()),
+        (r#""streams_per_credential";r=0"#, policy)
     );
     let told: Value = refused.json().await.unwrap();
     assert_eq!(told["error"], "rate_limited", "{told}");
@@ -51,6 +63,7 @@ async fn a_caller_has_half_of_its_tenants_streams_and_the_tenant_no_more_than_al
     assert_eq!(told["message"], message, "{told}");
     let refused = grpc.watch_stop_conditions(asked()).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+    assert_eq!(Limits::in_metadata(refused.metadata()), r#""streams_per_credential";r=0"#);
     // Calls that open no stream still work.
     permitted(&client).await;
 
@@ -60,7 +73,10 @@ async fn a_caller_has_half_of_its_tenants_streams_and_the_tenant_no_more_than_al
     assert_eq!(beside.each_ref().map(|answer| answer.status().as_u16()), [200, 200]);
     let other = app.person("svc:tenant:acme", "auditor", "bob@acme.example");
     let refused = watch(&other, &id).await;
+    let shown = Limits::of(&refused);
     assert_eq!(refused.status(), 429);
+    let of_tenant = (r#""streams_per_tenant";r=0"#, of_tenant);
+    assert_eq!((shown.left.as_str(), shown.policy.as_str()), of_tenant);
     let told: Value = refused.json().await.unwrap();
     assert_eq!(told["message"], "the tenant has 4 streams open on this node; close one", "{told}");
 

@@ -1,22 +1,10 @@
 //! Maps the errors of core and the archive to client errors.
 
 use authority_archive as archive;
-use authority_core::{compute, graph, keys, store, stored_packs::Altered};
+use authority_core::{graph, keys, store, stored_packs::Altered};
 use authority_evidence as evidence;
 
 use super::{ApiError, ErrorCode};
-
-impl From<compute::Error> for ApiError {
-    fn from(error: compute::Error) -> Self {
-        match error {
-            compute::Error::Full => {
-                Self::new(ErrorCode::RateLimited, error.to_string()).with("retry_after", "1")
-            }
-            compute::Error::TooLong => Self::new(ErrorCode::Unavailable, error.to_string()),
-            compute::Error::Failed => Self::plain(ErrorCode::Internal),
-        }
-    }
-}
 
 /// The requested data is archived, and the archive cannot be read.
 impl From<archive::Error> for ApiError {

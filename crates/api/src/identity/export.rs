@@ -10,9 +10,16 @@ use std::{
 use authority_model::service::Messages;
 use futures_util::stream;
 use parking_lot::Mutex;
+use tonic::Response;
 
 use super::Caller;
-use crate::{error::ApiError, rate_limit::too_many_open};
+use crate::{
+    error::ApiError,
+    rate_limit::{AppliedLimits, OpenLimit, Remaining},
+};
+
+/// The limit for the exports of a caller.
+const LIMIT: OpenLimit = OpenLimit { name: "exports_per_caller", limit: 1 };
 
 /// Checks whether a caller's credential is still valid.
 pub type Holds = Arc<dyn Fn(&Caller) -> Result<(), ApiError> + Send + Sync>;
@@ -49,18 +56,20 @@ impl Exports {
         &self,
         caller: Caller,
         mut pages: P,
-    ) -> Result<Messages<P::Line>, ApiError> {
+    ) -> Result<Response<Messages<P::Line>>, ApiError> {
         let turn = self.turn(&caller)?;
         let lines = pages.next().await?.into();
         let holds = Arc::clone(&self.holds);
         let state = State { pages, lines, ended: false, caller, holds, _turn: turn };
-        Ok(Box::pin(stream::unfold(Some(state), |state| async {
+        let lines: Messages<P::Line> = Box::pin(stream::unfold(Some(state), |state| async {
             let mut state = state?;
             match state.next().await.transpose()? {
                 Ok(line) => Some((Ok(line), Some(state))),
                 Err(refusal) => Some((Err(refusal.into()), None)),
             }
-        })))
+        }));
+        let limits = AppliedLimits::from(Remaining::Open { limit: LIMIT, calls: 0 });
+        Ok(limits.shown_in(Response::new(lines)))
     }
 
     fn turn(&self, caller: &Caller) -> Result<Turn, ApiError> {
@@ -70,7 +79,7 @@ impl Exports {
         }
         let text = "an export of this caller is running, and a caller may run 1 at a time: read it to \
                     its end, or cancel it";
-        Err(too_many_open("exports_per_caller", 1, text.to_owned(), 1))
+        Err(LIMIT.refusal(text, 1))
     }
 }
 

@@ -64,7 +64,9 @@ impl Default for Limits {
 /// The reason for a missing result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error("too many requests of this kind are waiting, for this tenant or in total")]
+    #[error("{0} requests of this kind of this tenant are waiting, the most that may wait")]
+    TenantFull(usize),
+    #[error("too many requests of this kind are waiting")]
     Full,
     #[error("the computation takes too long for one response; request less at a time")]
     TooLong,
@@ -182,10 +184,11 @@ impl ComputePool {
                 let _ = to.send(job(&Turn { cancellation: own, started: Instant::now() }));
             }
         });
-        if !self.0.shared.queue.lock().add(tenant_id, Job { cancellation, work }) {
-            metrics::counter!("authority_compute_refused_total").increment(1);
-            return Err(Error::Full);
-        }
+        self.0.shared.queue.lock().add(tenant_id, Job { cancellation, work }).inspect_err(
+            |_| {
+                metrics::counter!("authority_compute_refused_total").increment(1);
+            },
+        )?;
         self.0.shared.changed.notify_one();
         match tokio::time::timeout(longest, result).await {
             // A result after the deadline may be incomplete: the job may have stopped because it

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Cancellation, Limits};
+use super::{Cancellation, Error, Limits};
 
 pub(super) struct Job {
     pub(super) cancellation: Cancellation,
@@ -40,18 +40,15 @@ impl Queue {
         Self { limits, turns, tenants, waiting: 0, closed: false }
     }
 
-    /// Adds a job. Returns false if the queue is full.
-    pub(super) fn add(&mut self, tenant_id: &str, job: Job) -> bool {
-        let own = |queue: &Self| queue.tenants.get(tenant_id).map_or(0, |own| own.jobs.len());
-        let full = |queue: &Self| {
-            queue.waiting >= queue.limits.waiting_in_all || own(queue) >= queue.limits.waiting
-        };
-        if full(self) {
+    /// Adds a job.
+    ///
+    /// # Errors
+    /// The queue is full, for this tenant or in total.
+    pub(super) fn add(&mut self, tenant_id: &str, job: Job) -> Result<(), Error> {
+        if self.room(tenant_id).is_err() {
             self.drop_cancelled();
         }
-        if self.closed || full(self) {
-            return false;
-        }
+        self.room(tenant_id)?;
         let id = self.tenants.get_key_value(tenant_id).map(|(id, _)| Arc::clone(id));
         let id = id.unwrap_or_else(|| tenant_id.into());
         let own = self.tenants.entry(Arc::clone(&id)).or_default();
@@ -60,7 +57,19 @@ impl Queue {
         }
         own.jobs.push_back(job);
         self.waiting += 1;
-        true
+        Ok(())
+    }
+
+    /// Checks that another job of the tenant may wait.
+    fn room(&self, tenant_id: &str) -> Result<(), Error> {
+        let own = self.tenants.get(tenant_id).map_or(0, |own| own.jobs.len());
+        if own >= self.limits.waiting {
+            return Err(Error::TenantFull(self.limits.waiting));
+        }
+        if self.closed || self.waiting >= self.limits.waiting_in_all {
+            return Err(Error::Full);
+        }
+        Ok(())
     }
 
     /// Returns the next job of the first tenant in turn that is below its limit of running jobs.

@@ -76,8 +76,10 @@ async fn the_queue_is_bounded_and_cancelled_jobs_free_their_places() {
     sleep(MOMENT).await;
     let others = [ask("a"), ask("a"), ask("b"), ask("b")];
     sleep(MOMENT).await;
-    for tenant in ["a", "b", "c"] {
-        assert_eq!(pool.run(tenant, |_| ()).await, Err(Error::Full), "{tenant}");
+    for (tenant, full) in
+        [("a", Error::TenantFull(2)), ("b", Error::TenantFull(2)), ("c", Error::Full)]
+    {
+        assert_eq!(pool.run(tenant, |_| ()).await, Err(full), "{tenant}");
     }
     others.iter().for_each(tokio::task::JoinHandle::abort);
     first.abort();

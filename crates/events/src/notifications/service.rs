@@ -130,6 +130,7 @@ impl NotificationService for NotificationHandlers {
         let (caller, asked) = admitted(call)?;
         let reader = Reader::of(&caller)?;
         let place = self.streams.enter(reader.tenant_id(), &caller)?;
+        let limits = place.limits();
         let follow = Follow {
             store: self.store.clone(),
             scope: caller.scope(),
@@ -144,6 +145,6 @@ impl NotificationService for NotificationHandlers {
             unsent: VecDeque::new(),
             _place: place,
         };
-        Ok(Response::new(stream_of(follow.begin(asked.after).await?)))
+        Ok(limits.shown_in(Response::new(stream_of(follow.begin(asked.after).await?))))
     }
 }

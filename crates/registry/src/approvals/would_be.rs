@@ -85,7 +85,11 @@ impl Approvals {
                 show::describe(&self.registry, caller, &mut would_be.policies).await?;
                 Ok(Some((would_be, verdict.held_by_reality.into_iter().map(reality).collect())))
             }
-            Err(error @ (compute::Error::Full | compute::Error::TooLong)) => {
+            Err(
+                error @ (compute::Error::TenantFull(_)
+                | compute::Error::Full
+                | compute::Error::TooLong),
+            ) => {
                 tracing::debug!(%error, "returned an approval without would_be");
                 Ok(None)
             }

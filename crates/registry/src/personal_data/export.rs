@@ -168,7 +168,7 @@ pub(super) async fn export(
         left: KINDS.iter().map(|kind| (kind, Place::default())).collect(),
         count: 0,
     };
-    Ok(tonic::Response::new(registry.exports.stream(caller, lines).await?))
+    Ok(registry.exports.stream(caller, lines).await?)
 }
 
 struct Lines {

@@ -1,6 +1,6 @@
 //! Snapshots that API keys feed. One writer per node batches them: many feeders cost few commits.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use authority_core::{
     store::{self, Scope, Store},
@@ -19,10 +19,15 @@ use tonic::Response;
 
 use super::{
     super::{prelude::*, version::tagged},
-    feed_batch::{Fed, store_batch},
-    snapshot_rules,
+    feed_batch::{Fed, Outcome, store_batch},
+    feed_pace::{Pace, Pair},
+    freshness, snapshot_rules,
 };
-use authority_api::{error::ApiError, identity::CallerKind};
+use authority_api::{
+    error::ApiError,
+    identity::CallerKind,
+    rate_limit::{AppliedLimits, Remaining},
+};
 
 /// The maximum number of snapshots in one transaction.
 const MOST: usize = 256;
@@ -36,7 +41,7 @@ const BRING: &str = "bring snapshots, which concern every agent";
 
 struct Queued {
     fed: Fed,
-    done: oneshot::Sender<Result<RealitySnapshot, Error>>,
+    done: oneshot::Sender<Outcome>,
 }
 
 /// Sends snapshots to the writer. Cheap to clone.
@@ -59,11 +64,13 @@ impl SnapshotFeed {
         (Self(queue), writer.outlasting_calls())
     }
 
-    async fn store(&self, fed: Fed) -> Result<RealitySnapshot, Error> {
+    async fn store(&self, fed: Fed) -> Outcome {
+        let unavailable = || Outcome::from(Error::Refused(ErrorCode::Unavailable));
         let (done, answer) = oneshot::channel();
-        let queued = self.0.try_send(Queued { fed, done });
-        queued.map_err(|_| Error::Refused(ErrorCode::Unavailable))?;
-        answer.await.unwrap_or(Err(Error::Refused(ErrorCode::Unavailable)))
+        if self.0.try_send(Queued { fed, done }).is_err() {
+            return unavailable();
+        }
+        answer.await.unwrap_or_else(|_| unavailable())
     }
 }
 
@@ -98,18 +105,18 @@ async fn commit(store: &Store, queued: Vec<Queued>) -> Result<(), store::Error> 
     let (fed, done): (Vec<_>, Vec<_>) =
         queued.into_iter().map(|queued| (queued.fed, queued.done)).unzip();
     let stored = store.write_tx(&Scope::service(), async move |db| store_batch(db, fed).await);
-    let results = match stored.await {
-        Ok(results) => results,
+    let outcomes = match stored.await {
+        Ok(outcomes) => outcomes,
         Err(error) => {
             tracing::warn!(%error, "failed to store snapshots");
             done.into_iter().for_each(|done| {
-                let _ = done.send(Err(Error::Refused(ErrorCode::Unavailable)));
+                let _ = done.send(Error::Refused(ErrorCode::Unavailable).into());
             });
             return Err(store::Error::Internal(error.to_string()));
         }
     };
-    for (done, result) in done.into_iter().zip(results) {
-        let _ = done.send(result);
+    for (done, outcome) in done.into_iter().zip(outcomes) {
+        let _ = done.send(outcome);
     }
     Ok(())
 }
@@ -143,20 +150,26 @@ impl SnapshotFeed {
         row: RealitySnapshot,
     ) -> Reply<RealitySnapshot> {
         let fed = fed(caller, row)?;
-        let stored = match key.map(|key| key.within(fed.row.tenant_id())) {
-            None => Response::new(self.store(fed).await?),
+        let (stored, left) = match key.map(|key| key.within(fed.row.tenant_id())) {
+            None => {
+                let Outcome { stored, left } = self.store(fed).await;
+                (Response::new(stored?), left)
+            }
             // This snapshot is not batched, because its response must be stored in the same
             // transaction.
             key => {
+                let pair = fed.pair().into_iter().collect();
                 let stored = registry.idempotent(caller, key, async move |db| {
-                    let mut results = store_batch(db, vec![fed]).await?;
-                    results.pop().unwrap_or(Err(Error::Refused(ErrorCode::Internal)))
+                    let mut outcomes = store_batch(db, vec![fed]).await?;
+                    let outcome = outcomes.pop().ok_or(Error::Refused(ErrorCode::Internal))?;
+                    outcome.stored
                 });
-                stored.await?.reply()
+                let stored = stored.await?.reply();
+                (stored, least_left(registry, caller, pair).await)
             }
         };
         registry.wait_for_graph::<RealitySnapshot>().await;
-        Ok(tagged(stored))
+        Ok(shown(left, tagged(stored)))
     }
 
     /// Stores several snapshots, each as if it were sent alone.
@@ -169,12 +182,21 @@ impl SnapshotFeed {
     ) -> Reply<FeedRealitySnapshotsResponse> {
         caller.unbound(BRING)?;
         let checked: Vec<_> = rows.into_iter().map(|row| checked(caller, row)).collect();
-        let answer = match key {
+        let (answer, left) = match key {
             None => {
-                let stored = checked.into_iter().map(|fed| async { self.store(fed?).await });
-                Response::new(response(join_all(stored).await))
+                let stored = checked.into_iter().map(|fed| async {
+                    match fed {
+                        Ok(fed) => self.store(fed).await,
+                        Err(error) => error.into(),
+                    }
+                });
+                let outcomes = join_all(stored).await;
+                let left = outcomes.iter().filter_map(|outcome| outcome.left).min();
+                let results = outcomes.into_iter().map(|outcome| outcome.stored);
+                (Response::new(response(results.collect())), left)
             }
             key => {
+                let pairs = checked.iter().flatten().filter_map(Fed::pair).collect();
                 let stored = registry.idempotent(caller, key, async move |db| {
                     let mut results = Vec::with_capacity(checked.len());
                     let mut fed = Vec::new();
@@ -183,17 +205,38 @@ impl SnapshotFeed {
                     }
                     let mut stored = store_batch(db, fed).await?.into_iter();
                     let missing = || Err(Error::Refused(ErrorCode::Internal));
-                    let results = results
-                        .into_iter()
-                        .map(|result| result.and_then(|()| stored.next().unwrap_or_else(missing)));
+                    let mut next = || stored.next().map_or_else(missing, |outcome| outcome.stored);
+                    let results = results.into_iter().map(|result| result.and_then(|()| next()));
                     Ok::<_, Error>(response(results.collect()))
                 });
-                stored.await?.reply()
+                let answer = stored.await?.reply();
+                (answer, least_left(registry, caller, pairs).await)
             }
         };
         registry.wait_for_graph::<RealitySnapshot>().await;
-        Ok(answer)
+        Ok(shown(left, answer))
     }
+}
+
+/// Returns the remaining snapshots of the pair with the fewest, or `None` if the database can't be
+/// read. A repeated response has counted none, and its limits must be read.
+async fn least_left(
+    registry: &Registry,
+    caller: &Caller,
+    pairs: BTreeSet<Pair>,
+) -> Option<Remaining> {
+    if pairs.is_empty() {
+        return None;
+    }
+    let read = registry.store.read_tx(&caller.scope(), async move |db: &mut Db| {
+        let now = freshness::moment(freshness::database_now(db).await?);
+        Ok::<_, Error>(Pace::read(db, pairs, now, false).await?.least())
+    });
+    read.await.ok().flatten()
+}
+
+fn shown<M>(left: Option<Remaining>, response: Response<M>) -> Response<M> {
+    AppliedLimits::new(left, None).shown_in(response)
 }
 
 /// Checks one snapshot of a batch against all rules.

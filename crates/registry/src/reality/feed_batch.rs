@@ -8,7 +8,13 @@ use authority_model::{
     schema::{reality_anchors, reality_snapshots},
 };
 
-use super::{super::prelude::*, anchor_rules, feed_pace::Pace, freshness, snapshot_rules};
+use super::{
+    super::prelude::*,
+    anchor_rules,
+    feed_pace::{Pace, Pair},
+    freshness, snapshot_rules,
+};
+use authority_api::rate_limit::Remaining;
 
 /// A snapshot with its tenant, its ID and its feeder.
 pub(super) struct Fed {
@@ -17,39 +23,59 @@ pub(super) struct Fed {
     pub(super) feeder: Option<String>,
 }
 
-/// Stores the snapshots that pass all checks. The results are in the order of the input. Rows are
+impl Fed {
+    /// The anchor and feeder that the rate limit applies to; `None` for the owner.
+    pub(super) fn pair(&self) -> Option<Pair> {
+        Some((self.row.anchor_id.clone(), self.feeder.clone()?))
+    }
+}
+
+/// The outcome for a snapshot.
+pub(super) struct Outcome {
+    pub(super) stored: Result<RealitySnapshot, Error>,
+    /// The feeder's remaining snapshots; `None` if the limit does not apply.
+    pub(super) left: Option<Remaining>,
+}
+
+impl From<Error> for Outcome {
+    fn from(error: Error) -> Self {
+        Self { stored: Err(error), left: None }
+    }
+}
+
+/// Stores the snapshots that pass all checks. The outcomes are in the order of the input. Rows are
 /// locked and inserted in the order of their anchors, which is also the order of tenants. Two nodes
 /// therefore can't deadlock.
-pub(super) async fn store_batch(
-    db: &mut Db,
-    fed: Vec<Fed>,
-) -> Result<Vec<Result<RealitySnapshot, Error>>, Error> {
+pub(super) async fn store_batch(db: &mut Db, fed: Vec<Fed>) -> Result<Vec<Outcome>, Error> {
     let now = freshness::moment(freshness::database_now(db).await?);
     let anchors = anchors(db, &fed).await?;
     let permitted: Vec<_> = fed.iter().map(|fed| permitted(fed, &anchors)).collect();
     let feeding = fed.iter().zip(&permitted).filter(|(_, permitted)| permitted.is_ok());
-    let pairs =
-        feeding.filter_map(|(fed, _)| Some((fed.row.anchor_id.as_str(), fed.feeder.as_deref()?)));
-    let mut pace = Pace::read(db, pairs.collect(), now).await?;
+    let pairs = feeding.filter_map(|(fed, _)| fed.pair());
+    let mut pace = Pace::read(db, pairs.collect(), now, true).await?;
     let mut results = Vec::with_capacity(fed.len());
     let mut rows = Vec::new();
-    for (Fed { mut row, feeder }, anchor) in fed.into_iter().zip(permitted) {
+    for (mut fed, anchor) in fed.into_iter().zip(permitted) {
+        let pair = fed.pair();
         let ready = anchor.and_then(|anchor| {
-            feeder.iter().try_for_each(|feeder| pace.take(&row.anchor_id, feeder))?;
-            snapshot_rules::complete(&mut row, anchor, now)
+            pair.iter().try_for_each(|pair| pace.take(pair))?;
+            snapshot_rules::complete(&mut fed.row, anchor, now)
         });
-        results.push(ready.map(|()| row.id.clone()));
-        if results.last().is_some_and(Result::is_ok) {
-            rows.push(row);
+        let is_ready = ready.is_ok();
+        results.push((ready.map(|()| fed.row.id.clone()), pair));
+        if is_ready {
+            rows.push(fed.row);
         }
     }
+    let left: Vec<_> = results.iter().map(|(_, pair)| pace.left(pair.as_ref()?)).collect();
     pace.write(db, &anchors).await?;
     rows.sort_by(|one, other| (&one.anchor_id, &one.id).cmp(&(&other.anchor_id, &other.id)));
     let mut stored = insert(db, &rows).await?;
-    let results = results.into_iter().map(|ready| {
-        ready.and_then(|id| stored.remove(&id).ok_or(Error::Refused(ErrorCode::SnapshotExists)))
+    let outcomes = results.into_iter().zip(left).map(|((ready, _), left)| {
+        let exists = Error::Refused(ErrorCode::SnapshotExists);
+        Outcome { stored: ready.and_then(|id| stored.remove(&id).ok_or(exists)), left }
     });
-    Ok(results.collect())
+    Ok(outcomes.collect())
 }
 
 async fn anchors(db: &mut Db, fed: &[Fed]) -> Result<HashMap<String, RealityAnchor>, Error> {

@@ -208,7 +208,8 @@ fn rate_limit(limited: &Limited, per_second: u32) -> RateLimit {
 
 fn remaining(limited: &Limited, lease: &Lease, now: Instant) -> Remaining {
     let (calls, wait) = lease.remaining(now);
-    Remaining { limit: rate_limit(limited, lease.per_second()), calls, seconds: seconds(wait) }
+    let limit = rate_limit(limited, lease.per_second());
+    Remaining::Calls { limit, calls, seconds: seconds(wait) }
 }
 
 /// Returns whole seconds, rounded up: at least one.

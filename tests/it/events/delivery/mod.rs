@@ -13,6 +13,7 @@ mod released;
 mod replays;
 mod sent;
 mod service;
+mod test_limit;
 mod waiting;
 mod world;
 

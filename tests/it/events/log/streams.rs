@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tonic::{Request, metadata::MetadataValue};
 
 use super::{AGENT, PATIENCE, TENANT, demo, events, made, told};
-use crate::support::{Client, TestApp};
+use crate::support::{Client, Limits, TestApp};
 
 /// Server-sent events as a browser reads them.
 struct Sse {
@@ -210,6 +210,37 @@ async fn a_tenant_has_at_most_twenty_streams() {
 async fn at_once<T>(answer: impl Future<Output = T>) -> T {
     let answer = tokio::time::timeout(Duration::from_secs(10), answer);
     answer.await.expect("the stream is open instead of refused")
+}
+
+/// The smaller limit of streams of events is shown, not the limit of all streams.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_shows_how_many_more_may_be_opened() {
+    let (app, _, _) = demo().await;
+    let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
+    let person = app.person(TENANT, "admin", "ann@acme.example");
+    let mut streams = Vec::new();
+    for (client, path) in
+        [(&key, "/v1/events:stream"), (&person, "/api/v1/app/notifications:stream")]
+    {
+        for open in 0..5 {
+            let stream = Sse::open(client, path, None).await;
+            let shown = Limits::of(&stream.answer);
+            let (own, all) = (4 - open, 19 - open);
+            let left = format!(r#""streams_per_credential";r={own}, "streams_per_tenant";r={all}"#);
+            assert_eq!(shown.left, left, "{path}");
+            let limit = |name: &str, most: u32| {
+                format!(r#""streams_per_{name}";q={most};qu="concurrent-requests""#)
+            };
+            let policy = [limit("credential", 5), limit("tenant", 20)].join(", ");
+            assert_eq!(shown.policy, policy, "{path}");
+            streams.push(stream);
+        }
+        let (refused, _) = at_once(Limits::of_call(client, "GET", path, None, &[])).await;
+        assert_eq!(
+            (refused.status, refused.left.as_str()),
+            (429, r#""streams_per_credential";r=0"#)
+        );
+    }
 }
 
 /// A single key can't use up the streams that its tenant may open.

@@ -96,7 +96,7 @@ impl WebhookDeliveryService for Handlers {
         &self,
         call: Request<TestWebhookEndpointRequest>,
     ) -> Reply<TestWebhookEndpointResponse> {
-        Ok(self.0.test(Call::of(call)?).await?.reply())
+        Ok(self.0.test(Call::of(call)?).await?)
     }
 
     async fn list_webhook_deliveries(

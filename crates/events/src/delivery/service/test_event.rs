@@ -6,7 +6,7 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     idempotency::{Done, IdempotencyKey, execute},
     identity::Caller,
-    rate_limit::RateLimit,
+    rate_limit::{AppliedLimits, RateLimit, Remaining},
 };
 use authority_core::store::{self, Db, RunQueryDsl, new_id};
 use authority_ids::RecordId;
@@ -16,9 +16,13 @@ use authority_webhook::{
     event_types::EventType,
     retry::ErrorClass,
 };
-use diesel::sql_types::{BigInt, Double, Text};
+use diesel::{
+    OptionalExtension, QueryableByName,
+    sql_types::{BigInt, Double, Integer, Nullable, Text},
+};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
+use tonic::Response;
 
 use super::{
     super::{
@@ -42,6 +46,10 @@ const COUNT: &str = "UPDATE webhook_cursors \
                             THEN tested_from ELSE clock_timestamp() END \
      WHERE endpoint_id = $1 \
        AND NOT (tested_from > clock_timestamp() - make_interval(secs => $2) AND tests >= $3)";
+/// The tests in the current window, and the seconds until its end. The window may have ended.
+const COUNTED: &str = "SELECT tests, \
+            ceil(extract(epoch FROM tested_from - clock_timestamp()) + $2)::bigint AS seconds \
+     FROM webhook_cursors WHERE endpoint_id = $1";
 /// Closes the breaker and ends the wait of `Retry-After`. The receiver accepts deliveries again.
 const CLOSE: &str = "UPDATE webhook_cursors \
      SET breaker = 'closed', breaker_count = 0, breaker_until = NULL, waits_until = NULL \
@@ -59,40 +67,48 @@ impl Shared {
     pub(super) async fn test(
         &self,
         call: Call<TestWebhookEndpointRequest>,
-    ) -> Result<Done<TestWebhookEndpointResponse>, ApiError> {
+    ) -> Result<Response<TestWebhookEndpointResponse>, ApiError> {
         let Call { caller, key, request } = call;
-        if let Some(first) = self.first_answer(&caller, key.clone()).await? {
-            return Ok(first);
+        if let Some((first, left)) = self.first_answer(&caller, key.clone(), &request.id).await? {
+            return Ok(AppliedLimits::new(left, None).shown_in(first.reply()));
         }
-        let endpoint = self.tested(&caller, request.id).await?;
+        let (endpoint, left) = self.tested(&caller, request.id).await?;
         let answer = self.send_test(&caller, &endpoint).await?;
         let (scope, now) = (caller.scope(), self.clock.now());
-        execute(&self.store, &scope, now, key, async move |db: &mut Db| {
+        let done = execute(&self.store, &scope, now, key, async move |db: &mut Db| {
             if answer.delivered {
                 let closed = diesel::sql_query(CLOSE).bind::<Text, _>(&endpoint.id);
                 closed.execute(db).await.map_err(store::Error::from)?;
             }
             Ok::<_, ApiError>(answer)
-        })
-        .await
+        });
+        Ok(AppliedLimits::new(left, None).shown_in(done.await?.reply()))
     }
 
+    /// Returns the first response to a repeated call, and the remaining tests.
     async fn first_answer(
         &self,
         caller: &Caller,
         key: Option<IdempotencyKey>,
-    ) -> Result<Option<Done<TestWebhookEndpointResponse>>, ApiError> {
+        id: &str,
+    ) -> Result<Option<Repeated>, ApiError> {
         let (Some(key), now) = (key, self.clock.now()) else { return Ok(None) };
+        let id = id.to_owned();
         let found = self.store.read_tx(&caller.scope(), async move |db| {
-            let first = key.find(db, now).await?;
-            Ok::<_, ApiError>(first.map(|first| first.read()).transpose()?)
+            let Some(first) = key.find(db, now).await? else { return Ok::<_, ApiError>(None) };
+            let counted = Counted::read(db, &id).await?;
+            Ok(Some((first.read()?, counted.map(|counted| counted.left()))))
         });
         found.await
     }
 
-    /// Counts a test and returns the endpoint, unless the rate limit is reached.
-    async fn tested(&self, caller: &Caller, id: String) -> Result<Endpoint, ApiError> {
-        let row = self.store.write_tx(&caller.scope(), async move |db| {
+    /// Counts a test, unless the rate limit is reached. Returns the endpoint and the remaining tests.
+    async fn tested(
+        &self,
+        caller: &Caller,
+        id: String,
+    ) -> Result<(Endpoint, Option<Remaining>), ApiError> {
+        let found = self.store.write_tx(&caller.scope(), async move |db| {
             permitted(db, &id).await?;
             let RateLimit { limit, window_seconds, .. } = RATE_LIMIT;
             let counted = diesel::sql_query(COUNT)
@@ -101,25 +117,29 @@ impl Shared {
                 .bind::<BigInt, _>(i64::from(limit))
                 .execute(db)
                 .await;
-            if counted.map_err(store::Error::from)? == 0 {
+            let is_counted = counted.map_err(store::Error::from)? > 0;
+            let counted = Counted::read(db, &id).await?;
+            if !is_counted {
+                let wait = counted.map_or(window_seconds.into(), |counted| counted.seconds());
                 let text =
                     format!("at most {limit} tests of an endpoint in {window_seconds} seconds");
-                return Err(RATE_LIMIT.refusal(text, window_seconds.into()));
+                return Err(RATE_LIMIT.refusal(text, wait.max(1)));
             }
             let query = ["SELECT ", COLUMNS, " FROM webhook_endpoints e WHERE e.id = $1"].concat();
             let row = diesel::sql_query(query).bind::<Text, _>(&id).get_result(db).await;
             let row: EndpointRow = row.map_err(store::Error::from)?;
-            Ok::<_, ApiError>(row)
+            Ok::<_, ApiError>((row, counted.map(|counted| counted.left())))
         });
-        let row = row.await?;
-        row.open(&self.keys, &self.rules, self.clock.now()).map_err(|error| {
+        let (row, left) = found.await?;
+        let endpoint = row.open(&self.keys, &self.rules, self.clock.now()).map_err(|error| {
             tracing::error!(
                 %error,
                 endpoint.id = row.endpoint_id,
                 "failed to open a webhook endpoint"
             );
             ApiError::plain(ErrorCode::Internal)
-        })
+        })?;
+        Ok((endpoint, left))
     }
 
     async fn send_test(
@@ -160,6 +180,38 @@ impl Shared {
             evidence_refs: &[],
         };
         event.canonical().ok()
+    }
+}
+
+/// The first response under a key, and the remaining tests.
+type Repeated = (Done<TestWebhookEndpointResponse>, Option<Remaining>);
+
+/// A row of [`COUNTED`].
+#[derive(QueryableByName)]
+struct Counted {
+    #[diesel(sql_type = Integer)]
+    tests: i32,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    seconds: Option<i64>,
+}
+
+impl Counted {
+    async fn read(db: &mut Db, id: &str) -> Result<Option<Self>, ApiError> {
+        let query = diesel::sql_query(COUNTED).bind::<Text, _>(id);
+        let query = query.bind::<Double, _>(f64::from(RATE_LIMIT.window_seconds));
+        let found = query.get_result(db).await.optional();
+        Ok(found.map_err(store::Error::from)?)
+    }
+
+    /// The seconds until the end of the window; 0 after it.
+    fn seconds(&self) -> u64 {
+        self.seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default()
+    }
+
+    fn left(&self) -> Remaining {
+        let tests = u32::try_from(self.tests).ok().filter(|_| self.seconds() > 0);
+        let calls = RATE_LIMIT.limit.saturating_sub(tests.unwrap_or_default());
+        Remaining::Calls { limit: RATE_LIMIT, calls, seconds: self.seconds().max(1) }
     }
 }
 
