@@ -1,6 +1,9 @@
 //! Writes the REST routes and the OpenAPI document from the descriptors that the model crate
 //! compiled.
 
+#[path = "build/events.rs"]
+mod events;
+
 use std::{collections::BTreeSet, env, fs, path::PathBuf};
 
 use gateway_rest_build::{Access, Info, Options, Requirement, bearer, openapi};
@@ -84,7 +87,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let event_types = serde_json::from_str(&fs::read_to_string(event_types)?)?;
     let info = Info {
         description: DESCRIPTION.to_owned(),
-        documents: documents.into_iter().chain(events(event_types)).collect(),
+        documents: documents.into_iter().chain(events::events(event_types)).collect(),
         operation_id: &operation_id,
         first_tags: &FIRST_TAGS,
         amend: &headers,
@@ -115,70 +118,26 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "description": "allow, require_approval or deny.",
     });
     // By reference: openapi-generator writes invalid Python for the body of an inline webhook.
-    document["components"]["pathItems"] = webhooks();
+    document["components"]["pathItems"] = events::webhooks();
     document["webhooks"] = json!({"event": {"$ref": "#/components/pathItems/event"}});
-    let document = serde_json::to_string(&document)?;
-    Ok(fs::write(out.join("openapi.json"), document)?)
+    Ok(fs::write(out.join("openapi.json"), serde_json::to_string(&document)?)?)
 }
 
-/// Fails the build if an example has the name of no field.
+/// Fails the build if an example has the name of no field and of no method.
 fn check_examples(pool: &DescriptorPool, options: &Options) {
     let messages = pool.all_messages().filter(|of| of.package_name().starts_with("authority."));
+    let methods = pool.services().flat_map(|service| service.methods().collect::<Vec<_>>());
+    let methods = methods.map(|method| method.name().to_owned());
     let names: BTreeSet<_> = messages
         .flat_map(|of| {
             let names = of.fields().map(|field| field.name().to_owned()).collect::<Vec<_>>();
             let whole = names.iter().map(|name| format!("{}.{name}", of.name()));
             whole.chain(names.clone()).collect::<Vec<_>>()
         })
+        .chain(methods)
         .collect();
     let unknown: Vec<_> = options.examples.keys().filter(|name| !names.contains(*name)).collect();
-    assert!(unknown.is_empty(), "{EXAMPLES}: no fields {unknown:?}");
-}
-
-/// Returns the schema of each event type, such as `DecisionDenied`, and their union `Event`.
-fn events(types: Vec<serde_json::Value>) -> Vec<(String, serde_json::Value)> {
-    let mut all = Vec::new();
-    let mut mapping = Map::new();
-    for event_type in types {
-        let name = event_type["name"].as_str().unwrap_or_default();
-        let words = name.split(['.', '_']).skip(1).map(|word| {
-            let (first, rest) = word.split_at(1);
-            first.to_uppercase() + rest
-        });
-        let component = format!("{}Event", words.collect::<String>());
-        mapping.insert(name.to_owned(), format!("#/components/schemas/{component}").into());
-        let mut schema = event_type["schema"].clone();
-        if let Some(schema) = schema.as_object_mut() {
-            schema.retain(|member, _| !member.starts_with('$'));
-        }
-        all.push((component, schema));
-    }
-    let one_of: Vec<_> = mapping.values().map(|schema| json!({"$ref": schema})).collect();
-    let union = json!({
-        "description": "An event of any type. More types may be added.",
-        "oneOf": one_of,
-        "discriminator": {"propertyName": "event_type", "mapping": mapping},
-    });
-    all.push(("Event".to_owned(), union));
-    all
-}
-
-/// Describes a delivery to a webhook endpoint. Its tag is its own: generators that write a file for
-/// each tag would replace the file of the service's operations.
-fn webhooks() -> serde_json::Value {
-    json!({"event": {"post": {
-        "operationId": "receive_event",
-        "tags": ["Webhook"],
-        "summary": "Receives an event at a webhook endpoint",
-        "description": "The service sends this request to the URL of a webhook endpoint. The request is signed with each \
-            of the endpoint's signing suites; docs/reference/webhooks.md describes the headers.",
-        "requestBody": {
-            "required": true,
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Event"}}},
-        },
-        "responses": {"2XX": {"description": "The event was received. The body is ignored."}},
-        "security": [],
-    }}})
+    assert!(unknown.is_empty(), "{EXAMPLES}: no fields or methods {unknown:?}");
 }
 
 /// Returns an operation's id: `list_principals`, or with a prefix for the surfaces of a tenant's

@@ -42,7 +42,8 @@ pub struct Options {
     /// The path of the runtime crate in generated code.
     pub runtime: String,
     /// Examples of fields without an `Example:` in their comment, by `Message.field`, or by the
-    /// field's name in all messages. An absent field has the example null.
+    /// field's name in all messages. An absent field has the example null. By the name of a method:
+    /// the example of its body, if that is a text.
     pub examples: BTreeMap<String, Value>,
 }
 

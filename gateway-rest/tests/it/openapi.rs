@@ -59,6 +59,26 @@ fn parameters_are_those_of_the_runtime() {
     assert!(names("/v1/echo", "post").is_empty());
 }
 
+/// The example of a record's path has the id of the record in the list's example.
+#[test]
+fn required_parameters_have_the_values_of_other_examples() {
+    let document = document();
+    let content = |path: &str, media: &str| {
+        document["paths"][path]["get"]["responses"]["200"]["content"][media].clone()
+    };
+    let id = content("/v1/books", "application/json")["example"]["books"][0]["id"].clone();
+    assert!(id.is_string(), "{id}");
+    for (path, method) in
+        [("/v1/books/{id}", "get"), ("/v1/books/{id}", "patch"), ("/v1/books/{id}:lend", "post")]
+    {
+        let parameter = &document["paths"][path][method]["parameters"][0];
+        assert_eq!((&parameter["name"], &parameter["example"]), (&json!("id"), &id), "{path}");
+    }
+    let export = content("/v1/books:export", "application/x-ndjson");
+    assert_eq!(export["example"]["title"], "The Moonstone");
+    assert_eq!(export["example"]["ok"], Value::Null, "no message of a stream has it");
+}
+
 #[test]
 fn schemas_differ_by_use() {
     let (output, input, patch) = (schema("Book"), schema("BookInput"), schema("BookPatch"));

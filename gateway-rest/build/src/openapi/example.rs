@@ -47,6 +47,11 @@ pub(super) fn field(field: &FieldDescriptor, used: Use, options: &Options) -> Op
     Examples { used, options, within: Vec::new() }.field(field)
 }
 
+/// Returns the project's example of a field of a request.
+pub(super) fn given(field: &FieldDescriptor, options: &Options) -> Option<Value> {
+    Examples { used: Use::Input, options, within: Vec::new() }.given(field)
+}
+
 struct Examples<'a> {
     used: Use,
     options: &'a Options,

@@ -1,5 +1,6 @@
 //! `OpenAPI` 3.1 of the services, with JSON Schema 2020-12 from their messages.
 
+mod addresses;
 mod enums;
 mod example;
 mod message;
@@ -56,8 +57,9 @@ pub(crate) fn document(pool: &DescriptorPool, options: &Options, info: &Info<'_>
     // The sort is stable: all other tags keep their order.
     let first = |tag: &Value| info.first_tags.iter().position(|first| tag["name"] == *first);
     tags.sort_by_key(|tag| first(tag).unwrap_or(usize::MAX));
-    let paths: Map<_, _> =
+    let mut paths: Map<_, _> =
         paths.into_values().map(|path| (path.written, path.operations.into())).collect();
+    addresses::complete(&mut paths);
     let responses: Map<_, _> =
         statuses.into_iter().map(|status| (status.to_string(), refusal(status))).collect();
     let mut document = json!({

@@ -166,26 +166,30 @@ impl Operation<'_> {
                     json!({"oneOf": all.iter().map(|name| self.document(name)).collect::<Vec<_>>()})
                 }
             };
-            let schema = if self.binding.ok {
-                self.enveloped(&rest.envelope, &schema, schemas)
-            } else {
-                schema
-            };
+            let mut content = json!({"schema": schema});
+            let mut example = self.raw_example(rest);
+            if self.binding.ok {
+                content["schema"] = self.enveloped(&rest.envelope, &content["schema"], schemas);
+                example = example.map(|raw| json!({"ok": true, rest.envelope.as_str(): raw}));
+            }
+            if let Some(example) = example {
+                content["example"] = example;
+            }
             let kind = Some(rest.content_type.as_str()).filter(|kind| !kind.is_empty());
-            response["content"] = json!({kind.unwrap_or("application/json"): {"schema": schema}});
+            response["content"] = json!({kind.unwrap_or("application/json"): content});
             return response;
         }
         let (schema, example) = self.content(rest, schemas);
         let mut content = json!({"schema": schema});
+        if let Some(example) = example {
+            content["example"] = example;
+        }
         if self.method.is_server_streaming() {
             let events = self.events(rest, &content["schema"], schemas);
             response["content"] = json!({
                 "text/event-stream": {"schema": events}, "application/x-ndjson": content,
             });
             return response;
-        }
-        if let Some(example) = example {
-            content["example"] = example;
         }
         response["content"] = json!({"application/json": content});
         response
@@ -229,6 +233,16 @@ impl Operation<'_> {
             "required": required,
             "properties": properties,
         })
+    }
+
+    /// Returns the example of a body that is not a message: the one in its document's schema, or
+    /// for a text the project's example for the method.
+    fn raw_example(&self, rest: &Rest) -> Option<Value> {
+        let Some(name) = rest.documents.first() else {
+            return self.options.examples.get(self.method.name()).cloned();
+        };
+        let (_, schema) = self.info.documents.iter().find(|(document, _)| document == name)?;
+        schema["examples"].get(0).cloned()
     }
 
     fn document(&self, name: &str) -> Value {

@@ -1,6 +1,6 @@
 //! Parameters of the path and of the query.
 
-use prost_reflect::{Kind, MessageDescriptor};
+use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 use serde_json::{Value, json};
 
 use super::{
@@ -8,6 +8,7 @@ use super::{
     schema::{Schemas, Use},
 };
 use crate::{
+    Options,
     binding::{self, Binding},
     descriptor::{self, Comment},
 };
@@ -32,18 +33,23 @@ pub(super) fn of_path(
             return parameter;
         };
         parameter["schema"] = schemas.field(&field, Use::Input);
-        describe(&mut parameter, &Comment::of_field(&field), &field);
+        describe(&mut parameter, &field, schemas.options);
         parameter
     });
     parameters.collect()
 }
 
-fn describe(parameter: &mut Value, comment: &Comment, field: &prost_reflect::FieldDescriptor) {
+/// Adds the description and the example. Only required parameters have the project's examples:
+/// optional ones could exclude one another.
+fn describe(parameter: &mut Value, field: &FieldDescriptor, options: &Options) {
+    let comment = Comment::of_field(field);
     if !comment.text.is_empty() {
-        parameter["description"] = comment.text.clone().into();
+        parameter["description"] = comment.text.into();
     }
-    if let Some(written) = &comment.example {
-        parameter["example"] = example::parsed(written, field);
+    let written = comment.example.map(|written| example::parsed(&written, field));
+    let given = || example::given(field, options).filter(|_| parameter["required"] == true);
+    if let Some(example) = written.or_else(given) {
+        parameter["example"] = example;
     }
 }
 
@@ -98,7 +104,7 @@ impl Query<'_, '_> {
             let schema = self.schemas.field(&field, Use::Input);
             let mut parameter =
                 json!({"name": name, "in": "query", "required": must, "schema": schema});
-            describe(&mut parameter, &Comment::of_field(&field), &field);
+            describe(&mut parameter, &field, self.schemas.options);
             self.found.push(parameter);
         }
         self.within.pop();
