@@ -6,8 +6,12 @@
 //! `/docs/schemas/{name}` shows a schema shared by bodies. The pages are rendered when the first of
 //! them is requested.
 
+mod document;
+mod kind;
+mod operation;
 mod page;
 mod prose;
+mod request;
 mod schema;
 
 use std::{
@@ -25,8 +29,11 @@ use axum::{
 };
 use bytes::Bytes;
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 
-use page::{Index, Operation, Shape};
+use document::Document;
+use operation::Operation;
+use page::{Index, Shape};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("filter.js");
@@ -63,33 +70,37 @@ impl Reference {
 
     pub fn router(self) -> Router {
         Router::new()
-            .route("/docs", get(async |State(this): State<Self>| this.page("")))
+            .route("/docs", get(async |State(this): State<Self>| this.page("").await))
             .route("/docs/style.css", get(async || asset(STYLE, "text/css; charset=utf-8")))
             .route("/docs/filter.js", get(async || asset(SCRIPT, "text/javascript; charset=utf-8")))
             .route(
-                "/docs/{operation}",
-                get(async |State(this): State<Self>, Path(id): Path<String>| this.page(&id)),
-            )
-            .route(
-                "/docs/schemas/{name}",
-                get(async |State(this): State<Self>, Path(name): Path<String>| {
-                    this.page(&format!("schemas/{name}"))
+                "/docs/{*path}",
+                get(async |State(this): State<Self>, Path(path): Path<String>| {
+                    this.page(&path).await
                 }),
             )
             .with_state(self)
     }
 
-    fn page(&self, path: &str) -> Response {
-        let pages = self.0.pages.get_or_init(|| {
-            let pages = pages(&self.0.contract).into_iter();
-            pages.map(|(path, page)| (path, page.into())).collect()
-        });
-        match pages.get(path) {
+    async fn page(&self, path: &str) -> Response {
+        let inner = Arc::clone(&self.0);
+        if inner.pages.get().is_none() {
+            // Rendering all pages takes longer than other requests may wait.
+            let _ =
+                spawn_blocking(move || inner.pages.get_or_init(|| inner.rendered()).len()).await;
+        }
+        match self.0.pages.get().and_then(|pages| pages.get(path)) {
             Some(page) => (HEADERS, Html(page.clone())).into_response(),
             None => {
                 (StatusCode::NOT_FOUND, HEADERS, "no such page; /docs lists all").into_response()
             }
         }
+    }
+}
+
+impl Inner {
+    fn rendered(&self) -> HashMap<String, Bytes> {
+        pages(&self.contract).into_iter().map(|(path, page)| (path, page.into())).collect()
     }
 }
 
@@ -100,22 +111,23 @@ fn asset(text: &'static str, kind: &'static str) -> Response {
 /// Renders every page, by its path below `/docs/`. A page that cannot be rendered is omitted.
 fn pages(contract: &str) -> HashMap<String, String> {
     let contract: Value = serde_json::from_str(contract).unwrap_or_default();
-    let operations = page::operations(&contract);
-    let mut pages = HashMap::new();
-    let mut add = |path: String, page: askama::Result<String>| match page {
-        Ok(page) => {
-            pages.insert(path, page);
-        }
-        Err(error) => {
-            tracing::error!(%error, page = path, "failed to render a page of the API reference")
-        }
-    };
-    add(String::new(), Index::of(&contract, &operations).render());
-    for (name, schema) in contract["components"]["schemas"].as_object().into_iter().flatten() {
-        add(format!("schemas/{name}"), Shape::of(name, schema).render());
+    let document = Document(&contract);
+    let operations = document.operations();
+    let mut made = vec![(String::new(), Index::of(document, &operations).render())];
+    for (name, schema) in document.schemas() {
+        made.push((format!("schemas/{name}"), Shape::of(document, name, schema).render()));
     }
     for found in operations {
-        add(found.id.to_owned(), Operation::of(&contract, &found).render());
+        made.push((found.id.to_owned(), Operation::of(document, &found).render()));
+    }
+    let mut pages = HashMap::new();
+    for (path, page) in made {
+        match page {
+            Ok(page) => drop(pages.insert(path, page)),
+            Err(error) => {
+                tracing::error!(%error, page = path, "failed to render a page of the API reference");
+            }
+        }
     }
     pages
 }
@@ -131,7 +143,7 @@ mod tests {
     fn every_operation_and_every_link_has_a_page() {
         let pages = pages(OPENAPI);
         let contract: Value = serde_json::from_str(OPENAPI).unwrap();
-        for operation in page::operations(&contract) {
+        for operation in Document(&contract).operations() {
             let page = &pages[operation.id];
             assert!(page.contains(operation.path), "{}", operation.id);
         }
@@ -139,7 +151,10 @@ mod tests {
             assert!(page.len() < 300_000, "{path}: {} bytes", page.len());
             for link in page.split("href=\"/docs/").skip(1) {
                 let link = link.split('"').next().unwrap();
-                assert!(link == "style.css" || pages.contains_key(link), "{path} links to {link}");
+                let (page, anchor) = link.split_once('#').unwrap_or((link, ""));
+                assert!(link == "style.css" || pages.contains_key(page), "{path} links to {link}");
+                let target = format!("id=\"{anchor}\"");
+                assert!(anchor.is_empty() || pages[page].contains(&target), "{path}: {link}");
             }
             // The content security policy permits no other script and no style attribute.
             let scripts = page.matches("<script").count();
@@ -154,11 +169,11 @@ mod tests {
     async fn answers_share_the_bytes_of_their_page() {
         let reference = Reference::new(OPENAPI.to_owned());
         let bytes = async |path: &str| {
-            let frame = reference.page(path).into_body().frame().await.unwrap().unwrap();
+            let frame = reference.page(path).await.into_body().frame().await.unwrap().unwrap();
             frame.into_data().unwrap()
         };
         let contract: Value = serde_json::from_str(OPENAPI).unwrap();
-        for path in ["", page::operations(&contract)[0].id] {
+        for path in ["", Document(&contract).operations()[0].id] {
             // Both are kept: otherwise, the second could be a copy at the freed address of the
             // first.
             let (one, other) = (bytes(path).await, bytes(path).await);

@@ -1,133 +1,114 @@
-//! A JSON Schema as rows of a table: a row for each member, with nested members below it.
+//! A JSON Schema as tables: a row for each member, with the members of nested objects below it.
 
 use serde_json::Value;
 
-use super::prose::{Piece, pieces};
+use super::{
+    document::{Document, alternatives, name_of},
+    kind::kind,
+    prose::{Paragraph, Piece, pieces, text},
+};
 
-/// The most levels of nested members. Members of deeper levels are not shown: they have their own
-/// page, or can have any form.
+/// The most levels of nested members. Deeper members are on the page of their schema.
 const DEEPEST: usize = 6;
-const SCHEMAS: &str = "#/components/schemas/";
+
+/// A value, and its members if it is an object.
+pub(super) struct Table {
+    pub(super) kind: Paragraph,
+    pub(super) rows: Vec<Row>,
+}
 
 pub(super) struct Row {
     pub(super) level: usize,
     pub(super) name: String,
-    pub(super) kind: String,
-    /// The schema of the value, if it has its own page.
-    pub(super) link: Option<String>,
     pub(super) required: bool,
-    pub(super) about: Vec<Piece>,
+    pub(super) kind: Paragraph,
+    pub(super) about: Paragraph,
 }
 
 impl Row {
     /// A parameter of the path, the query or a header.
-    pub(super) fn of_parameter(parameter: &Value) -> Self {
-        let text = |member: &str| parameter[member].as_str().unwrap_or_default();
+    pub(super) fn of_parameter(document: Document<'_>, parameter: &Value) -> Self {
+        let place = Piece::plain(format!("{}, ", text(&parameter["in"])));
         Self {
             level: 0,
-            name: text("name").to_owned(),
-            kind: format!("{}, {}", text("in"), kind(&parameter["schema"])),
-            link: None,
+            name: text(&parameter["name"]).to_owned(),
             required: parameter["required"] == true,
-            about: pieces(text("description")),
+            kind: [vec![place], kind(document, &parameter["schema"])].concat(),
+            about: pieces(text(&parameter["description"])),
         }
     }
 }
 
-/// Returns a row for each member of an object, or one row for another value.
-pub(super) fn rows(schema: &Value) -> Vec<Row> {
-    let mut rows = Vec::new();
-    let (inner, link) = inner(schema);
-    match inner["properties"].as_object() {
-        Some(_) => members(&mut rows, inner, 0),
-        None => rows.push(Row {
-            level: 0,
-            name: String::new(),
-            kind: kind(schema),
-            link: link.map(str::to_owned),
-            required: false,
-            about: Vec::new(),
-        }),
-    }
-    rows
+/// Returns a table for each alternative of the value. Members are marked as required only in
+/// requests: a response has every member.
+pub(super) fn tables<'a>(
+    document: Document<'a>,
+    schema: &'a Value,
+    is_request: bool,
+) -> Vec<Table> {
+    let alternatives = alternatives(schema);
+    let tables = alternatives.into_iter().map(|one| {
+        let mut members = Members { document, is_request, rows: Vec::new(), within: Vec::new() };
+        members.of(one, 0);
+        Table { kind: kind(document, one), rows: members.rows }
+    });
+    tables.collect()
 }
 
-fn members(rows: &mut Vec<Row>, schema: &Value, level: usize) {
-    let required = schema["required"].as_array();
-    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-        let (inner, link) = inner(member);
-        rows.push(Row {
-            level,
-            name: name.clone(),
-            kind: kind(member),
-            link: link.map(str::to_owned),
-            required: required.is_some_and(|names| names.iter().any(|known| known == name)),
-            about: pieces(member["description"].as_str().unwrap_or_default()),
-        });
-        if level < DEEPEST {
-            members(rows, inner, level + 1);
+struct Members<'a> {
+    document: Document<'a>,
+    is_request: bool,
+    rows: Vec<Row>,
+    /// The names of the enclosing schemas, to stop at a schema that contains itself.
+    within: Vec<&'a str>,
+}
+
+impl<'a> Members<'a> {
+    /// Adds the members of a value: of the object, or of the objects in a list or a map.
+    fn of(&mut self, schema: &'a Value, level: usize) {
+        if let Some(name) = name_of(schema) {
+            if self.within.contains(&name) {
+                return;
+            }
+            self.within.push(name);
+            self.of(self.document.resolved(schema), level);
+            self.within.pop();
+        } else if let Some(properties) = schema["properties"].as_object() {
+            let required = |name: &String| {
+                self.is_request
+                    && schema["required"]
+                        .as_array()
+                        .is_some_and(|names| names.iter().any(|required| required == name.as_str()))
+            };
+            let mut all: Vec<_> =
+                properties.iter().map(|(name, member)| (name, member, required(name))).collect();
+            all.sort_by_key(|(_, _, is_required)| !is_required);
+            for (name, member, required) in all {
+                self.rows.push(Row {
+                    level,
+                    name: name.clone(),
+                    required,
+                    kind: kind(self.document, member),
+                    about: pieces(self.description(member)),
+                });
+                if level < DEEPEST {
+                    self.of(member, level + 1);
+                }
+            }
+        } else if let [one] = alternatives(schema)[..]
+            && !std::ptr::eq(one, schema)
+        {
+            self.of(one, level);
+        } else if let Some(inner) = schema.get("items").or(schema.get("additionalProperties")) {
+            self.of(inner, level);
         }
     }
-}
 
-/// Returns the schema of a value that may be null or in a list, and the name of a referenced
-/// schema.
-fn inner(schema: &Value) -> (&Value, Option<&str>) {
-    if let Some(name) = schema["$ref"].as_str().and_then(|to| to.strip_prefix(SCHEMAS)) {
-        return (&Value::Null, Some(name));
+    /// The description of the member, or of its schema.
+    fn description(&self, member: &'a Value) -> &'a str {
+        let of = |schema: &'a Value| schema["description"].as_str();
+        let inner =
+            || alternatives(member).into_iter().find_map(|one| of(self.document.resolved(one)));
+        of(member).or_else(inner).unwrap_or_default()
     }
-    let choices = ["anyOf", "oneOf", "allOf"].iter().find_map(|of| schema[*of].as_array());
-    let chosen = choices.and_then(|all| all.iter().find(|one| one["type"] != "null"));
-    match chosen.or(schema.get("items")) {
-        Some(deeper) => inner(deeper),
-        None => (schema, None),
-    }
-}
-
-/// The type in a few words, with its bounds.
-fn kind(schema: &Value) -> String {
-    if let Some(items) = schema.get("items") {
-        return bounded(format!("list of {}", kind(items)), schema);
-    }
-    let choices = ["anyOf", "oneOf", "allOf"].iter().find_map(|of| schema[*of].as_array());
-    if let Some(choices) = choices {
-        let kinds: Vec<_> = choices.iter().map(kind).collect();
-        return kinds.join(" or ");
-    }
-    if let Some(name) = schema["$ref"].as_str().and_then(|to| to.strip_prefix(SCHEMAS)) {
-        return name.to_owned();
-    }
-    if let Some(words) = schema["enum"].as_array() {
-        let words: Vec<_> = words.iter().map(|word| word.as_str().unwrap_or("null")).collect();
-        return format!("one of {}", words.join(", "));
-    }
-    let kind = match &schema["type"] {
-        Value::String(one) => one.clone(),
-        Value::Array(all) => {
-            let all: Vec<_> = all.iter().filter_map(Value::as_str).collect();
-            all.join(" or ")
-        }
-        _ => "any value".to_owned(),
-    };
-    bounded(kind, schema)
-}
-
-fn bounded(mut kind: String, schema: &Value) -> String {
-    if let Some(format) = schema["format"].as_str().filter(|format| !format.starts_with("int")) {
-        kind = format!("{kind}, {format}");
-    }
-    for (bound, before, after) in [
-        ("minimum", "from ", ""),
-        ("maximum", "to ", ""),
-        ("maxLength", "up to ", " characters"),
-        ("maxItems", "up to ", " items"),
-        ("pattern", "by the pattern ", ""),
-    ] {
-        match &schema[bound] {
-            Value::Null => {}
-            Value::String(text) => kind = format!("{kind}, {before}{text}{after}"),
-            number => kind = format!("{kind}, {before}{number}{after}"),
-        }
-    }
-    kind
 }

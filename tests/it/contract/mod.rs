@@ -16,6 +16,7 @@ mod operations;
 mod page_tokens;
 mod pages;
 mod rate_limits;
+mod reference;
 mod specification;
 mod tenants;
 mod unknown_fields;
