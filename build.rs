@@ -1,6 +1,8 @@
 //! Writes the REST routes and the OpenAPI document from the descriptors that the model crate
-//! compiled.
+//! compiled, and the list of the documentation's pages.
 
+#[path = "build/documentation.rs"]
+mod documentation;
 #[path = "build/events.rs"]
 mod events;
 
@@ -120,7 +122,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // By reference: openapi-generator writes invalid Python for the body of an inline webhook.
     document["components"]["pathItems"] = events::webhooks();
     document["webhooks"] = json!({"event": {"$ref": "#/components/pathItems/event"}});
-    Ok(fs::write(out.join("openapi.json"), serde_json::to_string(&document)?)?)
+    fs::write(out.join("openapi.json"), serde_json::to_string(&document)?)?;
+    Ok(fs::write(out.join("documentation.rs"), documentation::pages()?)?)
 }
 
 /// Fails the build if an example has the name of no field and of no method.

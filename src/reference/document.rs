@@ -56,7 +56,7 @@ impl<'a> Found<'a> {
         given.map(move |parameter| document.resolved(parameter))
     }
 
-    /// The responses of a success, or those of an error, by status.
+    /// The responses by status, either of successes or of errors.
     pub(super) fn responses(
         &self,
         document: Document<'a>,

@@ -1,13 +1,16 @@
-//! The API reference for people, at `/docs`: the service's own OpenAPI document as pages.
+//! The pages for people at `/docs`: the API's reference, from the service's own OpenAPI document,
+//! and the documentation.
 //!
 //! The pages load no external resources. Only the list's filter needs a script.
 //!
 //! `/docs` lists every operation, `/docs/{operation}` shows one operation, and
-//! `/docs/schemas/{name}` shows a schema shared by bodies. The pages are rendered when the first of
-//! them is requested.
+//! `/docs/schemas/{name}` shows a schema shared by bodies. `/docs/guides` is the index of the
+//! documentation (`documentation.rs`). The pages are rendered when the first of them is requested.
 
 mod document;
+mod documentation;
 mod kind;
+mod markdown;
 mod operation;
 mod page;
 mod prose;
@@ -113,7 +116,8 @@ fn pages(contract: &str) -> HashMap<String, String> {
     let contract: Value = serde_json::from_str(contract).unwrap_or_default();
     let document = Document(&contract);
     let operations = document.operations();
-    let mut made = vec![(String::new(), Index::of(document, &operations).render())];
+    let mut made = documentation::pages();
+    made.push((String::new(), Index::of(document, &operations).render()));
     for (name, schema) in document.schemas() {
         made.push((format!("schemas/{name}"), Shape::of(document, name, schema).render()));
     }
@@ -125,7 +129,7 @@ fn pages(contract: &str) -> HashMap<String, String> {
         match page {
             Ok(page) => drop(pages.insert(path, page)),
             Err(error) => {
-                tracing::error!(%error, page = path, "failed to render a page of the API reference");
+                tracing::error!(%error, page = path, "failed to render a page of the documentation");
             }
         }
     }

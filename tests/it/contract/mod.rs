@@ -5,6 +5,7 @@ mod bounds;
 mod clients;
 mod closed_filters;
 mod document;
+mod documentation;
 mod documented;
 mod example_schemas;
 mod examples;

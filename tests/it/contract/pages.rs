@@ -36,7 +36,7 @@ async fn a_browser_gets_a_page_at_the_root_and_programs_json() {
     // Each link on the page works.
     let links = text.split("href=\"/").skip(1).map(|rest| rest.split('"').next().unwrap());
     let links: Vec<_> = links.map(|link| format!("/{link}")).collect();
-    for known in ["/console", "/docs", "/openapi", "/docs/evaluate"] {
+    for known in ["/console", "/docs", "/docs/guides", "/openapi", "/docs/evaluate"] {
         assert!(links.iter().any(|link| link == known), "{known}: {links:?}");
     }
     for link in links {
