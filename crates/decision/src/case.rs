@@ -60,7 +60,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the current teams of the subject.
-    pub(super) fn teams(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+    pub(super) fn teams(&self) -> impl Iterator<Item = &'a str> + Clone + use<'a> {
         let at = self.at;
         let rows = self.gathered.memberships.iter();
         rows.filter(move |row| row.window.holds(at)).map(|row| row.team_id.as_str())

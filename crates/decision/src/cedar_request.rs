@@ -23,14 +23,13 @@ use serde_json::{Map, Number, Value as Json};
 
 use super::{
     amount::Amount, candidate::Candidate, case::Case, gate::Effective, input_schema::is_whole,
-    input_types::InputTypes, jurisdiction, pattern::prefixes, validation::InputType,
+    input_types::InputTypes, jurisdiction, pattern::prefixes, shared_entities::RequestEntities,
+    validation::InputType,
 };
 
 /// The Cedar view of one case.
 pub(super) struct CedarRequest {
-    /// Principal, action and resource.
-    scope: [EntityUIDEntry; 3],
-    entities: Entities,
+    entities: Arc<RequestEntities>,
     /// The fields of the context that do not depend on declarations.
     members: Attributes,
 }
@@ -79,18 +78,9 @@ impl CedarRequest {
         candidate: &Candidate<'_>,
         reads: impl Fn(&str) -> bool,
     ) -> Option<Self> {
-        let entities = [principal(case)?, action(&case.request.action)?, resource(case)?];
-        let scope =
-            [0, 1, 2].map(|entity| EntityUIDEntry::known(entities[entity].uid().clone(), None));
-        let entities = Entities::from_entities(
-            entities,
-            None::<&NoEntitiesSchema>,
-            // Entities do not have indirect ancestors.
-            TCComputation::AssumeAlreadyComputed,
-            Extensions::all_available(),
-        );
-        let members = members(case, candidate, reads)?;
-        Some(Self { scope, entities: entities.ok()?, members })
+        let shared = &case.gathered.entities;
+        let entities = shared.get_or_make(texts(case), || entities(case))?;
+        Some(Self { entities, members: members(case, candidate, reads)? })
     }
 
     /// Returns an evaluator of statements for this declaration.
@@ -100,10 +90,41 @@ impl CedarRequest {
         let members = self.members.iter().cloned().chain(declared);
         let members = members.map(|(name, value)| (name.into(), value));
         let context = Context::Value(Arc::new(members.collect()));
-        let [principal, action, resource] = self.scope.clone();
+        let RequestEntities { scope, entities } = &*self.entities;
+        let [principal, action, resource] = scope.clone();
         let request = Request::new_unchecked(principal, action, resource, Some(context));
-        Evaluator::new(request, &self.entities, Extensions::all_available())
+        Evaluator::new(request, entities, Extensions::all_available())
     }
+}
+
+/// Returns everything that [`entities`] depends on: nine texts, then the teams.
+fn texts<'a>(case: &Case<'a>) -> impl Iterator<Item = Option<&'a str>> + Clone {
+    let (request, subject, resource) = (case.request, case.subject(), case.resource());
+    let texts = [
+        Some(request.tenant_id.as_str()),
+        Some(request.subject.as_str()),
+        subject.map(|subject| subject.class.word()),
+        subject.map(|subject| subject.name.as_str()),
+        Some(request.action.as_str()),
+        request.resource_id.as_deref(),
+        resource.map(|resource| resource.kind.as_str()),
+        resource.map(|resource| resource.name.as_str()),
+        resource.and_then(|resource| resource.sensitivity.as_deref()),
+    ];
+    texts.into_iter().chain(case.teams().map(Some))
+}
+
+fn entities(case: &Case<'_>) -> Option<RequestEntities> {
+    let entities = [principal(case)?, action(&case.request.action)?, resource(case)?];
+    let scope = entities.each_ref().map(|entity| EntityUIDEntry::known(entity.uid().clone(), None));
+    let entities = Entities::from_entities(
+        entities,
+        None::<&NoEntitiesSchema>,
+        // Entities do not have indirect ancestors.
+        TCComputation::AssumeAlreadyComputed,
+        Extensions::all_available(),
+    );
+    Some(RequestEntities { scope, entities: entities.ok()? })
 }
 
 /// Returns the fields of a declaration, each with the name that it has in the context.

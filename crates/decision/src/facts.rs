@@ -23,6 +23,7 @@ pub use super::records::{
     Membership, Model, OpenRequests, Principal, Project, Purpose, Quarantine, Resource, Signature,
     StopSignal, Tenant, Tool, Used, Uses, UsesRow, Workspace, default_validity,
 };
+use super::shared_entities::SharedEntities;
 use super::{
     policy::{CompiledPolicy, PolicyReference},
     policy_error::PolicyError,
@@ -110,6 +111,8 @@ pub struct Gathered<P = Arc<CompiledPolicy>> {
     /// with each observation, unlike the other facts.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub reality: Arc<Reality>,
+    #[serde(skip)]
+    pub entities: SharedEntities,
 }
 
 impl<P> Default for Gathered<P> {
@@ -139,6 +142,7 @@ impl<P> Default for Gathered<P> {
             schemas: Vec::new(),
             input_types: None,
             reality: Arc::default(),
+            entities: SharedEntities::default(),
         }
     }
 }
@@ -319,6 +323,7 @@ impl<P> Gathered<P> {
             schemas: self.schemas,
             input_types: self.input_types,
             reality: self.reality,
+            entities: SharedEntities::default(),
         }
     }
 }

@@ -60,6 +60,7 @@ pub mod records;
 pub mod remedy;
 pub mod request;
 pub mod sentences;
+pub mod shared_entities;
 pub mod statement;
 pub mod stricter;
 pub mod target;

@@ -6,6 +6,7 @@ use authority_decision::{
     CompiledPolicy, Decision, Draft, Facts, Gathered, Reason, Request, Verdict, decide, facts::*,
     moment::Window, validation::ContextSchema,
 };
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::{
@@ -75,6 +76,39 @@ fn sees_the_request() {
     assert_eq!(when(r#"action in Svc::Action::"payment.sepa""#, &json!({})), FORBIDDEN);
     assert_eq!(when(r#"action in Svc::Action::"pay""#, &json!({})), FREE);
     assert_eq!(when(r#"resource == Svc::Tenant::"svc:tenant:t""#, &json!({})), FORBIDDEN);
+}
+
+/// Requests share their facts, and with them what policies see. Each must see its own.
+#[test]
+fn shared_facts_show_each_request_its_own() {
+    let draft = |action: &str| Draft {
+        tenant_id: TENANT.to_owned(),
+        subject: SUBJECT.to_owned(),
+        action: action.to_owned(),
+        ..Draft::default()
+    };
+    let judged = |facts: &Facts, action: &str, at| {
+        decide(&Request::new(draft(action)).unwrap(), facts, at).reason_code
+    };
+    let of = |condition: &str| {
+        let text = format!("forbid(principal, action, resource) when {{ {condition} }};");
+        facts(vec![compile(&text).unwrap()])
+    };
+    let (before, denied, free) =
+        (noonish() - TimeDelta::hours(1), Reason::PolicyDenied, Reason::PermissionGranted);
+    let past = of(r#"principal in Svc::Team::"team-past""#);
+    assert_eq!(judged(&past, "payment.sepa.execute", before), denied);
+    assert_eq!(judged(&past, "payment.sepa.execute", noonish()), free);
+    assert_eq!(judged(&past, "payment.sepa.execute", before), denied);
+    let named = of(r#"action == Svc::Action::"payment.sepa.recall""#);
+    assert_eq!(judged(&named, "payment.sepa.execute", noonish()), free);
+    assert_eq!(judged(&named, "payment.sepa.recall", noonish()), denied);
+    // Whoever changes the facts in place changes what policies see.
+    let mut renamed = of(r#"principal.name == "b""#);
+    assert_eq!(judged(&renamed, "payment.sepa.execute", noonish()), free);
+    let gathered = Arc::get_mut(&mut renamed.gathered).unwrap();
+    Arc::make_mut(gathered.subject.as_mut().unwrap()).name = "b".to_owned();
+    assert_eq!(judged(&renamed, "payment.sepa.execute", noonish()), denied);
 }
 
 #[test]

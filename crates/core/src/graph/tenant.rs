@@ -22,6 +22,7 @@ use authority_decision::{
     chain::{LONGEST_CHAIN, participants},
     pattern::covered,
     records::{self, Chain, Used, Uses},
+    shared_entities::SharedEntities,
 };
 
 /// A tenant's authority at one revision.
@@ -239,6 +240,7 @@ impl TenantGraph {
             resource,
             project,
             reality,
+            entities: SharedEntities::default(),
         }
     }
 
