@@ -79,7 +79,7 @@ fn handler(method: &MethodDescriptor) -> TokenStream {
     if streams(method) {
         return quote!(many(rpcs.#call(read(call, #known)?).await));
     }
-    match record(method).filter(|_| writes(method)) {
+    match record(method).filter(|_| writes(method) && !decides(method)) {
         Some(Id::Answered(id)) => quote!(one(rpcs.#call(read(call, #known)?).await, |answer| #id)),
         Some(Id::Asked(id)) => quote! {
             let call = read::<#input>(call, #known)?;
@@ -94,6 +94,11 @@ fn handler(method: &MethodDescriptor) -> TokenStream {
 /// Whether the method is bound to an HTTP verb that may change something.
 fn writes(method: &MethodDescriptor) -> bool {
     http_bindings(method, &Options::default()).iter().any(|binding| binding.method != "GET")
+}
+
+/// Whether the method only makes decisions, which are records themselves: its calls are not logged.
+fn decides(method: &MethodDescriptor) -> bool {
+    method.parent_service().package_name() == "authority.runtime.v1"
 }
 
 /// The place of the record id in a writing method's messages.

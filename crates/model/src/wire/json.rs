@@ -15,7 +15,10 @@ use diesel::{
 use prost::{
     DecodeError, Message,
     bytes::{Buf, BufMut},
-    encoding::{DecodeContext, WireType},
+    encoding::{
+        self, DecodeContext, WireType, double, encoded_len_varint, int32, message, skip_field,
+        string,
+    },
 };
 use prost_types::{ListValue, Struct, Value as Wire, value::Kind};
 use serde::{Deserialize, Serialize};
@@ -42,19 +45,190 @@ impl Message for Json {
         buf: &mut impl Buf,
         context: DecodeContext,
     ) -> Result<(), DecodeError> {
-        let mut part = Struct::default();
-        part.merge_field(tag, wire_type, buf, context)?;
-        self.0.extend(part.fields.into_iter().map(|(key, value)| (key, from_wire(value))));
+        if tag != 1 {
+            return skip_field(wire_type, tag, buf, context);
+        }
+        let mut entry = Entry::default();
+        message::merge(wire_type, &mut entry, buf, context)
+            .map_err(|error| within(error, "Struct", "fields"))?;
+        self.0.insert(entry.key, entry.value.0);
         Ok(())
     }
 
     fn encoded_len(&self) -> usize {
-        to_wire(&self.0).encoded_len()
+        fields_len(&self.0)
     }
 
     fn clear(&mut self) {
         self.0.clear();
     }
+}
+
+/// An entry of `Struct.fields`, decoded without a `Struct` in between.
+#[derive(Debug, Default)]
+struct Entry {
+    key: String,
+    value: Element,
+}
+
+/// A `google.protobuf.Value`. Only for decoding.
+#[derive(Debug, Default)]
+struct Element(Value);
+
+impl Message for Entry {
+    fn encode_raw(&self, _: &mut impl BufMut) {}
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        context: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        match tag {
+            1 => string::merge(wire_type, &mut self.key, buf, context),
+            2 => message::merge(wire_type, &mut self.value, buf, context),
+            _ => skip_field(wire_type, tag, buf, context),
+        }
+    }
+
+    fn encoded_len(&self) -> usize {
+        0
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Message for Element {
+    fn encode_raw(&self, _: &mut impl BufMut) {}
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        context: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        // Like prost, a message is merged into an earlier one of the same field.
+        let before = std::mem::take(&mut self.0);
+        let merged = match tag {
+            1 => {
+                let mut number = 0;
+                let merged = int32::merge(wire_type, &mut number, buf, context);
+                merged.map(|()| Value::Null)
+            }
+            2 => {
+                let mut number = 0.0;
+                let merged = double::merge(wire_type, &mut number, buf, context);
+                merged.map(|()| from_double(number))
+            }
+            3 => {
+                let mut text = String::new();
+                let merged = string::merge(wire_type, &mut text, buf, context);
+                merged.map(|()| Value::String(text))
+            }
+            4 => {
+                let mut flag = false;
+                let merged = encoding::bool::merge(wire_type, &mut flag, buf, context);
+                merged.map(|()| Value::Bool(flag))
+            }
+            5 => {
+                let mut object = Json(match before {
+                    Value::Object(map) => map,
+                    _ => Map::new(),
+                });
+                let merged = message::merge(wire_type, &mut object, buf, context);
+                merged.map(|()| Value::Object(object.0))
+            }
+            6 => {
+                let mut list = List(match before {
+                    Value::Array(items) => items,
+                    _ => Vec::new(),
+                });
+                let merged = message::merge(wire_type, &mut list, buf, context);
+                merged.map(|()| Value::Array(list.0))
+            }
+            _ => {
+                self.0 = before;
+                return skip_field(wire_type, tag, buf, context);
+            }
+        };
+        self.0 = merged.map_err(|error| within(error, "Value", "kind"))?;
+        Ok(())
+    }
+
+    fn encoded_len(&self) -> usize {
+        0
+    }
+
+    fn clear(&mut self) {
+        self.0 = Value::Null;
+    }
+}
+
+/// A `google.protobuf.ListValue`. Only for decoding.
+#[derive(Debug, Default)]
+struct List(Vec<Value>);
+
+impl Message for List {
+    fn encode_raw(&self, _: &mut impl BufMut) {}
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        context: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        if tag != 1 {
+            return skip_field(wire_type, tag, buf, context);
+        }
+        let mut item = Element::default();
+        message::merge(wire_type, &mut item, buf, context)
+            .map_err(|error| within(error, "ListValue", "values"))?;
+        self.0.push(item.0);
+        Ok(())
+    }
+
+    fn encoded_len(&self) -> usize {
+        0
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// Adds a field's name to an error, as prost's generated code does.
+fn within(mut error: DecodeError, message: &'static str, field: &'static str) -> DecodeError {
+    error.push(message, field);
+    error
+}
+
+/// Returns the encoded length of a `Struct`, without making one.
+fn fields_len(map: &Map<String, Value>) -> usize {
+    let entry = |(key, value): (&String, &Value)| {
+        let key = if key.is_empty() { 0 } else { delimited(key.len()) };
+        delimited(key + delimited(value_len(value)))
+    };
+    map.iter().map(entry).sum()
+}
+
+fn value_len(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 2,
+        Value::Number(_) => 9,
+        Value::String(text) => delimited(text.len()),
+        Value::Array(items) => delimited(items.iter().map(|item| delimited(value_len(item))).sum()),
+        Value::Object(map) => delimited(fields_len(map)),
+    }
+}
+
+/// Returns the length of a field with `length` bytes, its tag of one byte and its length included.
+fn delimited(length: usize) -> usize {
+    1 + encoded_len_varint(length as u64) + length
 }
 
 fn to_wire(map: &Map<String, Value>) -> Struct {
@@ -73,19 +247,6 @@ fn value_to_wire(value: &Value) -> Wire {
             }
             Value::Object(map) => Kind::StructValue(to_wire(map)),
         }),
-    }
-}
-
-fn from_wire(value: Wire) -> Value {
-    match value.kind {
-        None | Some(Kind::NullValue(_)) => Value::Null,
-        Some(Kind::BoolValue(flag)) => Value::Bool(flag),
-        Some(Kind::NumberValue(number)) => from_double(number),
-        Some(Kind::StringValue(text)) => Value::String(text),
-        Some(Kind::ListValue(list)) => list.values.into_iter().map(from_wire).collect(),
-        Some(Kind::StructValue(map)) => {
-            Value::Object(map.fields.into_iter().map(|(k, v)| (k, from_wire(v))).collect())
-        }
     }
 }
 
