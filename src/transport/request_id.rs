@@ -8,6 +8,7 @@ use std::{
     },
 };
 
+use authority_crypto::hex;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 pub(super) const NAME: HeaderName = HeaderName::from_static("x-request-id");
@@ -53,8 +54,7 @@ fn made() -> HeaderValue {
     static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let number = u128::from(*PROCESS) << 64 | u128::from(NEXT.fetch_add(1, Ordering::Relaxed));
-    HeaderValue::try_from(hex::encode(number.to_be_bytes()))
-        .unwrap_or(HeaderValue::from_static("none"))
+    HeaderValue::try_from(hex(&number.to_be_bytes())).unwrap_or(HeaderValue::from_static("none"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! SHA-256, message authentication codes and random bytes.
 
 use ring::{
-    digest::{SHA256, digest},
+    digest::{Context, SHA256, digest},
     hmac,
     rand::{SecureRandom, SystemRandom},
 };
@@ -12,6 +12,15 @@ use super::Error;
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut out = [0; 32];
     out.copy_from_slice(digest(&SHA256, bytes).as_ref());
+    out
+}
+
+/// SHA-256 of the parts, one after the other.
+pub fn sha256_of(parts: &[&[u8]]) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    parts.iter().for_each(|part| context.update(part));
+    let mut out = [0; 32];
+    out.copy_from_slice(context.finish().as_ref());
     out
 }
 
@@ -51,6 +60,30 @@ impl Mac {
     }
 
     pub fn code(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
-        hmac_sha256(&code(&self.0, domain.as_bytes()), bytes)
+        self.within(domain).code(bytes)
+    }
+
+    /// Returns the codes of one domain, whose key is then derived only once.
+    pub fn within(&self, domain: &str) -> DomainMac {
+        let key = code(&self.0, domain.as_bytes());
+        DomainMac(hmac::Key::new(hmac::HMAC_SHA256, &key))
+    }
+}
+
+/// The codes of a [`Mac`] in one domain.
+pub struct DomainMac(hmac::Key);
+
+impl DomainMac {
+    pub fn code(&self, bytes: &[u8]) -> [u8; 32] {
+        code(&self.0, bytes)
+    }
+}
+
+/// Returns bytes as lower-case hexadecimal digits. `hex::encode` writes them one `char` at a time.
+pub fn hex(bytes: &[u8]) -> String {
+    let mut digits = vec![0; 2 * bytes.len()];
+    match hex::encode_to_slice(bytes, &mut digits) {
+        Ok(()) => String::from_utf8(digits).unwrap_or_default(),
+        Err(_) => hex::encode(bytes), // only for a buffer of another length
     }
 }

@@ -17,7 +17,7 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
-pub use digest::{Mac, equal, hmac_sha256, random, sha256};
+pub use digest::{DomainMac, Mac, equal, hex, hmac_sha256, random, sha256, sha256_of};
 pub use error::Error;
 pub use key_ring::KeyRing;
 pub use key_signer::KeySigner;

@@ -42,7 +42,7 @@ pub use record::{Asked, Recorded, Salts, Written, record, write};
 pub use report::{OutcomeReport, REPORT_KIND, sign_report};
 pub use signed::SignedText;
 
-use authority_crypto::sha256;
+use authority_crypto::{hex, sha256_of};
 use authority_decision::facts::RebuildError;
 
 /// Errors of writing or reading records.
@@ -70,12 +70,15 @@ pub fn is_hex(text: &str, digits: usize) -> bool {
 
 /// Returns the text form of all digests: `sha256:` and hex.
 pub fn digest_text(digest: &[u8; 32]) -> String {
-    format!("sha256:{}", hex::encode(digest))
+    let mut text = String::with_capacity(7 + 64);
+    text.push_str("sha256:");
+    text.push_str(&hex(digest));
+    text
 }
 
 /// Returns the salted digest SHA-256(salt ‖ content).
 ///
 /// Without the salt, the digest does not reveal the content.
 pub fn salted_digest(salt: &[u8; 16], content: &[u8]) -> [u8; 32] {
-    sha256(&[salt, content].concat())
+    sha256_of(&[salt, content])
 }

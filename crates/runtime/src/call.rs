@@ -8,7 +8,7 @@ use super::{queue::Place, turn::Turn};
 use authority_api::{
     deadline::Deadline,
     error::ApiError,
-    identity::{Caller, caller, idempotency_key},
+    identity::{Caller, idempotency_key, take_caller},
 };
 
 pub(super) struct Call<T> {
@@ -27,8 +27,8 @@ impl<T> Call<T> {
     ///
     /// # Errors
     /// The call has no credential, or the idempotency key is malformed.
-    pub(super) fn of(request: Request<T>) -> Result<Self, ApiError> {
-        let caller = caller(&request)?;
+    pub(super) fn of(mut request: Request<T>) -> Result<Self, ApiError> {
+        let caller = take_caller(&mut request)?;
         let deadline = Deadline::of(request.extensions());
         let (metadata, _, message) = request.into_parts();
         let idempotency_key = idempotency_key(&metadata)?;

@@ -15,7 +15,18 @@ const LONGEST_KEY: usize = 255;
 /// # Errors
 /// The call has no credential.
 pub fn caller<T>(call: &Request<T>) -> Result<Caller, ApiError> {
-    let caller = call.extensions().get::<Caller>().cloned();
+    known(call.extensions().get::<Caller>().cloned())
+}
+
+/// Like [`caller`], but takes the caller out of the call.
+///
+/// # Errors
+/// The call has no credential.
+pub fn take_caller<T>(call: &mut Request<T>) -> Result<Caller, ApiError> {
+    known(call.extensions_mut().remove::<Caller>())
+}
+
+fn known(caller: Option<Caller>) -> Result<Caller, ApiError> {
     let known = caller.filter(|caller| caller.kind != CallerKind::Anonymous);
     known.ok_or_else(|| ApiError::plain(ErrorCode::Unauthenticated))
 }

@@ -78,10 +78,11 @@ where
             request.extensions_mut().insert(ClientAddress(address));
         }
         Box::pin(async move {
-            let path = request.uri().path().to_owned();
-            // The body might not be `Sync`. Only the headers are borrowed across the await.
-            let headers = std::mem::take(request.headers_mut());
-            let found = identity.authenticate(&path, Via::Grpc(surfaces), &headers, peer).await;
+            // The body might not be `Sync`. Only the path and the headers are borrowed across the
+            // await.
+            let (uri, headers) = (request.uri().clone(), std::mem::take(request.headers_mut()));
+            let found =
+                identity.authenticate(uri.path(), Via::Grpc(surfaces), &headers, peer).await;
             *request.headers_mut() = headers;
             match found {
                 Ok(caller) => {

@@ -27,7 +27,7 @@ mod rules;
 mod usage;
 
 pub use authenticate::{Identity, Settings};
-pub use call::{admitted, caller, checked, idempotency_key};
+pub use call::{admitted, caller, checked, idempotency_key, take_caller};
 pub use caller::{Caller, CallerKind, SecretCode};
 pub use client_address::{ClientAddress, client_address};
 pub use directory::{Directory, TenantFacts};

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use authority_crypto::{
-    self as crypto, Algorithm, KeyRing, Mac, Pair, Signer, TokenSigner, jwk, random,
+    self as crypto, Algorithm, DomainMac, KeyRing, Mac, Pair, Signer, TokenSigner, jwk, random,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::RwLock;
@@ -23,6 +23,9 @@ use crate::{
     store::{Db, Scope, Store},
 };
 
+/// The domain of the codes of API keys.
+const API_KEYS: &str = "api-key";
+
 /// All keys. Cloning copies one pointer.
 #[derive(Clone)]
 pub struct Keys(Arc<Inner>);
@@ -30,6 +33,8 @@ pub struct Keys(Arc<Inner>);
 struct Inner {
     ring: Arc<KeyRing>,
     mac: Mac,
+    /// The codes of API keys, which most calls need.
+    api_keys: DomainMac,
     clock: Clock,
     store: Option<Store>,
     // The lock is held only while the pointer is copied.
@@ -59,7 +64,9 @@ impl Keys {
         }
         held.push(Held::make(TOKENS, Algorithm::Rs256, Pair::rsa()?, now)?);
         let loaded = RwLock::new(Arc::new(Loaded::of(held)?));
-        Ok(Self(Arc::new(Inner { ring, mac: Mac::new(&random()?), clock, store: None, loaded })))
+        let mac = Mac::new(&random()?);
+        let api_keys = mac.within(API_KEYS);
+        Ok(Self(Arc::new(Inner { ring, mac, api_keys, clock, store: None, loaded })))
     }
 
     /// Loads the keys from the database and creates missing ones.
@@ -85,7 +92,8 @@ impl Keys {
             })
             .await?;
         let (mac, loaded) = (Mac::new(&root), RwLock::new(Arc::new(Loaded::of(held)?)));
-        Ok(Self(Arc::new(Inner { ring, mac, clock, store: Some(store), loaded })))
+        let api_keys = mac.within(API_KEYS);
+        Ok(Self(Arc::new(Inner { ring, mac, api_keys, clock, store: Some(store), loaded })))
     }
 
     /// Returns the current signing key. Fetch it once for each batch.
@@ -161,6 +169,11 @@ impl Keys {
     /// The code is the same on every node and for the installation's lifetime.
     pub fn mac(&self, domain: &str, bytes: &[u8]) -> [u8; 32] {
         self.0.mac.code(domain, bytes)
+    }
+
+    /// Computes the message authentication code of an API key.
+    pub fn api_key_mac(&self, key: &[u8]) -> [u8; 32] {
+        self.0.api_keys.code(key)
     }
 
     /// Returns the codes for the names of erased people.
