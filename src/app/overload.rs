@@ -82,7 +82,7 @@ impl<S> Layer<S> for OverloadLayer {
     type Service = OverloadService<S>;
 
     fn layer(&self, inner: S) -> OverloadService<S> {
-        OverloadService { inner, overload: self.0.clone() }
+        OverloadService { inner, overload: Arc::new(self.0.clone()) }
     }
 }
 
@@ -90,7 +90,8 @@ impl<S> Layer<S> for OverloadLayer {
 #[derive(Clone)]
 pub(super) struct OverloadService<S> {
     inner: S,
-    overload: Overload,
+    /// Shared, because the service is cloned for each call.
+    overload: Arc<Overload>,
 }
 
 impl<S> Service<Request<Body>> for OverloadService<S>

@@ -8,7 +8,14 @@ use std::{
 
 use axum::{Router, body::Body, http::Request, response::Response, routing::future::RouteFuture};
 use futures_util::future::{BoxFuture, Either};
-use tower::Service;
+use tower::{Layer as _, Service, util::Either as EitherService};
+use tower_http::cors::Cors;
+
+use super::{
+    cors,
+    response::{ResponseLayer, ResponseService},
+    settings::Settings,
+};
 
 /// The response to a call that does not go through the router.
 pub(super) type Answering = BoxFuture<'static, Result<Response, Infallible>>;
@@ -49,5 +56,50 @@ impl Service<Request<Body>> for Entry {
             None => request,
         };
         Either::Right(self.router.call(request))
+    }
+}
+
+type Layered = ResponseService<EitherService<Cors<Entry>, Entry>>;
+
+/// All that answers at an address. Cheap to clone.
+#[derive(Clone)]
+pub enum Answers {
+    /// The services and pages, with the response layer. It is not a router, because a router clones
+    /// and boxes every layer for each call.
+    Layered(Layered),
+    /// A router that has everything it needs.
+    Router(Router),
+}
+
+impl Answers {
+    pub(super) fn layered(entry: Entry, settings: &Settings) -> Self {
+        let inner = match cors::layer(settings) {
+            Some(cors) => EitherService::Left(cors.layer(entry)),
+            None => EitherService::Right(entry),
+        };
+        Self::Layered(ResponseLayer::new(settings).layer(inner))
+    }
+}
+
+impl From<Router> for Answers {
+    fn from(router: Router) -> Self {
+        Self::Router(router)
+    }
+}
+
+impl Service<Request<Body>> for Answers {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<<Layered as Service<Request<Body>>>::Future, RouteFuture<Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(())) // both are always ready
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        match self {
+            Self::Layered(layered) => Either::Left(layered.call(request)),
+            Self::Router(router) => Either::Right(router.call(request)),
+        }
     }
 }

@@ -5,7 +5,6 @@
 
 use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
-use axum::Router;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::conn::auto::Builder,
@@ -18,6 +17,7 @@ use tokio::{
 
 use super::{
     activity::{Activity, Verdict},
+    entry::Answers,
     full::Full,
     holder::{Held, Holder},
     protocol::{Protocol, detect},
@@ -41,7 +41,7 @@ enum Phase {
 
 pub(super) async fn serve(
     listener: TcpListener,
-    router: Router,
+    answers: Answers,
     shutdown: impl Future<Output = ()> + Send,
     settings: Settings,
 ) -> io::Result<()> {
@@ -49,7 +49,7 @@ pub(super) async fn serve(
     let places = Arc::new(Semaphore::new(settings.bounds.connections.min(Semaphore::MAX_PERMITS)));
     let all = u32::try_from(places.available_permits()).unwrap_or(u32::MAX);
     let drain = settings.bounds.drain;
-    let server = Arc::new(Server::new(router, settings));
+    let server = Arc::new(Server::new(answers, settings));
     let full = Full::new();
 
     let mut shutdown = pin!(shutdown);
@@ -94,7 +94,7 @@ fn left_before_accept(error: &io::Error) -> bool {
 
 /// The state shared by all connections of one address.
 struct Server {
-    router: Router,
+    answers: Answers,
     settings: Arc<Settings>,
     http1: Builder<Streams>,
     http2: Builder<Streams>,
@@ -102,10 +102,10 @@ struct Server {
 }
 
 impl Server {
-    fn new(router: Router, settings: Settings) -> Self {
+    fn new(answers: Answers, settings: Settings) -> Self {
         let (http1, http2) = (http1(&settings.bounds), http2(&settings.bounds));
         let held = Held::new(settings.bounds.tenant_connections);
-        Self { router, settings: Arc::new(settings), http1, http2, held }
+        Self { answers, settings: Arc::new(settings), http1, http2, held }
     }
 
     /// Returns the holder of a new connection; `None` for a trusted proxy.
@@ -143,7 +143,7 @@ impl Server {
         let stalled = is_http1.then_some(bounds.stalled);
         let socket = Socket::new(stream, Arc::clone(&activity), header, bounds.stalled);
         let service = ConnectionService::new(
-            self.router.clone(),
+            self.answers.clone(),
             Arc::clone(&self.settings),
             address,
             Arc::clone(&activity),

@@ -29,15 +29,13 @@ mod surfaces;
 
 use std::{future::Future, io};
 
-use axum::Router;
 use tokio::net::TcpListener;
-use tower::Layer;
 
 pub use accept::prefers_html;
 pub use body::BodyTooSlow;
 pub use budget::Budget;
 pub use client::Peer;
-pub use entry::{Direct, Entry};
+pub use entry::{Answers, Direct, Entry};
 pub use headers::Embeddable;
 pub use holder::Holder;
 pub use ops::ops;
@@ -46,23 +44,18 @@ pub use request_id::RequestId;
 pub use settings::{Bounds, Settings};
 pub use surfaces::{Surfaces, plan};
 
-/// Serves `router` (with its response layer) until `shutdown` resolves, then drains: at most
+/// Serves `answers` until `shutdown` resolves, then drains: at most
 /// `settings.bounds.drain` and a second.
 pub async fn serve(
     listener: TcpListener,
-    router: Router,
+    answers: impl Into<Answers>,
     shutdown: impl Future<Output = ()> + Send,
     settings: Settings,
 ) -> io::Result<()> {
-    listener::serve(listener, router, shutdown, settings).await
+    listener::serve(listener, answers.into(), shutdown, settings).await
 }
 
 /// Adds the headers, limits and panic handling of every response.
-pub fn with_response_layer(entry: Entry, settings: &Settings) -> Router {
-    let layer = response::ResponseLayer::new(settings);
-    let all = Router::new();
-    match cors::layer(settings) {
-        Some(cors) => all.fallback_service(layer.layer(cors.layer(entry))),
-        None => all.fallback_service(layer.layer(entry)),
-    }
+pub fn with_response_layer(entry: Entry, settings: &Settings) -> Answers {
+    Answers::layered(entry, settings)
 }

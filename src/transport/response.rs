@@ -13,8 +13,8 @@ use std::{
 };
 
 use axum::{
-    body::Body,
-    http::{HeaderMap, HeaderValue, Request, Response, header::CONTENT_LENGTH},
+    body::{Body, HttpBody as _},
+    http::{HeaderMap, HeaderValue, Method, Request, Response, header::CONTENT_LENGTH},
 };
 use futures_util::{FutureExt, future::CatchUnwind};
 use pin_project_lite::pin_project;
@@ -79,8 +79,9 @@ impl<S> Layer<S> for ResponseLayer {
     }
 }
 
+/// The service of [`ResponseLayer`].
 #[derive(Clone)]
-pub(super) struct ResponseService<S> {
+pub struct ResponseService<S> {
     inner: S,
     layer: ResponseLayer,
 }
@@ -102,13 +103,13 @@ where
         request.extensions_mut().insert(id.clone());
         // Which callers may call a gRPC method depends on the address that received the call.
         request.extensions_mut().insert(self.layer.surfaces);
-        let asker = Asker::of(request.headers());
+        let (is_head, asker) = (request.method() == Method::HEAD, Asker::of(request.headers()));
         let span = span::start(&request, &id);
         let answer = match self.layer.refusal(&request) {
             Some(refusal) => Stage::Refused { refusal: Some(refusal) },
             None => self.route(request, &id, &span),
         };
-        ResponseFuture { answer, asker, id, span, https: self.layer.https }
+        ResponseFuture { answer, is_head, asker, id, span, https: self.layer.https }
     }
 }
 
@@ -143,9 +144,11 @@ pin_project! {
 
 pin_project! {
     /// The future of a response.
-    pub(super) struct ResponseFuture<F> {
+    pub struct ResponseFuture<F> {
         #[pin]
         answer: Stage<F>,
+        // Whether the response has no body.
+        is_head: bool,
         asker: Asker,
         id: RequestId,
         span: Span,
@@ -177,10 +180,21 @@ where
             },
         };
         span::end(this.span, &response, asker.is_grpc());
+        if *this.is_head {
+            drop_body(&mut response);
+        }
         headers::put_on(&mut response, *this.https);
         response.headers_mut().insert(request_id::NAME, id.header());
         Poll::Ready(Ok(response))
     }
+}
+
+/// Drops the body of a response to HEAD. Its length stays in the headers.
+fn drop_body(response: &mut Response<Body>) {
+    if let Some(bytes) = response.body().size_hint().exact() {
+        response.headers_mut().entry(CONTENT_LENGTH).or_insert_with(|| bytes.into());
+    }
+    *response.body_mut() = Body::empty();
 }
 
 /// Logs a panic; the client gets only the request's id.

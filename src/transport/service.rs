@@ -1,4 +1,4 @@
-//! Converts hyper's request for the router: adds the client's address, bounds the body and counts
+//! Converts hyper's request for the services: adds the client's address, bounds the body and counts
 //! the request.
 
 use std::{
@@ -10,14 +10,12 @@ use std::{
 };
 
 use axum::{
-    Router,
     body::Body,
     http::{
         HeaderValue, Request, Response, Version,
         header::{CONNECTION, EXPECT},
         request::Parts,
     },
-    routing::future::RouteFuture,
 };
 use futures_util::future::{BoxFuture, Either};
 use hyper::{
@@ -32,6 +30,7 @@ use super::{
     answer::Answer,
     body::{BoundedBody, End},
     client::Peer,
+    entry::Answers,
     holder::Holder,
     settings::Settings,
 };
@@ -39,9 +38,9 @@ use super::{
 /// The largest body, in bytes, that arrives together with its head.
 const SMALL: u64 = 4 << 10;
 
-/// The router for one connection.
+/// The service of one connection.
 pub(super) struct ConnectionService {
-    router: Router,
+    answers: Answers,
     settings: Arc<Settings>,
     address: SocketAddr,
     activity: Arc<Activity>,
@@ -50,13 +49,13 @@ pub(super) struct ConnectionService {
 
 impl ConnectionService {
     pub(super) fn new(
-        router: Router,
+        answers: Answers,
         settings: Arc<Settings>,
         address: SocketAddr,
         activity: Arc<Activity>,
         holder: Option<Holder>,
     ) -> Self {
-        Self { router, settings, address, activity, holder }
+        Self { answers, settings, address, activity, holder }
     }
 }
 
@@ -80,14 +79,14 @@ impl Service<Request<Incoming>> for ConnectionService {
         let end = ends_late(&head, &body).then(End::default);
         let body = BoundedBody::new(body, bounds.body_bytes, bounds.body, end.clone());
         let request = Request::from_parts(head, Body::new(body));
-        let mut router = self.router.clone();
+        let mut answers = self.answers.clone();
         let answer = if self.activity.has_room() {
-            Either::Left(router.call(request))
+            Either::Left(answers.call(request))
         } else {
             let activity = Arc::clone(&self.activity);
             Either::Right(Box::pin(async move {
                 activity.wait_for_room().await;
-                router.call(request).await
+                answers.call(request).await
             }) as BoxFuture<'static, _>)
         };
         ResponseFuture { answer, running: Some(running), end }
@@ -108,10 +107,10 @@ fn ends_late(head: &Parts, body: &Incoming) -> bool {
 type Late = BoxFuture<'static, Result<axum::response::Response, Infallible>>;
 
 pin_project! {
-    /// The future of the router's response.
+    /// The future of the response.
     pub(super) struct ResponseFuture {
         #[pin]
-        answer: Either<RouteFuture<Infallible>, Late>,
+        answer: Either<<Answers as tower::Service<Request<Body>>>::Future, Late>,
         running: Option<Running>,
         // Set for a body that might stay unread.
         end: Option<End>,
