@@ -32,7 +32,7 @@ use authority_core::{
     graph::TenantHandle,
     keys::{Keys, Purpose},
 };
-use authority_crypto::{Signer, random};
+use authority_crypto::{Signer, hex, random};
 use authority_decision::{
     Decision, Facts, Gathered, Request, Verdict, moment, remedy::Remedy, verdict::AuthorityKind,
 };
@@ -53,6 +53,9 @@ pub(super) enum Reached {
 }
 
 /// Makes and records decisions.
+///
+/// The futures that few decisions need are boxed. Each call's future would otherwise have room for
+/// all of them, and is moved to the heap as a whole.
 pub(super) struct Decider {
     pub(super) settings: Settings,
     pub(super) clock: Clock,
@@ -110,7 +113,7 @@ impl Decider {
             let cited_approval = cited(request, &seen.facts, at);
             let judged = if verdict.decision == Decision::RequireApproval {
                 let holding = Holding { caller, handle, request, gathered, recording, pending, at };
-                self.judge_held(holding, seen.facts, verdict).await?
+                Box::pin(self.judge_held(holding, seen.facts, verdict)).await?
             } else {
                 Judged::new(seen.facts, verdict)
             };
@@ -128,7 +131,8 @@ impl Decider {
             if request.explain && decided.verdict.decision == Decision::Deny {
                 // Runs before recording, because the key's stored response is written with the
                 // record.
-                decided.smallest_change = self.smallest_change(request, seen, at, handle).await;
+                let change = Box::pin(self.smallest_change(request, seen, at, handle));
+                decided.smallest_change = change.await;
             }
             let entry = self.entry(request, recorded, facts, &decided, key, recording)?;
             if let Some(turn) = turn.as_mut().filter(|_| !entry.claims.is_empty()) {
@@ -277,7 +281,7 @@ fn asked<'a>(
 /// The random part that makes a record's digest unique. The caller's key is not used, because
 /// records are shown to others and keys may name invoices and people.
 fn nonce() -> Result<String, ApiError> {
-    Ok(hex::encode(random::<16>().map_err(ApiError::from)?))
+    Ok(hex(&random::<16>().map_err(ApiError::from)?))
 }
 
 /// Returns the record with its digest and signature.

@@ -68,7 +68,7 @@ impl FactSource {
             let read = self.store.read_tx(&scope, async move |db| {
                 Ok::<_, store::Error>(graph::revision(db, &tenant_id).await?)
             });
-            let present = read.await?;
+            let present = Box::pin(read).await?;
             if present < asked {
                 let problem = format!("is newer than the tenant's present revision: {present}");
                 return Err(ApiError::field("at_least_revision", problem));
@@ -117,7 +117,7 @@ impl FactSource {
         let Some(wanted) = wanted else { return Ok(LoadedFacts { facts, cited: None }) };
         let scope = Scope { tenant: Some(request.tenant().clone()), ..Scope::service() };
         let read = async move |db: &mut Db| Ok::<_, store::Error>(wanted.read(db).await?);
-        let (spent, cited) = self.store.read_tx(&scope, read).await?;
+        let (spent, cited) = Box::pin(self.store.read_tx(&scope, read)).await?;
         facts.spent = spent;
         facts.approval = cited.as_ref().map(|cited| cited.approval.clone());
         Ok(LoadedFacts { facts, cited })

@@ -70,7 +70,7 @@ impl Decider {
         let size = Size { decisions: 1, bytes: message.encoded_len() };
         let request = normalize::normalize(&caller, message)?;
         if caller.is_owner() {
-            self.of_a_tenant::<A>(&request).await?;
+            Box::pin(self.of_a_tenant::<A>(&request)).await?;
         }
         let enter = async || match &place {
             Some(place) => Ok(Arc::clone(place)),
@@ -97,14 +97,14 @@ impl Decider {
                 // Judging the permission again costs as much as a decision, so it also waits for a
                 // place in the queue.
                 let _place = enter().await?;
-                self.check_in_force(&caller, &request, &first).await?;
+                Box::pin(self.check_in_force(&caller, &request, &first)).await?;
             }
             Ok(done)
         };
         if let Some(first) = self.first_answer(&request, &key.key).await? {
             // A repeated response neither counts nor depends on the limits.
             *limits = self.rates.take(&caller, request.tenant(), 0).await.unwrap_or_default();
-            return repeat(first).await;
+            return Box::pin(repeat(first)).await;
         }
         if place.is_none() {
             *limits = self.count(&caller, request.tenant(), 1, deadline).await?;
@@ -123,7 +123,7 @@ impl Decider {
                 }
             }
             if let Some(first) = self.first_answer(&request, &key.key).await? {
-                return repeat(first).await;
+                return Box::pin(repeat(first)).await;
             }
             // The request that claimed the key has not committed. If it fails, the key becomes free
             // again.
@@ -149,7 +149,7 @@ impl Decider {
     ) -> Result<AppliedLimits, ApiError> {
         let counted = self.rates.take(caller, tenant_id, decisions).await;
         if counted.as_ref().is_err_and(|refusal| refusal.code == ErrorCode::RateLimited) {
-            self.queue.pace(tenant_id, Cause::RateLimit, deadline).await;
+            Box::pin(self.queue.pace(tenant_id, Cause::RateLimit, deadline)).await;
         }
         counted
     }
@@ -181,7 +181,7 @@ impl Decider {
         // Runs in its own task. A caller that disconnects then does not leave a busy connection
         // behind.
         let read = async move |db: &mut Db| first(db, &key, &tenant_id, now).await;
-        Ok(self.facts.store.write_tx(&scope, read).await?)
+        Ok(Box::pin(self.facts.store.write_tx(&scope, read)).await?)
     }
 
     /// Checks in the database that an allow would still be permitted. Called before the allow is

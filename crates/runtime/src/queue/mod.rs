@@ -113,7 +113,7 @@ impl DecisionQueue {
             Stage::Wait.took(waited);
             return Ok(place);
         }
-        self.pace(tenant_id, Cause::QueueFull, deadline).await;
+        Box::pin(self.pace(tenant_id, Cause::QueueFull, deadline)).await;
         Err(full())
     }
 

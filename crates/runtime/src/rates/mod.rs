@@ -153,7 +153,7 @@ impl DecisionRates {
         if let Some(outcome) = take() {
             return outcome;
         }
-        let (portion, whole_in) = self.portion(limited, per_second, decisions).await?;
+        let (portion, whole_in) = Box::pin(self.portion(limited, per_second, decisions)).await?;
         let now = Instant::now();
         let mut lease = rate.lease.lock();
         lease.keep_only_of(per_second);

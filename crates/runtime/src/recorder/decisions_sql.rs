@@ -10,7 +10,11 @@ use diesel::{
     sql_types::{Array, BigInt, Bool, Bytea, Nullable, Text, Timestamptz},
 };
 
-use super::{entry::Entry, sql::run_queries};
+use super::{
+    column::{Bytes, Texts},
+    entry::Entry,
+    sql::run_queries,
+};
 use authority_core::clock::Clock;
 
 const COLUMNS: &str = "id, tenant_id, subject, action, decision, reason_code, evaluated_at, \
@@ -26,22 +30,21 @@ const IN_TIME: &str = "dated BETWEEN {now} - interval '7 s' AND {now} + interval
      AND (ends IS NULL OR ends > {now})";
 
 /// The columns of the decisions to insert.
-#[derive(Default)]
 struct Columns<'a> {
-    id: Vec<&'a str>,
-    tenant: Vec<&'a str>,
-    subject: Vec<&'a str>,
-    action: Vec<&'a str>,
-    decision: Vec<&'a str>,
-    reason: Vec<&'a str>,
+    id: Texts,
+    tenant: Texts,
+    subject: Texts,
+    action: Texts,
+    decision: Texts,
+    reason: Texts,
     at: Vec<DateTime<Utc>>,
-    record: Vec<&'a [u8]>,
-    kid: Vec<&'a str>,
-    signature: Vec<&'a [u8]>,
-    context: Vec<&'a [u8]>,
-    context_salt: Vec<&'a [u8]>,
-    facts: Vec<&'a [u8]>,
-    facts_salt: Vec<&'a [u8]>,
+    record: Bytes,
+    kid: Texts,
+    signature: Bytes,
+    context: Bytes,
+    context_salt: Bytes,
+    facts: Bytes,
+    facts_salt: Bytes,
     approval: Vec<Option<&'a str>>,
     /// When each decision was made and expires, by the database's clock.
     dated: Vec<DateTime<Utc>>,
@@ -49,25 +52,34 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn push(&mut self, entry: &'a Entry, approval: Option<&'a str>, clock: &Clock) {
-        let times = Times::of(entry, clock);
-        self.dated.push(times.dated);
-        self.ends.push(times.ends);
-        self.id.push(entry.decision_id.as_str());
-        self.tenant.push(entry.tenant_id.as_str());
-        self.subject.push(&entry.subject);
-        self.action.push(&entry.action);
-        self.decision.push(entry.decision);
-        self.reason.push(entry.reason_code.word());
-        self.at.push(entry.evaluated_at);
-        self.record.push(&entry.record);
-        self.kid.push(&entry.kid);
-        self.signature.push(&entry.signature);
-        self.context.push(&entry.context);
-        self.context_salt.push(&entry.context_salt);
-        self.facts.push(&entry.facts);
-        self.facts_salt.push(&entry.facts_salt);
-        self.approval.push(approval);
+    fn of(
+        entries: impl Iterator<Item = &'a Entry> + Clone,
+        approval: Vec<Option<&'a str>>,
+        clock: &Clock,
+    ) -> Self {
+        let texts = |of: fn(&Entry) -> &str| Texts::of(entries.clone().map(|e| of(e).as_bytes()));
+        let bytes = |of: fn(&Entry) -> &[u8]| Bytes::of(entries.clone().map(of));
+        let times = entries.clone().map(|entry| Times::of(entry, clock));
+        let (dated, ends) = times.map(|times| (times.dated, times.ends)).unzip();
+        Self {
+            id: texts(|entry| entry.decision_id.as_str()),
+            tenant: texts(|entry| entry.tenant_id.as_str()),
+            subject: texts(|entry| &entry.subject),
+            action: texts(|entry| &entry.action),
+            decision: texts(|entry| entry.decision),
+            reason: texts(|entry| entry.reason_code.word()),
+            at: entries.clone().map(|entry| entry.evaluated_at).collect(),
+            record: bytes(|entry| &entry.record),
+            kid: texts(|entry| &entry.kid),
+            signature: bytes(|entry| &entry.signature),
+            context: bytes(|entry| &entry.context),
+            context_salt: bytes(|entry| &entry.context_salt),
+            facts: bytes(|entry| &entry.facts),
+            facts_salt: bytes(|entry| &entry.facts_salt),
+            approval,
+            dated,
+            ends,
+        }
     }
 
     /// Writes the arrays, in the order of [`COLUMNS`], then `dated` and `ends`.
@@ -131,13 +143,12 @@ impl<'a> InsertDecisions<'a> {
         approvals: &'a HashMap<String, String>,
         clock: &Clock,
     ) -> Self {
-        let mut columns = Columns::default();
-        for entry in entries {
-            let approval =
-                approvals.get(entry.decision_id.as_str()).or(entry.claims.approval_id.as_ref());
-            columns.push(entry, approval.map(String::as_str), clock);
-        }
-        Self(columns)
+        let approval = |entry: &&'a Entry| -> Option<&'a str> {
+            let opened = approvals.get(entry.decision_id.as_str());
+            opened.or(entry.claims.approval_id.as_ref()).map(String::as_str)
+        };
+        let approval = entries.iter().map(approval).collect();
+        Self(Columns::of(entries.iter().copied(), approval, clock))
     }
 }
 
@@ -185,10 +196,7 @@ impl<'a, const EVENTS: bool> StoreCurrent<'a, EVENTS> {
         relaxed: bool,
         clock: &Clock,
     ) -> Self {
-        let mut columns = Columns::default();
-        for entry in entries {
-            columns.push(entry, None, clock);
-        }
+        let columns = Columns::of(entries.iter(), vec![None; entries.len()], clock);
         let revision = entries.iter().map(|entry| entry.revision).collect();
         Self { tenants, columns, revision, events: DecisionEvents::of(entries), relaxed }
     }

@@ -6,6 +6,7 @@
 
 mod askers;
 mod batch;
+mod column;
 mod decisions_sql;
 mod entry;
 mod health;

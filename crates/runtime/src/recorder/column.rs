@@ -1,0 +1,77 @@
+//! Columns of texts and bytes for a statement that stores many rows.
+//!
+//! They are parameters of the types `text[]` and `bytea[]`. Diesel encodes an array through a buffer
+//! for each element, which grows several times.
+
+use std::fmt;
+
+use diesel::{
+    pg::Pg,
+    serialize::{self, IsNull, Output, ToSql},
+    sql_types::{Array, Bytea, Text},
+};
+
+/// The id of the type `text` in every database (`pg_type.dat`).
+const TEXT: u32 = 25;
+const BYTEA: u32 = 17;
+
+/// The values of a column, already encoded: each as its length and its bytes. `TYPE` is the id of
+/// the elements' type.
+pub(super) struct Column<const TYPE: u32> {
+    count: usize,
+    values: Vec<u8>,
+}
+
+pub(super) type Texts = Column<TEXT>;
+pub(super) type Bytes = Column<BYTEA>;
+
+impl<const TYPE: u32> Column<TYPE> {
+    pub(super) fn of<'v>(values: impl Iterator<Item = &'v [u8]> + Clone) -> Self {
+        let (count, bytes) = values.clone().fold((0, 0), |(count, bytes), value| {
+            (count + 1, bytes + size_of::<i32>() + value.len())
+        });
+        let mut encoded = Vec::with_capacity(bytes);
+        for value in values {
+            // A value that is too long makes the parameter malformed: PostgreSQL refuses it.
+            let length = i32::try_from(value.len()).unwrap_or(i32::MAX);
+            encoded.extend_from_slice(&length.to_be_bytes());
+            encoded.extend_from_slice(value);
+        }
+        Self { count, values: encoded }
+    }
+
+    /// Writes the array in PostgreSQL's binary form: its dimensions, whether an element is NULL,
+    /// the type, the length and the first index, then the elements.
+    fn write(&self, out: &mut Output<'_, '_, Pg>) -> serialize::Result {
+        use std::io::Write;
+        let count = i32::try_from(self.count)?;
+        let dimensions = i32::from(count > 0);
+        out.write_all(&dimensions.to_be_bytes())?;
+        out.write_all(&0_i32.to_be_bytes())?;
+        out.write_all(&TYPE.to_be_bytes())?;
+        if count > 0 {
+            out.write_all(&count.to_be_bytes())?;
+            out.write_all(&1_i32.to_be_bytes())?;
+            out.write_all(&self.values)?;
+        }
+        Ok(IsNull::No)
+    }
+}
+
+impl<const TYPE: u32> fmt::Debug for Column<TYPE> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{} values", self.count)
+    }
+}
+
+impl ToSql<Array<Text>, Pg> for Texts {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
+        self.write(out)
+    }
+}
+
+impl ToSql<Array<Bytea>, Pg> for Bytes {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
+        self.write(out)
+    }
+}
