@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     super::{demo, watch::Lines},
-    TENANT, act, answer, lend, quarantine, read, reason, release, renew, try_renew, under,
+    act, answer, lend, quarantine, read, reason, release, renew, try_renew, under,
 };
 use crate::support::Wishes;
 use authority_core::clock::Clock;
