@@ -14,8 +14,9 @@ use super::root;
 
 /// A link, or the definition of a link's target, with the target.
 static LINK: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:\]\(|^\[[^\]]+\]: )([^)\s]+)"));
-/// The path of a page from the root of the repository.
-static MENTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bdocs/[a-z0-9/-]+\.md\b"));
+/// The path of a page from the root of the repository. The service's own paths begin with `/docs`.
+static MENTION: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?m)(?:^|[^/\w])(docs/[a-z0-9/-]+\.md)\b"));
 /// A link, with its text.
 static TEXT: LazyLock<Regex> = LazyLock::new(|| pattern(r"\[([^\]]*)\]\([^)]*\)"));
 
@@ -139,11 +140,10 @@ fn each_mentioned_page_is_there() {
     let (mut mentions, mut faults) = (0, Vec::new());
     for file in written() {
         let Ok(text) = fs::read_to_string(&file) else { continue };
-        for found in MENTION.find_iter(&text) {
+        for page in MENTION.captures_iter(&text).map(|found| found.extract::<1>().1[0]) {
             mentions += 1;
-            if !root().join(found.as_str()).exists() {
-                let file = file.strip_prefix(root()).unwrap().display();
-                faults.push(format!("{file}: {}", found.as_str()));
+            if !root().join(page).exists() {
+                faults.push(format!("{}: {page}", file.strip_prefix(root()).unwrap().display()));
             }
         }
     }
