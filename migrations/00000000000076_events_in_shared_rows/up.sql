@@ -2,8 +2,9 @@
 -- event took 1.1 kB of write-ahead log and two index entries, more than half of what its decision
 -- takes.
 --
--- The columns whose meaning changes get other names. A node of the previous release can't skip what
--- it can't read: its statements on this table fail, and its events wait for a node of this release.
+-- Three columns get another meaning, and therefore another name. The previous release would skip
+-- events in shared rows. With the new names, its statements on this table fail instead, and events
+-- wait for a node of this release.
 
 -- exception: the previous release must not use it, see docs/operations/production.md
 ALTER TABLE events RENAME COLUMN sequence TO last_sequence;
@@ -19,9 +20,10 @@ ALTER TABLE events ADD COLUMN size integer NOT NULL DEFAULT 1;
 -- exception: the previous release does not read it; the envelope has both
 ALTER TABLE events DROP COLUMN principal_entity_id, DROP COLUMN occurred_at;
 
--- Envelopes of a row differ little, and so do the decisions in a row of the outbox. lz4 makes them
--- ten times as short, in less time than writing them takes. PostgreSQL has it since 14, if it was
--- built with it. Without it, the outbox stays uncompressed, and events are compressed by pglz.
+-- The envelopes of a row differ little, and the decisions in a row of the outbox as well. lz4 makes
+-- both five to ten times as short, which takes less time than writing them. PostgreSQL 14 and later
+-- have lz4 if they were built with it. Without lz4, the outbox stays uncompressed, and pglz
+-- compresses events.
 
 -- As in migration 25, except for the compression.
 CREATE OR REPLACE PROCEDURE attach_time_partition(name text, part text, lower text, upper text)

@@ -101,7 +101,7 @@ async fn a_page_begins_and_ends_within_rows() {
     assert_eq!((sequences(&none["events"]).len(), &none["next_after"]), (0, &json!(150)));
 }
 
-/// The key sees its principal's events alone, also those that share rows with others.
+/// Events of other principals in the same rows are not shown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bound_key_sees_only_its_own_events_of_a_row() {
     let (world, _) = world().await;
@@ -198,8 +198,7 @@ async fn a_row_is_deleted_with_all_its_events() {
     assert_eq!(key.get("/v1/events?after=63").await.0, 409);
 }
 
-/// What the previous release does with the log. It would skip events that share a row, so that each
-/// of its statements must fail.
+/// The statements of the previous release would skip events in shared rows. Each must fail instead.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_previous_release_skips_no_event() {
     let (world, _) = world().await;
