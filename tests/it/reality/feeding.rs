@@ -183,9 +183,9 @@ async fn answers_show_what_is_left_for_an_anchor_and_key() {
     assert_eq!((refused.status, refused.left), (429, left(0, 1)));
     assert_eq!(refused.policy, first.policy);
     // A repeated call does not count, and shows the limit as well.
-    let (kept, header) = (anchor().await, [("idempotency-key", "batch")]);
+    let (kept, header) = (rows(&anchor().await, 6), [("idempotency-key", "batch")]);
     for _ in 0..2 {
-        let shown = send(rows(&kept, 6), &header).await;
+        let shown = send(kept.clone(), &header).await;
         assert!((4..10).contains(&calls(&shown)), "{shown:?}");
     }
     let (single, header) = (body(&anchor().await, 1), [("idempotency-key", "single")]);

@@ -9,7 +9,7 @@ use tonic::Request;
 use super::{Endpoint, Receiver, World};
 use crate::support::Limits;
 
-/// Returns what a header shows, without the seconds.
+/// Returns the header for this number of remaining tests, without the seconds.
 fn left(calls: u32) -> String {
     format!(r#""webhook_tests_per_endpoint";r={calls};t="#)
 }
