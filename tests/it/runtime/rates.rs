@@ -121,9 +121,9 @@ async fn answers_show_what_is_left_of_a_limit() {
     assert_eq!(first.policy.as_deref(), Some(KEYS_POLICY));
     let still = Shown::of(&client, EVALUATE, &ask, None).await;
     assert_eq!((still.status, &still.left), (200, &None), "another key has no limit");
-    // Six at once: at least one is refused, with the limit and the window.
-    let six = (0..6).map(|_| Shown::of(&other, EVALUATE, &ask, None));
-    let refused = join_all(six).await.into_iter().find(|one| one.status == 429).unwrap();
+    // Of many at once, at least one is refused, with the limit and the window.
+    let many = (0..30).map(|_| Shown::of(&other, EVALUATE, &ask, None));
+    let refused = join_all(many).await.into_iter().find(|one| one.status == 429).unwrap();
     assert!(refused.left().starts_with(r#""decisions_per_api_key";r=0;t="#), "{}", refused.left());
     assert_eq!(refused.policy.as_deref(), Some(KEYS_POLICY));
     let text = refused.body["message"].as_str().unwrap();
