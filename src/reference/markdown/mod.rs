@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     fn html(text: &str) -> String {
-        render(text, &|to| Target::Address(format!("/docs/{to}"))).html
+        render(text, &|to| Target::Address(format!("/pages/{to}"))).html
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
     fn tables_are_tables() {
         let made = html("| A | B |\n|---|:-:|\n| `a\\|b` | [c](d.md) |\n| e |");
         assert!(made.contains("<th scope=\"col\">A</th><th scope=\"col\">B</th>"), "{made}");
-        assert!(made.contains("<td><code>a|b</code></td><td><a href=\"/docs/d.md\">c</a></td>"));
+        assert!(made.contains("<td><code>a|b</code></td><td><a href=\"/pages/d.md\">c</a></td>"));
         assert!(made.contains("<td>e</td><td></td>"), "{made}");
         assert!(html("a | b\nc | d").starts_with("<p>"));
     }

@@ -69,8 +69,9 @@ fn repeated<'a>(member: &'a str, shown: &'a Value, found: &mut BTreeSet<(&'a str
 }
 
 fn validator(registry: &Registry<'_>, schema: &str) -> Validator {
-    let schema =
-        json!({"$ref": format!("{DOCUMENT}#{}", schema.replace('{', "%7B").replace('}', "%7D"))});
+    let characters = [("{", "%7B"), ("}", "%7D"), (" ", "%20")];
+    let pointer = characters.iter().fold(schema.to_owned(), |all, (one, by)| all.replace(one, by));
+    let schema = json!({"$ref": format!("{DOCUMENT}#{pointer}")});
     let options = jsonschema::options().with_registry(registry);
     options.should_validate_formats(true).build(&schema).unwrap()
 }

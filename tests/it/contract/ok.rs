@@ -1,5 +1,5 @@
-//! Whether a success body begins with `ok: true` depends on the surface alone: those of admin and
-//! app do, those of the gateway do not.
+//! Success bodies of the admin and app surfaces begin with `ok: true`. Success bodies of the gateway
+//! do not.
 
 use serde_json::{Value, json};
 

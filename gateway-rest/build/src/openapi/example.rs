@@ -114,6 +114,10 @@ impl Examples<'_> {
         if field.is_map() {
             return Some(json!({}));
         }
+        if descriptor::document(field, self.options).is_some() {
+            // The form of a document is not known here.
+            return None;
+        }
         let must = !field.is_list() && !may_be_null(field, self.used, self.options);
         let recurs = |message: &MessageDescriptor| {
             let deep = !must && self.within.len() >= DEPTH;
