@@ -20,8 +20,8 @@ use crate::support::{Client, TestApp, asking, evaluate};
 
 /// Allocations by the service for one call that is decided and recorded alone. Includes the
 /// transport's framing, without sockets.
-const OVER_GRPC: u64 = 351;
-const OVER_REST: u64 = 360;
+const OVER_GRPC: u64 = 290;
+const OVER_REST: u64 = 310;
 /// Bytes of write-ahead log per decision, if a hundred are stored together.
 const LOG: u64 = 2_680;
 /// The same if each decision has an event, which is numbered.
