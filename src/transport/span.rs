@@ -60,7 +60,8 @@ pub(super) fn end(span: &Span, response: &Response<Body>, is_grpc: bool) {
         }
     } else {
         let status = response.status();
-        span.record("http.response.status_code", status.as_u16());
+        // OpenTelemetry has no unsigned numbers: they would become texts.
+        span.record("http.response.status_code", i64::from(status.as_u16()));
         if status.is_server_error() {
             fail(span, status.as_str());
         }
