@@ -10,7 +10,7 @@ use super::{
     record::{Record, ShowArgs},
     segment,
     stop::{Blast, last_part},
-    surface::SURFACE,
+    surface::{SURFACE, Surface},
     tenant,
     text::{self, plain},
     times::{self, End},
@@ -23,7 +23,8 @@ pub(in crate::cli) enum Delegations {
     List(ListArgs<Filter>),
     /// Reads a delegation
     Show(ShowArgs),
-    /// Replaces a delegation by one with another end, without a gap
+    /// Replaces a delegation by one with another end, without a gap; as the owner, or with an
+    /// agent's API key
     Renew(Renew),
     /// Ends a delegation and all below it, at once and permanently
     Revoke(Revoke),
@@ -107,7 +108,13 @@ impl Delegations {
 impl Renew {
     async fn run(self, connector: &Connector<'_, impl Actions>) -> Result<CommandOutput, Failure> {
         let server = connector.connect(self.server).await?;
-        let path = [server.path(&DELEGATIONS), vec![self.id.as_str(), "renew"]].concat();
+        // A tenant's people can't renew. The refusal of the owner's operation shows who can.
+        let delegations = if server.opens(Surface::Tenant) {
+            Surface::Owner.path(&DELEGATIONS)
+        } else {
+            server.path(&DELEGATIONS)
+        };
+        let path = [delegations, vec![self.id.as_str(), "renew"]].concat();
         let body = server.post(&path, &json!({"expires_at": self.expires_at})).await?;
         let answer = server.json(&body)?;
         let successor = &answer["delegation"];
