@@ -189,9 +189,10 @@ where
     }
 }
 
-/// Drops the body of a response to HEAD. Its length stays in the headers.
+/// Drops the body of a response to HEAD. Its length stays in the headers. The router has already
+/// dropped the bodies of its own responses.
 fn drop_body(response: &mut Response<Body>) {
-    if let Some(bytes) = response.body().size_hint().exact() {
+    if let Some(bytes) = response.body().size_hint().exact().filter(|bytes| *bytes > 0) {
         response.headers_mut().entry(CONTENT_LENGTH).or_insert_with(|| bytes.into());
     }
     *response.body_mut() = Body::empty();

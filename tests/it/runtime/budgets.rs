@@ -105,6 +105,27 @@ async fn a_repeated_call_is_counted_once() {
     assert_eq!(allowed(&[&client], &under(&lent, 1.0), 1).await, 0);
 }
 
+/// Simultaneous calls with the same key do not compete with each other for the rest of a budget.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn simultaneous_repeats_are_counted_once_and_all_answered() {
+    let (app, client, delegation) = demo().await;
+    for round in 0..4 {
+        let bounds = json!({"max_uses": {"count": 2, "window_seconds": 86400}});
+        let lent = lent(&app, &delegation, bounds).await;
+        let key = format!("pay-{round}");
+        let headers = [("idempotency-key", key.as_str())];
+        let call =
+            || client.call("POST", "/api/v1/runtime/evaluate", Some(under(&lent, 1.0)), &headers);
+        let calls = (0..24).map(|_| call());
+        let answers: Vec<_> = stream::iter(calls).buffer_unordered(24).collect().await;
+        for (status, answer) in &answers {
+            assert_eq!(*status, 200, "{answer:#}");
+            assert_eq!(answer["decision_id"], answers[0].1["decision_id"], "{answer:#}");
+        }
+        assert_eq!(allowed(&[&client], &under(&lent, 1.0), 3).await, 1);
+    }
+}
+
 /// The window can't be changed: another window would have its own counter, which starts at zero.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn narrowing_does_not_give_a_budget_back() {

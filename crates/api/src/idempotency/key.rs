@@ -78,7 +78,7 @@ impl IdempotencyKey {
     }
 
     /// The associated data of a sealed response.
-    pub(super) fn place(&self) -> Vec<u8> {
+    pub fn place(&self) -> Vec<u8> {
         let Self { tenant_id, caller, scope, key, .. } = self;
         format!("idempotency|{tenant_id}|{caller}|{scope}|{key}").into_bytes()
     }

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 
+use authority_ids::DelegationId;
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Pattern, PatternElem, Var};
 
 use super::{
@@ -46,6 +47,7 @@ pub(super) fn named(conditions: &[Expr]) -> BTreeSet<Name> {
             _ => None,
         });
     let patterns = conditions.iter().flat_map(delegation_patterns);
+    let patterns = patterns.chain(conditions.iter().flat_map(delegation_texts));
     let patterns = patterns.map(|(text, _)| Name::new(NameKind::Delegation, text));
     // No name contains U+0000, and Postgres doesn't accept it.
     let names = literals.chain(words).chain(patterns).filter(|one| !one.name.contains('\0'));
@@ -78,16 +80,19 @@ pub(super) fn unknown(conditions: &[Expr], known: &Known) -> Vec<Fault> {
     found
 }
 
-/// Returns the comparisons of `context.delegation` with a delegation that renews another one.
+/// Returns the texts that `context.delegation` may be compared with, if they are delegations that
+/// renew another one.
 ///
 /// Such a comparison never matches: policies see the first delegation of the line instead.
 pub(super) fn renewed(conditions: &[Expr], known: &Known) -> Vec<Fault> {
     let compared = conditions.iter().flat_map(comparisons).filter_map(|(words, text, span)| {
         matches!(words, Words::Name(NameKind::Delegation)).then_some((text, span))
     });
-    let patterns = conditions.iter().flat_map(delegation_patterns);
-    let found = compared.chain(patterns).filter_map(|(text, span)| {
-        let first = known.renewed.get(&text)?;
+    let others = conditions.iter().flat_map(delegation_patterns);
+    let others = others.chain(conditions.iter().flat_map(delegation_texts));
+    let mut spans = BTreeSet::new();
+    let found = compared.chain(others).filter_map(|(text, span)| {
+        let first = known.renewed.get(&text).filter(|_| spans.insert(span))?;
         Some(Fault {
             span,
             severity: Severity::Error,
@@ -206,6 +211,19 @@ fn delegation_patterns(condition: &Expr) -> impl Iterator<Item = (String, Span)>
             PatternElem::Wildcard => None,
         });
         Some((letters.collect(), uses::span(one)))
+    })
+}
+
+/// Returns the ids of delegations in a condition that reads `context.delegation`. They may be
+/// compared with it in many ways, such as through a record.
+fn delegation_texts(condition: &Expr) -> impl Iterator<Item = (String, Span)> {
+    let is_read = |one: &Expr| matches!(words_of(one), Some(Words::Name(NameKind::Delegation)));
+    let reads = condition.subexpressions().any(is_read);
+    condition.subexpressions().filter(move |_| reads).filter_map(|one| match one.expr_kind() {
+        ExprKind::Lit(Literal::String(text)) if DelegationId::parse(text).is_ok() => {
+            Some((text.to_string(), uses::span(one)))
+        }
+        _ => None,
     })
 }
 

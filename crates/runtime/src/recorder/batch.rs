@@ -194,6 +194,7 @@ impl Batches {
                     outcomes.iter_mut().for_each(|outcome| *outcome = None);
                 }
                 let now = self.clock.now();
+                drop_repeats(entries, &mut outcomes);
                 holds::refuse(entries, &mut outcomes, refused);
                 spend::share_out(db, entries, &mut outcomes, now).await?;
                 claim_keys(db, entries, &mut outcomes).await?;
@@ -317,6 +318,17 @@ fn outdated(entries: &[Entry], present: Vec<Present>, clock: &Clock) -> Vec<Opti
         None => Some(Outcome::Stale { revision: 0 }),
     });
     passed.collect()
+}
+
+/// Keeps only the first entry with each idempotency key. The others would take the rest of a budget
+/// from each other and from other calls.
+fn drop_repeats(entries: &[Entry], outcomes: &mut [Option<Outcome>]) {
+    let mut seen = HashSet::new();
+    for (entry, outcome) in entries.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_none()) {
+        if entry.key.as_ref().is_some_and(|keyed| !seen.insert(keyed.key.place())) {
+            *outcome = Some(Outcome::KeyTaken);
+        }
+    }
 }
 
 async fn claim_keys(

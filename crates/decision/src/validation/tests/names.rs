@@ -160,6 +160,8 @@ fn the_id_of_a_renewal_is_an_error_with_the_first_of_its_line() {
         "[\"svc:del:acme:a\", \"svc:del:acme:b\"].contains(context.delegation)",
         "[context.delegation].containsAny([\"svc:del:acme:b\"])",
         "(if context has delegation then context.delegation else \"none\") == \"svc:del:acme:b\"",
+        "{\"a\": \"svc:del:acme:b\"}.a == context.delegation",
+        "{\"a\": \"svc:del:acme:b\"} == {\"a\": context.delegation}",
         "context.delegation like \"svc:del:acme:b\"",
         "context.delegation like \"*svc:del:acme:b*\"",
     ] {
