@@ -72,7 +72,7 @@ impl NewRow {
 
     /// Returns the types of the events, with spaces between them.
     pub(crate) fn event_types(&self) -> String {
-        Vec::from_iter(self.event_types.iter().copied()).join(" ")
+        self.event_types.iter().copied().collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
                 assert!(!row.is_full());
                 let id = row.next_id();
                 let body = format!(r#"{{"event_id":"{id}","event_type":"{event_type}"}}"#);
-                row.push(sequence, *event_type, body.as_bytes());
+                row.push(sequence, event_type, body.as_bytes());
                 written.push((id, sequence, (*event_type).to_owned(), body.into_bytes()));
             }
             assert_eq!(row.is_full(), types.len() == MOST_IN_ROW);

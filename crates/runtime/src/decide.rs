@@ -131,8 +131,7 @@ impl Decider {
             if request.explain && decided.verdict.decision == Decision::Deny {
                 // Runs before recording, because the key's stored response is written with the
                 // record.
-                let change = Box::pin(self.smallest_change(request, seen, at, handle));
-                decided.smallest_change = change.await;
+                decided.smallest_change = self.smallest_change(request, seen, at, handle).await;
             }
             let entry = self.entry(request, recorded, facts, &decided, key, recording)?;
             if let Some(turn) = turn.as_mut().filter(|_| !entry.claims.is_empty()) {
@@ -202,7 +201,8 @@ impl Decider {
             return None;
         }
         let (request, handle, policies) = (request.clone(), handle.cloned(), Arc::default());
-        self.explainer.smallest_change(Denied { request, facts, at, handle, policies }).await
+        let denied = Denied { request, facts, at, handle, policies };
+        Box::pin(self.explainer.smallest_change(denied)).await
     }
 
     fn entry(

@@ -151,7 +151,7 @@ async fn each_operation_shows_its_members_and_an_example() {
             }
             let is_usual = matches!(method.as_str(), "get" | "post");
             let has_method = page.contains(&format!(" -X {} '", method.to_uppercase()));
-            let address = address(&page, &app.base_url());
+            let address = address(&page, app.base_url());
             let length = path.split('{').next().unwrap().len();
             if !(is_usual || has_method)
                 || address.contains(['{', ' ', '"'])
@@ -188,7 +188,7 @@ async fn the_example_of_a_public_operation_succeeds() {
             continue;
         }
         let page = page(&app, operation["operationId"].as_str().unwrap()).await;
-        let address = address(&page, &app.base_url());
+        let address = address(&page, app.base_url());
         if address.contains("c0ffee") {
             continue;
         }

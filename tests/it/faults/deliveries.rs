@@ -101,6 +101,22 @@ impl Ledger {
         let told = self.value(&sql).await;
         assert_eq!(told, i64::try_from(numbers.len()).ok());
     }
+
+    /// Expects that each event is in the log once, and that the sequence has no gap.
+    async fn expect_numbered(&self, expected: &HashSet<String>) {
+        let sequence = format!(
+            "SELECT (count(*) = max(sequence) AND min(sequence) = 1)::int::bigint AS value \
+             FROM {LOGGED} WHERE tenant_id = 'svc:tenant:acme'"
+        );
+        assert_eq!(self.value(&sequence).await, Some(1), "the sequence has gaps");
+        let once = format!(
+            "SELECT event ->> 'subject_ref' AS value FROM {LOGGED} \
+             WHERE event ->> 'event_type' = 'svc.authority.suspended'"
+        );
+        let numbered = self.texts(&once).await;
+        assert_eq!(numbered.len(), expected.len(), "each event is numbered once");
+        assert_eq!(numbered.into_iter().collect::<HashSet<_>>(), *expected);
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "only this test reads it")]
@@ -169,19 +185,8 @@ async fn no_event_is_lost_when_the_service_is_killed_at_each_step() {
          FROM webhook_deliveries WHERE endpoint_id = '{endpoint_id}'"
     );
     ledger.wait_for("all deliveries end", &ended).await;
-    let sequence = format!(
-        "SELECT (count(*) = max(sequence) AND min(sequence) = 1)::int::bigint AS value \
-         FROM {LOGGED} WHERE tenant_id = 'svc:tenant:acme'"
-    );
-    assert_eq!(ledger.value(&sequence).await, Some(1), "the sequence has gaps");
-    let once = format!(
-        "SELECT event ->> 'subject_ref' AS value FROM {LOGGED} \
-         WHERE event ->> 'event_type' = 'svc.authority.suspended'"
-    );
-    let numbered = ledger.texts(&once).await;
-    let expected: HashSet<String> = (0..events).map(|n| format!("svc:delegation:{n}")).collect();
-    assert_eq!(numbered.len(), events, "each event is numbered once");
-    assert_eq!(numbered.into_iter().collect::<HashSet<_>>(), expected);
+    let expected = (0..events).map(|n| format!("svc:delegation:{n}")).collect();
+    ledger.expect_numbered(&expected).await;
     let state = |state: &str| {
         format!(
             "SELECT event ->> 'subject_ref' AS value \

@@ -41,7 +41,7 @@ impl Limits {
         let request =
             client.http.request(method.parse().unwrap(), format!("{}{path}", client.base));
         let request = headers.iter().fold(request, |all, (name, value)| all.header(*name, *value));
-        let request = body.into_iter().fold(request, |all, body| all.json(body));
+        let request = body.into_iter().fold(request, reqwest::RequestBuilder::json);
         let answer = request.bearer_auth(&client.token).send().await.unwrap();
         (Self::of(&answer), answer.json().await.unwrap_or_default())
     }

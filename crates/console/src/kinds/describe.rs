@@ -34,8 +34,8 @@ pub(super) fn below(message: &DynamicMessage, path: &[&str]) -> Option<Value> {
 }
 
 /// The description of an element: the option `help`, or otherwise its comment.
-pub(super) fn described(option: Option<Value>, file: &FileDescriptor, path: &[i32]) -> String {
-    let option = option.as_ref().and_then(|option| option.as_message());
+pub(super) fn described(option: Option<&Value>, file: &FileDescriptor, path: &[i32]) -> String {
+    let option = option.and_then(Value::as_message);
     let help = option.map(|option| text(option, "help")).filter(|help| !help.is_empty());
     help.unwrap_or_else(|| comment(file, path))
 }

@@ -77,7 +77,7 @@ impl Member {
         Self {
             name: field.name().to_owned(),
             label: words(field.name(), true),
-            about: described(own, &message.parent_file(), field.path()),
+            about: described(own.as_ref(), &message.parent_file(), field.path()),
             unset,
             required: rule(&["required"]).and_then(|value| value.as_bool()).unwrap_or_default(),
             written: written(field),

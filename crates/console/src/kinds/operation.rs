@@ -64,7 +64,7 @@ impl Operation {
             label: words(&word, true),
             done: past(&word),
             about: described(
-                extension(&method.options(), "authority.rest.v1.rest"),
+                extension(&method.options(), "authority.rest.v1.rest").as_ref(),
                 &method.parent_file(),
                 method.path(),
             ),

@@ -44,7 +44,7 @@ mod tests {
                 Some(Kind::BoolValue(flag)) => flag.into(),
                 Some(Kind::NumberValue(number)) if !number.is_finite() => NOT_FINITE.into(),
                 Some(Kind::NumberValue(number)) if number.fract() == 0.0 && number.abs() < 1e15 => {
-                    Value::from(number as i64)
+                    Value::from(number.to_string().parse::<i64>().unwrap())
                 }
                 Some(Kind::NumberValue(number)) => number.into(),
                 Some(Kind::StringValue(text)) => text.into(),

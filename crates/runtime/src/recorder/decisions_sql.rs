@@ -53,7 +53,7 @@ struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     fn of(
-        entries: impl Iterator<Item = &'a Entry> + Clone,
+        entries: &(impl Iterator<Item = &'a Entry> + Clone),
         approval: Vec<Option<&'a str>>,
         clock: &Clock,
     ) -> Self {
@@ -148,7 +148,7 @@ impl<'a> InsertDecisions<'a> {
             opened.or(entry.claims.approval_id.as_ref()).map(String::as_str)
         };
         let approval = entries.iter().map(approval).collect();
-        Self(Columns::of(entries.iter().copied(), approval, clock))
+        Self(Columns::of(&entries.iter().copied(), approval, clock))
     }
 }
 
@@ -196,7 +196,7 @@ impl<'a, const EVENTS: bool> StoreCurrent<'a, EVENTS> {
         relaxed: bool,
         clock: &Clock,
     ) -> Self {
-        let columns = Columns::of(entries.iter(), vec![None; entries.len()], clock);
+        let columns = Columns::of(&entries.iter(), vec![None; entries.len()], clock);
         let revision = entries.iter().map(|entry| entry.revision).collect();
         Self { tenants, columns, revision, events: DecisionEvents::of(entries), relaxed }
     }
