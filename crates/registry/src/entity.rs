@@ -37,6 +37,11 @@ pub(super) trait Row: Record + Queries {
     /// Sets defaults for fields that the client may omit.
     fn defaults(&mut self) {}
 
+    /// Whether a new record may have a final state, as the specification lets some.
+    fn may_begin_final() -> bool {
+        false
+    }
+
     /// Checks rules that span fields.
     fn validate_record(&self, found: &mut Violations) {
         let _ = found;

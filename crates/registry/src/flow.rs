@@ -77,7 +77,7 @@ impl Registry {
         let key = key.map(|key| key.within(row.tenant_id()));
         found.within(C::FIELD, |found| {
             row.reject_output_only(found);
-            if let Some(state) = final_state(&row) {
+            if let Some(state) = final_state(&row).filter(|_| !C::Record::may_begin_final()) {
                 found.add(C::Record::STATE, format!("a new record cannot be `{state}`"));
             }
             row.defaults();

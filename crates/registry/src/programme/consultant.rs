@@ -56,6 +56,10 @@ impl Row for Consultant {
         Ok(String::new())
     }
 
+    fn may_begin_final() -> bool {
+        true
+    }
+
     fn new_id(&self, _slug: &str) -> Result<String, InvalidId> {
         Ok(RecordId::new(Self::KIND, new_id()).into())
     }

@@ -70,6 +70,10 @@ impl Row for WhiteLabelConfig {
         }
     }
 
+    fn may_begin_final() -> bool {
+        true
+    }
+
     fn new_id(&self, _slug: &str) -> Result<String, InvalidId> {
         Ok(RecordId::new(ID_KIND, new_id()).into())
     }
