@@ -46,7 +46,7 @@ fn known(method: &Method) -> Option<&'static str> {
     }
 }
 
-/// Adds the outcome to the span. The outcome of a gRPC stream is that of its start.
+/// Adds the outcome to the span. For a gRPC stream, the outcome of its start is used.
 pub(super) fn end(span: &Span, response: &Response<Body>, is_grpc: bool) {
     if span.is_disabled() {
         return;

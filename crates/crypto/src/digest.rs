@@ -63,7 +63,7 @@ impl Mac {
         self.within(domain).code(bytes)
     }
 
-    /// Returns the codes of one domain, whose key is then derived only once.
+    /// Returns the codes of one domain. The key of the domain is derived only once.
     pub fn within(&self, domain: &str) -> DomainMac {
         let key = code(&self.0, domain.as_bytes());
         DomainMac(hmac::Key::new(hmac::HMAC_SHA256, &key))

@@ -39,8 +39,8 @@ pub(crate) struct Found {
 
 /// Reads up to `most` events after a sequence, up to and including another.
 ///
-/// If `types` is `None`, events of all types are read. It may find fewer than `most` events although
-/// there are more; `reached` tells.
+/// If `types` is `None`, events of all types are read. The result may have fewer than `most` events
+/// although there are more: see `reached`.
 pub(crate) async fn read(
     db: &mut Db,
     tenant_id: &str,
@@ -76,7 +76,7 @@ pub(crate) async fn read(
     Ok(Found { events, reached })
 }
 
-/// Reads events by their tenants and ids. Events that are no longer kept are left out.
+/// Reads events by their tenants and ids. Deleted events are left out.
 pub(crate) async fn by_id(db: &mut Db, wanted: &HashSet<(&str, &str)>) -> QueryResult<Vec<Event>> {
     let mut named: BTreeSet<(&str, String)> = BTreeSet::new();
     for (tenant_id, id) in wanted {
@@ -92,7 +92,7 @@ pub(crate) async fn by_id(db: &mut Db, wanted: &HashSet<(&str, &str)>) -> QueryR
     let mut events = Vec::new();
     for row in &rows {
         let of_row = row.events()?.into_iter().filter(|event| wanted.contains(&*event.id));
-        // A copy: the bytes of the event would keep those of the whole row in memory.
+        // The bytes are copied. A slice would keep the whole row in memory.
         events.extend(
             of_row.map(|event| Event { body: Bytes::copy_from_slice(&event.body), ..event }),
         );

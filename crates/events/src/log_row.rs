@@ -91,7 +91,7 @@ pub(crate) struct StoredRow {
     pub(crate) bodies: Bytes,
 }
 
-/// The member that tells the type of an event if its row has events of several types.
+/// The member with the type of an event. It is read if the row has events of several types.
 #[derive(Deserialize)]
 struct Typed<'a> {
     #[serde(borrow)]
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// A row of an older version has one event, whose id has no place.
+    /// A row of an older version has one event. The id of that event has no place.
     #[test]
     fn a_row_of_one_event_has_the_id_of_that_event() {
         let row = StoredRow {

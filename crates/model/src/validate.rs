@@ -148,7 +148,7 @@ impl Violations {
         }
     }
 
-    /// Adds the violations of a part, whose fields are below the present one.
+    /// Adds the violations of a part. The fields of the part are below the present field.
     pub fn append(&mut self, part: Self) {
         for found in part.list {
             if found.as_more().is_some() {

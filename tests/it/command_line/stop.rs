@@ -172,7 +172,7 @@ async fn a_renewal_prints_the_successor() {
     assert!(code == 1 && told.contains("already renewed") && told.contains(successor), "{told}");
     let (code, _, told) = answering(&app, &renew("1d"), "").await;
     assert!(code == 2 && told.contains("`never`"), "{told}");
-    // A tenant's people can't renew, and are told who can.
+    // A tenant's people can't renew. The refusal names the owner.
     let admin = app.member_token("svc:tenant:acme", "admin");
     let (code, _, told) = with_token(&app, &admin, &renew("never")).await;
     assert!(code == 1 && told.contains("owner") && !told.contains("unknown"), "{told}");

@@ -77,7 +77,8 @@ impl IdempotencyKey {
         Self { seal: Some(keys), ..self }
     }
 
-    /// The associated data of a sealed response.
+    /// Returns the key with its tenant, caller and operation, as one text. It is the associated data of
+    /// a sealed response.
     pub fn place(&self) -> Vec<u8> {
         let Self { tenant_id, caller, scope, key, .. } = self;
         format!("idempotency|{tenant_id}|{caller}|{scope}|{key}").into_bytes()

@@ -111,7 +111,7 @@ impl Message for Element {
         buf: &mut impl Buf,
         context: DecodeContext,
     ) -> Result<(), DecodeError> {
-        // Like prost, a message is merged into an earlier one of the same field.
+        // A message is merged into an earlier message of the same field, as in prost.
         let before = std::mem::take(&mut self.0);
         let merged = match tag {
             1 => {
