@@ -162,11 +162,11 @@ impl World {
 /// Runs the load and returns its results. The load runs on a separate thread: it does not wait for
 /// the archiver.
 async fn load(call: &Arc<Call>, meter: &Meter, lasting: Duration) -> Result<Tally, Fault> {
-    let (call, meter) = (Arc::clone(call), meter.clone());
+    let (calls, meter) = ([Arc::clone(call)], meter.clone());
     let driven = spawn_blocking(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let shape = Shape::new(2, 100);
-        let driven = drive(&call, shape, Load::Rate(BESIDE), (WARM, lasting), &meter);
+        let driven = drive(&calls, shape, Load::Rate(BESIDE), (WARM, lasting), &meter);
         Ok::<_, Fault>(runtime.block_on(driven)?.tally)
     });
     driven.await?

@@ -75,17 +75,20 @@ pub(crate) struct Tally {
     pub(crate) answered: u64,
     /// The number of calls without a response, or with a response other than an allow.
     pub(crate) failed: u64,
+    /// The number of these responses that came in the window.
+    pub(crate) refused: u64,
 }
 
 impl Tally {
     pub(crate) fn new() -> Result<Self, Fault> {
         let latency = Histogram::new_with_bounds(1, LONGEST_MICROSECONDS, 3)?;
-        Ok(Self { latency, answered: 0, failed: 0 })
+        Ok(Self { latency, answered: 0, failed: 0, refused: 0 })
     }
 
     pub(crate) fn note(&mut self, window: &Window, begun: Instant, now: Instant, allowed: bool) {
         if !allowed {
             self.failed += 1;
+            self.refused += u64::from(window.holds(now));
             return;
         }
         if window.holds(now) {
@@ -106,8 +109,11 @@ pub(crate) struct Outcome {
 
 /// Loads the server that `meter` watches: for the time `warm` without measuring, then for the time
 /// `measured`.
+///
+/// The connections share the calls. A connection with several calls makes them in turn; only the
+/// bodies of these may differ.
 pub(crate) async fn drive(
-    call: &Arc<Call>,
+    calls: &[Arc<Call>],
     shape: Shape,
     load: Load,
     (warm, measured): (Duration, Duration),
@@ -117,7 +123,8 @@ pub(crate) async fn drive(
     let window = Window { from: begin + warm, to: begin + warm + measured };
     // With HTTP/1.1, all connections share one queue, since a connection handles one call at a
     // time. With HTTP/2, each connection has its own queue.
-    let queues = match call.protocol {
+    let protocol = calls.first().ok_or("there is no call")?.protocol;
+    let queues = match protocol {
         Protocol::Grpc => shape.connections,
         Protocol::Rest => 1,
     };
@@ -131,11 +138,12 @@ pub(crate) async fn drive(
     let mut connections = JoinSet::new();
     for number in 0..shape.connections {
         let work = Work { window, due: due.get(number % queues).cloned() };
-        let call = Arc::clone(call);
+        let own = calls.iter().cycle().skip(number).step_by(shape.connections);
+        let own: Vec<_> = own.take(calls.len().div_ceil(shape.connections)).cloned().collect();
         connections.spawn(async move {
-            match call.protocol {
-                Protocol::Grpc => http2::run(call, shape.streams, work).await,
-                Protocol::Rest => http1::run(call, work).await,
+            match protocol {
+                Protocol::Grpc => http2::run(&own, shape.streams, work).await,
+                Protocol::Rest => http1::run(&own, work).await,
             }
         });
     }
@@ -149,6 +157,7 @@ pub(crate) async fn drive(
         tally.latency.add(&part.latency)?;
         tally.answered += part.answered;
         tally.failed += part.failed;
+        tally.refused += part.refused;
     }
     Ok(Outcome { tally, spent: after.since(&before) })
 }

@@ -80,7 +80,7 @@ impl Build {
         let call: Arc<Call> =
             product::evaluate(self.started.address, Some(&self.started.key)).into();
         let meter: Meter = self.started.server.meter();
-        let done = drive(&call, SHAPE, Load::Full, (WARM, seconds), &meter).await?;
+        let done = drive(&[call], SHAPE, Load::Full, (WARM, seconds), &meter).await?;
         if done.tally.failed > 0 {
             return Err(format!("{}: {} calls failed", self.name, done.tally.failed).into());
         }

@@ -14,10 +14,11 @@ use crate::{
     drive::{Tally, Work},
 };
 
-/// Makes calls until the window is over.
-pub(crate) async fn run(call: Arc<Call>, work: Work) -> Result<Tally, Fault> {
+/// Makes the first of the calls again and again until the window is over.
+pub(crate) async fn run(calls: &[Arc<Call>], work: Work) -> Result<Tally, Fault> {
+    let call = calls.first().ok_or("there is no call")?;
     let mut tally = Tally::new()?;
-    let mut connection = Connection::open(&call).await?;
+    let mut connection = Connection::open(call).await?;
     loop {
         let begun = match &work.due {
             None => Instant::now(),

@@ -46,12 +46,14 @@ const RECEIVE_WINDOW: u32 = 1 << 30;
 /// The flow-control window that the server grants at first.
 const SEND_WINDOW: i64 = 65_535;
 
-/// Makes calls until the window is over, then waits for the calls in progress.
-pub(crate) async fn run(call: Arc<Call>, streams: usize, work: Work) -> Result<Tally, Fault> {
+/// Makes the calls in turn until the window is over, then waits for the calls in progress. The
+/// calls differ in their bodies only.
+pub(crate) async fn run(calls: &[Arc<Call>], streams: usize, work: Work) -> Result<Tally, Fault> {
+    let call = calls.first().ok_or("there is no call")?;
     let mut socket = TcpStream::connect(call.address).await?;
     socket.set_nodelay(true)?;
     let (mut reader, mut writer) = socket.split();
-    let mut peer = Peer::new(&call, streams, work.window)?;
+    let mut peer = Peer::new(call, calls, streams, work.window)?;
     let mut received = Vec::with_capacity(256 * 1024);
     let patience = sleep_until(work.window.patience().into());
     tokio::pin!(patience);
@@ -111,7 +113,9 @@ struct Peer<'call> {
     /// The header block of the first request, which adds entries to the dynamic table, and the
     /// block of later requests, which uses the indexes of these entries.
     headers: [Vec<u8>; 2],
-    message: Vec<u8>,
+    /// The messages of the calls; the next call has message `next`.
+    messages: Vec<Vec<u8>>,
+    next: usize,
     /// The streams from `oldest` on; `None` after the response.
     streams: VecDeque<Option<Stream>>,
     oldest: u32,
@@ -126,10 +130,13 @@ struct Peer<'call> {
 }
 
 impl<'call> Peer<'call> {
-    fn new(call: &'call Call, most: usize, window: Window) -> Result<Self, Fault> {
-        let mut message = vec![0];
-        message.extend(u32::try_from(call.body.len())?.to_be_bytes());
-        message.extend(&call.body);
+    fn new(
+        call: &'call Call,
+        calls: &[Arc<Call>],
+        most: usize,
+        window: Window,
+    ) -> Result<Self, Fault> {
+        let messages = calls.iter().map(|call| message(&call.body)).collect::<Result<_, _>>()?;
         let mut out = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
         frame(&mut out, SETTINGS, 0, 0, 6);
         out.extend(INITIAL_WINDOW_SIZE.to_be_bytes());
@@ -140,7 +147,8 @@ impl<'call> Peer<'call> {
             call,
             window,
             headers: header_blocks(call),
-            message,
+            messages,
+            next: 0,
             streams: VecDeque::new(),
             oldest: 1,
             waiting: 0,
@@ -153,7 +161,7 @@ impl<'call> Peer<'call> {
     }
 
     fn may_begin(&self) -> bool {
-        self.waiting < self.most && self.credit >= self.message.len() as i64
+        self.waiting < self.most && self.credit >= self.messages[self.next].len() as i64
     }
 
     fn begin(&mut self, begun: Instant) {
@@ -161,7 +169,7 @@ impl<'call> Peer<'call> {
         let headers = &self.headers[usize::from(stream > 1)];
         frame(&mut self.out, HEADERS, END_HEADERS, stream, headers.len());
         self.out.extend(headers);
-        let mut rest = self.message.as_slice();
+        let mut rest = self.messages[self.next].as_slice();
         while !rest.is_empty() {
             let (part, left) = rest.split_at(rest.len().min(LARGEST_FRAME));
             let flags = if left.is_empty() { END_STREAM } else { 0 };
@@ -169,7 +177,8 @@ impl<'call> Peer<'call> {
             self.out.extend(part);
             rest = left;
         }
-        self.credit -= self.message.len() as i64;
+        self.credit -= self.messages[self.next].len() as i64;
+        self.next = (self.next + 1) % self.messages.len();
         self.streams.push_back(Some(Stream { begun, message: Vec::new(), allowed: false }));
         self.waiting += 1;
     }
@@ -260,6 +269,14 @@ impl<'call> Peer<'call> {
     fn stream(&mut self, id: u32) -> Option<&mut Option<Stream>> {
         self.streams.get_mut((id.checked_sub(self.oldest)? / 2) as usize)
     }
+}
+
+/// Returns a body as a gRPC message.
+fn message(body: &[u8]) -> Result<Vec<u8>, Fault> {
+    let mut message = vec![0];
+    message.extend(u32::try_from(body.len())?.to_be_bytes());
+    message.extend(body);
+    Ok(message)
 }
 
 /// Returns whether a gRPC message (a flag byte, four bytes of length) is complete.

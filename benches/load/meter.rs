@@ -9,17 +9,17 @@ use crate::Fault;
 /// The ticks a second in which /proc reports a process's CPU time, for any kernel tick rate.
 const TICKS_A_SECOND: f64 = 100.0;
 
-/// Watches one server: its process and child processes, with its Postgres counted separately.
+/// Watches servers: their processes and child processes, with Postgres counted separately.
 #[derive(Clone)]
 pub(crate) struct Meter {
-    pub(crate) process: u32,
+    pub(crate) processes: Vec<u32>,
 }
 
 impl Meter {
     pub(crate) async fn read(&self) -> Result<Reading, Fault> {
-        let process = self.process;
+        let processes = self.processes.clone();
         // Reading /proc takes a millisecond, and the generator must not wait for it.
-        Ok(spawn_blocking(move || Reading::take(process)).await??)
+        Ok(spawn_blocking(move || Reading::take(&processes)).await??)
     }
 }
 
@@ -49,9 +49,9 @@ pub(crate) struct Spent {
 }
 
 impl Reading {
-    fn take(process: u32) -> io::Result<Self> {
+    fn take(watched: &[u32]) -> io::Result<Self> {
         let processes = all()?;
-        let service = tree(&processes, |id, _| id == process);
+        let service = tree(&processes, |id, _| watched.contains(&id));
         let postgres =
             tree(&processes, |id, process| service.contains(&id) && process.name == "postgres");
         let sum = |ids: &[u32]| ids.iter().map(|id| processes[id].ticks).sum::<u64>();

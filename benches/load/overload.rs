@@ -8,7 +8,10 @@ use std::{
 };
 
 use serde_json::json;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::{
+    task::{JoinHandle, spawn_blocking},
+    time::sleep,
+};
 
 use crate::{
     Fault,
@@ -20,7 +23,7 @@ use crate::{
     owner::Owner,
     preflight::preflight,
     product::{self, Started},
-    row::Report,
+    row::{Report, rate},
     server::Folder,
 };
 
@@ -34,8 +37,14 @@ const FLOODS: [Shape; 5] = [
     Shape::new(64, 160),
     Shape::new(16, 16),
 ];
+/// The connections of the open loop, which makes several times as many calls as the service can
+/// answer. Refused calls wait up to 1.9 s and must not keep other calls from starting.
+const OPEN: Shape = Shape::new(256, 160);
+const OPEN_TIMES: f64 = 3.0;
+/// The calls that are refused because of their key's limit.
+const LIMITED: Shape = Shape::new(64, 160);
 /// The number of calls a second that the polite tenant makes over gRPC, and as many over REST.
-const POLITE: f64 = 10.0;
+const POLITE: f64 = 50.0;
 const WARM: Duration = Duration::from_secs(3);
 
 pub(crate) async fn rows(
@@ -47,51 +56,93 @@ pub(crate) async fn rows(
     let meter = server.meter();
     let owner = Owner::new(address, folder, "overload")?;
     let polite = polite(&owner).await?;
-    let flood = Arc::new(product::evaluate(address, Some(&key)));
+    let flood = [Arc::new(product::evaluate(address, Some(&key)))];
     let timing = (WARM, arguments.measured());
+    report.notes.push(refusals(&owner, timing, &meter).await?);
     let alone = Polite::start(&polite, timing, &meter).ended().await?;
     report.notes.push(format!("overload: the polite tenant alone: {alone}"));
     let mut floods = Vec::new();
     for shape in FLOODS {
-        let in_flight = shape.connections * shape.streams;
-        eprintln!("overload: {in_flight} in flight");
-        let beside = Polite::start(&polite, timing, &meter);
-        let flooded = drive(&flood, shape, Load::Full, timing, &meter).await?;
-        floods.push(Flooded { in_flight, flooded, beside: beside.ended().await? });
+        let name = format!("{} in flight", shape.connections * shape.streams);
+        floods.push(Flooded::by(name, &flood, shape, Load::Full, &polite, timing, &meter).await?);
     }
     let [first, .., last] = floods.as_slice() else { return Ok(()) };
     let capacity = f64::midpoint(first.goodput(), last.goodput());
+    let name = format!("{OPEN_TIMES} times as many calls a second");
+    let load = Load::Rate(capacity * OPEN_TIMES);
+    floods.push(Flooded::by(name, &flood, OPEN, load, &polite, timing, &meter).await?);
     for flood in &floods {
-        let in_flight = flood.in_flight;
-        report.short.extend(shortfall(in_flight, capacity, flood.goodput()));
-        report.short.extend(impolite(in_flight, flood.beside.refused));
-        let tally = &flood.flooded.tally;
+        let (Flooded { load, flooded, beside }, goodput) = (flood, flood.goodput());
+        report.short.extend(shortfall(load, capacity, goodput));
+        report.short.extend(impolite(load, beside.refused));
         report.notes.push(format!(
-            "overload: {in_flight} in flight: {:.0} decisions a second, {:.0} % of those at capacity; \
-             {:.0} refused a second; p99 {}; {} MB; {}",
-            flood.goodput(),
-            flood.goodput() / capacity * 100.0,
-            to_float(tally.failed) / (WARM + arguments.measured()).as_secs_f64(),
-            millis(&flood.flooded, 0.99),
-            flood.flooded.spent.resident / 1_000_000,
-            flood.beside,
+            "overload: {load}: {goodput:.0} decisions a second, {:.0} % of those at capacity; \
+             {:.0} refused a second; p99 {}; {} MB; {beside}, {}",
+            goodput / capacity * 100.0,
+            to_float(flooded.tally.refused) / flooded.spent.elapsed,
+            millis(flooded, 0.99),
+            flooded.spent.resident / 1_000_000,
+            beside.slower_than(&alone),
         ));
     }
     Ok(())
 }
 
-/// The results with a number of calls in flight, for the service and for the polite tenant.
+/// The results under a load, for the service and for the polite tenant.
 struct Flooded {
-    in_flight: usize,
+    load: String,
     flooded: Outcome,
     beside: Seen,
 }
 
 impl Flooded {
+    async fn by(
+        name: String,
+        flood: &[Arc<Call>],
+        shape: Shape,
+        load: Load,
+        polite: &[Arc<Call>; 2],
+        timing: (Duration, Duration),
+        meter: &Meter,
+    ) -> Result<Self, Fault> {
+        eprintln!("overload: {name}");
+        let beside = Polite::start(polite, timing, meter);
+        let flooded = drive(flood, shape, load, timing, meter).await?;
+        Ok(Self { load: name, flooded, beside: beside.ended().await? })
+    }
+
     /// Decisions a second.
     fn goodput(&self) -> f64 {
-        to_float(self.flooded.tally.answered) / self.flooded.spent.elapsed
+        rate(&self.flooded)
     }
+}
+
+/// Returns a note with the CPU time of a refusal. The calls have a key with a limit of one decision
+/// a second: almost all of them are refused. The CPU time of an idle service is subtracted.
+async fn refusals(
+    owner: &Owner,
+    timing: (Duration, Duration),
+    meter: &Meter,
+) -> Result<String, Fault> {
+    let key = json!({"tenant_id": "svc:tenant:acme", "label": "limited", "scopes": ["runtime:write"],
+                     "decisions_per_second": 1});
+    let key = owner.post("/api/v1/api-keys", &key).await?;
+    let key = format!("Bearer {}", key["secret"].as_str().unwrap_or_default());
+    let call = Arc::new(product::evaluate(owner.address, Some(&key)));
+    let before = meter.read().await?;
+    sleep(timing.0).await;
+    let idle = meter.read().await?.since(&before);
+    eprintln!("overload: refusals");
+    let Outcome { tally, spent } = drive(&[call], LIMITED, Load::Full, timing, meter).await?;
+    let used = spent.service - idle.service / idle.elapsed * spent.elapsed;
+    let refused = to_float(tally.refused);
+    Ok(format!(
+        "overload: a refusal takes {:.1} µs of the service's CPU time, with reading the call and checking its key \
+         ({:.0} refused a second, {} decided)",
+        used * 1e6 / refused,
+        refused / spent.elapsed,
+        tally.answered,
+    ))
 }
 
 /// Returns the calls of a separate tenant, over both protocols. They are denials, which are
@@ -128,7 +179,7 @@ impl Polite {
             };
             spawn_blocking(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-                runtime.block_on(drive(&call, shape, Load::Rate(POLITE), timing, &meter))
+                runtime.block_on(drive(&[call], shape, Load::Rate(POLITE), timing, &meter))
             })
         }))
     }
@@ -141,15 +192,27 @@ impl Polite {
             format!("{name} p50 {p50}, p99 {p99}, {} refused", outcome.tally.failed)
         };
         let words = format!("a polite tenant: {}; {}", seen("gRPC", &grpc), seen("REST", &rest));
-        Ok(Seen { words, refused: grpc.tally.failed + rest.tally.failed })
+        let p99 =
+            [&grpc, &rest].map(|outcome| to_float(outcome.tally.latency.value_at_quantile(0.99)));
+        Ok(Seen { words, p99, refused: grpc.tally.failed + rest.tally.failed })
     }
 }
 
 /// The results of the polite tenant.
 struct Seen {
     words: String,
+    /// The 99th percentiles over gRPC and REST, in microseconds.
+    p99: [f64; 2],
     /// Calls without a decision.
     refused: u64,
+}
+
+impl Seen {
+    /// Compares the 99th percentiles with the values of an idle service.
+    fn slower_than(&self, alone: &Self) -> String {
+        let [grpc, rest] = [0, 1].map(|way| self.p99[way] / alone.p99[way]);
+        format!("{grpc:.1} and {rest:.1} times the p99 beside an idle service (the goal is 2)")
+    }
 }
 
 impl Display for Seen {

@@ -21,7 +21,7 @@ const REST_SHAPE: Shape = Shape::new(32, 1);
 /// The factor by which more concurrent calls must raise the rate, since they delay each other.
 const WORTH: f64 = 1.05;
 /// The most concurrent calls of a connection in an open loop, where the rate limits them.
-const OPEN_STREAMS: usize = 100;
+pub(crate) const OPEN_STREAMS: usize = 100;
 
 const TRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_millis(1500));
 const WARM: Duration = Duration::from_secs(2);
@@ -34,7 +34,8 @@ pub(crate) struct Row {
     /// The median latency of a call, in microseconds.
     pub(crate) p50: u64,
     pub(crate) p99: u64,
-    pub(crate) p99_at_half: u64,
+    /// `None` if it was not measured.
+    pub(crate) p99_at_half: Option<u64>,
     /// Microseconds of CPU for each decision.
     pub(crate) service: f64,
     pub(crate) postgres: f64,
@@ -50,6 +51,8 @@ pub(crate) struct Row {
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
+    /// Tables of `--curves`.
+    pub(crate) tables: Vec<String>,
     pub(crate) notes: Vec<String>,
     /// The missed goals. If there are any, the run fails.
     pub(crate) short: Vec<String>,
@@ -85,26 +88,27 @@ async fn measure(
     arguments: &Arguments,
 ) -> Result<Row, Fault> {
     preflight(&call).await?;
-    let call = Arc::new(call);
-    let shape = best(&call, meter).await?;
+    let calls = [Arc::new(call)];
+    let [call] = &calls;
+    let shape = best(&calls, meter).await?;
     let timing = (WARM, arguments.measured());
-    let full = drive(&call, shape, Load::Full, timing, meter).await?;
-    let calls = rate(&full);
+    let full = drive(&calls, shape, Load::Full, timing, meter).await?;
+    let per_second = rate(&full);
     let open = match call.protocol {
         Protocol::Grpc => Shape::new(shape.connections, OPEN_STREAMS),
         Protocol::Rest => shape,
     };
-    let half = drive(&call, open, Load::Rate(calls / 2.0), timing, meter).await?;
+    let half = drive(&calls, open, Load::Rate(per_second / 2.0), timing, meter).await?;
     let decisions = to_float(full.tally.answered) * f64::from(call.decisions);
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let micros = |seconds: f64| seconds * 1e6 / decisions;
     Ok(Row {
         name,
         shape,
-        per_second: calls * f64::from(call.decisions),
+        per_second: per_second * f64::from(call.decisions),
         p50: full.tally.latency.value_at_quantile(0.5),
         p99: full.tally.latency.value_at_quantile(0.99),
-        p99_at_half: half.tally.latency.value_at_quantile(0.99),
+        p99_at_half: Some(half.tally.latency.value_at_quantile(0.99)),
         service: micros(full.spent.service),
         postgres: micros(full.spent.postgres),
         generator: micros(full.spent.generator),
@@ -115,7 +119,8 @@ async fn measure(
 }
 
 /// Returns the shape with the fewest concurrent calls that comes close to the highest rate.
-async fn best(call: &Arc<Call>, meter: &Meter) -> Result<Shape, Fault> {
+async fn best(calls: &[Arc<Call>; 1], meter: &Meter) -> Result<Shape, Fault> {
+    let [call] = calls;
     let shapes = match (call.protocol, call.decisions) {
         (Protocol::Rest, _) => return Ok(REST_SHAPE),
         (Protocol::Grpc, 1) => SHAPES,
@@ -124,7 +129,7 @@ async fn best(call: &Arc<Call>, meter: &Meter) -> Result<Shape, Fault> {
     let mut best = None;
     let mut highest = 0.0;
     for &shape in shapes {
-        let tried = drive(call, shape, Load::Full, TRY, meter).await?;
+        let tried = drive(calls, shape, Load::Full, TRY, meter).await?;
         let rate = rate(&tried);
         let Shape { connections, streams } = shape;
         let failed = tried.tally.failed;
@@ -137,6 +142,6 @@ async fn best(call: &Arc<Call>, meter: &Meter) -> Result<Shape, Fault> {
 }
 
 /// Returns the calls per second.
-fn rate(outcome: &Outcome) -> f64 {
+pub(crate) fn rate(outcome: &Outcome) -> f64 {
     to_float(outcome.tally.answered) / outcome.spent.elapsed
 }

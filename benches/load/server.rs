@@ -22,7 +22,8 @@ use crate::{
     meter::{Meter, inside},
 };
 
-const START: Duration = Duration::from_mins(1);
+/// Loading a million delegations takes part of this time.
+const START: Duration = Duration::from_mins(2);
 const STOP: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -73,7 +74,7 @@ impl Server {
     }
 
     pub(crate) fn meter(&self) -> Meter {
-        Meter { process: self.child.id() }
+        Meter { processes: vec![self.child.id()] }
     }
 
     /// Waits until `ready` succeeds.

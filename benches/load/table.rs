@@ -24,13 +24,37 @@ const HEADINGS: [&str; 10] = [
 const NOTEWORTHY: f64 = 0.05;
 
 pub(crate) fn page(machine: &Machine, seconds: u64, report: &Report) -> String {
-    let Report { rows, notes, .. } = report;
-    let mut lines = vec![HEADINGS.map(str::to_owned)];
-    lines.extend(rows.iter().map(cells));
-    let widths: [usize; 10] = std::array::from_fn(|column| {
+    let Report { rows, tables, notes, .. } = report;
+    let mut page = format!("{machine}; {seconds} s a row.\n");
+    if !rows.is_empty() {
+        page.push('\n');
+        page.push_str(&grid(HEADINGS, rows.iter().map(cells)));
+    }
+    for table in tables {
+        page.push('\n');
+        page.push_str(table);
+    }
+    let notes: Vec<String> = rows.iter().flat_map(remarks).chain(notes.iter().cloned()).collect();
+    if !notes.is_empty() {
+        page.push('\n');
+    }
+    for note in notes {
+        let _ = writeln!(page, "- {note}");
+    }
+    page
+}
+
+/// Returns a Markdown table with aligned columns.
+pub(crate) fn grid<const COLUMNS: usize>(
+    headings: [&str; COLUMNS],
+    rows: impl Iterator<Item = [String; COLUMNS]>,
+) -> String {
+    let mut lines = vec![headings.map(str::to_owned)];
+    lines.extend(rows);
+    let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
         lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0).max(3)
     });
-    let mut page = format!("{machine}; {seconds} s a row.\n\n");
+    let mut page = String::new();
     for (number, line) in lines.iter().enumerate() {
         push_line(&mut page, line, &widths);
         if number == 0 {
@@ -44,17 +68,10 @@ pub(crate) fn page(machine: &Machine, seconds: u64, report: &Report) -> String {
             page.push('\n');
         }
     }
-    let notes: Vec<String> = rows.iter().flat_map(remarks).chain(notes.iter().cloned()).collect();
-    if !notes.is_empty() {
-        page.push('\n');
-    }
-    for note in notes {
-        let _ = writeln!(page, "- {note}");
-    }
     page
 }
 
-fn push_line(page: &mut String, line: &[String; 10], widths: &[usize; 10]) {
+fn push_line(page: &mut String, line: &[String], widths: &[usize]) {
     page.push('|');
     for (column, (cell, &width)) in line.iter().zip(widths).enumerate() {
         let _ = if column == 0 {
@@ -72,13 +89,18 @@ fn cells(row: &Row) -> [String; 10] {
         thousands(row.per_second),
         milliseconds(row.p50),
         milliseconds(row.p99),
-        milliseconds(row.p99_at_half),
+        row.p99_at_half.map_or_else(String::new, milliseconds),
         format!("{:.1}", row.service),
-        if row.postgres > 0.0 { format!("{:.1}", row.postgres) } else { String::new() },
-        format!("{:.1}", row.generator),
+        measured(row.postgres),
+        measured(row.generator),
         format!("{} MB", row.resident / 1_000_000),
         format!("{} x {}", row.shape.connections, row.shape.streams),
     ]
+}
+
+/// Returns microseconds of CPU time; an empty text if a process of this kind did not run.
+pub(crate) fn measured(micros: f64) -> String {
+    if micros > 0.0 { format!("{micros:.1}") } else { String::new() }
 }
 
 fn remarks(row: &Row) -> impl Iterator<Item = String> {
@@ -89,11 +111,11 @@ fn remarks(row: &Row) -> impl Iterator<Item = String> {
     refused.into_iter().chain(noise)
 }
 
-fn milliseconds(microseconds: u64) -> String {
+pub(crate) fn milliseconds(microseconds: u64) -> String {
     format!("{}.{:02} ms", microseconds / 1000, microseconds % 1000 / 10)
 }
 
-fn thousands(number: f64) -> String {
+pub(crate) fn thousands(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

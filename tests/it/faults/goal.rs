@@ -18,9 +18,13 @@ fn four_fifths_of_the_goodput_must_remain() {
         (f64::NAN, 5_000.0, false),
         (10_000.0, f64::NAN, false),
     ] {
-        assert_eq!(shortfall(640, capacity, goodput).is_none(), is_met, "{goodput} of {capacity}");
+        assert_eq!(
+            shortfall("640 in flight", capacity, goodput).is_none(),
+            is_met,
+            "{goodput} of {capacity}"
+        );
     }
-    let told = shortfall(640, 10_000.0, 7_900.0).unwrap();
+    let told = shortfall("640 in flight", 10_000.0, 7_900.0).unwrap();
     assert_eq!(
         told,
         "overload: 640 in flight leave 7900 of 10000 decisions a second; the goal is 80 %"
@@ -29,6 +33,6 @@ fn four_fifths_of_the_goodput_must_remain() {
 
 #[test]
 fn the_polite_tenant_is_never_refused() {
-    assert_eq!(impolite(640, 0), None);
-    assert!(impolite(640, 1).is_some());
+    assert_eq!(impolite("640 in flight", 0), None);
+    assert!(impolite("640 in flight", 1).is_some());
 }
