@@ -11,15 +11,25 @@ pub(crate) struct Arguments {
     /// Measured seconds for each row, at full and again at half load.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seconds: u64,
-    /// The parts to measure. `lists` is not a default: it takes a quarter of an hour and 12 GB.
-    #[arg(long = "only", value_delimiter = ',', default_values = ["engine", "ceiling", "product", "events", "sealing", "archive", "reality", "overload", "cerbos"])]
-    pub(crate) parts: Vec<Part>,
-    /// The number of decisions that `--only lists` creates.
+    /// The parts or curves to measure. Without this option, these are all parts except `lists`,
+    /// which takes a quarter of an hour and 12 GB.
+    #[arg(long = "only", value_delimiter = ',')]
+    parts: Vec<Part>,
+    /// Measures all curves, the cost of a decision with size, instead of the parts.
+    #[arg(long)]
+    curves: bool,
+    /// The number of decisions that `--only lists` creates, and the most that `--only stored` does.
     #[arg(long, default_value_t = 8_000_000)]
     pub(crate) decisions: u64,
     /// The Cerbos program. Without it, the rows for Cerbos are left out.
     #[arg(long)]
     pub(crate) cerbos: Option<PathBuf>,
+    /// SpiceDB as a shared library. Without it, the row for SpiceDB is left out.
+    #[arg(long)]
+    pub(crate) spicedb: Option<PathBuf>,
+    /// The cedar-agent program. Without it, the row for cedar-agent is left out.
+    #[arg(long)]
+    pub(crate) cedar_agent: Option<PathBuf>,
     /// The program of another build. The bench only compares this build with it, in alternating
     /// rounds.
     #[arg(long)]
@@ -38,7 +48,40 @@ pub(crate) struct Arguments {
     pub(crate) command: Option<Command>,
 }
 
+const PARTS: &[Part] = &[
+    Part::Engine,
+    Part::Ceiling,
+    Part::Product,
+    Part::Events,
+    Part::Sealing,
+    Part::Archive,
+    Part::Reality,
+    Part::Overload,
+    Part::Cerbos,
+    Part::CedarAgent,
+    Part::Spicedb,
+];
+const CURVES: &[Part] = &[
+    Part::Agents,
+    Part::Tenants,
+    Part::Delegations,
+    Part::Held,
+    Part::Policies,
+    Part::Statements,
+    Part::Context,
+    Part::Stored,
+    Part::Nodes,
+];
+
 impl Arguments {
+    pub(crate) fn parts(&self) -> &[Part] {
+        match (self.parts.as_slice(), self.curves) {
+            ([], false) => PARTS,
+            ([], true) => CURVES,
+            (named, _) => named,
+        }
+    }
+
     pub(crate) fn measured(&self) -> Duration {
         Duration::from_secs(self.seconds)
     }
@@ -63,9 +106,25 @@ pub(crate) enum Part {
     Overload,
     Lists,
     Cerbos,
+    CedarAgent,
+    Spicedb,
+    Agents,
+    Tenants,
+    Delegations,
+    Held,
+    Policies,
+    Statements,
+    Context,
+    Stored,
+    Nodes,
 }
 
 impl Part {
+    /// Whether it measures another product, which may be missing on a machine.
+    pub(crate) fn is_peer(self) -> bool {
+        matches!(self, Self::Cerbos | Self::CedarAgent | Self::Spicedb)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Engine => "engine",
@@ -78,6 +137,17 @@ impl Part {
             Self::Overload => "overload",
             Self::Lists => "lists",
             Self::Cerbos => "Cerbos",
+            Self::CedarAgent => "cedar-agent",
+            Self::Spicedb => "SpiceDB",
+            Self::Agents => "agents",
+            Self::Tenants => "tenants",
+            Self::Delegations => "delegations",
+            Self::Held => "held delegations",
+            Self::Policies => "policies",
+            Self::Statements => "statements",
+            Self::Context => "context",
+            Self::Stored => "stored decisions",
+            Self::Nodes => "nodes",
         }
     }
 }

@@ -90,7 +90,8 @@ pub(crate) async fn rows(
     Ok(())
 }
 
-async fn fill(database: &Embedded, decisions: u64) -> Result<(), Fault> {
+/// Creates decisions of many tenants.
+pub(crate) async fn fill(database: &Embedded, decisions: u64) -> Result<(), Fault> {
     eprintln!("creating {decisions} decisions: half a minute and 1.3 GB for each million");
     let (rows, vacuum) = FILL.split_once("VACUUM").ok_or("lists.sql has no VACUUM")?;
     run(database, &rows.replace(":rows", &decisions.to_string())).await?;

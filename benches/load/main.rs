@@ -1,5 +1,5 @@
 //! `script/bench`: decisions per second, their latency and cost, compared with a bare tonic service
-//! (the ceiling) and Cerbos, on one machine in one run.
+//! (the ceiling) and with other products, on one machine in one run.
 //!
 //! The generator shares the cores with the servers. It is therefore a single thread that writes
 //! pre-encoded frames and reads only the decision of a response. `cargo bench --bench load` runs
@@ -8,10 +8,13 @@
 mod archive;
 mod archive_world;
 mod arguments;
+mod axes;
 mod call;
+mod cedar_agent;
 mod ceiling;
 mod cerbos;
 mod console;
+mod curves;
 mod drive;
 mod engine;
 mod events;
@@ -33,6 +36,7 @@ mod receiver;
 mod row;
 mod sealing;
 mod server;
+mod spicedb;
 mod stored;
 mod table;
 mod wire;
@@ -101,7 +105,7 @@ async fn everything(arguments: &Arguments) -> Result<(String, Vec<String>), Faul
     }
     let machine = machine::Machine::look(folder.path())?;
     let mut report = Report::default();
-    for part in &arguments.parts {
+    for part in arguments.parts() {
         let measured = match part {
             Part::Engine => engine::note(&mut report),
             Part::Ceiling => ceiling::rows(arguments, &folder, &mut report).await,
@@ -113,16 +117,26 @@ async fn everything(arguments: &Arguments) -> Result<(String, Vec<String>), Faul
             Part::Overload => overload::rows(arguments, &folder, &mut report).await,
             Part::Lists => lists::rows(arguments, &folder, &mut report).await,
             Part::Cerbos => cerbos::rows(arguments, &folder, &mut report).await,
+            Part::CedarAgent => cedar_agent::rows(arguments, &folder, &mut report).await,
+            Part::Spicedb => spicedb::rows(arguments, &mut report).await,
+            Part::Agents => axes::agents(arguments, &folder, &mut report).await,
+            Part::Tenants => axes::tenants(arguments, &folder, &mut report).await,
+            Part::Delegations => axes::delegations(arguments, &folder, &mut report).await,
+            Part::Held => axes::held(arguments, &folder, &mut report).await,
+            Part::Policies => axes::policies(arguments, &folder, &mut report).await,
+            Part::Statements => axes::statements(arguments, &folder, &mut report).await,
+            Part::Context => axes::context(arguments, &folder, &mut report).await,
+            Part::Stored => axes::stored(arguments, &folder, &mut report).await,
+            Part::Nodes => axes::nodes(arguments, &folder, &mut report).await,
         };
         if let Err(fault) = measured {
             report.left_out(part.name(), &fault);
-            // Cerbos is third-party, and may be missing on a machine.
-            if !matches!(part, Part::Cerbos) {
+            if !part.is_peer() {
                 report.short.push(format!("{}: it could not be measured", part.name()));
             }
         }
     }
-    if report.rows.is_empty() && report.notes.is_empty() {
+    if report.rows.is_empty() && report.tables.is_empty() && report.notes.is_empty() {
         return Err("no part could be measured".into());
     }
     Ok((table::page(&machine, arguments.seconds, &report), report.short))

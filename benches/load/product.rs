@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::Path, process::Command};
 
+use authority_core::store::embedded::Embedded;
 use serde_json::json;
 
 use crate::{
@@ -74,15 +75,10 @@ pub(crate) async fn start_program(
     durability: &str,
     folder: &Folder,
 ) -> Result<Started, Fault> {
-    let address = free_address()?;
     let data = folder.path().join(name);
     let mut command = on_data(program, &data);
-    command
-        .args(["serve", "--listen", &address.to_string()])
-        .env("AGENT_AUTHORITY__DECIDE__DURABILITY", durability)
-        .env("AGENT_AUTHORITY__LISTEN__OPS", free_address()?.to_string());
-    let mut server = Server::start(name, &mut command, folder)?;
-    server.wait(async || ready(address).await).await?;
+    command.env("AGENT_AUTHORITY__DECIDE__DURABILITY", durability);
+    let (mut server, address) = serve(command, name, folder).await?;
     let made = ["api-key", "create", "--tenant", "acme", "--scope", "runtime:write"];
     let key = bearer(program, &data, &made)?;
     // Another process created the key. The server accepts it a moment later.
@@ -90,11 +86,41 @@ pub(crate) async fn start_program(
     Ok(Started { server, address, key })
 }
 
+/// Starts another node on the database and with the key ring of a started server.
+pub(crate) async fn start_node(
+    name: &'static str,
+    first: &str,
+    database: &Embedded,
+    folder: &Folder,
+) -> Result<(Server, SocketAddr), Fault> {
+    let mut command = on_data(PROGRAM.as_ref(), &folder.path().join(name));
+    command
+        .env("DATABASE_URL", database.url())
+        .env("DATABASE_OWNER_URL", database.owner_url())
+        .env("AGENT_AUTHORITY__KEYS__RING_FILE", folder.path().join(first).join("keys.ring"));
+    serve(command, name, folder).await
+}
+
+/// Runs the service, and waits until it is ready.
+async fn serve(
+    mut command: Command,
+    name: &'static str,
+    folder: &Folder,
+) -> Result<(Server, SocketAddr), Fault> {
+    let address = free_address()?;
+    command
+        .args(["serve", "--listen", &address.to_string()])
+        .env("AGENT_AUTHORITY__LISTEN__OPS", free_address()?.to_string());
+    let mut server = Server::start(name, &mut command, folder)?;
+    server.wait(async || ready(address).await).await?;
+    Ok((server, address))
+}
+
 /// Returns a command of a program on this data, without settings from the bench's environment.
 fn on_data(program: &Path, data: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("--data-dir").arg(data);
-    for setting in ["DATABASE_URL", "AGENT_AUTHORITY_CONFIG", "RUST_LOG"] {
+    for setting in ["DATABASE_URL", "DATABASE_OWNER_URL", "AGENT_AUTHORITY_CONFIG", "RUST_LOG"] {
         command.env_remove(setting);
     }
     command
@@ -145,8 +171,18 @@ fn bearer(program: &Path, data: &Path, command: &[&str]) -> Result<String, Fault
 
 /// Returns a call that makes one decision over gRPC.
 pub(crate) fn evaluate(address: SocketAddr, key: Option<&str>) -> Call {
+    evaluate_for(address, key, SUBJECT, &context())
+}
+
+/// Returns a call that makes one decision over gRPC for any agent and context.
+pub(crate) fn evaluate_for(
+    address: SocketAddr,
+    key: Option<&str>,
+    subject: &str,
+    context: &Message,
+) -> Call {
     let request =
-        Message::default().text(1, SUBJECT).text(2, ACTION).text(3, PURPOSE).message(4, &context());
+        Message::default().text(1, subject).text(2, ACTION).text(3, PURPOSE).message(4, context);
     Call {
         address,
         protocol: Protocol::Grpc,
@@ -233,7 +269,7 @@ fn all_allowed(mut results: &[u8]) -> bool {
 }
 
 /// Returns a context that the demo tenant's policies allow: a `google.protobuf.Struct`.
-fn context() -> Message {
+pub(crate) fn context() -> Message {
     Message::default()
         .entry(1, "amount", Value::Number(1200.0))
         .entry(1, "currency", Value::Text("EUR"))

@@ -4,7 +4,7 @@
 use prost::{decode_length_delimiter, encode_length_delimiter};
 
 /// A message being encoded.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Message(Vec<u8>);
 
 impl Message {
@@ -18,7 +18,7 @@ impl Message {
 
     /// Adds an entry of a field of type `map<string, google.protobuf.Value>`. In a
     /// `google.protobuf.Struct` this is field 1.
-    pub(crate) fn entry(self, field: u8, key: &str, value: Value) -> Self {
+    pub(crate) fn entry(self, field: u8, key: &str, value: Value<'_>) -> Self {
         let value = match value {
             Value::Number(number) => {
                 let mut message = Self(vec![2 << 3 | 1]);
@@ -44,9 +44,9 @@ impl Message {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) enum Value {
+pub(crate) enum Value<'text> {
     Number(f64),
-    Text(&'static str),
+    Text(&'text str),
 }
 
 /// Splits off the first field if it is length-delimited. Returns its number, its bytes and the
