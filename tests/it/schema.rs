@@ -102,6 +102,9 @@ fn sql_type(column: &Column) -> String {
         None => (column.kind.as_str(), false),
     };
     let kind = match kind {
+        "bytea" if (&*column.table_name, &*column.name) == ("decisions", "record") => {
+            "crate::stored_record::StoredRecord"
+        }
         "text" => "Text",
         "bool" => "Bool",
         "int2" => "Int2",

@@ -9,10 +9,11 @@ use authority_core::{
     decision_event::DecisionEvent,
     store::{Db, RunQueryDsl, prepared},
 };
+use authority_model::stored_record::StoredRecord;
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult, QueryableByName,
-    sql_types::{Array, Bytea, Nullable, Text, Timestamptz},
+    sql_types::{Array, Nullable, Text, Timestamptz},
 };
 use serde::Deserialize;
 
@@ -33,7 +34,7 @@ const RECORDS: &str = "SELECT d.id, d.record, d.decision, d.reason_code, d.evalu
 pub(crate) struct Decided {
     #[diesel(sql_type = Text)]
     id: String,
-    #[diesel(sql_type = Bytea)]
+    #[diesel(sql_type = StoredRecord)]
     record: Vec<u8>,
     #[diesel(sql_type = Text)]
     decision: String,

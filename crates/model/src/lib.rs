@@ -9,6 +9,7 @@ pub mod record;
 pub mod schema;
 pub mod service;
 pub mod state;
+pub mod stored_record;
 mod tenant_ids;
 mod unknown;
 pub mod validate;

@@ -422,7 +422,7 @@ diesel::table! {
         decision -> Text,
         reason_code -> Text,
         evaluated_at -> Timestamptz,
-        record -> Bytea,
+        record -> crate::stored_record::StoredRecord,
         kid -> Text,
         signature -> Bytea,
         context -> Bytea,

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use authority_model::stored_record;
 use diesel::{
     pg::Pg,
     serialize::{self, IsNull, Output, ToSql},
@@ -14,6 +15,9 @@ use diesel::{
 /// The id of the type `text` in every database (`pg_type.dat`).
 const TEXT: u32 = 25;
 const BYTEA: u32 = 17;
+
+/// The first capacity of a column of records, in bytes. A batch of 16 records rarely needs more.
+const RECORDS: usize = 8 << 10;
 
 /// The values of a column, already encoded: each as its length and its bytes. `TYPE` is the id of
 /// the elements' type.
@@ -32,9 +36,7 @@ impl<const TYPE: u32> Column<TYPE> {
         });
         let mut encoded = Vec::with_capacity(bytes);
         for value in values {
-            // A value that is too long makes the parameter malformed: PostgreSQL refuses it.
-            let length = i32::try_from(value.len()).unwrap_or(i32::MAX);
-            encoded.extend_from_slice(&length.to_be_bytes());
+            encoded.extend_from_slice(&encoded_length(value.len()));
             encoded.extend_from_slice(value);
         }
         Self { count, values: encoded }
@@ -56,6 +58,28 @@ impl<const TYPE: u32> Column<TYPE> {
         }
         Ok(IsNull::No)
     }
+}
+
+impl Bytes {
+    /// The records of decisions, in the form in which they are stored.
+    pub(super) fn of_records<'v>(records: impl Iterator<Item = &'v [u8]>) -> Self {
+        let (mut count, mut encoded) = (0, Vec::with_capacity(RECORDS));
+        for record in records {
+            let start = encoded.len();
+            encoded.extend_from_slice(&encoded_length(0));
+            stored_record::compress(record, &mut encoded);
+            let length = encoded_length(encoded.len() - start - size_of::<i32>());
+            encoded[start..start + size_of::<i32>()].copy_from_slice(&length);
+            count += 1;
+        }
+        Self { count, values: encoded }
+    }
+}
+
+/// The length of a value as PostgreSQL reads it. A value that is too long makes the parameter
+/// malformed: PostgreSQL refuses it.
+fn encoded_length(bytes: usize) -> [u8; size_of::<i32>()] {
+    i32::try_from(bytes).unwrap_or(i32::MAX).to_be_bytes()
 }
 
 impl<const TYPE: u32> fmt::Debug for Column<TYPE> {

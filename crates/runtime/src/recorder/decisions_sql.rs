@@ -69,7 +69,7 @@ impl<'a> Columns<'a> {
             decision: texts(|entry| entry.decision),
             reason: texts(|entry| entry.reason_code.word()),
             at: entries.clone().map(|entry| entry.evaluated_at).collect(),
-            record: bytes(|entry| &entry.record),
+            record: Bytes::of_records(entries.clone().map(|entry| &*entry.record)),
             kid: texts(|entry| &entry.kid),
             signature: bytes(|entry| &entry.signature),
             context: bytes(|entry| &entry.context),
