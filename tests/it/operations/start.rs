@@ -56,11 +56,12 @@ async fn production_refuses_a_database_that_development_has_used() {
 }
 
 /// Returns the settings of a service that uses an external identity provider.
-fn external(database: &Database, folder: &Path) -> [(&'static str, String); 6] {
+fn external(database: &Database, folder: &Path) -> [(&'static str, String); 7] {
     let ring = ["main:", &"A".repeat(43), "="].concat();
     [
         ("DATABASE_URL", database.owner_url()),
         ("AGENT_AUTHORITY__DATA_DIR", folder.to_str().unwrap().to_owned()),
+        ("AGENT_AUTHORITY__LISTEN__OPS", "127.0.0.1:0".to_owned()),
         ("AGENT_AUTHORITY__KEYS__RING", ring),
         ("AGENT_AUTHORITY__IDENTITY__ISSUER", "https://id.example.org".to_owned()),
         ("AGENT_AUTHORITY__IDENTITY__AUDIENCE", "authority".to_owned()),
@@ -103,11 +104,11 @@ async fn development_refuses_a_database_that_production_has_used() {
         let settings = settings.each_ref().map(|(name, value)| (*name, value.as_str()));
         let (code, _, told) = run(&["migrate", "--production"], &settings);
         assert_eq!(code, 0, "{told}");
-        let (address, folder) = (&settings[0], &settings[1]);
+        let (address, folder, ops) = (&settings[0], &settings[1], &settings[2]);
         for (command, settings) in [
             (&["migrate"][..], &settings[..]),
             (&["serve", "--listen", "127.0.0.1:0"], &settings),
-            (&["serve", "--listen", "127.0.0.1:0"], &[*address, *folder]),
+            (&["serve", "--listen", "127.0.0.1:0"], &[*address, *folder, *ops]),
         ] {
             let (code, _, told) = run(command, settings);
             assert_eq!(code, 1, "{command:?}: {told}");
@@ -115,7 +116,7 @@ async fn development_refuses_a_database_that_production_has_used() {
         }
         let another = ("DATABASE_URL", "postgres://someone@127.0.0.1/another");
         let (code, _, told) =
-            run(&["serve"], &[("DATABASE_OWNER_URL", address.1), another, *folder]);
+            run(&["serve"], &[("DATABASE_OWNER_URL", address.1), another, *folder, *ops]);
         assert_eq!(code, 1, "{told}");
         assert!(
             told.contains("and `database.url` the database `another`: both are for one"),
