@@ -1,5 +1,5 @@
--- Definitions that later migrations use for their tables: rights, row-level security, history, the
--- log of changes to authority, append-only rules. A later migration creates a table and then calls:
+-- Definitions that the other files use for their tables: rights, row-level security, history, the
+-- log of changes to authority, append-only rules. A file creates a table and then calls:
 --
 --   CALL govern('tools');                        -- records: rights, row-level security, history
 --   CALL govern('principals', authority => true) -- and each change goes to authority_changes
@@ -8,6 +8,8 @@
 --       secret => '{secret_code}',               -- columns kept out of the history
 --       quiet => '{last_used_at}');              -- a change of these columns alone is not recorded
 --   CALL append_only('decisions');               -- rights to read and insert only
+--   CALL may_erase('decisions', '{context}');    -- these columns of an append-only table can be erased
+--   CALL may_remove('decisions');                -- archived rows of an append-only table can be removed
 --   CALL partition_by_time('decisions', 'svc:decision:');  -- ranges of a time-ordered id
 --   CALL guard('record_versions');               -- only row-level security; grant rights separately
 --   CALL grant_to('{tenant,system}', 'SELECT ON counters');  -- rights by kind of role
@@ -137,7 +139,8 @@ CREATE UNIQUE INDEX authority_changes_tenant ON authority_changes (tenant_id, te
 -- assigns the number. The lock is released after the commit is visible. Numbers therefore become
 -- visible in order: if a reader has read up to a number, it has missed no earlier change. The
 -- revision is raised for each change, not once for each transaction. A reader that has read only
--- some changes of a transaction therefore has a lower revision and is known to be behind.
+-- some changes of a transaction therefore has a lower revision and is known to be behind. If a rule
+-- or another trigger suppresses the row, that is an error.
 -- Arguments: the tenant's column, and the columns to ignore: changing only these is not logged.
 CREATE FUNCTION log_change() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -158,6 +161,10 @@ BEGIN
         (SELECT revision FROM tenant_revisions WHERE tenant_id = tenant)) INTO raised;
     INSERT INTO authority_changes (tenant_id, tenant_revision, table_name, entity_id, at)
     VALUES (tenant, raised, TG_TABLE_NAME, subject ->> 'id', clock_timestamp());
+    IF NOT FOUND THEN
+        RAISE 'the change of `%` raised no revision: `authority_changes` did not take it',
+              TG_TABLE_NAME;
+    END IF;
     -- Equal notifications are sent once in each transaction.
     PERFORM pg_notify('authority_changes', '');
     RETURN NULL;
@@ -173,6 +180,10 @@ BEGIN
                               ORDER BY tenant_revision DESC LIMIT 1) THEN
         INSERT INTO tenant_revisions VALUES (NEW.tenant_id, NEW.tenant_revision)
         ON CONFLICT (tenant_id) DO UPDATE SET revision = EXCLUDED.revision;
+        IF NOT FOUND THEN
+            RAISE 'the change of `%` raised no revision: `tenant_revisions` did not take it',
+                  NEW.table_name;
+        END IF;
     END IF;
     RETURN NULL;
 END $$;
@@ -195,7 +206,25 @@ BEGIN
         LEFT JOIN tenant_revisions t ON t.tenant_id = asked.tenant;
 END $$;
 
+-- Locks the fence: until this transaction ends, the authority on which a person's act is checked
+-- can't change. Revisions must be read in a later statement, with a snapshot that is newer than the
+-- lock. An act that itself changes authority sets `alone`: two such acts with a shared lock would
+-- deadlock at commit.
+CREATE FUNCTION hold_fence(alone boolean) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF alone THEN
+        PERFORM pg_advisory_xact_lock(4157001);
+    ELSE
+        PERFORM pg_advisory_xact_lock_shared(4157001);
+    END IF;
+END $$;
+
 -- ## Records
+
+-- The tables that `govern` has made part of authority, even if their triggers have changed since.
+CREATE TABLE authority_tables (
+    name text COLLATE "C" PRIMARY KEY
+);
 
 CREATE PROCEDURE govern(
     name regclass, authority boolean DEFAULT false, tenant text DEFAULT 'tenant_id',
@@ -211,7 +240,55 @@ BEGIN
         EXECUTE format('CREATE CONSTRAINT TRIGGER log_change AFTER INSERT OR UPDATE OR DELETE ON %s
                         DEFERRABLE INITIALLY DEFERRED
                         FOR EACH ROW EXECUTE FUNCTION log_change(%L, %L)', name, tenant, quiet);
+        INSERT INTO authority_tables SELECT relname FROM pg_class WHERE oid = name
+        ON CONFLICT DO NOTHING;
     END IF;
+END $$;
+
+-- A change of authority takes effect through triggers, which write it to the change log and raise
+-- the tenant's revision. If a trigger is disabled, or `session_replication_role` is `replica`, the
+-- change is stored but never takes effect. Each transaction that changed a table of authority
+-- therefore checks just before its commit that a revision was raised.
+--
+-- Raises the revisions of this transaction now instead of at its commit. Fails if a table of
+-- authority was changed but its triggers can't raise a revision. The counters of changed rows may
+-- still include an earlier transaction of the session, because Postgres resets them up to a second
+-- after the commit. Such a table is checked again, which does no harm. If `track_counts` is off,
+-- every table counts as changed.
+CREATE FUNCTION require_revisions() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    changed text[];
+    fault text;
+BEGIN
+    SELECT array_agg(name) INTO changed
+    -- OFFSET keeps Postgres from looking up each name three times.
+    FROM (SELECT name, to_regclass(quote_ident(name))::oid AS id FROM authority_tables OFFSET 0) AS t
+    WHERE pg_stat_get_xact_tuples_inserted(id) > 0 OR pg_stat_get_xact_tuples_updated(id) > 0
+       OR pg_stat_get_xact_tuples_deleted(id) > 0 OR current_setting('track_counts') = 'off';
+    IF changed IS NULL THEN
+        RETURN;
+    END IF;
+    IF current_setting('session_replication_role') = 'replica' THEN
+        RAISE 'a change of `%` raises no revision while `session_replication_role` is `replica`: '
+              'reset that setting', changed[1];
+    END IF;
+    SELECT format('a change of `%s` raises no revision while the trigger `%s` of `%s` is missing or disabled: '
+                  'as the owner of the database run ALTER TABLE %I ENABLE TRIGGER %I',
+                  changed[1], needed.trigger, needed.name, needed.name, needed.trigger)
+    INTO fault
+    FROM (SELECT unnest(changed), 'log_change'
+          UNION ALL SELECT 'authority_changes', 'raise_revision') AS needed (name, trigger)
+    WHERE NOT EXISTS (
+        SELECT FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid
+        WHERE c.relname = needed.name AND c.relnamespace = 'public'::regnamespace
+          AND g.tgname = needed.trigger AND g.tgenabled IN ('O', 'A'));
+    IF fault IS NOT NULL THEN
+        RAISE '%', fault;
+    END IF;
+    -- One after the other: a tenant's revision is then written once for all of its changes.
+    SET CONSTRAINTS public.log_change IMMEDIATE;
+    SET CONSTRAINTS public.raise_revision IMMEDIATE;
 END $$;
 
 -- ## Append-only tables
@@ -244,6 +321,77 @@ BEGIN
     END LOOP;
 END $$;
 
+-- ## Append-only tables with columns that can be erased
+
+-- Whether a column has this value after erasing.
+CREATE FUNCTION is_erased(value text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT value IS NULL OR value IN ('', '\x') OR value ~ '^erased($|[:|])' OR value LIKE '%@erased.invalid'
+$$;
+
+-- Refuses all changes except erasing. Argument: the columns that can be erased. In a trigger that
+-- runs before the row is written, generated columns are still NULL. They are therefore not compared.
+-- No statement can set them, and the columns that they are computed from are compared.
+CREATE FUNCTION refuse_all_but_erasing() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    erasable CONSTANT text[] := TG_ARGV[0]::text[];
+    generated CONSTANT text[] := ARRAY(
+        SELECT attname::text FROM pg_attribute WHERE attrelid = TG_RELID AND attgenerated <> '');
+    was CONSTANT jsonb := to_jsonb(OLD);
+    is_now CONSTANT jsonb := to_jsonb(NEW);
+BEGIN
+    IF TG_OP = 'UPDATE' AND was - erasable - generated = is_now - erasable - generated AND NOT EXISTS (
+        SELECT FROM unnest(erasable) AS name
+        WHERE is_now -> name IS DISTINCT FROM was -> name AND NOT is_erased(is_now ->> name))
+    THEN
+        RETURN NEW;
+    END IF;
+    RAISE 'table `%` is append-only: % is refused', TG_TABLE_NAME, lower(TG_OP)
+        USING ERRCODE = 'restrict_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'append_only';
+END $$;
+
+CREATE PROCEDURE may_erase(name regclass, columns text[]) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('DROP TRIGGER append_only ON %s', name);
+    EXECUTE format('CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON %s
+                    FOR EACH ROW EXECUTE FUNCTION refuse_all_but_erasing(%L)', name, columns);
+    CALL grant_to('{system}', format('UPDATE (%s) ON %s', array_to_string(columns, ', '), name));
+END $$;
+
+-- ## Append-only tables with rows that can be archived
+
+-- Whether the functions of the archive are removing this tenant's rows. Other rows cannot be
+-- deleted.
+CREATE FUNCTION is_removing(tenant text) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce(tenant = nullif(current_setting('authority.removing', true), ''), false)
+$$;
+
+CREATE FUNCTION refuse_all_but_removal() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF is_removing(OLD.tenant_id) THEN
+        RETURN OLD;
+    END IF;
+    RAISE 'table `%` is append-only: delete is refused', TG_TABLE_NAME
+        USING ERRCODE = 'restrict_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'append_only';
+END $$;
+
+-- Permits deletions by the functions of the archive; updates are still refused. The policy lets the
+-- tables' owner see the rows that it removes.
+CREATE PROCEDURE may_remove(name regclass) LANGUAGE plpgsql AS $$
+DECLARE
+    was CONSTANT text := pg_get_triggerdef(oid) FROM pg_trigger
+        WHERE tgrelid = name AND tgname = 'append_only';
+    made CONSTANT text := replace(was, 'BEFORE DELETE OR UPDATE ON', 'BEFORE UPDATE ON');
+BEGIN
+    IF made IS NOT DISTINCT FROM was THEN
+        RAISE '`%` is not append-only', name;
+    END IF;
+    EXECUTE format('DROP TRIGGER append_only ON %s', name);
+    EXECUTE made;
+    EXECUTE format('CREATE TRIGGER append_only_delete BEFORE DELETE ON %s
+                    FOR EACH ROW EXECUTE FUNCTION refuse_all_but_removal()', name);
+    EXECUTE format('CREATE POLICY bookkeeping ON %s TO CURRENT_USER USING (is_removing(tenant_id))', name);
+END $$;
+
 -- ## Partitions by time-ordered id
 
 -- Tables partitioned by range of an id `<prefix><12 hex digits of milliseconds>…`.
@@ -261,12 +409,16 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 
 -- The partition is created as a separate table and then attached. Inserts into the parent continue
--- in the meantime.
-CREATE PROCEDURE add_time_partition(name text, part text, lower text, upper text)
+-- in the meantime. PostgreSQL compresses the columns of a row until the row is shorter than 2 KiB.
+-- Many decisions are slightly longer, and compressing one took about 12 µs. Rows up to 4 KiB
+-- therefore stay uncompressed.
+CREATE PROCEDURE attach_time_partition(name text, part text, lower text, upper text)
 LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS
-                    INCLUDING GENERATED INCLUDING STORAGE)', part, name);
+                    INCLUDING GENERATED INCLUDING STORAGE %s) WITH (toast_tuple_target = 4080)',
+                   part, name, CASE WHEN current_setting('server_version_num')::integer >= 140000
+                                    THEN 'INCLUDING COMPRESSION' ELSE '' END);
     EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%L)',
                    name, part, lower, upper);
     IF EXISTS (SELECT FROM pg_trigger
@@ -276,9 +428,26 @@ BEGIN
     END IF;
 END $$;
 
--- Creates the partitions for ids before `until`, and returns their number. Runs as the tables'
--- owner, because the service may not create tables. For safety it uses only the names in
--- time_partitions, which migrations wrote.
+-- New partitions do not inherit statistics targets. A target of -1 (NULL since PostgreSQL 17) means
+-- the server's default.
+CREATE PROCEDURE add_time_partition(name text, part text, lower text, upper text)
+LANGUAGE plpgsql AS $$
+DECLARE
+    col record;
+BEGIN
+    CALL attach_time_partition(name, part, lower, upper);
+    FOR col IN SELECT attname, attstattarget FROM pg_attribute
+               WHERE attrelid = format('%I', name)::regclass AND attnum > 0 AND NOT attisdropped
+                 AND attstattarget >= 0 LOOP
+        EXECUTE format('ALTER TABLE %I ALTER COLUMN %I SET STATISTICS %s',
+                       part, col.attname, col.attstattarget);
+    END LOOP;
+END $$;
+
+-- Creates the partitions for ids before `until`, and returns their number. They are made three
+-- months ahead. Partitions for many years would need more locks than a transaction that reads all of
+-- them may have. Runs as the tables' owner, because the service may not create tables. For safety it
+-- uses only the names in time_partitions, which migrations wrote.
 CREATE FUNCTION extend_partitions(until timestamptz DEFAULT now() + interval '3 months')
 RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET timezone = 'UTC' AS $$
@@ -287,8 +456,8 @@ DECLARE
     next timestamptz;
     made integer := 0;
 BEGIN
-    IF until > now() + interval '20 years' THEN
-        RAISE 'partitions until % are not made: that is over 20 years ahead', until;
+    IF until > now() + interval '2 years' THEN
+        RAISE 'partitions until % are not made: that is over 2 years ahead', until;
     END IF;
     PERFORM pg_advisory_xact_lock(4157002);
     FOR each IN SELECT * FROM time_partitions WHERE made_until <= until LOOP
@@ -336,6 +505,72 @@ BEGIN
     RETURN changed;
 END $$;
 
+-- ## Faults of the schema
+
+-- Returns the next number of a column's sequence. Runs as the owner, because only the owner may
+-- read sequences.
+CREATE FUNCTION next_number(sequence regclass) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    number bigint;
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_depend WHERE objid = sequence AND deptype IN ('a', 'i')
+                                           AND classid = 'pg_class'::regclass) THEN
+        RAISE '% is no sequence of a column', sequence;
+    END IF;
+    EXECUTE format('SELECT last_value + is_called::integer FROM %s', sequence) INTO number;
+    RETURN number;
+END $$;
+
+-- Returns a sentence for each disabled trigger, each table without row-level security, and each
+-- sequence whose next number is already in use. Logical replication causes the last fault, because
+-- it copies tables but not sequences. The largest number in the table is read before the number of
+-- the sequence, so a concurrent insert is not reported as a fault.
+CREATE FUNCTION schema_faults() RETURNS SETOF text LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    each record;
+    largest bigint;
+BEGIN
+    IF current_setting('session_replication_role') = 'replica' THEN
+        RETURN NEXT 'triggers do not run, since `session_replication_role` is `replica`: reset that setting';
+    END IF;
+    RETURN QUERY
+        (SELECT format('the trigger `%s` of `%s` is disabled: as the owner of the database run '
+                      'ALTER TABLE %I ENABLE TRIGGER %s', g.tgname, c.relname, c.relname,
+                      CASE WHEN g.tgisinternal THEN 'ALL' ELSE quote_ident(g.tgname) END)
+        FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid
+        WHERE c.relnamespace = 'public'::regnamespace AND g.tgenabled IN ('D', 'R')
+        -- A change of a table also applies to its partitions.
+        ORDER BY c.relispartition, c.relname, g.tgname)
+        UNION ALL
+        SELECT format('the trigger `log_change` of `%s` is missing: restore the database''s schema whole', t.name)
+        FROM authority_tables t
+        WHERE NOT EXISTS (SELECT FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid
+                          WHERE c.relname = t.name AND c.relnamespace = 'public'::regnamespace
+                            AND g.tgname = 'log_change')
+        UNION ALL
+        SELECT DISTINCT format('row-level security of `%s` is off: as the owner of the database run '
+                               'ALTER TABLE %1$I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', c.relname)
+        FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
+        WHERE p.polname = 'tenant' AND c.relnamespace = 'public'::regnamespace
+          AND NOT (c.relrowsecurity AND c.relforcerowsecurity);
+    FOR each IN
+        SELECT s.oid::regclass AS sequence, c.relname AS place, a.attname AS number
+        FROM pg_depend d
+        JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S'
+        JOIN pg_class c ON c.oid = d.refobjid AND c.relnamespace = 'public'::regnamespace
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.refobjsubid
+        WHERE d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
+    LOOP
+        EXECUTE format('SELECT max(%I) FROM public.%I', each.number, each.place) INTO largest;
+        IF largest >= next_number(each.sequence) THEN
+            RETURN NEXT format(
+                'the numbers of `%1$s` go up to %2$s, and the next one would be no larger: as the owner of the '
+                'database run SELECT setval(''%3$s'', %2$s)', each.place, largest, each.sequence);
+        END IF;
+    END LOOP;
+END $$;
+
 -- ## Rights of these tables
 
 CALL guard('record_versions');
@@ -348,8 +583,10 @@ CREATE POLICY bookkeeping ON authority_changes TO CURRENT_USER USING (true);
 CREATE POLICY bookkeeping ON tenant_revisions TO CURRENT_USER USING (true);
 CALL grant_to('{tenant,system}', 'SELECT ON record_versions, authority_changes');
 CALL grant_to('{tenant,system,recorder}', 'SELECT ON tenant_revisions');
+CALL grant_to('{system}', 'SELECT ON authority_tables, time_partitions');
 
-REVOKE EXECUTE ON FUNCTION fence, extend_partitions, forget FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION fence, hold_fence, require_revisions, extend_partitions, forget, next_number,
+    schema_faults FROM PUBLIC;
 CALL grant_to('{recorder,system}', 'EXECUTE ON FUNCTION fence');
-CALL grant_to('{system}', 'EXECUTE ON FUNCTION extend_partitions');
-CALL grant_to('{tenant,system}', 'EXECUTE ON FUNCTION forget');
+CALL grant_to('{tenant,system}', 'EXECUTE ON FUNCTION hold_fence, require_revisions, forget');
+CALL grant_to('{system}', 'EXECUTE ON FUNCTION extend_partitions, next_number, schema_faults');

@@ -1,4 +1,4 @@
--- The registry: tenants and the records around them, delegations, relationships.
+-- The registry: tenants and the records around them, delegations, relationships, policies, stops.
 --
 -- Every reference is a pair (tenant_id, id): a row cannot refer to a row of another tenant. Foreign
 -- keys are named `<table>_<column>_fkey`: the service finds the invalid field by that name.
@@ -29,6 +29,39 @@ CREATE TABLE tenants (
     created_by text NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now(),
     deleted_at timestamptz,
+    -- Whether each decision is sealed automatically soon after it was made.
+    auto_seal boolean NOT NULL DEFAULT false,
+    -- Who may open a tenant's receipts: anyone with a decision's id, or only the tenant's own
+    -- credentials.
+    receipts text NOT NULL DEFAULT 'public',
+    -- How strictly a tenant's policies are validated, and the schema of contexts to validate them
+    -- against in addition to the tools' schemas.
+    policy_validation text NOT NULL DEFAULT 'enforce' CHECK (policy_validation IN ('enforce', 'warn')),
+    context_schema jsonb,
+    -- Whether people may approve requests that they made, or requests of agents that they own or
+    -- delegated to, if only one approval is needed.
+    self_approval boolean NOT NULL DEFAULT false,
+    approval_ttl_seconds integer CHECK (approval_ttl_seconds BETWEEN 60 AND 2592000),
+    cite_ready_approval boolean NOT NULL DEFAULT false,
+    event_retention_days integer NOT NULL DEFAULT 30 CHECK (event_retention_days BETWEEN 14 AND 400),
+    -- The legal hold, {reason}. While it is set, the tenant's data is not deleted by age.
+    legal_hold jsonb CHECK (jsonb_typeof(legal_hold) = 'object'),
+    -- {contexts_days, snapshots_days, decisions_days}: after how many days contexts and snapshots are
+    -- erased, and archived decisions removed. If a number is missing, that data is kept.
+    retention jsonb CHECK (jsonb_typeof(retention) = 'object'),
+    -- How many decisions per second the tenant may have; NULL means no limit.
+    decisions_per_second integer CHECK (decisions_per_second BETWEEN 1 AND 100000),
+    -- The longest time since an approver's sign-in, in seconds; NULL means no limit.
+    approval_max_auth_age_seconds integer CHECK (approval_max_auth_age_seconds BETWEEN 60 AND 86400),
+    -- For how many seconds after a decline the same request is denied. NULL: as long as the
+    -- declined request could have waited, at most a day.
+    declined_for_seconds integer CHECK (declined_for_seconds BETWEEN 0 AND 86400),
+    -- How many approval requests of one agent may be pending.
+    open_requests_per_agent integer NOT NULL DEFAULT 500
+        CHECK (open_requests_per_agent BETWEEN 1 AND 100000),
+    -- For policies that depend on the local time. An IANA name, which the service checks against its
+    -- own zone data.
+    time_zone text NOT NULL DEFAULT 'UTC',
     UNIQUE (tenant_id, id),
     UNIQUE (slug)
 );
@@ -105,47 +138,6 @@ CREATE TABLE domains (
 CREATE INDEX domains_page ON domains (tenant_id, created_at, id);
 CREATE INDEX domains_page_all ON domains (created_at, id);
 CALL govern('domains', secret => '{verification_token}');
-
--- `cedar` is the text that applies while the policy is active. A newer text that is not active yet
--- is in `draft_cedar`.
-CREATE TABLE policies (
-    id text COLLATE "C" PRIMARY KEY,
-    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
-    state text NOT NULL,
-    regime text NOT NULL,
-    name text,
-    description text,
-    cedar text,
-    effective_from timestamptz,
-    effective_until timestamptz,
-    version integer NOT NULL DEFAULT 0,
-    draft_version integer,
-    draft_cedar text,
-    notes text,
-    tags text[] NOT NULL DEFAULT '{}',
-    metadata jsonb NOT NULL DEFAULT '{}',
-    created_at timestamptz NOT NULL DEFAULT now(),
-    created_by text NOT NULL,
-    updated_at timestamptz NOT NULL DEFAULT now(),
-    UNIQUE (tenant_id, id)
-);
-CREATE INDEX policies_page ON policies (tenant_id, created_at, id);
-CREATE INDEX policies_page_all ON policies (created_at, id);
-CALL govern('policies', true);
-
-CREATE TABLE policy_versions (
-    policy_id text COLLATE "C" NOT NULL,
-    tenant_id text COLLATE "C" NOT NULL,
-    version integer NOT NULL,
-    cedar text NOT NULL,
-    created_at timestamptz NOT NULL DEFAULT now(),
-    created_by text NOT NULL,
-    PRIMARY KEY (policy_id, version),
-    -- In one transaction, a text is written here before its policy is written.
-    CONSTRAINT policy_versions_policy_id_fkey FOREIGN KEY (tenant_id, policy_id)
-        REFERENCES policies (tenant_id, id) DEFERRABLE INITIALLY DEFERRED
-);
-CALL append_only('policy_versions');
 
 CREATE TABLE workspaces (
     id text COLLATE "C" PRIMARY KEY,
@@ -246,6 +238,9 @@ CREATE TABLE models (
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now(),
+    -- Warnings about the last change: the terms that became milder for the agents that use the
+    -- model.
+    warnings text[] NOT NULL DEFAULT '{}',
     UNIQUE (tenant_id, id)
 );
 CREATE INDEX models_page ON models (tenant_id, created_at, id);
@@ -337,6 +332,11 @@ CREATE TABLE tools (
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now(),
+    -- Warnings about the last change: the terms that became stricter for requests that name no tool.
+    warnings text[] NOT NULL DEFAULT '{}',
+    -- The part of a request that the tool's schema describes: the whole context, or its field
+    -- `arguments`.
+    input_at text NOT NULL DEFAULT 'context' CHECK (input_at IN ('context', 'arguments')),
     UNIQUE (tenant_id, id),
     CONSTRAINT tools_workspace_id_fkey FOREIGN KEY (tenant_id, workspace_id)
         REFERENCES workspaces (tenant_id, id)
@@ -375,7 +375,6 @@ CREATE TABLE audit_streams (
     sink text NOT NULL,
     target text,
     filter jsonb,
-    cursor text,
     notes text,
     tags text[] NOT NULL DEFAULT '{}',
     metadata jsonb NOT NULL DEFAULT '{}',
@@ -413,7 +412,8 @@ CREATE INDEX purposes_page ON purposes (tenant_id, created_at, id);
 CREATE INDEX purposes_page_all ON purposes (created_at, id);
 CALL govern('purposes', true);
 
--- A root delegation has its own id as `root_id`.
+-- A root delegation has its own id as `root_id`. A renewed delegation has a successor, usually with a
+-- later end. Both belong to one line, which shares its counters.
 CREATE TABLE delegations (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
@@ -446,6 +446,13 @@ CREATE TABLE delegations (
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now(),
+    -- The people who signed the delegation's standing approval. Their signatures are in
+    -- approval_acts.
+    standing jsonb[] NOT NULL DEFAULT '{}',
+    -- The first delegation of the line. NULL for the first one itself.
+    line_id text COLLATE "C",
+    -- The successor.
+    renewed_by text COLLATE "C",
     UNIQUE (tenant_id, id),
     CONSTRAINT delegations_delegator_id_fkey FOREIGN KEY (tenant_id, delegator_id)
         REFERENCES principals (tenant_id, id),
@@ -462,6 +469,10 @@ CREATE INDEX delegations_delegator_id ON delegations (delegator_id);
 CREATE INDEX delegations_delegate_id ON delegations (delegate_id);
 CREATE INDEX delegations_parent_id ON delegations (parent_id);
 CREATE INDEX delegations_root_id ON delegations (root_id);
+CREATE INDEX delegations_expiring ON delegations (expires_at) WHERE state <> 'revoked';
+-- For the number of delegations below a delegation.
+CREATE INDEX delegations_live_children ON delegations (parent_id, coalesce(expires_at, 'infinity'))
+    WHERE state <> 'revoked';
 CALL govern('delegations', true);
 
 -- ## Relationships
@@ -477,6 +488,7 @@ CREATE TABLE member_of (
     notes text,
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
     UNIQUE (tenant_id, id),
     UNIQUE (team_id, principal_id),
     CONSTRAINT member_of_team_id_fkey FOREIGN KEY (tenant_id, team_id)
@@ -500,6 +512,7 @@ CREATE TABLE acts_in (
     notes text,
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
     UNIQUE (tenant_id, id),
     UNIQUE (principal_id, workspace_id),
     CONSTRAINT acts_in_principal_id_fkey FOREIGN KEY (tenant_id, principal_id)
@@ -510,6 +523,7 @@ CREATE TABLE acts_in (
 CREATE INDEX acts_in_page ON acts_in (tenant_id, created_at, id);
 CREATE INDEX acts_in_page_all ON acts_in (created_at, id);
 CREATE INDEX acts_in_workspace_id ON acts_in (workspace_id);
+CREATE INDEX acts_in_expiring ON acts_in (until);
 CALL govern('acts_in', true);
 
 -- Access of a principal or a team to a resource or a project. A foreign key can't refer to two
@@ -546,6 +560,7 @@ CREATE TABLE uses (
     notes text,
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
     UNIQUE (tenant_id, id),
     UNIQUE (agent_id, used_id, used_kind),
     CONSTRAINT uses_agent_id_fkey FOREIGN KEY (tenant_id, agent_id)
@@ -554,7 +569,99 @@ CREATE TABLE uses (
 CREATE INDEX uses_page ON uses (tenant_id, created_at, id);
 CREATE INDEX uses_page_all ON uses (created_at, id);
 CREATE INDEX uses_used_id ON uses (used_id);
+CREATE INDEX uses_expiring ON uses (until);
 CALL govern('uses', true);
+
+-- ## Policies
+
+-- `cedar` is the text that applies while the policy is active. A newer text that is not active yet
+-- is in `draft_cedar`.
+CREATE TABLE policies (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL,
+    regime text NOT NULL,
+    name text,
+    description text,
+    cedar text,
+    effective_from timestamptz,
+    effective_until timestamptz,
+    version integer NOT NULL DEFAULT 0,
+    draft_version integer,
+    draft_cedar text,
+    notes text,
+    tags text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    -- Who activated the active text, when and why.
+    activated_at timestamptz,
+    activated_by text,
+    activation_reason text,
+    UNIQUE (tenant_id, id)
+);
+CREATE INDEX policies_page ON policies (tenant_id, created_at, id);
+CREATE INDEX policies_page_all ON policies (created_at, id);
+CALL govern('policies', true);
+
+CREATE TABLE policy_versions (
+    policy_id text COLLATE "C" NOT NULL,
+    tenant_id text COLLATE "C" NOT NULL,
+    version integer NOT NULL,
+    cedar text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    PRIMARY KEY (policy_id, version),
+    -- In one transaction, a text is written here before its policy is written.
+    CONSTRAINT policy_versions_policy_id_fkey FOREIGN KEY (tenant_id, policy_id)
+        REFERENCES policies (tenant_id, id) DEFERRABLE INITIALLY DEFERRED
+);
+CALL append_only('policy_versions');
+CALL may_erase('policy_versions', '{created_by}');
+
+-- Every activation of a text. These rows are not archived.
+CREATE TABLE policy_activations (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL,
+    policy_id text COLLATE "C" NOT NULL,
+    version integer NOT NULL,
+    at timestamptz NOT NULL,
+    by text NOT NULL,
+    reason text,
+    -- If a new policy is active at once, its activation is written here before the policy itself,
+    -- in one transaction.
+    CONSTRAINT policy_activations_policy_id_fkey FOREIGN KEY (tenant_id, policy_id)
+        REFERENCES policies (tenant_id, id) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE INDEX policy_activations_policy ON policy_activations (policy_id, at, id);
+CALL append_only('policy_activations');
+CALL may_erase('policy_activations', '{by,reason}');
+
+-- Records every activation of a text. Writing `activated_at` means that a text is activated, even
+-- if it is active already. If only the state or the version changes, that also means an activation.
+-- The existing reason then belongs to an earlier activation and is not copied.
+CREATE FUNCTION note_activation() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.state <> 'active' THEN
+        RETURN NEW;
+    END IF;
+    IF TG_OP = 'UPDATE' AND NEW.activated_at IS NOT DISTINCT FROM OLD.activated_at THEN
+        IF OLD.state = 'active' AND NEW.version = OLD.version THEN
+            RETURN NEW;
+        END IF;
+        NEW.activation_reason := NULL;
+    END IF;
+    NEW.activated_at := clock_timestamp();
+    NEW.activated_by := coalesce(nullif(current_setting('authority.actor', true), ''),
+                                 'database:' || session_user);
+    INSERT INTO policy_activations (tenant_id, policy_id, version, at, by, reason)
+    VALUES (NEW.tenant_id, NEW.id, NEW.version, NEW.activated_at, NEW.activated_by,
+            NEW.activation_reason);
+    RETURN NEW;
+END $$;
+CREATE TRIGGER note_activation BEFORE INSERT OR UPDATE ON policies
+    FOR EACH ROW EXECUTE FUNCTION note_activation();
 
 CREATE TABLE applies_to (
     id text COLLATE "C" PRIMARY KEY,
@@ -572,3 +679,50 @@ CREATE TABLE applies_to (
 CREATE INDEX applies_to_page ON applies_to (tenant_id, created_at, id);
 CREATE INDEX applies_to_page_all ON applies_to (created_at, id);
 CALL govern('applies_to', true);
+
+-- ## Stops
+
+-- Stop signals and quarantines suspend an agent, or a part of a tenant's authority, until a person
+-- lifts them.
+CREATE TABLE stop_signals (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL CHECK (state IN ('active', 'lifted')),
+    actor_id text COLLATE "C" NOT NULL,
+    reason text NOT NULL,
+    lifted_by text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id),
+    CONSTRAINT stop_signals_actor_id_fkey FOREIGN KEY (tenant_id, actor_id)
+        REFERENCES principals (tenant_id, id)
+);
+CREATE INDEX stop_signals_page ON stop_signals (tenant_id, created_at, id);
+CREATE INDEX stop_signals_page_all ON stop_signals (created_at, id);
+CREATE INDEX stop_signals_actor_id ON stop_signals (actor_id);
+CALL govern('stop_signals', true);
+
+CREATE TABLE quarantines (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    state text NOT NULL CHECK (state IN ('active', 'released')),
+    subject_id text COLLATE "C",
+    action text COLLATE "C",
+    delegation_id text COLLATE "C",
+    reason text NOT NULL,
+    released_by text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    created_by text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, id),
+    CONSTRAINT quarantines_subject_id_fkey FOREIGN KEY (tenant_id, subject_id)
+        REFERENCES principals (tenant_id, id),
+    CONSTRAINT quarantines_delegation_id_fkey FOREIGN KEY (tenant_id, delegation_id)
+        REFERENCES delegations (tenant_id, id)
+);
+CREATE INDEX quarantines_page ON quarantines (tenant_id, created_at, id);
+CREATE INDEX quarantines_page_all ON quarantines (created_at, id);
+CREATE INDEX quarantines_subject_id ON quarantines (subject_id);
+CREATE INDEX quarantines_delegation_id ON quarantines (delegation_id);
+CALL govern('quarantines', true);

@@ -104,7 +104,7 @@ pub(super) async fn take_for_development(store: &Store) -> Result<(), Error> {
     if marked.await? { Err(Error::Production) } else { Ok(()) }
 }
 
-/// Whether the function `is_production` exists. Schemas older than migration 51 lack it.
+/// Whether the function `is_production` exists. A database that was not migrated yet lacks it.
 const IS_KNOWN: &str = "SELECT to_regprocedure('public.is_production()') IS NOT NULL AS yes";
 const IS_PRODUCTION: &str = "SELECT public.is_production() AS yes";
 

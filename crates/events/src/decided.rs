@@ -1,7 +1,7 @@
 //! Reads the decisions for events if the outbox has only the decisions' ids.
 //!
-//! The outbox has only the id if the decision waits for approval, if the recorder did not find the
-//! subject, or if an older version of the service wrote the entry.
+//! The outbox has only the id if the decision waits for approval, or if the recorder did not find the
+//! subject.
 
 use std::collections::HashMap;
 

@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// A row of an older version has one event. The id of that event has no place.
+    /// The id of the only event of a row needs no place.
     #[test]
     fn a_row_of_one_event_has_the_id_of_that_event() {
         let row = StoredRow {

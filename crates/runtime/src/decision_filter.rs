@@ -1,6 +1,6 @@
 //! The filter of the lists of decisions, as queries that an index can answer.
 //!
-//! Each query compares columns with one value. Postgres then reads an index of migration 71 in the
+//! Each query compares columns with one value. Postgres then reads an index of the table in the
 //! order of IDs, or of sort keys, which is the same order. It stops when the page is full. With
 //! several values, it would first read all rows and sort them.
 

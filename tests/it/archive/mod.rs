@@ -10,12 +10,12 @@ mod lists;
 mod log;
 mod months;
 mod moved;
+mod partitions;
 mod personal;
 mod planted;
 mod reading;
 mod s3;
 mod shared;
-mod upgraded;
 
 use std::time::Duration;
 

@@ -8,7 +8,6 @@ mod idempotency;
 mod input_schemas;
 pub(crate) mod log;
 mod packs;
-pub(crate) mod packs_from_before;
 mod reality;
 mod receipts;
 mod replay;

@@ -186,14 +186,14 @@ async fn in_production_only_migrate_migrates() {
 
     let versions = "__diesel_schema_migrations";
     let forget =
-        format!("DELETE FROM {versions} WHERE version IN ('00000000000045', '00000000000046')");
+        format!("DELETE FROM {versions} WHERE version IN ('00000000000011', '00000000000012')");
     administer(&made.database, &forget).await;
     let (code, told) = made.run(&["serve"], None).await;
     assert_eq!(code, 1, "{told}");
-    assert!(told.contains("older than this binary and lacks migration 45 to 46"), "{told}");
+    assert!(told.contains("older than this binary and lacks migration 11 to 12"), "{told}");
 
     let later = format!(
-        "INSERT INTO {versions} VALUES ('00000000000045'), ('00000000000046'), ('00000000009998'), ('00000000009999')"
+        "INSERT INTO {versions} VALUES ('00000000000011'), ('00000000000012'), ('00000000009998'), ('00000000009999')"
     );
     administer(&made.database, &later).await;
     for command in [&["keys", "rewrap"][..], &["migrate"]] {

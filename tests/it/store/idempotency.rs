@@ -1,5 +1,4 @@
-//! The table of idempotency keys: access rights,
-//! retention, and the migration that merged two tables.
+//! The table of idempotency keys: access rights and retention.
 
 use authority_api::idempotency::sweep;
 use authority_core::{
@@ -11,9 +10,6 @@ use diesel_async::SimpleAsyncConnection;
 
 use super::{number, of, owner};
 use crate::support::database::Database;
-
-const UP: &str = include_str!("../../../migrations/00000000000027_one_idempotency/up.sql");
-const DOWN: &str = include_str!("../../../migrations/00000000000027_one_idempotency/down.sql");
 
 /// Inserts four keys for each of two tenants: a decision, a create, a rotation with a secret, a
 /// report.
@@ -98,29 +94,4 @@ async fn secrets_are_forgotten_after_minutes_and_answers_after_a_day() {
         assert_eq!(number(&mut db, kept).await, answers, "{after}");
         assert_eq!(count(&store, &owner()).await, keys, "{after}");
     }
-}
-
-/// The migration merges the keys of two tables into one, and can be reverted.
-#[tokio::test]
-async fn keys_of_decisions_are_moved_there_and_back() {
-    let database = with_keys().await;
-    let mut db = database.owner().await;
-    let both = "SELECT (SELECT count(*) FROM decision_keys WHERE caller = 'ada') * 10 \
-                     + (SELECT count(*) FROM idempotency_keys) AS n";
-    db.batch_execute(&format!("BEGIN; {DOWN}; COMMIT")).await.unwrap();
-    assert_eq!(number(&mut db, both).await, 24);
-    // Stores keys as earlier versions did, including reports of decisions.
-    let old = "INSERT INTO decision_keys \
-        (tenant_id, scope, key, request_sha256, decision_id, answer, created_at, caller) \
-        VALUES ('svc:tenant:a', 'report', 'k', sha256('x'), 'svc:decision:1', 'y', now(), 'ada')";
-    db.batch_execute(old).await.unwrap();
-    db.batch_execute(&format!("BEGIN; {UP}; COMMIT")).await.unwrap();
-    let found = "SELECT count(*) * 100 + count(decision_id) * 10 + count(answer) AS n \
-                 FROM idempotency_keys";
-    assert_eq!(number(&mut db, found).await, 727);
-    let store = database.store();
-    assert_eq!(count(&store, &of("a")).await, 3);
-    let mut recorder = store.recorder().await.unwrap();
-    let decisions = "SELECT count(decision_id) AS n FROM idempotency_keys";
-    assert_eq!(number(&mut recorder, decisions).await, 2);
 }

@@ -1,10 +1,6 @@
 //! Migrations: several at once, alongside long readers, and the check whether they have run.
 
-use std::{
-    fs,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use authority_core::store::{Address, Limits, Store, embedded::LOGIN, migrate};
 use diesel_async::SimpleAsyncConnection;
@@ -75,37 +71,39 @@ async fn an_owner_without_superuser_rights_suffices() {
     ran.unwrap();
 }
 
+/// The tables and the function of the migration `programme`, which has references to tenants.
+const PROGRAMME: &str = "
+    DROP TABLE consultants, certifications, consultant_links, white_label_configs, leads,
+        address_keys, anonymous_calls, lead_repeats;
+    DROP FUNCTION certification_holds;
+    DELETE FROM __diesel_schema_migrations WHERE version = '00000000000011'";
+
 /// While a migration waits for a table's lock, all later statements on that table would wait as
 /// well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_migration_that_waits_for_a_reader_gives_up_and_names_it() {
-    let database = Database::empty().await;
+async fn a_migration_that_waits_for_a_writer_gives_up_and_names_it() {
+    let database = Database::fresh().await;
     let owner = database.owner_address();
-    migrate(&owner, LOGIN).await.unwrap();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
-    let down = root.join("00000000000046_decision_rates/down.sql");
-    database.run(&fs::read_to_string(down).unwrap()).await;
-    let version = "DELETE FROM __diesel_schema_migrations WHERE version = '00000000000046'";
-    database.run(version).await;
+    database.run(PROGRAMME).await;
 
-    let mut reader = database.owner().await;
-    reader.batch_execute("BEGIN; LOCK TABLE tenants IN ACCESS SHARE MODE").await.unwrap();
-    let pid = super::number(&mut reader, "SELECT pg_backend_pid()::bigint AS n").await;
+    let mut writer = database.owner().await;
+    writer.batch_execute("BEGIN; LOCK TABLE tenants IN ROW EXCLUSIVE MODE").await.unwrap();
+    let pid = super::number(&mut writer, "SELECT pg_backend_pid()::bigint AS n").await;
     let since = Instant::now();
     let ended = tokio::time::timeout(Duration::from_secs(20), migrate(&owner, LOGIN)).await;
-    let told = ended.expect("it waits for the reader").unwrap_err().to_string();
+    let told = ended.expect("it waits for the writer").unwrap_err().to_string();
     assert!(since.elapsed() > Duration::from_secs(4), "it waited for {:?}", since.elapsed());
     for part in [
-        "waited 5 s for a lock: AccessExclusiveLock on the table `tenants`",
+        "waited 5 s for a lock: ShareRowExclusiveLock on the table `tenants`",
         &format!("held by process {pid} of the login `postgres`"),
         "run `agent-authority migrate` again",
-        "00000000000046_decision_rates",
+        "00000000000011_programme",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(!database.store().is_current().await.unwrap());
-    reader.batch_execute("COMMIT").await.unwrap();
+    writer.batch_execute("COMMIT").await.unwrap();
     let done = migrate(&owner, LOGIN).await.unwrap();
-    assert_eq!(done.versions, ["00000000000046"]);
+    assert_eq!(done.versions, ["00000000000011"]);
     assert_eq!(done.newer, None);
 }

@@ -2,7 +2,6 @@
 
 mod changes;
 mod embedded;
-mod empty_texts;
 mod governance;
 mod idempotency;
 mod language;

@@ -126,7 +126,7 @@ struct Holds {
     holds: bool,
 }
 
-/// A person, in the form that the functions of migration 42 take.
+/// A person, in the form that the database's functions take.
 struct Person<'a> {
     parameter: &'a Json,
     needles: Needles,

@@ -1,6 +1,6 @@
 //! Notifications: events that a tenant's people should see in the application.
 //!
-//! Triggers (migration 32) write a notification at the time of its event, for people with certain
+//! Triggers write a notification at the time of its event, for people with certain
 //! roles. Each person has a separate read mark.
 
 mod follow;

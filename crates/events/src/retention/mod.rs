@@ -4,7 +4,7 @@
 //!    left.
 //! 2. `deliveries.rs` cancels deliveries that can no longer be sent, which count as lost. It
 //!    deletes old deliveries with their attempts.
-//! 3. Functions of migration 33 drop partitions without rows.
+//! 3. Functions of the database drop partitions without rows.
 //!
 //! Each step is a separate transaction of at most a few thousand rows. The steps that delete rows
 //! take an advisory lock, which lets only one node delete at a time. The data of a tenant under

@@ -221,7 +221,7 @@ impl Person {
         self.subjects.contains(subject) || email.is_some_and(|email| self.emails.contains(&email))
     }
 
-    /// The person in the form that the functions of migration 42 expect. Tenants in `held` are
+    /// The person in the form that the database's functions expect. Tenants in `held` are
     /// skipped.
     pub(super) fn parameter(&self, names: &ErasedNames, held: &[String]) -> Json {
         let codes = |names: &mut dyn Iterator<Item = (String, Option<String>)>| {

@@ -1,7 +1,7 @@
 //! Erases data in one transaction. It covers every table that can name a person, in this order.
 //!
 //! A name that decides who may act is replaced by its code. The same name is then still recognised
-//! later. Any other name is replaced by `erased`. `$1` is the person, as in migration 42.
+//! later. Any other name is replaced by `erased`. `$1` is the person, as `person.rs` writes it.
 
 /// A statement and the kind under which its rows are counted.
 pub(super) struct Statement {

@@ -118,8 +118,7 @@ impl World {
         Made { id, url: url.clone(), secrets }
     }
 
-    /// Adds this many numbered events of one type, each in a row of its own, as releases before
-    /// migration 76 wrote them.
+    /// Adds this many numbered events of one type, each in a row of its own.
     pub(crate) async fn events(&self, count: usize) {
         self.events_of(&self.tenant_id, count, "svc.authority.suspended").await;
     }

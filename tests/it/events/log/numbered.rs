@@ -96,10 +96,10 @@ async fn answered(client: &Client, amount: f64, place: &str) -> Value {
     answer
 }
 
-/// For each type of decision event: an outbox row with only the decision's id, as an older version
-/// of the service writes it, results in the same bytes as the recorder's data.
+/// For each type of decision event: an outbox row with only the decision's id results in the same
+/// bytes as the recorder's data.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_row_of_an_older_version_becomes_the_same_bytes() {
+async fn a_row_with_only_an_id_becomes_the_same_bytes() {
     let (app, client, delegation) = demo().await;
     let stream = taking_decisions(&app).await;
     let allowed = answered(&client, 11.0, "DE").await;

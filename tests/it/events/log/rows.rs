@@ -197,22 +197,3 @@ async fn a_row_is_deleted_with_all_its_events() {
     assert_eq!(sequences(&left["events"]), those(|number| number > 64));
     assert_eq!(key.get("/v1/events?after=63").await.0, 409);
 }
-
-/// The statements of the previous release would skip events in shared rows. Each must fail instead.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_previous_release_skips_no_event() {
-    let (world, _) = world().await;
-    let mut db = world.app.database.owner().await;
-    for statement in [
-        "SELECT id, sequence, event_type, body FROM events WHERE tenant_id = '' AND sequence > 0",
-        "SELECT e.sequence FROM events e WHERE e.tenant_id = '' AND e.sequence > 0",
-        "SELECT e.id, e.body FROM events e WHERE e.id = '' AND e.sequence = 1",
-        "SELECT min(sequence) AS first, max(sequence) AS last FROM events WHERE tenant_id = ''",
-        "DELETE FROM events WHERE tenant_id = '' AND sequence >= 0 AND sequence < 0 AND id < ''",
-        "INSERT INTO events (id, tenant_id, sequence, event_type, principal_entity_id, occurred_at, \
-         body) VALUES ('', '', 1, '', NULL, now(), '')",
-    ] {
-        let failed = db.batch_execute(statement).await.unwrap_err().to_string();
-        assert!(failed.contains("does not exist"), "{statement}: {failed}");
-    }
-}

@@ -3,7 +3,6 @@
 
 mod kept;
 mod lost;
-mod migrations;
 mod partitions;
 
 use std::time::Duration;

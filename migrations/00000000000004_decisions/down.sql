@@ -1,1 +1,0 @@
-DROP TABLE decision_keys, approvals, decisions, fact_blobs;

@@ -1,1 +1,0 @@
-DROP FUNCTION require_api_key(text);

@@ -1,1 +1,0 @@
-DROP FUNCTION can_record;

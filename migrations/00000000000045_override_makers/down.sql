@@ -1,1 +1,0 @@
-ALTER TABLE reality_overrides DROP COLUMN makers;

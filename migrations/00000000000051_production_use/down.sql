@@ -1,2 +1,0 @@
-DROP FUNCTION is_production;
-DROP TABLE production_use;

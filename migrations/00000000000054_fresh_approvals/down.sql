@@ -1,1 +1,0 @@
-ALTER TABLE tenants DROP COLUMN approval_max_auth_age_seconds;

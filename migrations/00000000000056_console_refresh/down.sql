@@ -1,1 +1,0 @@
-ALTER TABLE console_sessions DROP COLUMN refreshing_until;

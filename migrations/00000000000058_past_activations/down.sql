@@ -1,2 +1,0 @@
--- The rows are deleted with their table.
-SELECT 1;

@@ -1,1 +1,0 @@
-DROP INDEX approvals_declined, approvals_pending_by_subject;
