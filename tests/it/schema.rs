@@ -42,7 +42,8 @@ const TABLES: &str = "
     CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place)
     JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.number
     WHERE t.relnamespace = 'public'::regnamespace AND t.relkind IN ('r', 'p')
-      AND NOT t.relispartition AND t.relname <> '__diesel_schema_migrations'
+      AND NOT t.relispartition
+      AND t.relname NOT IN ('__diesel_schema_migrations', 'migration_digests')
     GROUP BY t.relname ORDER BY t.relname";
 
 const COLUMNS: &str = "

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use authority_core::store::{Address, Limits, Store, embedded::LOGIN, migrate};
+use authority_core::store::{Address, Limits, Serving, Store, embedded::LOGIN, migrate};
 use diesel_async::SimpleAsyncConnection;
 
 use crate::support::database::Database;
@@ -106,4 +106,29 @@ async fn a_migration_that_waits_for_a_writer_gives_up_and_names_it() {
     let done = migrate(&owner, LOGIN).await.unwrap();
     assert_eq!(done.versions, ["00000000000011"]);
     assert_eq!(done.newer, None);
+}
+
+/// Neither `migrate` nor a start changes a database that other migrations made.
+#[tokio::test]
+async fn a_database_that_other_migrations_made_is_refused() {
+    let database = Database::fresh().await;
+    let (owner, login) = (database.owner_address(), database.address());
+    assert_eq!(migrate(&owner, LOGIN).await.unwrap().versions, [""; 0]);
+    Serving::inspect(&login).await.unwrap();
+    // The last one is a database from before the digests.
+    for (made, different) in [
+        ("UPDATE migration_digests SET digest = 'x' WHERE version LIKE '%3'", "(different: 3)"),
+        ("DELETE FROM migration_digests WHERE version LIKE '%2'", "(different: 2 to 12)"),
+        ("DROP TABLE migration_digests", "(different: 1 to 12)"),
+    ] {
+        database.run(made).await;
+        for told in [
+            migrate(&owner, LOGIN).await.unwrap_err().to_string(),
+            Serving::inspect(&login).await.unwrap_err().to_string(),
+        ] {
+            for part in ["was made by other migrations", different, "run `agent-authority reset`"] {
+                assert!(told.contains(part), "{made}: {part}: {told}");
+            }
+        }
+    }
 }

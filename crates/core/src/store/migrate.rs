@@ -9,8 +9,8 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 
 use super::{
-    Address, Error, RunQueryDsl, lock_wait, locks::MIGRATIONS as LOCK, roles, session, versions,
-    versions::Difference,
+    Address, Error, RunQueryDsl, digests, lock_wait, locks::MIGRATIONS as LOCK, roles, session,
+    versions, versions::Difference,
 };
 
 const PAUSE: Duration = Duration::from_millis(100);
@@ -28,9 +28,10 @@ define_sql_function! {
     fn has_database_privilege(role: Text, database: Text, privilege: Text) -> Bool;
 }
 
-/// Lets the system's role read the table of migrations, which readiness checks. By default, only
-/// the owner may read a new table.
-const READABLE: &str = "CALL grant_to('{system}', 'SELECT ON __diesel_schema_migrations')";
+/// Lets the system's role read the tables of migrations, which starts and readiness check. By
+/// default, only the owner may read a new table.
+const READABLE: &str =
+    "CALL grant_to('{system}', 'SELECT ON __diesel_schema_migrations, migration_digests')";
 
 /// The result of [`migrate`].
 #[derive(Debug)]
@@ -49,7 +50,8 @@ pub struct Migrated {
 /// time.
 ///
 /// # Errors
-/// [`Error::Address`] with the action that an operator must take. Completed steps are not undone.
+/// [`Error::Address`] with the action that an operator must take, also if other migrations made the
+/// database. Completed steps are not undone.
 pub async fn migrate(owner: &Address, login: &str) -> Result<Migrated, Error> {
     let mut db = owner.connect().await?;
     session::check(&mut db).await?;
@@ -64,12 +66,16 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Migrated, Error> {
     }
     lock(&mut db).await?;
     db.batch_execute(&lock_wait::limit()).await?;
+    if digests::has_some(&mut db).await? {
+        digests::check(&mut db, owner).await?;
+    }
     make_roles(&mut db, login).await.map_err(|fault| match fault {
         // If the database refuses its owner, an operator must act.
         Error::Internal(told) => Error::Address(told),
         other => other,
     })?;
     warn_if_open(&mut db).await?;
+    digests::store(&mut db).await?;
     let (mut db, versions) = lock_wait::run(owner, db).await?;
     persistently(&mut db, READABLE).await?;
     let newer = versions::numbers(&Difference::read(&mut db).await?.unknown);

@@ -3,6 +3,7 @@
 mod address;
 mod connect;
 mod dial;
+mod digests;
 pub mod embedded;
 mod error;
 mod fault;

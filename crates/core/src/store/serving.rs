@@ -10,7 +10,7 @@ use diesel::{
 };
 
 use super::{
-    Address, Db, Error, RunQueryDsl,
+    Address, Db, Error, RunQueryDsl, digests,
     migrate::{current_database, set_config},
     roles, schema_faults, session,
     versions::{Difference, numbers},
@@ -95,8 +95,8 @@ impl Serving {
     /// Connects as the serving login and inspects the database.
     ///
     /// # Errors
-    /// [`Error::Address`] with the command to run if the database must be migrated first, or with
-    /// the GRANT for a missing right.
+    /// [`Error::Address`] with the command to run if the database must be migrated first or other
+    /// migrations made it, or with the GRANT for a missing right.
     pub async fn inspect(login: &Address) -> Result<Self, Error> {
         let mut db = login.connect().await?;
         session::check(&mut db).await?;
@@ -143,6 +143,7 @@ async fn newer(db: &mut Db, login: &Address, system: &str) -> Result<Option<Stri
         ));
     }
     diesel::select(set_config("role", role, false)).execute(db).await?;
+    digests::check(db, login).await?;
     let difference = Difference::read(db).await?;
     if !difference.missing.is_empty() {
         let missing = numbers(&difference.missing);

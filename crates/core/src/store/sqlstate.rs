@@ -30,6 +30,12 @@ pub(super) fn has_timed_out(error: &Sql) -> bool {
         if sqlstate(&**about).is_some_and(|state| is_timeout(&state)))
 }
 
+/// Whether a table of the statement does not exist.
+pub(super) fn is_undefined_table(error: &Sql) -> bool {
+    matches!(error, Sql::DatabaseError(_, about)
+        if sqlstate(&**about) == Some(SqlState::UNDEFINED_TABLE))
+}
+
 /// Whether the same statement may succeed later.
 ///
 /// This covers a lost connection, a lack of resources, a stop by an operator, an exceeded time
