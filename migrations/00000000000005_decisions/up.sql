@@ -322,18 +322,13 @@ CREATE TABLE evidence_packs (
     -- Columns of fixed length are first, because the others need no padding.
     log_index bigint NOT NULL,
     -- The size of the log when the pack was sealed, which its checkpoint signs.
-    tree_size bigint,
+    tree_size bigint NOT NULL,
     sealed_at timestamptz NOT NULL,
     epoch integer NOT NULL,
     -- Whether the pack was sealed by `auto_seal` and not on request.
     automatic boolean NOT NULL DEFAULT false,
     decision_id text COLLATE "C" PRIMARY KEY,
-    tenant_id text COLLATE "C" NOT NULL,
-    origin text COLLATE "C",
-    body bytea,
-    proof text,
-    CONSTRAINT evidence_packs_form CHECK (
-        num_nonnulls(origin, body, proof) = CASE WHEN tree_size IS NULL THEN 3 ELSE 0 END)
+    tenant_id text COLLATE "C" NOT NULL
 ) PARTITION BY RANGE (decision_id);
 CALL append_only('evidence_packs');
 CALL may_remove('evidence_packs');

@@ -107,12 +107,6 @@ pub fn leaf(sealing: &Sealing<'_>) -> Result<Vec<u8>, Error> {
     Ok(serde_json::to_vec(&pack)?)
 }
 
-/// Returns the id of the decision in a leaf; `None` if the bytes are not the output of [`leaf`].
-pub fn sealed_decision(leaf: &[u8]) -> Option<String> {
-    let pack: Pack<'_> = serde_json::from_slice(leaf).ok()?;
-    Some(pack.decision_id.to_owned())
-}
-
 /// Returns the whole pack from a stored row: its leaf and its place in a log.
 ///
 /// # Errors

@@ -561,15 +561,12 @@ diesel::table! {
 diesel::table! {
     evidence_packs (decision_id) {
         log_index -> Int8,
-        tree_size -> Nullable<Int8>,
+        tree_size -> Int8,
         sealed_at -> Timestamptz,
         epoch -> Int4,
         automatic -> Bool,
         decision_id -> Text,
         tenant_id -> Text,
-        origin -> Nullable<Text>,
-        body -> Nullable<Bytea>,
-        proof -> Nullable<Text>,
     }
 }
 

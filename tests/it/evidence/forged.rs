@@ -1,7 +1,7 @@
 //! Rows that are inserted with the service's login, but without its keys, do not become evidence.
 
 use diesel_async::SimpleAsyncConnection;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{asking, check, decided, published, sealed, sealing};
 use crate::support::{Client, TestApp};
@@ -52,23 +52,17 @@ async fn a_leaf_that_was_added_to_the_tree_is_not_signed() {
 async fn a_pack_is_of_its_own_decision_and_log() {
     let (app, client) = sealing().await;
     let first = decided(&client, asking(1.0, "DE")).await;
-    let pack: Value = serde_json::from_str(&sealed(&client, &first).await).unwrap();
-    let proof = pack["log"]["proof"].as_str().unwrap();
-    let origin = pack["log"]["origin"].as_str().unwrap();
-    // Adds rows in the format before migration 49: the pack of another decision, and a pack that is
-    // not in any log.
-    let other = decided(&client, asking(2.0, "DE")).await;
-    let invented = decided(&client, asking(3.0, "DE")).await;
-    let mut leaf = pack.clone();
-    leaf.as_object_mut().unwrap().remove("log");
-    let others = leaf.to_string();
-    leaf["decision_id"] = json!(invented);
-    for (id, body) in [(&other, others), (&invented, leaf.to_string())] {
+    let pack = sealed(&client, &first).await;
+    // Adds rows for decisions that are not sealed: at the place of another pack, and at a place
+    // beyond the end of the log.
+    for index in [0, 1] {
+        let id = decided(&client, asking(f64::from(index) + 2.0, "DE")).await;
         let row = format!(
-            "INSERT INTO evidence_packs (log_index, sealed_at, epoch, decision_id, tenant_id, origin, body, proof)
-             VALUES (0, now(), 1, '{id}', 'svc:tenant:acme', '{origin}', $body${body}$body$::text::bytea, '{proof}')"
+            "INSERT INTO evidence_packs (log_index, tree_size, sealed_at, epoch, decision_id, tenant_id)
+             VALUES ({index}, 1, now(), 1, '{id}', 'svc:tenant:acme')"
         );
         add(&app, &row).await;
-        no_pack_of(&client, id).await;
+        no_pack_of(&client, &id).await;
     }
+    assert_eq!(sealed(&client, &first).await, pack);
 }

@@ -14,23 +14,11 @@ use authority_evidence::{
 };
 use authority_ids::TenantId;
 
-use super::{
-    StoredPack,
-    row::{Row, Whole},
-    signed::Signed,
-};
+use super::{StoredPack, row::Row, signed::Signed};
 use crate::{log_nodes::Place, log_origin::epoch_of};
 
 /// A pack before its log's nodes are known.
-pub(super) enum Draft<'a> {
-    /// The pack was stored as a whole, and is in its log.
-    Whole(StoredPack),
-    /// The pack must be rebuilt.
-    Again(Again<'a>),
-}
-
-/// The parts of a pack to rebuild.
-pub(super) struct Again<'a> {
+pub(super) struct Draft<'a> {
     row: &'a Row,
     /// The index of its log among the logs to read nodes from.
     log: usize,
@@ -48,13 +36,10 @@ impl<'a> Draft<'a> {
         log: usize,
         signed: &mut Signed<'_>,
     ) -> Result<Self, &'static str> {
-        if let Some(stored) = &row.whole {
-            return whole(row, stored, signed).map(Self::Whole);
-        }
         let decision = row.decision.as_ref().ok_or("record")?;
         let stored = row.checkpoint.as_ref().ok_or("log")?;
         let checkpoint = of_its_log(row, &stored.note, signed)?;
-        if row.tree_size.map(u64::try_from) != Some(Ok(checkpoint.size)) {
+        if u64::try_from(row.tree_size) != Ok(checkpoint.size) {
             return Err("log");
         }
         let leaf = pack::leaf(&Sealing {
@@ -65,21 +50,21 @@ impl<'a> Draft<'a> {
             sealed_at: row.sealed_at,
             issuer: &stored.issuer,
         });
-        Ok(Self::Again(Again {
+        Ok(Self {
             row,
             log,
             leaf: leaf.map_err(|_| "record")?,
             index: row.log_index.try_into().map_err(|_| "log")?,
             note: &stored.note,
             checkpoint,
-        }))
+        })
     }
 
     /// Returns the nodes that the pack needs: its own node, and the nodes of its path to the root.
     pub(super) fn places(&self) -> Vec<Place> {
-        let Self::Again(Again { log, index, checkpoint, .. }) = self else { return Vec::new() };
-        let path = inclusion_nodes(*index, checkpoint.size).into_iter();
-        path.chain([NodeId { level: 0, index: *index }]).map(|node| (*log, node)).collect()
+        let path = inclusion_nodes(self.index, self.checkpoint.size).into_iter();
+        let nodes = path.chain([NodeId { level: 0, index: self.index }]);
+        nodes.map(|node| (self.log, node)).collect()
     }
 
     /// Returns the pack as it was sealed.
@@ -87,15 +72,6 @@ impl<'a> Draft<'a> {
     /// # Errors
     /// Returns the name of the altered part.
     pub(super) fn pack(self, nodes: &HashMap<Place, Hash>) -> Result<StoredPack, &'static str> {
-        match self {
-            Self::Whole(pack) => Ok(pack),
-            Self::Again(again) => again.pack(nodes),
-        }
-    }
-}
-
-impl Again<'_> {
-    fn pack(self, nodes: &HashMap<Place, Hash>) -> Result<StoredPack, &'static str> {
         let Self { row, log, leaf, index, note, checkpoint: Checkpoint { origin, size, root } } =
             self;
         let lookup = |node| nodes.get(&(log, node)).copied();
@@ -124,28 +100,6 @@ fn of_its_log(row: &Row, note: &str, signed: &mut Signed<'_>) -> Result<Checkpoi
         Some(epoch) if epoch == row.epoch => Ok(checkpoint),
         _ => Err("log"),
     }
-}
-
-/// Checks a pack that was stored as a whole: it must be of this decision and in its log.
-fn whole(row: &Row, stored: &Whole, signed: &mut Signed<'_>) -> Result<StoredPack, &'static str> {
-    let proof = InclusionProof::parse(&stored.proof).map_err(|_| "log")?;
-    let checkpoint = of_its_log(row, &proof.checkpoint_note, signed)?;
-    let (hash, size, root) = (leaf_hash(&stored.body), checkpoint.size, &checkpoint.root);
-    if u64::try_from(row.log_index) != Ok(proof.index) || stored.origin != checkpoint.origin {
-        return Err("log");
-    }
-    if pack::sealed_decision(&stored.body).as_deref() != Some(&*row.decision_id)
-        || !verify_inclusion(&hash, proof.index, size, &proof.path, root)
-    {
-        return Err("pack");
-    }
-    Ok(StoredPack {
-        decision_id: row.decision_id.clone(),
-        origin: stored.origin.clone(),
-        index: row.log_index,
-        leaf: stored.body.clone(),
-        proof: stored.proof.clone(),
-    })
 }
 
 /// Whether the decision's id, which ends with the record's digest, matches the record.

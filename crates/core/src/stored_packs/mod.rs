@@ -2,9 +2,8 @@
 //!
 //! A pack's row (`row.rs`) contains the pack's index in its log. The leaf is rebuilt from the
 //! decision, and the proof from the tree and the checkpoint at the time of sealing (`draft.rs`).
-//! Both are checked against the log: altered rows do not produce a pack. Rows from before migration
-//! 49 contain the leaf and the proof themselves, which are also checked. A checkpoint counts if a
-//! key of this service signed it (`signed.rs`).
+//! Both are checked against the log: altered rows do not produce a pack. A checkpoint counts if a key
+//! of this service signed it (`signed.rs`).
 
 mod draft;
 mod row;

@@ -15,11 +15,10 @@ use crate::store::{Db, RunQueryDsl, prepared};
 /// connection keep one plan: planning with all partitions takes several times as long as reading a
 /// pack.
 const PACKS: &str = "SELECT p.decision_id, p.tenant_id, p.epoch, p.log_index, p.tree_size, p.sealed_at, \
-       p.origin, p.body, p.proof, d.record, d.kid, d.signature, c.note, c.issuer \
+       d.record, d.kid, d.signature, c.note, c.issuer \
      FROM UNNEST(ARRAY(SELECT UNNEST($1))) AS wanted (id) \
      JOIN evidence_packs p ON p.decision_id = wanted.id \
-     LEFT JOIN decisions d \
-       ON d.id = wanted.id AND d.tenant_id = p.tenant_id AND p.tree_size IS NOT NULL \
+     LEFT JOIN decisions d ON d.id = wanted.id AND d.tenant_id = p.tenant_id \
      LEFT JOIN log_checkpoints c \
        ON c.tenant_id = p.tenant_id AND c.epoch = p.epoch AND c.size = p.tree_size \
      WHERE $2 IS NULL OR p.tenant_id = $2";
@@ -34,27 +33,14 @@ pub(super) struct Row {
     pub(super) epoch: i32,
     #[diesel(sql_type = BigInt)]
     pub(super) log_index: i64,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    pub(super) tree_size: Option<i64>,
+    #[diesel(sql_type = BigInt)]
+    pub(super) tree_size: i64,
     #[diesel(sql_type = Timestamptz)]
     pub(super) sealed_at: DateTime<Utc>,
-    #[diesel(embed)]
-    pub(super) whole: Option<Whole>,
     #[diesel(embed)]
     pub(super) decision: Option<Decision>,
     #[diesel(embed)]
     pub(super) checkpoint: Option<Checkpoint>,
-}
-
-/// The additional columns of a row from before migration 49.
-#[derive(QueryableByName)]
-pub(super) struct Whole {
-    #[diesel(sql_type = Text)]
-    pub(super) origin: String,
-    #[diesel(sql_type = Bytea)]
-    pub(super) body: Vec<u8>,
-    #[diesel(sql_type = Text)]
-    pub(super) proof: String,
 }
 
 #[derive(QueryableByName)]
