@@ -58,9 +58,6 @@ pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
         if !Q::STATES.contains(&was.state()) {
             return Err(Error::NotAllowed(format!("the delegation is {}", was.state)));
         }
-        if state == DelegationState::Active {
-            bounded(&was)?;
-        }
         let moved = diesel::update(delegations::table.find(&was.id))
             .filter(delegations::tenant_id.eq(was.tenant_id()))
             .set((
@@ -77,22 +74,6 @@ pub(super) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
     let moved = moved.await?;
     registry.wait_for_graph::<Delegation>().await;
     Ok(tagged(moved.reply()))
-}
-
-/// Refuses a bound that an older version stored as an empty text. Such a bound has no defined
-/// meaning.
-fn bounded(delegation: &Delegation) -> Result<(), Error> {
-    let bounds = [
-        ("max_amount", &delegation.max_amount),
-        ("currency", &delegation.currency),
-        ("max_risk_tier", &delegation.max_risk_tier),
-    ];
-    match bounds.iter().find(|(_, bound)| bound.as_deref() == Some("")) {
-        None => Ok(()),
-        Some((member, _)) => Err(Error::NotAllowed(format!(
-            "`{member}` is empty and permits no value; revoke the delegation and create another"
-        ))),
-    }
 }
 
 /// Adds one person's signature to the standing approval of a delegation.
