@@ -80,7 +80,8 @@ fn decompress(stored: &[u8]) -> deserialize::Result<Vec<u8>> {
     match stored {
         [b'{', ..] => Ok(stored.to_vec()),
         [DICTIONARY, frame @ ..] => {
-            let length = Decompressor::upper_bound(frame).filter(|length| *length <= LONGEST);
+            let length = Decompressor::upper_bound(frame);
+            let length = length.filter(|length| (1..=LONGEST).contains(length));
             let length = length.ok_or("the stored record of a decision is damaged")?;
             Ok(Decompressor::with_prepared_dictionary(&PREPARED)?.decompress(frame, length)?)
         }

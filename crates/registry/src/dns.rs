@@ -51,11 +51,11 @@ impl Dns {
         match system {
             Ok(servers) if !servers.is_empty() => Self(servers.into()),
             Ok(_) => {
-                tracing::error!("{SYSTEM} names no DNS server; set dns.servers");
+                tracing::error!("found no DNS server in /etc/resolv.conf; set dns.servers");
                 Self(Arc::default())
             }
             Err(error) => {
-                tracing::error!(%error, "{SYSTEM} cannot be read; set dns.servers");
+                tracing::error!(%error, "failed to read /etc/resolv.conf; set dns.servers");
                 Self(Arc::default())
             }
         }

@@ -1,6 +1,7 @@
 //! The rows from which a pack is rebuilt.
 
 use authority_ids::TenantId;
+use authority_model::stored_record::StoredRecord;
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult,
@@ -45,7 +46,7 @@ pub(super) struct Row {
 
 #[derive(QueryableByName)]
 pub(super) struct Decision {
-    #[diesel(sql_type = Bytea)]
+    #[diesel(sql_type = StoredRecord)]
     pub(super) record: Vec<u8>,
     #[diesel(sql_type = Text)]
     pub(super) kid: String,
