@@ -1,23 +1,21 @@
 //! The device flow (RFC 8628): a person opens a page of the identity provider on any device and
 //! types a code.
 
-use std::time::Duration;
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
 
 use authority_core::clock::Clock;
 use chrono::{DateTime, TimeDelta, Utc};
-use oauth2::{
-    AuthType, Client, ClientId, DeviceAuthorizationUrl, EmptyExtraDeviceAuthorizationFields,
-    EndpointNotSet, EndpointSet, ExtraTokenFields, HttpRequest, HttpResponse, RefreshToken,
-    RequestTokenError, Scope, StandardDeviceAuthorizationResponse, StandardRevocableToken,
-    StandardTokenResponse, TokenResponse, TokenUrl,
-    basic::{
-        BasicErrorResponse, BasicRevocationErrorResponse, BasicTokenIntrospectionResponse,
-        BasicTokenType,
-    },
+use reqwest::{
+    StatusCode,
+    header::{ACCEPT, CONTENT_TYPE},
+    redirect::Policy,
 };
-use reqwest::{StatusCode, Url, redirect::Policy};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::time::sleep;
+use url::Url;
 
 use crate::cli::{
     Failure,
@@ -30,6 +28,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const MARGIN: TimeDelta = TimeDelta::seconds(60);
 /// `offline_access` requests a refresh token (OIDC Core, 11).
 const SCOPES: [&str; 4] = ["openid", "profile", "email", "offline_access"];
+const JSON: &str = "application/json";
+const FORM: &str = "application/x-www-form-urlencoded";
+const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+/// How much longer to wait between requests after `slow_down` (RFC 8628, 3.5).
+const SLOWER: Duration = Duration::from_secs(5);
+/// The longest wait between requests to a provider that does not respond.
+const MOST_BACKOFF: Duration = Duration::from_secs(10);
 
 /// An identity provider, and this command line as its client.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -82,27 +87,59 @@ struct Metadata {
     revocation_endpoint: Option<Url>,
 }
 
-/// The field that OIDC adds to a token response.
-#[derive(Debug, Deserialize, Serialize)]
-struct IdToken {
-    id_token: Option<String>,
+/// A device authorization (RFC 8628, 3.2).
+#[derive(Deserialize)]
+struct Authorization {
+    device_code: String,
+    user_code: String,
+    /// Some providers use the name of an early draft.
+    #[serde(alias = "verification_url")]
+    verification_uri: String,
+    verification_uri_complete: Option<String>,
+    /// In seconds.
+    expires_in: u64,
+    /// The least time between requests, in seconds.
+    interval: Option<u64>,
 }
 
-impl ExtraTokenFields for IdToken {}
+/// Issued tokens (RFC 6749, 5.1; OIDC Core, 3.1.3.3).
+#[derive(Deserialize)]
+struct Issued {
+    access_token: String,
+    /// Required, but every type is accepted: the service verifies the token.
+    #[serde(rename = "token_type")]
+    _token_type: String,
+    id_token: Option<String>,
+    refresh_token: Option<String>,
+    /// In seconds.
+    expires_in: Option<u64>,
+}
 
-type Issued = StandardTokenResponse<IdToken, BasicTokenType>;
-type PublicClient<Device = EndpointNotSet> = Client<
-    BasicErrorResponse,
-    Issued,
-    BasicTokenIntrospectionResponse,
-    StandardRevocableToken,
-    BasicRevocationErrorResponse,
-    EndpointNotSet,
-    Device,
-    EndpointNotSet,
-    EndpointNotSet,
-    EndpointSet,
->;
+/// An error of the protocol (RFC 6749, 5.2).
+#[derive(Deserialize)]
+struct Refusal {
+    error: String,
+    error_description: Option<String>,
+    error_uri: Option<String>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.error)?;
+        if let Some(description) = &self.error_description {
+            write!(f, ": {description}")?;
+        }
+        self.error_uri.iter().try_for_each(|uri| write!(f, " (see {uri})"))
+    }
+}
+
+/// Why a request failed.
+enum Fault {
+    Refused(Refusal),
+    Away(reqwest::Error),
+    /// The response does not conform to the protocol.
+    Unfit(String),
+}
 
 impl Provider {
     /// Shows the page and the code on standard error, and waits for the person. With `fresh` the
@@ -117,27 +154,54 @@ impl Provider {
                 self.issuer
             ))
         })?;
-        let client: PublicClient<EndpointSet> = self
-            .client(&metadata)
-            .set_device_authorization_url(DeviceAuthorizationUrl::from_url(safe(&device)?));
-        let call = |request| http.call(request);
-        let mut asking = client.exchange_device_code();
-        let scopes: Vec<_> = match self.scopes.as_slice() {
-            [] => SCOPES.map(str::to_owned).into(),
-            scopes => scopes.to_vec(),
+        let scopes = match self.scopes.as_slice() {
+            [] => SCOPES.join(" "),
+            scopes => scopes.join(" "),
         };
-        asking = asking.add_scopes(scopes.into_iter().map(Scope::new));
-        if let Some(audience) = &self.audience {
-            asking = asking.add_extra_param("audience", audience.clone());
-        }
+        let mut form = vec![("scope", scopes.as_str()), ("client_id", &self.client_id)];
+        form.extend(self.audience.as_deref().map(|audience| ("audience", audience)));
         if fresh {
-            asking = asking.add_extra_param("prompt", "login").add_extra_param("max_age", "0");
+            form.extend([("prompt", "login"), ("max_age", "0")]);
         }
-        let asked: StandardDeviceAuthorizationResponse =
-            asking.request_async(&call).await.map_err(|error| self.failed(error))?;
+        let asked: Authorization =
+            http.post(&safe(&device)?, &form).await.map_err(|fault| self.failed(fault))?;
         show(&asked);
-        let issued = client.exchange_device_access_token(&asked).request_async(&call, sleep, None);
-        Ok(tokens(&issued.await.map_err(|error| self.failed(error))?, None))
+        let issued = self.confirmed(&http, &metadata.token_endpoint, &asked).await;
+        Ok(tokens(issued.map_err(|fault| self.failed(fault))?, None))
+    }
+
+    /// Waits until the person has confirmed the code (RFC 8628, 3.4 and 3.5).
+    async fn confirmed(
+        &self,
+        http: &Http,
+        endpoint: &Url,
+        asked: &Authorization,
+    ) -> Result<Issued, Fault> {
+        let form = [
+            ("grant_type", DEVICE_CODE),
+            ("device_code", &asked.device_code),
+            ("client_id", &self.client_id),
+        ];
+        let (start, lasts) = (Instant::now(), Duration::from_secs(asked.expires_in));
+        let mut interval = Duration::from_secs(asked.interval.unwrap_or(5));
+        while start.elapsed() <= lasts {
+            match http.post(endpoint, &form).await {
+                Err(Fault::Refused(refusal)) if refusal.error == "authorization_pending" => {}
+                Err(Fault::Refused(refusal)) if refusal.error == "slow_down" => {
+                    interval = interval.saturating_add(SLOWER);
+                }
+                Err(Fault::Away(_)) => {
+                    interval = interval.max(interval.saturating_mul(2).min(MOST_BACKOFF));
+                }
+                answered => return answered,
+            }
+            sleep(interval).await;
+        }
+        Err(Fault::Refused(Refusal {
+            error: "expired_token".to_owned(),
+            error_description: Some("This device code has expired.".to_owned()),
+            error_uri: None,
+        }))
     }
 
     /// Gets new tokens for the refresh token of `old`.
@@ -148,11 +212,15 @@ impl Provider {
             ));
         };
         let http = Http::new(&self.issuer)?;
-        let client = self.client(&http.metadata(&self.issuer).await?);
-        let refresh_token = RefreshToken::new(refresh_token.clone());
-        let call = |request| http.call(request);
-        let issued = client.exchange_refresh_token(&refresh_token).request_async(&call);
-        Ok(tokens(&issued.await.map_err(|error| self.failed(error))?, Some(old)))
+        let endpoint = http.metadata(&self.issuer).await?.token_endpoint;
+        // A command line cannot keep a secret: it is a public client.
+        let form = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", refresh_token),
+            ("client_id", &self.client_id),
+        ];
+        let issued = http.post(&endpoint, &form).await.map_err(|fault| self.failed(fault))?;
+        Ok(tokens(issued, Some(old)))
     }
 
     /// Revokes the refresh token at the provider (RFC 7009), to make copies of it useless.
@@ -173,36 +241,28 @@ impl Provider {
             ("client_id", &self.client_id),
         ]);
         let request = http.0.post(safe(&endpoint)?).body(form.finish());
-        let request = request.header("content-type", "application/x-www-form-urlencoded");
-        let answer = request.send().await.map_err(|error| away(endpoint.as_str(), error))?;
+        let answer = request
+            .header(CONTENT_TYPE, FORM)
+            .send()
+            .await
+            .map_err(|error| away(endpoint.as_str(), error))?;
         match answer.status() {
             status if status.is_success() => Ok(()),
             status => Err(Failure::new(format!("{endpoint} answered {status}"))),
         }
     }
 
-    /// A public client: a command line cannot keep a secret.
-    fn client(&self, metadata: &Metadata) -> PublicClient {
-        Client::new(ClientId::new(self.client_id.clone()))
-            .set_auth_type(AuthType::RequestBody)
-            .set_token_uri(TokenUrl::from_url(metadata.token_endpoint.clone()))
-    }
-
-    fn failed<T: oauth2::ErrorResponse + std::fmt::Display>(
-        &self,
-        error: RequestTokenError<reqwest::Error, T>,
-    ) -> Failure {
+    fn failed(&self, fault: Fault) -> Failure {
         let issuer = &self.issuer;
-        match error {
-            RequestTokenError::ServerResponse(refusal) => {
+        match fault {
+            Fault::Refused(refusal) => {
                 Failure::new(format!("{issuer} refused: {}", plain(&refusal.to_string())))
             }
-            RequestTokenError::Request(error) => away(issuer.as_str(), error),
-            RequestTokenError::Parse(error, _) => Failure::new(format!(
+            Fault::Away(error) => away(issuer.as_str(), error),
+            Fault::Unfit(why) => Failure::new(format!(
                 "the response of {issuer} does not conform to RFC 8628: {}",
-                plain(&error.to_string())
+                plain(&why)
             )),
-            RequestTokenError::Other(why) => Failure::new(format!("{issuer}: {}", plain(&why))),
         }
     }
 }
@@ -230,26 +290,26 @@ fn away(url: &str, error: reqwest::Error) -> Failure {
     }
 }
 
-fn show(asked: &oauth2::DeviceAuthorizationResponse<EmptyExtraDeviceAuthorizationFields>) {
-    let code = plain(asked.user_code().secret());
-    let page = plain(asked.verification_uri());
-    let minutes = asked.expires_in().as_secs() / 60;
+fn show(asked: &Authorization) {
+    let code = plain(&asked.user_code);
+    let page = plain(&asked.verification_uri);
+    let minutes = asked.expires_in / 60;
     eprintln!(
         "Open {page} on any device and type this code, within {minutes} minutes:\n\n    {code}\n"
     );
-    if let Some(whole) = asked.verification_uri_complete() {
-        eprintln!("or open {}\nand compare the code.\n", plain(whole.secret()));
+    if let Some(whole) = &asked.verification_uri_complete {
+        eprintln!("or open {}\nand compare the code.\n", plain(whole));
     }
 }
 
 /// Returns the issued tokens. A refresh token that was not issued again is taken from `old`.
-fn tokens(issued: &Issued, old: Option<&Tokens>) -> Tokens {
-    let lasts = issued.expires_in().and_then(|lasts| TimeDelta::from_std(lasts).ok());
-    let refresh_token = issued.refresh_token().map(|token| token.secret().clone());
+fn tokens(issued: Issued, old: Option<&Tokens>) -> Tokens {
+    let lasts = issued.expires_in.map(Duration::from_secs);
+    let lasts = lasts.and_then(|lasts| TimeDelta::from_std(lasts).ok());
     Tokens {
-        access_token: issued.access_token().secret().clone(),
-        id_token: issued.extra_fields().id_token.clone(),
-        refresh_token: refresh_token.or_else(|| old?.refresh_token.clone()),
+        access_token: issued.access_token,
+        id_token: issued.id_token,
+        refresh_token: issued.refresh_token.or_else(|| old?.refresh_token.clone()),
         expires_at: lasts.map(|lasts| Clock::default().now() + lasts),
     }
 }
@@ -270,15 +330,33 @@ impl Http {
         Ok(Self(http.build().map_err(Failure::new)?))
     }
 
-    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, reqwest::Error> {
-        let answer = self.0.execute(request.try_into()?).await?;
+    /// Sends a form, and reads the JSON of the response.
+    async fn post<T: DeserializeOwned>(
+        &self,
+        url: &Url,
+        form: &[(&str, &str)],
+    ) -> Result<T, Fault> {
+        let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let request = self.0.post(url.clone()).header(ACCEPT, JSON).header(CONTENT_TYPE, FORM);
+        let answer = request.body(form).send().await.map_err(Fault::Away)?;
         // A temporary failure has no response of the protocol, and is an error here.
-        let answer = if is_away(answer.status()) { answer.error_for_status()? } else { answer };
-        let mut response = HttpResponse::new(Vec::new());
-        *response.status_mut() = answer.status();
-        response.headers_mut().clone_from(answer.headers());
-        *response.body_mut() = answer.bytes().await?.into();
-        Ok(response)
+        let answer = if is_away(answer.status()) {
+            answer.error_for_status().map_err(Fault::Away)?
+        } else {
+            answer
+        };
+        let (status, kind) = (answer.status(), answer.headers().get(CONTENT_TYPE).cloned());
+        let body = answer.bytes().await.map_err(Fault::Away)?;
+        let unfit = |error: serde_json::Error| Fault::Unfit(error.to_string());
+        if status != StatusCode::OK {
+            return Err(serde_json::from_slice(&body).map_or_else(unfit, Fault::Refused));
+        }
+        if let Some(kind) = kind
+            && !kind.to_str().is_ok_and(|kind| kind.to_ascii_lowercase().starts_with(JSON))
+        {
+            return Err(Fault::Unfit(format!("the content type is {kind:?}, not {JSON}")));
+        }
+        serde_json::from_slice(&body).map_err(unfit)
     }
 
     async fn metadata(&self, issuer: &Url) -> Result<Metadata, Failure> {

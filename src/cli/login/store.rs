@@ -9,8 +9,8 @@ use std::{
 };
 
 use authority_core::config::Sources;
-use reqwest::Url;
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::device::{Provider, Tokens};
 use crate::cli::Failure;
