@@ -24,6 +24,17 @@ impl Signer {
     pub fn read(kid: &str, pkcs8: &[u8]) -> Result<Self, Error> {
         let pair = Ed25519KeyPair::from_pkcs8(pkcs8)
             .map_err(|_| Error::BadKey("it is not an Ed25519 key in PKCS #8"))?;
+        Self::of(kid, pair)
+    }
+
+    /// Derives the key from its seed (the private key of RFC 8032, 5.1.5).
+    pub fn from_seed(kid: &str, seed: &[u8; 32]) -> Result<Self, Error> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(seed)
+            .map_err(|_| Error::BadKey("it is not the seed of an Ed25519 key"))?;
+        Self::of(kid, pair)
+    }
+
+    fn of(kid: &str, pair: Ed25519KeyPair) -> Result<Self, Error> {
         let public = pair.public_key().as_ref().try_into();
         let public = public.map_err(|_| Error::BadKey("its public half is not 32 bytes"))?;
         Ok(Self { kid: kid.into(), pair, public })
