@@ -1,7 +1,7 @@
-//! SHA-256, message authentication codes and random bytes.
+//! SHA-2, message authentication codes and random bytes.
 
 use ring::{
-    digest::{Context, SHA256, digest},
+    digest::{Context, SHA256, SHA384, SHA512, digest},
     hmac,
     rand::{SecureRandom, SystemRandom},
 };
@@ -12,6 +12,20 @@ use super::Error;
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut out = [0; 32];
     out.copy_from_slice(digest(&SHA256, bytes).as_ref());
+    out
+}
+
+/// SHA-384 (FIPS 180-4).
+pub fn sha384(bytes: &[u8]) -> [u8; 48] {
+    let mut out = [0; 48];
+    out.copy_from_slice(digest(&SHA384, bytes).as_ref());
+    out
+}
+
+/// SHA-512 (FIPS 180-4).
+pub fn sha512(bytes: &[u8]) -> [u8; 64] {
+    let mut out = [0; 64];
+    out.copy_from_slice(digest(&SHA512, bytes).as_ref());
     out
 }
 

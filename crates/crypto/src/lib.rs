@@ -17,7 +17,9 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
-pub use digest::{DomainMac, Mac, equal, hex, hmac_sha256, random, sha256, sha256_of};
+pub use digest::{
+    DomainMac, Mac, equal, hex, hmac_sha256, random, sha256, sha256_of, sha384, sha512,
+};
 pub use error::Error;
 pub use key_ring::KeyRing;
 pub use key_signer::KeySigner;

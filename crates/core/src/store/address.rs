@@ -14,16 +14,15 @@ use tokio_postgres::{
     Config,
     config::{Host, SslMode},
 };
-use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{Error, fault::with_source, servers::Servers, tls};
+use super::{Error, fault::with_source, servers::Servers, tls, tls_stream::Connector};
 
 /// A database to connect to.
 #[derive(Clone)]
 pub struct Address {
     pub(super) config: Config,
     pub(super) servers: Servers,
-    pub(super) tls: Option<MakeRustlsConnect>,
+    pub(super) tls: Option<Connector>,
 }
 
 impl Address {
@@ -103,7 +102,7 @@ impl Mode {
         })
     }
 
-    fn connector(self, given: &TlsParameters) -> Result<Option<MakeRustlsConnect>, Error> {
+    fn connector(self, given: &TlsParameters) -> Result<Option<Connector>, Error> {
         let roots = given.roots.as_deref();
         let trust = match self {
             Self::Disable => return Ok(None),

@@ -15,7 +15,6 @@ use diesel::ConnectionResult;
 use diesel_async::AsyncPgConnection;
 use futures_util::{
     FutureExt, StreamExt, TryFutureExt,
-    future::BoxFuture,
     stream::{BoxStream, poll_fn},
 };
 use tokio::{
@@ -27,15 +26,16 @@ use tokio_postgres::{
     config::{Host, SslMode, SslNegotiation},
     tls::{MakeTlsConnect, NoTlsStream, TlsConnect},
 };
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_rustls::client::TlsStream;
 
-use super::{Address, address::is_socket, fault::Fault, servers::port, sqlstate::Coded};
-
-type Tls = Coded<<MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
+use super::{
+    Address, address::is_socket, fault::Fault, servers::port, sqlstate::Coded,
+    tls_stream::Connector,
+};
 
 /// A client, and its connection, which must be driven.
 pub(super) enum Dialled {
-    Tls(Client, Box<Connection<Socket, Tls>>),
+    Tls(Client, Box<Connection<Socket, Coded<TlsStream<Socket>>>>),
     Plain(Client, Connection<Socket, Coded<Socket>>),
     Local(Client, Connection<Coded<UnixStream>, NoTlsStream>),
 }
@@ -47,7 +47,7 @@ impl Address {
     }
 }
 
-async fn one(server: &Config, tls: Option<&MakeRustlsConnect>) -> Result<Dialled, Error> {
+async fn one(server: &Config, tls: Option<&Connector>) -> Result<Dialled, Error> {
     match tls {
         _ if is_socket(server) => local(server).await,
         None => plain(server).await,
@@ -63,8 +63,8 @@ async fn one(server: &Config, tls: Option<&MakeRustlsConnect>) -> Result<Dialled
     }
 }
 
-async fn secured(config: &Config, tls: &MakeRustlsConnect) -> Result<Dialled, Error> {
-    let (client, connection) = config.connect(Secured(tls.clone())).await?;
+async fn secured(config: &Config, tls: &Connector) -> Result<Dialled, Error> {
+    let (client, connection) = config.connect(tls.clone()).await?;
     Ok(Dialled::Tls(client, Box::new(connection)))
 }
 
@@ -156,35 +156,6 @@ where
         Poll::Ready(message)
     });
     messages.boxed()
-}
-
-/// TLS with rustls.
-struct Secured<C>(C);
-
-impl<C: MakeTlsConnect<Socket>> MakeTlsConnect<Socket> for Secured<C>
-where
-    C::TlsConnect: TlsConnect<Socket, Future: Send + 'static>,
-    C::Stream: 'static,
-{
-    type Stream = Coded<C::Stream>;
-    type TlsConnect = Secured<C::TlsConnect>;
-    type Error = C::Error;
-
-    fn make_tls_connect(&mut self, domain: &str) -> Result<Self::TlsConnect, Self::Error> {
-        self.0.make_tls_connect(domain).map(Secured)
-    }
-}
-
-impl<C: TlsConnect<Socket, Future: Send + 'static, Stream: 'static>> TlsConnect<Socket>
-    for Secured<C>
-{
-    type Stream = Coded<C::Stream>;
-    type Error = C::Error;
-    type Future = BoxFuture<'static, Result<Self::Stream, Self::Error>>;
-
-    fn connect(self, stream: Socket) -> Self::Future {
-        self.0.connect(stream).map_ok(Coded::tls).boxed()
-    }
 }
 
 /// A connector without TLS.

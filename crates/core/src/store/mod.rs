@@ -25,6 +25,7 @@ mod session;
 mod silence;
 mod sqlstate;
 mod tls;
+mod tls_stream;
 mod transaction;
 mod usage;
 mod versions;

@@ -64,11 +64,10 @@ impl<S> Coded<S> {
     pub(super) fn plain(inner: S) -> Self {
         Self { inner, binding: |_| ChannelBinding::none(), messages: Messages::default() }
     }
-}
 
-impl<S: TlsStream> Coded<S> {
-    pub(super) fn tls(inner: S) -> Self {
-        Self { inner, binding: S::channel_binding, messages: Messages::default() }
+    /// Wraps a stream with TLS, and the function that returns what SCRAM is bound to.
+    pub(super) fn bound(inner: S, binding: fn(&S) -> ChannelBinding) -> Self {
+        Self { inner, binding, messages: Messages::default() }
     }
 }
 

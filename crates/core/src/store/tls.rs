@@ -11,9 +11,8 @@ use rustls::{
     crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature},
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject};
-use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::Error;
+use super::{Error, tls_stream::Connector};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
@@ -33,7 +32,7 @@ pub(super) fn connector(
     trust: Trust,
     roots: Option<&Path>,
     client: Option<(&Path, &Path)>,
-) -> Result<MakeRustlsConnect, Error> {
+) -> Result<Connector, Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -57,7 +56,7 @@ pub(super) fn connector(
             .with_client_auth_cert(read_chain(certificate)?, read_key(key)?)
             .map_err(|fault| unread("sslcert", certificate, &fault))?,
     };
-    Ok(MakeRustlsConnect::new(config))
+    Ok(Connector(Arc::new(config).into()))
 }
 
 fn unread(option: &str, path: &Path, fault: &dyn Display) -> Error {
