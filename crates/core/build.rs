@@ -1,11 +1,8 @@
-//! Writes the digests of the migrations, and rebuilds when a migration is added or changed.
-//! Migrations are part of the binary.
+//! Lists the migrations, which are part of the binary. Rebuilds when one is added or changed.
 
-use std::{env, error::Error, fs, path::Path};
+use std::{env, error::Error, fmt::Write, fs, path::Path};
 
-use sha2::{Digest, Sha256};
-
-const FOLDER: &str = "../../migrations";
+const ROOT: &str = "../../migrations";
 
 #[expect(
     clippy::disallowed_methods,
@@ -13,17 +10,27 @@ const FOLDER: &str = "../../migrations";
 )]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed={FOLDER}");
-    let mut digests = Vec::new();
-    for folder in fs::read_dir(FOLDER)? {
-        let folder = folder?;
+    println!("cargo::rerun-if-changed={ROOT}");
+    let folders = fs::read_dir(ROOT)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut folders = folders.collect::<Result<Vec<_>, _>>()?;
+    folders.sort();
+    let mut list = "&[".to_owned();
+    for folder in folders {
         let name =
-            folder.file_name().into_string().map_err(|name| format!("{}", name.display()))?;
-        let (version, _) = name.split_once('_').ok_or("a migration has no version")?;
-        let digest = Sha256::digest(fs::read(folder.path().join("up.sql"))?);
-        digests.push(format!("(\"{version}\", \"{digest:x}\")"));
+            folder.file_name().and_then(|name| name.to_str()).ok_or("a name is not UTF-8")?;
+        let (version, _) = name.split_once('_').ok_or(format!("`{name}` has no version"))?;
+        let metadata = folder.join("metadata.toml");
+        let metadata =
+            if metadata.exists() { fs::read_to_string(metadata)? } else { String::new() };
+        let in_transaction = !metadata.replace(' ', "").contains("run_in_transaction=false");
+        let sql = fs::read_to_string(folder.join("up.sql"))?;
+        writeln!(
+            list,
+            "Migration {{ version: {version:?}, name: {name:?}, sql: {sql:?}, \
+             in_transaction: {in_transaction} }},"
+        )?;
     }
-    digests.sort();
-    let list = Path::new(&env::var("OUT_DIR")?).join("digests.rs");
-    Ok(fs::write(list, format!("[{}]", digests.join(", ")))?)
+    list.push(']');
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("migrations.rs"), list)?;
+    Ok(())
 }

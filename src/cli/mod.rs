@@ -218,8 +218,7 @@ fn shown(
         actions.check(config)?;
         return Ok(CommandOutput::named("config", "sound"));
     }
-    let text =
-        if all { settings::all(config)? } else { toml::to_string(config).map_err(Failure::new)? };
+    let text = settings::text(config, all)?;
     let json = serde_json::to_string(config).map_err(Failure::new)?;
     Ok(CommandOutput { text, json: Some(json), ..CommandOutput::default() })
 }

@@ -1,4 +1,4 @@
-//! Prints every setting as TOML. A setting without a value is a comment, to keep the output a valid
+//! Prints the settings as TOML. A setting without a value is a comment, to keep the output a valid
 //! configuration file.
 
 use std::{fmt::Write, fs, os::unix::fs::MetadataExt};
@@ -8,25 +8,28 @@ use serde_json::{Map, Value};
 
 use super::Failure;
 
-/// Returns all settings in order, with secrets masked.
-pub(super) fn all(config: &Config) -> Result<String, Failure> {
+/// Returns the settings that have a value, or all, in order. Secrets are masked.
+pub(super) fn text(config: &Config, all: bool) -> Result<String, Failure> {
     let settings = serde_json::to_value(config).map_err(Failure::new)?;
     let mut text = String::new();
     let Value::Object(settings) = settings else { return Ok(text) };
     let (sections, plain): (Map<_, _>, Map<_, _>) =
         settings.into_iter().partition(|(_, value)| value.is_object());
-    lines(&mut text, &plain);
+    lines(&mut text, &plain, all);
     for (name, section) in &sections {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "\n[{name}]");
-        lines(&mut text, section.as_object().unwrap_or(&plain));
+        lines(&mut text, section.as_object().unwrap_or(&plain), all);
     }
     Ok(text)
 }
 
-fn lines(text: &mut String, settings: &Map<String, Value>) {
+fn lines(text: &mut String, settings: &Map<String, Value>, all: bool) {
     for (name, value) in settings {
         let _ = if value.is_null() {
+            if !all {
+                continue;
+            }
             writeln!(text, "# {name} has no value")
         } else {
             // JSON strings, numbers, booleans and lists of them are valid TOML.

@@ -83,7 +83,7 @@ fn each_guard_is_where_the_table_says_and_has_its_test() {
         if file.extension().is_none_or(|extension| extension != "toml") {
             continue;
         }
-        let table: Table = toml::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        let table: Table = basic_toml::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         for guard in table.guard {
             faults.extend(guard.fault().map(|fault| format!("{}: {fault}", guard.name)));
             assert!(names.insert(guard.name.clone()), "duplicate guard: {}", guard.name);

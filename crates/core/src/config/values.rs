@@ -12,7 +12,10 @@ use serde::{
     },
     forward_to_deserialize_any,
 };
-use toml::{Table, Value, map};
+use serde_json::{Map, Value, map};
+
+/// The settings of a section, or of a file.
+pub(super) type Table = Map<String, Value>;
 
 /// Sets a value by its dotted name.
 ///
@@ -24,20 +27,17 @@ pub(super) fn set(table: &mut Table, name: &str, value: Value) {
         return;
     };
     let inner = table.entry(section).or_insert_with(|| Table::new().into());
-    if let Value::Table(inner) = inner {
+    if let Value::Object(inner) = inner {
         set(inner, rest, value);
     }
 }
 
 /// Parses text as a TOML number, boolean, list or table. Any other text is a string.
 pub(super) fn parsed(text: &str) -> Value {
-    let whole = format!("value = {text}").parse::<Table>();
+    let whole = basic_toml::from_str::<Table>(&format!("value = {text}"));
     let value =
         whole.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
-    match value {
-        Some(Value::Datetime(_)) | None => Value::from(text),
-        Some(value) => value,
-    }
+    value.unwrap_or_else(|| Value::from(text))
 }
 
 /// A value that does not fit its setting, and the reason.
@@ -129,14 +129,17 @@ impl<'de> Deserializer<'de> for Node {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
         match self.0 {
             Value::String(text) => visitor.visit_string(text),
-            Value::Integer(number) => visitor.visit_i64(number),
-            Value::Float(number) => visitor.visit_f64(number),
-            Value::Boolean(is) => visitor.visit_bool(is),
-            Value::Datetime(time) => visitor.visit_string(time.to_string()),
+            Value::Number(number) => match number.as_i64() {
+                Some(number) => visitor.visit_i64(number),
+                None => visitor.visit_f64(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            Value::Bool(is) => visitor.visit_bool(is),
+            // A number that JSON has not: `nan` or `inf`.
+            Value::Null => visitor.visit_f64(f64::NAN),
             Value::Array(items) => {
                 visitor.visit_seq(SeqDeserializer::new(items.into_iter().map(Node)))
             }
-            Value::Table(table) => {
+            Value::Object(table) => {
                 visitor.visit_map(Members { rest: table.into_iter(), next: None })
             }
         }
@@ -185,7 +188,7 @@ impl IntoDeserializer<'_, Unfit> for Node {
 
 /// The settings of a section. Adds a setting's name to an error in its value.
 struct Members {
-    rest: map::IntoIter<String, Value>,
+    rest: map::IntoIter,
     next: Option<(String, Value)>,
 }
 

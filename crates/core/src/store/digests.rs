@@ -3,6 +3,7 @@
 //! Until the first release, a change of the schema is made in the files of the migrations. A
 //! database that earlier files made has the same versions, but another schema.
 
+use authority_crypto::{hex, sha256};
 use diesel::{
     QueryableByName,
     dsl::sql,
@@ -10,10 +11,11 @@ use diesel::{
 };
 use diesel_async::SimpleAsyncConnection;
 
-use super::{Address, Db, Error, RunQueryDsl, sqlstate::is_undefined_table, versions::numbers};
-
-/// The versions of this binary's migrations, each with the SHA-256 of its text.
-const DIGESTS: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/digests.rs"));
+use super::{
+    Address, Db, Error, RunQueryDsl,
+    sqlstate::is_undefined_table,
+    versions::{MIGRATIONS, numbers},
+};
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS migration_digests \
     (version text PRIMARY KEY, digest text NOT NULL)";
@@ -80,6 +82,8 @@ pub(super) async fn check(db: &mut Db, login: &Address) -> Result<(), Error> {
     )))
 }
 
-fn columns() -> (Vec<&'static str>, Vec<&'static str>) {
-    DIGESTS.iter().copied().unzip()
+/// Returns the versions of this binary's migrations, and the SHA-256 of their texts.
+fn columns() -> (Vec<&'static str>, Vec<String>) {
+    let digest = |text: &str| hex(&sha256(text.as_bytes()));
+    MIGRATIONS.iter().map(|migration| (migration.version, digest(migration.sql))).unzip()
 }

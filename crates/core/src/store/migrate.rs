@@ -76,7 +76,7 @@ pub async fn migrate(owner: &Address, login: &str) -> Result<Migrated, Error> {
     })?;
     warn_if_open(&mut db).await?;
     digests::store(&mut db).await?;
-    let (mut db, versions) = lock_wait::run(owner, db).await?;
+    let versions = lock_wait::run(owner, &mut db).await?;
     persistently(&mut db, READABLE).await?;
     let newer = versions::numbers(&Difference::read(&mut db).await?.unknown);
     diesel::select(pg_advisory_unlock(LOCK)).execute(&mut db).await?;

@@ -42,4 +42,3 @@ pub use serving::Serving;
 pub use silence::discard;
 pub use transaction::{Db, SERVICE, Scope, Transact};
 pub use usage::PoolUsage;
-pub use versions::MIGRATIONS;

@@ -1,24 +1,78 @@
-//! Compares the database's schema with this binary's migrations.
+//! Runs this binary's migrations, and compares the database's schema with them.
 
 use std::collections::HashSet;
 
 use diesel::{
-    QueryDsl,
-    migration::{Migration, MigrationSource},
-    pg::Pg,
+    ExpressionMethods, QueryDsl, migration::CREATE_MIGRATIONS_TABLE, result::Error as Sql,
 };
-use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use diesel_async::{AsyncConnection, SimpleAsyncConnection};
 
 use super::{Db, Error, RunQueryDsl, Scope, Store};
 
-/// The migrations of this binary.
-pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations");
+/// A change of the schema.
+pub(super) struct Migration {
+    /// Its number, with leading zeros.
+    pub(super) version: &'static str,
+    /// The name of its folder.
+    name: &'static str,
+    pub(super) sql: &'static str,
+    /// Whether it and the record of its version are one transaction.
+    in_transaction: bool,
+}
+
+/// The migrations of this binary, in order.
+pub(super) const MIGRATIONS: &[Migration] = include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
+
+/// The migration that failed, and its error.
+#[derive(Debug, thiserror::Error)]
+#[error("`{name}`: {error}")]
+pub(super) struct Failed {
+    name: &'static str,
+    pub(super) error: Sql,
+}
 
 diesel::table! {
     __diesel_schema_migrations (version) {
         version -> Text,
         run_on -> Timestamp,
     }
+}
+
+impl Migration {
+    async fn run(&self, db: &mut Db) -> Result<(), Sql> {
+        if self.in_transaction {
+            db.transaction(async |db| self.apply(db).await).await
+        } else {
+            self.apply(db).await
+        }
+    }
+
+    async fn apply(&self, db: &mut Db) -> Result<(), Sql> {
+        db.batch_execute(self.sql).await?;
+        let version = __diesel_schema_migrations::version.eq(self.version);
+        diesel::insert_into(__diesel_schema_migrations::table).values(version).execute(db).await?;
+        Ok(())
+    }
+}
+
+/// Runs the migrations that have not run. Returns their versions.
+pub(super) async fn run_pending(db: &mut Db) -> Result<Vec<String>, Failed> {
+    let unread = |error| Failed { name: "__diesel_schema_migrations", error };
+    db.batch_execute(CREATE_MIGRATIONS_TABLE).await.map_err(unread)?;
+    let known: HashSet<_> = run(db).await.map_err(unread)?.into_iter().collect();
+    let mut versions = Vec::new();
+    for migration in MIGRATIONS.iter().filter(|migration| !known.contains(migration.version)) {
+        let named = |error| Failed { name: migration.name, error };
+        migration.run(db).await.map_err(named)?;
+        versions.push(migration.version.to_owned());
+    }
+    Ok(versions)
+}
+
+/// Returns the versions of the migrations that have run.
+async fn run(db: &mut Db) -> Result<Vec<String>, Sql> {
+    let versions = __diesel_schema_migrations::table.select(__diesel_schema_migrations::version);
+    versions.load(db).await
 }
 
 /// The migrations that only one side has, in order.
@@ -33,10 +87,8 @@ pub(super) struct Difference {
 impl Difference {
     /// Compares this binary's migrations with the migrations that have run in the database.
     pub(super) async fn read(db: &mut Db) -> Result<Self, Error> {
-        let versions = __diesel_schema_migrations::table
-            .select(__diesel_schema_migrations::version)
-            .load::<String>(db);
-        Ok(Self::between(&known()?, &versions.await?))
+        let known: Vec<_> = MIGRATIONS.iter().map(|known| known.version.to_owned()).collect();
+        Ok(Self::between(&known, &run(db).await?))
     }
 
     fn between(known: &[String], run: &[String]) -> Self {
@@ -69,13 +121,6 @@ pub(super) fn numbers(versions: &[String]) -> String {
         [one] => number(one),
         [first, .., last] => format!("{} to {}", number(first), number(last)),
     }
-}
-
-fn known() -> Result<Vec<String>, Error> {
-    let known: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS
-        .migrations()
-        .map_err(|fault| Error::Internal(format!("the migrations are unreadable: {fault}")))?;
-    Ok(known.iter().map(|each| each.name().version().to_string()).collect())
 }
 
 #[cfg(test)]
