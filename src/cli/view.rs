@@ -1,7 +1,8 @@
 //! The form of a command's output: for a person or for a script, and the time zone.
 
 use authority_core::clock::Clock;
-use chrono::{DateTime, FixedOffset, Local, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, FixedOffset, SecondsFormat, TimeDelta, Utc};
+use jiff::{Timestamp, tz::TimeZone};
 
 /// The choices of `--json` and `--utc`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,7 +48,7 @@ impl View {
         Some(if self.utc {
             time.with_timezone(&Utc).format(form).to_string()
         } else {
-            time.with_timezone(&Local).format(form).to_string()
+            local(time).format(form).to_string()
         })
     }
 
@@ -55,9 +56,17 @@ impl View {
         if self.utc {
             time.with_timezone(&Utc).to_rfc3339_opts(format, true)
         } else {
-            time.with_timezone(&Local).to_rfc3339_opts(format, true)
+            local(time).to_rfc3339_opts(format, true)
         }
     }
+}
+
+/// Returns the time in the zone of this machine: of `TZ` or of the system. In UTC if the zone is
+/// unknown.
+fn local(time: DateTime<FixedOffset>) -> DateTime<FixedOffset> {
+    let offset = Timestamp::from_second(time.timestamp())
+        .map_or(0, |time| TimeZone::system().to_offset(time).seconds());
+    FixedOffset::east_opt(offset).map_or(time, |offset| time.with_timezone(&offset))
 }
 
 fn parsed(text: &str) -> Option<DateTime<FixedOffset>> {

@@ -5,13 +5,12 @@
 
 use std::{sync::OnceLock, time::Duration};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use opentelemetry::{
     Context,
-    propagation::TextMapPropagator,
+    propagation::{Extractor, TextMapPropagator},
     trace::{TraceContextExt, TracerProvider as _},
 };
-use opentelemetry_http::HeaderExtractor;
 pub use opentelemetry_otlp::ExporterBuildError as Error;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
 use opentelemetry_sdk::{
@@ -67,13 +66,26 @@ fn is_ours(about: &Metadata<'_>) -> bool {
     about.is_span() && (target.starts_with("authority_") || target.starts_with("agent_authority"))
 }
 
+/// The headers of a request, for the propagator.
+struct Headers<'a>(&'a HeaderMap);
+
+impl Extractor for Headers<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key)?.to_str().ok()
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.keys().map(HeaderName::as_str).collect()
+    }
+}
+
 /// Makes a request's span part of the caller's trace, given in `traceparent` (W3C Trace Context).
 pub fn follow(span: &Span, headers: &HeaderMap) {
     if PROVIDER.get().is_none() {
         return;
     }
-    let caller = TraceContextPropagator::new()
-        .extract_with_context(&Context::new(), &HeaderExtractor(headers));
+    let caller =
+        TraceContextPropagator::new().extract_with_context(&Context::new(), &Headers(headers));
     // Errors can be ignored: the span has not started yet, and an unsampled span does not need a
     // parent.
     let _ = span.set_parent(caller);

@@ -1,7 +1,9 @@
 //! Formats values as cells, and cells in aligned columns.
 
-use comfy_table::{Table, presets};
+use std::iter::{once, repeat_n};
+
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
 
 use super::text::{NOTHING, plain};
 use crate::cli::view::View;
@@ -9,17 +11,38 @@ use crate::cli::view::View;
 /// Spaces between columns.
 pub(super) const GAP: u16 = 2;
 
-/// Aligns rows below a header.
-pub(super) fn aligned(header: &[String], rows: &[Vec<String>]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    for row in rows {
-        table.add_row(row);
+/// Returns the width of each column: of its widest cell on a terminal, and at least one.
+pub(super) fn widths(header: &[String], rows: &[Vec<String>]) -> Vec<u16> {
+    let mut widths = vec![1; header.len()];
+    for row in once(header).chain(rows.iter().map(Vec::as_slice)) {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell_width(cell).max(*width);
+        }
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, GAP));
+    widths
+}
+
+/// Aligns rows below a header. Returns an empty text if there is no column.
+pub(super) fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
+    if header.is_empty() {
+        return String::new();
     }
-    table
+    let widths = widths(header, rows);
+    let line = |row: &[String]| {
+        let mut line = String::new();
+        for (width, cell) in widths.iter().zip(row) {
+            let spaces = width.saturating_add(GAP) - cell_width(cell);
+            line.push_str(cell);
+            line.extend(repeat_n(' ', spaces.into()));
+        }
+        line.trim_end().to_owned()
+    };
+    let lines = once(header).chain(rows.iter().map(Vec::as_slice)).map(line);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn cell_width(cell: &str) -> u16 {
+    u16::try_from(cell.width()).unwrap_or(u16::MAX)
 }
 
 /// Formats a value for a cell.

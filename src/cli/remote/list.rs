@@ -3,9 +3,9 @@
 use std::io;
 
 use clap::{Args, value_parser};
+use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use serde_json::Value;
-use terminal_size::{Width, terminal_size_of};
 
 use super::{
     connect::{Connector, ServerArgs},
@@ -134,7 +134,9 @@ impl Found {
             let flag = flag("page_token");
             aside.push(format!("there are more: repeat this with {flag} {}", plain(next)));
         }
-        let width = terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns);
+        let width = tcgetwinsize(io::stdout()).map(|size| size.ws_col).ok();
+        // A terminal of unknown size has no columns.
+        let width = width.filter(|columns| *columns > 0);
         CommandOutput {
             text: table::text(columns, &self.records, width, self.view),
             json: Some(self.body),

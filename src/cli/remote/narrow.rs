@@ -8,7 +8,7 @@ use authority_ids::IdParts;
 use serde_json::Value;
 
 use super::{
-    cells::{GAP, aligned, cell, each},
+    cells::{GAP, aligned, cell, each, widths},
     text::{NOTHING, plain},
 };
 use crate::cli::view::View;
@@ -56,9 +56,9 @@ pub(super) fn text(columns: &[&str], records: &[Value], width: u16, view: View) 
     let shown = |record: &Value| names.iter().map(|name| short(&record[*name], view)).collect();
     let rows: Vec<Vec<String>> = records.iter().map(shown).collect();
     let header: Vec<_> = names.iter().map(|name| heading(name).to_uppercase()).collect();
-    let beside = beside(&aligned(&header, &rows).column_max_content_widths(), width);
+    let beside = beside(&widths(&header, &rows), width);
     let chosen = |row: &Vec<String>| pick(row, &beside, true);
-    let main = aligned(&chosen(&header), &rows.iter().map(chosen).collect::<Vec<_>>()).trim_fmt();
+    let main = aligned(&chosen(&header), &rows.iter().map(chosen).collect::<Vec<_>>());
     let mut main = main.lines();
     let mut lines: Vec<_> = main.next().map(str::to_owned).into_iter().collect();
     for (record, row) in records.iter().zip(&rows) {

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::{
-    cells::{GAP, aligned, cell},
+    cells::{GAP, aligned, cell, widths},
     narrow,
 };
 use crate::cli::view::View;
@@ -16,11 +16,11 @@ pub(super) fn text(columns: &[&str], records: &[Value], width: Option<u16>, view
     let cells = |record: &Value| columns.iter().map(|name| cell(&record[*name], view)).collect();
     let rows: Vec<Vec<String>> = records.iter().map(cells).collect();
     let header: Vec<_> = columns.iter().map(|name| name.to_uppercase()).collect();
-    let table = aligned(&header, &rows);
-    let widths = table.column_max_content_widths();
     match width {
-        Some(width) if whole(&widths) > width => narrow::text(columns, records, width, view),
-        _ => table.trim_fmt(),
+        Some(width) if whole(&widths(&header, &rows)) > width => {
+            narrow::text(columns, records, width, view)
+        }
+        _ => aligned(&header, &rows),
     }
 }
 
