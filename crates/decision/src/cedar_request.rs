@@ -1,6 +1,6 @@
 //! The Cedar request and entities of one decision, which policies can refer to.
 //!
-//! They are built from the values of `cedar-policy-core`, which `cedar-policy` wraps. The wrapper
+//! They are built from the values of `cedar-policy-core`. The crate `cedar-policy` wraps it, and
 //! converts each value to an expression, parses and evaluates the name of each extension function,
 //! and checks a hierarchy of one level for cycles. That took a quarter of a decision's CPU time.
 

@@ -159,16 +159,14 @@ impl Sizes {
 
 #[cfg(test)]
 mod tests {
-    use cedar_policy::Policy;
-    use cedar_policy_core::ast;
+    use cedar_policy_core::parser::parse_policy;
     use serde_json::json;
 
     use super::*;
 
     fn cost(condition: &str) -> Cost {
         let text = format!("forbid(principal, action, resource) when {{ {condition} }};");
-        let policy = Policy::parse(None, text).unwrap();
-        Cost::of(&AsRef::<ast::Policy>::as_ref(&policy).condition())
+        Cost::of(&parse_policy(None, &text).unwrap().condition())
     }
 
     #[test]

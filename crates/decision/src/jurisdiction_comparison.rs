@@ -74,13 +74,12 @@ fn hyphenated(json: &Value) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use cedar_policy::Policy;
-
     use super::*;
+    use crate::reads::json_form;
 
     fn is_faulty(condition: &str) -> bool {
         let text = format!("forbid(principal, action, resource) when {{ {condition} }};");
-        fault(&Policy::parse(None, text).unwrap().to_json().unwrap()).is_some()
+        fault(&json_form(&text).unwrap()).is_some()
     }
 
     #[test]

@@ -3,9 +3,12 @@
 //! A record's text has one or more statements. Each becomes a separate [`Statement`]: only
 //! statements that can match an action are evaluated.
 
-use std::{ops::Range, str::FromStr, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
-use cedar_policy::{ParseErrors, PolicySet};
+use cedar_policy_core::{
+    ast::PolicySet,
+    parser::{err::ParseErrors, parse_policyset},
+};
 use miette::Diagnostic;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -55,7 +58,7 @@ impl CompiledPolicy {
         text: &str,
         spans: &[Range<usize>],
     ) -> Result<Self, PolicyError> {
-        let set = PolicySet::from_str(text).map_err(|why| parse_error(text, &why))?;
+        let set = parse_policyset(text).map_err(|why| parse_error(text, &why))?;
         Self::count(text, spans, &set)?;
         let statements = spans.iter().enumerate().map(|(ordinal, span)| {
             let compiled = Statement::compile(&reference.id, ordinal, text, span.clone());
@@ -71,7 +74,7 @@ impl CompiledPolicy {
         spans: &[Range<usize>],
         set: &PolicySet,
     ) -> Result<(), PolicyError> {
-        let known = set.num_of_policies() + set.num_of_templates();
+        let known = set.policies().count() + set.templates().count();
         if spans.is_empty() {
             return Err(PolicyError::at(text, 0, "the policy has no statement"));
         }
@@ -193,11 +196,7 @@ fn unexplained() -> PolicyError {
 }
 
 fn parse_error(text: &str, errors: &ParseErrors) -> PolicyError {
-    let first = errors.iter().next();
-    let offset = first
-        .and_then(Diagnostic::labels)
-        .and_then(|mut labels| labels.next())
-        .map_or(0, |label| label.offset());
-    let problem = first.map_or_else(|| errors.to_string(), ToString::to_string);
-    PolicyError::at(text, offset, problem)
+    let first = errors.first();
+    let label = first.labels().and_then(|mut labels| labels.next());
+    PolicyError::at(text, label.map_or(0, |label| label.offset()), first.to_string())
 }

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use cedar_policy_core::parser::parse_policy_or_template_to_est;
 use serde_json::Value;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,15 @@ impl Reads {
             Self::Only(members) => members.contains(member),
         }
     }
+}
+
+/// Returns the JSON form of a policy's text.
+///
+/// # Errors
+/// The text is not a policy.
+pub(super) fn json_form(text: &str) -> Result<Value, String> {
+    let policy = parse_policy_or_template_to_est(text).map_err(|why| why.to_string())?;
+    serde_json::to_value(policy).map_err(|why| why.to_string())
 }
 
 /// Collects the fields. Returns false if the context is used as a whole.
@@ -73,13 +83,11 @@ fn attribute(operands: &Value) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use cedar_policy::Policy;
-
     use super::*;
 
     fn reads(condition: &str) -> Reads {
         let text = format!("forbid(principal, action, resource) when {{ {condition} }};");
-        Reads::of(&Policy::parse(None, text).unwrap().to_json().unwrap())
+        Reads::of(&json_form(&text).unwrap())
     }
 
     fn only(members: &[&str]) -> Reads {

@@ -1,16 +1,19 @@
 //! A Cedar statement of a policy record: its scope, and its effect if it matches.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
-use cedar_policy::{ActionConstraint, Policy, PolicyId, Template};
-use cedar_policy_core::{ast, evaluator::Evaluator, parser::Loc};
+use cedar_policy_core::{
+    ast::{self, ActionConstraint, EntityUID, PolicyID, StaticPolicy},
+    evaluator::Evaluator,
+    parser::{Loc, parse_policy, parse_template},
+};
 
 use super::{
     cost::Cost,
     jurisdiction_comparison,
     pattern::{check_action, prefixes},
     policy_error::PolicyError,
-    reads::Reads,
+    reads::{Reads, json_form},
     reason::Reason,
 };
 
@@ -108,17 +111,17 @@ impl Statement {
         };
         let fault = |problem: String| vec![at(None, problem)];
         let own = text.get(span).unwrap_or_default();
-        let name = Some(PolicyId::new(format!("{policy_id}#{ordinal}")));
-        let policy = Policy::parse(name, own).map_err(|why| {
-            let template = Template::parse(None, own).is_ok();
+        let name = PolicyID::from_string(format!("{policy_id}#{ordinal}"));
+        let policy = parse_policy(Some(name), own).map_err(|why| {
+            let template = parse_template(None, own).is_ok();
             let problem =
                 if template { "templates are not supported".into() } else { why.to_string() };
             fault(problem)
         })?;
-        let json = policy.to_json().map_err(|why| fault(why.to_string()))?;
-        let condition = AsRef::<ast::Policy>::as_ref(&policy).condition();
+        let json = json_form(own).map_err(fault)?;
+        let condition = policy.condition();
         let mut faults = entity_faults(&condition);
-        let notes = Notes::read(&policy, policy.effect() == cedar_policy::Effect::Forbid);
+        let notes = Notes::read(&policy, policy.effect() == ast::Effect::Forbid);
         let notes = notes.map_err(|(key, problem)| faults.push((place_of(&policy, &key), problem)));
         let action = scope(&policy).map_err(|problem| faults.push((None, problem)));
         let (Ok(notes), Ok(action), true) = (notes, action, faults.is_empty()) else {
@@ -183,15 +186,15 @@ struct Notes {
 
 impl Notes {
     /// Reads the annotations. The error is the invalid annotation and its problem.
-    fn read(policy: &Policy, forbids: bool) -> Result<Self, (String, String)> {
-        for (key, _) in policy.annotations() {
+    fn read(policy: &StaticPolicy, forbids: bool) -> Result<Self, (String, String)> {
+        for (key, _) in annotations(policy) {
             if !ANNOTATIONS.contains(&key) {
                 let known = ANNOTATIONS.map(|word| format!("@{word}")).join(", ");
                 let problem = format!("unknown annotation `@{key}`; the known ones are {known}");
                 return Err((key.to_owned(), problem));
             }
         }
-        let note = |key| policy.annotation(key);
+        let note = |key| annotations(policy).find_map(|(name, note)| (name == key).then_some(note));
         Ok(Self {
             id: note("id").map(|id| label("id", id)).transpose().map_err(of("id"))?,
             effect: effect(&note, forbids)?,
@@ -206,14 +209,19 @@ impl Notes {
     }
 }
 
+/// Returns the keys and the texts of the annotations.
+fn annotations(policy: &StaticPolicy) -> impl Iterator<Item = (&str, &str)> {
+    policy.annotations().map(|(key, note)| (key.as_ref(), note.as_ref()))
+}
+
 /// Adds this annotation's key to a problem.
 fn of(key: &'static str) -> impl Fn(String) -> (String, String) {
     move |problem| (key.to_owned(), problem)
 }
 
 /// Returns the position of the annotation in the statement, in bytes.
-fn place_of(policy: &Policy, key: &str) -> Option<usize> {
-    let mut notes = AsRef::<ast::Policy>::as_ref(policy).annotations();
+fn place_of(policy: &StaticPolicy, key: &str) -> Option<usize> {
+    let mut notes = policy.annotations();
     let (_, note) = notes.find(|(name, _)| AsRef::<str>::as_ref(*name) == key)?;
     note.loc.as_ref().map(Loc::start)
 }
@@ -270,17 +278,18 @@ fn labels(key: &str, text: &str) -> Result<Vec<String>, String> {
     text.split(',').map(|part| label(key, part.trim())).collect()
 }
 
-fn scope(policy: &Policy) -> Result<ActionScope, String> {
-    let name = |uid: &cedar_policy::EntityUid| {
-        if uid.type_name().to_string() == "Svc::Action" {
-            Ok(uid.id().unescaped().to_owned())
+fn scope(policy: &StaticPolicy) -> Result<ActionScope, String> {
+    let name = |uid: &Arc<EntityUID>| {
+        if uid.entity_type().to_string() == "Svc::Action" {
+            let id: &str = uid.eid().as_ref();
+            Ok(id.to_owned())
         } else {
             Err(format!("the action is compared with `{uid}`; write Svc::Action::\"<name>\""))
         }
     };
     Ok(match policy.action_constraint() {
         ActionConstraint::Any => ActionScope::Any,
-        ActionConstraint::Eq(uid) => ActionScope::Eq(name(&uid)?),
+        ActionConstraint::Eq(uid) => ActionScope::Eq(name(uid)?),
         ActionConstraint::In(uids) => {
             ActionScope::In(uids.iter().map(name).collect::<Result<_, _>>()?)
         }

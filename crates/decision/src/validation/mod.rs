@@ -23,11 +23,14 @@ mod uses;
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
-    str::FromStr,
 };
 
-use cedar_policy::{PolicySet, Schema, ValidationError, ValidationMode, Validator};
-use cedar_policy_core::ast::{self, Expr};
+use cedar_policy_core::{
+    ast::{Expr, Policy, PolicySet},
+    extensions::Extensions,
+    parser::{err::ParseErrors, parse_policyset},
+    validator::{ValidationError, ValidationMode, Validator, ValidatorSchema},
+};
 use miette::Diagnostic;
 
 pub use self::agreement::Agreement;
@@ -92,7 +95,7 @@ pub fn named(text: &str) -> BTreeSet<Name> {
         return BTreeSet::new();
     }
     stack::for_parsing(|| {
-        let set = PolicySet::from_str(text);
+        let set = parse_policyset(text);
         set.map(|set| names::named(&conditions(&set))).unwrap_or_default()
     })
 }
@@ -143,7 +146,7 @@ impl<'a> Check<'a> {
         surroundings: &Surroundings,
         known: &Known,
     ) -> Vec<Finding> {
-        let set = match PolicySet::from_str(text) {
+        let set = match parse_policyset(text) {
             Ok(set) => set,
             Err(errors) => return parse_errors(text, &errors),
         };
@@ -232,7 +235,7 @@ impl<'a> Check<'a> {
 
     fn validated(&self, set: &PolicySet, way: usize) -> Vec<Fault> {
         let json = schema::schema(&self.declared.actions, &self.uses.members(way));
-        let schema = match Schema::from_json_value(json) {
+        let schema = match ValidatorSchema::from_json_value(json, Extensions::all_available()) {
             Ok(schema) => schema,
             Err(error) => {
                 let problem = format!("the declared input types are not a Cedar schema: {error}");
@@ -342,7 +345,7 @@ fn of_any_action(problem: String) -> String {
     }
 }
 
-fn parse_errors(text: &str, errors: &cedar_policy::ParseErrors) -> Vec<Finding> {
+fn parse_errors(text: &str, errors: &ParseErrors) -> Vec<Finding> {
     let found = errors.iter().map(|error| {
         let Fault { span, problem, suggestion, .. } = fault(error, Severity::Error);
         let (line, column) = position(text, span.0);
@@ -361,13 +364,13 @@ fn shortened(text: String) -> String {
 
 /// Returns the statements' conditions, including scopes, in order.
 fn conditions(set: &PolicySet) -> Vec<Expr> {
-    let number = |policy: &cedar_policy::Policy| {
+    let number = |policy: &Policy| {
         let id: &str = policy.id().as_ref();
         id.trim_start_matches("policy").parse::<usize>().unwrap_or(usize::MAX)
     };
     let mut policies: Vec<_> = set.policies().collect();
     policies.sort_by_key(|policy| number(policy));
-    policies.iter().map(|policy| AsRef::<ast::Policy>::as_ref(*policy).condition()).collect()
+    policies.iter().map(|policy| policy.condition()).collect()
 }
 
 fn named_actions(conditions: &[Expr]) -> BTreeSet<String> {
