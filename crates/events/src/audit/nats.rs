@@ -1,16 +1,14 @@
 //! Publishes to NATS `JetStream`. A message is published once a `JetStream` stream has stored it.
+//!
+//! `JetStream` is called by its API of requests and responses in JSON.
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use async_nats::{
-    Client, ConnectOptions,
-    jetstream::{
-        self,
-        context::{GetStreamByNameErrorKind, PublishErrorKind},
-        stream::LastRawMessageErrorKind,
-    },
-};
+use async_nats::{Client, ConnectOptions, HeaderMap, RequestErrorKind, header::NATS_MESSAGE_ID};
+use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
 use tokio::{sync::Mutex, time::timeout};
 
 /// The time limit for connecting and for storing or reading a message.
@@ -92,16 +90,17 @@ impl Nats {
     /// id therefore includes the subject. Otherwise, if two audit streams send the same event to
     /// different subjects, only the first copy would be stored.
     pub(super) async fn publish(&self, subject: &str, id: &str, body: &Bytes) -> Result<(), Error> {
-        let context = jetstream::new(self.client().await?);
-        let mut headers = async_nats::HeaderMap::new();
-        headers.insert(async_nats::header::NATS_MESSAGE_ID, format!("{id}@{subject}").as_str());
-        let stored = async {
-            let sent = context.publish_with_headers(subject.to_owned(), headers, body.clone());
-            sent.await?.await
-        };
+        let client = self.client().await?;
+        let mut headers = HeaderMap::new();
+        headers.insert(NATS_MESSAGE_ID, format!("{id}@{subject}").as_str());
+        let stored = client.request_with_headers(subject.to_owned(), headers, body.clone());
         match timeout(ACKNOWLEDGED, stored).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) if error.kind() == PublishErrorKind::StreamNotFound => {
+            Ok(Ok(message)) => match read::<Stored>(&message.payload) {
+                Ok(Response::Done(_)) => Ok(()),
+                Ok(Response::Refused { error }) => Err(Error::NotStored(error.description)),
+                Err(error) => Err(Error::NotStored(error)),
+            },
+            Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => {
                 Err(Error::NoStream(subject.to_owned()))
             }
             Ok(Err(error)) => Err(Error::NotStored(error.to_string())),
@@ -116,23 +115,8 @@ impl Nats {
 
     /// Returns the last message of a subject; `None` if it has no message or no stream.
     pub(super) async fn last(&self, subject: &str) -> Result<Option<Bytes>, Error> {
-        let context = jetstream::new(self.client().await?);
-        let read = async {
-            let name = match context.stream_by_subject(subject).await {
-                Ok(name) => name,
-                Err(error) if error.kind() == GetStreamByNameErrorKind::NotFound => {
-                    return Ok(None);
-                }
-                Err(error) => return Err(error.to_string()),
-            };
-            let stream = context.get_stream(name).await.map_err(|error| error.to_string())?;
-            match stream.get_last_raw_message_by_subject(subject).await {
-                Ok(message) => Ok(Some(message.payload)),
-                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-                Err(error) => Err(error.to_string()),
-            }
-        };
-        let read = timeout(ACKNOWLEDGED, read).await;
+        let client = self.client().await?;
+        let read = timeout(ACKNOWLEDGED, last(&client, subject)).await;
         read.unwrap_or_else(|_| Err("no answer in 5 s".to_owned())).map_err(Error::NotRead)
     }
 
@@ -158,4 +142,85 @@ impl Nats {
         })?;
         Ok(held.insert(client).clone())
     }
+}
+
+/// A response of the API.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Response<T> {
+    Refused { error: Refusal },
+    Done(T),
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    #[serde(default)]
+    err_code: u64,
+    #[serde(default)]
+    description: String,
+}
+
+impl Refusal {
+    /// The `err_code` if a subject has no message.
+    const NO_MESSAGE: u64 = 10_037;
+}
+
+/// The acknowledgement of a stored message: the stream, and the message's number in it.
+#[derive(Deserialize)]
+struct Stored {
+    #[serde(rename = "stream")]
+    _stream: String,
+    #[serde(rename = "seq")]
+    _number: u64,
+}
+
+/// The names of streams; `None` instead of an empty list.
+#[derive(Deserialize)]
+struct Streams {
+    streams: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct Found {
+    message: Message,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    /// In base64.
+    #[serde(default)]
+    data: String,
+}
+
+/// Returns the last message of a subject; `None` if it has no message or no stream.
+async fn last(client: &Client, subject: &str) -> Result<Option<Bytes>, String> {
+    let streams: Response<Streams> =
+        ask(client, "STREAM.NAMES", &json!({ "subject": subject })).await?;
+    let name = match streams {
+        Response::Done(found) => found.streams.and_then(|names| names.into_iter().next()),
+        Response::Refused { error } => return Err(error.description),
+    };
+    let Some(name) = name else { return Ok(None) };
+    let last = json!({ "last_by_subj": subject });
+    match ask(client, &format!("STREAM.MSG.GET.{name}"), &last).await? {
+        Response::Done(Found { message }) => {
+            let data = STANDARD.decode(message.data).map_err(|error| error.to_string())?;
+            Ok(Some(data.into()))
+        }
+        Response::Refused { error } if error.err_code == Refusal::NO_MESSAGE => Ok(None),
+        Response::Refused { error } => Err(error.description),
+    }
+}
+
+async fn ask<T: DeserializeOwned>(
+    client: &Client,
+    call: &str,
+    body: &Value,
+) -> Result<Response<T>, String> {
+    let response = client.request(format!("$JS.API.{call}"), body.to_string().into()).await;
+    read(&response.map_err(|error| error.to_string())?.payload)
+}
+
+fn read<T: DeserializeOwned>(response: &[u8]) -> Result<Response<T>, String> {
+    serde_json::from_slice(response).map_err(|error| error.to_string())
 }
