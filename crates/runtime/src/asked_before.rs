@@ -26,12 +26,11 @@ use authority_decision::{Request, facts::Declined};
 /// Finds the newest decline of a request, if it is still valid. Later answers override it.
 const DECLINED: &str = "
     SELECT id, at FROM (
-        SELECT id, coalesce(declined_at, updated_at) AS at, reopened_at,
-               declined_until(coalesce(declined_at, updated_at), created_at, expires_at,
-                              declined_for_seconds, $4) AS until
+        SELECT id, declined_at AS at, reopened_at,
+               declined_until(declined_at, created_at, expires_at, declined_for_seconds, $4) AS until
         FROM approvals
         WHERE tenant_id = $1 AND request_digest = $2 AND subject = $3 AND state = 'declined'
-        ORDER BY coalesce(declined_at, updated_at) DESC LIMIT 1
+        ORDER BY declined_at DESC LIMIT 1
     ) AS newest WHERE reopened_at IS NULL AND until > $5";
 
 /// The earlier answers for a request.

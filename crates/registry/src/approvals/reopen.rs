@@ -51,9 +51,6 @@ impl Approvals {
                 .set((
                     approvals::acts.eq(acts),
                     approvals::reopened_at.eq(Some(Time::from(now))),
-                    // Keeps the time of a decline that an earlier release stored only in
-                    // `updated_at`.
-                    approvals::declined_at.eq(row.declined_at.or(row.updated_at)),
                     approvals::updated_at.eq(Time::from(now)),
                 ))
                 .returning(Approval::as_returning())

@@ -185,7 +185,7 @@ async fn earlier(
     let rows: Vec<Before> = diesel::sql_query(
         "SELECT shown.id AS later, before.* FROM approvals shown CROSS JOIN LATERAL ( \
              SELECT id, state, acts, \
-                 CASE state WHEN 'declined' THEN coalesce(declined_at, updated_at) ELSE updated_at END AS at \
+                 CASE state WHEN 'declined' THEN declined_at ELSE updated_at END AS at \
              FROM approvals \
              WHERE tenant_id = shown.tenant_id AND request_digest = shown.request_digest \
                  AND state IN ('declined', 'expired', 'approved', 'used') \
@@ -218,7 +218,7 @@ impl From<Before> for EarlierApproval {
 /// Declined requests of the same subject and action, newest first. Their digest differs.
 const SIMILAR: &str = "
     SELECT shown.id AS later, before.id, before.state, before.acts,
-           coalesce(before.declined_at, before.updated_at) AS at
+           before.declined_at AS at
     FROM approvals shown JOIN approvals before
         ON before.tenant_id = shown.tenant_id AND before.subject = shown.subject
         AND before.action = shown.action AND before.state = 'declined'
@@ -248,14 +248,13 @@ pub(super) async fn similar(
 const DECLINED: &str = "
     SELECT a.id, u.until
     FROM approvals a JOIN tenants t ON t.id = a.tenant_id CROSS JOIN LATERAL declined_until(
-        coalesce(a.declined_at, a.updated_at), a.created_at, a.expires_at, a.declined_for_seconds,
+        a.declined_at, a.created_at, a.expires_at, a.declined_for_seconds,
         t.declined_for_seconds) AS u (until)
     WHERE a.id = ANY ($1) AND a.state = 'declined' AND a.reopened_at IS NULL AND u.until > $2
       AND NOT EXISTS (
         SELECT FROM approvals later
         WHERE later.tenant_id = a.tenant_id AND later.request_digest = a.request_digest
-          AND later.state = 'declined'
-          AND coalesce(later.declined_at, later.updated_at) > coalesce(a.declined_at, a.updated_at))";
+          AND later.state = 'declined' AND later.declined_at > a.declined_at)";
 
 #[derive(QueryableByName)]
 struct Until {

@@ -76,10 +76,10 @@ impl QueryFragment<Pg> for Answered<'_> {
         out.push_bind_param::<Timestamptz, _>(&self.now)?;
         out.push_sql(
             ") OR EXISTS (SELECT FROM ( \
-                SELECT reopened_at, declined_until(coalesce(declined_at, updated_at), created_at, \
+                SELECT reopened_at, declined_until(declined_at, created_at, \
                     expires_at, declined_for_seconds, f) AS until \
                 FROM approvals WHERE tenant_id = t AND request_digest = q AND state = 'declined' \
-                ORDER BY coalesce(declined_at, updated_at) DESC LIMIT 1 \
+                ORDER BY declined_at DESC LIMIT 1 \
             ) AS newest WHERE reopened_at IS NULL AND until > ",
         );
         out.push_bind_param::<Timestamptz, _>(&self.now)?;
