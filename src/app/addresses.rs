@@ -4,7 +4,7 @@ use std::{io, net::SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket};
 
-use crate::transport::{self, Surfaces};
+use crate::transport::Surfaces;
 use authority_core::config::{Config, Listen};
 
 /// An address that the service cannot listen on.
@@ -30,7 +30,7 @@ impl Addresses {
     pub(super) fn take(config: &Config) -> Result<Self, ListenError> {
         let listen = &config.listen;
         let mut surfaces = Vec::new();
-        for (address, served) in transport::plan(listen) {
+        for (address, served) in listen.plan() {
             surfaces.push((Address::take(address, setting(listen, address))?, served));
         }
         let ops = Address::take(listen.ops, OPS_SETTING)?;

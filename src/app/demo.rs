@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use authority_core::store::new_id;
+use authority_core::{config::DEMO_TENANT, store::new_id};
 use authority_ids::TenantId;
 use axum::{Router, body::Body};
 use http::{Request, StatusCode, header};
@@ -25,8 +25,6 @@ use tokio::time::{Instant, sleep};
 use tower::ServiceExt;
 
 const STEPS: &str = include_str!("demo.json");
-/// The tenant's slug.
-pub const SLUG: &str = "acme";
 
 /// The scopes of its API key.
 const SCOPES: [&str; 5] =
@@ -78,10 +76,10 @@ pub async fn seed(
     key_file: Option<&Path>,
 ) -> Result<Demo, Error> {
     let client = Client { router, token: owner_token };
-    if !client.exists(&format!("/api/v1/tenants/{SLUG}")).await? {
+    if !client.exists(&format!("/api/v1/tenants/{DEMO_TENANT}")).await? {
         client.make_all().await?;
     }
-    let tenant = TenantId::complete(SLUG);
+    let tenant = TenantId::complete(DEMO_TENANT);
     let api_key = if let Some(key) = kept(router, key_file).await {
         key
     } else {

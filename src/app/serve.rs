@@ -8,8 +8,9 @@ use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    App, Database, DatabaseError, Error, Parts, RING_FILE,
+    App, DatabaseError, Error, Parts, RING_FILE,
     addresses::{Addresses, ListenError, Listening},
+    database::Database,
     demo::{self, Demo},
     descriptors,
 };
@@ -140,8 +141,7 @@ pub async fn reset(config: &Config) -> Result<Vec<PathBuf>, Failure> {
 /// Logs the information that operators need most. It contains no password.
 fn log_start(config: &Config, database: &Database) {
     let issuer = config.identity.issuer.as_deref();
-    let listen =
-        transport::plan(&config.listen).into_iter().map(|(address, _)| address.to_string());
+    let listen = config.listen.plan().into_iter().map(|(address, _)| address.to_string());
     let environment = if config.production() { "production" } else { "development" };
     tracing::info!(
         service.version = env!("CARGO_PKG_VERSION"),
@@ -157,20 +157,17 @@ fn log_start(config: &Config, database: &Database) {
 }
 
 /// Runs one command on the service without listening, alone or next to a running service.
-pub async fn with_app<T, E: From<Failure>>(
-    config: Config,
-    act: impl AsyncFnOnce(&App) -> Result<T, E>,
-) -> Result<T, E> {
-    let database = Database::open(&config).await.map_err(Failure::from)?;
-    let parts = Parts::new(config, database.store.clone()).map_err(Failure::from)?;
+pub async fn with_app<T>(config: Config, act: impl AsyncFnOnce(&App) -> T) -> Result<T, Failure> {
+    let database = Database::open(&config).await?;
+    let parts = Parts::new(config, database.store.clone())?;
     let supervisor = parts.supervisor.clone();
-    let (app, workers) = App::build(parts).await.map_err(Failure::from)?;
+    let (app, workers) = App::build(parts).await?;
     supervisor.run(workers);
     let done = act(&app).await;
     supervisor.stop().await;
     drop(app);
     database.close().await;
-    done
+    Ok(done)
 }
 
 impl App {

@@ -2,18 +2,14 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
+use authority_cli::{
+    Archive, Confirm, LoginArgs, LogoutArgs, Remote, Replay, ServerArgs, TokenRequest, Verify, View,
+};
 use authority_core::config::Sources;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-use super::{
-    archive::Archive,
-    confirm::Confirm,
-    listen::Listen,
-    remote::{self, LoginArgs, LogoutArgs, Remote, ServerArgs},
-    verify::{Replay, Verify},
-    view::View,
-};
+use super::listen::Listen;
 
 /// Decides whether an AI agent's action is permitted, explains why, and proves it.
 #[derive(Debug, Parser)]
@@ -95,28 +91,6 @@ pub(super) enum Command {
     Completions { shell: Shell },
 }
 
-/// The holder of the token.
-#[derive(Debug, Subcommand)]
-pub(crate) enum TokenRequest {
-    /// The owner of the service
-    Owner {
-        #[arg(long)]
-        email: Option<String>,
-    },
-    /// A member of a tenant
-    Tenant {
-        /// The tenant's slug
-        #[arg(long)]
-        tenant: String,
-        /// Their role
-        #[arg(long, value_parser = ["admin", "approver", "legal", "member", "viewer", "auditor"])]
-        role: String,
-        /// Defaults to `<role>@<tenant>.example`
-        #[arg(long)]
-        email: Option<String>,
-    },
-}
-
 #[derive(Debug, Subcommand)]
 pub(super) enum ApiKey {
     /// Create a key and print it, once
@@ -124,19 +98,19 @@ pub(super) enum ApiKey {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct ApiKeyRequest {
+pub(super) struct ApiKeyRequest {
     /// The tenant's slug or id
     #[arg(long)]
-    pub(crate) tenant: String,
+    pub(super) tenant: String,
     /// A scope of the key (`runtime:write`); repeat it, or separate scopes by commas
     #[arg(long = "scope", required = true, value_delimiter = ',')]
-    pub(crate) scopes: Vec<String>,
+    pub(super) scopes: Vec<String>,
     /// An agent that the key may act for, by its id; repeat it [default: all of the tenant's]
     #[arg(long = "principal", value_name = "ID")]
-    pub(crate) principal_ids: Vec<String>,
+    pub(super) principal_ids: Vec<String>,
     /// A name for the key
     #[arg(long, default_value = "made on the command line")]
-    pub(crate) label: String,
+    pub(super) label: String,
 }
 
 #[derive(Debug, Subcommand)]
@@ -148,14 +122,9 @@ pub(super) enum Seed {
 #[derive(Debug, Subcommand)]
 pub(super) enum Keys {
     #[command(flatten)]
-    Remote(remote::Keys),
+    Remote(authority_cli::Keys),
     /// Encrypt every stored secret again under the key ring's first key
     Rewrap,
-}
-
-/// Returns a tenant's id for its id or its slug.
-pub(crate) fn tenant_id(named: &str) -> String {
-    authority_ids::TenantId::complete(named)
 }
 
 impl Args {

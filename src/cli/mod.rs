@@ -1,62 +1,27 @@
-//! The command line: its arguments and commands.
+//! The command line: its arguments, and the commands of the server itself.
 //!
-//! Commands act through [`Actions`]. This module depends only on that part of the service.
+//! The commands that call a service, or verify evidence offline, are in `crates/cli`.
 
-mod archive;
 mod args;
-pub(crate) mod banner;
-mod confirm;
-mod health;
-mod http;
+mod banner;
 mod listen;
-mod login;
-mod outcome;
-mod paint;
-mod remote;
+mod service;
 mod settings;
-mod text;
-mod verify;
-mod view;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 
 use agent_authority::telemetry;
-use authority_core::config::{self, Config};
+use authority_cli::{CommandOutput, Confirm, Connector, Failure, health, print, runtime};
+use authority_core::config::Config;
 use clap::{CommandFactory, Parser};
-use tokio::runtime::Runtime;
+use futures_util::FutureExt;
 
 use args::{ApiKey, Args, Command, Keys, Seed};
-pub(crate) use args::{ApiKeyRequest, TokenRequest, tenant_id};
-use confirm::Confirm;
-pub(crate) use outcome::Failure;
-use outcome::{CommandOutput, print};
-use remote::Connector;
-
-/// The operations of the service that commands use. The configuration is loaded and valid.
-pub(crate) trait Actions {
-    /// Checks the objects that the settings refer to: the key ring, the database's address.
-    fn check(&self, config: &Config) -> Result<(), Failure>;
-    /// Runs until SIGTERM.
-    async fn serve(&self, config: Config) -> Result<(), Failure>;
-    /// Returns a JWT of the development identity provider.
-    async fn token(&self, config: Config, request: TokenRequest) -> Result<String, Failure>;
-    /// Returns a new API key, which is not shown again.
-    async fn api_key(&self, config: Config, request: ApiKeyRequest) -> Result<String, Failure>;
-    /// Encrypts the stored secrets again under the key ring's first key, and returns their number.
-    async fn rewrap(&self, config: Config) -> Result<usize, Failure>;
-    /// Runs the pending migrations, and returns their names.
-    async fn migrate(&self, config: Config) -> Result<Vec<String>, Failure>;
-    /// Removes a development server's database, keys, logs and archive, and returns the removed
-    /// paths.
-    async fn reset(&self, config: Config) -> Result<Vec<String>, Failure>;
-    /// Creates the demo tenant, and returns instructions for people.
-    async fn seed_demo(&self, config: Config) -> Result<String, Failure>;
-    /// Returns the `OpenAPI` 3.1 document.
-    fn openapi(&self) -> String;
-}
 
 /// Runs the command; the exit code is 0, 1 for a failure, 2 for wrong usage or settings.
-pub(crate) fn run(actions: &impl Actions) -> ExitCode {
+pub(crate) fn run() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
@@ -66,12 +31,12 @@ pub(crate) fn run(actions: &impl Actions) -> ExitCode {
         }
     };
     let json = args.json;
-    print(perform(actions, args), json)
+    print(perform(args), json)
 }
 
-fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure> {
+fn perform(args: Args) -> Result<CommandOutput, Failure> {
     match &args.command {
-        Some(Command::Openapi) => return Ok(CommandOutput::whole(actions.openapi())),
+        Some(Command::Openapi) => return Ok(CommandOutput::whole(service::openapi())),
         Some(Command::Verify(verify)) => return verify.run(),
         Some(Command::Replay(replay)) => return replay.run(),
         Some(Command::Archive(archive)) => return runtime()?.block_on(archive.run()),
@@ -83,7 +48,15 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
         _ => {}
     }
     let sources = args.sources();
-    let connector = Connector { actions, sources: &sources, view: args.view() };
+    let issue = |config: Config, request| {
+        async move {
+            // The database is needed only for the token. Its log would be a distraction.
+            telemetry::log(&config.logs, None, "error").map_err(Failure::usage)?;
+            service::token(config, request).await
+        }
+        .boxed_local()
+    };
+    let connector = Connector { issue: &issue, sources: &sources, view: args.view() };
     let command = match args.command.unwrap_or(Command::Serve) {
         Command::Remote(command) => return runtime()?.block_on(command.run(&connector)),
         Command::Keys(Keys::Remote(command)) => {
@@ -100,7 +73,7 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
     let config = Config::load(&sources)?;
     if let Command::Config { print, all } = command {
         let aside = settings::readable_secrets(&sources)?.unwrap_or_default();
-        return Ok(CommandOutput { aside, ..shown(actions, &config, print, all)? });
+        return Ok(CommandOutput { aside, ..shown(&config, print, all)? });
     }
     if !matches!(command, Command::Healthcheck) {
         config.validate()?;
@@ -114,39 +87,29 @@ fn perform(actions: &impl Actions, args: Args) -> Result<CommandOutput, Failure>
     let entered = runtime.enter();
     telemetry::log(&config.logs, traces, filter).map_err(Failure::usage)?;
     drop(entered);
-    let done = runtime.block_on(act(actions, command, config));
+    let done = runtime.block_on(act(command, config));
     telemetry::traces::flush();
     done
 }
 
-fn runtime() -> Result<Runtime, Failure> {
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    // A large stack takes address space, not memory. Decisions then never need to allocate a
-    // further stack.
-    runtime.thread_stack_size(16 * 1024 * 1024);
-    runtime.enable_all().build().map_err(Failure::new)
-}
-
-async fn act(
-    actions: &impl Actions,
-    command: Command,
-    config: Config,
-) -> Result<CommandOutput, Failure> {
+async fn act(command: Command, config: Config) -> Result<CommandOutput, Failure> {
     Ok(match command {
         Command::Serve => {
-            actions.serve(config).await?;
+            service::serve(&config).await?;
             CommandOutput::nothing()
         }
         Command::Token(request) => {
-            CommandOutput::named("token", actions.token(config, request).await?)
+            CommandOutput::named("token", service::token(config, request).await?)
         }
         Command::ApiKey(ApiKey::Create(request)) => {
-            CommandOutput::named("api_key", actions.api_key(config, request).await?)
+            CommandOutput::named("api_key", service::api_key(config, request).await?)
         }
-        Command::Migrate => migrated(&actions.migrate(config).await?),
-        Command::Reset(confirm) => reset(actions, config, confirm).await?,
-        Command::Seed(Seed::Demo) => CommandOutput::named("demo", actions.seed_demo(config).await?),
-        Command::Keys(Keys::Rewrap) => rewrapped(actions.rewrap(config).await?),
+        Command::Migrate => migrated(&service::migrate(&config).await?),
+        Command::Reset(confirm) => reset(&config, confirm).await?,
+        Command::Seed(Seed::Demo) => {
+            CommandOutput::named("demo", service::seed_demo(config).await?)
+        }
+        Command::Keys(Keys::Rewrap) => rewrapped(service::rewrap(config).await?),
         Command::Healthcheck => {
             CommandOutput::named("status", health::check(config.listen.main).await?)
         }
@@ -187,18 +150,14 @@ fn rewrapped(count: usize) -> CommandOutput {
 }
 
 /// Removes the development server's data, after a confirmation.
-async fn reset(
-    actions: &impl Actions,
-    config: Config,
-    confirm: Confirm,
-) -> Result<CommandOutput, Failure> {
+async fn reset(config: &Config, confirm: Confirm) -> Result<CommandOutput, Failure> {
     let folder = config.data_dir.display().to_string();
     let shown = format!(
         "This removes the development server's database, keys, logs and archive in `{folder}`, for \
          good: tenants, decisions, evidence, API keys."
     );
     confirm.type_name(&shown, "remove them", &folder)?;
-    let removed = actions.reset(config).await?;
+    let removed = service::reset(config).await?;
     let mut output = CommandOutput::list("removed", &removed);
     if removed.is_empty() {
         output.aside = format!("no development server data in `{folder}`");
@@ -207,24 +166,13 @@ async fn reset(
 }
 
 /// Prints the effective configuration, even if it is invalid; the command then fails.
-fn shown(
-    actions: &impl Actions,
-    config: &Config,
-    print: bool,
-    all: bool,
-) -> Result<CommandOutput, Failure> {
+fn shown(config: &Config, print: bool, all: bool) -> Result<CommandOutput, Failure> {
     if !print {
         config.validate()?;
-        actions.check(config)?;
+        service::check(config)?;
         return Ok(CommandOutput::named("config", "sound"));
     }
     let text = settings::text(config, all)?;
     let json = serde_json::to_string(config).map_err(Failure::new)?;
     Ok(CommandOutput { text, json: Some(json), ..CommandOutput::default() })
-}
-
-impl From<config::Error> for Failure {
-    fn from(error: config::Error) -> Self {
-        Self::usage(error)
-    }
 }

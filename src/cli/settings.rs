@@ -3,10 +3,9 @@
 
 use std::{fmt::Write, fs, os::unix::fs::MetadataExt};
 
+use authority_cli::Failure;
 use authority_core::config::{Config, Sources};
 use serde_json::{Map, Value};
-
-use super::Failure;
 
 /// Returns the settings that have a value, or all, in order. Secrets are masked.
 pub(super) fn text(config: &Config, all: bool) -> Result<String, Failure> {

@@ -25,11 +25,12 @@ mod settings;
 mod socket;
 mod span;
 mod stall;
-mod surfaces;
 
 use std::{future::Future, io};
 
 use tokio::net::TcpListener;
+
+pub use authority_model::access::Surfaces;
 
 pub use accept::prefers_html;
 pub use body::BodyTooSlow;
@@ -42,7 +43,6 @@ pub use ops::ops;
 pub use refusal::{is_grpc, normalize_grpc_web};
 pub use request_id::RequestId;
 pub use settings::{Bounds, Settings};
-pub use surfaces::{Surfaces, plan};
 
 /// Serves `answers` until `shutdown` resolves, then drains: at most
 /// `settings.bounds.drain` and a second.

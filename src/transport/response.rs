@@ -28,10 +28,10 @@ use super::{
     request_id::{self, RequestId},
     settings::Settings,
     span,
-    surfaces::Surfaces,
 };
 use crate::telemetry::{in_request, of_request};
 use authority_api::error::{ApiError, ErrorCode};
+use authority_model::access::Surfaces;
 
 #[derive(Clone, Copy)]
 pub(super) struct ResponseLayer {

@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use axum::http::HeaderValue;
 use ipnet::IpNet;
 
-use super::{budget::Budget, surfaces::Surfaces};
+use authority_model::access::Surfaces;
+
+use super::budget::Budget;
 use authority_core::config::Config;
 
 /// A tenant's share is the number of connections divided by this.

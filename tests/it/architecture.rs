@@ -60,7 +60,7 @@ const API: &[&str] = &[
 /// Each module, with the modules that it may use: of its own crate, of api and of core.
 const MODULES: &[(&str, &[&[&str]])] = &[
     // The server: the binary, its command line, and `app`, which connects all other modules.
-    ("main", &[&["app", "cli", "config"]]),
+    ("main", &[&["cli"]]),
     ("cli", &[&["app", "telemetry", "transport"], FLOOR]),
     (
         "app",

@@ -2,13 +2,13 @@
 
 use std::{fs, io, path::Path};
 
-use authority_core::config::Config;
+use authority_core::config::{Config, DEMO_TENANT};
 use authority_ids::TenantId;
 use axum::Router;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Client, Error, SLUG, keep, text};
+use super::{Client, Error, keep, text};
 
 /// The default address on which `listen` receives.
 pub const ADDRESS: &str = "127.0.0.1:4000";
@@ -55,7 +55,7 @@ pub async fn seed_at(
     config: &Config,
 ) -> Result<(), Error> {
     let (client, folder) = (Client { router, token: owner_token }, &config.data_dir);
-    let tenant_id = TenantId::complete(SLUG);
+    let tenant_id = TenantId::complete(DEMO_TENANT);
     let path = format!("/api/v1/webhook-endpoints?tenant_id={tenant_id}&deleted=true&limit=500");
     let list = client.call("GET", &path, None).await?;
     let mut endpoints = list["webhook_endpoints"].as_array().into_iter().flatten();

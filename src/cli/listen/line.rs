@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
+use authority_cli::text::{NOTHING, plain};
 use authority_verify_webhook::Suite;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
-use super::{Line, verifier::Verifier};
-use crate::cli::text::{NOTHING, plain};
+use super::{printer::Line, verifier::Verifier};
 
 /// The longest shown value, in characters. Unverified values may have any length.
 const LONGEST: usize = 300;

@@ -3,7 +3,6 @@
 //! It verifies each delivery as a receiver should (`verifier.rs`) and prints a line (`line.rs`,
 //! `printer.rs`). It responds with 401 to deliveries that fail verification.
 
-pub(super) mod jwks;
 mod line;
 mod printer;
 mod verifier;
@@ -11,12 +10,14 @@ mod verifier;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use agent_authority::{
-    app::demo::{SLUG, webhook},
+    app::demo::webhook,
     transport::{self, Bounds, Settings},
 };
+use authority_cli::{CommandOutput, Failure, Jwks, keys_address, tenant};
+use authority_client::reachable;
 use authority_core::{
     clock::Clock,
-    config::{Config, Secret, Sources},
+    config::{Config, DEMO_TENANT, Secret, Sources},
     shutdown,
 };
 use authority_verify_webhook::Suite;
@@ -35,14 +36,7 @@ use clap::{
 use reqwest::Url;
 use tokio::net::TcpListener;
 
-use super::{
-    Failure, health,
-    http::{deepest, is_loopback, keys_address},
-    outcome::CommandOutput,
-    remote::tenant,
-};
-use jwks::Jwks;
-use printer::{Line, Printer};
+use printer::Printer;
 use verifier::Verifier;
 
 /// The maximum size of a delivery's body in bytes; an envelope has at most 8 KiB.
@@ -68,7 +62,7 @@ pub(super) struct Listen {
     #[arg(long, value_name = "SUITE", value_parser = suite())]
     accept: Vec<Suite>,
     /// The expected tenant, by id or slug
-    #[arg(long, value_name = "ID", default_value = SLUG, value_parser = tenant())]
+    #[arg(long, value_name = "ID", default_value = DEMO_TENANT, value_parser = tenant())]
     tenant: String,
     /// The response status for verified deliveries; after a status other than 2xx the service tries
     /// again
@@ -117,10 +111,8 @@ impl Listen {
                 url = url.or_else(|| Url::parse(&demo.url).ok());
             }
         }
-        let url = url.map_or_else(
-            || format!("http://{}/", health::reachable(address)),
-            |url| url.to_string(),
-        );
+        let url =
+            url.map_or_else(|| format!("http://{}/", reachable(address)), |url| url.to_string());
         let jwks = jwks.map(Jwks::new).transpose()?;
         let clock = Clock::default();
         Verifier { secrets, demonstration, jwks, accept, url, tenant_id, clock }.checked()

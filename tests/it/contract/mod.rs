@@ -20,6 +20,7 @@ mod rate_limits;
 mod reference;
 mod specification;
 mod tenants;
+mod typed_client;
 mod unknown_fields;
 
 use serde_json::Value;

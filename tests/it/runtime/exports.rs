@@ -1,5 +1,6 @@
 //! The export of decisions: all that exist when it starts, in the order of their ids.
 
+use authority_client::{Next, SURFACE};
 use authority_core::clock::Clock;
 use authority_ids::DecisionId;
 use authority_model::proto::runtime::{
@@ -16,10 +17,18 @@ use crate::support::{Client, Limits, TestApp, asking};
 const TENANT: &str = "svc:tenant:acme";
 const PATH: &str = "/api/v1/app/decisions:export";
 
-async fn lines(client: &Client, query: &str) -> Vec<Value> {
-    let (status, text) = client.text("GET", &format!("{PATH}{query}"), None).await;
-    assert_eq!(status, 200, "{text}");
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+async fn lines(client: &Client, filter: &Value) -> Vec<Value> {
+    let (service, surface) = client.service();
+    let path = surface.path(&[SURFACE, "decisions:export"]);
+    let mut export = service.lines(&path, filter).await.unwrap();
+    let mut lines = Vec::new();
+    loop {
+        match export.next().await.unwrap() {
+            Next::Line(_, line) => lines.push(line),
+            Next::End => return lines,
+            Next::Lost(why) => panic!("{why}"),
+        }
+    }
 }
 
 #[track_caller]
@@ -55,7 +64,7 @@ async fn it_goes_on_after_any_line_and_ends_where_it_began() {
     let auditor = app.person(TENANT, "auditor", "eve@example.org");
     let before = Clock::default().now() - TimeDelta::minutes(1);
     let (first, second) = (decided(&client, 1200.0).await, decided(&client, 1300.0).await);
-    let all = lines(&auditor, "").await;
+    let all = lines(&auditor, &json!({})).await;
     let (last, found) = all.split_last().unwrap();
     assert_eq!((&last["end"], &last["count"]), (&json!(true), &json!(252)), "{last:#}");
     let exported = ids(found);
@@ -63,19 +72,20 @@ async fn it_goes_on_after_any_line_and_ends_where_it_began() {
     assert!(exported.is_sorted());
     assert_eq!(exported[250..], [first.as_str(), second.as_str()]);
     for place in [0, 99, 100, 249, 250] {
-        let rest = lines(&auditor, &format!("?after={}", exported[place])).await;
+        let rest = lines(&auditor, &json!({"after": exported[place]})).await;
         assert_eq!(ids(&rest), exported[place + 1..], "{place}");
     }
     // `next` does not skip decisions that may still commit with an id before the last lines.
     let next = last["next"].as_str().unwrap();
     let least = DecisionId::first(u64::try_from(before.timestamp_millis()).unwrap());
     assert!(next >= least.as_str() && next < first.as_str(), "{next}");
-    assert_eq!(ids(&lines(&auditor, &format!("?after={next}")).await), [&first, &second]);
+    assert_eq!(ids(&lines(&auditor, &json!({"after": next})).await), [&first, &second]);
     // No new decisions can appear before ten minutes ago: `next` is the last id.
-    let until = (Clock::default().now() - TimeDelta::minutes(10)).format("%Y-%m-%dT%H:%M:%SZ");
-    let old = lines(&auditor, &format!("?until={until}")).await;
+    let until =
+        (Clock::default().now() - TimeDelta::minutes(10)).format("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let old = lines(&auditor, &json!({"until": until})).await;
     assert_eq!((&old[250]["next"], &old[250]["count"]), (&json!(exported[249]), &json!(250)));
-    let none = lines(&auditor, &format!("?until={until}&after={}", exported[249])).await;
+    let none = lines(&auditor, &json!({"until": until, "after": exported[249]})).await;
     assert_eq!((&none[0]["next"], &none[0]["count"]), (&json!(exported[249]), &json!(0)));
     let (status, refused) = auditor.get(&format!("{PATH}?after=nothing")).await;
     assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("after")), "{refused:#}");
@@ -117,11 +127,11 @@ async fn contexts_are_shown_on_request() {
     let (app, client, _) = demo().await;
     decided(&client, 1234.5).await;
     let admin = app.person(TENANT, "admin", "ann@example.org");
-    let plain = lines(&admin, "").await;
+    let plain = lines(&admin, &json!({})).await;
     assert_eq!(plain[0]["context"], Value::Null);
     assert!(!plain[0].to_string().contains("1234.5"));
     for client in [&admin, &app.person(TENANT, "auditor", "eve@example.org")] {
-        let shown = &lines(client, "?context=true").await[0];
+        let shown = &lines(client, &json!({"context": true})).await[0];
         assert_eq!(shown["context"]["value"]["amount"], json!(1234.5), "{shown:#}");
         let salt = STANDARD.decode(shown["context"]["salt"].as_str().unwrap()).unwrap();
         assert_eq!(salt.len(), 16);
@@ -171,7 +181,7 @@ async fn it_is_the_callers_only_one_and_ends_with_the_person() {
     let person = people["principals"].as_array().unwrap().iter();
     let mut person = person.filter(|person| person["email"] == "approver@acme.example");
     let path = format!("/api/v1/principals/{}", person.next().unwrap()["id"].as_str().unwrap());
-    let (status, done) = app.owner().patch(&path, json!({"state": "suspended"})).await;
+    let (status, done) = app.owner().patch(&path, &json!({"state": "suspended"})).await;
     assert_eq!(status, 200, "{done:#}");
     let ended = loop {
         match export.message().await {

@@ -10,6 +10,7 @@ use agent_authority::{
     transport::{self, Surfaces},
 };
 use authority_api::identity::dev_provider::{AUDIENCE, Holder, ISSUER};
+use authority_client::{Base, Surface};
 use authority_core::{
     clock::Clock,
     config::{self, Config},
@@ -337,6 +338,14 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn new(base: &str, token: &str) -> Self {
         Self { base: base.to_owned(), token: token.to_owned(), http: http() }
+    }
+
+    /// Returns the client of the command line with the same credential, and the credential's
+    /// surface.
+    #[track_caller]
+    pub(crate) fn service(&self) -> (authority_client::Client, Surface) {
+        let base = Base::Named(self.base.parse().unwrap());
+        (authority_client::Client::new(base, &self.token).unwrap(), Surface::of(&self.token))
     }
 
     pub(crate) async fn post(&self, path: &str, body: Value) -> (u16, Value) {

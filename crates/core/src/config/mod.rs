@@ -1,5 +1,6 @@
 //! The settings. `defaults.rs` has their defaults; `load.rs` reads their values.
 
+mod addresses;
 mod defaults;
 mod folder;
 mod load;
@@ -20,6 +21,9 @@ pub use secret::Secret;
 /// The default of `limits.lame_duck_seconds` in production. Load balancers check readiness every
 /// one or two seconds.
 const LAME_DUCK: u64 = 5;
+
+/// The slug of a development server's demonstration tenant.
+pub const DEMO_TENANT: &str = "acme";
 
 /// All settings. A field with a struct type is a table in the TOML file.
 #[derive(Clone, Debug, Deserialize, Serialize)]

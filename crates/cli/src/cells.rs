@@ -1,0 +1,67 @@
+//! Formats values as cells, and cells in aligned columns.
+
+use std::iter::{once, repeat_n};
+
+use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
+
+use crate::{
+    text::{NOTHING, plain},
+    view::View,
+};
+
+/// Spaces between columns.
+pub(crate) const GAP: u16 = 2;
+
+/// Returns the width of each column: of its widest cell on a terminal, and at least one.
+pub(crate) fn widths(header: &[String], rows: &[Vec<String>]) -> Vec<u16> {
+    let mut widths = vec![1; header.len()];
+    for row in once(header).chain(rows.iter().map(Vec::as_slice)) {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell_width(cell).max(*width);
+        }
+    }
+    widths
+}
+
+/// Aligns rows below a header. Returns an empty text if there is no column.
+pub(crate) fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
+    if header.is_empty() {
+        return String::new();
+    }
+    let widths = widths(header, rows);
+    let line = |row: &[String]| {
+        let mut line = String::new();
+        for (width, cell) in widths.iter().zip(row) {
+            let spaces = width.saturating_add(GAP) - cell_width(cell);
+            line.push_str(cell);
+            line.extend(repeat_n(' ', spaces.into()));
+        }
+        line.trim_end().to_owned()
+    };
+    let lines = once(header).chain(rows.iter().map(Vec::as_slice)).map(line);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn cell_width(cell: &str) -> u16 {
+    u16::try_from(cell.width()).unwrap_or(u16::MAX)
+}
+
+/// Formats a value for a cell.
+pub(crate) fn cell(value: &Value, view: View) -> String {
+    each(value, &|text| view.time(text).unwrap_or_else(|| plain(text)))
+}
+
+/// Formats a value, with each text in it formatted by `shown`.
+pub(crate) fn each(value: &Value, shown: &dyn Fn(&str) -> String) -> String {
+    match value {
+        Value::Null => NOTHING.to_owned(),
+        Value::String(text) if text.is_empty() => NOTHING.to_owned(),
+        Value::String(text) => shown(text),
+        Value::Array(items) if items.is_empty() => NOTHING.to_owned(),
+        Value::Array(items) => {
+            items.iter().map(|item| each(item, shown)).collect::<Vec<_>>().join(",")
+        }
+        other => plain(&other.to_string()),
+    }
+}

@@ -1,0 +1,116 @@
+//! `policies impact`: recent decisions that would change with other policies.
+
+use authority_client::SURFACE;
+use clap::{Args, value_parser};
+use serde_json::{Value, json};
+
+use crate::{
+    arguments::tenant,
+    connect::{Connector, ServerArgs},
+    files::Candidate,
+    list::Found,
+    outcome::{CommandOutput, Failure},
+    server::Server,
+    tenant::meant,
+    text::{self, plain},
+    times::moment,
+};
+
+#[derive(Debug, Args)]
+pub struct Impact {
+    /// A policy to add, or with `ID=FILE` a replacement for the policy with this id
+    #[arg(value_name = "[ID=]FILE", value_parser = Candidate::parse, required_unless_present = "without")]
+    policies: Vec<Candidate>,
+    /// A policy to leave out; can be given several times
+    #[arg(long = "without", value_name = "ID")]
+    without: Vec<String>,
+    /// The tenant of the decisions, by id or slug [default: the tenant of the first --without, or
+    /// the owner's only tenant]
+    #[arg(long = "tenant", value_name = "ID", value_parser = tenant())]
+    tenant_id: Option<String>,
+    /// The number of newest decisions to consider [default: 100]
+    #[arg(long, value_name = "COUNT", value_parser = value_parser!(u16).range(1..=1000))]
+    last: Option<u16>,
+    /// Only decisions at or after this time: RFC 3339, or a span before now, such as 1h
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
+    since: Option<String>,
+    /// Compare with the active policies, or with the recorded decisions
+    #[arg(long, value_name = "WHAT", value_parser = ["present", "recorded"], default_value = "present")]
+    compared_with: String,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+const COLUMNS: [&str; 6] = ["decision_id", "evaluated_at", "subject", "action", "before", "after"];
+
+impl Impact {
+    pub(super) async fn run(self, connector: &Connector<'_>) -> Result<CommandOutput, Failure> {
+        let policies = Candidate::bodies(&self.policies)?;
+        let server = connector.connect(self.server).await?;
+        let tenant_id = match self.tenant_id {
+            None => meant(&server, self.without.first().map(String::as_str)).await,
+            named => named,
+        };
+        let question = json!({"candidate_policies": policies, "without_policies": self.without,
+            "tenant_id": tenant_id, "last": self.last, "since": self.since,
+            "compared_with": self.compared_with});
+        let (told, found) = ask(&server, &question).await?;
+        let output = found.shown("changes", &COLUMNS);
+        Ok(CommandOutput { aside: told, ..output })
+    }
+}
+
+/// The number of decisions considered before an activation; at most `LISTED` changed decisions are
+/// listed.
+const LAST: u16 = 200;
+const LISTED: usize = 20;
+
+/// Describes the newest decisions of the policy's tenant that would change with this text.
+pub(super) async fn of_text(server: &Server, policy: &Value, cedar: &str) -> String {
+    let candidate = json!({"policy_id": policy["id"], "cedar": cedar});
+    let question = json!({"candidate_policies": [candidate], "tenant_id": policy["tenant_id"],
+                          "last": LAST, "compared_with": "present"});
+    let (told, mut found) = match ask(server, &question).await {
+        Ok(found) => found,
+        Err(problem) => return format!("The impact could not be read: {problem}"),
+    };
+    let more = found.records.len().saturating_sub(LISTED);
+    found.records.truncate(LISTED);
+    if found.records.is_empty() {
+        return format!("{told}.");
+    }
+    let more = if more > 0 { format!("\nand {more} more") } else { String::new() };
+    format!("{told}:\n{}{more}", found.shown("changes", &COLUMNS).text)
+}
+
+/// Returns the number of changed decisions as text, and the changes.
+async fn ask(server: &Server, question: &Value) -> Result<(String, Found), Failure> {
+    let body = server.post(&server.path(&[SURFACE, "policies:impact"]), question).await?;
+    let found = server.json(&body)?;
+    let told = format!(
+        "{} of {} decisions would change{}",
+        found["changed_total"],
+        found["considered"],
+        match found["unreadable"].as_u64() {
+            None | Some(0) => String::new(),
+            Some(count) => format!("; {count} could not be decided again"),
+        },
+    );
+    let mut found = Found::of(server, body, "changed")?;
+    for changed in &mut found.records {
+        for side in ["before", "after"] {
+            changed[side] = outcome(&changed[side]).into();
+        }
+    }
+    Ok((told, found))
+}
+
+fn outcome(outcome: &Value) -> String {
+    let people = match outcome["approvals_needed"]["count"].as_u64() {
+        None | Some(0) => String::new(),
+        Some(1) => ", by 1 person".to_owned(),
+        Some(count) => format!(", by {count} people"),
+    };
+    let (decision, code) = (text::of(outcome, "decision"), text::of(outcome, "reason_code"));
+    plain(&format!("{decision}: {code}{people}"))
+}

@@ -1,0 +1,170 @@
+//! `quarantine`: suspends a part of a tenant's authority.
+
+use authority_client::SURFACE;
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    actor,
+    arguments::tenant,
+    blast::Blast,
+    commands::stop::suspension::made,
+    confirm::Confirm,
+    connect::{Connector, ServerArgs},
+    known,
+    list::{CountedPage, List, ListArgs},
+    names::last_part,
+    outcome::{CommandOutput, Failure},
+    record::{Record, ShowArgs},
+    server::Server,
+    tenant::meant,
+    text::plain,
+};
+
+/// The filters of a quarantine. Authority that matches all of them is suspended; without any, all
+/// authority of the tenant.
+#[derive(Debug, Args)]
+pub struct Quarantine {
+    /// Only for this principal and all principals that act under it: an agent's name, or an id
+    #[arg(long, value_name = "ID")]
+    subject: Option<String>,
+    /// Only for actions of this pattern, such as `payment.*`
+    #[arg(long, value_name = "PATTERN")]
+    action: Option<String>,
+    /// Only under this delegation and the delegations below it
+    #[arg(long, value_name = "ID")]
+    delegation: Option<String>,
+    /// The tenant, by id or slug [default: the subject's or the delegation's; for an
+    /// action, the owner's only tenant]
+    #[arg(long = "tenant", value_name = "ID", value_parser = tenant())]
+    tenant_id: Option<String>,
+    /// The reason, for the record
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    #[command(flatten)]
+    confirm: Confirm,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Quarantines {
+    /// Lists quarantines, oldest first
+    List(ListArgs<Filter>),
+    /// Reads a quarantine
+    Show(ShowArgs),
+}
+
+#[derive(Debug, Args, Serialize)]
+pub struct Filter {
+    /// Only quarantines of this tenant, by id or slug
+    #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
+    tenant_id: Option<String>,
+    /// Only quarantines in this state
+    #[arg(long, value_parser = ["active", "released"])]
+    state: Option<String>,
+    /// Only quarantines of this principal: an agent's name, or an id
+    #[arg(long = "subject", visible_alias = "subject-id", value_name = "ID")]
+    subject_id: Option<String>,
+    /// Only quarantines of exactly this pattern of actions
+    #[arg(long, value_name = "PATTERN")]
+    action: Option<String>,
+    /// Only quarantines of this delegation
+    #[arg(long = "delegation", visible_alias = "delegation-id", value_name = "ID")]
+    delegation_id: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    page: CountedPage,
+}
+
+const QUARANTINES: [&str; 2] = [SURFACE, "quarantines"];
+
+pub(crate) const LIST: List = List {
+    path: &QUARANTINES,
+    member: "quarantines",
+    columns: &[
+        "id",
+        "state",
+        "subject_id",
+        "action",
+        "delegation_id",
+        "reason",
+        "created_by",
+        "created_at",
+    ],
+};
+
+pub(super) const RECORD: Record = Record { path: &QUARANTINES, envelope: Some("quarantine") };
+
+impl Quarantines {
+    pub(crate) async fn run(self, connector: &Connector<'_>) -> Result<CommandOutput, Failure> {
+        match self {
+            Self::List(ListArgs { mut filter, server }) => {
+                let server = connector.connect(server).await?;
+                actor::resolve(&server, &mut filter.subject_id).await?;
+                LIST.page(&server, &filter).await
+            }
+            Self::Show(args) => RECORD.show(args, connector).await,
+        }
+    }
+}
+
+impl Quarantine {
+    pub(crate) async fn run(mut self, connector: &Connector<'_>) -> Result<CommandOutput, Failure> {
+        let server = connector.connect(self.server.clone()).await?;
+        if let Some(subject) = &self.subject {
+            self.subject = Some(actor::resolved(&server, subject, self.confirm).await?);
+        }
+        let known = self.subject.as_deref().or(self.delegation.as_deref());
+        let is_part = known.is_some() || self.action.is_some();
+        let tenant_id = match self.tenant_id.clone() {
+            // A whole tenant is named.
+            None if is_part => meant(&server, known).await,
+            named => named,
+        };
+        let actions: Vec<&str> = self.action.as_deref().into_iter().collect();
+        let warning = known::warnings(&server, tenant_id.as_deref(), &actions).await.pop();
+        if !self.confirm.yes {
+            let tenant = tenant_id.as_deref().map_or("the whole tenant", last_part);
+            let named = known.map(last_part).or(self.action.as_deref()).unwrap_or(tenant);
+            let shown = self.shown(&server, tenant).await?;
+            let shown = warning.iter().cloned().chain([shown]).collect::<Vec<_>>().join("\n");
+            self.confirm.type_name(&shown, "suspend it", named)?;
+        }
+        let body = json!({"tenant_id": tenant_id, "subject_id": self.subject, "action": self.action,
+                          "delegation_id": self.delegation, "reason": self.reason});
+        let mut output = made(&server, &QUARANTINES, "quarantine", &body).await?;
+        if let Some(warning) = warning.filter(|_| self.confirm.yes) {
+            output.aside = format!("{warning}\n{}", output.aside);
+        }
+        Ok(output)
+    }
+
+    /// Describes the suspended authority, and the affected delegations.
+    async fn shown(&self, server: &Server, tenant: &str) -> Result<String, Failure> {
+        let (mut parts, mut ends) = (Vec::new(), Vec::new());
+        if let Some(subject) = &self.subject {
+            let blast = Blast::of_principal(server, subject).await?;
+            parts.push(format!("of {} and all principals that act under it", blast.name(subject)));
+            ends.push(blast.text(server.view()));
+        }
+        if let Some(action) = &self.action {
+            parts.push(format!("for {}", plain(action)));
+        }
+        if let Some(delegation) = &self.delegation {
+            let blast = Blast::of_delegation(server, delegation).await?;
+            parts.push(format!("under {} and the delegations below it", plain(delegation)));
+            ends.push(blast.text(server.view()));
+        }
+        if parts.is_empty() {
+            parts.push(format!("of {}", plain(tenant)));
+        }
+        let at = server.address();
+        let what = parts.join(", ");
+        Ok(format!(
+            "All authority {what} is suspended on {at} until it is released.\n{}",
+            ends.join("\n")
+        ))
+    }
+}
