@@ -7,11 +7,15 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use super::{POLICY, Receipts, missing, read, refused};
 use authority_api::error::{ApiError, ErrorCode};
 use authority_evidence::pack;
 use serde::Deserialize;
 use serde_json::Value;
+
+use super::{
+    access::{POLICY, Receipts, missing, refused},
+    read,
+};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");

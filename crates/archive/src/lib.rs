@@ -20,4 +20,7 @@ pub use erasure::{Erased, Eraser};
 pub use error::Error;
 pub use evidence::{Evidence, Page, ReadEvidence};
 pub use reader::{Archived, Archives};
-pub use writer::{Archiver, Parts, Step, worker, worker_without_archive};
+pub use writer::{
+    Archiver, Parts, Step,
+    worker::{worker, worker_without_archive},
+};

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use prost::Message;
 use tonic::{Response, metadata::MetadataValue};
 
-use super::{Error, IdempotencyKey};
+use super::{error::Error, key::IdempotencyKey};
 
 /// The name of the header in REST and of the metadata in gRPC.
 const REPLAYED: &str = "idempotency-replayed";

@@ -12,7 +12,7 @@ use diesel::{
     sql_types::{Array, Bytea, Text, Timestamptz},
 };
 
-use super::IdempotencyKey;
+use super::key::IdempotencyKey;
 
 /// The columns of keys, in the order of the primary key.
 #[derive(Default)]

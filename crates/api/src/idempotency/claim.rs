@@ -10,7 +10,12 @@ use diesel::prelude::*;
 use futures_util::{FutureExt, future::BoxFuture};
 use prost::Message;
 
-use super::{ANSWERS_KEPT, Done, Error, IdempotencyKey, SECRETS_KEPT};
+use super::{
+    answer::Done,
+    error::Error,
+    key::IdempotencyKey,
+    retention::{ANSWERS_KEPT, SECRETS_KEPT},
+};
 
 /// The caller in rows that are older than the column. Their responses are not repeated, and their
 /// keys cannot be used for new decisions.

@@ -12,9 +12,8 @@ mod batch;
 mod claim;
 mod error;
 mod key;
+mod retention;
 mod sweep;
-
-use chrono::TimeDelta;
 
 pub use answer::{Done, execute};
 pub use batch::{ClaimBatch, KeepBatch};
@@ -22,8 +21,3 @@ pub use claim::FirstAnswer;
 pub use error::Error;
 pub use key::IdempotencyKey;
 pub use sweep::{sweep, sweeper};
-
-/// How long a response is kept under its idempotency key.
-const ANSWERS_KEPT: TimeDelta = TimeDelta::hours(24);
-/// How long a response with a secret is kept.
-const SECRETS_KEPT: TimeDelta = TimeDelta::minutes(10);

@@ -11,7 +11,7 @@ use authority_model::schema::idempotency_keys;
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 
-use super::{ANSWERS_KEPT, SECRETS_KEPT};
+use super::retention::{ANSWERS_KEPT, SECRETS_KEPT};
 
 const EVERY: Duration = Duration::from_secs(60);
 

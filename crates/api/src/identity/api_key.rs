@@ -8,7 +8,10 @@ use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 
-use super::{ADDRESS_NOT_ALLOWED, Caller, CallerKind, Error, SecretCode};
+use super::{
+    caller::{Caller, CallerKind, SecretCode},
+    error::{ADDRESS_NOT_ALLOWED, Error},
+};
 use authority_core::{
     graph::{ApiKey, Unusable},
     keys::Keys,

@@ -6,9 +6,19 @@ use authority_ids::TenantId;
 use http::HeaderMap;
 
 use super::{
-    Caller, CallerKind, Claims, Directory, Error, Issuer, JwksClient, LastUsed, PERSON_INACTIVE,
-    Role, Rules, TENANT_INACTIVE, TenantFacts, Via, api_key, bearer::bearer, call::IDEMPOTENCY_KEY,
-    jwt::Verifier, new_keys::NewKeys, permit, refusals::Refusals,
+    api_key,
+    bearer::bearer,
+    call::IDEMPOTENCY_KEY,
+    caller::{Caller, CallerKind},
+    directory::{Directory, TenantFacts},
+    error::{Error, PERSON_INACTIVE, TENANT_INACTIVE},
+    jwks_client::JwksClient,
+    jwt::{Claims, Issuer, Verifier},
+    new_keys::NewKeys,
+    refusals::Refusals,
+    role::Role,
+    rules::{Rules, Via, permit},
+    usage::LastUsed,
 };
 use authority_core::{clock::Clock, keys::Keys};
 use authority_crypto::sha256;

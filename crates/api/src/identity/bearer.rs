@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header::AUTHORIZATION};
 
-use super::Error;
+use super::error::Error;
 
 /// The maximum length of a credential, in bytes. API keys and the tokens of common identity
 /// providers are shorter.

@@ -3,7 +3,7 @@
 use authority_model::validate::{Validate, Violations};
 use tonic::{Request, metadata::MetadataMap};
 
-use super::{Caller, CallerKind};
+use super::caller::{Caller, CallerKind};
 use crate::error::{ApiError, ErrorCode};
 
 /// The name of the header in REST and of the metadata in gRPC.

@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr, sync::Arc};
 use authority_ids::{ApiKeyId, TenantId};
 use chrono::{DateTime, Utc};
 
-use super::{Role, dev_provider};
+use super::{dev_provider, role::Role};
 use crate::error::{ApiError, ErrorCode};
 use authority_core::store::{SERVICE, Scope};
 

@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::Role;
+use super::role::Role;
 use authority_core::{clock::Clock, keys::Keys, store::SERVICE};
 
 /// `iss` of its tokens.

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 
 use authority_core::graph::ApiKey;
 
-use super::Error;
+use super::error::Error;
 
 /// The facts about a tenant that the check of a credential needs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use futures_util::stream;
 use parking_lot::Mutex;
 use tonic::Response;
 
-use super::Caller;
+use super::caller::Caller;
 use crate::{
     error::ApiError,
     rate_limit::{AppliedLimits, OpenLimit, Remaining},

@@ -1,15 +1,10 @@
-//! An identity provider's public keys: parsing a JWKS, and its source.
+//! Parses a JWKS: an identity provider's public keys.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{HashMap, HashSet};
 
 use jsonwebtoken::DecodingKey;
-use parking_lot::RwLock;
 use serde_json::Value;
 
-use super::{Error, JwksClient};
 use authority_crypto::jwk;
 
 /// The most keys that are read; no provider publishes more.
@@ -20,9 +15,6 @@ const SHORTEST_MODULUS: usize = 256;
 const LONGEST_MODULUS: usize = 1024;
 /// Bytes of the largest accepted public exponent.
 const LONGEST_EXPONENT: usize = 4;
-
-/// Keys by kid.
-pub(super) type KeySet = HashMap<String, DecodingKey>;
 
 /// The usable keys and the revoked key ids of a JWKS.
 pub(super) struct Document<K> {
@@ -120,60 +112,4 @@ fn is_rsa_key(modulus: &[u8], exponent: &[u8]) -> bool {
         && is_odd
         && exponent != [1]
         && exponent.len() <= LONGEST_EXPONENT
-}
-
-/// The source of an issuer's keys.
-#[derive(Clone)]
-pub enum KeySource {
-    /// Over the network.
-    Remote(JwksClient),
-    /// From this process: the keys of the development identity provider.
-    Local(Arc<LocalJwks>),
-}
-
-impl KeySource {
-    /// Returns a source that reads the keys from `document`, which it calls at every look-up.
-    pub fn local(document: impl Fn() -> Arc<str> + Send + Sync + 'static) -> Self {
-        Self::Local(Arc::new(LocalJwks {
-            document: Box::new(document),
-            read: RwLock::new((Arc::from(""), Arc::default())),
-        }))
-    }
-
-    /// Returns the key with this kid.
-    ///
-    /// # Errors
-    /// [`Error::Token`] if the issuer has no such key; [`Error::Unavailable`] if the keys cannot be
-    /// read now.
-    pub(super) async fn key(&self, kid: &str) -> Result<DecodingKey, Error> {
-        match self {
-            Self::Remote(client) => client.key(kid).await,
-            Self::Local(local) => local.key(kid),
-        }
-    }
-}
-
-pub struct LocalJwks {
-    document: Box<dyn Fn() -> Arc<str> + Send + Sync>,
-    /// The last document, and its keys.
-    read: RwLock<(Arc<str>, Arc<KeySet>)>,
-}
-
-impl LocalJwks {
-    fn key(&self, kid: &str) -> Result<DecodingKey, Error> {
-        let document = (self.document)();
-        let known = {
-            let (of, set) = &*self.read.read();
-            (*of == document).then(|| Arc::clone(set))
-        };
-        let set = if let Some(set) = known {
-            set
-        } else {
-            let read = read(document.as_bytes()).map_err(|_| Error::Unavailable)?;
-            let set = Arc::new(read.keys);
-            *self.read.write() = (document, Arc::clone(&set));
-            set
-        };
-        set.get(kid).cloned().ok_or(Error::Token("no key of its issuer has its `kid`"))
-    }
 }

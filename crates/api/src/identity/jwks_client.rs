@@ -17,7 +17,7 @@ use tokio::{sync::Mutex, task::JoinHandle};
 use serde_json::Value;
 
 use super::{
-    Error,
+    error::Error,
     jwks::{self, Document},
     jwks_address::{Address, safe},
 };

@@ -12,7 +12,10 @@ use parking_lot::RwLock;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{Error, JwksClient, KeySource, dev_provider, numeric_date::NumericDate};
+use super::{
+    dev_provider, error::Error, jwks_client::JwksClient, key_source::KeySource,
+    numeric_date::NumericDate,
+};
 use authority_core::{clock::Clock, store::SERVICE};
 use authority_ids::IdParts;
 

@@ -11,7 +11,7 @@ use http::{Extensions, Request, Response};
 use tonic::Status;
 use tower::{Layer, Service};
 
-use super::{Caller, ClientAddress, Identity, Via};
+use super::{authenticate::Identity, caller::Caller, client_address::ClientAddress, rules::Via};
 use crate::error::ApiError;
 
 /// Reads the client's address, which the transport stored in the extensions.

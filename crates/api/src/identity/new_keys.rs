@@ -20,7 +20,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-use super::Directory;
+use super::directory::Directory;
 
 /// How long a key counts as new. Because the clocks of nodes differ, the key's time may also be
 /// this far in the future.

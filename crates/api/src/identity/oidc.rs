@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Error, Identity, jwt::Timed, numeric_date::NumericDate};
+use super::{authenticate::Identity, error::Error, jwt::Timed, numeric_date::NumericDate};
 
 /// The claims of a verified ID token.
 #[derive(Clone, Debug, Deserialize)]

@@ -4,7 +4,7 @@ use std::{net::IpAddr, time::Duration};
 
 use authority_core::log_limit::LogLimit;
 
-use super::Error;
+use super::error::Error;
 
 /// The minimum interval between log lines with the same reason: an attack or a broken client must
 /// not fill the disk.

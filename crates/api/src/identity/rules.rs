@@ -4,7 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use authority_model::access::{Access, Binding, RULES, Surfaces, reads};
 
-use super::{Caller, CallerKind, Error, RefusedRole};
+use super::{
+    caller::{Caller, CallerKind},
+    error::{Error, RefusedRole},
+};
 
 /// The transport of a call.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use std::{convert::Infallible, ops::Range};
 
 use bytes::Bytes;
 
-use super::{Error, Listed};
+use super::{error::Error, listed::Listed};
 
 /// A type without values. It has the same functions as `Bucket` in `store.rs`.
 #[derive(Clone, Debug)]

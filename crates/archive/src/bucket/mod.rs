@@ -6,23 +6,14 @@ mod error;
 #[cfg(feature = "storage")]
 mod folder;
 #[cfg(feature = "storage")]
+mod listed;
 mod s3;
 #[cfg(feature = "storage")]
 mod store;
 
-use chrono::{DateTime, Utc};
-
 #[cfg(not(feature = "storage"))]
 pub use absent::Bucket;
 pub use error::Error;
+pub use listed::Listed;
 #[cfg(feature = "storage")]
 pub use store::Bucket;
-
-/// An object in a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    pub name: String,
-    /// The time of the last write, by the store's clock.
-    pub modified: DateTime<Utc>,
-    pub bytes: u64,
-}

@@ -6,7 +6,7 @@ use object_store::{
 };
 use tokio::time::Duration;
 
-use super::Error;
+use super::error::Error;
 
 /// The timeout of a request.
 const ANSWER: &str = "30 seconds";

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt;
 use object_store::{ObjectStore, ObjectStoreExt, local::LocalFileSystem, path::Path};
 
-use super::{Error, Listed, folder, s3};
+use super::{error::Error, folder, listed::Listed, s3};
 
 /// The folder or bucket that stores an installation's archives. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -16,14 +16,12 @@ mod finish;
 mod history;
 mod removal;
 mod run;
-mod worker;
+pub(crate) mod worker;
 
 use authority_core::{clock::Clock, keys::Keys, store::Store};
 use authority_ids::TenantId;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
-
-pub use worker::{worker, worker_without_archive};
 
 use crate::{
     Bucket, Error, ReadEvidence,

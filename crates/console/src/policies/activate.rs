@@ -14,8 +14,9 @@ use super::{
     Present, address, change,
     diff::{self, Line},
     name,
+    targets::unknown_targets,
     trial::Trial,
-    unknown_targets, versions,
+    versions,
 };
 use crate::{
     done::see_done,

@@ -19,8 +19,9 @@ use super::{
     impact,
     listed::Listed,
     name, rows,
+    targets::unknown_targets,
     trial::{Fault, Trial},
-    unknown_targets, versions,
+    versions,
 };
 use crate::{
     done::{done_word, see_done},

@@ -13,7 +13,8 @@ use tonic::Status;
 use super::{
     Present, address,
     impact::{self, Impact},
-    name, rows, unknown_targets,
+    name, rows,
+    targets::unknown_targets,
 };
 use crate::{
     form::Posted,

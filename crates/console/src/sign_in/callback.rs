@@ -8,7 +8,11 @@ use axum::{
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 
-use super::{Started, TITLE, failed, provider::TokenResponse};
+use super::{
+    failed::{TITLE, failed},
+    provider::TokenResponse,
+    started::Started,
+};
 use crate::{
     Console,
     credential::{is_person, role_of},

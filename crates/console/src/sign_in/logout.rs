@@ -11,7 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 
-use super::with_query;
+use super::endpoint::with_query;
 use crate::{
     Console,
     form::Posted,

@@ -5,6 +5,8 @@
 //! Tokens are verified like the API's own.
 
 mod callback;
+mod endpoint;
+mod failed;
 mod logout;
 pub(crate) mod provider;
 mod started;
@@ -18,7 +20,9 @@ use axum::{
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use crate::{Console, notice::Notice, page::see, query::Pairs, session::Cookie, view::View};
-use provider::{Error, Metadata};
+use endpoint::with_query;
+use failed::{TITLE, failed};
+use provider::Metadata;
 use started::{Started, own_path};
 
 /// Where the provider sends people back to.
@@ -86,39 +90,6 @@ fn choice_of_account(supported: &[String]) -> &'static str {
 
 /// The most sign-ins that one browser has under way: a tab each.
 const SIGN_INS: usize = 5;
-const TITLE: &str = "You are not signed in";
-
-/// The error page if the provider is unavailable or refuses.
-fn failed(error: &Error, to: &str) -> Response {
-    tracing::warn!(%error, "failed to complete a sign-in at the console");
-    let (status, remedy) = match error {
-        Error::Away(_) => (StatusCode::SERVICE_UNAVAILABLE, "Try again in a few seconds."),
-        Error::Answer(_) => (
-            StatusCode::BAD_GATEWAY,
-            "The operator of this service can compare `identity.issuer` with the provider's metadata.",
-        ),
-        // The browser supplies the code. It may be used, expired or from another sign-in.
-        Error::InvalidGrant(_) => (
-            StatusCode::BAD_REQUEST,
-            "Try again; if that does not help, whoever runs this service can compare the client's redirect URI at the \
-             provider.",
-        ),
-        Error::Refused(_) => (
-            StatusCode::BAD_GATEWAY,
-            "Try again; if that does not help, whoever runs this service can compare `console.client_id` and \
-             `console.client_secret` with the client at the provider.",
-        ),
-    };
-    Notice::new(status, TITLE, format!("{}. {remedy}", capitalized(&error.to_string())))
-        .again(to)
-        .response()
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    first + letters.as_str()
-}
 
 impl Console {
     /// Headers that remove the sign-ins of a browser which are too old, and the oldest of the others if it has as many as
@@ -177,12 +148,6 @@ impl Console {
         }
         with_query(&metadata.authorization_endpoint, &query.finish())
     }
-}
-
-/// An endpoint of the provider's, which may have a query of its own.
-fn with_query(endpoint: &str, query: &str) -> String {
-    let joint = if endpoint.contains('?') { '&' } else { '?' };
-    format!("{endpoint}{joint}{query}")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use tonic::Status;
 
 use super::{
     blast::Blast,
-    in_force_on,
+    in_force::in_force_on,
     list::who_may,
     order::{self, Act},
     partly::partly,

@@ -4,14 +4,14 @@
 //! priority, to keep decisions from waiting for it. Tenants take turns. The queue is bounded, per
 //! tenant and in total. A job checks its [`Turn`] regularly and stops if its caller has left.
 
+mod cancellation;
+mod error;
+mod limits;
 mod queue;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -19,6 +19,9 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
+use cancellation::{CancelOnDrop, Cancellation};
+pub use error::Error;
+pub use limits::Limits;
 use queue::{Job, Next, Queue};
 
 /// Large enough for `decision/stack.rs`, which then allocates no further stack.
@@ -29,50 +32,6 @@ const STACK: usize = 32 * 1024 * 1024;
 const NICENESS: i32 = 10;
 /// The time after which a job with more work yields to other jobs.
 const SLICE: Duration = Duration::from_millis(200);
-
-/// Limits of running and waiting jobs.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    pub threads: usize,
-    /// The maximum number of running jobs of one tenant.
-    pub running: usize,
-    /// The maximum number of waiting jobs of one tenant.
-    pub waiting: usize,
-    /// The maximum number of waiting jobs of all tenants.
-    pub waiting_in_all: usize,
-    /// The maximum time from the request to the result.
-    pub longest: Duration,
-}
-
-impl Default for Limits {
-    /// Uses half as many threads as processors, at least two. The jobs of one tenant never occupy
-    /// all threads.
-    fn default() -> Self {
-        let processors = thread::available_parallelism().map_or(1, usize::from);
-        let threads = (processors / 2).max(2);
-        Self {
-            threads,
-            running: threads - 1,
-            waiting: 16,
-            waiting_in_all: 128,
-            // Shorter than the call's own deadline, which lets the caller see this error.
-            longest: Duration::from_secs(9),
-        }
-    }
-}
-
-/// The reason for a missing result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    #[error("{0} requests of this kind of this tenant are waiting, the most that may wait")]
-    TenantFull(usize),
-    #[error("too many requests of this kind are waiting")]
-    Full,
-    #[error("the computation takes too long for one response; request less at a time")]
-    TooLong,
-    #[error("the work failed")]
-    Failed,
-}
 
 /// Lets a running job check whether to stop or yield.
 pub struct Turn {
@@ -89,28 +48,6 @@ impl Turn {
     /// Whether the job should yield: return its partial result and run again.
     pub fn is_over(&self) -> bool {
         self.started.elapsed() >= SLICE
-    }
-}
-
-/// Cancels a job when its caller drops the future, and at its deadline.
-#[derive(Clone)]
-struct Cancellation {
-    left: Arc<AtomicBool>,
-    until: Instant,
-}
-
-impl Cancellation {
-    fn is_cancelled(&self) -> bool {
-        self.left.load(Ordering::Relaxed) || Instant::now() >= self.until
-    }
-}
-
-/// Cancels the job when the waiting future is dropped.
-struct CancelOnDrop(Arc<AtomicBool>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Cancellation, Error, Limits};
+use super::{cancellation::Cancellation, error::Error, limits::Limits};
 
 pub(super) struct Job {
     pub(super) cancellation: Cancellation,

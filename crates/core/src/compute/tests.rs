@@ -1,6 +1,6 @@
 //! Tests turns, limits, deadlines, and callers that leave.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::{sync::Semaphore, time::sleep};
 

@@ -6,7 +6,7 @@ use diesel_async::RunQueryDsl;
 use authority_crypto::KeyRing;
 use authority_model::schema::console_sessions;
 
-use super::{Error, Keys, inventory::sql};
+use super::{custody::Keys, error::Error, inventory::sql};
 use crate::store::Db;
 
 /// The associated data of an unfinished sign-in, which is stored in a cookie and not in the

@@ -10,11 +10,12 @@ use parking_lot::RwLock;
 use serde_json::{Value, json};
 
 use super::{
-    Error, NewKey, PublicKey, SigningKey, Status, console_session, endpoint,
+    error::Error,
     held::Held,
-    inventory,
+    inventory::{self, NewKey, SigningKey},
+    public_key::{PublicKey, Status},
     purpose::{PROGRAMME, Purpose, TOKENS},
-    push_subscription, revocation,
+    revocation,
     rotation::{self, NewRotation, Rotation},
 };
 use crate::{
@@ -28,10 +29,10 @@ const API_KEYS: &str = "api-key";
 
 /// All keys. Cloning copies one pointer.
 #[derive(Clone)]
-pub struct Keys(Arc<Inner>);
+pub struct Keys(pub(super) Arc<Inner>);
 
-struct Inner {
-    ring: Arc<KeyRing>,
+pub(super) struct Inner {
+    pub(super) ring: Arc<KeyRing>,
     mac: Mac,
     /// The codes of API keys, which most calls need.
     api_keys: DomainMac,
@@ -277,23 +278,7 @@ impl Keys {
         Ok(steps)
     }
 
-    /// Rewraps the stored secrets of this module, and of webhook endpoints, push subscriptions and
-    /// console sessions, under the ring's current key.
-    ///
-    /// Returns their number. Older ring keys may be removed once no other secrets are wrapped under
-    /// them.
-    pub async fn rewrap(&self) -> Result<usize, Error> {
-        let ring = Arc::clone(&self.0.ring);
-        self.store()?
-            .write_tx(&Scope::service(), async move |db| {
-                let own = inventory::rewrap(db, &ring).await? + endpoint::rewrap(db, &ring).await?;
-                let pushed = push_subscription::rewrap(db, &ring).await?;
-                Ok(own + pushed + console_session::rewrap(db, &ring).await?)
-            })
-            .await
-    }
-
-    fn store(&self) -> Result<&Store, Error> {
+    pub(super) fn store(&self) -> Result<&Store, Error> {
         self.0.store.as_ref().ok_or(Error::Ephemeral)
     }
 }

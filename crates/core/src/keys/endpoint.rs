@@ -9,7 +9,7 @@ use diesel_async::RunQueryDsl;
 use authority_crypto::KeyRing;
 use authority_model::schema::webhook_endpoints;
 
-use super::{Error, Keys, inventory::sql};
+use super::{custody::Keys, error::Error, inventory::sql};
 use crate::store::Db;
 
 /// A sealed column of `webhook_endpoints`.

@@ -3,7 +3,10 @@
 use authority_crypto::{Algorithm, Pair, jwk};
 use chrono::{DateTime, Datelike, Utc};
 
-use super::{Error, PublicKey, Status};
+use super::{
+    error::Error,
+    public_key::{PublicKey, Status},
+};
 
 /// A key of the inventory, decrypted.
 pub(super) struct Held {

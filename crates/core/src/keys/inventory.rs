@@ -11,7 +11,12 @@ use diesel::{
 };
 use serde_json::Value;
 
-use super::{Error, PublicKey, Status, held::Held, purpose::TOKENS};
+use super::{
+    error::Error,
+    held::Held,
+    public_key::{PublicKey, Status},
+    purpose::TOKENS,
+};
 use crate::store::{self, Db, RunQueryDsl, SERVICE, locks};
 
 /// How long a key is active before it is due for rotation.

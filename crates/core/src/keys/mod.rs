@@ -16,6 +16,7 @@ mod purpose;
 pub mod push_key;
 mod push_subscription;
 mod revocation;
+mod rewrap;
 mod rotation;
 mod workers;
 

@@ -4,7 +4,7 @@ use authority_crypto::{Algorithm, verify};
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
-use super::Error;
+use super::error::Error;
 
 /// The stage of a key in its life cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

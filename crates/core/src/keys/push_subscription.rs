@@ -7,7 +7,7 @@ use diesel_async::RunQueryDsl;
 use authority_crypto::KeyRing;
 use authority_model::schema::push_subscriptions;
 
-use super::{Error, Keys, inventory::sql};
+use super::{custody::Keys, error::Error, inventory::sql};
 use crate::store::Db;
 
 impl Keys {

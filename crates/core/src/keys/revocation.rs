@@ -6,8 +6,9 @@ use chrono::{DateTime, Utc};
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::{
-    Error, SigningKey, Status,
-    inventory::{lock, make_managed, sql},
+    error::Error,
+    inventory::{SigningKey, lock, make_managed, sql},
+    public_key::Status,
     rotation,
 };
 use crate::store::{Db, RunQueryDsl};

@@ -15,8 +15,9 @@ use diesel::{
 };
 
 use super::{
-    Error, SigningKey, Status,
-    inventory::{self, ROTATION, lock, sql},
+    error::Error,
+    inventory::{self, ROTATION, SigningKey, lock, sql},
+    public_key::Status,
 };
 use crate::store::{Db, RunQueryDsl, SERVICE};
 

@@ -15,7 +15,7 @@ use tokio_postgres::{
     config::{Host, SslMode},
 };
 
-use super::{Error, fault::with_source, servers::Servers, tls, tls_stream::Connector};
+use super::{error::Error, fault::with_source, servers::Servers, tls, tls_stream::Connector};
 
 /// A database to connect to.
 #[derive(Clone)]

@@ -12,8 +12,11 @@ use diesel::{
 use diesel_async::SimpleAsyncConnection;
 
 use super::{
-    Address, Db, Error, RunQueryDsl,
+    address::Address,
+    error::Error,
+    query::RunQueryDsl,
     sqlstate::is_undefined_table,
+    transaction::Db,
     versions::{MIGRATIONS, numbers},
 };
 

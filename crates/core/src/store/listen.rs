@@ -6,8 +6,9 @@ use tokio_postgres::{AsyncMessage, Client};
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::{
-    Error, Store,
+    error::Error,
     fault::with_source,
+    pool::Store,
     session,
     silence::{PATIENCE, QUIET},
 };

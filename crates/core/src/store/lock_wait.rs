@@ -11,8 +11,11 @@ use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 
 use super::{
-    Address, Db, Error, RunQueryDsl,
+    address::Address,
+    error::Error,
+    query::RunQueryDsl,
     sqlstate::has_timed_out,
+    transaction::Db,
     versions::{self, Failed},
 };
 

@@ -9,8 +9,14 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 
 use super::{
-    Address, Error, RunQueryDsl, digests, lock_wait, locks::MIGRATIONS as LOCK, roles, session,
-    versions, versions::Difference,
+    address::Address,
+    digests,
+    error::Error,
+    lock_wait,
+    locks::MIGRATIONS as LOCK,
+    query::RunQueryDsl,
+    roles, session,
+    versions::{self, Difference},
 };
 
 const PAUSE: Duration = Duration::from_millis(100);

@@ -1,6 +1,7 @@
 //! Postgres: connections, transactions with their actor, and the database roles.
 
 mod address;
+mod bounded;
 mod connect;
 mod dial;
 mod digests;
@@ -31,6 +32,7 @@ mod usage;
 mod versions;
 
 pub use address::Address;
+pub use bounded::discard;
 pub use error::Error;
 pub use ids::{new_id, row_id};
 pub use listen::Notification;
@@ -39,6 +41,5 @@ pub use pool::{Limits, Pooled, Store};
 pub use prepared::{Prepared, prepared};
 pub use query::RunQueryDsl;
 pub use serving::Serving;
-pub use silence::discard;
 pub use transaction::{Db, SERVICE, Scope, Transact};
 pub use usage::PoolUsage;

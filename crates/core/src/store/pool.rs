@@ -19,7 +19,7 @@ use futures_util::FutureExt;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::{Address, Error, session, silence::Silence};
+use super::{address::Address, error::Error, session, silence::Silence};
 
 /// How long a statement waits for a lock, in milliseconds.
 ///

@@ -18,7 +18,7 @@ use diesel::{
 use diesel_async::{AsyncConnectionCore, AsyncPgConnection};
 use futures_util::{TryStreamExt, future::BoxFuture};
 
-use super::Db;
+use super::transaction::Db;
 
 type Row = <AsyncPgConnection as AsyncConnectionCore>::Row<'static, 'static>;
 /// Rows that are still being received.

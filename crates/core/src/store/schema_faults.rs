@@ -3,7 +3,12 @@
 
 use diesel::{QueryableByName, sql_types::Text};
 
-use super::{Db, Error, RunQueryDsl, Scope, Store};
+use super::{
+    error::Error,
+    pool::Store,
+    query::RunQueryDsl,
+    transaction::{Db, Scope},
+};
 
 /// The maximum number of faults to list. A list of all triggers would not help.
 const MOST: usize = 5;

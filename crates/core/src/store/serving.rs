@@ -10,9 +10,13 @@ use diesel::{
 };
 
 use super::{
-    Address, Db, Error, RunQueryDsl, digests,
+    address::Address,
+    digests,
+    error::Error,
     migrate::{current_database, set_config},
+    query::RunQueryDsl,
     roles, schema_faults, session,
+    transaction::Db,
     versions::{Difference, numbers},
 };
 

@@ -6,7 +6,7 @@
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 
-use super::Error;
+use super::error::Error;
 
 /// Statements that fail unless the session's settings are safe.
 ///

@@ -13,7 +13,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Error, Pooled, Store};
+use super::error::Error;
 
 /// How long work in progress may continue after the database responds on a new connection.
 const GRACE: Duration = Duration::from_secs(3);
@@ -46,39 +46,11 @@ impl Silence {
             () = too_late => Err(silent()),
         }
     }
-}
 
-impl Store {
-    /// Runs `work` on a connection within the limit.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] after the limit. It is unknown whether a commit took place, and the
-    /// connection is still busy: [`discard`] it.
-    pub async fn within<T, E>(
-        &self,
-        limit: Duration,
-        work: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, Error>
-    where
-        Error: From<E>,
-    {
-        Ok(self.silence.bound(limit, work).await??)
+    /// Ends the waiting work soon.
+    pub(super) fn renew(&self) {
+        self.0.send_replace(());
     }
-
-    /// Retires earlier connections, after one did not respond in time and a new one does.
-    ///
-    /// The earlier connections are not used again. Work on them ends within seconds.
-    pub fn renew(&self) {
-        for pool in [&self.tenant, &self.system, &self.recorder, &self.events] {
-            pool.retain(|_, _| false);
-        }
-        self.silence.0.send_replace(());
-    }
-}
-
-/// Closes a connection instead of returning it to the pool.
-pub fn discard(db: Pooled) {
-    drop(Pooled::take(db));
 }
 
 fn silent() -> Error {
@@ -99,7 +71,7 @@ mod tests {
 
         let renew = async {
             sleep(Duration::from_millis(20)).await;
-            silence.0.send_replace(());
+            silence.renew();
         };
         let work = silence.bound(Duration::from_secs(60), pending::<()>());
         let ended = timeout(Duration::from_secs(30), async { tokio::join!(work, renew) }).await;

@@ -12,7 +12,7 @@ use rustls::{
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject};
 
-use super::{Error, tls_stream::Connector};
+use super::{error::Error, tls_stream::Connector};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {

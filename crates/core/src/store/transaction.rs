@@ -15,9 +15,10 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tracing::{Instrument, Span, field::Empty};
 
 use super::{
-    Error, Store,
-    pool::{Pool, take},
-    silence::{Silence, discard},
+    bounded::discard,
+    error::Error,
+    pool::{Pool, Store, take},
+    silence::Silence,
 };
 
 /// A connection inside a transaction. diesel-async's queries run on it.

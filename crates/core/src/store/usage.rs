@@ -1,6 +1,6 @@
 //! The usage of each pool.
 
-use super::Store;
+use super::pool::Store;
 
 /// The current connections of one pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,12 @@ use diesel::{
 };
 use diesel_async::{AsyncConnection, SimpleAsyncConnection};
 
-use super::{Db, Error, RunQueryDsl, Scope, Store};
+use super::{
+    error::Error,
+    pool::Store,
+    query::RunQueryDsl,
+    transaction::{Db, Scope},
+};
 
 /// A change of the schema.
 pub(super) struct Migration {

@@ -14,7 +14,7 @@ use authority_evidence::{
 };
 use authority_ids::TenantId;
 
-use super::{StoredPack, row::Row, signed::Signed};
+use super::{row::Row, signed::Signed, stored_pack::StoredPack};
 use crate::{log_nodes::Place, log_origin::epoch_of};
 
 /// A pack before its log's nodes are known.

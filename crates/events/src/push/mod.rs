@@ -6,6 +6,7 @@
 //! `service.rs` implement the API for subscriptions.
 
 mod due;
+mod push_settings;
 mod service;
 mod subscriptions;
 mod vapid;
@@ -15,19 +16,11 @@ mod worker;
 use std::sync::Arc;
 
 use authority_core::{clock::Clock, keys::Keys, store::Store, worker::Worker};
-use authority_crypto::Es256Signer;
 use authority_model::service::{Service, push_subscription_service};
 
 use crate::delivery::Deliveries;
+pub use push_settings::PushSettings;
 use vapid::Vapid;
-
-/// How this installation identifies itself to push services.
-#[derive(Debug)]
-pub struct PushSettings {
-    /// Where the installation's operator can be reached: a `mailto:` or an `https:` URI.
-    pub subject: String,
-    pub signer: Es256Signer,
-}
 
 /// The dependencies and settings of pushes.
 pub(crate) struct Parts {

@@ -10,7 +10,7 @@ use http::HeaderValue;
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::PushSettings;
+use super::push_settings::PushSettings;
 
 /// How long a token is valid. Push services accept 24 hours at most (RFC 8292, 2).
 const VALID: TimeDelta = TimeDelta::hours(12);

@@ -10,7 +10,7 @@ use diesel::{
     sql_types::{BigInt, Bool, Nullable, Text},
 };
 
-use super::MOST;
+use super::limits::MOST;
 
 /// The tenants that have events older than their retention.
 pub(super) const TENANTS: &str = "SELECT t.id FROM tenants t \

@@ -11,6 +11,7 @@
 //! legal hold is not deleted.
 
 mod deliveries;
+mod limits;
 mod log;
 
 use std::time::{Duration, Instant};
@@ -28,8 +29,6 @@ use crate::delivery::lost;
 
 /// How often the worker runs. The age limit advances by whole days.
 const EVERY: Duration = Duration::from_secs(3600);
-/// The most rows that one transaction deletes.
-const MOST: i64 = 2_000;
 /// The longest duration of a run, because a service that stops waits for the run to end.
 const LONGEST: Duration = Duration::from_secs(3);
 /// The delay before the next run if there is more to do or another node is deleting.

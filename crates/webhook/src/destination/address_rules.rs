@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::AddressKind;
+use super::address::AddressKind;
 
 /// Networks that an installation can allow: private, unique local, and carrier NAT.
 const CAN_BE_ALLOWED: [&str; 5] =

@@ -4,7 +4,7 @@ use std::{fmt, net::IpAddr};
 
 use url::{Host, Url};
 
-use super::{AddressRules, Refused};
+use super::address_rules::{AddressRules, Refused};
 
 /// The maximum length of a URL in bytes, both as a client writes it and in normal form.
 pub const LONGEST_URL: usize = 2048;

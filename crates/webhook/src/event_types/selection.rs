@@ -3,7 +3,7 @@
 use authority_decision::pattern::{Pattern, PatternError};
 use serde_json::Value;
 
-use super::{EventType, suggestion};
+use super::event_type::{EventType, suggestion};
 
 pub const MOST_PATTERNS: usize = 50;
 

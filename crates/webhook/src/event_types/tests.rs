@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use regex::Regex;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::*;
-use crate::filter::Filter;
+use super::{
+    event_type::{TEST, TYPES},
+    *,
+};
+use crate::{filter::Filter, schema::MemberType};
 
 const FAMILIES: [&str; 27] = [
     "svc.actor.stopped",

@@ -1,7 +1,7 @@
 //! Checks paths and literals against the event types that a filter is for.
 
 use super::{
-    FilterError,
+    error::FilterError,
     expression::{Expression, Literal, LiteralValue, Operator, Path},
 };
 use crate::schema::MemberType;

@@ -21,6 +21,7 @@
 //! A test of an absent member is an error. As in CEL, `true || error` is true and `false && error`
 //! is false, in either order. Any other expression that contains an error is an error.
 
+mod bounds;
 mod check;
 mod error;
 mod evaluate;
@@ -33,14 +34,8 @@ use serde_json::Value;
 pub use error::FilterError;
 
 use crate::schema::MemberType;
+pub use bounds::{DEEPEST, LONGEST_FILTER, MOST_NODES};
 use expression::Expression;
-
-/// The maximum length of a filter's text, in bytes.
-pub const LONGEST_FILTER: usize = 1024;
-/// The maximum nesting of parentheses and negations, including the filter itself.
-pub const DEEPEST: usize = 16;
-/// The maximum number of paths, literals, tests and operators in a filter.
-pub const MOST_NODES: usize = 128;
 
 /// A parsed and checked filter.
 #[derive(Clone, Debug, PartialEq)]

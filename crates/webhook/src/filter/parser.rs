@@ -1,7 +1,8 @@
 //! Parses tokens to a syntax tree, by recursive descent of bounded depth.
 
 use super::{
-    DEEPEST, FilterError, LONGEST_FILTER, MOST_NODES,
+    bounds::{DEEPEST, LONGEST_FILTER, MOST_NODES},
+    error::FilterError,
     expression::{Expression, Literal, LiteralValue, Operator, Path},
     token::{Token, tokens},
 };

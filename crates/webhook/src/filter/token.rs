@@ -1,6 +1,6 @@
 //! The tokens of a filter.
 
-use super::FilterError;
+use super::error::FilterError;
 
 /// The greatest integer that every JSON reader represents exactly.
 const GREATEST_INTEGER: i64 = (1 << 53) - 1;

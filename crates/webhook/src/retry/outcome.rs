@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::{LONGEST_RETRY_AFTER, Schedule};
+use super::{retry_after::LONGEST_RETRY_AFTER, schedule::Schedule};
 
 /// An endpoint is disabled after all its attempts have failed for this long.
 pub const DISABLED_AFTER: TimeDelta = TimeDelta::days(5);

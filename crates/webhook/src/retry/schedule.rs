@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::{LONGEST_RETRY_AFTER, RetryPolicy, RetryPolicyError, Strategy};
+use super::{
+    policy::{RetryPolicy, RetryPolicyError, Strategy},
+    retry_after::LONGEST_RETRY_AFTER,
+};
 
 /// The default seconds between attempts: ten attempts within about three days.
 pub const DEFAULT_DELAYS: [u32; 9] = [5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400];

@@ -4,7 +4,7 @@ use authority_crypto::Signer;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::Serialize;
 
-use super::{Attempt, SigningError, VALID_FOR};
+use super::attempt::{Attempt, SigningError, VALID_FOR};
 
 const TYPE: &str = "svc-webhook+jwt";
 

@@ -2,7 +2,7 @@
 
 use authority_crypto::Signer;
 
-use super::{Attempt, CONTENT_TYPE, VALID_FOR, base64};
+use super::attempt::{Attempt, CONTENT_TYPE, VALID_FOR, base64};
 
 /// The label that identifies this signature among other signatures of the request.
 const LABEL: &str = "svc";

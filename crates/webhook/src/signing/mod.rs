@@ -4,6 +4,7 @@
 //! suite. An endpoint may use several suites. Each attempt is signed again with all of them,
 //! because signatures expire.
 
+mod attempt;
 mod jwt;
 mod message_signature;
 mod secret;
@@ -11,33 +12,15 @@ mod standard_webhooks;
 mod suite;
 
 use authority_crypto::{Signer, sha256};
-use base64::{Engine, engine::general_purpose::STANDARD};
-use chrono::{DateTime, TimeDelta, Utc};
 use http::{HeaderName, HeaderValue};
 
-use crate::destination::EndpointUrl;
-
+use attempt::CONTENT_TYPE;
+pub use attempt::{Attempt, SigningError, VALID_FOR};
 pub use secret::{Secret, SecretError};
 pub use suite::{Suite, SuitesError, check_suites};
 
-/// How long signatures of the suites `rfc9421` and `jwt` are valid, and the maximum age of a
-/// signature of `standard-webhooks/v1`.
-pub const VALID_FOR: TimeDelta = TimeDelta::seconds(300);
-
-const CONTENT_TYPE: &str = "application/json";
 const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
 const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
-
-/// One attempt of one delivery.
-#[derive(Clone, Copy, Debug)]
-pub struct Attempt<'a> {
-    pub event_id: &'a str,
-    pub url: &'a EndpointUrl,
-    /// The event's canonical bytes.
-    pub body: &'a [u8],
-    /// The time of this attempt, not of the event.
-    pub at: DateTime<Utc>,
-}
 
 /// The keys that sign an endpoint's deliveries.
 #[derive(Clone, Copy, Debug)]
@@ -50,11 +33,6 @@ pub struct SigningKeys<'a> {
     /// For `jwt`: the service's own URL, which is the base URL of its JWKS.
     pub issuer: &'a str,
 }
-
-/// The reason an attempt cannot be signed: a value is not allowed in a header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is not allowed in a header")]
-pub struct SigningError(&'static str);
 
 /// The headers of an attempt, `content-type` included, in a fixed order.
 pub fn sign(
@@ -102,10 +80,6 @@ fn header(
 
 fn header_value(value: &str, what: &'static str) -> Result<HeaderValue, SigningError> {
     HeaderValue::from_str(value).map_err(|_| SigningError(what))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    STANDARD.encode(bytes)
 }
 
 #[cfg(test)]

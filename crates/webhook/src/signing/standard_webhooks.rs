@@ -1,6 +1,9 @@
 //! `standard-webhooks/v1`: the symmetric signatures of Standard Webhooks.
 
-use super::{Attempt, Secret, base64};
+use super::{
+    attempt::{Attempt, base64},
+    secret::Secret,
+};
 
 /// The value of `webhook-signature`: `v1,` and an HMAC for each secret, the newest secret first.
 pub(super) fn signature(attempt: &Attempt<'_>, secrets: &[Secret]) -> String {

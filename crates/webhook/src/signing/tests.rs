@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::destination::UrlRules;
+use crate::destination::{EndpointUrl, UrlRules};
 
 const EVENT: &str = "svc:event:0198c0ffee017c4f8a2d5b6e7f809a1b";
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::Row;
+use super::row::Row;
 use crate::format::Error;
 
 /// # Errors

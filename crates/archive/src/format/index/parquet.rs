@@ -16,7 +16,7 @@ use parquet::{
     schema::{parser::parse_message_type, types::TypePtr},
 };
 
-use super::{About, Row};
+use super::row::{About, Row};
 use crate::format::{Error, frames::Place};
 
 /// The most rows of an index: four times as many as a part has.
