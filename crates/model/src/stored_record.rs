@@ -72,20 +72,27 @@ fn compressor(dictionary: &'static EncoderDictionary<'static>) -> Option<Compres
 
 /// Returns the record that was stored.
 ///
+/// Damaged bytes are returned as they are. No reader takes them for a record, and a pack with them is
+/// reported as altered, like a pack with any other wrong bytes.
+///
 /// # Errors
-/// The bytes are damaged, or were stored with a dictionary that this release does not have.
+/// The record was stored in a form that this release does not know.
 fn decompress(stored: &[u8]) -> deserialize::Result<Vec<u8>> {
     static PREPARED: LazyLock<DecoderDictionary<'static>> =
         LazyLock::new(|| DecoderDictionary::copy(DICTIONARY_BYTES));
     match stored {
-        [b'{', ..] => Ok(stored.to_vec()),
         [DICTIONARY, frame @ ..] => {
             let length = Decompressor::upper_bound(frame);
-            let length = length.filter(|length| (1..=LONGEST).contains(length));
-            let length = length.ok_or("the stored record of a decision is damaged")?;
-            Ok(Decompressor::with_prepared_dictionary(&PREPARED)?.decompress(frame, length)?)
+            let record = length.filter(|length| (1..=LONGEST).contains(length)).map(|length| {
+                Decompressor::with_prepared_dictionary(&PREPARED)?.decompress(frame, length)
+            });
+            Ok(record.and_then(Result::ok).unwrap_or_else(|| stored.to_vec()))
         }
-        _ => Err("the stored record of a decision has an unknown form: a later release may have written it".into()),
+        [first, ..] if *first < b' ' => {
+            Err(format!("a later release stored the record of a decision, in the form {first}")
+                .into())
+        }
+        _ => Ok(stored.to_vec()),
     }
 }
 

@@ -5,7 +5,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 
 use super::PATIENCE;
